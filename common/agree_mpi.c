@@ -9,12 +9,12 @@
 
 enum { IS_ERROR, IS_VERDICT, IS_FINE };
 
-static int agree_mpi_failed(char *err)
+static int agree_mpi_failed(kvtree_error *err)
 {
     return err_set(err, -EIO, "a collective call of MPI failed");
 }
 
-int agree_possible(MPI_Comm comm, char *err)
+int agree_possible(MPI_Comm comm, kvtree_error *err)
 {
     int between_groups = 0;
     if (comm == MPI_COMM_NULL) return err_set(err, -EINVAL, "MPI_COMM_NULL");
@@ -22,7 +22,7 @@ int agree_possible(MPI_Comm comm, char *err)
     return between_groups ? err_set(err, -EINVAL, "an intercommunicator") : 0;
 }
 
-int agree(MPI_Comm comm, int code, char *err)
+int agree(MPI_Comm comm, int code, kvtree_error *err)
 {
     int size, rank, failed;
     MPI_Comm_size(comm, &size);
@@ -37,21 +37,22 @@ int agree(MPI_Comm comm, int code, char *err)
 
     struct {
         int code;
-        char text[ERRTEXT_SIZE];
+        kvtree_error err;
     } first;
     memset(&first, 0, sizeof first);
     first.code = code;
-    if (rank == worst.rank) snprintf(first.text, sizeof first.text, "%s", err);
+    if (rank == worst.rank)
+        snprintf(first.err.text, sizeof first.err.text, "%s", err->text);
     int sent = MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, worst.rank, comm);
     int is_same = mine.class == worst.class;
     int counted = MPI_Allreduce(&is_same, &failed, 1, MPI_INT, MPI_SUM, comm);
     if (sent != MPI_SUCCESS || counted != MPI_SUCCESS) return agree_mpi_failed(err);
-    snprintf(err, ERRTEXT_SIZE, "%s", first.text);
+    snprintf(err->text, sizeof err->text, "%s", first.err.text);
     if (failed == 1) return err_wrap(err, first.code, "rank %d", worst.rank);
     return err_wrap(err, first.code, "on %d ranks, first rank %d", failed, worst.rank);
 }
 
-int agree_sum(MPI_Comm comm, int code, char *err, int count, int64_t numbers[])
+int agree_sum(MPI_Comm comm, int code, kvtree_error *err, int count, int64_t numbers[])
 {
     int64_t mine[1 + AGREE_NUMBERS_MAX] = {code != 0}, sum[1 + AGREE_NUMBERS_MAX];
     for (int i = 0; i < count; i++)

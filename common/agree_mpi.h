@@ -5,6 +5,7 @@
 /* One result for all ranks, before anyone acts on it. */
 
 #include "common/prefix.h"
+#include <kvtree/kvtree_error.h>
 #include <mpi.h>
 #include <stdint.h>
 
@@ -14,20 +15,20 @@
 
 /* 0, or -EINVAL and a text for MPI_COMM_NULL and for an intercommunicator. err may be
  * NULL. */
-int agree_possible(MPI_Comm comm, char *err);
+int agree_possible(MPI_Comm comm, kvtree_error *err);
 
 /* Collective over comm. Each rank gives its own code (0, negative error, positive
- * verdict) and, in err (ERRTEXT_SIZE bytes, not NULL), its text. Returns the same code on
- * every rank: 0 if all gave 0; otherwise that of the lowest rank with an error, or,
- * without any error, of the lowest rank with a verdict. err then holds that rank's text
- * everywhere, behind "rank 12: " or "on 37 ranks, first rank 12: ". -EIO, which then is
- * of this rank alone, where MPI returns an error. One small allreduce when all is well.
+ * verdict) and, in err (not NULL), its text. Returns the same code on every rank: 0 if
+ * all gave 0; otherwise that of the lowest rank with an error, or, without any error, of
+ * the lowest rank with a verdict. err then holds that rank's text everywhere, behind
+ * "rank 12: " or "on 37 ranks, first rank 12: ". -EIO, which then is of this rank alone,
+ * where MPI returns an error. One small allreduce when all is well.
  */
-int agree(MPI_Comm comm, int code, char *err);
+int agree(MPI_Comm comm, int code, kvtree_error *err);
 
 /* The same, and in the one allreduce that is needed when all is well, each of count
  * numbers becomes the sum of what the ranks gave. Otherwise numbers stay as they were. */
 enum { AGREE_NUMBERS_MAX = 3 };
-int agree_sum(MPI_Comm comm, int code, char *err, int count, int64_t numbers[]);
+int agree_sum(MPI_Comm comm, int code, kvtree_error *err, int count, int64_t numbers[]);
 
 #endif

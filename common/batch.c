@@ -29,7 +29,7 @@ int batch_draw(uint64_t *random)
 
 /* ---- the list ---- */
 
-int batch_add(batch *b, const batch_file *file, char *err)
+int batch_add(batch *b, const batch_file *file, kvtree_error *err)
 {
     batch_item *items = array_grow(b->items, b->count, sizeof *items);
     if (!items) return err_sys(err, -ENOMEM, "list %s", file->name);
@@ -55,7 +55,7 @@ int batch_add(batch *b, const batch_file *file, char *err)
 
 /* Makes the folder of name where it is missing. That one and those above it are synced
  * also where another process has just made them: files in them are lost with them. */
-static int batch_make_folder(const batch *b, const char *name, char *err)
+static int batch_make_folder(const batch *b, const char *name, kvtree_error *err)
 {
     char folder[BENEATH_NAME_MAX];
     size_t length = beneath_folder_length(name);
@@ -68,7 +68,7 @@ static int batch_make_folder(const batch *b, const char *name, char *err)
 
 /* Opens the folder of a final name. */
 static int batch_enter(const batch *b, const char *name, int *parent, const char **last,
-                       char *err)
+                       kvtree_error *err)
 {
     bool durable = b->folders && b->durability != BATCH_UNSYNCED && b->dir != AT_FDCWD;
     int rc = durable ? batch_make_folder(b, name, err) : 0;
@@ -80,7 +80,7 @@ static int batch_enter(const batch *b, const char *name, int *parent, const char
 
 /* The folder of a temporary file, for batch_leave. */
 static int batch_enter_source(const batch *b, const batch_item *item, int *parent,
-                              const char **last, char *err)
+                              const char **last, kvtree_error *err)
 {
     int rc = 0;
     *last = item->temporary;
@@ -169,7 +169,7 @@ static bool batch_has_adopted(batch_item *item, const batch_spare *spare, mode_t
 }
 
 int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare, int *fd,
-                    char *err)
+                    kvtree_error *err)
 {
     const char *last;
     const batch_file drawn = {
@@ -187,7 +187,7 @@ int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare,
     return 0;
 }
 
-int batch_open(batch *b, const char *name, mode_t mode, int *fd, char *err)
+int batch_open(batch *b, const char *name, mode_t mode, int *fd, kvtree_error *err)
 {
     return batch_open_over(b, name, mode, NULL, fd, err);
 }
@@ -258,7 +258,7 @@ static int batch_make_temporary(const batch *b, const batch_item *item, int pare
 /* A rename would detect this as well, but only after all data was written, and files
  * before this one are renamed by then. from: -1 beside the final name. */
 static int batch_check_rename(const batch_item *item, int from, int to, const char *last,
-                              char *err)
+                              kvtree_error *err)
 {
     struct stat source, target, st;
     if (from >= 0 && (fstat(from, &source) != 0 || fstat(to, &target) != 0))
@@ -275,7 +275,7 @@ static int batch_check_rename(const batch_item *item, int from, int to, const ch
 
 /* Opens the folder of the final name, or leaves that to the commit: *to is -1 then. */
 static int batch_check_final(const batch *b, const batch_item *item, int from, int *to,
-                             char *err)
+                             kvtree_error *err)
 {
     const char *last;
     *to = -1;
@@ -285,7 +285,7 @@ static int batch_check_final(const batch *b, const batch_item *item, int from, i
     return rc;
 }
 
-static int batch_make_item(const batch *b, batch_item *item, char *err)
+static int batch_make_item(const batch *b, batch_item *item, kvtree_error *err)
 {
     int from = -1, to;
     const char *temporary = item->temporary;
@@ -301,7 +301,7 @@ static int batch_make_item(const batch *b, batch_item *item, char *err)
     return rc;
 }
 
-int batch_make(batch *b, char *err)
+int batch_make(batch *b, kvtree_error *err)
 {
     int rc = 0;
     for (size_t i = 0; i < b->count && !rc; i++)
@@ -328,7 +328,7 @@ static bool batch_is_done(const batch *b, const batch_item *item, int rc)
     return rc == -ENOENT && b->resumed && !item->made;
 }
 
-static int batch_sync_item(const batch *b, batch_item *item, char *err)
+static int batch_sync_item(const batch *b, batch_item *item, kvtree_error *err)
 {
     if (item->fd < 0) item->fd = batch_open_source(b, item);
     if (item->fd < 0) {
@@ -343,7 +343,7 @@ static int batch_sync_item(const batch *b, batch_item *item, char *err)
     return rc ? err_sys(err, rc, "close %s", item->name) : 0;
 }
 
-int batch_sync(batch *b, char *err)
+int batch_sync(batch *b, kvtree_error *err)
 {
     int rc = 0;
     for (size_t i = 0; i < b->count && !rc; i++)
@@ -362,7 +362,7 @@ static int batch_rename_new(int from, const char *old, int to, const char *new)
 }
 
 static int batch_rename(const batch *b, const batch_item *item, int to, const char *last,
-                        char *err)
+                        kvtree_error *err)
 {
     int source = to, rc = 0;
     const char *old = item->temporary;
@@ -384,7 +384,8 @@ static int batch_rename(const batch *b, const batch_item *item, int to, const ch
     return rc;
 }
 
-static int batch_name_item(const batch *b, batch_item *item, int parent, char *err)
+static int batch_name_item(const batch *b, batch_item *item, int parent,
+                           kvtree_error *err)
 {
     int rc = io_close(&item->fd);
     if (rc) return err_sys(err, rc, "close %s", item->name);
@@ -397,7 +398,7 @@ static int batch_name_item(const batch *b, batch_item *item, int parent, char *e
 }
 
 /* Renames the files from number *i on that share a folder, and syncs it. */
-static int batch_name_folder(batch *b, size_t *i, char *err)
+static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
 {
     const char *last;
     batch_item *first = &b->items[*i], *item = first;
@@ -417,7 +418,7 @@ static int batch_name_folder(batch *b, size_t *i, char *err)
     return rc;
 }
 
-int batch_commit(batch *b, char *err)
+int batch_commit(batch *b, kvtree_error *err)
 {
     int rc = b->durability == BATCH_DURABLE ? batch_sync(b, err) : 0;
     for (size_t i = 0; i < b->count && !rc;)
@@ -468,7 +469,7 @@ void batch_drop(batch *b)
 }
 
 int batch_write(int dir, const char *name, mode_t mode, const void *data, size_t size,
-                char *err)
+                kvtree_error *err)
 {
     batch b = {.dir = dir};
     int fd, rc = batch_open(&b, name, mode, &fd, err);
@@ -499,7 +500,7 @@ int batch_remove_abandoned(int dir, const char *name)
     return rc == -ENOENT ? 0 : rc;
 }
 
-int batch_sweep(int dir, char *err)
+int batch_sweep(int dir, kvtree_error *err)
 {
     int first = 0;
     DIR *stream = beneath_list(dir);

@@ -20,6 +20,7 @@
 
 #include "common/beneath.h"
 #include "common/prefix.h"
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -67,7 +68,7 @@ typedef struct batch_item {
     bool synced, named;
 } batch_item;
 
-typedef int batch_check(int dir, int parent, const char *name, char *err);
+typedef int batch_check(int dir, int parent, const char *name, kvtree_error *err);
 
 /* Callers set the first group by name; the rest starts as zeros. */
 typedef struct batch {
@@ -97,7 +98,7 @@ int batch_draw(uint64_t *random);
  * temporary name is ".<16 hex digits>.tmp", and the file is locked until the commit, so
  * that batch_sweep tells it from an abandoned one. Each such file takes three descriptors
  * until the batch is dropped. */
-int batch_open(batch *b, const char *name, mode_t mode, int *fd, char *err);
+int batch_open(batch *b, const char *name, mode_t mode, int *fd, kvtree_error *err);
 
 /* A file that may be overwritten. */
 typedef struct batch_spare {
@@ -111,34 +112,34 @@ typedef struct batch_spare {
  * that is not a regular file of the effective user with that mode and one name, or cannot
  * be renamed from there, is not used: the new file is empty then, and reused false. */
 int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare, int *fd,
-                    char *err);
+                    kvtree_error *err);
 
 /* ---- files that are written by name, by any process ---- */
 
 /* Lists a file; makes no system call. What recognizes its temporary name as abandoned is
  * up to the caller. Files of one folder should follow each other: a change of folder
  * costs an open and an fsync. */
-int batch_add(batch *b, const batch_file *file, char *err);
+int batch_add(batch *b, const batch_file *file, kvtree_error *err);
 
 /* Creates the temporary files of all listed files. Detects what would make the rename
  * fail: -EISDIR, a folder has the final name; -EXDEV, `from` is in another file system.
  * With `from` and `folders`, both show at the commit, which makes the folder of the final
  * name. Callers that rename existing files do not call it: batch_drop does not remove
  * these. */
-int batch_make(batch *b, char *err);
+int batch_make(batch *b, kvtree_error *err);
 
 /* ---- the end ---- */
 
 /* Syncs and closes all files that are not synced yet, for a caller that has something to
  * do before the commit, such as to agree on it with others. */
-int batch_sync(batch *b, char *err);
+int batch_sync(batch *b, kvtree_error *err);
 
 /* Syncs files, renames each in the order of the list, syncs each folder. It stops at the
  * first error: files before it have their new contents, all others the old ones. Where
  * only the fsync of a folder failed, the error says that the file is in place. A file
  * system that cannot rename without replacing may, with `exclusive`, leave the temporary
  * name as a second name of the file, if it cannot be removed. */
-int batch_commit(batch *b, char *err);
+int batch_commit(batch *b, kvtree_error *err);
 
 /* Removes the files of batch_add under both names, be they new or as they were before. */
 void batch_remove(batch *b);
@@ -148,7 +149,7 @@ void batch_drop(batch *b);
 
 /* A batch of one file with size bytes at data. */
 int batch_write(int dir, const char *name, mode_t mode, const void *data, size_t size,
-                char *err);
+                kvtree_error *err);
 
 /* ---- what a process leaves that dies before the commit ---- */
 
@@ -158,6 +159,6 @@ int batch_write(int dir, const char *name, mode_t mode, const void *data, size_t
 int batch_remove_abandoned(int dir, const char *name);
 
 /* All such files in dir. Continues after a failure, and returns the first one. */
-int batch_sweep(int dir, char *err);
+int batch_sweep(int dir, kvtree_error *err);
 
 #endif

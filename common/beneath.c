@@ -12,7 +12,7 @@
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-int beneath_check_name(const char *name, char *err)
+int beneath_check_name(const char *name, kvtree_error *err)
 {
     size_t len = name ? strnlen(name, BENEATH_NAME_MAX) : 0;
     if (len == 0) return err_set(err, -EINVAL, "empty file name");
@@ -37,7 +37,7 @@ int beneath_check_name(const char *name, char *err)
     }
 }
 
-int beneath_open_folder(const char *path, int *dir, char *err)
+int beneath_open_folder(const char *path, int *dir, kvtree_error *err)
 {
     int fd = io_open(AT_FDCWD, path, FOLDER_FLAGS, 0);
     if (fd < 0) return err_sys(err, fd, "open folder %s", path);
@@ -54,7 +54,7 @@ static int beneath_open_component(int dir, const char *part, mode_t mode)
 /* Describes why a component could not be opened: for a link the system reports that it is
  * no folder. */
 static int beneath_component_failed(int dir, const char *part, int rc, mode_t mode,
-                                    int len, const char *name, char *err)
+                                    int len, const char *name, kvtree_error *err)
 {
     struct stat st = {.st_mode = 0};
     const char *what = mode ? "make folder" : "open folder";
@@ -65,7 +65,7 @@ static int beneath_component_failed(int dir, const char *part, int rc, mode_t mo
 }
 
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
-                        const char **last, char *err)
+                        const char **last, kvtree_error *err)
 {
     char part[BENEATH_NAME_MAX];
     int rc = beneath_check_name(name, err);
@@ -90,7 +90,7 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
     return 0;
 }
 
-int beneath_open_below(int dir, const char *name, int *folder, char *err)
+int beneath_open_below(int dir, const char *name, int *folder, kvtree_error *err)
 {
     char inside[BENEATH_NAME_MAX + 2];
     const char *last;
@@ -98,13 +98,14 @@ int beneath_open_below(int dir, const char *name, int *folder, char *err)
     return beneath_open_parent(dir, inside, 0, folder, &last, err);
 }
 
-static int beneath_name_failed(char *err, int rc, const char *what, const char *name)
+static int beneath_name_failed(kvtree_error *err, int rc, const char *what,
+                               const char *name)
 {
     return rc == -ENOENT ? err_set(err, rc, "%s is missing", name)
                          : err_sys(err, rc, "%s %s", what, name);
 }
 
-static int beneath_check_file(int fd, const char *name, int flags, char *err)
+static int beneath_check_file(int fd, const char *name, int flags, kvtree_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", name);
@@ -118,7 +119,8 @@ static int beneath_check_file(int fd, const char *name, int flags, char *err)
     return 0;
 }
 
-int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, char *err)
+int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
+                 kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -143,7 +145,7 @@ bool beneath_gives_others(const struct stat *st, mode_t mode)
     return (mode & ~st->st_mode & (S_IRWXG | S_IRWXO)) != 0;
 }
 
-int beneath_chmod(int dir, const char *name, mode_t mode, char *err)
+int beneath_chmod(int dir, const char *name, mode_t mode, kvtree_error *err)
 {
     char path[64];
     struct stat st;
@@ -171,7 +173,7 @@ mode_t beneath_record_mode(int dir)
     return shared ? 0660 : 0600;
 }
 
-int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
+int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -187,7 +189,7 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err)
 }
 
 /* Syncs the folder that has the last component of name. */
-static int beneath_sync_parent(int dir, const char *name, char *err)
+static int beneath_sync_parent(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -198,7 +200,7 @@ static int beneath_sync_parent(int dir, const char *name, char *err)
     return rc ? err_sys(err, rc, "fsync of the folder of %s", name) : 0;
 }
 
-int beneath_make_durable(int dir, const char *name, mode_t mode, char *err)
+int beneath_make_durable(int dir, const char *name, mode_t mode, kvtree_error *err)
 {
     char part[BENEATH_NAME_MAX];
     int rc = beneath_mkdirs(dir, name, mode, err);
@@ -211,7 +213,7 @@ int beneath_make_durable(int dir, const char *name, mode_t mode, char *err)
     return rc;
 }
 
-static int beneath_remove_at(int dir, const char *name, int flags, char *err)
+static int beneath_remove_at(int dir, const char *name, int flags, kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -224,17 +226,17 @@ static int beneath_remove_at(int dir, const char *name, int flags, char *err)
     return rc;
 }
 
-int beneath_unlink(int dir, const char *name, char *err)
+int beneath_unlink(int dir, const char *name, kvtree_error *err)
 {
     return beneath_remove_at(dir, name, 0, err);
 }
 
-int beneath_rmdir(int dir, const char *name, char *err)
+int beneath_rmdir(int dir, const char *name, kvtree_error *err)
 {
     return beneath_remove_at(dir, name, AT_REMOVEDIR, err);
 }
 
-int beneath_unlink_durable(int dir, const char *name, char *err)
+int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -250,7 +252,7 @@ int beneath_unlink_durable(int dir, const char *name, char *err)
 
 /* Empties the folder fd, which it closes. Folders are nested at most as deep as a name
  * may be long. */
-static int beneath_empty_folder(int fd, char *err)
+static int beneath_empty_folder(int fd, kvtree_error *err)
 {
     DIR *stream = fdopendir(fd);
     if (!stream) {
@@ -275,7 +277,7 @@ static int beneath_empty_folder(int fd, char *err)
     return rc;
 }
 
-int beneath_remove_tree(int dir, const char *name, char *err)
+int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -303,7 +305,7 @@ DIR *beneath_list(int dir)
     return stream;
 }
 
-int beneath_stat(int dir, const char *name, struct stat *st, char *err)
+int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -316,7 +318,7 @@ int beneath_stat(int dir, const char *name, struct stat *st, char *err)
 }
 
 static int beneath_refuse_foreign(int fd, const char *base, const char *name, size_t len,
-                                  char *err)
+                                  kvtree_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -332,7 +334,7 @@ static int beneath_refuse_foreign(int fd, const char *base, const char *name, si
 
 /* What could not be opened may be a link of another user. */
 static int beneath_refuse_component(int rc, const char *base, const char *name, int len,
-                                    char *err)
+                                    kvtree_error *err)
 {
     char path[2 * BENEATH_NAME_MAX];
     struct stat st;
@@ -345,7 +347,8 @@ static int beneath_refuse_component(int rc, const char *base, const char *name, 
     return err_sys(err, rc, "make folder %s", path);
 }
 
-int beneath_private_folder(const char *base, const char *name, int *dir, char *err)
+int beneath_private_folder(const char *base, const char *name, int *dir,
+                           kvtree_error *err)
 {
     char part[BENEATH_NAME_MAX];
     int rc = beneath_check_name(name, err);

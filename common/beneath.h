@@ -11,6 +11,7 @@
 
 #include "common/prefix.h"
 #include <dirent.h>
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -54,46 +55,47 @@ static inline bool beneath_is_same_folder(const char *a, const char *b)
 
 /* -EINVAL unless name is relative, shorter than BENEATH_NAME_MAX, has no empty, "." or
  * ".." component and no control character. */
-int beneath_check_name(const char *name, char *err);
+int beneath_check_name(const char *name, kvtree_error *err);
 
 /* Opens a folder by path for use as `dir` below; the last component may not be a link. */
-int beneath_open_folder(const char *path, int *dir, char *err);
+int beneath_open_folder(const char *path, int *dir, kvtree_error *err);
 
 /* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are added; anything but a
  * regular file is refused with -EINVAL, and with O_CREAT, for files that are changed
  * where they are, one of several names with -EPERM: it may be a file of another user. */
-int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd, char *err);
+int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
+                 kvtree_error *err);
 
 /* Opens the folder that holds name; *last points to its last component inside name. With
  * a mode other than 0 missing folders are created with it. */
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
-                        const char **last, char *err);
+                        const char **last, kvtree_error *err);
 
 /* Opens the folder name below dir; "" is dir itself. */
-int beneath_open_below(int dir, const char *name, int *folder, char *err);
+int beneath_open_below(int dir, const char *name, int *folder, kvtree_error *err);
 
 /* Creates the folder name below dir, and those above it, where missing. */
-int beneath_mkdirs(int dir, const char *name, mode_t mode, char *err);
+int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err);
 
 /* The same, durably: syncs dir and the folders between it and name, even if other
  * processes made them, so that name is still there after a power cut. */
-int beneath_make_durable(int dir, const char *name, mode_t mode, char *err);
+int beneath_make_durable(int dir, const char *name, mode_t mode, kvtree_error *err);
 
 /* Removes; what is already gone is no error. rmdir of a folder that is not empty:
  * -ENOTEMPTY. */
-int beneath_unlink(int dir, const char *name, char *err);
-int beneath_rmdir(int dir, const char *name, char *err);
+int beneath_unlink(int dir, const char *name, kvtree_error *err);
+int beneath_rmdir(int dir, const char *name, kvtree_error *err);
 
 /* Removes a file and syncs its folder, also where it is already gone: the name does not
  * come back after a power cut. */
-int beneath_unlink_durable(int dir, const char *name, char *err);
+int beneath_unlink_durable(int dir, const char *name, kvtree_error *err);
 
 /* Removes the folder name with all in it; links in it are removed, not followed.
  * Continues after a failure and returns the first one. */
-int beneath_remove_tree(int dir, const char *name, char *err);
+int beneath_remove_tree(int dir, const char *name, kvtree_error *err);
 
 /* lstat of name below dir. */
-int beneath_stat(int dir, const char *name, struct stat *st, char *err);
+int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err);
 
 /* Whether mode gives others more rights than they have. */
 bool beneath_gives_others(const struct stat *st, mode_t mode);
@@ -102,7 +104,7 @@ bool beneath_gives_others(const struct stat *st, mode_t mode);
  * effective user, and be no link and no file of several names: otherwise -EPERM. The same
  * where others would get rights: it may be a private file, to which another user has
  * given that name. */
-int beneath_chmod(int dir, const char *name, mode_t mode, char *err);
+int beneath_chmod(int dir, const char *name, mode_t mode, kvtree_error *err);
 
 /* The mode of a new file with state in the open folder dir: 0600; in a folder that a
  * group shares, which is setgid and writable by its group, 0660, less the umask. */
@@ -115,6 +117,7 @@ DIR *beneath_list(int dir);
 /* Creates (0700) and opens base/name, where base exists and may be world-writable. Each
  * component of name must be a real folder, owned by the effective user, and writable by
  * no other user; otherwise -EPERM and a text that names the owner. */
-int beneath_private_folder(const char *base, const char *name, int *dir, char *err);
+int beneath_private_folder(const char *base, const char *name, int *dir,
+                           kvtree_error *err);
 
 #endif

@@ -8,22 +8,20 @@
 #include <string.h>
 
 /* Parts of the text may come from a file: no control character reaches a terminal. */
-static void err_put(char *err, const char *format, va_list args)
+static void err_put(kvtree_error *err, const char *format, va_list args)
 {
-    vsnprintf(err, ERRTEXT_SIZE, format, args);
-    for (char *c = err; *c; c++)
+    vsnprintf(err->text, sizeof err->text, format, args);
+    for (char *c = err->text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }
 
-static void err_append(char *err, const char *text)
+static void err_append(kvtree_error *err, const char *text)
 {
-    size_t used = strlen(err);
-    strncat(err, ": ", ERRTEXT_SIZE - 1 - used);
-    used = strlen(err);
-    strncat(err, text, ERRTEXT_SIZE - 1 - used);
+    size_t used = strlen(err->text);
+    snprintf(err->text + used, sizeof err->text - used, ": %s", text);
 }
 
-int err_set(char *err, int code, const char *format, ...)
+int err_set(kvtree_error *err, int code, const char *format, ...)
 {
     if (!err) return code;
     va_list args;
@@ -41,7 +39,7 @@ static const char *err_reason_of(int number, char *buffer, size_t size)
                            : strerror_r(number, buffer, size);
 }
 
-int err_sys(char *err, int code, const char *format, ...)
+int err_sys(kvtree_error *err, int code, const char *format, ...)
 {
     if (!err) return code;
     char reason[128];
@@ -53,16 +51,15 @@ int err_sys(char *err, int code, const char *format, ...)
     return code;
 }
 
-int err_wrap(char *err, int code, const char *format, ...)
+int err_wrap(kvtree_error *err, int code, const char *format, ...)
 {
     if (!err) return code;
-    char cause[ERRTEXT_SIZE];
-    snprintf(cause, sizeof cause, "%s", err);
+    kvtree_error cause = *err;
     va_list args;
     va_start(args, format);
     err_put(err, format, args);
     va_end(args);
-    err_append(err, cause);
+    err_append(err, cause.text);
     return code;
 }
 

@@ -4,9 +4,9 @@
 
 /* Text for people that travels beside an error code.
  *
- * Every function that can fail in an interesting way ends its parameters with `char
- * *err`: NULL, or a buffer of at least ERRTEXT_SIZE bytes, written only on failure. The
- * functions below fill it and return the code, so that a failure is one statement:
+ * Every function that can fail in an interesting way ends its parameters with
+ * `kvtree_error *err`: NULL, or written only on failure. The functions below fill it and
+ * return the code, so that a failure is one statement:
  *
  *     if (fd < 0) return err_sys(err, -errno, "open %s", path);
  *     rc = load(dir, err);
@@ -14,9 +14,8 @@
  */
 
 #include "common/prefix.h"
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
-
-#define ERRTEXT_SIZE 512
 
 #define err_set COMMON(err_set)
 #define err_sys COMMON(err_sys)
@@ -25,15 +24,15 @@
 
 /* Stores the formatted text in err, cut to fit and with '?' for control characters, and
  * returns code. */
-int err_set(char *err, int code, const char *format, ...)
+int err_set(kvtree_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* As err_set, followed by ": " and the system's text for -code. */
-int err_sys(char *err, int code, const char *format, ...)
+int err_sys(kvtree_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Puts the formatted text and ": " before what err already holds, and returns code. */
-int err_wrap(char *err, int code, const char *format, ...)
+int err_wrap(kvtree_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* What the code of a function that reads means for the data: true, it is missing or

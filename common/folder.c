@@ -74,7 +74,7 @@ static const char *folder_verb(mode_t mode)
     return mode ? "make" : "open";
 }
 
-int folder_make(const char *path, mode_t mode, int *fd, char *err)
+int folder_make(const char *path, mode_t mode, int *fd, kvtree_error *err)
 {
     int found = io_open(AT_FDCWD, *path ? path : ".", USE_FLAGS, 0);
     if (found == -ENOENT && mode) {
@@ -86,7 +86,8 @@ int folder_make(const char *path, mode_t mode, int *fd, char *err)
     return 0;
 }
 
-int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *err)
+int folder_make_beneath(int base, const char *name, mode_t mode, int *fd,
+                        kvtree_error *err)
 {
     int start = io_open(base, ".", PASS_FLAGS, 0);
     int found = folder_use(folder_walk(start, name, mode, PASS_FLAGS | O_NOFOLLOW));
@@ -99,7 +100,7 @@ int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *
 }
 
 int folder_of(int dir, const char *name, mode_t mode, int *parent, const char **last,
-              char *err)
+              kvtree_error *err)
 {
     if (dir != AT_FDCWD) return beneath_open_parent(dir, name, mode, parent, last, err);
     if (!name) return err_set(err, -EINVAL, "no path");
@@ -123,7 +124,8 @@ const char *folder_rest(const char *base, const char *path)
     return path + length + strspn(path + length, "/");
 }
 
-int folder_make_below(const char *base, const char *path, mode_t mode, int *fd, char *err)
+int folder_make_below(const char *base, const char *path, mode_t mode, int *fd,
+                      kvtree_error *err)
 {
     int start;
     if (!base) return folder_make(path, mode, fd, err);

@@ -6,6 +6,7 @@
  * on the way are followed, as people lay out their file systems with them. */
 
 #include "common/prefix.h"
+#include <kvtree/kvtree_error.h>
 #include <sys/types.h>
 
 #define folder_make COMMON(folder_make)
@@ -19,23 +20,24 @@
  * folders of the path are created with it, less the umask, and each one is synced into
  * its parent. Folders that are there already may be made by others at the same time.
  * Returns 0 or -errno and fills err. */
-int folder_make(const char *path, mode_t mode, int *fd, char *err);
+int folder_make(const char *path, mode_t mode, int *fd, kvtree_error *err);
 
 /* The same for the folder name below the open folder base, where no component of name may
  * be a link (-ELOOP) or ".." (-EINVAL). "" is base itself. */
-int folder_make_beneath(int base, const char *name, mode_t mode, int *fd, char *err);
+int folder_make_beneath(int base, const char *name, mode_t mode, int *fd,
+                        kvtree_error *err);
 
 /* The same for a path below the folder base, which is there: links are followed on the
  * way to base, none after it. With base NULL: folder_make. -EINVAL for a path that is not
  * below base. */
 int folder_make_below(const char *base, const char *path, mode_t mode, int *fd,
-                      char *err);
+                      kvtree_error *err);
 
 /* Opens the folder of a file; *last points to the file's name in it, inside name. With
  * dir AT_FDCWD name is such a path; else name is below the open folder dir, and no link
  * is followed (beneath_open_parent). mode as above. */
 int folder_of(int dir, const char *name, mode_t mode, int *parent, const char **last,
-              char *err);
+              kvtree_error *err);
 
 /* The part of path after the folder base, "" for base itself; NULL where path is not
  * below it. Compares letters only. */

@@ -72,7 +72,7 @@ static int others_exchange(int here, const char *name, int *next)
     return fstat(here, &st) != 0 ? -errno : others_rename(here, &st);
 }
 
-int others_put_below(int dir, const char *name, char *err)
+int others_put_below(int dir, const char *name, kvtree_error *err)
 {
     const char *rest = name, *slash;
     int here = io_open(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
@@ -124,7 +124,7 @@ static int others_check_upwards(const struct stat *top, int here)
     return rc;
 }
 
-int others_reach(int top, int parent, const char *name, char *err)
+int others_reach(int top, int parent, const char *name, kvtree_error *err)
 {
     struct stat st;
     if (fstat(top, &st) != 0) return err_sys(err, -errno, "inspect the folder of names");

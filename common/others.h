@@ -6,6 +6,7 @@
  */
 
 #include "common/prefix.h"
+#include <kvtree/kvtree_error.h>
 #include <sys/stat.h>
 
 #define others_write COMMON(others_write)
@@ -32,12 +33,12 @@ int others_put(int fd);
 /* Whether they may put a file of theirs under that name below the open folder dir, or
  * exchange or create a folder on the way to it. No link is followed; -errno with a text.
  */
-int others_put_below(int dir, const char *name, char *err);
+int others_put_below(int dir, const char *name, kvtree_error *err);
 
 /* For a name below the open folder top that is in a record which others may have put
  * there; parent is the folder of what has that name. Such names reach only folders in
  * which others may rename and remove files themselves, along a way that they may go.
  * Otherwise -EPERM, with a text that calls the file `name`. */
-int others_reach(int top, int parent, const char *name, char *err);
+int others_reach(int top, int parent, const char *name, kvtree_error *err);
 
 #endif

@@ -49,7 +49,7 @@ static bool owner_is_root_only(const struct stat *folder)
 }
 
 /* Replaces a link of root in the path by its target. */
-static int owner_walk_link(walk *w, int link, const char *name, char *err)
+static int owner_walk_link(walk *w, int link, const char *name, kvtree_error *err)
 {
     char target[PATH_MAX], rest[sizeof w->rest];
     struct stat st, parent;
@@ -78,7 +78,7 @@ static bool owner_is_fixed(const struct stat *parent, const struct stat *entry)
     return owner_is_root_only(parent) || (sticky && entry->st_uid == 0);
 }
 
-static int owner_walk_step(walk *w, const char *name, char *err)
+static int owner_walk_step(walk *w, const char *name, kvtree_error *err)
 {
     struct stat st, parent;
     int next = openat(w->here, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -96,7 +96,7 @@ static int owner_walk_step(walk *w, const char *name, char *err)
 
 /* The descriptor of the folder, or -errno with a text. *firm: only root can make the path
  * lead elsewhere. */
-static int owner_open_folder(const char *path, int *firm, char *err)
+static int owner_open_folder(const char *path, int *firm, kvtree_error *err)
 {
     walk w = {.here = -1};
     char cwd[PATH_MAX] = "";
@@ -135,7 +135,7 @@ static const struct {
 
 /* *known: whether it is there; it belongs to the owner, or to root where it may. */
 static int owner_check_entry(int folder, const char *name, uid_t owner, int may_be_root,
-                             struct stat *inner, int *known, char *err)
+                             struct stat *inner, int *known, kvtree_error *err)
 {
     *known = 0;
     if (fstatat(folder, name, inner, AT_SYMLINK_NOFOLLOW) != 0)
@@ -148,7 +148,8 @@ static int owner_check_entry(int folder, const char *name, uid_t owner, int may_
                    (unsigned long)owner, name, (unsigned long)inner->st_uid);
 }
 
-static int owner_find(int folder, int firm, const char *file, uid_t *owner, char *err)
+static int owner_find(int folder, int firm, const char *file, uid_t *owner,
+                      kvtree_error *err)
 {
     struct stat st, inner;
     int known, rc = 0;
@@ -235,13 +236,13 @@ static int owner_complain(const char *what, const char *folder, int rc, const ch
 
 static int owner_enter_folder(const char *what, const char *folder, const char *file)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     uid_t owner = 0;
     if (geteuid() != 0) return COMMAND_GOOD;
-    int firm = 0, dir = owner_open_folder(folder, &firm, err);
-    int rc = dir < 0 ? dir : owner_find(dir, firm, file, &owner, err);
+    int firm = 0, dir = owner_open_folder(folder, &firm, &err);
+    int rc = dir < 0 ? dir : owner_find(dir, firm, file, &owner, &err);
     io_close(&dir);
-    if (rc) return owner_complain(what, folder, rc, err);
+    if (rc) return owner_complain(what, folder, rc, err.text);
     return owner ? owner_continue_as(owner, what, folder) : COMMAND_GOOD;
 }
 

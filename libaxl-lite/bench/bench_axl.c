@@ -35,7 +35,7 @@ static void check(const load *l)
     if (l->synced) sync();
 }
 
-static int add_all(const load *l, axl_transfer *transfer, char *err)
+static int add_all(const load *l, axl_transfer *transfer, axl_error *err)
 {
     char from[160], to[160];
     int rc = 0;
@@ -51,15 +51,15 @@ static double run_axl(const load *l)
 {
     axl_transfer *transfer = NULL;
     const axl_options options = {.flags = l->flags};
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     double start = bench_now();
-    int rc = axl_create(l->method, &options, &transfer, err);
-    if (rc == 0) rc = add_all(l, transfer, err);
-    if (rc == 0) rc = axl_dispatch(transfer, err);
-    if (rc == 0) rc = axl_wait(transfer, err);
+    int rc = axl_create(l->method, &options, &transfer, &err);
+    if (rc == 0) rc = add_all(l, transfer, &err);
+    if (rc == 0) rc = axl_dispatch(transfer, &err);
+    if (rc == 0) rc = axl_wait(transfer, &err);
     axl_free(transfer);
     double seconds = bench_now() - start;
-    bench_require(l->b, rc == 0, err);
+    bench_require(l->b, rc == 0, err.text);
     return seconds;
 }
 
@@ -153,18 +153,19 @@ static double run_list(void *arg)
 {
     const list *l = arg;
     axl_transfer *t = NULL;
-    char state[128], to[64], err[AXL_ERROR_SIZE] = "";
+    char state[128], to[64];
+    axl_error err = {""};
     snprintf(state, sizeof state, "%s/state", l->b->folder);
     const axl_options options = {.state = state};
     double start = bench_now();
-    int rc = axl_create("sync", &options, &t, err);
+    int rc = axl_create("sync", &options, &t, &err);
     for (int i = 0; i < l->files && rc == 0; i++) {
         snprintf(to, sizeof to, "/folder/of/many/files/%d", i);
-        rc = axl_add(t, "/source", to, err);
+        rc = axl_add(t, "/source", to, &err);
     }
     double seconds = bench_now() - start;
     axl_free(t);
-    bench_require(l->b, rc == 0, err);
+    bench_require(l->b, rc == 0, err.text);
     return seconds;
 }
 
@@ -187,15 +188,15 @@ static void measure_lists(bench *b)
 static double run_limited(const load *l, const axl_options *options)
 {
     axl_transfer *t = NULL;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     double start = bench_now(), cpu = bench_cpu();
-    int rc = axl_create("pthread", options, &t, err);
-    if (rc == 0) rc = add_all(l, t, err);
-    if (rc == 0) rc = axl_dispatch(t, err);
-    if (rc == 0) rc = axl_wait(t, err);
+    int rc = axl_create("pthread", options, &t, &err);
+    if (rc == 0) rc = add_all(l, t, &err);
+    if (rc == 0) rc = axl_dispatch(t, &err);
+    if (rc == 0) rc = axl_wait(t, &err);
     axl_free(t);
     double seconds = bench_now() - start;
-    bench_require(l->b, rc == 0, err);
+    bench_require(l->b, rc == 0, err.text);
     check(l);
     if (options->percent > 0) return 100 * (bench_cpu() - cpu) / seconds;
     return (double)l->size * l->files / seconds;

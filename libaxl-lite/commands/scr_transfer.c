@@ -45,7 +45,7 @@ static void handle_signals(void)
 
 static int serve(const request *r)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_service service = {.path = r->file,
                            .interval = r->interval,
                            .leave = r->leave != 0,
@@ -53,8 +53,8 @@ static int serve(const request *r)
                            .stop = &stop,
                            .owner = -1};
     handle_signals();
-    int rc = axl_serve(&service, err);
-    if (rc) command_complain("%s", err);
+    int rc = axl_serve(&service, &err);
+    if (rc) command_complain("%s", err.text);
     if (rc == -EBUSY) return AXL_ATTENDED;
     return rc ? COMMAND_BAD : COMMAND_GOOD;
 }

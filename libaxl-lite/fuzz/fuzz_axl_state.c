@@ -245,7 +245,7 @@ static void require_in_file(const told_list *list, kvtree *state, uint32_t hash)
                            .running = hash & 2,
                            .done = hash & 4,
                            .result = hash & 8 ? -(int)(hash >> 4 & 0xfff) : 0,
-                           .error = "some text"};
+                           .error = {"some text"}};
     kvtree *back = kvtree_new();
     axl_transfer *t = new_transfer();
     unlink(path);
@@ -259,7 +259,7 @@ static void require_in_file(const told_list *list, kvtree *state, uint32_t hash)
     REQUIRE(command == (news.fresh ? AXL_COMMAND_RUN : AXL_COMMAND_EXIT));
     REQUIRE(read.running == news.running && read.done == news.done);
     REQUIRE(read.result == news.result);
-    REQUIRE(strcmp(read.error, news.result ? news.error : "") == 0);
+    REQUIRE(strcmp(read.error.text, news.result ? news.error.text : "") == 0);
     axl_news peeked;
     axl_command other;
     REQUIRE(axl_state_peek(path, &peeked, &other) == 0);
@@ -290,20 +290,20 @@ static void write_again(const told_list *list, const axl_transfer *t, uint32_t h
 static void read_file(const kvtree *tree)
 {
     static const char *const names[] = {"STOP", "RUN", "EXIT"};
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     const char *told_command = fuzz_value(tree, "COMMAND"), *path = state_path("any");
     kvtree *state = kvtree_new();
     axl_news news;
     axl_command command;
     int code;
     REQUIRE(state && kvtree_write_file(path, tree) == KVTREE_SUCCESS);
-    REQUIRE(axl_state_read(path, state, &news, &command, err) == 0 && !err[0]);
+    REQUIRE(axl_state_read(path, state, &news, &command, &err) == 0 && !err.text[0]);
     REQUIRE(fuzz_tree_same(tree, state));
     for (int i = 1; i < 3; i++)
         REQUIRE((command == (axl_command)i) ==
                 (told_command && strcmp(told_command, names[i]) == 0));
     if (!fuzz_integer(tree, "CODE", 0, 0, &code)) REQUIRE(news.result <= 0);
-    REQUIRE(strnlen(news.error, sizeof news.error) < sizeof news.error);
+    REQUIRE(strnlen(news.error.text, sizeof news.error.text) < sizeof news.error.text);
     kvtree_delete(&state);
 }
 
@@ -311,31 +311,32 @@ static void read_file(const kvtree *tree)
 
 static void without_memory(const kvtree *tree, uint32_t hash, int expected, size_t calls)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = new_transfer();
     fuzz_memory_begin(hash % (calls + 1));
-    int rc = axl_state_fill(t, tree, err);
+    int rc = axl_state_fill(t, tree, &err);
     fuzz_memory_end();
     REQUIRE(rc == -ENOMEM || rc == expected);
-    REQUIRE((rc == 0) == (err[0] == 0));
+    REQUIRE((rc == 0) == (err.text[0] == 0));
     axl_free(t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char err[AXL_ERROR_SIZE] = "", *text = fuzz_copy(data, size);
+    char *text = fuzz_copy(data, size);
+    axl_error err = {""};
     uint32_t hash = fuzz_hash(data, size);
     kvtree *tree = fuzz_tree(text, size);
     told_list list = {0};
     int expected = tell(tree, &list);
     axl_transfer *t = new_transfer();
     fuzz_memory_begin(SIZE_MAX);
-    int rc = axl_state_fill(t, tree, err);
+    int rc = axl_state_fill(t, tree, &err);
     struct fuzz_memory memory = fuzz_memory_end();
     REQUIRE(memory.bytes <=
             FILL_BYTES_PER_BYTE * kvtree_pack_size(tree) + FILL_BYTES_MORE);
-    REQUIRE(rc == expected && (rc == 0) == (err[0] == 0));
-    REQUIRE(strnlen(err, sizeof err) < sizeof err);
+    REQUIRE(rc == expected && (rc == 0) == (err.text[0] == 0));
+    REQUIRE(strnlen(err.text, sizeof err.text) < sizeof err.text);
     if (rc == 0) {
         require_told(&list, t);
         write_again(&list, t, hash);

@@ -22,7 +22,7 @@ bool axl_is_limit(double limit)
     return limit == 0 || (limit >= 1e-6 && isfinite(limit));
 }
 
-static int transfer_check_options(const axl_options *o, char *err)
+static int transfer_check_options(const axl_options *o, axl_error *err)
 {
     if (o->flags & ~(AXL_CHECKSUM | AXL_KEEP_MODE | AXL_KEEP_TIMES | AXL_COMPARE))
         return err_set(err, -EINVAL, "unknown transfer flags 0x%x", o->flags);
@@ -45,7 +45,7 @@ static int transfer_check_options(const axl_options *o, char *err)
 #define BUFFER_SIZE ((size_t)256 * 1024)
 
 int axl_create(const char *method, const axl_options *options, axl_transfer **transfer,
-               char *err)
+               axl_error *err)
 {
     static const axl_options none = {0};
     const axl_options *o = options ? options : &none;
@@ -150,7 +150,8 @@ static uint64_t transfer_offset_of(const axl_item *item)
     return item->part ? item->to : AXL_FILE_ITSELF;
 }
 
-static int transfer_check_free(const axl_transfer *t, const axl_item *item, char *err)
+static int transfer_check_free(const axl_transfer *t, const axl_item *item,
+                               axl_error *err)
 {
     const char *path = item->file.destination;
     const axl_slot *slot = transfer_find_slot(t, path, transfer_offset_of(item)),
@@ -164,7 +165,8 @@ static int transfer_check_free(const axl_transfer *t, const axl_item *item, char
                    item->file.source, path, t->items[whole->item - 1].file.source);
 }
 
-static int transfer_check_base(const axl_transfer *t, const char *destination, char *err)
+static int transfer_check_base(const axl_transfer *t, const char *destination,
+                               axl_error *err)
 {
     const char *rest = t->base ? folder_rest(t->base, destination) : NULL;
     if (!t->base) return 0;
@@ -174,7 +176,7 @@ static int transfer_check_base(const axl_transfer *t, const char *destination, c
 }
 
 /* Adds a copy of item, which has the caller's paths. */
-static int transfer_add_item(axl_transfer *t, axl_item item, char *err)
+static int transfer_add_item(axl_transfer *t, axl_item item, axl_error *err)
 {
     const char *source = item.file.source, *destination = item.file.destination;
     if (!source || !*source || !destination || !*destination)
@@ -202,7 +204,7 @@ static int transfer_add_item(axl_transfer *t, axl_item item, char *err)
 }
 
 int axl_add(axl_transfer *transfer, const char *source, const char *destination,
-            char *err)
+            axl_error *err)
 {
     const axl_file file = {.source = source, .destination = destination};
     return transfer_add_item(transfer, (axl_item){.file = file}, err);
@@ -213,7 +215,7 @@ static bool transfer_is_range(uint64_t offset, uint64_t length)
     return offset <= INT64_MAX && length <= INT64_MAX - offset;
 }
 
-int axl_add_part(axl_transfer *transfer, const axl_part *part, char *err)
+int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err)
 {
     const axl_file file = {.source = part->source, .destination = part->destination};
     if (!transfer_is_range(part->source_offset, part->length) ||
@@ -260,17 +262,18 @@ int axl_progress_get(const axl_transfer *transfer, axl_progress *progress)
 void axl_transfer_finish(axl_transfer *transfer, int result, const char *error)
 {
     transfer->result = result;
-    if (result) snprintf(transfer->error, sizeof transfer->error, "%s", error);
+    if (result) snprintf(transfer->error.text, sizeof transfer->error.text, "%s", error);
     transfer->state = AXL_FINISHED;
 }
 
-static int transfer_result_of(const axl_transfer *transfer, char *err)
+static int transfer_result_of(const axl_transfer *transfer, axl_error *err)
 {
-    return transfer->result ? err_set(err, transfer->result, "%s", transfer->error) : 0;
+    return transfer->result ? err_set(err, transfer->result, "%s", transfer->error.text)
+                            : 0;
 }
 
 /* A process that takes up what another one left looks for itself. */
-static int transfer_look_at_files(axl_transfer *transfer, char *err)
+static int transfer_look_at_files(axl_transfer *transfer, axl_error *err)
 {
     axl_folder folder = {0};
     bool unchanged, elsewhere = transfer->resumed && transfer->method->remote;
@@ -287,7 +290,7 @@ static int transfer_look_at_files(axl_transfer *transfer, char *err)
     return rc;
 }
 
-static int transfer_start(axl_transfer *transfer, char *err)
+static int transfer_start(axl_transfer *transfer, axl_error *err)
 {
     int rc = axl_place_begin(transfer, err);
     if (!rc && !transfer->method->remote) {
@@ -303,18 +306,18 @@ static int transfer_start(axl_transfer *transfer, char *err)
     return transfer->method->start(transfer, err);
 }
 
-int axl_dispatch(axl_transfer *transfer, char *err)
+int axl_dispatch(axl_transfer *transfer, axl_error *err)
 {
-    char text[AXL_ERROR_SIZE] = "";
+    axl_error cause = {""};
     if (transfer->state != AXL_FILLING)
         return err_set(err, -EINVAL, "the transfer was dispatched already");
-    int rc = transfer_start(transfer, text);
+    int rc = transfer_start(transfer, &cause);
     if (rc == 0) return 0;
-    axl_transfer_finish(transfer, rc, text);
+    axl_transfer_finish(transfer, rc, cause.text);
     return transfer_result_of(transfer, err);
 }
 
-int axl_test(axl_transfer *transfer, char *err)
+int axl_test(axl_transfer *transfer, axl_error *err)
 {
     if (transfer->state == AXL_FILLING)
         return err_set(err, -EINVAL, "the transfer was not dispatched");
@@ -323,7 +326,7 @@ int axl_test(axl_transfer *transfer, char *err)
     return transfer_result_of(transfer, err);
 }
 
-int axl_wait(axl_transfer *transfer, char *err)
+int axl_wait(axl_transfer *transfer, axl_error *err)
 {
     if (transfer->state == AXL_FILLING)
         return err_set(err, -EINVAL, "the transfer was not dispatched");
@@ -339,7 +342,7 @@ static void transfer_forget(axl_transfer *transfer)
 }
 
 /* What an earlier process began, and this one has not resumed. */
-static int transfer_cancel_earlier(axl_transfer *t, char *err)
+static int transfer_cancel_earlier(axl_transfer *t, axl_error *err)
 {
     int rc = 0;
     if (!t->method->remote && t->owner < 0)
@@ -360,7 +363,7 @@ static int transfer_cancel_earlier(axl_transfer *t, char *err)
     return 0;
 }
 
-int axl_cancel(axl_transfer *transfer, char *err)
+int axl_cancel(axl_transfer *transfer, axl_error *err)
 {
     if (transfer->state == AXL_FILLING && transfer->resumed)
         return transfer_cancel_earlier(transfer, err);

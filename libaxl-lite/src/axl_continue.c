@@ -66,36 +66,36 @@ static void continue_take_over(axl_transfer *t, const axl_transfer *old)
 
 /* A file that has no list, or is damaged, says nothing; a process that attends it finds
  * that out as well. After a power loss, too, there is none. */
-static int continue_drop_file(const char *path, char *err)
+static int continue_drop_file(const char *path, axl_error *err)
 {
     if (unlink(path) != 0 && errno != ENOENT)
         return err_sys(err, -errno, "unlink %s", path);
     return axl_place_sync_folder(path, err);
 }
 
-static int continue_drop_old(axl_transfer *old, const char *path, char *err)
+static int continue_drop_old(axl_transfer *old, const char *path, axl_error *err)
 {
     int rc = axl_cancel(old, err);
     return rc ? rc : axl_place_sync_folder(path, err);
 }
 
 /* *old stays NULL where there is nothing to go on with. */
-static int continue_look_back(const axl_transfer *t, axl_transfer **old, char *err)
+static int continue_look_back(const axl_transfer *t, axl_transfer **old, axl_error *err)
 {
-    char text[AXL_ERROR_SIZE] = "";
+    axl_error cause = {""};
     const char *path = t->state_path;
     int rc = 0;
     bool stop = !t->method->remote || t->flags & AXL_COMPARE;
     if (stop && axl_owner_is_there(path))
-        rc = axl_daemon_halt(path, t->patience, false, text);
-    if (!rc) rc = axl_resume(path, "daemon", old, text);
+        rc = axl_daemon_halt(path, t->patience, false, &cause);
+    if (!rc) rc = axl_resume(path, "daemon", old, &cause);
     if (!rc) (*old)->patience = t->patience;
     if (rc == -ENOENT) return 0;
     if (rc == -EBADMSG || rc == -ENODATA) return continue_drop_file(path, err);
-    return rc ? err_set(err, rc, "%s", text) : 0;
+    return rc ? err_set(err, rc, "%s", cause.text) : 0;
 }
 
-int axl_continue(axl_transfer *transfer, char *err)
+int axl_continue(axl_transfer *transfer, axl_error *err)
 {
     axl_transfer *old = NULL;
     if (transfer->state != AXL_FILLING || transfer->resumed || !transfer->state_path)

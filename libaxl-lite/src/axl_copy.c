@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 int axl_copy(const char *source, const char *destination, unsigned flags, uint64_t *size,
-             uint32_t *crc, char *err)
+             uint32_t *crc, axl_error *err)
 {
     axl_transfer *t;
     axl_file file;
@@ -28,7 +28,7 @@ int axl_copy(const char *source, const char *destination, unsigned flags, uint64
 
 enum { BUFFER_SIZE = 256 * 1024 };
 
-static int copy_read_all(axl_piece *piece, char *err)
+static int copy_read_all(axl_piece *piece, axl_error *err)
 {
     piece->buffer = malloc(BUFFER_SIZE);
     if (!piece->buffer) return err_sys(err, -ENOMEM, "read %s", piece->item->file.source);
@@ -38,7 +38,7 @@ static int copy_read_all(axl_piece *piece, char *err)
     return rc ? rc : axl_check_source(piece->item, piece->in, err);
 }
 
-int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, char *err)
+int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, axl_error *err)
 {
     struct stat st;
     axl_piece piece = {.in = -1, .out = -1, .there = -1, .checksum = true};

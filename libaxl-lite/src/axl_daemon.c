@@ -78,7 +78,7 @@ static bool daemon_wait_for_child(pid_t child, double seconds, int *status)
 
 /* Starts scr_transfer, which goes into the background by itself, so that it is not our
  * child. */
-static int daemon_start_process(const axl_transfer *t, char *err)
+static int daemon_start_process(const axl_transfer *t, axl_error *err)
 {
     char program[] = "scr_transfer", background[] = "--background", leave[] = "--leave";
     char *arguments[] = {program, background, leave, t->state_path, NULL};
@@ -103,7 +103,7 @@ static int daemon_start_process(const axl_transfer *t, char *err)
 /* ---- the file ---- */
 
 static int daemon_read_file(const axl_transfer *t, kvtree **state, axl_news *news,
-                            axl_command *command, char *err)
+                            axl_command *command, axl_error *err)
 {
     *state = kvtree_new();
     if (!*state) return err_sys(err, -ENOMEM, "state file %s", t->state_path);
@@ -115,7 +115,7 @@ static int daemon_read_file(const axl_transfer *t, kvtree **state, axl_news *new
 /* Two that start at the same time may both find the file idle, and the later one's list
  * is what stands there. What the file says then is nothing about this transfer. */
 static int daemon_read_own(axl_transfer *t, kvtree **state, axl_news *news,
-                           axl_command *command, char *err)
+                           axl_command *command, axl_error *err)
 {
     char id[20];
     int rc = daemon_read_file(t, state, news, command, err);
@@ -129,7 +129,7 @@ static int daemon_read_own(axl_transfer *t, kvtree **state, axl_news *news,
 }
 
 /* A file that a process attends may be idle. */
-static int daemon_check_idle(const axl_transfer *t, char *err)
+static int daemon_check_idle(const axl_transfer *t, axl_error *err)
 {
     kvtree *state;
     axl_news news;
@@ -145,7 +145,7 @@ static int daemon_check_idle(const axl_transfer *t, char *err)
                 : 0;
 }
 
-static int daemon_write_list(axl_transfer *t, char *err)
+static int daemon_write_list(axl_transfer *t, axl_error *err)
 {
     kvtree *state;
     axl_command command = AXL_COMMAND_RUN;
@@ -172,7 +172,7 @@ static bool daemon_goes_on(axl_transfer *t)
     return news.done || (attended && command == AXL_COMMAND_RUN && !news.result);
 }
 
-static int daemon_start(axl_transfer *transfer, char *err)
+static int daemon_start(axl_transfer *transfer, axl_error *err)
 {
     if (daemon_goes_on(transfer)) {
         transfer->ours = true;
@@ -206,44 +206,45 @@ static void daemon_take_over(axl_transfer *t, const kvtree *state, axl_progress 
 /* No process attends the file any more, though it is not finished. */
 static void daemon_start_again(axl_transfer *t, uint64_t bytes)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     if (bytes > t->bytes_done) t->starts = 0;
     t->bytes_done = bytes;
     int rc = t->starts++ < STARTS_MAX
-                 ? daemon_start_process(t, err)
-                 : err_set(err, -ECHILD,
+                 ? daemon_start_process(t, &err)
+                 : err_set(&err, -ECHILD,
                            "scr_transfer ended %d times without a result; can %s be "
                            "written?",
                            STARTS_MAX, t->state_path);
-    if (rc) axl_transfer_finish(t, rc, err);
+    if (rc) axl_transfer_finish(t, rc, err.text);
 }
 
 /* It is there, and should move files. */
 static void daemon_listen_to(axl_transfer *t)
 {
-    char err[AXL_ERROR_SIZE], process[32] = "";
+    char process[32] = "";
+    axl_error err;
     axl_listen(&t->listener, t->state_path, t->patience);
     if (!*t->listener.why) return;
     pid_t killed = axl_owner_kill(t->state_path);
     if (killed) snprintf(process, sizeof process, " (process %d)", (int)killed);
-    err_set(err, -ETIMEDOUT,
+    err_set(&err, -ETIMEDOUT,
             "scr_transfer%s %s: it is stopped, or hangs in a file system; it %s", process,
             t->listener.why, killed ? "was killed" : "could not be killed");
-    axl_transfer_finish(t, -ETIMEDOUT, err);
+    axl_transfer_finish(t, -ETIMEDOUT, err.text);
 }
 
 static int daemon_test(axl_transfer *transfer)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     kvtree *state;
     axl_news news;
     axl_command command;
     axl_progress progress;
     bool attended =
         axl_owner_is_there(transfer->state_path); /* before: it writes, and ends then */
-    int rc = daemon_read_own(transfer, &state, &news, &command, err);
+    int rc = daemon_read_own(transfer, &state, &news, &command, &err);
     if (rc) {
-        axl_transfer_finish(transfer, rc, err);
+        axl_transfer_finish(transfer, rc, err.text);
         return 0;
     }
     daemon_take_over(transfer, state, &progress);
@@ -251,7 +252,7 @@ static int daemon_test(axl_transfer *transfer)
     if (news.done || news.result) {
         transfer->bytes_done = progress.bytes_done;
         transfer->files_done = progress.files_done;
-        axl_transfer_finish(transfer, news.result, news.error);
+        axl_transfer_finish(transfer, news.result, news.error.text);
     } else if (command != AXL_COMMAND_RUN) {
         axl_transfer_finish(transfer, -ECANCELED, "the transfer was cancelled");
     } else if (!attended) {
@@ -285,7 +286,7 @@ static bool daemon_is_moving(const char *path, int most, double end)
     return false;
 }
 
-int axl_daemon_halt(const char *path, double patience, bool for_good, char *err)
+int axl_daemon_halt(const char *path, double patience, bool for_good, axl_error *err)
 {
     const double end = axl_seconds(CLOCK_MONOTONIC) + patience;
     int rc = axl_state_command(path, AXL_COMMAND_STOP, (int)patience, err), most = QUIET;
@@ -307,18 +308,18 @@ int axl_daemon_halt(const char *path, double patience, bool for_good, char *err)
 /* Without a cancel, scr_transfer continues. */
 static void daemon_stop(axl_transfer *transfer, bool for_good)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     if (!for_good) return;
     kvtree *state;
     axl_news news;
     axl_command command;
-    int rc = daemon_read_own(transfer, &state, &news, &command, err);
+    int rc = daemon_read_own(transfer, &state, &news, &command, &err);
     if (!rc) kvtree_delete(&state);
-    if (!rc) rc = axl_daemon_halt(transfer->state_path, transfer->patience, true, err);
+    if (!rc) rc = axl_daemon_halt(transfer->state_path, transfer->patience, true, &err);
     for (size_t i = 0; i < transfer->count && !rc; i++)
         axl_place_remove(transfer, i);
     axl_transfer_finish(transfer, rc ? rc : -ECANCELED,
-                        rc ? err : "the transfer was cancelled");
+                        rc ? err.text : "the transfer was cancelled");
 }
 
 static void daemon_look(const axl_transfer *transfer, size_t i, axl_file *file,

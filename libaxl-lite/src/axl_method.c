@@ -26,7 +26,7 @@ static void method_list_available(char *text, size_t size)
                                      methods[i]->name);
 }
 
-int axl_method_find(const char *name, const axl_method **method, char *err)
+int axl_method_find(const char *name, const axl_method **method, axl_error *err)
 {
     char available[128];
     method_list_available(available, sizeof available);

@@ -20,7 +20,7 @@
 
 /* ---- the lock ---- */
 
-static int owner_lock_name(const char *path, char name[PATH_MAX], char *err)
+static int owner_lock_name(const char *path, char name[PATH_MAX], axl_error *err)
 {
     if (snprintf(name, PATH_MAX, "%s.lock", path) < PATH_MAX) return 0;
     return err_sys(err, -ENAMETOOLONG, "state file %.100s", path);
@@ -36,7 +36,7 @@ static bool owner_is_current(int fd, const char *name)
 
 /* The descriptor, or -errno with a text. The lock has its owner written in it, so it may
  * be no file that has another name, too. */
-static int owner_open_lock(const char *name, char *err)
+static int owner_open_lock(const char *name, axl_error *err)
 {
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     struct stat st;
@@ -47,7 +47,7 @@ static int owner_open_lock(const char *name, char *err)
     return err_set(err, -EPERM, "%s is no file of its own, and is not locked", name);
 }
 
-int axl_owner_take(const char *path, int *owner, char *err)
+int axl_owner_take(const char *path, int *owner, axl_error *err)
 {
     char name[PATH_MAX];
     int rc = owner_lock_name(path, name, err);

@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static int piece_ended_early(const axl_piece *p, char *err)
+static int piece_ended_early(const axl_piece *p, axl_error *err)
 {
     return err_set(err, -ESTALE, "%s changed while it was read", p->item->file.source);
 }
@@ -42,14 +42,14 @@ static bool piece_is_there(const axl_piece *p, uint64_t at, size_t size)
            memcmp(p->buffer, found, size) == 0;
 }
 
-static int piece_write_out(axl_piece *p, uint64_t at, size_t size, char *err)
+static int piece_write_out(axl_piece *p, uint64_t at, size_t size, axl_error *err)
 {
     if (p->out < 0) return 0;
     int rc = io_pwrite(p->out, p->buffer, size, piece_target(p, at));
     return rc ? err_sys(err, rc, "write %s", p->item->file.destination) : 0;
 }
 
-static int piece_move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, axl_error *err)
 {
     size_t step = p->there < 0 ? p->buffer_size : p->buffer_size / 2;
     int rc = 0;
@@ -75,7 +75,7 @@ static bool piece_kernel_declines(ssize_t n, int error)
            error == EOPNOTSUPP;
 }
 
-static int piece_move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, axl_error *err)
 {
     int rc = 0;
     while (at < end && !rc) {
@@ -116,7 +116,7 @@ static void piece_find_data(const axl_piece *p, uint64_t at, uint64_t end, uint6
     if (hole > (off_t)*from && (uint64_t)hole < end) *to = (uint64_t)hole;
 }
 
-static int piece_write_zeros(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_write_zeros(axl_piece *p, uint64_t at, uint64_t end, axl_error *err)
 {
     int rc = 0;
     memset(p->buffer, 0, p->buffer_size);
@@ -140,7 +140,7 @@ static bool piece_punch(const axl_piece *p, uint64_t at, uint64_t end)
 
 /* A hole is done without a byte that moves, but where the file system cannot punch holes,
  * or now will not: zeros are written there. */
-static int piece_move_hole(axl_piece *p, uint64_t at, uint64_t end, char *err)
+static int piece_move_hole(axl_piece *p, uint64_t at, uint64_t end, axl_error *err)
 {
     if (at == end) return 0;
     if (!piece_punch(p, at, end)) return piece_write_zeros(p, at, end, err);
@@ -160,7 +160,7 @@ static bool piece_kernel_is_better(const axl_piece *p)
            (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC);
 }
 
-int axl_piece_move(axl_piece *piece, char *err)
+int axl_piece_move(axl_piece *piece, axl_error *err)
 {
     bool by_kernel = piece_kernel_is_better(piece);
     uint64_t at = piece->item->from + piece->offset, end = at + piece->length, from, to;

@@ -18,7 +18,7 @@
 
 /* Opens name in the folder dir; path is what it is called. */
 static int place_open_regular(int dir, const char *name, const char *path, int mode,
-                              int *fd, struct stat *st, char *err)
+                              int *fd, struct stat *st, axl_error *err)
 {
     /* O_NONBLOCK: opening a pipe must not wait for its other end; -ENXIO: it has none */
     int opened = io_open(dir, name, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
@@ -39,7 +39,7 @@ static int place_open_regular(int dir, const char *name, const char *path, int m
     return 0;
 }
 
-int axl_open_source(const char *path, int *fd, struct stat *st, char *err)
+int axl_open_source(const char *path, int *fd, struct stat *st, axl_error *err)
 {
     return place_open_regular(AT_FDCWD, path, path, O_RDONLY, fd, st, err);
 }
@@ -56,7 +56,7 @@ bool axl_is_dense(const struct stat *st)
     return (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size;
 }
 
-int axl_look_at_source(axl_item *item, bool *unchanged, char *err)
+int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
 {
     struct stat st;
     int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
@@ -78,7 +78,7 @@ int axl_look_at_source(axl_item *item, bool *unchanged, char *err)
     return 0;
 }
 
-int axl_check_source(const axl_item *item, int fd, char *err)
+int axl_check_source(const axl_item *item, int fd, axl_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", item->file.source);
@@ -95,7 +95,7 @@ void axl_folder_done(axl_folder *folder)
     folder->path = NULL;
 }
 
-int axl_place_begin(axl_transfer *transfer, char *err)
+int axl_place_begin(axl_transfer *transfer, axl_error *err)
 {
     if (!transfer->base || transfer->base_dir >= 0) return 0;
     return folder_make(transfer->base, 0, &transfer->base_dir, err);
@@ -103,7 +103,7 @@ int axl_place_begin(axl_transfer *transfer, char *err)
 
 /* Opens a folder of destinations, made where it is missing and has a mode. */
 static int place_open_folder(const axl_transfer *t, const char *path, mode_t mode,
-                             int *fd, char *err)
+                             int *fd, axl_error *err)
 {
     if (!t->base) return folder_make(path, mode, fd, err);
     int rc = folder_make_beneath(t->base_dir, folder_rest(t->base, path), mode, fd, err);
@@ -113,7 +113,7 @@ static int place_open_folder(const axl_transfer *t, const char *path, mode_t mod
 /* Opens the folder of an item, which is made where it is missing, but not for a part;
  * *last is the name in it. */
 static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *folder,
-                       const char **last, char *err)
+                       const char **last, axl_error *err)
 {
     const char *path = item->file.destination;
     size_t length = beneath_folder_length(path);
@@ -136,7 +136,7 @@ static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *
 /* Opens a destination that is there. */
 static int place_open_named(const axl_transfer *t, const axl_item *item,
                             axl_folder *folder, int mode, int *fd, struct stat *st,
-                            char *err)
+                            axl_error *err)
 {
     const char *last;
     int rc = place_enter(t, item, folder, &last, err);
@@ -146,7 +146,7 @@ static int place_open_named(const axl_transfer *t, const axl_item *item,
 }
 
 int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int *fd,
-                         struct stat *st, char *err)
+                         struct stat *st, axl_error *err)
 {
     axl_folder folder = {0};
     int rc = place_open_named(transfer, item, &folder, O_RDONLY, fd, st, err);
@@ -163,7 +163,7 @@ static void place_temporary_name(const axl_transfer *t, size_t i, char name[64])
 
 /* A rename would find this out as well, but only after all the data was written. */
 static int place_refuse_folder(const axl_folder *folder, const char *last,
-                               const char *path, char *err)
+                               const char *path, axl_error *err)
 {
     struct stat st;
     if (fstatat(folder->fd, last, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
@@ -172,7 +172,7 @@ static int place_refuse_folder(const axl_folder *folder, const char *last,
 }
 
 static int place_create(const axl_transfer *t, size_t i, const axl_folder *folder,
-                        int *fd, char *err)
+                        int *fd, axl_error *err)
 {
     char name[64];
     const axl_item *item = &t->items[i];
@@ -192,7 +192,7 @@ static int place_create(const axl_transfer *t, size_t i, const axl_folder *folde
 /* Others may write to the same file now, so its end is only ever moved by writing: one
  * byte of the part, which gets its value later. */
 static int place_open_part(const axl_transfer *t, const axl_item *item,
-                           axl_folder *folder, int *fd, char *err)
+                           axl_folder *folder, int *fd, axl_error *err)
 {
     struct stat st;
     const char *path = item->file.destination;
@@ -212,7 +212,7 @@ static int place_open_part(const axl_transfer *t, const axl_item *item,
 /* Opens the one that is there. A pipe or another name of a file that was put in its
  * place is not written to. */
 static int place_open_temporary(const axl_transfer *t, size_t i, const axl_folder *folder,
-                                int mode, int *fd, char *err)
+                                int mode, int *fd, axl_error *err)
 {
     char name[64];
     struct stat st;
@@ -226,7 +226,7 @@ static int place_open_temporary(const axl_transfer *t, size_t i, const axl_folde
 }
 
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
-                   char *err)
+                   axl_error *err)
 {
     const axl_item *item = &transfer->items[i];
     const char *last, *path = item->file.destination;
@@ -252,7 +252,8 @@ int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *fol
     return rc ? rc : place_open_temporary(transfer, i, folder, O_RDONLY, fd, NULL);
 }
 
-int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
+int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder,
+                   axl_error *err)
 {
     const axl_item *item = &transfer->items[i];
     int fd, rc = axl_place_open(transfer, i, folder, &fd, err);
@@ -277,7 +278,7 @@ bool axl_place_reaches(const axl_transfer *transfer, const axl_item *item)
 }
 
 int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, bool *fits,
-                   char *err)
+                   axl_error *err)
 {
     char name[64];
     const char *last;
@@ -314,7 +315,7 @@ void axl_place_remove(const axl_transfer *transfer, size_t i)
 /* ---- names ---- */
 
 static int place_keep_attributes(const axl_transfer *t, const axl_item *item, int fd,
-                                 char *err)
+                                 axl_error *err)
 {
     const char *path = item->file.destination;
     struct timespec times[2] = {item->atime, item->mtime};
@@ -328,7 +329,7 @@ static int place_keep_attributes(const axl_transfer *t, const axl_item *item, in
 
 /* What is kept of the source, and everything on disk. */
 static int place_finish_file(const axl_transfer *t, const axl_item *item, int *fd,
-                             char *err)
+                             axl_error *err)
 {
     const char *path = item->file.destination;
     int rc = place_keep_attributes(t, item, *fd, err);
@@ -339,7 +340,8 @@ static int place_finish_file(const axl_transfer *t, const axl_item *item, int *f
     return rc ? err_sys(err, rc, "close %s", path) : 0;
 }
 
-static int place_give_name(const axl_transfer *t, size_t i, axl_folder *folder, char *err)
+static int place_give_name(const axl_transfer *t, size_t i, axl_folder *folder,
+                           axl_error *err)
 {
     char name[64];
     const char *last, *path = t->items[i].file.destination;
@@ -351,7 +353,8 @@ static int place_give_name(const axl_transfer *t, size_t i, axl_folder *folder, 
     return err_sys(err, -errno, "rename to %s", path);
 }
 
-int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item, char *err)
+int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item,
+                         axl_error *err)
 {
     const char *last;
     axl_folder folder = {0};
@@ -365,7 +368,7 @@ int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item, cha
 
 /* Syncs the folders of those that got their names, each run of one folder once. */
 static int place_sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
-                              char *err)
+                              axl_error *err)
 {
     int rc = 0;
     for (int k = 0; k < placed && !rc; k++) {
@@ -379,7 +382,7 @@ static int place_sync_folders(const axl_transfer *t, const axl_batch *batch, int
     return rc;
 }
 
-int axl_place_sync_folder(const char *path, char *err)
+int axl_place_sync_folder(const char *path, axl_error *err)
 {
     const char *last;
     int folder, rc = folder_of(AT_FDCWD, path, 0, &folder, &last, err);
@@ -390,7 +393,7 @@ int axl_place_sync_folder(const char *path, char *err)
 }
 
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
-                    char *err)
+                    axl_error *err)
 {
     axl_folder folder = {0};
     int rc = 0;

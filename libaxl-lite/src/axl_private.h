@@ -121,11 +121,11 @@ struct axl_transfer {
     axl_pulse *pulse; /* of scr_transfer itself; NULL: without a listener */
     int unsaved;      /* -errno: the result could not be written to the state file */
     axl_state state;
-    int result;                 /* once finished: 0 or the first error ... */
-    char error[AXL_ERROR_SIZE]; /* ... and its text */
-    char *base;                 /* folder of all destinations; NULL: any */
-    int base_dir;               /* it, held open; -1: none, or not yet */
-    uint64_t id;                /* random, in the names of temporary files */
+    int result;      /* once finished: 0 or the first error ... */
+    axl_error error; /* ... and its text */
+    char *base;      /* folder of all destinations; NULL: any */
+    int base_dir;    /* it, held open; -1: none, or not yet */
+    uint64_t id;     /* random, in the names of temporary files */
     size_t count;
     axl_item *items;
     size_t slots, used;  /* of the index: a power of two, at least twice used, or 0 */
@@ -154,7 +154,7 @@ struct axl_method {
 
     /* Starts to move all files of the list; their sources were there a moment ago. NULL:
      * a method that this build does not have. */
-    int (*start)(axl_transfer *transfer, char *err);
+    int (*start)(axl_transfer *transfer, axl_error *err);
 
     /* AXL_RUNNING, or 0 once the transfer is finished. */
     int (*test)(axl_transfer *transfer);
@@ -175,7 +175,7 @@ struct axl_method {
 extern const axl_method axl_sync, axl_pthread, axl_daemon;
 
 /* The method of that name, ready for use; -EINVAL or -ENOTSUP as axl_create tells. */
-int axl_method_find(const char *name, const axl_method **method, char *err);
+int axl_method_find(const char *name, const axl_method **method, axl_error *err);
 
 /* ---- axl_throttle.c ---- */
 
@@ -200,7 +200,7 @@ double axl_throttle_pay(axl_throttle *throttle, double now, uint64_t bytes, doub
 
 /* Lets workers move all files: that number of threads, or, for 0, the caller before this
  * returns. */
-int axl_work_start(axl_transfer *transfer, int threads, char *err);
+int axl_work_start(axl_transfer *transfer, int threads, axl_error *err);
 
 /* For methods: all but the last finish the transfer when no worker is left. */
 int axl_work_test(axl_transfer *transfer);
@@ -221,12 +221,12 @@ void axl_worker_skip(axl_worker *worker, uint64_t bytes);
 /* Stops the process that works on a state file, and waits until nothing moves, at most
  * patience seconds: then it is killed. for_good: where that cannot be written the file is
  * removed. -ETIMEDOUT when it could not be killed. */
-int axl_daemon_halt(const char *path, double patience, bool for_good, char *err);
+int axl_daemon_halt(const char *path, double patience, bool for_good, axl_error *err);
 
 /* ---- axl_resume.c ---- */
 
 /* Finds out how far item number i of a transfer that is resumed came. */
-int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err);
+int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, axl_error *err);
 
 /* ---- axl_state.c ---- */
 
@@ -242,7 +242,7 @@ typedef struct axl_news {
     bool follows; /* without a list in the file there is nothing to tell: -ENOENT */
     bool running, done;
     int result; /* 0 or an error ... */
-    char error[AXL_ERROR_SIZE];
+    axl_error error;
 } axl_news;
 
 /* The path from the root on, to be freed; NULL without memory. */
@@ -254,18 +254,18 @@ int axl_state_build(const axl_transfer *transfer, kvtree **state);
 /* Writes state, with the news added, to the file. A command that stands there stays, and
  * becomes *command; otherwise *command is written. */
 int axl_state_write(const char *path, kvtree *state, const axl_news *news,
-                    axl_command *command, char *err);
+                    axl_command *command, axl_error *err);
 
 /* Changes the command in a file that is there. Other processes may hold its lock for that
  * number of seconds: -ETIMEDOUT. */
-int axl_state_command(const char *path, axl_command command, int seconds, char *err);
+int axl_state_command(const char *path, axl_command command, int seconds, axl_error *err);
 
 /* Reads the file. */
 int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
-                   char *err);
+                   axl_error *err);
 
 /* Fills a new transfer from a tree; nothing in it is believed. -EBADMSG. */
-int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err);
+int axl_state_fill(axl_transfer *transfer, const kvtree *state, axl_error *err);
 
 /* Copies into item what the entry of a file says of it; returns the bytes that are
  * written. */
@@ -274,7 +274,7 @@ uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry,
 
 /* Writes the error of a transfer that could not be dispatched into its file; what goes
  * wrong with that is returned. */
-int axl_state_fail(const axl_transfer *transfer, int result, char *err);
+int axl_state_fail(const axl_transfer *transfer, int result, axl_error *err);
 
 /* Reads what the file says of the transfer, but not the list. */
 int axl_state_peek(const char *path, axl_news *news, axl_command *command);
@@ -283,7 +283,7 @@ int axl_state_peek(const char *path, axl_news *news, axl_command *command);
 
 /* Only one process at a time works on a state file: -EBUSY for others. The lock is a file
  * beside it, and ends with its owner. */
-int axl_owner_take(const char *path, int *owner, char *err);
+int axl_owner_take(const char *path, int *owner, axl_error *err);
 void axl_owner_drop(const char *path, int *owner);
 
 /* Whether some process does. */
@@ -318,7 +318,7 @@ typedef struct axl_service {
 
 /* Attends it until it says EXIT, or as service tells. -EBUSY when another process does.
  */
-int axl_serve(axl_service *service, char *err);
+int axl_serve(axl_service *service, axl_error *err);
 
 /* ---- axl_piece.c ---- */
 
@@ -339,22 +339,22 @@ typedef struct axl_piece {
 
 /* Moves it. Holes are not written: the destination of a file has its final size already,
  * and that of a part gets them punched. -ESTALE when the source ends before the piece. */
-int axl_piece_move(axl_piece *piece, char *err);
+int axl_piece_move(axl_piece *piece, axl_error *err);
 
 /* ---- axl_place.c ---- */
 
 /* Opens a file to be copied: a regular file, no link. *st describes it. */
-int axl_open_source(const char *path, int *fd, struct stat *st, char *err);
+int axl_open_source(const char *path, int *fd, struct stat *st, axl_error *err);
 
 /* Whether a file has memory or disk for all its bytes, so that there is no hole. */
 bool axl_is_dense(const struct stat *st);
 
 /* Takes down what the source is now: it must be that when it is read. *unchanged: it is
  * what was taken down before. -ENODATA when it is shorter than a part of it. */
-int axl_look_at_source(axl_item *item, bool *unchanged, char *err);
+int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err);
 
 /* -ESTALE unless the open source is what it was when it was dispatched. */
-int axl_check_source(const axl_item *item, int fd, char *err);
+int axl_check_source(const axl_item *item, int fd, axl_error *err);
 
 /* Folders of destinations; the last one stays open, as the next file is mostly there. */
 struct axl_folder {
@@ -365,30 +365,32 @@ struct axl_folder {
 void axl_folder_done(axl_folder *folder);
 
 /* Opens the base of the transfer, if it has one and that is not open yet. */
-int axl_place_begin(axl_transfer *transfer, char *err);
+int axl_place_begin(axl_transfer *transfer, axl_error *err);
 
 /* Opens what item number i is written to: its temporary file in the folder of its
  * destination, both of which are made unless they are there, or, for a part, the
  * destination itself. Its length reaches the end of the item. */
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
-                   char *err);
+                   axl_error *err);
 
 /* Opens the same, which is there, to read what it has. */
 int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,
                          int *fd);
 
 /* Syncs what was written for item number i up to now, if it has no name yet. */
-int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder, char *err);
+int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder,
+                   axl_error *err);
 
 /* Opens the destination of item, which is there, to read it. */
 int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int *fd,
-                         struct stat *st, char *err);
+                         struct stat *st, axl_error *err);
 
 /* Syncs the folder of a destination, so that a name that is there stays so. */
-int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item, char *err);
+int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item,
+                         axl_error *err);
 
 /* Syncs the folder of any file, so that a name that is there, or is gone, stays so. */
-int axl_place_sync_folder(const char *path, char *err);
+int axl_place_sync_folder(const char *path, axl_error *err);
 
 /* Files that are complete, but still have temporary names. They are synced together: the
  * journals of file systems make that one wait instead of many. */
@@ -403,13 +405,13 @@ typedef struct axl_batch {
 /* Syncs, closes and names all of the batch, and syncs their folders; it is empty then.
  * Parts need no names. *placed is the number of those that are in place for good. */
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
-                    char *err);
+                    axl_error *err);
 
 /* 1 if there is a temporary file of item number i, 0 if not, or -ENOMEM. *fits: it, or
  * the destination of a part, is such that some of the item may have been written to it.
  */
 int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, bool *fits,
-                   char *err);
+                   axl_error *err);
 
 /* Removes the temporary file that axl_place_find has found, with the folder of then. */
 void axl_place_drop(const axl_transfer *transfer, size_t i, const axl_folder *folder);

@@ -18,7 +18,7 @@ static int pthread_count_processors(void)
     return count > 0 ? (int)count : 1;
 }
 
-static int pthread_start(axl_transfer *transfer, char *err)
+static int pthread_start(axl_transfer *transfer, axl_error *err)
 {
     int threads = transfer->workers;
     if (threads == 0) {

@@ -12,7 +12,7 @@
 
 /* ---- the list ---- */
 
-static int resume_read_list(axl_transfer *t, const char *path, char *err)
+static int resume_read_list(axl_transfer *t, const char *path, axl_error *err)
 {
     axl_news news;
     axl_command command;
@@ -27,20 +27,21 @@ static int resume_read_list(axl_transfer *t, const char *path, char *err)
     return rc;
 }
 
-int axl_resume(const char *state, const char *method, axl_transfer **transfer, char *err)
+int axl_resume(const char *state, const char *method, axl_transfer **transfer,
+               axl_error *err)
 {
     axl_transfer *t;
-    char text[AXL_ERROR_SIZE] = "";
+    axl_error cause = {""};
     const axl_options options = {.state = state};
     if (!state || !*state) return err_set(err, -EINVAL, "resume: no state file");
-    int rc = axl_create(method, &options, &t, text);
-    if (rc) return err_set(err, rc, "%s", text);
+    int rc = axl_create(method, &options, &t, &cause);
+    if (rc) return err_set(err, rc, "%s", cause.text);
     t->resumed = true;
-    rc = resume_read_list(t, state, text);
+    rc = resume_read_list(t, state, &cause);
     if (rc) {
         t->resumed = false;
         axl_free(t);
-        return err_set(err, rc, "%s", text);
+        return err_set(err, rc, "%s", cause.text);
     }
     *transfer = t;
     return 0;
@@ -115,7 +116,7 @@ static bool resume_is_lost(const axl_transfer *t, size_t i)
     return t->items[i].part && !axl_place_reaches(t, &t->items[i]);
 }
 
-int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, char *err)
+int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, axl_error *err)
 {
     bool same, fits;
     axl_item *item = &transfer->items[i];

@@ -50,7 +50,7 @@ static int save_find_copied(axl_work *w, copied found[OPEN_MAX])
     return count;
 }
 
-static int save_sync_copied(axl_worker *worker, char *err)
+static int save_sync_copied(axl_worker *worker, axl_error *err)
 {
     axl_work *w = worker->work;
     copied found[OPEN_MAX];
@@ -68,7 +68,7 @@ static int save_sync_copied(axl_worker *worker, char *err)
 
 /* ---- the file ---- */
 
-int axl_save(axl_work *work, const axl_news *news, char *err)
+int axl_save(axl_work *work, const axl_news *news, axl_error *err)
 {
     axl_transfer *t = work->transfer;
     kvtree *state;
@@ -98,7 +98,7 @@ static bool save_is_due(axl_work *w, double now)
     return due;
 }
 
-static int save_now(axl_worker *worker, char *err)
+static int save_now(axl_worker *worker, axl_error *err)
 {
     axl_work *w = worker->work;
     const axl_news news = {.follows = w->transfer->obeys, .running = true};
@@ -109,12 +109,12 @@ static int save_now(axl_worker *worker, char *err)
 void axl_save_sometimes(axl_worker *worker)
 {
     axl_work *w = worker->work;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     double start = axl_seconds(CLOCK_MONOTONIC);
     if (!save_is_due(w, start)) return;
-    int rc = save_now(worker, err);
-    if (axl_worker_make_room(worker, rc)) rc = save_now(worker, err);
-    if (rc) axl_work_fail(w, rc, err);
+    int rc = save_now(worker, &err);
+    if (axl_worker_make_room(worker, rc)) rc = save_now(worker, &err);
+    if (rc) axl_work_fail(w, rc, err.text);
     double now = axl_seconds(CLOCK_MONOTONIC), rest = SHARE * (now - start);
     double interval = w->transfer->interval;
     pthread_mutex_lock(&w->lock);

@@ -52,7 +52,7 @@ static void serve_watch(axl_service *s, axl_transfer *t)
 
 /* Moves what is listed. What goes wrong stands in the file afterwards; an error is
  * returned only when not even that can be written. */
-static int serve_move_files(axl_service *s, char *err)
+static int serve_move_files(axl_service *s, axl_error *err)
 {
     axl_transfer *t;
     int rc = axl_resume(s->path, "pthread", &t, err);
@@ -74,7 +74,8 @@ static int serve_move_files(axl_service *s, char *err)
 }
 
 /* *work: the file lists a transfer that is to run and has not ended. */
-static int serve_read(const axl_service *s, axl_command *command, bool *work, char *err)
+static int serve_read(const axl_service *s, axl_command *command, bool *work,
+                      axl_error *err)
 {
     axl_news news = {0};
     kvtree *state = kvtree_new();
@@ -87,7 +88,7 @@ static int serve_read(const axl_service *s, axl_command *command, bool *work, ch
 }
 
 /* One look at the file; *idle: there is nothing to do now. */
-static int serve_attend(axl_service *s, bool *idle, bool *leave, char *err)
+static int serve_attend(axl_service *s, bool *idle, bool *leave, axl_error *err)
 {
     axl_command command;
     bool work;
@@ -103,7 +104,7 @@ static int serve_attend(axl_service *s, bool *idle, bool *leave, char *err)
 
 /* The lock is that of the child, too: a process that waits for the parent finds the file
  * attended. */
-static int serve_go_into_background(axl_service *s, bool *parent, char *err)
+static int serve_go_into_background(axl_service *s, bool *parent, axl_error *err)
 {
     if (!s->background) return 0;
     pid_t child = fork();
@@ -113,7 +114,7 @@ static int serve_go_into_background(axl_service *s, bool *parent, char *err)
 }
 
 /* Attends the file until there is nothing more to do, or an error. */
-static int serve_until_idle(axl_service *s, char *err)
+static int serve_until_idle(axl_service *s, axl_error *err)
 {
     bool idle, leave = false;
     int rc = 0;
@@ -137,7 +138,7 @@ static bool serve_has_new_list(axl_service *s)
            axl_owner_take(s->path, &s->owner, NULL) == 0;
 }
 
-int axl_serve(axl_service *service, char *err)
+int axl_serve(axl_service *service, axl_error *err)
 {
     bool parent = false;
     int rc = axl_owner_take(service->path, &service->owner, err);

@@ -193,7 +193,7 @@ static int state_add_news(kvtree *tree, const axl_news *news)
     int rc = kvtree_util_set_str(tree, "STATE", news->running ? "RUNNING" : "STOPPED");
     if (!rc && news->done) rc = kvtree_util_set_str(tree, "FLAG", "DONE");
     if (!rc && news->result) rc = kvtree_util_set_int(tree, "CODE", news->result);
-    if (!rc && news->result) rc = kvtree_util_set_str(tree, "ERROR", news->error);
+    if (!rc && news->result) rc = kvtree_util_set_str(tree, "ERROR", news->error.text);
     return rc;
 }
 
@@ -203,7 +203,7 @@ enum { PATIENCE = 30 };
 
 /* Locks the file, which must have a list if it has to. */
 static int state_open_locked(const char *path, bool listed, int seconds, int *fd,
-                             kvtree **old, char *err)
+                             kvtree **old, axl_error *err)
 {
     *old = kvtree_new();
     if (!*old) return err_sys(err, -ENOMEM, "state file %s", path);
@@ -219,7 +219,7 @@ static int state_open_locked(const char *path, bool listed, int seconds, int *fd
 
 /* Writes it, unless rc says why not, and gives up the lock. */
 static int state_close_locked(const char *path, int *fd, const kvtree *tree, int rc,
-                              char *err)
+                              axl_error *err)
 {
     if (!rc) return kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, err);
     io_close(fd);
@@ -227,7 +227,7 @@ static int state_close_locked(const char *path, int *fd, const kvtree *tree, int
 }
 
 int axl_state_write(const char *path, kvtree *state, const axl_news *news,
-                    axl_command *command, char *err)
+                    axl_command *command, axl_error *err)
 {
     kvtree *old;
     int fd, rc = state_open_locked(path, news->follows, PATIENCE, &fd, &old, err);
@@ -241,7 +241,7 @@ int axl_state_write(const char *path, kvtree *state, const axl_news *news,
     return rc;
 }
 
-int axl_state_command(const char *path, axl_command command, int seconds, char *err)
+int axl_state_command(const char *path, axl_command command, int seconds, axl_error *err)
 {
     kvtree *old;
     int fd, rc = state_open_locked(path, true, seconds, &fd, &old, err);
@@ -279,7 +279,7 @@ static int state_get_time(const kvtree *entry, struct timespec *time)
 /* What an earlier process says that it has done. Files of a writer that knows only the
  * documented keys have no time, and begin anew. */
 static int state_get_done(const axl_transfer *t, const kvtree *entry, axl_item *item,
-                          char *err)
+                          axl_error *err)
 {
     unsigned long size, written, crc = 0;
     const char *flag = state_value_of(entry, "FLAG"), *source = item->file.source;
@@ -307,7 +307,7 @@ static int state_get_done(const axl_transfer *t, const kvtree *entry, axl_item *
 }
 
 static int state_add_entry(axl_transfer *t, const kvtree *entry, const axl_file *file,
-                           char *err)
+                           axl_error *err)
 {
     unsigned long from, to, size, source_size = 0;
     if (!kvtree_get(entry, "SOURCE_OFFSET") && !kvtree_get(entry, "DESTINATION_OFFSET"))
@@ -327,7 +327,7 @@ static int state_add_entry(axl_transfer *t, const kvtree *entry, const axl_file 
 }
 
 static int state_get_item(axl_transfer *t, const char *source, const kvtree *entry,
-                          char *err)
+                          axl_error *err)
 {
     const char *destination = state_value_of(entry, "DESTINATION");
     while (strncmp(source, "/./", 3) == 0 || strncmp(source, "//", 2) == 0)
@@ -340,14 +340,15 @@ static int state_get_item(axl_transfer *t, const char *source, const kvtree *ent
     return state_get_done(t, entry, &t->items[t->count - 1], err);
 }
 
-static int state_get_limit(const kvtree *tree, const char *key, double *limit, char *err)
+static int state_get_limit(const kvtree *tree, const char *key, double *limit,
+                           axl_error *err)
 {
     if (!kvtree_get(tree, key)) return 0;
     if (kvtree_util_get_double(tree, key, limit) == 0 && axl_is_limit(*limit)) return 0;
     return err_set(err, -EBADMSG, "no valid %s", key);
 }
 
-static int state_get_base(axl_transfer *t, const kvtree *tree, char *err)
+static int state_get_base(axl_transfer *t, const kvtree *tree, axl_error *err)
 {
     const char *base = state_value_of(tree, "BASE");
     if (!kvtree_get(tree, "BASE")) return 0;
@@ -356,7 +357,7 @@ static int state_get_base(axl_transfer *t, const kvtree *tree, char *err)
     return t->base ? 0 : err_sys(err, -ENOMEM, "BASE");
 }
 
-static int state_get_options(axl_transfer *t, const kvtree *tree, char *err)
+static int state_get_options(axl_transfer *t, const kvtree *tree, axl_error *err)
 {
     unsigned long buffer = 0;
     const char *id = state_value_of(tree, "ID");
@@ -383,7 +384,7 @@ static int state_get_options(axl_transfer *t, const kvtree *tree, char *err)
     return 0;
 }
 
-int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err)
+int axl_state_fill(axl_transfer *transfer, const kvtree *state, axl_error *err)
 {
     const kvtree *files = kvtree_get(state, "FILES");
     if (!files) return err_set(err, -ENODATA, "no list of files was written yet");
@@ -394,7 +395,7 @@ int axl_state_fill(axl_transfer *transfer, const kvtree *state, char *err)
 }
 
 int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
-                   char *err)
+                   axl_error *err)
 {
     /* the file is replaced as a whole: its lock is not needed */
     int rc = kvtree_file_read(AT_FDCWD, path, state, err), code;
@@ -406,7 +407,8 @@ int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command 
     *news = (axl_news){.running = running && strcmp(running, "RUNNING") == 0,
                        .done = flag && strcmp(flag, "DONE") == 0};
     if (kvtree_util_get_int(state, "CODE", &code) == 0 && code < 0) news->result = code;
-    if (news->result) snprintf(news->error, sizeof news->error, "%s", error ? error : "");
+    if (news->result)
+        snprintf(news->error.text, sizeof news->error.text, "%s", error ? error : "");
     return 0;
 }
 
@@ -418,12 +420,12 @@ uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry, axl_i
     return told.file.done ? told.size : told.synced;
 }
 
-int axl_state_fail(const axl_transfer *transfer, int result, char *err)
+int axl_state_fail(const axl_transfer *transfer, int result, axl_error *err)
 {
     kvtree *state;
     axl_news news = {.follows = true, .result = result};
     axl_command command = AXL_COMMAND_RUN;
-    snprintf(news.error, sizeof news.error, "%s", err);
+    news.error = *err;
     int rc = axl_state_build(transfer, &state);
     if (rc) return err_sys(err, rc, "state file %s", transfer->state_path);
     rc = axl_state_write(transfer->state_path, state, &news, &command, err);

@@ -3,7 +3,7 @@
  * before axl_dispatch returns. */
 #include "src/axl_private.h"
 
-static int sync_start(axl_transfer *transfer, char *err)
+static int sync_start(axl_transfer *transfer, axl_error *err)
 {
     return axl_work_start(transfer, 0, err);
 }

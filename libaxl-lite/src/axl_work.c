@@ -49,7 +49,7 @@ void axl_work_fail(axl_work *w, int rc, const char *text)
     pthread_mutex_lock(&w->lock);
     if (!w->rc) {
         w->rc = rc;
-        snprintf(w->err, sizeof w->err, "%s", text);
+        snprintf(w->err.text, sizeof w->err.text, "%s", text);
     }
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
@@ -138,7 +138,8 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
 
 /* All pieces are written through one descriptor: it is open from before the first byte
  * is written, so that fsync knows of every write that failed on its way to the disk. */
-static int work_open_destination(axl_worker *worker, const task *now, int *out, char *err)
+static int work_open_destination(axl_worker *worker, const task *now, int *out,
+                                 axl_error *err)
 {
     axl_work *w = worker->work;
     axl_item *item = &w->transfer->items[now->item];
@@ -172,7 +173,7 @@ static void work_open_claimed(axl_worker *worker, const task *now, axl_piece *pi
 }
 
 static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece,
-                           char *err)
+                           axl_error *err)
 {
     const axl_transfer *t = worker->work->transfer;
     struct stat st;
@@ -200,16 +201,16 @@ static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece
 static void work_place_batch(axl_worker *worker)
 {
     axl_work *w = worker->work;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     int placed;
-    int rc = axl_place_batch(w->transfer, &worker->batch, &placed, err);
+    int rc = axl_place_batch(w->transfer, &worker->batch, &placed, &err);
     worker->batch_bytes = 0;
     pthread_mutex_lock(&w->lock);
     for (int k = 0; k < placed; k++)
         w->transfer->items[worker->batch.items[k]].file.done = 1;
     w->files_done += (size_t)placed;
     pthread_mutex_unlock(&w->lock);
-    if (rc) axl_work_fail(w, rc, err);
+    if (rc) axl_work_fail(w, rc, err.text);
 }
 
 static void work_add_to_batch(axl_worker *worker, size_t i, int fd)
@@ -248,14 +249,14 @@ static bool work_finish_piece(axl_work *w, const task *now, uint32_t crc)
 static void work_do_task(axl_worker *worker, const task *now)
 {
     axl_work *w = worker->work;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_piece piece = {
         .item = &w->transfer->items[now->item], .in = -1, .out = -1, .there = -1};
-    int rc = work_move_piece(worker, now, &piece, err);
-    if (axl_worker_make_room(worker, rc)) rc = work_move_piece(worker, now, &piece, err);
+    int rc = work_move_piece(worker, now, &piece, &err);
+    if (axl_worker_make_room(worker, rc)) rc = work_move_piece(worker, now, &piece, &err);
     if (!rc && work_finish_piece(w, now, piece.crc))
         work_add_to_batch(worker, now->item, piece.out);
-    if (rc && rc != -ECANCELED) axl_work_fail(w, rc, err);
+    if (rc && rc != -ECANCELED) axl_work_fail(w, rc, err.text);
     if (!rc) axl_save_sometimes(worker);
 }
 
@@ -368,18 +369,18 @@ static void work_clean_up(axl_transfer *t, bool keep)
 static void work_save_result(axl_work *w, axl_news *news)
 {
     axl_news told = *news;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     told.follows = w->transfer->obeys;
     if (!w->rc) told.result = 0;
-    int rc = axl_save(w, &told, err);
+    int rc = axl_save(w, &told, &err);
     if (rc && w->rc) {
         work_clean_up(w->transfer, false);
-        rc = axl_save(w, &told, err);
+        rc = axl_save(w, &told, &err);
     }
     w->transfer->unsaved = rc;
     if (!rc || news->result) return;
     news->result = rc;
-    snprintf(news->error, sizeof news->error, "%s", err);
+    news->error = err;
 }
 
 /* No worker runs any more. */
@@ -390,13 +391,13 @@ static void work_conclude(axl_transfer *t)
         pthread_join(w->threads[i], NULL);
     axl_news news = {.done = w->files_done == t->count && !w->rc, .result = w->rc};
     if (!news.result && !news.done) news.result = -ECANCELED;
-    snprintf(news.error, sizeof news.error, "%s",
-             w->rc ? w->err : "the transfer was cancelled");
+    snprintf(news.error.text, sizeof news.error.text, "%s",
+             w->rc ? w->err.text : "the transfer was cancelled");
     if (t->state_path && !w->cancelled) work_save_result(w, &news);
     work_clean_up(t, t->state_path && !w->cancelled);
     t->bytes_done = w->bytes;
     t->files_done = w->files_done;
-    axl_transfer_finish(t, news.result, news.error);
+    axl_transfer_finish(t, news.result, news.error.text);
     work_free(w);
     t->work = NULL;
 }
@@ -422,7 +423,7 @@ static int work_start_threads(axl_work *w, int threads)
     return w->started ? 0 : -rc; /* some are enough */
 }
 
-int axl_work_start(axl_transfer *transfer, int threads, char *err)
+int axl_work_start(axl_transfer *transfer, int threads, axl_error *err)
 {
     int rc = (transfer->work = work_new(transfer, threads)) ? 0 : -ENOMEM;
     for (size_t i = 0; i < transfer->count && !rc; i++)

@@ -16,7 +16,7 @@ struct axl_work {
     size_t item, piece;   /* that are taken next */
     bool stop, cancelled; /* ... for good: nothing is kept */
     int rc;               /* the first error ... */
-    char err[AXL_ERROR_SIZE];
+    axl_error err;
     axl_throttle throttle;
     bool saving;      /* a worker writes the state file */
     double next_save; /* when it is to be written again */
@@ -52,7 +52,7 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
 uint64_t axl_copied(const axl_transfer *transfer, const axl_item *item, uint32_t *crc);
 
 /* Writes the state file, with the news. */
-int axl_save(axl_work *work, const axl_news *news, char *err);
+int axl_save(axl_work *work, const axl_news *news, axl_error *err);
 
 /* The same, by a worker, when the last time was long enough ago; what was copied so far
  * is synced before. Obeys commands that stand in the file. */

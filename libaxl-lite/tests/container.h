@@ -52,16 +52,16 @@ static inline axl_part part_of(const scratch *s, uint64_t from, uint64_t to,
 
 static inline void add(axl_transfer *t, axl_part part)
 {
-    char err[AXL_ERROR_SIZE] = "";
-    if (axl_add_part(t, &part, err) != 0) fail_msg("%s", err);
+    axl_error err = {""};
+    if (axl_add_part(t, &part, &err) != 0) fail_msg("%s", err.text);
 }
 
 static inline void finish(axl_transfer *t)
 {
-    char err[AXL_ERROR_SIZE] = "";
-    int rc = axl_dispatch(t, err);
-    if (!rc) rc = axl_wait(t, err);
-    if (rc) fail_msg("%s", err);
+    axl_error err = {""};
+    int rc = axl_dispatch(t, &err);
+    if (!rc) rc = axl_wait(t, &err);
+    if (rc) fail_msg("%s", err.text);
     axl_progress p;
     assert_int_equal(axl_progress_get(t, &p), 0);
     assert_true(p.files_done == p.files && p.bytes_done == p.bytes);

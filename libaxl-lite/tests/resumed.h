@@ -20,7 +20,7 @@ static nth_result result;
 static char state_path[160];
 static struct told {
     int rc;
-    char err[AXL_ERROR_SIZE];
+    axl_error err;
 } * told;
 
 #define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
@@ -38,9 +38,9 @@ static inline int end_transfer(axl_transfer *t, int rc)
 {
     if (!rc) {
         tune(t);
-        rc = axl_dispatch(t, told->err);
+        rc = axl_dispatch(t, &told->err);
     }
-    if (!rc) rc = axl_wait(t, told->err);
+    if (!rc) rc = axl_wait(t, &told->err);
     axl_free(t);
     return told->rc = rc;
 }
@@ -48,8 +48,8 @@ static inline int end_transfer(axl_transfer *t, int rc)
 static inline int resume(void)
 {
     axl_transfer *t = NULL;
-    told->err[0] = 0;
-    int rc = axl_resume(state_path, "sync", &t, told->err);
+    told->err.text[0] = 0;
+    int rc = axl_resume(state_path, "sync", &t, &told->err);
     return end_transfer(t, rc);
 }
 

@@ -34,16 +34,16 @@ static void add_numbered(axl_transfer *t, const scratch *s, int i)
 static void test_methods(void **state)
 {
     const char *missing[] = {"bbapi", "dw"};
-    char err[AXL_ERROR_SIZE];
+    axl_error err;
     axl_transfer *t = NULL;
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(axl_create(missing[i], NULL, &t, err), -ENOTSUP);
-        assert_non_null(strstr(err, missing[i]));
-        assert_non_null(strstr(err, "available: sync, pthread"));
+        assert_int_equal(axl_create(missing[i], NULL, &t, &err), -ENOTSUP);
+        assert_non_null(strstr(err.text, missing[i]));
+        assert_non_null(strstr(err.text, "available: sync, pthread"));
     }
-    assert_int_equal(axl_create("carrier pigeon", NULL, &t, err), -EINVAL);
-    assert_non_null(strstr(err, "\"carrier pigeon\"; available: sync"));
-    assert_int_equal(axl_create(NULL, NULL, &t, err), -EINVAL);
+    assert_int_equal(axl_create("carrier pigeon", NULL, &t, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "\"carrier pigeon\"; available: sync"));
+    assert_int_equal(axl_create(NULL, NULL, &t, &err), -EINVAL);
     assert_null(t);
 }
 
@@ -56,9 +56,9 @@ static void test_options(void **state)
                                {.percent = 1e-7},  {.bandwidth = INFINITY}};
     axl_transfer *t = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char err[AXL_ERROR_SIZE] = "";
-        assert_int_equal(axl_create("sync", &bad[i], &t, err), -EINVAL);
-        assert_true(err[0]);
+        axl_error err = {""};
+        assert_int_equal(axl_create("sync", &bad[i], &t, &err), -EINVAL);
+        assert_true(err.text[0]);
     }
     assert_null(t);
 }
@@ -102,16 +102,16 @@ static void test_no_files(void **state)
 static void test_order_of_calls(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = create(0);
-    assert_int_equal(axl_test(t, err), -EINVAL);
-    assert_int_equal(axl_wait(t, err), -EINVAL);
-    assert_non_null(strstr(err, "not dispatched"));
+    assert_int_equal(axl_test(t, &err), -EINVAL);
+    assert_int_equal(axl_wait(t, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "not dispatched"));
     add_numbered(t, s, 1);
     assert_int_equal(axl_dispatch(t, NULL), 0);
-    assert_int_equal(axl_dispatch(t, err), -EINVAL);
-    assert_int_equal(axl_add(t, "a", "b", err), -EINVAL);
-    assert_non_null(strstr(err, "dispatched already"));
+    assert_int_equal(axl_dispatch(t, &err), -EINVAL);
+    assert_int_equal(axl_add(t, "a", "b", &err), -EINVAL);
+    assert_non_null(strstr(err.text, "dispatched already"));
     assert_int_equal(axl_wait(t, NULL), 0);
     axl_free(t);
 }
@@ -127,14 +127,14 @@ static void test_free_before_dispatch(void **state)
 
 static void test_destination_twice(void **state)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = create(0);
     assert_int_equal(axl_add(t, "/a", "/x", NULL), 0);
-    assert_int_equal(axl_add(t, "/b", "/x", err), -EEXIST);
-    assert_string_equal(err, "add /b: /x is the destination of /a already");
+    assert_int_equal(axl_add(t, "/b", "/x", &err), -EEXIST);
+    assert_string_equal(err.text, "add /b: /x is the destination of /a already");
     assert_int_equal(axl_count(t), 1);
-    assert_int_equal(axl_add(t, "", "/y", err), -EINVAL);
-    assert_int_equal(axl_add(t, "/a", NULL, err), -EINVAL);
+    assert_int_equal(axl_add(t, "", "/y", &err), -EINVAL);
+    assert_int_equal(axl_add(t, "/a", NULL, &err), -EINVAL);
     axl_free(t);
 }
 
@@ -169,14 +169,14 @@ static void test_source_twice(void **state)
 static void test_missing_source_starts_nothing(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "", again[AXL_ERROR_SIZE] = "";
+    axl_error err = {""}, again = {""};
     axl_transfer *t = create(0);
     add_numbered(t, s, 1);
     assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
-    assert_int_equal(axl_dispatch(t, err), -ENOENT);
-    assert_non_null(strstr(err, s->source));
-    assert_int_equal(axl_wait(t, again), -ENOENT);
-    assert_string_equal(again, err);
+    assert_int_equal(axl_dispatch(t, &err), -ENOENT);
+    assert_non_null(strstr(err.text, s->source));
+    assert_int_equal(axl_wait(t, &again), -ENOENT);
+    assert_string_equal(again.text, err.text);
     assert_int_equal(axl_test(t, NULL), -ENOENT);
     assert_int_equal(scratch_left(s), 0);
     axl_free(t);
@@ -186,7 +186,7 @@ static void test_missing_source_starts_nothing(void **state)
 static void test_first_error_counts(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_file file;
     axl_transfer *t = create(0);
     scratch_write(s->source, "abc", 3);
@@ -194,8 +194,8 @@ static void test_first_error_counts(void **state)
     assert_int_equal(axl_add(t, s->source, s->folder, NULL), 0);
     add_numbered(t, s, 3);
     assert_int_equal(axl_dispatch(t, NULL), 0);
-    assert_int_equal(axl_wait(t, err), -EISDIR);
-    assert_non_null(strstr(err, s->folder));
+    assert_int_equal(axl_wait(t, &err), -EISDIR);
+    assert_non_null(strstr(err.text, s->folder));
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(axl_get(t, i, &file), 0);
         assert_int_equal(file.done, i == 0);

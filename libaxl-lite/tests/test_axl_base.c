@@ -55,23 +55,23 @@ static void expect_copied(const char *path)
 static axl_transfer *create(const char *method, double bandwidth)
 {
     axl_transfer *t = NULL;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     const axl_options options = {.state = state,
                                  .daemon = program,
                                  .bandwidth = bandwidth,
                                  .workers = 1,
                                  .base = base};
-    if (axl_create(method, &options, &t, err) != 0) fail_msg("%s", err);
+    if (axl_create(method, &options, &t, &err) != 0) fail_msg("%s", err.text);
     return t;
 }
 
-static int add(axl_transfer *t, const scratch *s, int is_part, char *err)
+static int add(axl_transfer *t, const scratch *s, int is_part, axl_error *err)
 {
     const axl_part part = {s->source, 0, file, 0, 20000};
     return is_part ? axl_add_part(t, &part, err) : axl_add(t, s->source, file, err);
 }
 
-static int finish(axl_transfer *t, char *err)
+static int finish(axl_transfer *t, axl_error *err)
 {
     int rc = axl_dispatch(t, err);
     rc = rc ? rc : axl_wait(t, err);
@@ -90,14 +90,14 @@ static const char *const methods[] = {"sync", "pthread", "daemon"};
 static void each_method(void **arg)
 {
     const scratch *s = *arg;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     prepare(s);
     for (int i = 0; i < 6; i++) {
         axl_transfer *t = create(methods[i / 2], 0);
         if (i % 2) assert_int_equal(mkdir(folder, 0755), 0);
         if (i % 2) scratch_write(file, "", 0);
-        assert_int_equal(add(t, s, i % 2, err), 0);
-        if (finish(t, err) != 0) fail_msg("%s: %s", methods[i / 2], err);
+        assert_int_equal(add(t, s, i % 2, &err), 0);
+        if (finish(t, &err) != 0) fail_msg("%s: %s", methods[i / 2], err.text);
         expect_copied(file);
         assert_int_equal(unlink(file), 0);
         assert_int_equal(rmdir(folder), 0);
@@ -110,12 +110,12 @@ static void a_link_on_the_way(void **arg)
     prepare(s);
     put_link();
     for (int i = 0; i < 6; i++) {
-        char err[AXL_ERROR_SIZE] = "";
+        axl_error err = {""};
         axl_transfer *t = create(methods[i / 2], 0);
-        assert_int_equal(add(t, s, i % 2, err), 0);
-        assert_int_equal(finish(t, err), -ELOOP);
-        assert_non_null(strstr(err, "dataset"));
-        assert_non_null(strstr(err, "a link"));
+        assert_int_equal(add(t, s, i % 2, &err), 0);
+        assert_int_equal(finish(t, &err), -ELOOP);
+        assert_non_null(strstr(err.text, "dataset"));
+        assert_non_null(strstr(err.text, "a link"));
         unlink(state);
         expect_secret();
     }
@@ -127,17 +127,17 @@ static void a_link_meanwhile(void **arg)
     const scratch *s = *arg;
     prepare(s);
     for (int i = 2; i < 6; i++) {
-        char err[AXL_ERROR_SIZE] = "";
+        axl_error err = {""};
         axl_progress progress = {0};
         axl_transfer *t = create(methods[i / 2], 100 * SLOW);
         assert_int_equal(mkdir(folder, 0755), 0);
         if (i % 2) scratch_write(file, "", 0);
-        assert_int_equal(add(t, s, i % 2, err), 0);
-        assert_int_equal(axl_dispatch(t, err), 0);
-        while (axl_test(t, err) == AXL_RUNNING && !progress.bytes_done)
+        assert_int_equal(add(t, s, i % 2, &err), 0);
+        assert_int_equal(axl_dispatch(t, &err), 0);
+        while (axl_test(t, &err) == AXL_RUNNING && !progress.bytes_done)
             axl_progress_get(t, &progress);
         put_link();
-        axl_wait(t, err); /* it may have been fast enough */
+        axl_wait(t, &err); /* it may have been fast enough */
         axl_free(t);
         expect_secret();
         unlink(state);
@@ -152,26 +152,26 @@ static void a_link_before_it_goes_on(void **arg)
     const scratch *s = *arg;
     prepare(s);
     for (int i = 0; i < 6; i++) {
-        char err[AXL_ERROR_SIZE] = "";
+        axl_error err = {""};
         axl_transfer *t = create("pthread", SLOW);
         assert_int_equal(mkdir(folder, 0755), 0);
         if (i % 2) scratch_write(file, "", 0);
-        assert_int_equal(add(t, s, i % 2, err), 0);
-        assert_int_equal(axl_dispatch(t, err), 0);
+        assert_int_equal(add(t, s, i % 2, &err), 0);
+        assert_int_equal(axl_dispatch(t, &err), 0);
         axl_free(t); /* leaves the state file */
         put_link();
         if (i / 2 == 0) {
-            assert_int_equal(axl_resume(state, "sync", &t, err), 0);
-            assert_int_equal(finish(t, err), -ELOOP);
+            assert_int_equal(axl_resume(state, "sync", &t, &err), 0);
+            assert_int_equal(finish(t, &err), -ELOOP);
         } else if (i / 2 == 1) {
-            assert_int_equal(axl_resume(state, "sync", &t, err), 0);
-            assert_int_equal(axl_cancel(t, err), 0);
+            assert_int_equal(axl_resume(state, "sync", &t, &err), 0);
+            assert_int_equal(axl_cancel(t, &err), 0);
             axl_free(t);
         } else {
             t = create("sync", 0);
-            assert_int_equal(add(t, s, i % 2, err), 0);
-            assert_true(axl_continue(t, err) >= 0);
-            assert_int_equal(finish(t, err), -ELOOP);
+            assert_int_equal(add(t, s, i % 2, &err), 0);
+            assert_true(axl_continue(t, &err) >= 0);
+            assert_int_equal(finish(t, &err), -ELOOP);
         }
         expect_secret();
         unlink(state);
@@ -214,15 +214,16 @@ static void another_temporary_file(void **arg)
     snprintf(other, sizeof other, "%s/other", s->folder);
     alarm(60);
     for (int i = 0; i < 6; i++) {
-        char err[AXL_ERROR_SIZE] = "", *temporary = NULL;
+        char *temporary = NULL;
+        axl_error err = {""};
         axl_progress progress = {0};
         axl_transfer *t = create("pthread", 10 * SLOW);
         t->piece = 1000;
         t->interval = 0.1;
         assert_int_equal(mkdir(folder, 0755), 0);
-        assert_int_equal(add(t, s, 0, err), 0);
-        assert_int_equal(axl_dispatch(t, err), 0);
-        while (axl_test(t, err) == AXL_RUNNING && progress.bytes_done < 5000)
+        assert_int_equal(add(t, s, 0, &err), 0);
+        assert_int_equal(axl_dispatch(t, &err), 0);
+        while (axl_test(t, &err) == AXL_RUNNING && progress.bytes_done < 5000)
             axl_progress_get(t, &progress);
         while (!temporary)
             temporary = find_temporary();
@@ -234,11 +235,11 @@ static void another_temporary_file(void **arg)
         if (i < 3) {
             scratch_write(other, "not ours", 8);
             assert_int_equal(truncate(other, 20000), 0);
-            assert_int_equal(axl_resume(state, "sync", &t, err), 0);
-            if (finish(t, err) != 0) fail_msg("%d: %s", i, err);
+            assert_int_equal(axl_resume(state, "sync", &t, &err), 0);
+            if (finish(t, &err) != 0) fail_msg("%d: %s", i, err.text);
             expect_copied(file);
         } else {
-            finish(t, err);
+            finish(t, &err);
         }
         free(temporary);
         unlink(state);
@@ -252,38 +253,39 @@ static void another_temporary_file(void **arg)
 static void another_base(void **arg)
 {
     const scratch *s = *arg;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     prepare(s);
     axl_transfer *t = create("pthread", SLOW);
     assert_int_equal(mkdir(folder, 0755), 0);
     scratch_write(file, "", 0);
-    assert_int_equal(add(t, s, 1, err), 0);
-    assert_int_equal(axl_dispatch(t, err), 0);
+    assert_int_equal(add(t, s, 1, &err), 0);
+    assert_int_equal(axl_dispatch(t, &err), 0);
     axl_free(t);
     const axl_options options = {.state = state};
-    assert_int_equal(axl_create("sync", &options, &t, err), 0);
-    assert_int_equal(add(t, s, 1, err), 0);
-    assert_int_equal(axl_continue(t, err), 0);
-    assert_int_equal(finish(t, err), 0);
+    assert_int_equal(axl_create("sync", &options, &t, &err), 0);
+    assert_int_equal(add(t, s, 1, &err), 0);
+    assert_int_equal(axl_continue(t, &err), 0);
+    assert_int_equal(finish(t, &err), 0);
     expect_copied(file);
 }
 
 static void refused(void **arg)
 {
     const scratch *s = *arg;
-    char err[AXL_ERROR_SIZE] = "", outside[240];
+    char outside[240];
+    axl_error err = {""};
     prepare(s);
     axl_transfer *t = create("sync", 0);
     snprintf(outside, sizeof outside, "%s/../private/file", base);
-    assert_int_equal(axl_add(t, s->source, outside, err), -EINVAL);
+    assert_int_equal(axl_add(t, s->source, outside, &err), -EINVAL);
     snprintf(outside, sizeof outside, "%s2/file", base);
-    assert_int_equal(axl_add(t, s->source, outside, err), -EINVAL);
-    assert_non_null(strstr(err, "is not below folder"));
-    assert_int_equal(axl_add(t, s->source, base, err), -EINVAL);
-    assert_int_equal(add(t, s, 0, err), 0);
+    assert_int_equal(axl_add(t, s->source, outside, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "is not below folder"));
+    assert_int_equal(axl_add(t, s->source, base, &err), -EINVAL);
+    assert_int_equal(add(t, s, 0, &err), 0);
     assert_int_equal(unlink(base), 0);
-    assert_int_equal(axl_dispatch(t, err), -ENOENT);
-    assert_non_null(strstr(err, base));
+    assert_int_equal(axl_dispatch(t, &err), -ENOENT);
+    assert_non_null(strstr(err.text, base));
     axl_free(t);
     expect_secret();
 }
@@ -293,20 +295,20 @@ static void forged(void **arg)
 {
     static const char *const bases[] = {"relative", "/elsewhere", ""};
     const scratch *s = *arg;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     prepare(s);
     axl_transfer *t = create("pthread", SLOW);
     assert_int_equal(mkdir(folder, 0755), 0);
-    assert_int_equal(add(t, s, 0, err), 0);
-    assert_int_equal(axl_dispatch(t, err), 0);
+    assert_int_equal(add(t, s, 0, &err), 0);
+    assert_int_equal(axl_dispatch(t, &err), 0);
     axl_free(t);
     for (int i = 0; i < 3; i++) {
         kvtree *tree = kvtree_new();
-        assert_int_equal(kvtree_file_read(AT_FDCWD, state, tree, err), 0);
+        assert_int_equal(kvtree_file_read(AT_FDCWD, state, tree, &err), 0);
         assert_int_equal(kvtree_util_set_str(tree, "BASE", bases[i]), 0);
-        assert_int_equal(kvtree_file_write(AT_FDCWD, state, tree, err), 0);
+        assert_int_equal(kvtree_file_write(AT_FDCWD, state, tree, &err), 0);
         kvtree_delete(&tree);
-        assert_int_equal(axl_resume(state, "sync", &t, err), -EBADMSG);
+        assert_int_equal(axl_resume(state, "sync", &t, &err), -EBADMSG);
     }
 }
 

@@ -85,7 +85,7 @@ static const want *want_of_child;
 static int dies_afterwards(void *arg)
 {
     axl_transfer *t = make(arg ? arg : want_of_child ? want_of_child : &plain);
-    int rc = axl_dispatch(t, told->err);
+    int rc = axl_dispatch(t, &told->err);
     _exit(rc ? 1 : 0);
 }
 
@@ -149,12 +149,12 @@ static int copied_again(void)
 /* Goes on with what there is; the verdict of axl_continue. */
 static int go_on(const want *w)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = make(w);
-    int verdict = axl_continue(t, err);
-    if (verdict < 0) fail_msg("%s", err);
+    int verdict = axl_continue(t, &err);
+    if (verdict < 0) fail_msg("%s", err.text);
     if (verdict == 0) assert_int_equal(access(state_path, F_OK), -1);
-    if (axl_dispatch(t, err) || axl_wait(t, err)) fail_msg("%s", err);
+    if (axl_dispatch(t, &err) || axl_wait(t, &err)) fail_msg("%s", err.text);
     for (size_t i = 0; i < axl_count(t); i++) {
         axl_file file;
         assert_int_equal(axl_get(t, i, &file), 0);
@@ -268,17 +268,17 @@ static void destination_that_is_another(void **state)
 
 static void refused(void **state)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = NULL;
     prepare();
     assert_int_equal(axl_create("sync", NULL, &t, NULL), 0);
-    assert_int_equal(axl_continue(t, err), -EINVAL);
-    assert_non_null(strstr(err, "no state file"));
+    assert_int_equal(axl_continue(t, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "no state file"));
     axl_free(t);
     t = make(&plain);
     assert_int_equal(axl_dispatch(t, NULL), 0);
-    assert_int_equal(axl_continue(t, err), -EINVAL);
-    assert_non_null(strstr(err, "dispatched"));
+    assert_int_equal(axl_continue(t, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "dispatched"));
     axl_free(t);
 }
 
@@ -464,24 +464,25 @@ static void wait_for_part(size_t i)
 
 static void it_is_looked_after(void **state)
 {
-    char lock[200], err[AXL_ERROR_SIZE] = "";
+    char lock[200];
+    axl_error err = {""};
     prepare();
     run_and_die(&slow);
     wait_for_some();
     axl_transfer *old = NULL, *t = make(&slow);
     assert_int_equal(axl_resume(state_path, "sync", &old, NULL), 0);
-    assert_int_equal(axl_continue(t, err), AXL_CONTINUES);
+    assert_int_equal(axl_continue(t, &err), AXL_CONTINUES);
     assert_true(t->id == old->id);
     axl_free(old);
     /* the same process has its lock before and afterwards */
     snprintf(lock, sizeof lock, "%s.lock", state_path);
     struct stat before, after;
     assert_int_equal(stat(lock, &before), 0);
-    assert_int_equal(axl_dispatch(t, err), 0);
-    assert_int_equal(axl_test(t, err), AXL_RUNNING);
+    assert_int_equal(axl_dispatch(t, &err), 0);
+    assert_int_equal(axl_test(t, &err), AXL_RUNNING);
     assert_int_equal(stat(lock, &after), 0);
     assert_true(before.st_ino == after.st_ino);
-    assert_int_equal(axl_wait(t, err), 0);
+    assert_int_equal(axl_wait(t, &err), 0);
     axl_free(t);
     assert_int_equal(wrong_bytes(), 0);
     assert_int_equal(access(state_path, F_OK), -1);
@@ -529,21 +530,21 @@ static void it_is_stopped_for_another_list(void **state)
 static void cancelled(void **state)
 {
     axl_transfer *t;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     for (int m = 0; m < 2; m++) {
         const char *method = m ? "sync" : "daemon";
         prepare();
         run_and_die(&slow);
         wait_for_some();
-        assert_int_equal(axl_resume(state_path, method, &t, err), 0);
+        assert_int_equal(axl_resume(state_path, method, &t, &err), 0);
         if (m == 1) { /* which cannot stop another process */
-            assert_int_equal(axl_cancel(t, err), -EBUSY);
+            assert_int_equal(axl_cancel(t, &err), -EBUSY);
             axl_free(t);
             assert_int_equal(axl_daemon_halt(state_path, 60, false, NULL), 0);
-            assert_int_equal(axl_resume(state_path, method, &t, err), 0);
+            assert_int_equal(axl_resume(state_path, method, &t, &err), 0);
         }
-        assert_int_equal(axl_cancel(t, err), 0);
-        assert_int_equal(axl_test(t, err), -ECANCELED);
+        assert_int_equal(axl_cancel(t, &err), 0);
+        assert_int_equal(axl_test(t, &err), -ECANCELED);
         axl_free(t);
         assert_int_equal(access(state_path, F_OK), -1);
         assert_false(axl_owner_is_there(state_path));

@@ -28,17 +28,17 @@ static void check_copy(const scratch *s, size_t size, unsigned flags)
     unsigned char *bytes = scratch_bytes(size);
     uint64_t got_size = 77;
     uint32_t got_crc = 77;
-    char err[AXL_ERROR_SIZE] = "untouched";
+    axl_error err = {"untouched"};
     scratch_write(s->source, bytes, size);
-    assert_int_equal(axl_copy(s->source, s->destination, flags, &got_size, &got_crc, err),
-                     0);
-    assert_string_equal(err, "untouched");
+    assert_int_equal(
+        axl_copy(s->source, s->destination, flags, &got_size, &got_crc, &err), 0);
+    assert_string_equal(err.text, "untouched");
     assert_int_equal(got_size, size);
     uint32_t crc = (uint32_t)crc32_z(0, bytes, size);
     assert_int_equal(got_crc, flags & AXL_CHECKSUM ? crc : 77);
     scratch_expect(s->destination, bytes, size);
     assert_int_equal(scratch_left(s), 1);
-    assert_int_equal(axl_checksum(s->destination, &got_size, &got_crc, err), 0);
+    assert_int_equal(axl_checksum(s->destination, &got_size, &got_crc, &err), 0);
     assert_int_equal(got_size, size);
     assert_int_equal(got_crc, crc);
     free(bytes);
@@ -70,10 +70,10 @@ static void test_flags(void **state)
     const unsigned none[] = {AXL_COMPARE, AXL_CHECKSUM | AXL_COMPARE, 16};
     scratch_write(s->source, "abc", 3);
     for (int i = 0; i < 3; i++) {
-        char err[AXL_ERROR_SIZE] = "";
-        assert_int_equal(axl_copy(s->source, s->destination, none[i], NULL, NULL, err),
+        axl_error err = {""};
+        assert_int_equal(axl_copy(s->source, s->destination, none[i], NULL, NULL, &err),
                          -EINVAL);
-        assert_true(strlen(err) > 10);
+        assert_true(strlen(err.text) > 10);
         assert_int_equal(scratch_left(s), 0);
     }
 }
@@ -106,13 +106,13 @@ static void test_mode(void **state)
 /* The copy fails with code and a text that has all of text; nothing is left. */
 static void refuse(const scratch *s, int code, const char *text)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     uint64_t size = 77;
     uint32_t crc = 77;
-    assert_int_equal(axl_copy(s->source, s->destination, AXL_CHECKSUM, &size, &crc, err),
+    assert_int_equal(axl_copy(s->source, s->destination, AXL_CHECKSUM, &size, &crc, &err),
                      code);
-    assert_non_null(strstr(err, text));
-    assert_non_null(strstr(err, s->folder));
+    assert_non_null(strstr(err.text, text));
+    assert_non_null(strstr(err.text, s->folder));
     assert_int_equal(size, 77);
     assert_int_equal(crc, 77);
     assert_int_equal(scratch_left(s), 0);
@@ -128,9 +128,9 @@ static void test_source_is_link(void **state)
     scratch *s = *state;
     assert_int_equal(symlink("/etc/hostname", s->source), 0);
     refuse(s, -ELOOP, "symbolic link");
-    char err[AXL_ERROR_SIZE] = "";
-    assert_int_equal(axl_checksum(s->source, NULL, NULL, err), -ELOOP);
-    assert_non_null(strstr(err, s->source));
+    axl_error err = {""};
+    assert_int_equal(axl_checksum(s->source, NULL, NULL, &err), -ELOOP);
+    assert_non_null(strstr(err.text, s->source));
 }
 
 static void test_source_is_folder(void **state)
@@ -160,22 +160,24 @@ static void test_folders_are_made(void **state)
 static void test_folder_cannot_be_made(void **state)
 {
     scratch *s = *state;
-    char path[256], err[AXL_ERROR_SIZE] = "";
+    char path[256];
+    axl_error err = {""};
     scratch_write(s->source, "abc", 3);
     snprintf(path, sizeof path, "%s/below", s->source);
-    assert_int_equal(axl_copy(s->source, path, 0, NULL, NULL, err), -ENOTDIR);
-    assert_non_null(strstr(err, s->source));
+    assert_int_equal(axl_copy(s->source, path, 0, NULL, NULL, &err), -ENOTDIR);
+    assert_non_null(strstr(err.text, s->source));
 }
 
 static void test_destination_is_folder(void **state)
 {
     scratch *s = *state;
-    char path[256], err[AXL_ERROR_SIZE] = "";
+    char path[256];
+    axl_error err = {""};
     scratch_write(s->source, "abc", 3);
-    assert_int_equal(axl_copy(s->source, s->folder, 0, NULL, NULL, err), -EISDIR);
-    assert_non_null(strstr(err, "is a folder"));
+    assert_int_equal(axl_copy(s->source, s->folder, 0, NULL, NULL, &err), -EISDIR);
+    assert_non_null(strstr(err.text, "is a folder"));
     snprintf(path, sizeof path, "%s/new/", s->folder);
-    assert_int_equal(axl_copy(s->source, path, 0, NULL, NULL, err), -EISDIR);
+    assert_int_equal(axl_copy(s->source, path, 0, NULL, NULL, &err), -EISDIR);
     assert_int_equal(scratch_count(s->folder), 1);
 }
 
@@ -208,15 +210,16 @@ static void test_destination_is_replaced(void **state)
  * its own so that it cannot outlive the test. Returns the exit code of the child. */
 static int copy_to_full_disk(const scratch *s, unsigned flags)
 {
-    char folder[128], err[AXL_ERROR_SIZE];
+    char folder[128];
+    axl_error err;
     snprintf(folder, sizeof folder, "%s/out", s->folder);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return 2;
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
         mount("none", folder, "tmpfs", 0, "size=1m") != 0)
         return 77;
     scratch_write(s->destination, "old", 3);
-    if (axl_copy(s->source, s->destination, flags, NULL, NULL, err) != -ENOSPC) return 3;
-    if (!strstr(err, s->destination)) return 4;
+    if (axl_copy(s->source, s->destination, flags, NULL, NULL, &err) != -ENOSPC) return 3;
+    if (!strstr(err.text, s->destination)) return 4;
     scratch_expect(s->destination, "old", 3);
     return scratch_count(folder) == 1 ? 0 : 5;
 }
@@ -248,12 +251,12 @@ static void test_full_disk(void **state)
 
 static int copy_beyond_limit(const scratch *s, unsigned flags)
 {
-    char err[AXL_ERROR_SIZE];
+    axl_error err;
     struct rlimit limit = {BUFFER, BUFFER};
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
-    if (axl_copy(s->source, s->destination, flags, NULL, NULL, err) != -EFBIG) return 3;
-    if (!strstr(err, s->destination)) return 4;
+    if (axl_copy(s->source, s->destination, flags, NULL, NULL, &err) != -EFBIG) return 3;
+    if (!strstr(err.text, s->destination)) return 4;
     return scratch_left(s) == 0 ? 0 : 5;
 }
 

@@ -40,13 +40,14 @@ static size_t size_of(int i)
 static axl_transfer *create(const scratch *s, double bandwidth)
 {
     axl_transfer *t = NULL;
-    char source[160], destination[160], err[AXL_ERROR_SIZE] = "";
+    char source[160], destination[160];
+    axl_error err = {""};
     const axl_options options = {.flags = AXL_CHECKSUM,
                                  .state = state_of(s),
                                  .daemon = program,
                                  .workers = 2,
                                  .bandwidth = bandwidth};
-    assert_int_equal(axl_create("daemon", &options, &t, err), 0);
+    assert_int_equal(axl_create("daemon", &options, &t, &err), 0);
     for (int i = 0; i < FILES; i++) {
         unsigned char *bytes = scratch_bytes(size_of(i));
         names(s, i, source, destination);
@@ -124,7 +125,7 @@ static void one_source_goes_to_two_places(void **state)
 static void it_outlives_the_program(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     int status;
     fflush(NULL);
     pid_t child = fork();
@@ -141,13 +142,13 @@ static void it_outlives_the_program(void **state)
     /* the next program finds out what became of it */
     axl_transfer *t = NULL;
     for (int i = 0; i < 500; i++) { /* as long as the process is about to end: -EBUSY */
-        int rc = axl_resume(state_of(s), "sync", &t, err);
-        if (!rc) rc = axl_dispatch(t, err);
+        int rc = axl_resume(state_of(s), "sync", &t, &err);
+        if (!rc) rc = axl_dispatch(t, &err);
         if (rc != -EBUSY) break;
         t = axl_free(t);
         usleep(10000);
     }
-    assert_int_equal(axl_wait(t, err), 0);
+    assert_int_equal(axl_wait(t, &err), 0);
     axl_free(t);
     expect_all(s);
     expect_no_state(s);
@@ -218,13 +219,14 @@ static void cancelled(void **state)
 static void what_goes_wrong_is_told(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "", taken[160];
+    char taken[160];
+    axl_error err = {""};
     axl_transfer *t = create(s, 0);
     assert_int_equal(axl_add(t, s->source, s->folder, NULL), 0); /* a folder */
     scratch_write(s->source, "abc", 3);
     assert_int_equal(axl_dispatch(t, NULL), 0);
-    assert_int_equal(axl_wait(t, err), -EISDIR);
-    assert_non_null(strstr(err, s->folder));
+    assert_int_equal(axl_wait(t, &err), -EISDIR);
+    assert_non_null(strstr(err.text, s->folder));
     assert_int_equal(axl_cancel(t, NULL), 0);
     axl_free(t);
     expect_no_state(s);
@@ -233,13 +235,13 @@ static void what_goes_wrong_is_told(void **state)
     const axl_options missing = {.state = state_of(s), .daemon = taken};
     assert_int_equal(axl_create("daemon", &missing, &t, NULL), 0);
     assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
-    assert_int_equal(axl_dispatch(t, err), -ENOENT);
-    assert_non_null(strstr(err, taken));
+    assert_int_equal(axl_dispatch(t, &err), -ENOENT);
+    assert_non_null(strstr(err.text, taken));
     assert_int_equal(axl_wait(t, NULL), -ENOENT);
     axl_cancel(t, NULL);
     axl_free(t);
-    assert_int_equal(axl_create("daemon", NULL, &t, err), -EINVAL);
-    assert_non_null(strstr(err, "state file"));
+    assert_int_equal(axl_create("daemon", NULL, &t, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "state file"));
 }
 
 /* It does not come to that later: who looks finds it, and starts no other one. */
@@ -271,7 +273,8 @@ static void it_attends_the_file_at_once(void **state)
 static void a_state_file_is_of_one(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "", mine[160], other[160];
+    char mine[160], other[160];
+    axl_error err = {""};
     const axl_options idle = {.state = state_of(s), .daemon = "true"};
     axl_transfer *first = NULL, *t = create(s, 0);
     names(s, 0, mine, other);
@@ -281,8 +284,8 @@ static void a_state_file_is_of_one(void **state)
     assert_int_equal(axl_dispatch(first, NULL), 0);
     assert_int_equal(axl_dispatch(t, NULL), 0);
     assert_int_equal(axl_wait(t, NULL), 0);
-    assert_int_equal(axl_wait(first, err), -EBUSY);
-    assert_non_null(strstr(err, "was taken by another transfer"));
+    assert_int_equal(axl_wait(first, &err), -EBUSY);
+    assert_non_null(strstr(err.text, "was taken by another transfer"));
     assert_int_equal(axl_cancel(first, NULL), 0);
     axl_free(first);
     assert_int_equal(access(state_of(s), F_OK), 0);
@@ -331,7 +334,7 @@ int unlink(const char *path)
 static void a_late_list_is_attended(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     const volatile int stop = 0;
     axl_news news = {.done = 0};
     axl_command command;
@@ -339,11 +342,11 @@ static void a_late_list_is_attended(void **state)
     axl_service service = {
         .path = state_of(s), .interval = 0.01, .leave = true, .stop = &stop, .owner = -1};
     late = t;
-    assert_int_equal(axl_serve(&service, err), 0);
+    assert_int_equal(axl_serve(&service, &err), 0);
     assert_null(late);
     assert_int_equal(axl_state_peek(state_of(s), &news, &command), 0);
     assert_true(news.done);
-    assert_int_equal(axl_wait(t, err), 0);
+    assert_int_equal(axl_wait(t, &err), 0);
     axl_free(t);
     expect_all(s);
     expect_no_state(s);

@@ -114,7 +114,7 @@ int fstatfs(int fd, struct statfs *fs)
 }
 
 static int copy_with_fault(const scratch *s, unsigned flags, call which, int at,
-                           int error, char *err)
+                           int error, axl_error *err)
 {
     memset(&fault, 0, sizeof fault);
     fault.call = which;
@@ -147,11 +147,11 @@ static void expect_copy(const scratch *s, size_t size)
 static void each_use_fails(const scratch *s, unsigned flags, call which, int error)
 {
     for (int at = 1;; at++) {
-        char err[AXL_ERROR_SIZE] = "";
+        axl_error err = {""};
         unlink(s->destination);
-        assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, err), 0);
+        assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, &err), 0);
         scratch_write(s->destination, "old", 3);
-        int rc = copy_with_fault(s, flags, which, at, error, err);
+        int rc = copy_with_fault(s, flags, which, at, error, &err);
         if (fault.used[which] < at) {
             assert_int_equal(rc, 0);
             assert_true(at > 1);
@@ -160,9 +160,9 @@ static void each_use_fails(const scratch *s, unsigned flags, call which, int err
         /* a close of what was only read has nothing to lose */
         if (which == CLOSE && rc == 0) continue;
         assert_int_equal(rc, -error);
-        assert_non_null(strstr(err, strerror(error)));
+        assert_non_null(strstr(err.text, strerror(error)));
         assert_int_equal(scratch_left(s), 1);
-        if (!strstr(err, "is in place")) scratch_expect(s->destination, "old", 3);
+        if (!strstr(err.text, "is in place")) scratch_expect(s->destination, "old", 3);
     }
 }
 
@@ -183,12 +183,12 @@ static void test_each_failure(void **state)
 static void test_close_error_is_told(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     int told = 0;
     write_source(s, 10);
-    assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, err), 0);
+    assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, &err), 0);
     for (int at = 1; at < 10; at++)
-        told += copy_with_fault(s, 0, CLOSE, at, EIO, err) == -EIO;
+        told += copy_with_fault(s, 0, CLOSE, at, EIO, &err) == -EIO;
     assert_int_equal(told, 1);
 }
 
@@ -201,7 +201,8 @@ static void test_fsync_error_is_no_success(void **state)
     write_source(s, 10);
     assert_int_equal(axl_copy(s->source, s->destination, 0, NULL, NULL, NULL), 0);
     for (int i = 0; i < 4; i++) {
-        char err[AXL_ERROR_SIZE] = "", path[160];
+        char path[160];
+        axl_error err = {""};
         axl_transfer *t = NULL;
         axl_file file;
         const axl_part part = {s->source, 0, s->destination, 100, 10};
@@ -218,10 +219,10 @@ static void test_fsync_error_is_no_success(void **state)
         fault.error = EIO;
         fault.armed = 1;
         int rc = axl_dispatch(t, NULL);
-        if (!rc) rc = axl_wait(t, err);
+        if (!rc) rc = axl_wait(t, &err);
         fault.armed = 0;
         assert_int_equal(rc, -EIO);
-        assert_non_null(strstr(err, fault.call == FSYNC ? "fsync" : "close"));
+        assert_non_null(strstr(err.text, fault.call == FSYNC ? "fsync" : "close"));
         for (size_t k = 0; k < axl_count(t); k++) {
             assert_int_equal(axl_get(t, k, &file), 0);
             assert_int_equal(file.done, 0);
@@ -234,23 +235,23 @@ static void test_fsync_error_is_no_success(void **state)
 static void test_folders_are_synced(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, 10);
     /* out was made: its parent, then the file, then out */
-    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, err), 0);
+    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, &err), 0);
     assert_int_equal(fault.used[FSYNC], 3);
-    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, err), 0);
+    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, &err), 0);
     assert_int_equal(fault.used[FSYNC], 2);
 }
 
 static void test_folder_cannot_be_made(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, 10);
-    assert_int_equal(copy_with_fault(s, 0, MKDIR, 1, ENOSPC, err), -ENOSPC);
-    assert_non_null(strstr(err, "/out"));
-    assert_int_equal(copy_with_fault(s, 0, FSYNC, 1, EIO, err), -EIO);
+    assert_int_equal(copy_with_fault(s, 0, MKDIR, 1, ENOSPC, &err), -ENOSPC);
+    assert_non_null(strstr(err.text, "/out"));
+    assert_int_equal(copy_with_fault(s, 0, FSYNC, 1, EIO, &err), -EIO);
     assert_int_equal(scratch_left(s), 0);
 }
 
@@ -259,11 +260,11 @@ static void test_kernel_declines(void **state)
 {
     const int errors[] = {0, EXDEV, ENOSYS, EINVAL, EOPNOTSUPP};
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, 4 * BUFFER + 5);
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         for (int at = 1; at <= 3; at += 2) {
-            assert_int_equal(copy_with_fault(s, 0, RANGE, at, errors[i], err), 0);
+            assert_int_equal(copy_with_fault(s, 0, RANGE, at, errors[i], &err), 0);
             assert_int_equal(fault.used[RANGE], at);
             expect_copy(s, 4 * BUFFER + 5);
         }
@@ -274,10 +275,10 @@ static void test_kernel_declines(void **state)
 static void test_memory_is_copied_by_hand(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, 4 * BUFFER + 5);
     is_memory = true;
-    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, err), 0);
+    assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, &err), 0);
     is_memory = false;
     assert_int_equal(fault.used[RANGE], 0);
     assert_true(fault.used[WRITE] > 4);
@@ -287,23 +288,23 @@ static void test_memory_is_copied_by_hand(void **state)
 static void test_interrupted(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, 2 * BUFFER + 5);
-    assert_int_equal(copy_with_fault(s, 0, RANGE, 2, EINTR, err), 0);
-    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, READ, 2, EINTR, err), 0);
-    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, WRITE, 2, EINTR, err), 0);
-    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, FSYNC, 1, EINTR, err), 0);
+    assert_int_equal(copy_with_fault(s, 0, RANGE, 2, EINTR, &err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, READ, 2, EINTR, &err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, WRITE, 2, EINTR, &err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, FSYNC, 1, EINTR, &err), 0);
     expect_copy(s, 2 * BUFFER + 5);
 }
 
 static void test_short_reads_and_writes(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, 2 * BUFFER + 5);
-    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, READ, 2, 0, err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, READ, 2, 0, &err), 0);
     expect_copy(s, 2 * BUFFER + 5);
-    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, WRITE, 2, 0, err), 0);
+    assert_int_equal(copy_with_fault(s, AXL_CHECKSUM, WRITE, 2, 0, &err), 0);
     expect_copy(s, 2 * BUFFER + 5);
 }
 
@@ -348,7 +349,7 @@ static void rewrite_byte(const char *path)
 
 static void changes(const scratch *s, unsigned flags, void (*change)(const char *))
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, 3 * BUFFER);
     memset(&fault, 0, sizeof fault);
     fault.call = flags & AXL_CHECKSUM ? READ : RANGE;
@@ -356,11 +357,11 @@ static void changes(const scratch *s, unsigned flags, void (*change)(const char 
     fault.meanwhile = change;
     fault.path = s->source;
     fault.armed = 1;
-    assert_int_equal(axl_copy(s->source, s->destination, flags, NULL, NULL, err),
+    assert_int_equal(axl_copy(s->source, s->destination, flags, NULL, NULL, &err),
                      -ESTALE);
     assert_int_equal(fault.armed, 0);
-    assert_non_null(strstr(err, s->source));
-    assert_non_null(strstr(err, "changed"));
+    assert_non_null(strstr(err.text, s->source));
+    assert_non_null(strstr(err.text, "changed"));
     assert_int_equal(scratch_left(s), 0);
 }
 
@@ -378,7 +379,7 @@ static void test_source_changes(void **state)
 static void test_checksum_fails(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     uint32_t crc = 77;
     write_source(s, 3 * BUFFER);
     memset(&fault, 0, sizeof fault);
@@ -386,10 +387,10 @@ static void test_checksum_fails(void **state)
     fault.at = 2;
     fault.error = EIO;
     fault.armed = 1;
-    assert_int_equal(axl_checksum(s->source, NULL, &crc, err), -EIO);
+    assert_int_equal(axl_checksum(s->source, NULL, &crc, &err), -EIO);
     fault.armed = 0;
     assert_int_equal(crc, 77);
-    assert_non_null(strstr(err, s->source));
+    assert_non_null(strstr(err.text, s->source));
 }
 
 int main(void)

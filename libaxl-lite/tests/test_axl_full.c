@@ -111,19 +111,20 @@ static void expect_nobody(void)
 static void the_result_finds_room(const scratch *s)
 {
     static const char *const methods[] = {"sync", "pthread", "daemon"};
-    char destination[160], err[AXL_ERROR_SIZE];
+    char destination[160];
+    axl_error err;
     snprintf(destination, sizeof destination, "%s/file", small);
     write_source(s, 2 * ROOM);
     for (int i = 0; i < 3; i++) {
         axl_transfer *again = NULL, *t = create(methods[i], 0);
         EXPECT(axl_add(t, s->source, destination, NULL) == 0);
         axl_dispatch(t, NULL); /* "sync" fails here */
-        EXPECT(axl_wait(t, err) == -ENOSPC && strstr(err, destination));
+        EXPECT(axl_wait(t, &err) == -ENOSPC && strstr(err.text, destination));
         EXPECT(axl_free(t) == NULL);
         expect_nobody();
         EXPECT(scratch_count(small) == 1); /* the state file */
-        EXPECT(axl_resume(state_file, methods[i], &again, err) == 0);
-        EXPECT(axl_cancel(again, err) == 0);
+        EXPECT(axl_resume(state_file, methods[i], &again, &err) == 0);
+        EXPECT(axl_cancel(again, &err) == 0);
         axl_free(again);
         EXPECT(scratch_count(small) == 0);
     }
@@ -132,13 +133,13 @@ static void the_result_finds_room(const scratch *s)
 /* Not even the result can be written: scr_transfer ends, and that is told. */
 static void no_room_for_the_result(const scratch *s)
 {
-    char err[AXL_ERROR_SIZE];
+    axl_error err;
     write_source(s, PAGE);
     axl_transfer *t = begin_many(s);
     fill();
-    EXPECT(axl_wait(t, err) == -ECHILD && strstr(err, state_file));
+    EXPECT(axl_wait(t, &err) == -ECHILD && strstr(err.text, state_file));
     expect_nobody();
-    EXPECT(axl_cancel(t, err) == 0);
+    EXPECT(axl_cancel(t, &err) == 0);
     axl_free(t);
     EXPECT(scratch_count(small) == 1); /* what fills it */
 }
@@ -146,13 +147,13 @@ static void no_room_for_the_result(const scratch *s)
 /* Nor can it be told to stop, but it does. */
 static void no_room_to_cancel(const scratch *s)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_source(s, PAGE);
     axl_transfer *t = begin_many(s);
     fill();
-    EXPECT(axl_cancel(t, err) == 0);
+    EXPECT(axl_cancel(t, &err) == 0);
     EXPECT(!axl_owner_is_there(state_file));
-    EXPECT(axl_wait(t, err) == -ECANCELED);
+    EXPECT(axl_wait(t, &err) == -ECANCELED);
     axl_free(t);
     EXPECT(scratch_count(small) == 1);
     EXPECT(scratch_left(s) < FILES / 2);

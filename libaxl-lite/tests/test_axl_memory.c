@@ -55,7 +55,7 @@ static void look(const trial *t, int rc)
 }
 
 /* Creates a transfer and lists the files. */
-static int prepare(const trial *t, axl_transfer **transfer, char *err)
+static int prepare(const trial *t, axl_transfer **transfer, axl_error *err)
 {
     const axl_options options = {.flags = AXL_CHECKSUM,
                                  .workers = 2,
@@ -70,11 +70,11 @@ static int prepare(const trial *t, axl_transfer **transfer, char *err)
 /* Runs a transfer, unless rc says that there is none, to its end, and looks. */
 static int finish(const trial *t, axl_transfer *transfer, int rc)
 {
-    if (rc >= 0) rc = axl_dispatch(transfer, nth_text);
-    if (!rc) rc = axl_wait(transfer, nth_text);
+    if (rc >= 0) rc = axl_dispatch(transfer, &nth_text);
+    if (!rc) rc = axl_wait(transfer, &nth_text);
     axl_free(transfer);
     int held = nth_hold();
-    assert_int_equal(nth_text[0] != 0, rc != 0);
+    assert_int_equal(nth_text.text[0] != 0, rc != 0);
     look(t, rc);
     unlink(t->state);
     countdown = held;
@@ -84,19 +84,19 @@ static int finish(const trial *t, axl_transfer *transfer, int rc)
 static int do_transfer(void *arg)
 {
     axl_transfer *transfer = NULL;
-    int rc = prepare(arg, &transfer, nth_text);
+    int rc = prepare(arg, &transfer, &nth_text);
     return finish(arg, transfer, rc);
 }
 
 /* A transfer that cannot make its last file leaves a state file. */
 static void leave_state(const trial *t)
 {
-    char text[AXL_ERROR_SIZE];
+    axl_error err;
     axl_transfer *transfer = NULL;
-    assert_int_equal(prepare(t, &transfer, text), 0);
+    assert_int_equal(prepare(t, &transfer, &err), 0);
     scratch_write(t->late, "", 0); /* where a folder should be */
-    int rc = axl_dispatch(transfer, text);
-    if (!rc) rc = axl_wait(transfer, text);
+    int rc = axl_dispatch(transfer, &err);
+    if (!rc) rc = axl_wait(transfer, &err);
     assert_true(rc < 0);
     axl_free(transfer);
     unlink(t->late);
@@ -110,7 +110,7 @@ static int do_resume(void *arg)
     int held = nth_hold();
     leave_state(t);
     countdown = held;
-    int rc = axl_resume(t->state, t->method, &transfer, nth_text);
+    int rc = axl_resume(t->state, t->method, &transfer, &nth_text);
     return finish(t, transfer, rc);
 }
 
@@ -120,15 +120,15 @@ static int do_continue(void *arg)
     int held = nth_hold();
     leave_state(arg);
     countdown = held;
-    int rc = prepare(arg, &transfer, nth_text);
-    if (!rc) rc = axl_continue(transfer, nth_text);
+    int rc = prepare(arg, &transfer, &nth_text);
+    if (!rc) rc = axl_continue(transfer, &nth_text);
     return finish(arg, transfer, rc);
 }
 
 static int do_copy(void *arg)
 {
     const trial *t = arg;
-    char *err = nth_text;
+    axl_error *err = &nth_text;
     uint64_t size;
     uint32_t crc;
     int rc = axl_copy(t->from[0], t->to[0], AXL_CHECKSUM, &size, &crc, err);

@@ -20,14 +20,14 @@ static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static axl_transfer *create(const scratch *s, const char *method, unsigned flags)
 {
     static char path[128];
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = NULL;
     snprintf(path, sizeof path, "%s/state", s->folder);
     const axl_options options = {.flags = flags,
                                  .workers = 3,
                                  .daemon = program,
                                  .state = strcmp(method, "daemon") == 0 ? path : NULL};
-    assert_int_equal(axl_create(method, &options, &t, err), 0);
+    assert_int_equal(axl_create(method, &options, &t, &err), 0);
     return t;
 }
 
@@ -117,7 +117,7 @@ static void files_beside_parts(void **state)
 static void of_no_length(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_file file;
     free(write_source(s, 100));
     image *shall = make_container(s, 50);
@@ -130,14 +130,14 @@ static void of_no_length(void **state)
     axl_free(t);
     t = create(s, "sync", 0);
     add(t, part_of(s, 101, 20, 0));
-    assert_int_equal(axl_dispatch(t, err), -ENODATA);
+    assert_int_equal(axl_dispatch(t, &err), -ENODATA);
     axl_free(t);
     expect_image(s, shall);
     assert_int_equal(unlink(s->destination), 0);
     t = create(s, "sync", 0);
     add(t, part_of(s, 0, 0, 0));
     assert_int_equal(axl_dispatch(t, NULL), 0);
-    assert_int_equal(axl_wait(t, err), -ENOENT);
+    assert_int_equal(axl_wait(t, &err), -ENOENT);
     axl_free(t);
 }
 
@@ -320,14 +320,14 @@ static void two_processes(void **state)
 
 static void refuse_part(const axl_part *part, int code, const char *text)
 {
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = NULL;
     assert_int_equal(axl_create("sync", NULL, &t, NULL), 0);
-    int rc = axl_add_part(t, part, err);
-    if (!rc) rc = axl_dispatch(t, err);
-    if (!rc) rc = axl_wait(t, err);
+    int rc = axl_add_part(t, part, &err);
+    if (!rc) rc = axl_dispatch(t, &err);
+    if (!rc) rc = axl_wait(t, &err);
     assert_int_equal(rc, code);
-    if (!strstr(err, text)) fail_msg("'%s' without '%s'", err, text);
+    if (!strstr(err.text, text)) fail_msg("'%s' without '%s'", err.text, text);
     axl_free(t);
 }
 
@@ -384,21 +384,21 @@ static void destination_refused(void **state)
 static void twice_in_a_list(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = create(s, "sync", 0);
     axl_part part = {"/a", 0, "/x", 10, 5};
     add(t, part);
     part.source = "/b";
-    assert_int_equal(axl_add_part(t, &part, err), -EEXIST);
-    assert_string_equal(err, "add /b: a part of /a goes to byte 10 of /x");
+    assert_int_equal(axl_add_part(t, &part, &err), -EEXIST);
+    assert_string_equal(err.text, "add /b: a part of /a goes to byte 10 of /x");
     part.destination_offset = 15;
     add(t, part);
-    assert_int_equal(axl_add(t, "/c", "/x", err), -EEXIST);
-    assert_string_equal(err, "add /c: /x is the destination of /a already");
+    assert_int_equal(axl_add(t, "/c", "/x", &err), -EEXIST);
+    assert_string_equal(err.text, "add /c: /x is the destination of /a already");
     assert_int_equal(axl_add(t, "/c", "/y", NULL), 0);
     part.destination = "/y";
-    assert_int_equal(axl_add_part(t, &part, err), -EEXIST);
-    assert_string_equal(err, "add /b: /y is the destination of /c already");
+    assert_int_equal(axl_add_part(t, &part, &err), -EEXIST);
+    assert_string_equal(err.text, "add /b: /y is the destination of /c already");
     assert_int_equal(axl_count(t), 3);
     axl_free(t);
 }
@@ -425,13 +425,13 @@ static void many_of_one_source(void **state)
     scratch *s = *state;
     axl_transfer *t = create(s, "sync", 0), *read = create(s, "sync", 0);
     axl_part part = {"/the/source", 1, "/container", 2, 3};
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     kvtree *tree;
     for (int i = 0; i < COUNT; i++, part.source_offset += 7, part.destination_offset += 9)
         add(t, part);
     assert_int_equal(axl_add(t, "/the/source", "/copy", NULL), 0);
     assert_int_equal(axl_state_build(t, &tree), 0);
-    if (axl_state_fill(read, tree, err) != 0) fail_msg("%s", err);
+    if (axl_state_fill(read, tree, &err) != 0) fail_msg("%s", err.text);
     kvtree_delete(&tree);
     assert_int_equal(axl_count(read), COUNT + 1);
     for (int i = 0; i <= COUNT; i++) {

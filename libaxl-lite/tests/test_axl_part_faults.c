@@ -55,7 +55,7 @@ static void cut_beyond(const char *path)
 static void source_changes(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     for (int change = 0; change < 2; change++) {
         image *shall = make_container(s, IMAGE_MAX);
         free(write_source(s, IMAGE_MAX));
@@ -64,8 +64,8 @@ static void source_changes(void **state)
             cut_beyond(s->source);
         else
             scratch_write(s->source, "other bytes", 11);
-        assert_int_equal(axl_wait(t, err), -ESTALE);
-        assert_non_null(strstr(err, s->source));
+        assert_int_equal(axl_wait(t, &err), -ESTALE);
+        assert_non_null(strstr(err.text, s->source));
         axl_free(t);
         expect_begun(s, shall);
     }
@@ -90,7 +90,8 @@ static void cancelled(void **state)
  * part, and too little for the second one. */
 static int fill_disk(scratch *s, int read_only)
 {
-    char folder[128], err[AXL_ERROR_SIZE];
+    char folder[128];
+    axl_error err;
     snprintf(folder, sizeof folder, "%s/out", s->folder);
     snprintf(s->destination, sizeof s->destination, "%s/out/container", s->folder);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return 2;
@@ -102,13 +103,14 @@ static int fill_disk(scratch *s, int read_only)
         return 77;
     axl_transfer *t = NULL;
     const axl_options options = {.flags = AXL_CHECKSUM};
-    if (axl_create("sync", &options, &t, err) != 0) return 2;
+    if (axl_create("sync", &options, &t, &err) != 0) return 2;
     add(t, part_of(s, 0, 3, 100000));
     add(t, part_of(s, 0, 100003, IMAGE_MAX));
-    int rc = axl_dispatch(t, err);
-    if (!rc) rc = axl_wait(t, err);
+    int rc = axl_dispatch(t, &err);
+    if (!rc) rc = axl_wait(t, &err);
     axl_free(t);
-    if (rc != (read_only ? -EROFS : -ENOSPC) || !strstr(err, s->destination)) return 3;
+    if (rc != (read_only ? -EROFS : -ENOSPC) || !strstr(err.text, s->destination))
+        return 3;
     int fd = open(s->destination, O_RDONLY);
     char got[3];
     return read(fd, got, 3) == 3 && memcmp(got, "old", 3) == 0 ? 0 : 4;
@@ -181,12 +183,12 @@ static axl_part part_number(int i)
 
 static int create_all(const axl_options *options, const char *method, axl_transfer **t)
 {
-    int rc = axl_create(method, options, t, told->err);
+    int rc = axl_create(method, options, t, &told->err);
     for (int i = 0; i < PARTS && !rc; i++) {
         axl_part part = part_number(i);
-        rc = axl_add_part(*t, &part, told->err);
+        rc = axl_add_part(*t, &part, &told->err);
     }
-    return rc ? rc : axl_add(*t, small, whole, told->err);
+    return rc ? rc : axl_add(*t, small, whole, &told->err);
 }
 
 static int transfer(void *arg)
@@ -236,10 +238,10 @@ static int check_rest(const image *shall, ino_t inode, unsigned at)
     int wrong = look(shall, inode, done), state = access(state_path, F_OK) == 0;
     if (!done && state && resume() == -ENODATA) state = 0;
     if (!done && !state) {
-        told->err[0] = 0;
+        told->err.text[0] = 0;
         transfer(NULL);
     }
-    if (told->rc) return WRONG("after call %u: %s\n", at, told->err);
+    if (told->rc) return WRONG("after call %u: %s\n", at, told->err.text);
     wrong += look(shall, inode, true);
     if (access(whole, F_OK) != 0) WRONG("the file is missing\n");
     if (access(state_path, F_OK) == 0) WRONG("the state file stays\n");
@@ -290,8 +292,8 @@ static int check_failure(const image *shall, ino_t inode, unsigned at)
     int wrong = 0;
     const nth_call *call = &result.calls[at - 1];
     if (nth_returned(&result) != 0) WRONG("dead after call %u\n", at);
-    if ((told->rc == 0) != (told->err[0] == 0))
-        WRONG("%d with text '%s'\n", told->rc, told->err);
+    if ((told->rc == 0) != (told->err.text[0] == 0))
+        WRONG("%d with text '%s'\n", told->rc, told->err.text);
     if (matters(call) && told->rc != -call->answer)
         WRONG("%s, call %u, failed, and the result is %d\n", call->name, at, told->rc);
     if (nth_is(call, "unlink")) return wrong; /* what cannot be removed stays */

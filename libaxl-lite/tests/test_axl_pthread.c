@@ -85,7 +85,8 @@ static void many_workers_few_descriptors(void **state)
     enum { COUNT = 1500 };
     scratch *s = *state;
     struct rlimit before, limit;
-    char source[160], destination[160], err[AXL_ERROR_SIZE] = "";
+    char source[160], destination[160];
+    axl_error err = {""};
     axl_transfer *t = NULL;
     const axl_options options = {.workers = 200};
     assert_int_equal(axl_create("pthread", &options, &t, NULL), 0);
@@ -98,10 +99,10 @@ static void many_workers_few_descriptors(void **state)
     limit = before;
     limit.rlim_cur = 1000;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    int rc = axl_dispatch(t, err);
-    if (!rc) rc = axl_wait(t, err);
+    int rc = axl_dispatch(t, &err);
+    if (!rc) rc = axl_wait(t, &err);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    if (rc) fail_msg("%s", err);
+    if (rc) fail_msg("%s", err.text);
     axl_free(t);
 }
 
@@ -122,7 +123,8 @@ static void few_descriptors_are_free(const char *method, bool saves, const scrat
 {
     enum { COUNT = 600, LIMIT = 1024, FREE = 12 };
     struct rlimit before, limit;
-    char source[160], destination[160], file[160], err[AXL_ERROR_SIZE] = "";
+    char source[160], destination[160], file[160];
+    axl_error err = {""};
     int taken[LIMIT];
     axl_transfer *t = NULL;
     const axl_options options = {.workers = 1, .state = saves ? file : NULL};
@@ -139,12 +141,12 @@ static void few_descriptors_are_free(const char *method, bool saves, const scrat
     limit.rlim_cur = LIMIT;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     int n = take_descriptors(taken, FREE);
-    int rc = axl_dispatch(t, err);
-    if (!rc) rc = axl_wait(t, err);
+    int rc = axl_dispatch(t, &err);
+    if (!rc) rc = axl_wait(t, &err);
     while (n > 0)
         close(taken[--n]);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    if (rc) fail_msg("%s: %s", method, err);
+    if (rc) fail_msg("%s: %s", method, err.text);
     for (int i = 0; i < COUNT; i++) {
         numbered(s, i, source, destination);
         scratch_expect(destination, "abc", 3);
@@ -233,7 +235,7 @@ static void large_file_with_holes(void **state)
 static void first_error_ends_all(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_progress p;
     axl_transfer *t = create(0, 0);
     for (int i = 1; i < 50; i++)
@@ -243,8 +245,8 @@ static void first_error_ends_all(void **state)
     for (int i = 50; i < 100; i++)
         add_numbered(t, s, i);
     assert_int_equal(axl_dispatch(t, NULL), 0);
-    assert_int_equal(axl_wait(t, err), -EISDIR);
-    assert_non_null(strstr(err, s->folder));
+    assert_int_equal(axl_wait(t, &err), -EISDIR);
+    assert_non_null(strstr(err.text, s->folder));
     assert_int_equal(axl_test(t, NULL), -EISDIR);
     axl_progress_get(t, &p);
     assert_true(p.files_done < 99);
@@ -262,14 +264,14 @@ static void first_error_ends_all(void **state)
 static void source_that_shrinks(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     write_large(s->source);
     axl_transfer *t = create(AXL_CHECKSUM, 1e6);
     assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
     assert_int_equal(axl_dispatch(t, NULL), 0);
     assert_int_equal(truncate(s->source, 5), 0);
-    assert_int_equal(axl_wait(t, err), -ESTALE);
-    assert_non_null(strstr(err, s->source));
+    assert_int_equal(axl_wait(t, &err), -ESTALE);
+    assert_non_null(strstr(err.text, s->source));
     axl_free(t);
     assert_int_equal(scratch_left(s), 0);
 }
@@ -297,7 +299,7 @@ static axl_transfer *start_slow(const scratch *s)
 static void cancelled(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_file file;
     axl_progress p;
     int open = scratch_count("/proc/self/fd");
@@ -308,9 +310,9 @@ static void cancelled(void **state)
     assert_true(p.bytes_done < p.bytes);
     assert_int_equal(axl_get(t, 0, &file), 0);
     assert_int_equal(file.done, 0);
-    assert_int_equal(axl_cancel(t, err), 0);
-    assert_int_equal(axl_test(t, err), -ECANCELED);
-    assert_non_null(strstr(err, "cancelled"));
+    assert_int_equal(axl_cancel(t, &err), 0);
+    assert_int_equal(axl_test(t, &err), -ECANCELED);
+    assert_non_null(strstr(err.text, "cancelled"));
     assert_int_equal(axl_wait(t, NULL), -ECANCELED);
     assert_int_equal(axl_cancel(t, NULL), 0);
     axl_free(t);
@@ -321,11 +323,11 @@ static void cancelled(void **state)
 static void cancel_of_what_is_over(void **state)
 {
     scratch *s = *state;
-    char err[AXL_ERROR_SIZE] = "";
+    axl_error err = {""};
     axl_transfer *t = create(0, 0);
     add_numbered(t, s, 3);
-    assert_int_equal(axl_cancel(t, err), -EINVAL);
-    assert_non_null(strstr(err, "not dispatched"));
+    assert_int_equal(axl_cancel(t, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "not dispatched"));
     assert_int_equal(axl_dispatch(t, NULL), 0);
     assert_int_equal(axl_wait(t, NULL), 0);
     assert_int_equal(axl_cancel(t, NULL), 0);

@@ -46,10 +46,10 @@ static int transfer(void *arg)
     char source[160], destination[160];
     axl_transfer *t = NULL;
     const axl_options options = {.flags = AXL_CHECKSUM, .state = state_path};
-    int rc = axl_create("sync", &options, &t, told->err);
+    int rc = axl_create("sync", &options, &t, &told->err);
     for (int i = 0; i < FILES && !rc; i++) {
         name_files(i, source, destination);
-        rc = axl_add(t, source, destination, told->err);
+        rc = axl_add(t, source, destination, &told->err);
     }
     end_transfer(t, rc);
     return 0;
@@ -108,10 +108,10 @@ static int check_rest(unsigned at)
     int done = told->rc == 0 && nth_returned(&result) == 0;
     if (!done && state && resume() == -ENODATA) state = 0;
     if (!done && !state) {
-        told->err[0] = 0;
+        told->err.text[0] = 0;
         transfer(NULL);
     }
-    if (told->rc) return WRONG("after call %u: %s\n", at, told->err);
+    if (told->rc) return WRONG("after call %u: %s\n", at, told->err.text);
     wrong += look(after);
     for (int i = 0; i < FILES; i++) {
         if (!after[i]) WRONG("after call %u file %d is missing\n", at, i);
@@ -153,8 +153,8 @@ static void any_call_fails(void **state)
             const nth_call *call = &result.calls[fault.at - 1];
             if (call->answer == NTH_GO) continue; /* of a sanitizer's memory */
             if (nth_returned(&result) != 0) WRONG("dead after call %u\n", fault.at);
-            if ((told->rc == 0) != (told->err[0] == 0))
-                WRONG("%d with text '%s'\n", told->rc, told->err);
+            if ((told->rc == 0) != (told->err.text[0] == 0))
+                WRONG("%d with text '%s'\n", told->rc, told->err.text);
             failed += told->rc != 0;
             points++;
             if (nth_is(call, "unlink")) continue; /* what cannot be removed stays */
@@ -201,10 +201,10 @@ static void only_one_works_on_it(void **state)
     static const char *const methods[] = {"sync", "pthread", "daemon"};
     axl_transfer *t = start_slow("pthread", AXL_CHECKSUM), *other;
     for (size_t m = 0; m < 3; m++) {
-        char err[AXL_ERROR_SIZE] = "";
-        assert_int_equal(axl_resume(state_path, methods[m], &other, err), 0);
-        assert_int_equal(axl_dispatch(other, err), -EBUSY);
-        assert_non_null(strstr(err, state_path));
+        axl_error err = {""};
+        assert_int_equal(axl_resume(state_path, methods[m], &other, &err), 0);
+        assert_int_equal(axl_dispatch(other, &err), -EBUSY);
+        assert_non_null(strstr(err.text, state_path));
         assert_int_equal(axl_wait(other, NULL), -EBUSY);
         assert_int_equal(axl_cancel(other, NULL), 0);
         axl_free(other);

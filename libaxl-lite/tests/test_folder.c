@@ -21,14 +21,14 @@ static void test_opens(void **state)
 {
     scratch *s = *state;
     int fd = -1;
-    char err[ERRTEXT_SIZE] = "";
-    assert_int_equal(folder_make(s->folder, 0, &fd, err), 0);
+    kvtree_error err = {""};
+    assert_int_equal(folder_make(s->folder, 0, &fd, &err), 0);
     same_folder(fd, s->folder);
-    assert_int_equal(folder_make("", 0777, &fd, err), 0);
+    assert_int_equal(folder_make("", 0777, &fd, &err), 0);
     same_folder(fd, ".");
     fd = 77;
-    assert_int_equal(folder_make(s->source, 0, &fd, err), -ENOENT);
-    assert_non_null(strstr(err, s->source));
+    assert_int_equal(folder_make(s->source, 0, &fd, &err), -ENOENT);
+    assert_non_null(strstr(err.text, s->source));
     assert_int_equal(fd, 77);
 }
 
@@ -80,14 +80,15 @@ static void test_links_on_the_way(void **state)
 static void test_refuses(void **state)
 {
     scratch *s = *state;
-    char err[ERRTEXT_SIZE], path[512];
+    char path[512];
+    kvtree_error err;
     int fd = 77;
     scratch_write(s->source, "", 0);
     snprintf(path, sizeof path, "%s/x", s->source);
-    assert_int_equal(folder_make(path, 0700, &fd, err), -ENOTDIR);
-    assert_int_equal(folder_make(s->source, 0700, &fd, err), -ENOTDIR);
+    assert_int_equal(folder_make(path, 0700, &fd, &err), -ENOTDIR);
+    assert_int_equal(folder_make(s->source, 0700, &fd, &err), -ENOTDIR);
     snprintf(path, sizeof path, "%s/new/%0300d", s->folder, 7);
-    assert_int_equal(folder_make(path, 0700, &fd, err), -ENAMETOOLONG);
+    assert_int_equal(folder_make(path, 0700, &fd, &err), -ENAMETOOLONG);
     assert_int_equal(fd, 77);
 }
 

@@ -40,7 +40,7 @@ typedef struct lists {
     uint64_t sum;
 } lists;
 
-static int give(void *arg, int rank, int *count, const filo_file **files, char *err)
+static int give(void *arg, int rank, int *count, const filo_file **files, filo_error *err)
 {
     lists *r = arg;
     for (int f = 0; f < FILES; f++) {
@@ -56,7 +56,7 @@ static int give(void *arg, int rank, int *count, const filo_file **files, char *
     return 0;
 }
 
-static int take(void *arg, int rank, int count, const filo_file files[], char *err)
+static int take(void *arg, int rank, int count, const filo_file files[], filo_error *err)
 {
     lists *r = arg;
     r->taken++;
@@ -68,19 +68,19 @@ static int take(void *arg, int rank, int count, const filo_file files[], char *e
 static void write_map(const load *l)
 {
     static lists r;
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     const filo_place to = {.folder = l->folder};
-    bench_require(l->b, filo_map_write(&to, l->ranks, give, &r, err) == 0, err);
+    bench_require(l->b, filo_map_write(&to, l->ranks, give, &r, &err) == 0, err.text);
 }
 
 static void read_map(const load *l)
 {
     static lists r;
     int count = 0;
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     const filo_place from = {.folder = l->folder};
     uint64_t n = (uint64_t)l->ranks;
-    bench_require(l->b, filo_map_read(&from, &count, take, &r, err) == 0, err);
+    bench_require(l->b, filo_map_read(&from, &count, take, &r, &err) == 0, err.text);
     bench_require(l->b, count == l->ranks && r.taken == count && r.sum == n * (n - 1),
                   "the map has other files");
 }

@@ -73,10 +73,10 @@ static double run_cp(void *arg)
 
 static void flush(const load *l)
 {
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     int rc =
-        filo_flush(MPI_COMM_WORLD, l->prefix, NULL, l->count, l->list, &l->options, err);
-    bench_require(l->b, rc == 0, err);
+        filo_flush(MPI_COMM_WORLD, l->prefix, NULL, l->count, l->list, &l->options, &err);
+    bench_require(l->b, rc == 0, err.text);
 }
 
 static double run_flush(void *arg)
@@ -93,19 +93,19 @@ static double run_flush(void *arg)
 static double run_fetch(void *arg)
 {
     const load *l = arg;
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     int all, count = 0;
     filo_file *files = NULL;
     flush(l);
     double start = bench_mpi_start(MPI_COMM_WORLD);
     int rc =
-        filo_read_map(MPI_COMM_WORLD, l->prefix, NULL, &all, &count, &files, NULL, err);
+        filo_read_map(MPI_COMM_WORLD, l->prefix, NULL, &all, &count, &files, NULL, &err);
     for (int i = 0; i < count && rc == 0; i++)
         files[i].local = path_of(l, "%s/r%d.%d", l->local, i);
     if (rc == 0)
-        rc = filo_fetch(MPI_COMM_WORLD, l->prefix, count, files, &l->options, err);
+        rc = filo_fetch(MPI_COMM_WORLD, l->prefix, count, files, &l->options, &err);
     double seconds = bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
-    bench_require(l->b, rc == 0 && count == l->count, err);
+    bench_require(l->b, rc == 0 && count == l->count, err.text);
     filo_files_free(count, files);
     clear(l, l->prefix);
     return seconds;

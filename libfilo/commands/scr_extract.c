@@ -121,7 +121,7 @@ static bool extract_is_rank(const extract_work *w, int rank)
 
 /* Notes which files exist, and the names of containers. */
 static int extract_note(void *arg, int rank, int count, const filo_file files[],
-                        char *err)
+                        filo_error *err)
 {
     extract_work *w = arg;
     bool lost = false;
@@ -143,15 +143,16 @@ static int extract_open_folder(extract_work *w)
 {
     const extract_request *r = w->r;
     const char *map = r->place.map ? r->place.map : FILO_MAP;
-    char err[FILO_ERROR_SIZE] = "";
-    int rc = folder_make(r->place.folder, 0, &w->dir, err);
-    if (!rc) w->shared = others_put_below(w->dir, map, err);
-    if (rc || w->shared < 0) return command_complain("%s: %s", r->place.folder, err);
+    filo_error err = {""};
+    int rc = folder_make(r->place.folder, 0, &w->dir, &err);
+    if (!rc) w->shared = others_put_below(w->dir, map, &err);
+    if (rc || w->shared < 0) return command_complain("%s: %s", r->place.folder, err.text);
     return COMMAND_GOOD;
 }
 
 /* Reads the map in the open folder, which others may have exchanged by now. */
-static int extract_read_map(extract_work *w, int *ranks, filo_map_take *take, char *err)
+static int extract_read_map(extract_work *w, int *ranks, filo_map_take *take,
+                            filo_error *err)
 {
     filo_place from = w->r->place;
     from.dir = &w->dir;
@@ -163,12 +164,12 @@ static int extract_read_map(extract_work *w, int *ranks, filo_map_take *take, ch
 static int extract_check_map(extract_work *w)
 {
     const extract_request *r = w->r;
-    char err[FILO_ERROR_SIZE] = "no memory";
+    filo_error err = {"no memory"};
     int ranks = 0, rc = 0;
     for (int i = 0; i < r->names && !rc; i++)
         rc = kvtree_set(w->wanted, r->name[i], NULL) ? 0 : -ENOMEM;
-    if (!rc) rc = extract_read_map(w, &ranks, extract_note, err);
-    if (rc) return command_complain("%s: %s", r->place.folder, err);
+    if (!rc) rc = extract_read_map(w, &ranks, extract_note, &err);
+    if (rc) return command_complain("%s: %s", r->place.folder, err.text);
     if (r->rank >= ranks)
         return command_complain("%s: no rank %d in the map, which is of %d ranks",
                                 r->place.folder, r->rank, ranks);
@@ -193,7 +194,7 @@ static bool extract_is_chosen(const extract_work *w, int rank, const filo_file *
     return w->r->task != EXTRACT || file->packed;
 }
 
-static int extract_file(const extract_work *w, const filo_file *file, char *err)
+static int extract_file(const extract_work *w, const filo_file *file, filo_error *err)
 {
     const char *map = w->r->place.map ? w->r->place.map : FILO_MAP;
     const filo_target to = {.dir = w->to < 0 ? w->dir : w->to,
@@ -211,19 +212,19 @@ static int extract_file(const extract_work *w, const filo_file *file, char *err)
 }
 
 static int extract_files(void *arg, int rank, int count, const filo_file files[],
-                         char *err)
+                         filo_error *err)
 {
     extract_work *w = arg;
     for (int i = 0; i < count; i++) {
-        char text[FILO_ERROR_SIZE] = "";
+        filo_error cause = {""};
         enum outcome outcome = w->r->task == VERIFY ? GOOD : EXTRACTED;
         if (!extract_is_chosen(w, rank, &files[i])) continue;
-        int rc = w->r->task == LIST ? 0 : extract_file(w, &files[i], text);
+        int rc = w->r->task == LIST ? 0 : extract_file(w, &files[i], &cause);
         if (w->r->task == LIST) outcome = LISTED;
         if (rc == FILO_THERE) outcome = THERE;
         if (rc == FILO_DAMAGED) outcome = DAMAGED;
         if (rc < 0) outcome = FAILED;
-        extract_report(w, rank, &files[i], outcome, text);
+        extract_report(w, rank, &files[i], outcome, cause.text);
     }
     return 0;
 }
@@ -231,12 +232,12 @@ static int extract_files(void *arg, int rank, int count, const filo_file files[]
 static int extract_all(extract_work *w)
 {
     const extract_request *r = w->r;
-    char err[FILO_ERROR_SIZE] = "";
-    if (r->to && folder_make(r->to, 0777, &w->to, err) != 0)
-        return command_complain("%s", err);
+    filo_error err = {""};
+    if (r->to && folder_make(r->to, 0777, &w->to, &err) != 0)
+        return command_complain("%s", err.text);
     if (r->task == LIST && !r->json) printf("   rank           size crc32       name\n");
-    if (extract_read_map(w, NULL, extract_files, err) != 0)
-        return command_complain("%s: %s", r->place.folder, err);
+    if (extract_read_map(w, NULL, extract_files, &err) != 0)
+        return command_complain("%s: %s", r->place.folder, err.text);
     extract_print_summary(w);
     return w->count[DAMAGED] || w->count[FAILED] ? COMMAND_BAD : COMMAND_GOOD;
 }

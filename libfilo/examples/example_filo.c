@@ -7,7 +7,8 @@
 
 int main(int argc, char **argv)
 {
-    char local[64], name[64], err[FILO_ERROR_SIZE] = "";
+    char local[64], name[64];
+    filo_error err = {""};
     int rank, ranks, count = 0;
     filo_file *found = NULL;
     MPI_Init(&argc, &argv);
@@ -22,18 +23,18 @@ int main(int argc, char **argv)
 
     filo_options options = {.checksum = 1};
     const char *folder = argc > 1 ? argv[1] : "filo-example";
-    int rc = filo_flush(MPI_COMM_WORLD, folder, NULL, 1, &file, &options, err);
+    int rc = filo_flush(MPI_COMM_WORLD, folder, NULL, 1, &file, &options, &err);
     if (rc == 0) {
         remove(local);
         rc = filo_read_map(MPI_COMM_WORLD, folder, NULL, &ranks, &count, &found, &options,
-                           err);
+                           &err);
     }
     if (rc == 0) {
         found[0].local = strdup(local);
-        rc = filo_fetch(MPI_COMM_WORLD, folder, count, found, &options, err);
+        rc = filo_fetch(MPI_COMM_WORLD, folder, count, found, &options, &err);
     }
     if (rank == 0 && rc == 0) printf("%d ranks have their files back\n", ranks);
-    if (rank == 0 && rc != 0) fprintf(stderr, "example_filo: %s\n", err);
+    if (rank == 0 && rc != 0) fprintf(stderr, "example_filo: %s\n", err.text);
     filo_files_free(count, found);
     remove(local);
     MPI_Finalize();

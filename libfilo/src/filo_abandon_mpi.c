@@ -5,15 +5,15 @@
 #include <errno.h>
 #include <unistd.h>
 
-int filo_flush_abandon(const char *state, int patience, char *err)
+int filo_flush_abandon(const char *state, int patience, filo_error *err)
 {
     axl_transfer *t;
-    char text[ERRTEXT_SIZE] = "";
-    int rc = axl_resume(state, "daemon", &t, text);
+    filo_error cause = {""};
+    int rc = axl_resume(state, "daemon", &t, &cause);
     if (rc == -ENOENT) return 0;
     if (rc == -EBADMSG || rc == -ENODATA) /* no process can resume it either */
         return unlink(state) == 0 ? 0 : err_sys(err, -errno, "unlink %s", state);
-    if (rc) return err_set(err, rc, "%s", text);
+    if (rc) return err_set(err, rc, "%s", cause.text);
     axl_set_patience(t, patience);
     rc = axl_cancel(t, err);
     axl_free(t);

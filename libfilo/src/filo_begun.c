@@ -13,7 +13,8 @@
 #define KEY_IDENTITY "IDENTITY"
 #define KEY_CONTAINER "CONTAINER"
 
-int filo_begun_write(int dir, const char *folder, const filo_begun *flush, char *err)
+int filo_begun_write(int dir, const char *folder, const filo_begun *flush,
+                     filo_error *err)
 {
     char name[BENEATH_NAME_MAX + sizeof RECORD];
     kvtree *record = kvtree_new();
@@ -28,7 +29,7 @@ int filo_begun_write(int dir, const char *folder, const filo_begun *flush, char 
 
 /* A record that is missing or damaged is that of a flush that cannot be resumed. */
 static int begun_read(int stage, const char *folder, kvtree *record, filo_begun *flush,
-                      char *err)
+                      filo_error *err)
 {
     char name[NAME_MAX + sizeof RECORD + 1];
     unsigned long container = 0;
@@ -45,7 +46,7 @@ static int begun_read(int stage, const char *folder, kvtree *record, filo_begun 
 }
 
 static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, void *arg,
-                       char *err)
+                       filo_error *err)
 {
     filo_begun flush;
     kvtree *record = keep ? kvtree_new() : NULL;
@@ -61,7 +62,7 @@ static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, voi
 }
 
 int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
-                     char *err)
+                     filo_error *err)
 {
     const struct dirent *item;
     int fd, first = 0;
@@ -70,10 +71,10 @@ int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *ar
     DIR *stream = beneath_list(fd);
     if (!stream) first = err_sys(err, -errno, "read folder %s", stage);
     while (stream && (item = readdir(stream)) != NULL) {
-        char text[ERRTEXT_SIZE] = "";
+        filo_error cause = {""};
         if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;
-        rc = begun_visit(fd, item->d_name, keep, arg, text);
-        if (rc && !first) first = err_set(err, rc, "%s: %s", stage, text);
+        rc = begun_visit(fd, item->d_name, keep, arg, &cause);
+        if (rc && !first) first = err_set(err, rc, "%s: %s", stage, cause.text);
     }
     if (stream) closedir(stream);
     io_close(&fd);

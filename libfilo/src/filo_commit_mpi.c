@@ -38,7 +38,7 @@ int filo_map_check_name(filo_job *job)
     if (all + more < BENEATH_NAME_MAX && staged < BENEATH_NAME_MAX &&
         all - beneath_folder_length(job->map) + more <= NAME_MAX)
         return 0;
-    return err_sys(job->text, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
+    return err_sys(&job->err, -ENAMETOOLONG, "name of the map \"%.60s...\"", job->map);
 }
 
 /* ---- names and map ---- */
@@ -46,7 +46,7 @@ int filo_map_check_name(filo_job *job)
 /* The prefix of the text of every failure from here on. */
 static int commit_lacks_map(filo_job *job, int rc)
 {
-    return err_wrap(job->text, rc, "%s may have no map now", job->folder);
+    return err_wrap(&job->err, rc, "%s may have no map now", job->folder);
 }
 
 /* The root of an earlier map is removed before the first file is replaced that it names.
@@ -55,9 +55,9 @@ static int commit_remove_map(filo_job *job)
 {
     struct stat st;
     if (job->rank != 0) return 0;
-    int rc = beneath_stat(job->dir, job->map, &st, job->text);
+    int rc = beneath_stat(job->dir, job->map, &st, &job->err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    rc = beneath_unlink_durable(job->dir, job->map, job->text);
+    rc = beneath_unlink_durable(job->dir, job->map, &job->err);
     bool lost = rc && beneath_stat(job->dir, job->map, &st, NULL) == -ENOENT;
     return lost ? commit_lacks_map(job, rc) : rc;
 }
@@ -80,7 +80,7 @@ static int commit_remove_surplus(filo_job *job, uint64_t containers)
     while (commit_has_container(job, end, name))
         end++;
     while (!rc && end > containers && commit_has_container(job, --end, name))
-        rc = beneath_unlink(job->dir, name, job->text);
+        rc = beneath_unlink(job->dir, name, &job->err);
     return rc;
 }
 
@@ -93,7 +93,7 @@ static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t con
     rc = commit_remove_surplus(job, (uint64_t)containers);
     if (rc) return rc;
     rc = io_fsync(job->dir);
-    return rc ? err_sys(job->text, rc, "fsync of folder %s", job->folder) : 0;
+    return rc ? err_sys(&job->err, rc, "fsync of folder %s", job->folder) : 0;
 }
 
 int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree *entry,
@@ -102,9 +102,9 @@ int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree
     const kvtree_gather map = filo_map_place(job);
     int rc = filo_job_agree(job, commit_remove_map(job));
     if (rc) return rc;
-    if (stage) rc = filo_job_agree(job, batch_commit(stage, job->text));
+    if (stage) rc = filo_job_agree(job, batch_commit(stage, &job->err));
     if (!rc) rc = filo_job_agree(job, commit_sync_folders(job, folders, containers));
-    if (!rc) rc = kvtree_gather_write(&map, entry, job->text);
+    if (!rc) rc = kvtree_gather_write(&map, entry, &job->err);
     if (!rc) filo_job_remove_stage(job);
     return rc ? commit_lacks_map(job, rc) : 0;
 }

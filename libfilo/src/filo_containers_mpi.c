@@ -14,7 +14,7 @@
 
 static int containers_mpi_failed(filo_job *job)
 {
-    return err_set(job->text, -EIO, "place files in containers: MPI failed");
+    return err_set(&job->err, -EIO, "place files in containers: MPI failed");
 }
 
 /* ---- offsets ---- */
@@ -54,7 +54,7 @@ static int containers_find_offset(filo_job *job, int64_t mine, uint64_t *offset)
 
 static int containers_too_long(filo_job *job)
 {
-    return err_set(job->text, -EFBIG, "files of more than %lld bytes together",
+    return err_set(&job->err, -EFBIG, "files of more than %lld bytes together",
                    (long long)INT64_MAX);
 }
 
@@ -72,7 +72,7 @@ static int containers_add_sizes(filo_job *job, int count, const filo_file files[
 static int containers_add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *total)
 {
     int64_t halves[2] = {mine >> 32, mine & UINT32_MAX};
-    rc = agree_sum(job->own, rc, job->text, 2, halves);
+    rc = agree_sum(job->own, rc, &job->err, 2, halves);
     if (rc) return rc;
     halves[0] += halves[1] >> 32;
     if (halves[0] > INT32_MAX) return containers_too_long(job);
@@ -135,7 +135,7 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
     rc = containers_add_ranks(job, rc, mine, &layout.total);
     if (rc) return rc;
     if (filo_layout_containers(&layout) > INT_MAX)
-        return err_set(job->text, -EFBIG, "%llu bytes in containers of %llu: too many",
+        return err_set(&job->err, -EFBIG, "%llu bytes in containers of %llu: too many",
                        (unsigned long long)layout.total,
                        (unsigned long long)layout.limit);
     rc = containers_agree_mode(job, count, files, &mode);
@@ -145,6 +145,6 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
         offset += files[i].size;
     }
     *containers = (int64_t)filo_layout_containers(&layout);
-    if (rc) err_sys(job->text, rc, "place files in containers");
+    if (rc) err_sys(&job->err, rc, "place files in containers");
     return filo_job_agree(job, rc);
 }

@@ -27,7 +27,7 @@ typedef struct passage {
     struct stat st;   /* ... and its attributes */
     gid_t group;      /* of out */
     unsigned mode;    /* permissions that all containers give */
-    char *err;
+    filo_error *err;
 } passage;
 
 /* ---- reading ---- */
@@ -150,7 +150,8 @@ static int extract_compare_target(const filo_file *file, const filo_target *to)
 }
 
 /* FILO_THERE if the target is the same file; 0 if it is missing, or may be replaced. */
-static int extract_inspect_target(const filo_file *file, const filo_target *to, char *err)
+static int extract_inspect_target(const filo_file *file, const filo_target *to,
+                                  filo_error *err)
 {
     struct stat st;
     int rc = beneath_stat(to->dir, to->name, &st, NULL);
@@ -204,21 +205,21 @@ static int extract_write_file(passage *p, const filo_target *to)
                  .exclusive = !to->replace,
                  .check = to->shared ? others_reach : NULL};
     p->target = to->name;
-    char text[ERRTEXT_SIZE] = "";
-    int rc = batch_open(&out, to->name, 0600, &p->out, text);
+    filo_error cause = {""};
+    int rc = batch_open(&out, to->name, 0600, &p->out, &cause);
     if (rc == -ENOENT) {
         batch_drop(&out);
         out.folders = 0777;
         rc = batch_open(&out, to->name, 0600, &p->out, p->err);
     } else if (rc) {
-        err_set(p->err, rc, "%s", text);
+        err_set(p->err, rc, "%s", cause.text);
     }
     if (rc == 0) rc = extract_write(p, &out);
     batch_drop(&out);
     return rc;
 }
 
-int filo_extract(int dir, const filo_file *file, const filo_target *to, char *err)
+int filo_extract(int dir, const filo_file *file, const filo_target *to, filo_error *err)
 {
     passage p = {
         .dir = dir, .file = file, .out = -1, .source = -1, .mode = 0777, .err = err};

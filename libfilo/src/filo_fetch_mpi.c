@@ -16,7 +16,7 @@
 
 static int fetch_size_differs(filo_job *job, const filo_file *file, uint64_t size)
 {
-    return err_set(job->text, FILO_DAMAGED,
+    return err_set(&job->err, FILO_DAMAGED,
                    "%s/%s has %" PRIu64 " bytes, but its map says %" PRIu64, job->folder,
                    file->name, size, file->size);
 }
@@ -24,15 +24,15 @@ static int fetch_size_differs(filo_job *job, const filo_file *file, uint64_t siz
 /* Looks at a file below the folder, or at a container. */
 static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
 {
-    int rc = beneath_check_name(name, job->text);
+    int rc = beneath_check_name(name, &job->err);
     if (rc) return rc;
-    rc = beneath_stat(job->dir, name, st, job->text);
+    rc = beneath_stat(job->dir, name, st, &job->err);
     if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP)
-        return err_wrap(job->text, FILO_DAMAGED, "folder %s", job->folder);
-    if (rc) return err_wrap(job->text, rc, "folder %s", job->folder);
+        return err_wrap(&job->err, FILO_DAMAGED, "folder %s", job->folder);
+    if (rc) return err_wrap(&job->err, rc, "folder %s", job->folder);
     return S_ISREG(st->st_mode)
                ? 0
-               : err_set(job->text, FILO_DAMAGED, "%s/%s is not a regular file",
+               : err_set(&job->err, FILO_DAMAGED, "%s/%s is not a regular file",
                          job->folder, name);
 }
 
@@ -48,7 +48,7 @@ static int fetch_check_segments(filo_job *job, filo_file *file)
             filo_limit_mode(file->mode ? file->mode : st.st_mode & 0666, &st, st.st_gid);
         uint64_t size = (uint64_t)st.st_size;
         if (s->offset > size || s->length > size - s->offset)
-            return err_set(job->text, FILO_DAMAGED,
+            return err_set(&job->err, FILO_DAMAGED,
                            "%s/%s has %" PRIu64 " bytes, but %s is at %" PRIu64
                            " to %" PRIu64 " in it",
                            job->folder, s->container, size, file->name, s->offset,
@@ -62,9 +62,9 @@ static int fetch_check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
     if (!file->local || !*file->local)
-        return err_set(job->text, -EINVAL, "file \"%s\" has no local path", file->name);
+        return err_set(&job->err, -EINVAL, "file \"%s\" has no local path", file->name);
     if (!file->local[beneath_folder_length(file->local)])
-        return err_set(job->text, -EISDIR, "\"%s\" is no file name", file->local);
+        return err_set(&job->err, -EISDIR, "\"%s\" is no file name", file->local);
     if (file->packed) return fetch_check_segments(job, file);
     int rc = fetch_inspect(job, file->name, &st);
     if (rc) return rc;
@@ -84,28 +84,30 @@ typedef struct fetch {
     filo_file *files; /* as the caller gave them, then as they were copied */
 } fetch;
 
+enum { FETCH_PLACE_SIZE = 512 };
+
 /* Where the bytes of a file lie in the folder: a file in containers has no path there. */
 static void fetch_describe_place(const filo_job *job, const filo_file *file,
-                                 char place[ERRTEXT_SIZE])
+                                 char place[FETCH_PLACE_SIZE])
 {
     const char *in = file->segments > 0 ? file->segment[0].container : file->name;
     if (!file->packed || file->segments < 1)
-        snprintf(place, ERRTEXT_SIZE, "%s/%s", job->folder, file->name);
+        snprintf(place, FETCH_PLACE_SIZE, "%s/%s", job->folder, file->name);
     else if (file->segments == 1)
-        snprintf(place, ERRTEXT_SIZE, "%s/%s, which has %s,", job->folder, in,
+        snprintf(place, FETCH_PLACE_SIZE, "%s/%s, which has %s,", job->folder, in,
                  file->name);
     else
-        snprintf(place, ERRTEXT_SIZE, "%s/%s, or another of the %d containers of %s,",
+        snprintf(place, FETCH_PLACE_SIZE, "%s/%s, or another of the %d containers of %s,",
                  job->folder, in, file->segments, file->name);
 }
 
 static int fetch_compare(filo_job *job, const filo_file *known, const filo_file *moved)
 {
-    char place[ERRTEXT_SIZE];
+    char place[FETCH_PLACE_SIZE];
     if (moved->size != known->size) return fetch_size_differs(job, known, moved->size);
     if (!job->options.checksum || !known->has_crc || moved->crc == known->crc) return 0;
     fetch_describe_place(job, known, place);
-    return err_set(job->text, FILO_DAMAGED,
+    return err_set(&job->err, FILO_DAMAGED,
                    "%s was altered: CRC32 0x%08" PRIx32 ", but its map says 0x%08" PRIx32,
                    place, moved->crc, known->crc);
 }
@@ -130,11 +132,11 @@ static int fetch_refuse_doubles(fetch *f)
     for (int i = 0; i < f->count && !rc; i++) {
         const char *path = f->files[i].local;
         if (kvtree_get(paths, path))
-            rc = err_set(f->job.text, -EEXIST, "local path %s is listed twice", path);
+            rc = err_set(&f->job.err, -EEXIST, "local path %s is listed twice", path);
         else if (!kvtree_set(paths, path, NULL))
             rc = -ENOMEM;
     }
-    if (rc == -ENOMEM) err_sys(f->job.text, rc, "fetch %d files", f->count);
+    if (rc == -ENOMEM) err_sys(&f->job.err, rc, "fetch %d files", f->count);
     kvtree_delete(&paths);
     return rc;
 }
@@ -152,7 +154,7 @@ static int fetch_add_file(fetch *f, int i)
     uint64_t at = 0;
     snprintf(temporary, sizeof temporary, ".%016" PRIx64 "-%d-%d.tmp", f->job.key,
              f->job.rank, i);
-    int rc = batch_add(&f->stage, &add, f->job.text);
+    int rc = batch_add(&f->stage, &add, &f->job.err);
     if (rc) return rc;
     if (!file->packed) return fetch_add_part(f, i, &whole, 0);
     for (int s = 0; s < file->segments && !rc; s++) {
@@ -176,7 +178,7 @@ static int fetch_copy_files(fetch *f)
 /* Collective, agreed. */
 static int fetch_rename_files(fetch *f)
 {
-    int rc = filo_job_agree(&f->job, batch_commit(&f->stage, f->job.text));
+    int rc = filo_job_agree(&f->job, batch_commit(&f->stage, &f->job.err));
     if (rc) batch_remove(&f->stage);
     return rc;
 }
@@ -188,13 +190,13 @@ static int fetch_copy_list(fetch *f, int count, const filo_file files[])
     f->count = count;
     if (count < 0 || !files) return 0; /* refused by filo_list_check */
     f->files = malloc(((size_t)count + 1) * sizeof *files);
-    if (!f->files) return err_sys(f->job.text, -ENOMEM, "fetch %d files", count);
+    if (!f->files) return err_sys(&f->job.err, -ENOMEM, "fetch %d files", count);
     if (count > 0) memcpy(f->files, files, (size_t)count * sizeof *files);
     return 0;
 }
 
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
-               const filo_options *options, char *err)
+               const filo_options *options, filo_error *err)
 {
     /* local paths; axl syncs files */
     fetch f = {.stage = {.dir = AT_FDCWD,

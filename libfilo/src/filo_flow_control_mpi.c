@@ -35,7 +35,7 @@ static bool flow_is_keeper(const filo_flow *f)
     return wave > 0 && f->rank == flow_keeper(f, wave);
 }
 
-int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, char *err)
+int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, filo_error *err)
 {
     *flow = (filo_flow){.comm = comm, .width = width};
     MPI_Comm_rank(comm, &flow->rank);
@@ -48,12 +48,12 @@ int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, char *err)
     return flow->requests ? 0 : err_sys(err, -ENOMEM, "start a transfer");
 }
 
-static int flow_mpi_failed(char *err)
+static int flow_mpi_failed(filo_error *err)
 {
     return err_set(err, -EIO, "a message of MPI failed");
 }
 
-static int flow_send(filo_flow *f, enum flow_kind kind, int to, char *err)
+static int flow_send(filo_flow *f, enum flow_kind kind, int to, filo_error *err)
 {
     int rc = MPI_Isend(flow_messages[kind][f->failed], 2, MPI_INT, to, TAG, f->comm,
                        &f->requests[f->sent]);
@@ -63,7 +63,7 @@ static int flow_send(filo_flow *f, enum flow_kind kind, int to, char *err)
 }
 
 /* Keeper: one rank of the previous wave has finished. */
-static int flow_admit_next(filo_flow *f, char *err)
+static int flow_admit_next(filo_flow *f, filo_error *err)
 {
     int next = flow_wave(f, f->rank) * f->width + f->finished++;
     if (next == f->rank) f->admitted = true;
@@ -71,7 +71,7 @@ static int flow_admit_next(filo_flow *f, char *err)
 }
 
 /* Receives one message; *some: there was one. */
-static int flow_receive(filo_flow *f, bool wait, bool *some, char *err)
+static int flow_receive(filo_flow *f, bool wait, bool *some, filo_error *err)
 {
     int message[2], there = 1;
     if (!wait && MPI_Iprobe(MPI_ANY_SOURCE, TAG, f->comm, &there, MPI_STATUS_IGNORE) !=
@@ -87,7 +87,7 @@ static int flow_receive(filo_flow *f, bool wait, bool *some, char *err)
     return message[0] == FINISHED ? flow_admit_next(f, err) : 0;
 }
 
-int filo_flow_admit(filo_flow *flow, bool wait, char *err)
+int filo_flow_admit(filo_flow *flow, bool wait, filo_error *err)
 {
     bool some = true;
     int rc = 0;
@@ -96,7 +96,7 @@ int filo_flow_admit(filo_flow *flow, bool wait, char *err)
     return rc;
 }
 
-int filo_flow_finish(filo_flow *flow, bool failed, char *err)
+int filo_flow_finish(filo_flow *flow, bool failed, filo_error *err)
 {
     int next = flow_keeper(flow, flow_wave(flow, flow->rank) + 1);
     flow->failed |= failed;
@@ -104,7 +104,7 @@ int filo_flow_finish(filo_flow *flow, bool failed, char *err)
 }
 
 /* *arrived: all messages of this rank have arrived. */
-static int flow_complete(filo_flow *f, bool wait, bool *arrived, char *err)
+static int flow_complete(filo_flow *f, bool wait, bool *arrived, filo_error *err)
 {
     int rc = MPI_SUCCESS, done = 1;
     for (int i = 0; i < f->sent && done && rc == MPI_SUCCESS; i++)
@@ -115,7 +115,7 @@ static int flow_complete(filo_flow *f, bool wait, bool *arrived, char *err)
 }
 
 /* A keeper of a short wave may finish before all of the previous wave have. */
-int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, char *err)
+int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, filo_error *err)
 {
     bool some = true;
     int rc = 0;

@@ -36,19 +36,19 @@ struct filo_transfer {
 static int flush_check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
-    int rc = beneath_check_name(file->name, job->text);
+    int rc = beneath_check_name(file->name, &job->err);
     if (rc) return rc;
     if (filo_map_owns(job, file->name))
-        return err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
+        return err_set(&job->err, -EINVAL, "file name \"%s\" belongs to the map %s",
                        file->name, job->map);
     if (!file->local)
-        return err_set(job->text, -EINVAL, "file \"%s\" has no local path", file->name);
+        return err_set(&job->err, -EINVAL, "file \"%s\" has no local path", file->name);
     if (lstat(file->local, &st) != 0)
-        return err_sys(job->text, -errno, "stat %s", file->local);
+        return err_sys(&job->err, -errno, "stat %s", file->local);
     if (!S_ISREG(st.st_mode))
-        return err_set(job->text, -EINVAL, "%s is not a regular file", file->local);
+        return err_set(&job->err, -EINVAL, "%s is not a regular file", file->local);
     if ((uint64_t)st.st_size != file->size)
-        return err_set(job->text, -EIO, "%s has %lld bytes, not %" PRIu64, file->local,
+        return err_set(&job->err, -EIO, "%s has %lld bytes, not %" PRIu64, file->local,
                        (long long)st.st_size, file->size);
     file->mode = st.st_mode & 0777;
     return 0;
@@ -99,7 +99,7 @@ static int flush_add_segments(filo_transfer *t, int i)
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
         rc = filo_containers_stage(&t->job, segment->container, staged);
-        if (rc) return err_sys(t->job.text, rc, "list files");
+        if (rc) return err_sys(&t->job.err, rc, "list files");
         rc = filo_move_add(&t->move, i, strdup(file->local), at, flush_path(t, staged),
                            segment->offset, segment->length);
         at += segment->length;
@@ -119,7 +119,7 @@ static int flush_add_file(filo_transfer *t, int i)
                             .mode = file->mode};
     snprintf(staged, sizeof staged, "%s/%d/%d.%d", job->stage,
              job->rank / FILO_STAGE_SPREAD, job->rank, i);
-    int rc = batch_add(&t->stage, &add, t->job.text);
+    int rc = batch_add(&t->stage, &add, &t->job.err);
     return rc ? rc
               : filo_move_add(&t->move, i, strdup(file->local), 0, flush_path(t, staged),
                               0, file->size);
@@ -134,7 +134,7 @@ static int flush_plan(filo_transfer *t)
     bool packed = job->options.container > 0;
     int rc = job->rank ? 0
                        : filo_map_make_folder(job->options.base, job->folder, job->map,
-                                              job->text);
+                                              &job->err);
     rc = filo_job_agree(job, rc);
     if (rc) return rc;
     rc = filo_job_agree(job, filo_job_open(job));
@@ -152,7 +152,7 @@ static int flush_plan(filo_transfer *t)
     if (!packed) t->move.stage = &t->stage;
     rc = filo_job_agree(job, rc);
     if (rc || !packed) return rc;
-    return filo_job_agree(job, batch_make(&t->stage, job->text));
+    return filo_job_agree(job, batch_make(&t->stage, &job->err));
 }
 
 /* ---- the files ---- */
@@ -165,10 +165,10 @@ static int flush_compare(filo_job *job, const filo_file *given, const filo_file 
     if (lstat(given->local, &st) == 0 && (uint64_t)st.st_size != given->size)
         size = (uint64_t)st.st_size; /* it grew, or was cut, since it was checked */
     if (size != given->size)
-        return err_set(job->text, -EIO, "%s has %" PRIu64 " bytes, not %" PRIu64,
+        return err_set(&job->err, -EIO, "%s has %" PRIu64 " bytes, not %" PRIu64,
                        given->local, size, given->size);
     if (given->has_crc && moved->crc != given->crc)
-        return err_set(job->text, -EIO,
+        return err_set(&job->err, -EIO,
                        "%s was altered: CRC32 0x%08" PRIx32 ", not 0x%08" PRIx32,
                        given->local, moved->crc, given->crc);
     return 0;
@@ -191,9 +191,9 @@ static int flush_end(filo_transfer *t, int rc)
     return rc;
 }
 
-static int flush_result(const filo_transfer *t, char *err)
+static int flush_result(const filo_transfer *t, filo_error *err)
 {
-    return t->result ? err_set(err, t->result, "%s", t->job.text) : 0;
+    return t->result ? err_set(err, t->result, "%s", t->job.err.text) : 0;
 }
 
 /* The times of staged files, which a rename keeps. Where one cannot be read the map has
@@ -212,7 +212,7 @@ static int flush_make_entry(filo_transfer *t)
 {
     if (!t->entry) flush_note_times(t);
     if (!t->entry) t->entry = filo_map_entry(t->count, t->files);
-    return t->entry ? 0 : err_sys(t->job.text, -ENOMEM, "make the map");
+    return t->entry ? 0 : err_sys(&t->job.err, -ENOMEM, "make the map");
 }
 
 /* Collective, agreed. */
@@ -221,7 +221,7 @@ static int flush_go_on(filo_transfer *t, bool wait)
     filo_job *job = &t->job;
     int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
     if (!busy && !t->move.rc) t->move.rc = flush_make_entry(t);
-    int rc = agree_sum(job->own, t->move.rc, job->text, 1, &busy);
+    int rc = agree_sum(job->own, t->move.rc, &job->err, 1, &busy);
     if (!rc && busy) return FILO_RUNNING;
     if (rc)
         filo_move_abort(&t->move);
@@ -236,7 +236,7 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
 {
     filo_job *job = &t->job;
     int begun = filo_job_begin(job, comm, t->folder, t->map, options);
-    if (rc) err_sys(job->text, rc, "flush %d files", t->count);
+    if (rc) err_sys(&job->err, rc, "flush %d files", t->count);
     if (!rc) rc = begun;
     if (!rc) rc = filo_map_check_name(job);
     if (!rc) rc = filo_list_check(job, t->count, t->files, flush_check_file);
@@ -252,17 +252,17 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
 }
 
 /* Collective. This rank has no memory for a transfer, and reports that to the others. */
-static int flush_refuse(MPI_Comm comm, const char *folder, char *err)
+static int flush_refuse(MPI_Comm comm, const char *folder, filo_error *err)
 {
     filo_job job;
     filo_job_begin(&job, comm, folder, NULL, NULL);
-    err_sys(job.text, -ENOMEM, "flush");
+    err_sys(&job.err, -ENOMEM, "flush");
     return filo_job_end(&job, filo_job_agree_key(&job, -ENOMEM), err);
 }
 
 int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int count,
                      const filo_file files[], const filo_options *options,
-                     filo_transfer **transfer, char *err)
+                     filo_transfer **transfer, filo_error *err)
 {
     filo_transfer *t = calloc(1, sizeof *t);
     if (!t) return flush_refuse(comm, folder, err);
@@ -271,7 +271,7 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
     if (!rc) rc = flush_copy_path(&t->map, map);
     rc = flush_begin(t, comm, options, rc);
     if (rc) {
-        rc = err_set(err, flush_end(t, rc), "%s", t->job.text);
+        rc = err_set(err, flush_end(t, rc), "%s", t->job.err.text);
         filo_flush_free(t);
         return rc;
     }
@@ -280,31 +280,31 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
     return 0;
 }
 
-int filo_flush_test(filo_transfer *transfer, char *err)
+int filo_flush_test(filo_transfer *transfer, filo_error *err)
 {
     if (!transfer->ended && flush_go_on(transfer, false) == FILO_RUNNING)
         return FILO_RUNNING;
     return flush_result(transfer, err);
 }
 
-int filo_flush_wait(filo_transfer *transfer, char *err)
+int filo_flush_wait(filo_transfer *transfer, filo_error *err)
 {
     while (!transfer->ended)
         flush_go_on(transfer, true);
     return flush_result(transfer, err);
 }
 
-int filo_flush_stop(filo_transfer *transfer, char *err)
+int filo_flush_stop(filo_transfer *transfer, filo_error *err)
 {
     if (transfer->ended) return 0;
     filo_move_abort(&transfer->move);
-    flush_end(transfer, err_set(transfer->job.text, -ECANCELED, "the flush was stopped"));
+    flush_end(transfer, err_set(&transfer->job.err, -ECANCELED, "the flush was stopped"));
     return 0;
 }
 
 const char *filo_flush_left(const filo_transfer *transfer)
 {
-    return *transfer->job.left ? transfer->job.left : NULL;
+    return transfer->job.left.text[0] ? transfer->job.left.text : NULL;
 }
 
 const filo_file *filo_flush_files(const filo_transfer *transfer, int *count)
@@ -330,7 +330,7 @@ filo_transfer *filo_flush_free(filo_transfer *transfer)
 }
 
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
-               filo_file files[], const filo_options *options, char *err)
+               filo_file files[], const filo_options *options, filo_error *err)
 {
     filo_transfer *t;
     int rc = filo_flush_start(comm, folder, map, count, files, options, &t, err);

@@ -96,7 +96,7 @@ static int folder_depth(const char *name)
 
 /* What is there already costs no mkdir. All folders are synced when files have their
  * names, before there is a map. */
-static int folders_make_one(const filo_job *job, const char *name, char *err)
+static int folders_make_one(const filo_job *job, const char *name, filo_error *err)
 {
     const char *last;
     struct stat st;
@@ -121,7 +121,7 @@ static int folders_make_level(filo_job *job, const kvtree *folders, int depth,
         const char *name = kvtree_elem_key(e);
         int own = folder_depth(name);
         *deeper += own > depth;
-        if (own == depth) rc = folders_make_one(job, name, job->text);
+        if (own == depth) rc = folders_make_one(job, name, &job->err);
     }
     return rc;
 }
@@ -132,7 +132,7 @@ static int folders_make_levels(filo_job *job, int rc, const kvtree *folders)
     int64_t deeper = 1;
     for (int depth = 1; deeper; depth++) {
         if (!rc) rc = folders_make_level(job, folders, depth, &deeper);
-        rc = agree_sum(job->own, rc, job->text, 1, &deeper);
+        rc = agree_sum(job->own, rc, &job->err, 1, &deeper);
         if (rc) return rc;
     }
     return 0;
@@ -145,12 +145,12 @@ int filo_folders_make(filo_job *job, int rc, int count, const filo_file files[],
     int listed = folders ? 0 : -ENOMEM;
     for (int i = 0; i < count && !listed; i++)
         listed = folders_add(folders, files[i].name);
-    if (!rc && listed) rc = err_sys(job->text, listed, "list folders");
+    if (!rc && listed) rc = err_sys(&job->err, listed, "list folders");
     int64_t all = kvtree_size(folders);
-    rc = agree_sum(job->own, rc, job->text, 1, &all);
+    rc = agree_sum(job->own, rc, &job->err, 1, &all);
     if (!rc && all) {
         rc = folders_to_owners(job, folders);
-        if (rc) err_sys(job->text, rc, "list folders");
+        if (rc) err_sys(&job->err, rc, "list folders");
         rc = folders_make_levels(job, rc, folders);
     }
     if (rc)
@@ -166,10 +166,10 @@ int filo_folders_sync(filo_job *job, const kvtree *own)
     for (kvtree_elem *e = kvtree_elem_first(own); e && !rc; e = kvtree_elem_next(e)) {
         const char *name = kvtree_elem_key(e);
         int fd;
-        rc = beneath_open_below(job->dir, name, &fd, job->text);
+        rc = beneath_open_below(job->dir, name, &fd, &job->err);
         if (rc) return rc;
         rc = io_fsync(fd);
-        if (rc) err_sys(job->text, rc, "fsync of folder %s/%s", job->folder, name);
+        if (rc) err_sys(&job->err, rc, "fsync of folder %s/%s", job->folder, name);
         io_close(&fd);
     }
     return rc;

@@ -119,7 +119,7 @@ static int map_get_segment(const kvtree *segments, int i, const char **container
 
 /* Keys that are not 0, 1, 2, ... show by a number that is missing. */
 static int map_check_segments(const char *name, const kvtree *segments, uint64_t size,
-                              char *err)
+                              filo_error *err)
 {
     uint64_t offset, length, sum = 0;
     const char *container;
@@ -135,7 +135,7 @@ static int map_check_segments(const char *name, const kvtree *segments, uint64_t
                    "the segments of file \"%s\" do not add up to its SIZE", name);
 }
 
-static int map_check_file(const char *name, const kvtree *known, char *err)
+static int map_check_file(const char *name, const kvtree *known, filo_error *err)
 {
     unsigned long size, crc;
     int64_t mtime;
@@ -153,7 +153,7 @@ static int map_check_file(const char *name, const kvtree *known, char *err)
     return segments ? map_check_segments(name, segments, size, err) : 0;
 }
 
-int filo_map_check(const kvtree *entry, char *err)
+int filo_map_check(const kvtree *entry, filo_error *err)
 {
     const kvtree *names = kvtree_get(entry, "FILE");
     int rc = 0;

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && KVTREE_ERROR_SIZE == ERRTEXT_SIZE,
-               "one size of error texts");
-
 /* One call of either function. */
 typedef struct work {
     const char *folder, *base, *map;
@@ -25,7 +22,7 @@ typedef struct work {
     size_t skip;
 } work;
 
-static int map_file_begin(work *w, const filo_place *place, char *err)
+static int map_file_begin(work *w, const filo_place *place, filo_error *err)
 {
     if (!place || !place->folder || !*place->folder)
         return err_set(err, -EINVAL, "no folder");
@@ -48,7 +45,8 @@ static kvtree_gather_place map_file_place(const work *w, size_t limit)
 
 /* ---- writing ---- */
 
-int filo_map_make_folder(const char *base, const char *folder, const char *map, char *err)
+int filo_map_make_folder(const char *base, const char *folder, const char *map,
+                         filo_error *err)
 {
     char *path;
     int made;
@@ -61,7 +59,7 @@ int filo_map_make_folder(const char *base, const char *folder, const char *map, 
 }
 
 /* No file or container may have a name that the map needs. */
-static int map_file_check_name(const work *w, const char *name, char *err)
+static int map_file_check_name(const work *w, const char *name, filo_error *err)
 {
     int rc = beneath_check_name(name, err);
     if (rc == 0 && kvtree_gather_owns(w->map, name))
@@ -70,7 +68,7 @@ static int map_file_check_name(const work *w, const char *name, char *err)
     return rc;
 }
 
-static int map_file_check_names(const work *w, const filo_file *file, char *err)
+static int map_file_check_names(const work *w, const filo_file *file, filo_error *err)
 {
     int rc = map_file_check_name(w, file->name, err);
     for (int i = 0; file->packed && i < file->segments && rc == 0; i++)
@@ -81,7 +79,7 @@ static int map_file_check_names(const work *w, const filo_file *file, char *err)
 /* Checks what a rank gave, and fills entry with it. What a reader would refuse is not
  * written. */
 static int map_file_fill(const work *w, kvtree *entry, int count, const filo_file files[],
-                         char *err)
+                         filo_error *err)
 {
     if (count < 0 || (count > 0 && !files))
         return err_set(err, -EINVAL, "no list of %d files", count);
@@ -96,7 +94,7 @@ static int map_file_fill(const work *w, kvtree *entry, int count, const filo_fil
     return filo_map_check(entry, err) ? -EINVAL : 0;
 }
 
-static int map_file_give(void *arg, int rank, kvtree *entry, char *err)
+static int map_file_give(void *arg, int rank, kvtree *entry, filo_error *err)
 {
     work *w = arg;
     int count = 0;
@@ -108,7 +106,7 @@ static int map_file_give(void *arg, int rank, kvtree *entry, char *err)
 }
 
 int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *arg,
-                   char *err)
+                   filo_error *err)
 {
     work w = {.give = give, .arg = arg, .dir = -1};
     int rc = map_file_begin(&w, to, err);
@@ -125,7 +123,7 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
 
 /* ---- reading ---- */
 
-static int map_file_take(void *arg, int rank, kvtree *entry, char *err)
+static int map_file_take(void *arg, int rank, kvtree *entry, filo_error *err)
 {
     work *w = arg;
     int count;
@@ -141,7 +139,7 @@ static int map_file_take(void *arg, int rank, kvtree *entry, char *err)
 }
 
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
-                  char *err)
+                  filo_error *err)
 {
     work w = {.take = take, .arg = arg, .dir = -1};
     int rc = map_file_begin(&w, from, err);

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <zlib.h>
 
-_Static_assert(AXL_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
-
 #define DEFAULT_METHOD "sync"
 
 enum { DEFAULT_WIDTH = 256 };
@@ -42,10 +40,10 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
     move->count = count;
     move->files = files;
     int rc = filo_flow_begin(&move->flow, job->own, o->width ? o->width : DEFAULT_WIDTH,
-                             job->text);
+                             &job->err);
     if (rc) return rc;
     rc = axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
-                    job->text);
+                    &job->err);
     if (!rc) axl_set_patience(move->transfer, o->patience);
     return rc;
 }
@@ -61,8 +59,8 @@ int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
     int *owner = array_grow(move->owner, move->parts, sizeof *owner);
     if (owner) move->owner = owner;
     int rc = source && destination && owner
-                 ? axl_add_part(move->transfer, &wanted, move->job->text)
-                 : err_sys(move->job->text, -ENOMEM, "list files");
+                 ? axl_add_part(move->transfer, &wanted, &move->job->err)
+                 : err_sys(&move->job->err, -ENOMEM, "list files");
     if (!rc) move->owner[move->parts++] = i;
     free(source);
     free(destination);
@@ -73,7 +71,7 @@ int filo_move_continue(filo_move *move)
 {
     const filo_options *o = &move->job->options;
     if (!move_can_resume(o) || !move->parts) return 0;
-    int rc = axl_continue(move->transfer, move->job->text);
+    int rc = axl_continue(move->transfer, &move->job->err);
     return rc == AXL_CONTINUES ? 0 : rc;
 }
 
@@ -98,15 +96,15 @@ static int move_join_parts(const filo_move *move, size_t *next, filo_file *moved
 static int move_report_damaged(filo_move *move, const char *first, int damaged)
 {
     if (damaged == 0) return 0;
-    if (damaged == 1) return err_set(move->job->text, FILO_DAMAGED, "%s", first);
-    return err_set(move->job->text, FILO_DAMAGED,
+    if (damaged == 1) return err_set(&move->job->err, FILO_DAMAGED, "%s", first);
+    return err_set(&move->job->err, FILO_DAMAGED,
                    "%d files of this rank are damaged, the first: %s", damaged, first);
 }
 
 /* All parts are copied: compares each file with what it should be. */
 static int move_verify(filo_move *move)
 {
-    char first[ERRTEXT_SIZE] = "";
+    filo_error first = {""};
     size_t next = 0;
     int rc = 0, damaged = 0;
     for (int i = 0; i < move->count && !rc; i++) {
@@ -119,10 +117,10 @@ static int move_verify(filo_move *move)
         if (!rc) rc = move->check(move->job, &move->files[i], &moved);
         if (!rc) move->files[i] = moved;
         if (rc != FILO_DAMAGED) continue;
-        if (damaged++ == 0) snprintf(first, sizeof first, "%s", move->job->text);
+        if (damaged++ == 0) first = move->job->err;
         rc = 0;
     }
-    return rc ? rc : move_report_damaged(move, first, damaged);
+    return rc ? rc : move_report_damaged(move, first.text, damaged);
 }
 
 /* ---- moving ---- */
@@ -135,9 +133,9 @@ static void move_fail(filo_move *move, int rc)
 /* Ends the copies of this rank, after success or failure. */
 static void move_finish(filo_move *move)
 {
-    char text[ERRTEXT_SIZE];
-    int rc = filo_flow_finish(&move->flow, move->rc != 0 || move->flow.failed, text);
-    if (rc && !move->rc) move->rc = err_set(move->job->text, rc, "%s", text);
+    filo_error err;
+    int rc = filo_flow_finish(&move->flow, move->rc != 0 || move->flow.failed, &err);
+    if (rc && !move->rc) move->rc = err_set(&move->job->err, rc, "%s", err.text);
     move->step = FILO_DONE;
 }
 
@@ -149,8 +147,8 @@ static void move_start(filo_move *move)
         move_finish(move);
         return;
     }
-    int rc = move->stage ? batch_make(move->stage, job->text) : 0;
-    if (!rc && move->parts) rc = axl_dispatch(move->transfer, job->text);
+    int rc = move->stage ? batch_make(move->stage, &job->err) : 0;
+    if (!rc && move->parts) rc = axl_dispatch(move->transfer, &job->err);
     move_fail(move, rc);
     move->step = FILO_MOVES;
     if (rc) move_finish(move);
@@ -161,8 +159,8 @@ static void move_watch(filo_move *move, bool wait)
     filo_job *job = move->job;
     int rc = 0;
     if (move->parts)
-        rc = wait ? axl_wait(move->transfer, job->text)
-                  : axl_test(move->transfer, job->text);
+        rc = wait ? axl_wait(move->transfer, &job->err)
+                  : axl_test(move->transfer, &job->err);
     if (rc == AXL_RUNNING) return;
     move_fail(move, rc ? rc : move_verify(move));
     move_finish(move);
@@ -171,15 +169,15 @@ static void move_watch(filo_move *move, bool wait)
 static int move_step(filo_move *move, bool wait)
 {
     bool settled = false;
-    char *text = move->job->text, other[ERRTEXT_SIZE];
+    filo_error *err = &move->job->err, other;
     int rc = 0;
     if (move->step == FILO_WAITS) {
-        rc = filo_flow_admit(&move->flow, wait, move->rc ? other : text);
+        rc = filo_flow_admit(&move->flow, wait, move->rc ? &other : err);
         if (!rc && move->flow.admitted) move_start(move);
     }
     if (!rc && move->step == FILO_MOVES) move_watch(move, wait);
     if (!rc && move->step == FILO_DONE) {
-        rc = filo_flow_settle(&move->flow, wait, &settled, move->rc ? other : text);
+        rc = filo_flow_settle(&move->flow, wait, &settled, move->rc ? &other : err);
         if (settled) move->step = FILO_SETTLED;
     }
     return rc;

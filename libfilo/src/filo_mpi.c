@@ -14,18 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-_Static_assert(FILO_ERROR_SIZE == ERRTEXT_SIZE && KVTREE_ERROR_SIZE == ERRTEXT_SIZE,
-               "one size of error texts");
-
 enum { IDENTITY_MAX = 511 };
 
 static int job_duplicate(filo_job *job)
 {
-    int rc = agree_possible(job->comm, job->text);
+    int rc = agree_possible(job->comm, &job->err);
     if (rc) return rc;
     if (MPI_Comm_dup(job->comm, &job->own) != MPI_SUCCESS) {
         job->own = MPI_COMM_NULL;
-        return err_set(job->text, -EIO, "duplicate the communicator: MPI failed");
+        return err_set(&job->err, -EIO, "duplicate the communicator: MPI failed");
     }
     MPI_Comm_set_errhandler(job->own, MPI_ERRORS_RETURN);
     MPI_Comm_rank(job->own, &job->rank);
@@ -36,15 +33,15 @@ static int job_duplicate(filo_job *job)
 static int job_check_options(filo_job *job)
 {
     const filo_options *o = &job->options;
-    if (o->width < 0) return err_set(job->text, -EINVAL, "a width of %d ranks", o->width);
+    if (o->width < 0) return err_set(&job->err, -EINVAL, "a width of %d ranks", o->width);
     if (o->container > INT64_MAX)
-        return err_set(job->text, -EINVAL, "containers of %llu bytes",
+        return err_set(&job->err, -EINVAL, "containers of %llu bytes",
                        (unsigned long long)o->container);
     if (o->identity && strlen(o->identity) > IDENTITY_MAX)
-        return err_set(job->text, -EINVAL, "an identity of %zu bytes",
+        return err_set(&job->err, -EINVAL, "an identity of %zu bytes",
                        strlen(o->identity));
     if (o->node && strlen(o->node) >= SPLIT_STRING_SIZE)
-        return err_set(job->text, -EINVAL, "name of a node of %zu bytes",
+        return err_set(&job->err, -EINVAL, "name of a node of %zu bytes",
                        strlen(o->node));
     return 0;
 }
@@ -57,9 +54,9 @@ static int job_name_stage(filo_job *job)
                      given ? 0 : (int)beneath_folder_length(job->map), job->map,
                      given ? given : "stage");
     int rc = n < (int)sizeof job->stage
-                 ? beneath_check_name(job->stage, job->text)
-                 : err_sys(job->text, -ENAMETOOLONG, "%.60s", given);
-    return rc ? err_wrap(job->text, rc, "name of the stage") : 0;
+                 ? beneath_check_name(job->stage, &job->err)
+                 : err_sys(&job->err, -ENAMETOOLONG, "%.60s", given);
+    return rc ? err_wrap(&job->err, rc, "name of the stage") : 0;
 }
 
 int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char *map,
@@ -74,21 +71,21 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
     job->dir = -1;
     int rc = job_duplicate(job);
     if (rc) return rc;
-    if (!folder || !*folder) return err_set(job->text, -EINVAL, "no folder");
-    rc = beneath_check_name(job->map, job->text);
-    if (rc) return err_wrap(job->text, rc, "name of the map");
+    if (!folder || !*folder) return err_set(&job->err, -EINVAL, "no folder");
+    rc = beneath_check_name(job->map, &job->err);
+    if (rc) return err_wrap(&job->err, rc, "name of the map");
     rc = job_name_stage(job);
     return rc ? rc : job_check_options(job);
 }
 
 int filo_job_open(filo_job *job)
 {
-    return folder_make_below(job->options.base, job->folder, 0, &job->dir, job->text);
+    return folder_make_below(job->options.base, job->folder, 0, &job->dir, &job->err);
 }
 
 int filo_job_agree(filo_job *job, int rc)
 {
-    return job->own == MPI_COMM_NULL ? rc : agree(job->own, rc, job->text);
+    return job->own == MPI_COMM_NULL ? rc : agree(job->own, rc, &job->err);
 }
 
 /* 20 bits of what must be the same on all ranks. */
@@ -129,17 +126,17 @@ int filo_job_agree_key(filo_job *job, int rc)
     int64_t n[NUMBERS] = {0};
     if (job->own == MPI_COMM_NULL) return rc;
     if (!rc && job->rank == 0 && (rc = batch_draw(&job->key)) != 0)
-        err_sys(job->text, rc, "random names");
+        err_sys(&job->err, rc, "random names");
     if (!rc && job->rank == 0) n[KEY] = (int64_t)(job->key >> 1);
     if (!rc) n[SUM] = job_fingerprint(job);
     n[SQUARES] = n[SUM] * n[SUM];
-    rc = agree_sum(job->own, rc, job->text, NUMBERS, n); /* the others have no key */
+    rc = agree_sum(job->own, rc, &job->err, NUMBERS, n); /* the others have no key */
     job->key = identity ? job_identity_key(identity, job->options.container, job->size)
                         : (uint64_t)n[KEY];
     if (rc ||
         (uint64_t)n[SUM] * (uint64_t)n[SUM] == (uint64_t)job->size * (uint64_t)n[SQUARES])
         return rc;
-    return err_set(job->text, -EINVAL,
+    return err_set(&job->err, -EINVAL,
                    "folder, map or options are not the same on all ranks");
 }
 
@@ -148,10 +145,10 @@ int filo_job_agree_key(filo_job *job, int rc)
 static int job_make_folder(filo_job *job, const char *name)
 {
     const char *last;
-    int parent, rc = beneath_open_parent(job->dir, name, 0, &parent, &last, job->text);
+    int parent, rc = beneath_open_parent(job->dir, name, 0, &parent, &last, &job->err);
     if (rc) return rc;
     if (mkdirat(parent, last, 0777) != 0 && errno != EEXIST)
-        rc = err_sys(job->text, -errno, "make folder %s/%s", job->folder, name);
+        rc = err_sys(&job->err, -errno, "make folder %s/%s", job->folder, name);
     io_close(&parent);
     return rc;
 }
@@ -170,7 +167,7 @@ static int job_make_record(filo_job *job)
         *slash = '/';
         if (!rc) rc = job_make_folder(job, job->stage);
     }
-    return rc ? rc : filo_begun_write(job->dir, job->stage, &flush, job->text);
+    return rc ? rc : filo_begun_write(job->dir, job->stage, &flush, &job->err);
 }
 
 /* One rank makes it for all that write to it. */
@@ -197,13 +194,13 @@ void filo_job_remove_stage(filo_job *job)
     bool mine = job->staged && job->rank == 0;
     job->staged = false;
     if (!mine) return;
-    int rc = beneath_remove_tree(job->dir, job->stage, job->left);
+    int rc = beneath_remove_tree(job->dir, job->stage, &job->left);
     *strrchr(job->stage, '/') = 0;
     if (!rc) {
-        rc = beneath_rmdir(job->dir, job->stage, job->left);
+        rc = beneath_rmdir(job->dir, job->stage, &job->left);
         if (rc == -ENOTEMPTY || rc == -EEXIST) rc = 0; /* another flush is in it */
     }
-    if (!rc || rc == -ENOENT) *job->left = 0;
+    if (!rc || rc == -ENOENT) job->left.text[0] = 0;
 }
 
 kvtree_gather filo_map_place(const filo_job *job)
@@ -219,7 +216,7 @@ int filo_list_check(filo_job *job, int count, filo_file files[],
                     int (*check)(filo_job *, filo_file *))
 {
     if (count < 0 || (count > 0 && !files))
-        return err_set(job->text, -EINVAL, "no list of %d files", count);
+        return err_set(&job->err, -EINVAL, "no list of %d files", count);
     for (int i = 0; i < count; i++) {
         int rc = check(job, &files[i]);
         if (rc) return rc;
@@ -232,10 +229,10 @@ void filo_job_meet(const filo_job *job)
     if (job->own != MPI_COMM_NULL) MPI_Barrier(job->own);
 }
 
-int filo_job_end(filo_job *job, int rc, char *err)
+int filo_job_end(filo_job *job, int rc, filo_error *err)
 {
     if (rc) filo_job_meet(job);
     io_close(&job->dir);
     if (job->own != MPI_COMM_NULL) MPI_Comm_free(&job->own);
-    return rc ? err_set(err, rc, "%s", job->text) : 0;
+    return rc ? err_set(err, rc, "%s", job->err.text) : 0;
 }

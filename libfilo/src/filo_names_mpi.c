@@ -28,9 +28,9 @@ static int names_address(filo_job *job, int count, const filo_file files[], kvtr
         kvtree *names = kvtree_get(send, judge);
         if (!names) names = kvtree_set(send, judge, NULL);
         if (kvtree_get(names, name))
-            return err_set(job->text, -EEXIST, "file name \"%s\" is listed twice", name);
+            return err_set(&job->err, -EEXIST, "file name \"%s\" is listed twice", name);
         if (!kvtree_set(names, name, NULL))
-            return err_sys(job->text, -ENOMEM, "compare file names");
+            return err_sys(&job->err, -ENOMEM, "compare file names");
     }
     return 0;
 }
@@ -89,13 +89,13 @@ static int names_find_owners(filo_job *job, int count, const filo_file files[],
     kvtree *reply = kvtree_new(), *replies = kvtree_new();
     int rc = send && received && reply && replies
                  ? names_address(job, count, files, send)
-                 : err_sys(job->text, -ENOMEM, "compare file names");
+                 : err_sys(&job->err, -ENOMEM, "compare file names");
     int met = kvtree_exchange(send, received, job->comm);
     if (!rc && !met) met = names_find_lowest(received, reply);
     int told = kvtree_exchange(reply, replies, job->comm);
     if (!met) met = told;
     if (!met) met = names_take_owners(replies, job->rank, count, files, owner);
-    if (!rc && met) rc = err_sys(job->text, met, "compare file names");
+    if (!rc && met) rc = err_sys(&job->err, met, "compare file names");
     kvtree_delete(&send);
     kvtree_delete(&received);
     kvtree_delete(&reply);
@@ -107,12 +107,12 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[])
 {
     int *owner = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *owner);
     int rc = filo_job_agree(
-        job, owner ? 0 : err_sys(job->text, -ENOMEM, "compare file names"));
+        job, owner ? 0 : err_sys(&job->err, -ENOMEM, "compare file names"));
     if (!rc) rc = names_find_owners(job, count, files, owner);
     int own = rc;
     for (int i = 0; i < count && !own; i++)
         if (owner[i] != job->rank)
-            own = err_set(job->text, -EEXIST,
+            own = err_set(&job->err, -EEXIST,
                           "file name \"%s\" is listed by ranks %d and %d", files[i].name,
                           owner[i], job->rank);
     free(owner);
@@ -127,14 +127,14 @@ static int names_check_list(filo_job *job, MPI_Comm comm, int count,
 {
     int rc = filo_job_begin(job, comm, ".", NULL, NULL);
     if (!rc && (count < 0 || (count > 0 && !files)))
-        rc = err_set(job->text, -EINVAL, "no list of %d files", count);
+        rc = err_set(&job->err, -EINVAL, "no list of %d files", count);
     for (int i = 0; i < count && !rc; i++)
-        rc = beneath_check_name(files[i].name, job->text);
+        rc = beneath_check_name(files[i].name, &job->err);
     return filo_job_agree(job, rc);
 }
 
 int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owner[],
-                     char *err)
+                     filo_error *err)
 {
     filo_job job;
     int rc = names_check_list(&job, comm, count, files);
@@ -142,7 +142,7 @@ int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owne
     return filo_job_end(&job, rc, err);
 }
 
-int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err)
+int filo_check_names(MPI_Comm comm, int count, const filo_file files[], filo_error *err)
 {
     filo_job job;
     int rc = names_check_list(&job, comm, count, files);

@@ -39,16 +39,17 @@ kvtree *filo_map_entry(int count, const filo_file files[]);
 int filo_map_fill(kvtree *entry, int count, const filo_file files[]);
 
 /* Checks an entry that was read. FILO_DAMAGED, and err says what is wrong. */
-int filo_map_check(const kvtree *entry, char *err);
+int filo_map_check(const kvtree *entry, filo_error *err);
 
 /* Files of a checked entry, local being NULL. */
 int filo_map_files(const kvtree *entry, int *count, filo_file **files);
 
 /* Makes the folder of the map below folder, and all above it, where missing. */
 int filo_map_make_folder(const char *base, const char *folder, const char *map,
-                         char *err);
+                         filo_error *err);
 
 /* Writes the record of a flush into its folder below dir, durably. */
-int filo_begun_write(int dir, const char *folder, const filo_begun *flush, char *err);
+int filo_begun_write(int dir, const char *folder, const filo_begun *flush,
+                     filo_error *err);
 
 #endif

@@ -52,8 +52,8 @@ typedef struct filo_job {
                      has an identity */
     char stage[BENEATH_NAME_MAX]; /* of a flush: its folder in the stage, below folder */
     bool staged;                  /* it may be there; the same on all ranks */
-    char text[ERRTEXT_SIZE];      /* why a step failed: the err of all inner functions */
-    char left[ERRTEXT_SIZE];      /* on rank 0: why the stage stays; "": it does not */
+    filo_error err;               /* why a step failed: the err of all inner functions */
+    filo_error left;              /* on rank 0: why the stage stays; "": it does not */
 } filo_job;
 
 /* Collective, the result is this rank's own. Takes over the arguments, with defaults, and
@@ -86,7 +86,7 @@ void filo_job_meet(const filo_job *job);
 
 /* Collective. Closes the folder; passes on rc, agreed, and, if that is not 0, the text,
  * after a filo_job_meet. */
-int filo_job_end(filo_job *job, int rc, char *err);
+int filo_job_end(filo_job *job, int rc, filo_error *err);
 
 /* Checks each file before any of them is copied: what is wrong is not found halfway. */
 int filo_list_check(filo_job *job, int count, filo_file files[],
@@ -163,17 +163,17 @@ typedef struct filo_flow {
     MPI_Request *requests;
 } filo_flow;
 
-int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, char *err);
+int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, filo_error *err);
 
 /* Polls for admission; with wait, blocks until this rank is admitted. flow->failed is
  * set when it should not start. */
-int filo_flow_admit(filo_flow *flow, bool wait, char *err);
+int filo_flow_admit(filo_flow *flow, bool wait, filo_error *err);
 
 /* Called once by each rank that was admitted. failed: it did, or did not start. */
-int filo_flow_finish(filo_flow *flow, bool failed, char *err);
+int filo_flow_finish(filo_flow *flow, bool failed, filo_error *err);
 
 /* *settled: nothing is left to do for other ranks; with wait, does it first. */
-int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, char *err);
+int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, filo_error *err);
 
 void filo_flow_end(filo_flow *flow);
 

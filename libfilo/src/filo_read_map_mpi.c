@@ -9,9 +9,9 @@
 static int read_map_check(filo_job *job, const kvtree *entries)
 {
     for (kvtree_elem *e = kvtree_elem_first(entries); e; e = kvtree_elem_next(e)) {
-        int rc = filo_map_check(kvtree_elem_hash(e), job->text);
+        int rc = filo_map_check(kvtree_elem_hash(e), &job->err);
         if (rc)
-            return err_wrap(job->text, rc, "map %s/%s: rank %s", job->folder, job->map,
+            return err_wrap(&job->err, rc, "map %s/%s: rank %s", job->folder, job->map,
                             kvtree_elem_key(e));
     }
     return 0;
@@ -25,20 +25,21 @@ static int read_map_own_files(filo_job *job, const kvtree *entries, int *count,
     if (rc) return rc;
     snprintf(key, sizeof key, "%d", job->rank);
     rc = filo_map_files(kvtree_get(entries, key), count, files);
-    return rc ? err_sys(job->text, rc, "list the files of the map") : 0;
+    return rc ? err_sys(&job->err, rc, "list the files of the map") : 0;
 }
 
 /* Collective, agreed. entries get <rank> -> entry. */
 static int read_map_entries(filo_job *job, int *ranks, kvtree *entries)
 {
     const kvtree_gather map = filo_map_place(job);
-    int rc = kvtree_scatter_read(&map, ranks, entries, job->text);
+    int rc = kvtree_scatter_read(&map, ranks, entries, &job->err);
     if (rc == -EBADMSG) rc = FILO_DAMAGED;
-    return rc ? err_wrap(job->text, rc, "map in %s", job->folder) : 0;
+    return rc ? err_wrap(&job->err, rc, "map in %s", job->folder) : 0;
 }
 
 int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks,
-                  int *count, filo_file **files, const filo_options *options, char *err)
+                  int *count, filo_file **files, const filo_options *options,
+                  filo_error *err)
 {
     filo_job job;
     int all = 0, own_count = 0;
@@ -46,7 +47,7 @@ int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks
     kvtree *entries = kvtree_new();
     int rc = filo_job_begin(&job, comm, folder, map, options);
     if (rc == 0) rc = filo_job_open(&job);
-    if (rc == 0 && !entries) rc = err_sys(job.text, -ENOMEM, "read the map");
+    if (rc == 0 && !entries) rc = err_sys(&job.err, -ENOMEM, "read the map");
     rc = filo_job_agree(&job, rc);
     if (rc == 0) rc = read_map_entries(&job, &all, entries);
     if (rc == 0)

@@ -15,9 +15,9 @@
 
 static int register_check_file(filo_job *job, filo_file *file)
 {
-    int rc = beneath_check_name(file->name, job->text);
+    int rc = beneath_check_name(file->name, &job->err);
     if (!rc && filo_map_owns(job, file->name))
-        rc = err_set(job->text, -EINVAL, "file name \"%s\" belongs to the map %s",
+        rc = err_set(&job->err, -EINVAL, "file name \"%s\" belongs to the map %s",
                      file->name, job->map);
     return rc;
 }
@@ -36,7 +36,7 @@ static int register_read_crc(filo_job *job, filo_file *file, int fd)
         if (n > 0) done += (uint64_t)n;
     }
     free(buffer);
-    if (n < 0) return err_sys(job->text, (int)n, "read %s/%s", job->folder, file->name);
+    if (n < 0) return err_sys(&job->err, (int)n, "read %s/%s", job->folder, file->name);
     file->has_crc = 1;
     return 0;
 }
@@ -44,13 +44,13 @@ static int register_read_crc(filo_job *job, filo_file *file, int fd)
 static int register_inspect(filo_job *job, filo_file *file)
 {
     struct stat st;
-    int fd, rc = beneath_open(job->dir, file->name, O_RDONLY, 0, &fd, job->text);
-    if (rc) return err_wrap(job->text, rc, "file %s", file->name);
+    int fd, rc = beneath_open(job->dir, file->name, O_RDONLY, 0, &fd, &job->err);
+    if (rc) return err_wrap(&job->err, rc, "file %s", file->name);
     rc = io_fsync(fd);
-    if (rc) err_sys(job->text, rc, "fsync %s/%s", job->folder, file->name);
+    if (rc) err_sys(&job->err, rc, "fsync %s/%s", job->folder, file->name);
     /* its time is final only when all is written */
     if (!rc && fstat(fd, &st) != 0)
-        rc = err_sys(job->text, -errno, "stat %s/%s", job->folder, file->name);
+        rc = err_sys(&job->err, -errno, "stat %s/%s", job->folder, file->name);
     if (!rc) {
         file->size = (uint64_t)st.st_size;
         file->has_crc = 0;
@@ -72,11 +72,11 @@ static int register_write_map(filo_job *job, int count, filo_file files[])
     if (rc) return rc;
     rc = job->rank
              ? 0
-             : filo_map_make_folder(job->options.base, job->folder, job->map, job->text);
+             : filo_map_make_folder(job->options.base, job->folder, job->map, &job->err);
     /* they are there; it is shared out who syncs which */
     rc = filo_folders_make(job, rc, count, files, &folders);
     if (!rc && !(entry = filo_map_entry(count, files)))
-        rc = err_sys(job->text, -ENOMEM, "make the map");
+        rc = err_sys(&job->err, -ENOMEM, "make the map");
     rc = filo_job_agree(job, rc);
     if (!rc) rc = filo_commit(job, NULL, folders, entry, 0);
     kvtree_delete(&entry);
@@ -85,7 +85,7 @@ static int register_write_map(filo_job *job, int count, filo_file files[])
 }
 
 int filo_register(MPI_Comm comm, const char *folder, const char *map, int count,
-                  filo_file files[], const filo_options *options, char *err)
+                  filo_file files[], const filo_options *options, filo_error *err)
 {
     filo_job job;
     int rc = filo_job_begin(&job, comm, folder, map, options);

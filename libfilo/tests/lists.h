@@ -158,10 +158,10 @@ static inline uint64_t list_folder_sum(const char *path)
 /* The same text on every rank, and it has part in it. */
 static inline void list_expect_text(const char *err, const char *part)
 {
-    char first[FILO_ERROR_SIZE];
-    memcpy(first, err, sizeof first);
-    MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
-    CHECK_STR(err, first);
+    filo_error first;
+    memcpy(first.text, err, sizeof first.text);
+    MPI_Bcast(first.text, (int)sizeof first.text, MPI_CHAR, 0, MPI_COMM_WORLD);
+    CHECK_STR(err, first.text);
     if (!strstr(err, part)) CHECK_STR(err, part); /* shows both */
 }
 

@@ -7,13 +7,14 @@
 
 enum { FILES = 3 };
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char state[128];
 
 static void begin(list *l, const char *name)
 {
-    err[0] = 0;
+    err.text[0] = 0;
     snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
     snprintf(state, sizeof state, "%s/state-%d", folder, check_rank);
     list_create(l, folder, check_rank, FILES);
@@ -43,7 +44,7 @@ static filo_transfer *start(list *l, const filo_options *options)
 {
     filo_transfer *t = NULL;
     CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l->count, l->files, options,
-                               &t, err),
+                               &t, &err),
               0);
     return t;
 }
@@ -56,10 +57,10 @@ static void expect_flushed(list *l)
     const filo_options options = {.checksum = 1};
     list_unlink(l);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     list_adopt(l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
     list_expect(l, check_rank);
     filo_files_free(count, files);
     list_unlink(l);
@@ -82,14 +83,14 @@ static void test_goes_on(const char *method, int width, uint64_t container)
         memset(l.local[f], 'x', 20);
         l.files[f].size = 1;
     }
-    while ((rc = filo_flush_test(t, err)) == FILO_RUNNING) {
+    while ((rc = filo_flush_test(t, &err)) == FILO_RUNNING) {
         CHECK(!list_exists(prefix, FILO_MAP));
         rest();
     }
     CHECK_INT(rc, 0);
-    CHECK_INT(filo_flush_test(t, err), 0); /* it stays what it is */
-    CHECK_INT(filo_flush_wait(t, err), 0);
-    CHECK_INT(filo_flush_stop(t, err), 0);
+    CHECK_INT(filo_flush_test(t, &err), 0); /* it stays what it is */
+    CHECK_INT(filo_flush_wait(t, &err), 0);
+    CHECK_INT(filo_flush_stop(t, &err), 0);
     const filo_file *files = filo_flush_files(t, &count);
     CHECK_INT(count, FILES);
     for (int f = 0; f < count; f++) {
@@ -120,8 +121,8 @@ static void test_waited_for(const char *method)
     options.width = 2;
     begin(&l, "waited for");
     filo_transfer *t = start(&l, &options);
-    CHECK_INT(filo_flush_wait(t, err), 0);
-    CHECK_INT(filo_flush_test(t, err), 0);
+    CHECK_INT(filo_flush_wait(t, &err), 0);
+    CHECK_INT(filo_flush_test(t, &err), 0);
     filo_flush_free(t);
     CHECK(list_exists(prefix, FILO_MAP));
     list_unlink(&l);
@@ -133,17 +134,17 @@ static void test_stopped(const char *method, int by_free)
     list l;
     filo_options options = options_of(method);
     begin(&l, "stopped");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     uint64_t before = list_folder_sum(prefix);
     options.bandwidth = 50000;
     options.width = check_ranks > 2 ? check_ranks - 1 : 0; /* one has not started */
     filo_transfer *t = start(&l, &options);
-    CHECK_INT(filo_flush_test(t, err), FILO_RUNNING);
+    CHECK_INT(filo_flush_test(t, &err), FILO_RUNNING);
     if (!by_free) {
-        CHECK_INT(filo_flush_stop(t, err), 0);
-        CHECK_INT(filo_flush_test(t, err), -ECANCELED);
-        CHECK_INT(filo_flush_wait(t, err), -ECANCELED);
-        CHECK_INT(filo_flush_stop(t, err), 0);
+        CHECK_INT(filo_flush_stop(t, &err), 0);
+        CHECK_INT(filo_flush_test(t, &err), -ECANCELED);
+        CHECK_INT(filo_flush_wait(t, &err), -ECANCELED);
+        CHECK_INT(filo_flush_stop(t, &err), 0);
     }
     CHECK(filo_flush_free(t) == NULL);
     CHECK(list_folder_sum(prefix) == before);
@@ -159,7 +160,7 @@ static void test_fails(const char *method)
     int rc;
     filo_options options = options_of(method);
     begin(&l, "fails");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     uint64_t before = list_folder_sum(prefix);
     if (is_culprit()) {
         l.files[2].has_crc = 1;
@@ -168,11 +169,11 @@ static void test_fails(const char *method)
         options.bandwidth = 30000; /* runs still when the other has failed */
     }
     filo_transfer *t = start(&l, &options);
-    while ((rc = filo_flush_test(t, err)) == FILO_RUNNING)
+    while ((rc = filo_flush_test(t, &err)) == FILO_RUNNING)
         rest();
     CHECK_INT(rc, -EIO);
-    list_expect_text(err, "was altered: CRC32 0x");
-    CHECK_INT(filo_flush_wait(t, err), -EIO);
+    list_expect_text(err.text, "was altered: CRC32 0x");
+    CHECK_INT(filo_flush_wait(t, &err), -EIO);
     filo_flush_free(t);
     CHECK(list_folder_sum(prefix) == before);
     CHECK(access(state, F_OK) != 0);
@@ -189,7 +190,7 @@ static void test_source_vanishes(void)
     begin(&l, "vanishes");
     filo_transfer *t = start(&l, &options);
     if (is_culprit() && check_ranks > 1) CHECK(unlink(l.local[2]) == 0);
-    while ((rc = filo_flush_test(t, err)) == FILO_RUNNING)
+    while ((rc = filo_flush_test(t, &err)) == FILO_RUNNING)
         rest();
     CHECK_INT(rc, check_ranks > 1 ? -ENOENT : 0);
     if (check_ranks > 1) CHECK(!list_exists(prefix, FILO_MAP));
@@ -207,8 +208,8 @@ static void test_source_grows(void)
     filo_transfer *t = start(&l, &options);
     if (is_culprit() && check_ranks > 1)
         CHECK(truncate(l.local[2], (off_t)l.files[2].size + 1) == 0);
-    CHECK_INT(filo_flush_wait(t, err), check_ranks > 1 ? -EIO : 0);
-    if (check_ranks > 1) list_expect_text(err, " bytes, not ");
+    CHECK_INT(filo_flush_wait(t, &err), check_ranks > 1 ? -EIO : 0);
+    if (check_ranks > 1) list_expect_text(err.text, " bytes, not ");
     filo_flush_free(t);
     list_unlink(&l);
 }
@@ -235,14 +236,14 @@ static void test_link(const char *method, int meanwhile)
     uint64_t before = list_folder_sum(private);
     MPI_Barrier(MPI_COMM_WORLD);
     int rc = filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
-                              &t, err);
+                              &t, &err);
     CHECK_INT(rc, meanwhile ? 0 : -ELOOP);
-    if (!meanwhile) list_expect_text(err, "a link");
+    if (!meanwhile) list_expect_text(err.text, "a link");
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0 && meanwhile)
         CHECK(rename(prefix, moved) == 0 && symlink(private, prefix) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (meanwhile) filo_flush_wait(t, err); /* it may have been fast enough */
+    if (meanwhile) filo_flush_wait(t, &err); /* it may have been fast enough */
     filo_flush_free(t);
     CHECK(list_folder_sum(private) == before);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -264,21 +265,21 @@ static void test_refused(void)
     filo_options options = options_of("daemon");
     if (is_culprit()) options.state = NULL;
     CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
-                               &t, err),
+                               &t, &err),
               -EINVAL);
-    list_expect_text(err, "needs a state file");
+    list_expect_text(err.text, "needs a state file");
     options = options_of("daemon");
     options.daemon = "/nonexistent/scr_transfer";
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               -ENOENT);
-    list_expect_text(err, "/nonexistent/scr_transfer");
+    list_expect_text(err.text, "/nonexistent/scr_transfer");
     options = options_of("pthread");
     options.width = -1;
     CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
-                               &t, err),
+                               &t, &err),
               -EINVAL);
     CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, is_culprit() ? 1 : 0, NULL,
-                               NULL, &t, err),
+                               NULL, &t, &err),
               -EINVAL);
     CHECK(t == NULL);
     CHECK(filo_flush_free(NULL) == NULL);

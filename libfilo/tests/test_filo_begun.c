@@ -21,7 +21,8 @@
 
 #define STAGE "set/.scr/stage"
 
-static char folder[64], err[FILO_ERROR_SIZE];
+static char folder[64];
+static filo_error err;
 static int dir = -1;
 
 static void create(const char *name)
@@ -46,7 +47,7 @@ static void begin(const char *name, const char *identity, unsigned long containe
     kvtree_util_set_str(record, "IDENTITY", identity);
     kvtree_util_set_bytecount(record, "CONTAINER", container);
     snprintf(path, sizeof path, STAGE "/%s/stage.scr", name);
-    assert_int_equal(kvtree_file_write(dir, path, record, err), 0);
+    assert_int_equal(kvtree_file_write(dir, path, record, &err), 0);
     kvtree_delete(&record);
 }
 
@@ -81,14 +82,14 @@ static void swept(void **state)
     begin("4", "", 7);
     create(STAGE "/5");
     create("set/file");
-    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, err), 0);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, &err), 0);
     assert_int_equal(s.count, 5);
     assert_int_equal(s.unknown, 3);
     assert_true(exists(STAGE "/2/0/0.0") && exists(STAGE "/2/stage.scr"));
     assert_false(exists(STAGE "/1") || exists(STAGE "/3") || exists(STAGE "/4") ||
                  exists(STAGE "/5"));
     s = (seen){.keep = NULL};
-    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, err), 0);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, &err), 0);
     assert_int_equal(s.count, 1);
     assert_int_equal(s.containers, 300);
     assert_false(exists(STAGE));
@@ -100,10 +101,10 @@ static void all(void **state)
     assert_int_equal(mkdirat(dir, STAGE, 0700), 0);
     begin("1", "one", 0);
     begin("2", NULL, 0);
-    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, err), 0);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, &err), 0);
     assert_false(exists(STAGE));
-    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, err), 0);
-    assert_int_equal(filo_begun_sweep(dir, "other/stage", NULL, NULL, err), 0);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, &err), 0);
+    assert_int_equal(filo_begun_sweep(dir, "other/stage", NULL, NULL, &err), 0);
 }
 
 static void damaged_record(void **state)
@@ -114,7 +115,7 @@ static void damaged_record(void **state)
     int fd = openat(dir, STAGE "/1/stage.scr", O_WRONLY);
     assert_int_equal(ftruncate(fd, 20), 0);
     close(fd);
-    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, err), 0);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, &err), 0);
     assert_int_equal(s.unknown, 1);
     assert_false(exists(STAGE));
 }
@@ -126,10 +127,10 @@ static void links(void **state)
     create("far/mine");
     assert_int_equal(mkdirat(dir, STAGE, 0700), 0);
     assert_int_equal(symlinkat("../../../far", dir, STAGE "/1"), 0);
-    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, err), 0);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, &err), 0);
     assert_false(exists(STAGE));
     assert_int_equal(symlinkat("../../far", dir, STAGE), 0);
-    assert_true(filo_begun_sweep(dir, STAGE, NULL, NULL, err) < 0);
+    assert_true(filo_begun_sweep(dir, STAGE, NULL, NULL, &err) < 0);
     assert_true(exists("far/mine"));
     assert_int_equal(unlinkat(dir, STAGE, 0), 0);
 }
@@ -143,12 +144,12 @@ static void unreadable(void **state)
     begin("1", "one", 0);
     begin("2", "two", 0);
     assert_int_equal(fchmodat(dir, STAGE "/1", 0, 0), 0);
-    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, err), -EACCES);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, &err), -EACCES);
     assert_int_equal(s.count, 1);
     assert_true(exists(STAGE "/1"));
     assert_false(exists(STAGE "/2"));
     assert_int_equal(fchmodat(dir, STAGE "/1", 0700, 0), 0);
-    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, err), 0);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, NULL, NULL, &err), 0);
 }
 
 static int make(void **state)

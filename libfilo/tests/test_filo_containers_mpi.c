@@ -5,13 +5,14 @@
 
 #include "src/filo_layout.h"
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 
 enum { PER_RANK = 4 };
 
 static void begin(list *l, const char *name)
 {
-    err[0] = 0;
+    err.text[0] = 0;
     snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
     list_create(l, folder, check_rank, PER_RANK);
 }
@@ -106,19 +107,19 @@ static void round_trip(const char *name, uint64_t limit, int (*node_of)(int), in
     for (int r = 0; r < check_ranks; r++)
         node[r] = node_of(r);
     snprintf(text, sizeof text, "node %d", node_of(check_rank));
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
-    CHECK_STR(err, "");
+    CHECK_STR(err.text, "");
     order_ranks(node, order);
     if (check_rank == 0) expect_bytes(order, limit);
     CHECK_INT(count_containers(), (bytes_of_all() + limit - 1) / limit);
     CHECK(!list_exists(prefix, l.name[0]) && !list_exists(prefix, l.name[2]));
     list_unlink(&l);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     list_adopt(&l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
     list_expect(&l, check_rank);
     struct stat st;
     CHECK(stat(l.local[2], &st) == 0 && (st.st_mode & 0777) == 0640);
@@ -162,7 +163,7 @@ static void test_nodes_of_mpi(void)
     int order[64];
     filo_options options = {.container = 200000};
     begin(&l, "shared");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     for (int r = 0; r < check_ranks; r++)
         order[r] = r;
@@ -181,7 +182,7 @@ static void test_modes(void)
     mode_t mode = is_culprit() ? 0660 : 0644, umasked = umask(0);
     for (int i = 0; i < l.count; i++)
         CHECK(chmod(l.local[i], mode) == 0);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     umask(umasked);
     snprintf(name, sizeof name, "%s/.scr/ctr.0.scr", prefix);
@@ -200,16 +201,16 @@ static void test_fetched_modes(void)
     char name[192];
     filo_options options = {.container = (uint64_t)100 << 30};
     begin(&l, "fetched");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     list_unlink(&l);
     snprintf(name, sizeof name, "%s/.scr/ctr.0.scr", prefix);
     if (check_rank == 0) CHECK(chmod(name, 0600) == 0);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     list_adopt(&l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
     CHECK(stat(l.local[2], &st) == 0 && (st.st_mode & 0777) == 0600);
     filo_files_free(count, files);
     list_unlink(&l);
@@ -226,15 +227,15 @@ static void test_no_bytes(void)
     l.count = 1;
     CHECK(truncate(l.local[0], 0) == 0);
     l.files[0].size = 0;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 1, l.files, &options, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 1, l.files, &options, &err), 0);
     CHECK_INT(count_containers(), 0);
     list_unlink(&l);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     CHECK_INT(count, 1);
     files[0].local = strdup(l.local[0]);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, &err), 0);
     struct stat st;
     CHECK(stat(l.local[0], &st) == 0 && st.st_size == 0);
     filo_files_free(count, files);
@@ -250,13 +251,13 @@ static void test_surplus(void)
     list l;
     filo_options options = {.container = 10000};
     begin(&l, "surplus");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     options.container = 250000;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     CHECK_INT(count_containers(), (bytes_of_all() + 249999) / 250000);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     CHECK_INT(count_containers(), 0);
     list_unlink(&l);
 }
@@ -267,13 +268,13 @@ static void test_failure_keeps_earlier(void)
     list l;
     filo_options options = {.checksum = 1, .container = 70000};
     begin(&l, "keep");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     uint64_t before = list_folder_sum(prefix);
     if (is_culprit()) l.files[2].crc ^= 1;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               -EIO);
-    list_expect_text(err, "was altered: CRC32 0x");
+    list_expect_text(err.text, "was altered: CRC32 0x");
     CHECK(list_folder_sum(prefix) == before);
     list_unlink(&l);
 }
@@ -283,13 +284,13 @@ static void test_refused(void)
     list l;
     filo_options options = {.container = (uint64_t)INT64_MAX + 1};
     begin(&l, "refused");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               -EINVAL);
-    list_expect_text(err, "containers of ");
+    list_expect_text(err.text, "containers of ");
     if (is_culprit()) strcpy(l.name[0], ".scr/ctr.0.scr");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err),
               -EINVAL);
-    list_expect_text(err, "belongs to the map");
+    list_expect_text(err.text, "belongs to the map");
     CHECK(!list_exists(prefix, ""));
     list_unlink(&l);
 }
@@ -338,7 +339,7 @@ static void fetch_harmed(void (*harm)(const char *path), int last, const char *t
     filo_file *files;
     filo_options options = {.checksum = 1, .container = 100000};
     begin(&l, "harm");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     snprintf(path, sizeof path, "%s/.scr/ctr.%d.scr", prefix,
              last ? count_containers() - 1 : 0);
@@ -346,13 +347,13 @@ static void fetch_harmed(void (*harm)(const char *path), int last, const char *t
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0) harm(path);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     list_adopt(&l, count, files);
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err),
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err),
               FILO_DAMAGED);
-    list_expect_text(err, text);
+    list_expect_text(err.text, text);
     list_expect_none(&l);
     filo_files_free(count, files);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -402,7 +403,7 @@ static void test_refused_segments(void)
     filo_segment segment = {.container = good, .length = 100};
     filo_options options = {.container = 100000};
     begin(&l, "segments");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     filo_file file = {.local = l.local[0],
                       .name = l.name[0],
@@ -411,14 +412,14 @@ static void test_refused_segments(void)
                       .segments = 1,
                       .segment = &segment};
     segment.offset = is_culprit() ? UINT64_MAX - 50 : 0;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, err), FILO_DAMAGED);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, &err), FILO_DAMAGED);
     segment.offset = 0;
     segment.length = is_culprit() ? 99 : 100;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, err), FILO_DAMAGED);
-    list_expect_text(err, "has 99 bytes");
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, &err), FILO_DAMAGED);
+    list_expect_text(err.text, "has 99 bytes");
     segment.length = 100;
     segment.container = is_culprit() ? bad : good;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, err), -EINVAL);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, &err), -EINVAL);
     list_expect(&l, check_rank); /* nothing was touched */
     list_unlink(&l);
 }

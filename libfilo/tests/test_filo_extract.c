@@ -20,7 +20,8 @@
 
 enum { SIZE = 150000, FIRST = 100000 };
 
-static char folder[64], err[FILO_ERROR_SIZE];
+static char folder[64];
+static filo_error err;
 static unsigned char bytes[SIZE];
 static int dir = -1;
 
@@ -83,7 +84,7 @@ static int begin(void **state)
         bytes[i] = (unsigned char)(i * 31 + i / 251);
     put(one, bytes, FIRST, 10);
     put(two, bytes + FIRST, SIZE - FIRST, 0);
-    err[0] = 0;
+    err.text[0] = 0;
     return 0;
 }
 
@@ -103,23 +104,23 @@ static void test_good(void **state)
     const filo_file file = sample();
     const filo_target to = {.dir = dir, .name = "a/b/c"};
     assert_int_equal(fchmodat(dir, one, 0644, 0) | fchmodat(dir, two, 0644, 0), 0);
-    assert_int_equal(filo_extract(dir, &file, NULL, err), 0);
-    assert_int_equal(filo_extract(dir, &file, &to, err), 0);
+    assert_int_equal(filo_extract(dir, &file, NULL, &err), 0);
+    assert_int_equal(filo_extract(dir, &file, &to, &err), 0);
     assert_int_equal(there("a/b/c"), 1);
     assert_true(fstatat(dir, "a/b/c", &st, 0) == 0 && (st.st_mode & 07777) == 0604);
-    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_THERE);
-    assert_string_equal(err, "");
+    assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_THERE);
+    assert_string_equal(err.text, "");
     /* as it lies there it is a file that is not packed */
     char lies[] = "a/b/c";
     filo_file plain = {.name = lies, .size = SIZE, .crc = file.crc, .has_crc = 1};
     const filo_target copy = {.dir = dir, .name = "copy"};
-    assert_int_equal(filo_extract(dir, &plain, NULL, err), 0);
-    assert_int_equal(filo_extract(dir, &plain, &copy, err), 0);
+    assert_int_equal(filo_extract(dir, &plain, NULL, &err), 0);
+    assert_int_equal(filo_extract(dir, &plain, &copy, &err), 0);
     assert_int_equal(there("copy"), 1);
     assert_true(fstatat(dir, "copy", &st, 0) == 0 && (st.st_mode & 07777) == 0604);
     plain.size--;
-    assert_int_equal(filo_extract(dir, &plain, NULL, err), FILO_DAMAGED);
-    assert_string_equal(err, "a/b/c has 150000 bytes, not 149999");
+    assert_int_equal(filo_extract(dir, &plain, NULL, &err), FILO_DAMAGED);
+    assert_string_equal(err.text, "a/b/c has 150000 bytes, not 149999");
 }
 
 /* The map may be somebody else's. */
@@ -141,7 +142,7 @@ static void test_private_container(void **state)
         file.mode = cases[i].map;
         assert_int_equal(fchmodat(dir, one, cases[i].first, 0), 0);
         assert_int_equal(fchmodat(dir, two, cases[i].second, 0), 0);
-        assert_int_equal(filo_extract(dir, &file, &to, err), 0);
+        assert_int_equal(filo_extract(dir, &file, &to, &err), 0);
         assert_int_equal(fstatat(dir, "copy", &st, 0), 0);
         assert_int_equal(st.st_mode & 07777, cases[i].wanted);
         assert_int_equal(unlinkat(dir, "copy", 0), 0);
@@ -153,22 +154,22 @@ static void test_there(void **state)
     filo_file file = sample();
     filo_target to = {.dir = dir, .name = name};
     put(name, "other", 5, 0);
-    assert_int_equal(filo_extract(dir, &file, &to, err), -EEXIST);
-    assert_string_equal(err, "file is there already, and not known to be the same");
+    assert_int_equal(filo_extract(dir, &file, &to, &err), -EEXIST);
+    assert_string_equal(err.text, "file is there already, and not known to be the same");
     put(name, "x", 1, SIZE - 1);
-    assert_int_equal(filo_extract(dir, &file, &to, err), -EEXIST);
+    assert_int_equal(filo_extract(dir, &file, &to, &err), -EEXIST);
     assert_int_equal(there(name), -1);
     to.replace = 1;
-    err[0] = 0;
-    assert_int_equal(filo_extract(dir, &file, &to, err), 0);
-    assert_string_equal(err, "");
+    err.text[0] = 0;
+    assert_int_equal(filo_extract(dir, &file, &to, &err), 0);
+    assert_string_equal(err.text, "");
     assert_int_equal(there(name), 1);
-    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_THERE);
+    assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_THERE);
     /* without a checksum the same bytes are written again, or it is another file */
     file.has_crc = 0;
-    assert_int_equal(filo_extract(dir, &file, &to, err), 0);
+    assert_int_equal(filo_extract(dir, &file, &to, &err), 0);
     to.replace = 0;
-    assert_int_equal(filo_extract(dir, &file, &to, err), -EEXIST);
+    assert_int_equal(filo_extract(dir, &file, &to, &err), -EEXIST);
 }
 
 static void test_damaged(void **state)
@@ -176,19 +177,20 @@ static void test_damaged(void **state)
     filo_file file = sample();
     const filo_target to = {.dir = dir, .name = "a/file"};
     file.crc ^= 1;
-    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
-    assert_non_null(strstr(err, "altered: CRC32 0x"));
+    assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_DAMAGED);
+    assert_non_null(strstr(err.text, "altered: CRC32 0x"));
     file = sample();
     file.size++;
-    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
-    assert_string_equal(err, "the segments have 150000 bytes, not 150001");
+    assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_DAMAGED);
+    assert_string_equal(err.text, "the segments have 150000 bytes, not 150001");
     put(two, bytes, 1, 0);
     file = sample();
-    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
-    assert_string_equal(err, "two has 1 bytes, but 50000 of the file are at 0 in it");
+    assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_DAMAGED);
+    assert_string_equal(err.text,
+                        "two has 1 bytes, but 50000 of the file are at 0 in it");
     assert_int_equal(unlinkat(dir, two, 0), 0);
-    assert_int_equal(filo_extract(dir, &file, &to, err), FILO_DAMAGED);
-    assert_string_equal(err, "two is missing");
+    assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_DAMAGED);
+    assert_string_equal(err.text, "two is missing");
     assert_int_equal(there("a/file"), 0);
     assert_int_equal(unlinkat(dir, "a", AT_REMOVEDIR), 0); /* nothing is left in it */
 }
@@ -198,14 +200,14 @@ static void test_refused(void **state)
     filo_file file = sample();
     const filo_target out = {.dir = dir, .name = "../x"}, none = {.dir = dir};
     const filo_target closed = {.dir = -1, .name = "x"};
-    assert_int_equal(filo_extract(dir, NULL, NULL, err), -EINVAL);
-    assert_int_equal(filo_extract(dir, &file, &out, err), -EINVAL);
-    assert_non_null(strstr(err, "file name \"../x\""));
-    assert_int_equal(filo_extract(dir, &file, &none, err), -EINVAL);
-    assert_int_equal(filo_extract(dir, &file, &closed, err), -EBADF);
-    assert_int_equal(filo_extract(-1, &file, NULL, err), -EBADF);
+    assert_int_equal(filo_extract(dir, NULL, NULL, &err), -EINVAL);
+    assert_int_equal(filo_extract(dir, &file, &out, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "file name \"../x\""));
+    assert_int_equal(filo_extract(dir, &file, &none, &err), -EINVAL);
+    assert_int_equal(filo_extract(dir, &file, &closed, &err), -EBADF);
+    assert_int_equal(filo_extract(-1, &file, NULL, &err), -EBADF);
     file.name = NULL;
-    assert_int_equal(filo_extract(dir, &file, NULL, err), -EINVAL);
+    assert_int_equal(filo_extract(dir, &file, NULL, &err), -EINVAL);
 }
 
 /* ---- at each system call ---- */
@@ -213,7 +215,7 @@ static void test_refused(void **state)
 /* What a child leaves behind. */
 static struct {
     int rc;
-    char err[FILO_ERROR_SIZE];
+    filo_error err;
 } * told;
 
 static nth_result result;
@@ -222,7 +224,7 @@ static int extract(void *replace)
 {
     const filo_file file = sample();
     const filo_target to = {.dir = dir, .name = "new/file", .replace = replace != NULL};
-    told->rc = filo_extract(dir, &file, &to, told->err);
+    told->rc = filo_extract(dir, &file, &to, &told->err);
     return 0;
 }
 
@@ -283,10 +285,10 @@ static void test_any_call_fails(void **state)
             if (told->rc == 0) assert_int_equal(there("new/file"), 1);
             if (told->rc == 0) continue;
             failures++;
-            if (told->rc == -fault.answer && strstr(told->err, strerror(-told->rc)))
+            if (told->rc == -fault.answer && strstr(told->err.text, strerror(-told->rc)))
                 continue;
             print_error("call %u (%s): %d, \"%s\"\n", fault.at,
-                        result.calls[fault.at - 1].name, told->rc, told->err);
+                        result.calls[fault.at - 1].name, told->rc, told->err.text);
             fail();
         }
     }

@@ -10,7 +10,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 
 /* ---- calls that fail ---- */
 
@@ -134,14 +135,14 @@ static int look(void)
     list l;
     const filo_options options = {.checksum = 1};
     int rc =
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err);
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err);
     if (rc == -ENOENT) return -1;
     CHECK_INT(rc, 0);
     CHECK_INT(count, PER_RANK);
     list_init(&l, folder, check_rank, PER_RANK);
     for (int f = 0; f < count; f++)
         files[f].local = strdup(l.local[f]);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
     int found = files[1].size > 900 + 10 * (uint64_t)check_rank ? NEW : NEW + 1;
     found =
         files[1].size == (uint64_t)(701 + 10 * check_rank) ? OLD : found - (found > NEW);
@@ -156,14 +157,14 @@ static void same_everywhere(int rc)
     int first = rc;
     MPI_Bcast(&first, 1, MPI_INT, 0, MPI_COMM_WORLD);
     CHECK_INT(rc, first);
-    if (rc) list_expect_text(err, ":");
+    if (rc) list_expect_text(err.text, ":");
 }
 
 static void flush_old(const filo_options *options)
 {
     list l;
     create(&l, OLD);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, options, &err),
               0);
 }
 
@@ -190,11 +191,10 @@ static int fail_flush(const filo_options *options, enum call call, int n, int cu
     uint64_t before = list_folder_sum(prefix);
     create(&l, NEW);
     arm(call, n, culprit);
-    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, options, err);
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, options, &err);
     int hit = fired(culprit);
     same_everywhere(rc);
-    char text[FILO_ERROR_SIZE];
-    memcpy(text, err, sizeof text);
+    filo_error cause = err;
     list_unlink(&l);
     uint64_t after = list_folder_sum(prefix);
     CHECK(call == UNLINK || list_temporaries == 0);
@@ -209,7 +209,7 @@ static int fail_flush(const filo_options *options, enum call call, int n, int cu
         seen.no_map += found < 0;
         seen.complete += found == NEW;
         if (found < 0) CHECK(rc < 0);
-        if (found < 0) list_expect_text(text, " may have no map now: ");
+        if (found < 0) list_expect_text(cause.text, " may have no map now: ");
     }
     list_unlink(&l);
     return hit;
@@ -233,7 +233,7 @@ static void test_first_flush(enum call call, int culprit)
     create(&l, NEW);
     for (int n = 1, hit = 1; hit; n++) {
         arm(call, n, culprit);
-        int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, NULL, err);
+        int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, NULL, &err);
         hit = fired(culprit);
         same_everywhere(rc);
         CHECK(!hit || rc < 0);
@@ -256,10 +256,10 @@ static void test_surplus(void)
     flush_old(&many);
     create(&l, NEW);
     arm(UNLINK, 3, 0); /* behind the map and one container */
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, &one, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, &one, &err),
               -EROFS);
     CHECK(fired(0));
-    list_expect_text(err, " may have no map now: ");
+    list_expect_text(err.text, " may have no map now: ");
     flush_old(NULL);
     for (int i = 0; i < 50; i++) {
         char name[32];
@@ -282,14 +282,14 @@ static int fail_fetch(enum call call, int n, int culprit)
     const filo_options options = {.checksum = 1};
     list_init(&l, folder, check_rank, PER_RANK);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     for (int f = 0; f < count; f++)
         files[f].local = strdup(l.local[f]);
     for (int f = 0; f < count; f++)
         list_write(l.local[f], "old", 3);
     arm(call, n, culprit);
-    int rc = filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err);
+    int rc = filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err);
     int hit = fired(culprit);
     same_everywhere(rc);
     for (int f = 0; f < count; f++) {
@@ -344,23 +344,23 @@ static void test_slow_rank(void)
     create(&l, NEW);
     slow_unlink = check_rank == check_ranks - 1;
     l.files[1].has_crc = 1;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, NULL, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, NULL, &err),
               -EIO);
     expect_no_temporaries(prefix);
     l.files[1].has_crc = 0;
-    CHECK_INT(
-        filo_flush_start(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, &slow, &t, err),
-        0);
-    CHECK_INT(filo_flush_stop(t, err), 0);
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, &slow, &t,
+                               &err),
+              0);
+    CHECK_INT(filo_flush_stop(t, &err), 0);
     expect_no_temporaries(prefix);
     filo_flush_free(t);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     for (int f = 0; f < count; f++)
         files[f].local = strdup(l.local[f]);
     files[1].crc ^= 1;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, err),
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, &err),
               FILO_DAMAGED);
     expect_no_temporaries(folder);
     filo_files_free(count, files);

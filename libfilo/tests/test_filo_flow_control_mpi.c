@@ -62,34 +62,34 @@ static void stay_inside(int width)
 
 static void enter(filo_flow *flow, bool wait)
 {
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     do {
-        CHECK_INT(filo_flow_admit(flow, wait, err), 0);
+        CHECK_INT(filo_flow_admit(flow, wait, &err), 0);
         if (!flow->admitted) sched_yield();
     } while (!flow->admitted);
 }
 
 static void settle(filo_flow *flow, bool wait)
 {
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     bool settled = false;
     while (!settled)
-        CHECK_INT(filo_flow_settle(flow, wait, &settled, err), 0);
+        CHECK_INT(filo_flow_settle(flow, wait, &settled, &err), 0);
 }
 
 /* Once through flow control, as a rank that waits or that looks in from time to time. */
 static void pass(int width, bool wait)
 {
     filo_flow flow;
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     clear_board();
     begin_counting(MPI_COMM_WORLD);
-    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, err), 0);
+    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, &err), 0);
     enter(&flow, wait);
     CHECK(!flow.failed);
     go_in();
     stay_inside(width);
-    CHECK_INT(filo_flow_finish(&flow, false, err), 0);
+    CHECK_INT(filo_flow_finish(&flow, false, &err), 0);
     settle(&flow, wait);
     filo_flow_end(&flow);
     tally t = end_counting(MPI_COMM_WORLD);
@@ -110,19 +110,19 @@ static void pass(int width, bool wait)
 static void fail_in(int wave, int width, bool wait)
 {
     filo_flow flow;
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     int culprit = wave * width + width / 2,
         start = least((wave + 1) * width, check_ranks);
     int someone = culprit < check_ranks && start < check_ranks; /* who can hear of it */
     clear_board();
-    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, err), 0);
+    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, &err), 0);
     enter(&flow, wait);
     bool skips = flow.failed;
     atomic_fetch_add(skips ? &shared->skipped : &shared->entered, 1);
     while (someone && !skips && check_rank / width == wave && check_rank != culprit &&
            atomic_load(&shared->skipped) == 0)
         sched_yield();
-    CHECK_INT(filo_flow_finish(&flow, skips || check_rank == culprit, err), 0);
+    CHECK_INT(filo_flow_finish(&flow, skips || check_rank == culprit, &err), 0);
     settle(&flow, wait);
     filo_flow_end(&flow);
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -136,12 +136,12 @@ static void hold(int width, bool wait)
 {
     const struct timespec nap = {0, 10000000};
     filo_flow flow;
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     int free = least(width, check_ranks);
     for (int start = width; start < check_ranks; start += width)
         free += least(width - 1, check_ranks - start);
     clear_board();
-    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, err), 0);
+    CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, &err), 0);
     enter(&flow, wait);
     atomic_fetch_add(&shared->entered, 1);
     while (check_rank == 0 && atomic_load(&shared->entered) < free)
@@ -150,7 +150,7 @@ static void hold(int width, bool wait)
         nanosleep(&nap, NULL);
         CHECK_INT(atomic_load(&shared->entered), free);
     }
-    CHECK_INT(filo_flow_finish(&flow, false, err), 0);
+    CHECK_INT(filo_flow_finish(&flow, false, &err), 0);
     settle(&flow, wait);
     filo_flow_end(&flow);
     PMPI_Barrier(MPI_COMM_WORLD);

@@ -10,7 +10,8 @@
 #include <dirent.h>
 #include <sys/syscall.h>
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 static int made, synced_folders, denied;
 
 int mkdirat(int dir, const char *name, mode_t mode)
@@ -63,7 +64,7 @@ static int make(char names[][64], int count, kvtree **own)
     if (!rc) rc = filo_job_open(&job);
     CHECK_INT(rc, 0);
     rc = filo_folders_make(&job, rc, count, files, own);
-    return filo_job_end(&job, rc, err);
+    return filo_job_end(&job, rc, &err);
 }
 
 /* All ranks name the same folders. */
@@ -129,7 +130,7 @@ static void test_in_the_way(void)
     if (check_rank == 0) CHECK(symlink("/tmp", path) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_INT(make(file, 1, &own), -ENOTDIR);
-    list_expect_text(err, "/file is no folder");
+    list_expect_text(err.text, "/file is no folder");
     CHECK_INT(make(link, 1, &own), -ENOTDIR);
     CHECK(own == NULL);
 }
@@ -141,7 +142,7 @@ static void test_denied(void)
     begin("denied");
     denied = 1;
     CHECK_INT(make(names, 1, &own), -EDQUOT);
-    list_expect_text(err, "make folder ");
+    list_expect_text(err.text, "make folder ");
     denied = 0;
 }
 
@@ -152,14 +153,14 @@ static void test_flush(void)
     list l;
     begin("flush");
     list_create(&l, folder, check_rank, 3);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     int folders = sum_of(made);
     const int stage = 3; /* it, the flush in it, the files of 256 ranks */
     CHECK_INT(folders, 1 + stage + 3 * check_ranks); /* .scr, sub of R, deep, er */
     int renamed = 3 * check_ranks + 1, map = 5;      /* with the record in the stage */
     CHECK(sum_of(synced_folders) <= renamed + map);
     made = synced_folders = 0;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     CHECK_INT(sum_of(made), stage);
     CHECK(sum_of(synced_folders) <= renamed + map);
     list_unlink(&l);

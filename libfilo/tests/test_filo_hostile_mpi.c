@@ -20,13 +20,13 @@ static void expect_damaged(const char *prefix, const char *text)
 {
     int ranks = 77, count = 77;
     filo_file *files = NULL;
-    char err[FILO_ERROR_SIZE] = "";
+    filo_error err = {""};
     int rc =
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err);
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err);
     CHECK_INT(rc, FILO_DAMAGED);
     CHECK(ranks == 77 && count == 77 && files == NULL);
-    list_expect_text(err, prefix);
-    list_expect_text(err, text);
+    list_expect_text(err.text, prefix);
+    list_expect_text(err.text, text);
 }
 
 static void test_changed_maps(void)
@@ -42,14 +42,15 @@ static void test_changed_maps(void)
 /* The map that the cases start from is good, for any number of readers. */
 static void test_unchanged_map(void)
 {
-    char prefix[128], err[FILO_ERROR_SIZE] = "", name[32];
+    char prefix[128], name[32];
+    filo_error err = {""};
     int ranks = 0, count = 0;
     filo_file *files = NULL;
     begin(prefix, "good", NULL);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
-    CHECK_STR(err, "");
+    CHECK_STR(err.text, "");
     CHECK_INT(ranks, 8);
     CHECK_INT(count, 1);
     snprintf(name, sizeof name, "rank_%d.ckpt", check_rank);
@@ -61,7 +62,8 @@ static void test_unchanged_map(void)
 
 static void test_missing_map(void)
 {
-    char prefix[128], path[256], err[FILO_ERROR_SIZE] = "";
+    char prefix[128], path[256];
+    filo_error err = {""};
     int ranks, count;
     filo_file *files;
     begin(prefix, "missing", NULL);
@@ -69,14 +71,14 @@ static void test_missing_map(void)
     if (check_rank == 0) CHECK(unlink(path) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         -ENOENT);
-    list_expect_text(err, "rank2file.scr is missing");
+    list_expect_text(err.text, "rank2file.scr is missing");
     snprintf(path, sizeof path, "%s/no such folder", folder);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, path, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, path, NULL, &ranks, &count, &files, NULL, &err),
         -ENOENT);
-    list_expect_text(err, "no such folder");
+    list_expect_text(err.text, "no such folder");
 }
 
 static void test_harmed_files(void)

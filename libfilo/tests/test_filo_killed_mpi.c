@@ -7,7 +7,8 @@
 #include "lists.h"
 #include "nth_syscall.h"
 
-static char folder[64], prefix[128], state[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128], state[128];
+static filo_error err;
 static const filo_options *options;
 static nth_result result;
 
@@ -25,7 +26,7 @@ static int flush(int rank)
 {
     list l;
     create(&l, rank);
-    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, options, err);
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, options, &err);
     return rc;
 }
 
@@ -35,7 +36,7 @@ static int flush_new(void *arg)
     list_init(&l, folder, NEW, FILES);
     for (int f = 0; f < FILES; f++)
         snprintf(l.name[f], sizeof l.name[f], f == 2 ? "deep/er/%d" : "%d", f);
-    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, options, err);
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, options, &err);
     return rc != 0;
 }
 
@@ -47,7 +48,7 @@ static int look(void)
     list l;
     const filo_options check = {.checksum = 1};
     int rc =
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err);
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err);
     if (rc == -ENOENT) return NONE;
     CHECK_INT(rc, 0);
     if (rc) return NONE;
@@ -56,7 +57,7 @@ static int look(void)
     list_init(&l, folder, 50, FILES);
     for (int f = 0; f < count; f++)
         files[f].local = strdup(l.local[f]);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, &err), 0);
     for (int f = 0; f < count; f++)
         CHECK(list_file_is_good(l.local[f], found, f));
     list_unlink(&l);

@@ -95,18 +95,18 @@ static void test_no_files(void **state)
 
 static void test_refused(void **state)
 {
-    char err[ERRTEXT_SIZE] = "";
+    filo_error err = {""};
     kvtree *entry = sample_entry();
     kvtree *odd = kvtree_getf(entry, "FILE rank_0.ckpt");
     kvtree_util_set_str(odd, "CRC", "0x1g");
-    assert_int_equal(filo_map_check(entry, err), FILO_DAMAGED);
-    assert_string_equal(err, "file \"rank_0.ckpt\" has no valid CRC");
+    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
+    assert_string_equal(err.text, "file \"rank_0.ckpt\" has no valid CRC");
     kvtree_unset(odd, "SIZE");
-    assert_int_equal(filo_map_check(entry, err), FILO_DAMAGED);
-    assert_string_equal(err, "file \"rank_0.ckpt\" has no valid SIZE");
+    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
+    assert_string_equal(err.text, "file \"rank_0.ckpt\" has no valid SIZE");
     kvtree_unset(kvtree_get(entry, "FILE"), "rank_0.ckpt");
     kvtree_set(kvtree_get(entry, "FILE"), "/x", NULL);
-    assert_int_equal(filo_map_check(entry, err), FILO_DAMAGED);
+    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
     kvtree_delete(&entry);
 }
 
@@ -160,7 +160,8 @@ static void test_empty_packed_file(void **state)
 /* One thing at a time is wrong with an entry of a file in two segments. */
 static void refuse_segments(const char *what, const char *key, const char *value)
 {
-    char name[] = "f", container[] = ".scr/ctr.0.scr", err[FILO_ERROR_SIZE] = "";
+    char name[] = "f", container[] = ".scr/ctr.0.scr";
+    filo_error err = {""};
     filo_segment segments[] = {{container, 10, 60}, {container, 70, 40}};
     const filo_file file = {
         .name = name, .size = 100, .packed = 1, .segments = 2, .segment = segments};
@@ -172,8 +173,8 @@ static void refuse_segments(const char *what, const char *key, const char *value
     assert_non_null(place);
     kvtree_unset(place, key);
     if (value) assert_non_null(kvtree_set_kv(place, key, value));
-    assert_int_equal(filo_map_check(entry, err), FILO_DAMAGED);
-    assert_non_null(strstr(err, "file \"f\""));
+    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
+    assert_non_null(strstr(err.text, "file \"f\""));
     kvtree_delete(&entry);
 }
 

@@ -12,7 +12,8 @@
 #include <errno.h>
 #include <stdint.h>
 
-static char folder[64], err[FILO_ERROR_SIZE];
+static char folder[64];
+static filo_error err;
 
 static int make_folder(void **state)
 {
@@ -68,14 +69,15 @@ static int fill(giver *g, int r)
     return count;
 }
 
-static int give(void *arg, int rank, int *count, const filo_file **files, char *text)
+static int give(void *arg, int rank, int *count, const filo_file **files,
+                filo_error *cause)
 {
     giver *g = arg;
     assert_int_equal(rank, g->ranks++);
     *count = fill(g, rank);
     *files = g->files;
     if (!g->end || rank != g->rank_of_end) return 0;
-    snprintf(text, FILO_ERROR_SIZE, "the end");
+    snprintf(cause->text, sizeof cause->text, "the end");
     return g->end;
 }
 
@@ -96,7 +98,8 @@ static void compare(const filo_file *a, const filo_file *b)
     }
 }
 
-static int take(void *arg, int rank, int count, const filo_file files[], char *text)
+static int take(void *arg, int rank, int count, const filo_file files[],
+                filo_error *cause)
 {
     giver *g = arg;
     assert_int_equal(count, fill(g, rank));
@@ -104,7 +107,7 @@ static int take(void *arg, int rank, int count, const filo_file files[], char *t
         compare(&files[f], &g->files[f]);
     g->ranks++;
     if (!g->end || rank != g->rank_of_end) return 0;
-    snprintf(text, FILO_ERROR_SIZE, "the end");
+    snprintf(cause->text, sizeof cause->text, "the end");
     return g->end;
 }
 
@@ -114,13 +117,13 @@ static void round_trip(const filo_place *at, int ranks)
 {
     giver g = {.ranks = 0};
     int told = 0;
-    assert_int_equal(filo_map_write(at, ranks, give, &g, err), 0);
+    assert_int_equal(filo_map_write(at, ranks, give, &g, &err), 0);
     assert_int_equal(g.ranks, ranks);
     g.ranks = 0;
-    assert_int_equal(filo_map_read(at, &told, take, &g, err), 0);
+    assert_int_equal(filo_map_read(at, &told, take, &g, &err), 0);
     assert_int_equal(told, ranks);
     assert_int_equal(g.ranks, ranks);
-    assert_int_equal(filo_map_read(at, NULL, NULL, NULL, err), 0);
+    assert_int_equal(filo_map_read(at, NULL, NULL, NULL, &err), 0);
 }
 
 static int there(const char *name)
@@ -152,18 +155,18 @@ static void test_open_folder(void **state)
     giver g = {.ranks = 0};
     snprintf(x, sizeof x, "%s/x", folder);
     snprintf(z, sizeof z, "%s/z", folder);
-    assert_int_equal(filo_map_write(&at, 3, give, &g, err), 0);
+    assert_int_equal(filo_map_write(&at, 3, give, &g, &err), 0);
     int told = 0, dir = open(x, O_RDONLY | O_DIRECTORY);
     assert_int_equal(rename(x, z), 0);
     filo_place from = {.folder = folder, .map = at.map, .dir = &dir, .skip = 2};
-    assert_int_equal(filo_map_read(&at, &told, NULL, NULL, err), -ENOENT);
+    assert_int_equal(filo_map_read(&at, &told, NULL, NULL, &err), -ENOENT);
     g.ranks = 0;
-    assert_int_equal(filo_map_read(&from, &told, take, &g, err), 0);
+    assert_int_equal(filo_map_read(&from, &told, take, &g, &err), 0);
     assert_int_equal(told, 3);
     /* files that the map names elsewhere are not read */
     from.map = "z/.scr/rank2file.scr";
-    assert_int_equal(filo_map_read(&from, &told, NULL, NULL, err), FILO_DAMAGED);
-    assert_non_null(strstr(err, "x/.scr/rank2file.0.0.scr is not beside z/"));
+    assert_int_equal(filo_map_read(&from, &told, NULL, NULL, &err), FILO_DAMAGED);
+    assert_non_null(strstr(err.text, "x/.scr/rank2file.0.0.scr is not beside z/"));
     assert_int_equal(close(dir), 0);
 }
 
@@ -175,12 +178,12 @@ static void test_errors_of_callers(void **state)
     const filo_place at = {.folder = folder, .limit = 1};
     for (int i = 0; i < 4; i++) {
         giver g = {.end = codes[i], .rank_of_end = 2};
-        assert_int_equal(filo_map_write(&at, 5, give, &g, err), codes[i]);
-        assert_string_equal(err, "the end");
+        assert_int_equal(filo_map_write(&at, 5, give, &g, &err), codes[i]);
+        assert_string_equal(err.text, "the end");
         round_trip(&at, 5);
         g.ranks = 0;
-        assert_int_equal(filo_map_read(&at, NULL, take, &g, err), codes[i]);
-        assert_string_equal(err, "the end");
+        assert_int_equal(filo_map_read(&at, NULL, take, &g, &err), codes[i]);
+        assert_string_equal(err.text, "the end");
         assert_int_equal(g.ranks, 3);
     }
 }
@@ -191,7 +194,8 @@ typedef struct lot {
     filo_file files[2];
 } lot;
 
-static int give_lot(void *arg, int rank, int *count, const filo_file **files, char *text)
+static int give_lot(void *arg, int rank, int *count, const filo_file **files,
+                    filo_error *cause)
 {
     lot *l = arg;
     *count = rank == 1 ? l->count : 0;
@@ -203,9 +207,9 @@ static int give_lot(void *arg, int rank, int *count, const filo_file **files, ch
 static void expect_refused(lot l, int code, const char *text)
 {
     const filo_place at = {.folder = folder};
-    err[0] = 0;
-    assert_int_equal(filo_map_write(&at, 3, give_lot, &l, err), code);
-    if (!strstr(err, text)) assert_string_equal(err, text);
+    err.text[0] = 0;
+    assert_int_equal(filo_map_write(&at, 3, give_lot, &l, &err), code);
+    if (!strstr(err.text, text)) assert_string_equal(err.text, text);
 }
 
 /* The earlier map stays, as nothing was written. */
@@ -242,7 +246,7 @@ static void test_refused_files(void **state)
     part.length = 5;
     packed.segment = &part;
     giver g = {.ranks = 0};
-    assert_int_equal(filo_map_read(&(filo_place){.folder = folder}, NULL, take, &g, err),
+    assert_int_equal(filo_map_read(&(filo_place){.folder = folder}, NULL, take, &g, &err),
                      0);
     expect_refused((lot){1, {packed}}, 0, "");
 }
@@ -255,27 +259,28 @@ static void test_refused_places(void **state)
     const filo_place at = {.folder = folder}, nowhere = {.folder = ""},
                      outside = {.folder = folder, .map = "../map"},
                      missing = {.folder = gone};
-    assert_int_equal(filo_map_write(NULL, 1, give, &g, err), -EINVAL);
-    assert_int_equal(filo_map_read(NULL, NULL, take, &g, err), -EINVAL);
-    assert_int_equal(filo_map_write(&nowhere, 1, give, &g, err), -EINVAL);
-    assert_int_equal(filo_map_read(&nowhere, NULL, take, &g, err), -EINVAL);
-    assert_int_equal(filo_map_write(&outside, 1, give, &g, err), -EINVAL);
-    assert_string_equal(err, "name of the map: file name \"../map\" has a component "
-                             "\"..\"");
-    assert_int_equal(filo_map_read(&outside, NULL, take, &g, err), -EINVAL);
-    assert_int_equal(filo_map_write(&at, 0, give, &g, err), -EINVAL);
-    assert_int_equal(filo_map_write(&at, 1, NULL, &g, err), -EINVAL);
-    assert_int_equal(filo_map_read(&missing, NULL, take, &g, err), -ENOENT);
-    assert_non_null(strstr(err, gone));
-    assert_int_equal(filo_map_read(&at, NULL, take, &g, err), -ENOENT);
-    assert_non_null(strstr(err, ".scr"));
+    assert_int_equal(filo_map_write(NULL, 1, give, &g, &err), -EINVAL);
+    assert_int_equal(filo_map_read(NULL, NULL, take, &g, &err), -EINVAL);
+    assert_int_equal(filo_map_write(&nowhere, 1, give, &g, &err), -EINVAL);
+    assert_int_equal(filo_map_read(&nowhere, NULL, take, &g, &err), -EINVAL);
+    assert_int_equal(filo_map_write(&outside, 1, give, &g, &err), -EINVAL);
+    assert_string_equal(err.text, "name of the map: file name \"../map\" has a component "
+                                  "\"..\"");
+    assert_int_equal(filo_map_read(&outside, NULL, take, &g, &err), -EINVAL);
+    assert_int_equal(filo_map_write(&at, 0, give, &g, &err), -EINVAL);
+    assert_int_equal(filo_map_write(&at, 1, NULL, &g, &err), -EINVAL);
+    assert_int_equal(filo_map_read(&missing, NULL, take, &g, &err), -ENOENT);
+    assert_non_null(strstr(err.text, gone));
+    assert_int_equal(filo_map_read(&at, NULL, take, &g, &err), -ENOENT);
+    assert_non_null(strstr(err.text, ".scr"));
     assert_int_equal(g.ranks, 0);
     assert_false(there(".scr"));
 }
 
 /* ---- maps of others ---- */
 
-static int count_file(void *arg, int rank, int count, const filo_file files[], char *text)
+static int count_file(void *arg, int rank, int count, const filo_file files[],
+                      filo_error *cause)
 {
     assert_int_equal(count, 1);
     assert_int_equal(files[0].size, rank);
@@ -288,11 +293,11 @@ static void expect_damaged(const char *prefix, const char *text)
 {
     int ranks = 77;
     const filo_place at = {.folder = prefix};
-    err[0] = 0;
-    assert_int_equal(filo_map_read(&at, &ranks, NULL, NULL, err), FILO_DAMAGED);
+    err.text[0] = 0;
+    assert_int_equal(filo_map_read(&at, &ranks, NULL, NULL, &err), FILO_DAMAGED);
     assert_int_equal(ranks, 77);
-    assert_non_null(strstr(err, prefix));
-    if (!strstr(err, text)) assert_string_equal(err, text); /* shows both */
+    assert_non_null(strstr(err.text, prefix));
+    if (!strstr(err.text, text)) assert_string_equal(err.text, text); /* shows both */
 }
 
 static void test_forged(void **state)
@@ -302,7 +307,7 @@ static void test_forged(void **state)
     snprintf(prefix, sizeof prefix, "%s/good", folder);
     forge_map(prefix, NULL);
     assert_int_equal(
-        filo_map_read(&(filo_place){.folder = prefix}, &ranks, count_file, &taken, err),
+        filo_map_read(&(filo_place){.folder = prefix}, &ranks, count_file, &taken, &err),
         0);
     assert_int_equal(ranks, 8);
     assert_int_equal(taken, 8);

@@ -5,7 +5,8 @@
 
 #include <dirent.h>
 
-static char folder[64], flushed[128], written[128], err[FILO_ERROR_SIZE];
+static char folder[64], flushed[128], written[128];
+static filo_error err;
 
 /* How many files a rank has: none, or some. */
 static int count_of(int rank, int most)
@@ -43,7 +44,8 @@ static list *list_of(all *a, int rank)
     return &a->list;
 }
 
-static int give(void *arg, int rank, int *count, const filo_file **files, char *text)
+static int give(void *arg, int rank, int *count, const filo_file **files,
+                filo_error *cause)
 {
     const list *l = list_of(arg, rank);
     *count = l->count;
@@ -51,7 +53,8 @@ static int give(void *arg, int rank, int *count, const filo_file **files, char *
     return 0;
 }
 
-static int take(void *arg, int rank, int count, const filo_file files[], char *text)
+static int take(void *arg, int rank, int count, const filo_file files[],
+                filo_error *cause)
 {
     all *a = arg;
     const list *l = list_of(a, rank);
@@ -105,11 +108,11 @@ static void one_process(all *a, size_t limit)
 {
     int ranks = 0;
     const filo_place to = {.folder = written, .limit = limit}, from = {.folder = flushed};
-    CHECK_INT(filo_map_write(&to, check_ranks, give, a, err), 0);
+    CHECK_INT(filo_map_write(&to, check_ranks, give, a, &err), 0);
     int files = count_same(flushed, written);
     CHECK(files >= 2);
     CHECK_INT(count_same(written, flushed), files);
-    CHECK_INT(filo_map_read(&from, &ranks, take, a, err), 0);
+    CHECK_INT(filo_map_read(&from, &ranks, take, a, &err), 0);
     CHECK_INT(ranks, check_ranks);
     CHECK_INT(a->taken, check_ranks);
 }
@@ -119,7 +122,7 @@ static void read_by_all(const list *l)
     int ranks = 0, count = 0;
     filo_file *files = NULL;
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, written, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, written, NULL, &ranks, &count, &files, NULL, &err),
         0);
     CHECK_INT(ranks, check_ranks);
     list_adopt(l, count, files);
@@ -134,9 +137,9 @@ static void both_ways(const char *name, int most, int checksum, size_t limit)
     list l;
     snprintf(flushed, sizeof flushed, "%s/%s, flushed", folder, name);
     snprintf(written, sizeof written, "%s/%s, written", folder, name);
-    err[0] = 0;
+    err.text[0] = 0;
     list_create(&l, folder, check_rank, count_of(check_rank, most));
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, flushed, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, flushed, NULL, l.count, l.files, &options, &err),
               0);
     for (int f = 0; f < l.count; f++)
         own[f] = l.files[f].crc;
@@ -145,7 +148,7 @@ static void both_ways(const char *name, int most, int checksum, size_t limit)
     if (check_rank == 0) one_process(&a, limit);
     MPI_Barrier(MPI_COMM_WORLD);
     read_by_all(&l);
-    CHECK_STR(err, "");
+    CHECK_STR(err.text, "");
     list_unlink(&l);
 }
 
@@ -159,7 +162,8 @@ typedef struct again {
 } again;
 
 /* Keeps the files of one rank. */
-static int keep(void *arg, int rank, int count, const filo_file files[], char *text)
+static int keep(void *arg, int rank, int count, const filo_file files[],
+                filo_error *cause)
 {
     again *a = arg;
     if (rank != a->rank) return 0;
@@ -180,13 +184,13 @@ static int keep(void *arg, int rank, int count, const filo_file files[], char *t
 }
 
 static int give_again(void *arg, int rank, int *count, const filo_file **files,
-                      char *text)
+                      filo_error *cause)
 {
     again *a = arg;
     const filo_place from = {.folder = flushed};
     a->files = filo_files_free(a->count, a->files);
     a->rank = rank;
-    CHECK_INT(filo_map_read(&from, NULL, keep, a, text), 0);
+    CHECK_INT(filo_map_read(&from, NULL, keep, a, cause), 0);
     *count = a->count;
     *files = a->files;
     return 0;
@@ -202,10 +206,10 @@ static void packed(const char *name, uint64_t container)
     snprintf(flushed, sizeof flushed, "%s/%s, flushed", folder, name);
     snprintf(written, sizeof written, "%s/%s, written", folder, name);
     list_create(&l, folder, check_rank, 3);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, flushed, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, flushed, NULL, l.count, l.files, &options, &err),
               0);
     if (check_rank == 0) {
-        CHECK_INT(filo_map_write(&to, check_ranks, give_again, &a, err), 0);
+        CHECK_INT(filo_map_write(&to, check_ranks, give_again, &a, &err), 0);
         CHECK_INT(a.packed, 3 * check_ranks);
         CHECK(count_same(written, flushed) >= 2);
         filo_files_free(a.count, a.files);

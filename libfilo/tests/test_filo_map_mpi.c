@@ -5,11 +5,12 @@
 
 #include <kvtree/kvtree_util.h>
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 
 static void begin(const char *name)
 {
-    err[0] = 0;
+    err.text[0] = 0;
     snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
 }
 
@@ -53,7 +54,7 @@ static void read_by(MPI_Comm comm, const list *l)
     filo_file *files = NULL;
     MPI_Comm_rank(comm, &rank);
     if (rank != check_rank) list_init(&mine, folder, rank, l->count);
-    CHECK_INT(filo_read_map(comm, prefix, NULL, &ranks, &count, &files, NULL, err), 0);
+    CHECK_INT(filo_read_map(comm, prefix, NULL, &ranks, &count, &files, NULL, &err), 0);
     CHECK_INT(ranks, check_ranks);
     CHECK_INT(count, mine.count);
     for (int f = 0; f < count; f++) {
@@ -70,7 +71,7 @@ static void test_levels(size_t limit, const char *name, int most_levels)
     filo_options options = {.map_limit = limit};
     begin(name);
     list_create(&l, folder, check_rank, 2);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     if (check_rank == 0) {
         level = level_of("rank2file.scr", &ranks);
@@ -111,7 +112,7 @@ static void test_limit_holds(void)
     list_create(&l, folder, check_rank, 3);
     for (int f = 0; f < 3; f++) /* about 200 bytes each */
         memset(l.name[f] + strlen(l.name[f]), 'x', 150 - (size_t)f);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     if (check_rank == 0) {
         int files = files_at(0, limit);
@@ -132,7 +133,7 @@ static void test_large_entry(void)
     if (check_rank == 1)
         for (int f = 0; f < 6; f++)
             memset(l.name[f] + strlen(l.name[f]), 'y', 200);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     if (check_rank == 0) {
         int ranks = 0;
@@ -155,7 +156,7 @@ static void test_fewer_readers(size_t limit)
     filo_options options = {.map_limit = limit};
     begin(limit ? "fewer tiny" : "fewer");
     list_create(&l, folder, check_rank, 2);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     for (int readers = 1; readers <= check_ranks; readers = 2 * readers + 1) {
         MPI_Comm_split(MPI_COMM_WORLD, check_rank < readers ? 0 : MPI_UNDEFINED,
@@ -181,12 +182,12 @@ static void test_more_readers(size_t limit)
     list_create(&l, folder, check_rank, writes ? 2 : 0);
     MPI_Comm_split(MPI_COMM_WORLD, writes ? 0 : MPI_UNDEFINED, check_rank, &some);
     if (writes) {
-        CHECK_INT(filo_flush(some, prefix, NULL, l.count, l.files, &options, err), 0);
+        CHECK_INT(filo_flush(some, prefix, NULL, l.count, l.files, &options, &err), 0);
         MPI_Comm_free(&some);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     CHECK_INT(ranks, writers);
     list_adopt(&l, count, files);
@@ -200,13 +201,13 @@ static void test_no_files(void)
     int ranks = 0, count = 77;
     filo_file *files = NULL;
     begin("none");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 0, NULL, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 0, NULL, NULL, &err), 0);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     CHECK_INT(ranks, check_ranks);
     CHECK_INT(count, 0);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, &err), 0);
     filo_files_free(count, files);
 }
 
@@ -217,8 +218,8 @@ static void test_map_is_replaced(void)
     filo_options tiny = {.map_limit = 1};
     begin("replaced");
     list_create(&l, folder, check_rank, 3);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &tiny, err), 0);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 1, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &tiny, &err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 1, l.files, NULL, &err), 0);
     list one = l;
     one.count = 1;
     read_by(MPI_COMM_WORLD, &one);

@@ -28,13 +28,14 @@ typedef struct job {
     tally t[CALLS];
 } job;
 
-static char folder[64], err[FILO_ERROR_SIZE];
+static char folder[64];
+static filo_error err;
 
 /* ---- the calls ---- */
 
 static void begin(const job *j)
 {
-    err[0] = 0;
+    err.text[0] = 0;
     begin_counting(j->comm);
 }
 
@@ -42,13 +43,13 @@ static void end(job *j, int call, int rc, int expected)
 {
     j->t[call] = end_counting(j->comm);
     CHECK_INT(rc, expected);
-    if (!expected) CHECK_STR(err, "");
+    if (!expected) CHECK_STR(err.text, "");
 }
 
 static void check_names(job *j)
 {
     begin(j);
-    int rc = filo_check_names(j->comm, FILES, j->l.files, err);
+    int rc = filo_check_names(j->comm, FILES, j->l.files, &err);
     end(j, CHECK_NAMES, rc, 0);
 }
 
@@ -58,7 +59,7 @@ static void flush(job *j, int call, uint64_t container, int expected)
     snprintf(node, sizeof node, "node %d", j->rank);
     const filo_options options = {.width = WIDTH, .container = container, .node = node};
     begin(j);
-    int rc = filo_flush(j->comm, j->prefix, NULL, FILES, j->l.files, &options, err);
+    int rc = filo_flush(j->comm, j->prefix, NULL, FILES, j->l.files, &options, &err);
     end(j, call, rc, expected);
 }
 
@@ -75,11 +76,11 @@ static void fetch(job *j)
     int ranks, count;
     filo_file *files;
     begin(j);
-    int rc = filo_read_map(j->comm, j->prefix, NULL, &ranks, &count, &files, NULL, err);
+    int rc = filo_read_map(j->comm, j->prefix, NULL, &ranks, &count, &files, NULL, &err);
     end(j, READ_MAP, rc, 0);
     list_adopt(&j->l, count, files);
     begin(j);
-    rc = filo_fetch(j->comm, j->prefix, count, files, &options, err);
+    rc = filo_fetch(j->comm, j->prefix, count, files, &options, &err);
     end(j, FETCH, rc, 0);
     filo_files_free(count, files);
 }

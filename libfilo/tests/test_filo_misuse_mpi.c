@@ -10,7 +10,8 @@
 
 enum { FILES = 2 };
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 static int slow; /* this rank takes its time to remove a file */
 
 int unlinkat(int dir, const char *name, int flags)
@@ -27,7 +28,7 @@ static int is_last(void)
 
 static int flush(list *l, const char *map, const filo_options *options)
 {
-    return filo_flush(MPI_COMM_WORLD, prefix, map, l->count, l->files, options, err);
+    return filo_flush(MPI_COMM_WORLD, prefix, map, l->count, l->files, options, &err);
 }
 
 /* A dataset that nothing may harm. */
@@ -42,7 +43,7 @@ static uint64_t begin(list *l, const char *name)
 static void expect_refused(int rc, int expected, const char *text, uint64_t before)
 {
     CHECK_INT(rc, expected);
-    list_expect_text(err, text);
+    list_expect_text(err.text, text);
     uint64_t after = list_folder_sum(prefix);
     CHECK(after == before);
 }
@@ -57,17 +58,17 @@ static void test_intercommunicator(void)
     begin(&l, "inter");
     MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 1, &inter);
-    CHECK_INT(filo_flush(inter, prefix, NULL, l.count, l.files, NULL, err), -EINVAL);
-    list_expect_text(err, "an intercommunicator");
-    CHECK_INT(filo_read_map(inter, prefix, NULL, &ranks, &count, &files, NULL, err),
+    CHECK_INT(filo_flush(inter, prefix, NULL, l.count, l.files, NULL, &err), -EINVAL);
+    list_expect_text(err.text, "an intercommunicator");
+    CHECK_INT(filo_read_map(inter, prefix, NULL, &ranks, &count, &files, NULL, &err),
               -EINVAL);
-    CHECK_INT(filo_fetch(inter, prefix, l.count, l.files, NULL, err), -EINVAL);
-    CHECK_INT(filo_check_names(inter, l.count, l.files, err), -EINVAL);
+    CHECK_INT(filo_fetch(inter, prefix, l.count, l.files, NULL, &err), -EINVAL);
+    CHECK_INT(filo_check_names(inter, l.count, l.files, &err), -EINVAL);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
-    CHECK_INT(filo_flush(MPI_COMM_NULL, prefix, NULL, l.count, l.files, NULL, err),
+    CHECK_INT(filo_flush(MPI_COMM_NULL, prefix, NULL, l.count, l.files, NULL, &err),
               -EINVAL);
-    list_expect_text(err, "MPI_COMM_NULL");
+    list_expect_text(err.text, "MPI_COMM_NULL");
 }
 
 /* No file system has them, which a rename would tell when others have their names. */
@@ -132,7 +133,7 @@ static void test_different_options(void)
                        "not the same on all ranks", before);
     }
     snprintf(other, sizeof other, "%s%s", prefix, is_last() ? "/" : "");
-    expect_refused(filo_flush(MPI_COMM_WORLD, other, NULL, l.count, l.files, NULL, err),
+    expect_refused(filo_flush(MPI_COMM_WORLD, other, NULL, l.count, l.files, NULL, &err),
                    -EINVAL, "not the same on all ranks", before);
 }
 
@@ -161,7 +162,7 @@ static void test_too_many_bytes(void)
 static void expect_local(list *l, int rc, int expected, const char *text)
 {
     CHECK_INT(rc, expected);
-    list_expect_text(err, text);
+    list_expect_text(err.text, text);
     for (int f = 0; f < l->count; f++)
         CHECK(list_file_is_good(l->local[f], check_rank, f));
 }
@@ -173,16 +174,16 @@ static void test_local_paths(void)
     begin(&l, "local");
     filo_file files[FILES] = {l.files[0], l.files[1]};
     files[1].local = is_last() ? l.local[0] : l.local[1];
-    int rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, err);
+    int rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, &err);
     expect_local(&l, rc, -EEXIST, "is listed twice");
     snprintf(path, sizeof path, "%s%s", l.local[1], is_last() ? ".d/" : "");
     files[1].local = path;
-    rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, err);
+    rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, &err);
     expect_local(&l, rc, -EISDIR, "is no file name");
     if (is_last()) snprintf(path, sizeof path, "%s/%0300d", folder, 1);
-    rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, err);
+    rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, &err);
     expect_local(&l, rc, -ENAMETOOLONG, "File name too long");
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, FILES, l.files, NULL, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, FILES, l.files, NULL, &err), 0);
 }
 
 /* A map may have segments of no bytes. */
@@ -198,7 +199,7 @@ static void test_empty_segments(void)
     list_create(&l, folder, check_rank, 3);
     CHECK_INT(flush(&l, NULL, &packed), 0);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     large = files[2];
     CHECK(large.segments > 1 && large.segments < 6);
@@ -207,7 +208,7 @@ static void test_empty_segments(void)
     large.segments += 2;
     large.local = l.local[2];
     CHECK(unlink(l.local[2]) == 0);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &large, &packed, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &large, &packed, &err), 0);
     list_expect(&l, check_rank);
     filo_files_free(count, files);
     list_unlink(&l);
@@ -230,10 +231,10 @@ static void test_all_have_stopped(uint64_t container)
     filo_transfer *t = NULL;
     begin(&l, "clean");
     slow = is_last();
-    CHECK_INT(
-        filo_flush_start(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, &options, &t, err),
-        0);
-    CHECK_INT(filo_flush_stop(t, err), 0);
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, &options, &t,
+                               &err),
+              0);
+    CHECK_INT(filo_flush_stop(t, &err), 0);
     expect_nothing_left();
     filo_flush_free(t);
     slow = 0;

@@ -6,12 +6,13 @@
 
 static const filo_options with_crc = {.checksum = 1};
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 
 /* A list of 0 to 3 files on each rank, and a prefix folder that does not exist yet. */
 static void begin(list *l, const char *name)
 {
-    err[0] = 0;
+    err.text[0] = 0;
     snprintf(prefix, sizeof prefix, "%s/%s/dataset.1", folder, name);
     list_create(l, folder, check_rank, (check_rank + 3) % 4);
 }
@@ -25,18 +26,19 @@ static void round_trip(const filo_options *options, const char *map)
     begin(&l, options && options->checksum ? "crc" : "plain");
     for (int f = 0; f < l.count; f++)
         CHECK(chmod(l.local[f], f == 0 ? 0440 : 0640) == 0);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, map, l.count, l.files, options, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, map, l.count, l.files, options, &err),
+              0);
+    CHECK_STR(err.text, "");
     list_unlink(&l);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, map, &ranks, &count, &files, options, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, map, &ranks, &count, &files, options, &err),
         0);
     CHECK_INT(ranks, check_ranks);
     list_adopt(&l, count, files);
     for (int f = 0; f < count; f++)
         CHECK_INT(files[f].has_crc, options && options->checksum);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, &err), 0);
+    CHECK_STR(err.text, "");
     list_expect(&l, check_rank);
     for (int f = 0; f < l.count; f++)
         CHECK(stat(l.local[f], &st) == 0 && (st.st_mode & 0777) == (f ? 0640 : 0440));
@@ -60,7 +62,7 @@ static void test_checksum_is_zlibs(void)
 {
     list l;
     begin(&l, "zlib");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, &err),
               0);
     for (int f = 0; f < l.count; f++)
         CHECK_INT(l.files[f].crc, crc_of(check_rank, f));
@@ -75,14 +77,15 @@ static void test_moved_folder(void)
     int ranks = 0, count = 0;
     filo_file *files = NULL;
     begin(&l, "moved");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     snprintf(moved, sizeof moved, "%s/elsewhere", folder);
     if (check_rank == 0) CHECK(rename(prefix, moved) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, moved, NULL, &ranks, &count, &files, NULL, err), 0);
+        filo_read_map(MPI_COMM_WORLD, moved, NULL, &ranks, &count, &files, NULL, &err),
+        0);
     list_adopt(&l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, moved, count, files, NULL, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, moved, count, files, NULL, &err), 0);
     list_expect(&l, check_rank);
     filo_files_free(count, files);
     list_unlink(&l);
@@ -94,9 +97,9 @@ static void refuse_flush(list *l, int code, const char *text)
     filo_file before[LIST_MAX];
     memcpy(before, l->files, sizeof before);
     CHECK_INT(
-        filo_flush(MPI_COMM_WORLD, prefix, NULL, l->count, l->files, &with_crc, err),
+        filo_flush(MPI_COMM_WORLD, prefix, NULL, l->count, l->files, &with_crc, &err),
         code);
-    list_expect_text(err, text);
+    list_expect_text(err.text, text);
     CHECK(memcmp(before, l->files, sizeof before) == 0);
     CHECK(!list_exists(prefix, FILO_MAP));
     list_unlink(l);
@@ -163,12 +166,13 @@ static void test_flush_demands_checksum(void)
         l.files[2].has_crc = 1;
         l.files[2].crc = 0xdeadbeef;
     }
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &plain, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &plain, &err),
               -EIO);
-    list_expect_text(err, "was altered: CRC32 0x");
+    list_expect_text(err.text, "was altered: CRC32 0x");
     CHECK(!list_exists(prefix, FILO_MAP));
     l.files[2].crc = crc_of(check_rank, 2);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &plain, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &plain, &err),
+              0);
     CHECK_INT(l.files[1].has_crc, 0); /* nobody asked for it */
     CHECK_INT(l.files[2].has_crc, is_culprit());
     list_unlink(&l);
@@ -179,18 +183,18 @@ static void test_flush_refuses_arguments(void)
     list l;
     begin(&l, "arguments");
     filo_options unknown = {.method = "swallow"};
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &unknown, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &unknown, &err),
               -EINVAL);
-    list_expect_text(err, "\"swallow\"; available: sync");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, "../x", l.count, l.files, NULL, err),
+    list_expect_text(err.text, "\"swallow\"; available: sync");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, "../x", l.count, l.files, NULL, &err),
               -EINVAL);
-    list_expect_text(err, "name of the map");
+    list_expect_text(err.text, "name of the map");
     CHECK_INT(filo_flush(MPI_COMM_WORLD, is_culprit() ? NULL : prefix, NULL, l.count,
-                         l.files, NULL, err),
+                         l.files, NULL, &err),
               -EINVAL);
-    list_expect_text(err, "no folder");
+    list_expect_text(err.text, "no folder");
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, is_culprit() ? -1 : l.count,
-                         l.files, NULL, err),
+                         l.files, NULL, &err),
               -EINVAL);
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, is_culprit() ? -1 : l.count,
                          l.files, NULL, NULL),
@@ -206,13 +210,13 @@ static void test_flush_fails_midway(void)
     char path[512];
     begin(&l, "midway");
     list_create(&l, folder, check_rank, 3);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     snprintf(path, sizeof path, "%s/%s", prefix, l.name[2]);
     if (is_culprit()) CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
     uint64_t before = list_folder_sum(prefix);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, &err),
               -EISDIR);
-    list_expect_text(err, "is a folder");
+    list_expect_text(err.text, "is a folder");
     CHECK(list_folder_sum(prefix) == before);
     list_unlink(&l);
 }
@@ -223,9 +227,9 @@ static void test_flush_keeps_earlier_map(void)
     list l;
     begin(&l, "keep");
     list_create(&l, folder, check_rank, 2);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     if (is_culprit()) l.files[0].size += 5;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err),
               -EIO);
     CHECK(list_exists(prefix, FILO_MAP));
     list_unlink(&l);
@@ -239,13 +243,13 @@ static void test_map_cannot_be_written(void)
     begin(&l, "nomap");
     snprintf(path, sizeof path, "%s/map.0.0.scr", prefix);
     if (check_rank == 0) CHECK(mkdir(folder, 0700) == 0 || errno == EEXIST);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, "map.scr", l.count, l.files, NULL, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, "map.scr", l.count, l.files, NULL, &err),
               0);
     if (check_rank == 0) CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    int rc = filo_flush(MPI_COMM_WORLD, prefix, "map.scr", l.count, l.files, NULL, err);
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, "map.scr", l.count, l.files, NULL, &err);
     CHECK(rc < 0);
-    list_expect_text(err, "map.0.0.scr");
+    list_expect_text(err.text, "map.0.0.scr");
     CHECK(!list_exists(prefix, "map.scr"));
     list_unlink(&l);
 }
@@ -260,16 +264,16 @@ static void fetch_harmed(void (*harm)(const char *path), const filo_options *opt
     char path[512];
     begin(&l, "harm");
     list_create(&l, folder, check_rank, 3);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, &err),
               0);
     list_unlink(&l);
     snprintf(path, sizeof path, "%s/%s", prefix, l.name[2]);
     if (is_culprit()) harm(path);
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, options, err), code);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, options, &err), code);
     if (code) {
-        list_expect_text(err, text);
-        list_expect_text(err, "/deep/er"); /* whose it is */
+        list_expect_text(err.text, text);
+        list_expect_text(err.text, "/deep/er"); /* whose it is */
         list_expect_none(&l);
     }
     list_unlink(&l);
@@ -358,12 +362,12 @@ static void test_fetch_cannot_store(void)
     list l;
     begin(&l, "store");
     list_create(&l, folder, check_rank, 3);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     list_unlink(&l);
     list_write(l.local[0], "old", 3);
     if (is_culprit()) CHECK(mkdir(l.local[2], 0700) == 0);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, err), -EISDIR);
-    list_expect_text(err, "is a folder");
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, &err), -EISDIR);
+    list_expect_text(err.text, "is a folder");
     if (is_culprit()) CHECK(rmdir(l.local[2]) == 0);
     struct stat st;
     CHECK(stat(l.local[0], &st) == 0 && st.st_size == 3);
@@ -377,15 +381,15 @@ static void test_fetch_refuses_arguments(void)
     char escape[] = "../escape";
     begin(&l, "fetch arguments");
     list_create(&l, folder, check_rank, 1);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, err), -ENOENT);
-    list_expect_text(err, prefix);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, &err), -ENOENT);
+    list_expect_text(err.text, prefix);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     if (is_culprit()) l.files[0].name = escape;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, err), -EINVAL);
-    list_expect_text(err, "\"../escape\"");
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, &err), -EINVAL);
+    list_expect_text(err.text, "\"../escape\"");
     l.files[0].name = l.name[0];
     if (is_culprit()) l.files[0].local = NULL;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, err), -EINVAL);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, &err), -EINVAL);
     list_expect(&l, check_rank); /* refused before anything was touched */
     list_unlink(&l);
 }
@@ -395,14 +399,14 @@ static void test_check_names(void)
     char own[32], shared[] = "a/shared", bad[] = "a/../b";
     filo_file file = {.name = own};
     snprintf(own, sizeof own, "a/rank_%d", check_rank);
-    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, err), 0);
-    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 0, NULL, err), 0);
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, &err), 0);
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 0, NULL, &err), 0);
     if (check_rank == check_ranks - 1) file.name = bad;
-    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, err), -EINVAL);
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, &err), -EINVAL);
     file.name = shared;
-    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, err),
+    CHECK_INT(filo_check_names(MPI_COMM_WORLD, 1, &file, &err),
               check_ranks == 1 ? 0 : -EEXIST);
-    if (check_ranks > 1) list_expect_text(err, "\"a/shared\"");
+    if (check_ranks > 1) list_expect_text(err.text, "\"a/shared\"");
 }
 
 static void test_intercommunicator(void)
@@ -413,10 +417,10 @@ static void test_intercommunicator(void)
     if (check_ranks < 2) return;
     MPI_Comm_split(MPI_COMM_WORLD, upper, check_rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, upper ? 0 : check_ranks / 2, 1, &both);
-    CHECK_INT(filo_flush(both, folder, NULL, 0, NULL, NULL, err), -EINVAL);
-    CHECK_STR(err, "an intercommunicator");
-    CHECK_INT(filo_fetch(both, folder, 0, NULL, NULL, err), -EINVAL);
-    CHECK_INT(filo_check_names(both, 1, &file, err), -EINVAL);
+    CHECK_INT(filo_flush(both, folder, NULL, 0, NULL, NULL, &err), -EINVAL);
+    CHECK_STR(err.text, "an intercommunicator");
+    CHECK_INT(filo_fetch(both, folder, 0, NULL, NULL, &err), -EINVAL);
+    CHECK_INT(filo_check_names(both, 1, &file, &err), -EINVAL);
     MPI_Comm_free(&both);
     MPI_Comm_free(&half);
 }

@@ -13,9 +13,9 @@ static int do_flush(void *arg)
     list l;
     list_init(&l, folder, check_rank, 3);
     int rc =
-        filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, options, nth_text);
+        filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, options, &nth_text);
     int held = nth_hold();
-    CHECK_INT(nth_text[0] != 0, rc != 0);
+    CHECK_INT(nth_text.text[0] != 0, rc != 0);
     list_folder_sum(prefix);
     CHECK_INT(list_temporaries, 0);
     countdown = held;
@@ -31,7 +31,7 @@ static int do_fetch(void *arg)
     list_init(&l, folder, check_rank, 3);
     back = l;
     int rc = filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, options,
-                           nth_text);
+                           &nth_text);
     if (!rc) {
         held = nth_hold();
         for (int f = 0; f < count; f++) {
@@ -41,10 +41,10 @@ static int do_fetch(void *arg)
             files[f].local = strdup(path);
         }
         countdown = held;
-        rc = filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, nth_text);
+        rc = filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, &nth_text);
     }
     held = nth_hold();
-    CHECK_INT(nth_text[0] != 0, rc != 0);
+    CHECK_INT(nth_text.text[0] != 0, rc != 0);
     if (!rc) list_expect(&back, check_rank);
     if (rc && count) list_expect_none(&back);
     if (count) list_unlink(&back);
@@ -63,7 +63,7 @@ static int do_register(void *arg)
         l.files[f].has_crc = 0;
     }
     return filo_register(MPI_COMM_WORLD, prefix, ".scr/other.scr", l.count, l.files, arg,
-                         nth_text);
+                         &nth_text);
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,8 @@
 
 enum { FILES = 3 };
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 static int syncs, failing; /* fsync is called so often; fails at that call, from 1 */
 
 int fsync(int fd)
@@ -59,7 +60,8 @@ static void begin(list *l, const char *name, int count)
 static int reg(list *l, int checksum)
 {
     const filo_options options = {.checksum = checksum};
-    return filo_register(MPI_COMM_WORLD, prefix, NULL, l->count, l->files, &options, err);
+    return filo_register(MPI_COMM_WORLD, prefix, NULL, l->count, l->files, &options,
+                         &err);
 }
 
 /* The map names them, and a fetch brings them. */
@@ -69,7 +71,7 @@ static void expect_mapped(const list *l, int checksum)
     int ranks, count;
     filo_file *files;
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     CHECK_INT(ranks, check_ranks);
     CHECK_INT(count, l->count);
@@ -79,7 +81,7 @@ static void expect_mapped(const list *l, int checksum)
         free(files[f].local);
         files[f].local = strdup(l->local[f]);
     }
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
     list_expect(l, check_rank);
     list_unlink(l);
     filo_files_free(count, files);
@@ -104,7 +106,7 @@ static void test_maps(void)
 static void expect_refused(list *l, int expected, const char *text, uint64_t before)
 {
     CHECK_INT(reg(l, 1), expected);
-    list_expect_text(err, text);
+    list_expect_text(err.text, text);
     uint64_t after = list_folder_sum(prefix);
     CHECK(after == before);
 }
@@ -123,7 +125,7 @@ static void test_mistakes(void)
     if (last) CHECK(symlink("/etc/passwd", path) == 0);
     if (last) rename_file(&l.files[1], "link");
     CHECK(reg(&l, 1) < 0);
-    list_expect_text(err, "link");
+    list_expect_text(err.text, "link");
     if (last) rename_file(&l.files[1], ".scr");
     CHECK(reg(&l, 1) < 0);
     if (last) rename_file(&l.files[1], "../out");
@@ -147,7 +149,7 @@ static void test_failing_sync(void)
         syncs = 0;
         failing = last ? n : 0;
         CHECK_INT(reg(&l, 0), -EIO);
-        list_expect_text(err, "fsync");
+        list_expect_text(err.text, "fsync");
         CHECK(!list_exists(prefix, FILO_MAP));
         failing = 0;
         MPI_Barrier(MPI_COMM_WORLD);
@@ -169,17 +171,17 @@ static void test_owners(void)
     snprintf(name[count], sizeof name[count], "own_%d", check_rank);
     files[count].name = name[count];
     count++;
-    CHECK_INT(filo_find_owners(MPI_COMM_WORLD, count, files, owner, err), 0);
+    CHECK_INT(filo_find_owners(MPI_COMM_WORLD, count, files, owner, &err), 0);
     for (int k = 0; k < count - 1; k++)
         CHECK_INT(owner[k], k);
     CHECK_INT(owner[count - 1], check_rank);
-    CHECK_INT(filo_find_owners(MPI_COMM_WORLD, 0, NULL, owner, err), 0);
+    CHECK_INT(filo_find_owners(MPI_COMM_WORLD, 0, NULL, owner, &err), 0);
     rename_file(&files[0], check_rank == 0 ? "a//b" : "good");
-    CHECK_INT(filo_find_owners(MPI_COMM_WORLD, 1, files, owner, err), -EINVAL);
+    CHECK_INT(filo_find_owners(MPI_COMM_WORLD, 1, files, owner, &err), -EINVAL);
     rename_file(&files[0], "twice");
     rename_file(&files[1], "twice");
     CHECK_INT(
-        filo_find_owners(MPI_COMM_WORLD, check_rank == 0 ? 2 : 1, files, owner, err),
+        filo_find_owners(MPI_COMM_WORLD, check_rank == 0 ? 2 : 1, files, owner, &err),
         -EEXIST);
 }
 

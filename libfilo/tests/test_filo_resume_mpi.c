@@ -12,7 +12,8 @@ enum { FILES = 3, DEAD = 64, OLD = 12345 };
 
 #define IDENTITY "dataset 7"
 
-static char folder[64], prefix[100], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[100];
+static filo_error err;
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char state[128];
 static list l;
@@ -23,7 +24,7 @@ static int deaths;
 /* A list in the cache, and no trace of earlier tests. */
 static filo_options begin(const char *method, uint64_t container)
 {
-    err[0] = 0;
+    err.text[0] = 0;
     snprintf(prefix, sizeof prefix, "%s/scr-test-prefix", folder);
     snprintf(state, sizeof state, "%s/state-%d", folder, check_rank);
     check_remove(prefix);
@@ -39,9 +40,9 @@ static filo_options begin(const char *method, uint64_t container)
 static filo_transfer *start(MPI_Comm comm, const filo_options *options)
 {
     filo_transfer *t = NULL;
-    CHECK_INT(filo_flush_start(comm, prefix, NULL, l.count, l.files, options, &t, err),
+    CHECK_INT(filo_flush_start(comm, prefix, NULL, l.count, l.files, options, &t, &err),
               0);
-    if (!t) fprintf(stderr, "%s\n", err);
+    if (!t) fprintf(stderr, "%s\n", err.text);
     return t;
 }
 
@@ -170,10 +171,10 @@ static int count_wrong(void)
     filo_file *files = NULL;
     list_unlink(&l);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     list_adopt(&l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, &err), 0);
     for (int f = 0; f < l.count; f++)
         wrong += !list_file_is_good(l.local[f], check_rank, f);
     filo_files_free(count, files);
@@ -194,7 +195,7 @@ static void sweep(void)
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0) {
         int dir = open(prefix, O_RDONLY | O_DIRECTORY);
-        CHECK_INT(filo_begun_sweep(dir, FILO_STAGE, NULL, NULL, err), 0);
+        CHECK_INT(filo_begun_sweep(dir, FILO_STAGE, NULL, NULL, &err), 0);
         close(dir);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -203,7 +204,7 @@ static void sweep(void)
 static void resume(const filo_options *options)
 {
     filo_transfer *t = start(MPI_COMM_WORLD, options);
-    if (t) CHECK_INT(filo_flush_wait(t, err), 0);
+    if (t) CHECK_INT(filo_flush_wait(t, &err), 0);
     filo_flush_free(t);
     expect_no_traces();
 }
@@ -338,13 +339,13 @@ static void test_runs(int width, uint64_t container)
     const filo_options check = {.checksum = 1};
     list_unlink(&l);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     for (int f = 0; f < count; f++) {
         CHECK_INT(files[f].has_crc, 1);
         files[f].local = strdup(l.local[f]);
     }
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &check, &err), 0);
     list_expect(&l, check_rank);
     filo_files_free(count, files);
     list_unlink(&l);
@@ -354,7 +355,7 @@ static void test_runs(int width, uint64_t container)
 static void test_ends_badly(int fails)
 {
     filo_options options = begin("daemon", 0), none = {0};
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &none, err), 0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &none, &err), 0);
     uint64_t before = list_folder_sum(prefix);
     options.bandwidth = 50000;
     options.checksum = 1;
@@ -370,10 +371,10 @@ static void test_ends_badly(int fails)
     MPI_Barrier(MPI_COMM_WORLD);
     filo_transfer *t = start(MPI_COMM_WORLD, &options);
     if (fails) {
-        CHECK_INT(filo_flush_wait(t, err), -EIO);
-        list_expect_text(err, "was altered: CRC32 0x");
+        CHECK_INT(filo_flush_wait(t, &err), -EIO);
+        list_expect_text(err.text, "was altered: CRC32 0x");
     } else {
-        CHECK_INT(filo_flush_test(t, err), FILO_RUNNING);
+        CHECK_INT(filo_flush_test(t, &err), FILO_RUNNING);
     }
     filo_flush_free(t);
     expect_no_traces();
@@ -408,7 +409,7 @@ static void test_other_identity(uint64_t container)
     snprintf(other_state, sizeof other_state, "%s-other", state);
     other.state = other_state;
     filo_transfer *t = start(MPI_COMM_WORLD, &other);
-    CHECK_INT(filo_flush_wait(t, err), 0);
+    CHECK_INT(filo_flush_wait(t, &err), 0);
     filo_flush_free(t);
     CHECK_INT(count_left(), copies);
     CHECK_INT(count_kept(), 0);
@@ -426,7 +427,7 @@ static void test_fewer_ranks(void)
     copy_and_die(&options);
     if (fewer != MPI_COMM_NULL) {
         filo_transfer *t = start(fewer, &options);
-        CHECK_INT(filo_flush_wait(t, err), 0);
+        CHECK_INT(filo_flush_wait(t, &err), 0);
         filo_flush_free(t);
         MPI_Comm_free(&fewer);
         CHECK(access(state, F_OK) != 0);
@@ -434,7 +435,7 @@ static void test_fewer_ranks(void)
     CHECK_INT(count_left(),
               FILES * check_ranks); /* another number of ranks: another flush */
     CHECK((access(state, F_OK) == 0) == is_culprit());
-    if (is_culprit()) CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    if (is_culprit()) CHECK_INT(filo_flush_abandon(state, 0, &err), 0);
     sweep();
     expect_no_traces();
     list_unlink(&l);
@@ -448,16 +449,16 @@ static void test_abandoned(uint64_t container)
     start_and_die(&options);
     int all = count_left();
     CHECK(all >= 1);
-    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, &err), 0);
     CHECK(access(state, F_OK) != 0);
     CHECK_INT(count_left(), all);
     sweep();
     expect_no_traces();
-    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, &err), 0);
     list_write(state, "damaged", 7);
-    CHECK_INT(filo_flush_abandon(state, 0, err), 0);
+    CHECK_INT(filo_flush_abandon(state, 0, &err), 0);
     CHECK(access(state, F_OK) != 0);
-    CHECK_INT(filo_flush_abandon(folder, 0, err), -EINVAL);
+    CHECK_INT(filo_flush_abandon(folder, 0, &err), -EINVAL);
     list_unlink(&l);
 }
 
@@ -468,7 +469,7 @@ static void test_refused(void)
     if (is_culprit()) options.identity = "dataset 8";
     if (check_ranks > 1)
         CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files,
-                                   &options, &t, err),
+                                   &options, &t, &err),
                   -EINVAL);
     CHECK(t == NULL);
     list_unlink(&l);

@@ -11,7 +11,8 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
-static char folder[64], prefix[128], err[FILO_ERROR_SIZE];
+static char folder[64], prefix[128];
+static filo_error err;
 
 /* ---- what is not on disk yet ---- */
 
@@ -192,7 +193,7 @@ static void flush(const filo_options *options, int names)
     list l;
     list_create(&l, folder, check_rank, PER_RANK);
     begin();
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, options, &err),
               0);
     end(1, names + 1);
     list_unlink(&l);
@@ -205,7 +206,7 @@ static void fetch(const filo_options *options)
     filo_file *files;
     list_init(&l, folder, check_rank, PER_RANK);
     CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, err),
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
         0);
     for (int f = 0; f < count; f++) {
         char *path;
@@ -213,7 +214,7 @@ static void fetch(const filo_options *options)
         files[f].local = path;
     }
     begin();
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, err), 0);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, &err), 0);
     end(0, PER_RANK * check_ranks);
     for (int f = 0; f < count; f++)
         CHECK(list_file_is_good(files[f].local, check_rank, f));
@@ -239,7 +240,7 @@ static void test_who_waits(void)
     list_create(&l, folder, check_rank, PER_RANK);
     l.files[2].has_crc = check_rank == 0;
     begin();
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               -EIO);
     watching = 0;
     CHECK_INT(own_writes > 0, check_rank == 0);
@@ -254,7 +255,7 @@ static void test_bandwidth(void)
     snprintf(prefix, sizeof prefix, "%s/slow", folder);
     list_create(&l, folder, check_rank, PER_RANK);
     double start = MPI_Wtime();
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, err),
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
               0);
     CHECK(MPI_Wtime() - start > 0.15);
     list_unlink(&l);

@@ -33,13 +33,13 @@ static int kvtree_print_complain(const char *file, const char *text)
 static int kvtree_print_read(const char *file, kvtree *tree,
                              struct kvtree_file_facts *facts)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     int is_input = strcmp(file, "-") == 0;
     int fd = is_input ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) return kvtree_print_complain(file, strerror(errno));
-    int rc = kvtree_read_whole(fd, tree, facts, err);
+    int rc = kvtree_read_whole(fd, tree, facts, &err);
     if (!is_input) close(fd);
-    return rc ? kvtree_print_complain(file, err) : COMMAND_GOOD;
+    return rc ? kvtree_print_complain(file, err.text) : COMMAND_GOOD;
 }
 
 /* ---- output ---- */

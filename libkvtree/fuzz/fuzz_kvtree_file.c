@@ -119,25 +119,25 @@ static kvtree *tree_before(void)
 
 static void read_whole(const char *bytes, size_t size)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     size_t before_size;
     ssize_t packed_size = tree_in(bytes, size, 1);
     kvtree *tree = tree_before();
     char *before = packed(tree, &before_size);
     store(bytes, size);
     fuzz_memory_begin(SIZE_MAX);
-    int rc = kvtree_file_read(folder_fd, "tree", tree, err);
+    int rc = kvtree_file_read(folder_fd, "tree", tree, &err);
     struct fuzz_memory memory = fuzz_memory_end();
     /* the file, the tree, and once more merged */
     REQUIRE(memory.bytes <=
             (2 * UNPACK_BYTES_PER_BYTE + 1) * size + 2 * UNPACK_BYTES_MORE);
     if (packed_size < 0) {
-        require_format(rc, err, is_other_format(bytes, size, 1));
-        REQUIRE(strncmp(err, "read tree: ", 11) == 0);
+        require_format(rc, err.text, is_other_format(bytes, size, 1));
+        REQUIRE(strncmp(err.text, "read tree: ", 11) == 0);
         REQUIRE(packs_to(tree, before, before_size));
     } else {
         size_t merged_size;
-        REQUIRE(rc == 0 && err[0] == 0);
+        REQUIRE(rc == 0 && err.text[0] == 0);
         kvtree *alone = unpacked(bytes + HEADER_SIZE, (size_t)packed_size);
         kvtree *expected = tree_before();
         REQUIRE(kvtree_merge(expected, alone) == 0);
@@ -167,10 +167,11 @@ static int larger_file(const char *bytes, size_t size)
 /* A tree is written to the very bytes that it was read from, if they had a checksum. */
 static void write_back(int fd, const kvtree *tree, const char *bytes, size_t size)
 {
-    char err[KVTREE_ERROR_SIZE] = "", *written = malloc(size + CRC_SIZE);
+    char *written = malloc(size + CRC_SIZE);
+    kvtree_error err = {""};
     size_t expected = size + CRC_SIZE - crc_size(bytes), same = size - crc_size(bytes);
     REQUIRE(written && lseek(fd, BEFORE, SEEK_SET) == BEFORE);
-    REQUIRE(kvtree_write_fd(fd, tree, err) == (ssize_t)expected && err[0] == 0);
+    REQUIRE(kvtree_write_fd(fd, tree, &err) == (ssize_t)expected && err.text[0] == 0);
     REQUIRE(lseek(fd, 0, SEEK_CUR) == (off_t)(BEFORE + expected));
     REQUIRE(pread(fd, written, expected, BEFORE) == (ssize_t)expected);
     if (crc_size(bytes)) same = size;
@@ -181,20 +182,20 @@ static void write_back(int fd, const kvtree *tree, const char *bytes, size_t siz
 
 static void read_inside(const char *bytes, size_t size)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = kvtree_new();
     ssize_t packed_size = tree_in(bytes, size, 0);
     int fd = larger_file(bytes, size);
     fuzz_memory_begin(SIZE_MAX);
-    ssize_t used = kvtree_read_fd(fd, tree, err);
+    ssize_t used = kvtree_read_fd(fd, tree, &err);
     struct fuzz_memory memory = fuzz_memory_end();
     REQUIRE(memory.bytes <= (UNPACK_BYTES_PER_BYTE + 1) * size + UNPACK_BYTES_MORE);
     if (packed_size < 0) {
-        require_format((int)used, err, is_other_format(bytes, size, 0));
+        require_format((int)used, err.text, is_other_format(bytes, size, 0));
         REQUIRE(kvtree_size(tree) == 0);
     } else {
         REQUIRE(used == (ssize_t)(HEADER_SIZE + crc_size(bytes)) + packed_size);
-        REQUIRE(lseek(fd, 0, SEEK_CUR) == BEFORE + used && err[0] == 0);
+        REQUIRE(lseek(fd, 0, SEEK_CUR) == BEFORE + used && err.text[0] == 0);
         REQUIRE(packs_to(tree, bytes + HEADER_SIZE, (size_t)packed_size));
         write_back(fd, tree, bytes, (size_t)used);
     }
@@ -202,7 +203,7 @@ static void read_inside(const char *bytes, size_t size)
     if (memory.calls) {
         fd = larger_file(bytes, size);
         fuzz_memory_begin(fuzz_hash(bytes, size) % memory.calls);
-        ssize_t without = kvtree_read_fd(fd, tree, err);
+        ssize_t without = kvtree_read_fd(fd, tree, &err);
         fuzz_memory_end();
         REQUIRE(without == -ENOMEM || without == used);
         REQUIRE(without > 0 || kvtree_size(tree) == 0);
@@ -217,7 +218,7 @@ static void read_inside(const char *bytes, size_t size)
 
 static void read_pipe(const char *bytes, size_t size)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     int ends[2];
     ssize_t packed_size = tree_in(bytes, size, 0);
     kvtree *tree = kvtree_new();
@@ -225,12 +226,12 @@ static void read_pipe(const char *bytes, size_t size)
         REQUIRE(pipe(ends) == 0 && write(ends[1], bytes, size) == (ssize_t)size);
         close(ends[1]);
         fuzz_memory_begin(SIZE_MAX);
-        ssize_t used = kvtree_read_fd(ends[0], tree, err);
+        ssize_t used = kvtree_read_fd(ends[0], tree, &err);
         struct fuzz_memory memory = fuzz_memory_end();
         REQUIRE(memory.bytes <=
                 (UNPACK_BYTES_PER_BYTE + 2) * size + UNPACK_BYTES_MORE + PIPE_MEMORY);
         if (packed_size < 0)
-            require_format((int)used, err, is_other_format(bytes, size, 0));
+            require_format((int)used, err.text, is_other_format(bytes, size, 0));
         else
             REQUIRE(packs_to(tree, bytes + HEADER_SIZE, (size_t)packed_size));
         REQUIRE(packed_size >= 0 || kvtree_size(tree) == 0);

@@ -12,34 +12,36 @@
 /* Without memory for one of its allocations, unpacking says so and leaves nothing. */
 static void without_memory(const char *bytes, size_t size, ssize_t expected, size_t calls)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = kvtree_new();
     fuzz_memory_begin(fuzz_hash(bytes, size) % calls);
-    ssize_t used = kvtree_unpack_err(bytes, size, tree, err);
+    ssize_t used = kvtree_unpack_err(bytes, size, tree, &err);
     fuzz_memory_end();
     REQUIRE(used == -ENOMEM || used == expected);
-    REQUIRE(used >= 0 || (kvtree_size(tree) == 0 && err[0]));
+    REQUIRE(used >= 0 || (kvtree_size(tree) == 0 && err.text[0]));
     kvtree_delete(&tree);
 }
 
 static ssize_t unpack(const char *bytes, size_t size, kvtree *tree)
 {
-    char err[KVTREE_ERROR_SIZE] = "", place[48];
+    char place[48];
+    kvtree_error err = {""};
     size_t noticed;
     ssize_t expected = reference_unpack(bytes, size, &noticed);
     fuzz_memory_begin(SIZE_MAX);
-    ssize_t used = kvtree_unpack_err(bytes, size, tree, err);
+    ssize_t used = kvtree_unpack_err(bytes, size, tree, &err);
     struct fuzz_memory memory = fuzz_memory_end();
     REQUIRE(memory.bytes <= UNPACK_BYTES_PER_BYTE * size + UNPACK_BYTES_MORE);
     if (expected < 0) {
-        require_refusal((int)used, err);
+        require_refusal((int)used, err.text);
         snprintf(place, sizeof place, "at byte %zu", noticed);
-        if (!strstr(err, place)) fprintf(stderr, "should be %s: %s\n", place, err);
-        REQUIRE(strstr(err, place) != NULL);
+        if (!strstr(err.text, place))
+            fprintf(stderr, "should be %s: %s\n", place, err.text);
+        REQUIRE(strstr(err.text, place) != NULL);
         REQUIRE(kvtree_size(tree) == 0 && kvtree_elem_first(tree) == NULL);
     } else {
         REQUIRE(used == expected);
-        REQUIRE(err[0] == 0);
+        REQUIRE(err.text[0] == 0);
     }
     if (memory.calls) without_memory(bytes, size, used, memory.calls);
     return used;

@@ -124,7 +124,7 @@ static inline kvtree *unpacked(const char *bytes, size_t size)
 static inline void require_refusal(int code, const char *err)
 {
     REQUIRE(code == -EBADMSG);
-    REQUIRE(err[0] != 0 && strnlen(err, KVTREE_ERROR_SIZE) < KVTREE_ERROR_SIZE);
+    REQUIRE(err[0] != 0 && strnlen(err, sizeof(kvtree_error)) < sizeof(kvtree_error));
 }
 
 #endif

@@ -18,8 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-_Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
-
 #define MAGIC 0x951fc3f5u
 #define TYPE 1u
 #define VERSION 1u
@@ -63,7 +61,7 @@ static int file_write_pieces(int fd, const kvtree *tree, uint64_t size)
     return rc;
 }
 
-ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err)
+ssize_t kvtree_write_fd(int fd, const kvtree *tree, kvtree_error *err)
 {
     size_t depth, size = HEADER_SIZE + kvtree_measure(tree, &depth) + CRC_SIZE;
     if (depth > KVTREE_DEPTH_MAX) /* no reader accepts it */
@@ -74,7 +72,7 @@ ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err)
 }
 
 int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
-                       char *err)
+                       kvtree_error *err)
 {
     batch b = {.dir = dir, .exclusive = exclusive};
     int fd, rc = batch_open(&b, name, 0, &fd, err);
@@ -86,7 +84,7 @@ int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclu
     return rc;
 }
 
-int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err)
+int kvtree_file_write(int dir, const char *name, const kvtree *tree, kvtree_error *err)
 {
     if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
     int rc = kvtree_write_below(dir, name, tree, false, err);
@@ -119,7 +117,7 @@ static size_t file_trailer_size(const struct file_reader *r)
 }
 
 /* OTHER_FORMAT, and a text, for a format that is not known here. */
-static int file_parse_header(struct file_reader *r, char *err)
+static int file_parse_header(struct file_reader *r, kvtree_error *err)
 {
     const char *bytes = r->bytes, *advice = "use the program that wrote it";
     uint32_t magic = kvtree_get32(bytes), kind = kvtree_get32(bytes + 4);
@@ -143,7 +141,7 @@ static int file_parse_header(struct file_reader *r, char *err)
 
 /* Compares the size in the header with the number of bytes that are there, before
  * anything is allocated for them. */
-static int file_check_size(const struct file_reader *r, char *err)
+static int file_check_size(const struct file_reader *r, kvtree_error *err)
 {
     unsigned long long size = r->facts.size, real = r->there;
     if (size < HEADER_SIZE + KVTREE_COUNT_SIZE + file_trailer_size(r))
@@ -159,7 +157,7 @@ static int file_check_size(const struct file_reader *r, char *err)
     return 0;
 }
 
-static int file_check_crc(struct file_reader *r, char *err)
+static int file_check_crc(struct file_reader *r, kvtree_error *err)
 {
     if (!r->facts.has_crc) return 0;
     size_t size = (size_t)r->facts.size - CRC_SIZE;
@@ -170,14 +168,15 @@ static int file_check_crc(struct file_reader *r, char *err)
                    stored, real);
 }
 
-static int file_decode(const struct file_reader *r, kvtree *tree, char *err)
+static int file_decode(const struct file_reader *r, kvtree *tree, kvtree_error *err)
 {
     size_t packed = (size_t)r->facts.size - HEADER_SIZE - file_trailer_size(r);
     return kvtree_unpack_merge(r->bytes + HEADER_SIZE, packed, tree, err);
 }
 
 /* Reads until size bytes are there, of which `used` are. */
-static int file_read_until(struct file_reader *r, size_t used, size_t size, char *err)
+static int file_read_until(struct file_reader *r, size_t used, size_t size,
+                           kvtree_error *err)
 {
     ssize_t n = io_read(r->fd, r->bytes + used, size - used);
     if (n < 0) return err_sys(err, (int)n, "read");
@@ -188,7 +187,8 @@ static int file_read_until(struct file_reader *r, size_t used, size_t size, char
 }
 
 /* Reads from byte number `used` on all that the size field says. */
-static int file_read_bytes(struct file_reader *r, size_t used, size_t size, char *err)
+static int file_read_bytes(struct file_reader *r, size_t used, size_t size,
+                           kvtree_error *err)
 {
     size_t room = !r->sized && size > PIPE_FIRST ? PIPE_FIRST : size;
     while (used < size) {
@@ -203,7 +203,7 @@ static int file_read_bytes(struct file_reader *r, size_t used, size_t size, char
     return 0;
 }
 
-static int file_check_end(const struct file_reader *r, char *err)
+static int file_check_end(const struct file_reader *r, kvtree_error *err)
 {
     char more;
     ssize_t n = r->whole && !r->sized ? io_read(r->fd, &more, 1) : 0;
@@ -213,23 +213,23 @@ static int file_check_end(const struct file_reader *r, char *err)
 
 /* Header and checksum stand where they are in every version: a header of another format
  * in a file with a wrong size or checksum is damage. */
-static int file_read_tree(struct file_reader *r, kvtree *tree, char *err)
+static int file_read_tree(struct file_reader *r, kvtree *tree, kvtree_error *err)
 {
-    char other[ERRTEXT_SIZE];
+    kvtree_error other;
     int rc = file_read_bytes(r, 0, HEADER_SIZE, err);
     if (rc) return rc;
-    int format = file_parse_header(r, other);
-    if (format && format != OTHER_FORMAT) return err_set(err, format, "%s", other);
+    int format = file_parse_header(r, &other);
+    if (format && format != OTHER_FORMAT) return err_set(err, format, "%s", other.text);
     rc = file_check_size(r, err);
     if (!rc) rc = file_read_bytes(r, HEADER_SIZE, (size_t)r->facts.size, err);
     if (!rc) rc = file_check_crc(r, err);
     if (rc) return rc;
-    if (format) return err_set(err, format, "%s", other);
+    if (format) return err_set(err, format, "%s", other.text);
     rc = file_check_end(r, err);
     return rc ? rc : file_decode(r, tree, err);
 }
 
-static int file_inspect(struct file_reader *r, char *err)
+static int file_inspect(struct file_reader *r, kvtree_error *err)
 {
     struct stat st;
     if (fstat(r->fd, &st) != 0) return err_sys(err, -errno, "stat");
@@ -241,7 +241,7 @@ static int file_inspect(struct file_reader *r, char *err)
     return 0;
 }
 
-static int file_read_all(struct file_reader *r, kvtree *tree, char *err)
+static int file_read_all(struct file_reader *r, kvtree *tree, kvtree_error *err)
 {
     int rc = file_inspect(r, err);
     if (!rc) rc = file_read_tree(r, tree, err);
@@ -249,7 +249,7 @@ static int file_read_all(struct file_reader *r, kvtree *tree, char *err)
     return rc;
 }
 
-ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err)
+ssize_t kvtree_read_fd(int fd, kvtree *tree, kvtree_error *err)
 {
     struct file_reader r = {.fd = fd};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree to read into");
@@ -257,7 +257,8 @@ ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err)
     return rc ? rc : (ssize_t)r.facts.size;
 }
 
-int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err)
+int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts,
+                      kvtree_error *err)
 {
     struct file_reader r = {.fd = fd, .whole = true};
     int rc = file_read_all(&r, tree, err);
@@ -268,7 +269,7 @@ int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts, cha
     return 0;
 }
 
-int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err)
+int kvtree_file_read(int dir, const char *name, kvtree *tree, kvtree_error *err)
 {
     int folder, fd;
     const char *last;

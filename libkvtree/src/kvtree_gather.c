@@ -23,7 +23,7 @@ typedef struct gather_writer {
     uint64_t number;           /* of this group: widths before it */
     int rank;                  /* the first one in it */
     kvtree *files;             /* of this level: rank -> ranks at and below it */
-    char *err;
+    kvtree_error *err;
 } gather_writer;
 
 static int gather_no_memory(const gather_writer *w)
@@ -136,7 +136,7 @@ static int gather_write_pointers(gather_writer *w)
 }
 
 int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
-                            kvtree_gather_give *give, void *arg, char *err)
+                            kvtree_gather_give *give, void *arg, kvtree_error *err)
 {
     gather_writer w = {.to = to, .ranks = ranks, .err = err};
     if (!to || !give) return err_set(err, -EINVAL, "write: nothing, or nowhere");

@@ -30,7 +30,7 @@ int kvtree_gather_file_name(const char *root, int level, int rank,
     return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
-int kvtree_gather_check_root(const char *name, char *err)
+int kvtree_gather_check_root(const char *name, kvtree_error *err)
 {
     char lower[BENEATH_NAME_MAX];
     int rc = beneath_check_name(name, err);
@@ -62,7 +62,7 @@ uint64_t kvtree_gather_width(const kvtree_gather_place *to, int level)
     return width > least ? width : least;
 }
 
-int kvtree_gather_check_size(const char *top, uint64_t size, char *err)
+int kvtree_gather_check_size(const char *top, uint64_t size, kvtree_error *err)
 {
     if (size + gather_overhead(top) <= KVTREE_GATHER_FILE_MAX) return 0;
     return err_set(err, -EFBIG, "a tree of %llu bytes does not fit into a file",
@@ -70,7 +70,7 @@ int kvtree_gather_check_size(const char *top, uint64_t size, char *err)
 }
 
 int kvtree_gather_offer_size(const char *top, int rank, const kvtree *offer,
-                             uint64_t *size, char *err)
+                             uint64_t *size, kvtree_error *err)
 {
     char key[16];
     *size = (uint64_t)snprintf(key, sizeof key, "%d", rank) + 1 +
@@ -133,7 +133,7 @@ static kvtree *gather_make_file(kvtree_gather_group *group, const char *top, int
 }
 
 int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_place *to,
-                              int level, int rank, bool is_root, char *err)
+                              int level, int rank, bool is_root, kvtree_error *err)
 {
     char lower[BENEATH_NAME_MAX];
     const char *name = is_root ? to->name : lower;
@@ -147,7 +147,8 @@ int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_pl
 
 /* ---- taking apart ---- */
 
-static int gather_check_pointer(const char *rank, const kvtree *pointer, char *err)
+static int gather_check_pointer(const char *rank, const kvtree *pointer,
+                                kvtree_error *err)
 {
     char *name;
     unsigned long offset;
@@ -161,7 +162,7 @@ static int gather_check_pointer(const char *rank, const kvtree *pointer, char *e
 }
 
 /* A rank is written in one way only, so that no two keys mean the same rank. */
-static int gather_check_key(const kvtree_elem *item, char *err)
+static int gather_check_key(const kvtree_elem *item, kvtree_error *err)
 {
     char digits[16];
     int rank = kvtree_elem_key_int(item);
@@ -170,7 +171,7 @@ static int gather_check_key(const kvtree_elem *item, char *err)
     return err_set(err, -EBADMSG, "\"%.20s\" is no rank", kvtree_elem_key(item));
 }
 
-static int gather_check_items(const kvtree *items, int level, char *err)
+static int gather_check_items(const kvtree *items, int level, kvtree_error *err)
 {
     int rc = 0;
     for (kvtree_elem *e = kvtree_elem_first(items); e && rc == 0;
@@ -182,7 +183,7 @@ static int gather_check_items(const kvtree *items, int level, char *err)
     return rc;
 }
 
-static int gather_check_counts(const kvtree_gather_part *part, char *err)
+static int gather_check_counts(const kvtree_gather_part *part, kvtree_error *err)
 {
     int items = kvtree_size(part->items);
     if (items == 0) return err_set(err, -EBADMSG, "nothing under RANK");
@@ -193,7 +194,7 @@ static int gather_check_counts(const kvtree_gather_part *part, char *err)
 }
 
 int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
-                            kvtree_gather_part *part, char *err)
+                            kvtree_gather_part *part, kvtree_error *err)
 {
     kvtree *body = level == 0 && top ? kvtree_get(tree, top) : tree;
     kvtree_gather_part found = {0};
@@ -225,7 +226,7 @@ static bool gather_is_damage(int rc)
 }
 
 static int gather_load(const kvtree_gather_place *from, const char *name, kvtree *tree,
-                       char *err)
+                       kvtree_error *err)
 {
     struct stat st;
     const int dir = from->dir;
@@ -241,7 +242,7 @@ static int gather_load(const kvtree_gather_place *from, const char *name, kvtree
 }
 
 int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, int level,
-                            kvtree_gather_part *part, char *err)
+                            kvtree_gather_part *part, kvtree_error *err)
 {
     kvtree *tree = kvtree_new();
     int rc = tree ? gather_load(from, name, tree, err)
@@ -255,20 +256,20 @@ int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, i
     return rc;
 }
 
-int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks, char *err)
+int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks, kvtree_error *err)
 {
     if (rank < ranks) return 0;
     return err_set(err, -EBADMSG, "%s: rank %d of only %lld is listed", name, rank,
                    (long long)ranks);
 }
 
-int kvtree_gather_listed_twice(const char *name, int rank, char *err)
+int kvtree_gather_listed_twice(const char *name, int rank, kvtree_error *err)
 {
     return err_set(err, -EBADMSG, "%s: rank %d is listed twice", name, rank);
 }
 
 int kvtree_gather_check_sum(const char *root, int64_t ranks, int level, int64_t sum,
-                            char *err)
+                            kvtree_error *err)
 {
     if (sum == ranks) return 0;
     return err_set(err, -EBADMSG,

@@ -24,8 +24,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-_Static_assert(KVTREE_ERROR_SIZE == ERRTEXT_SIZE, "one size of error texts");
-
 typedef struct gather_mpi {
     const kvtree_gather *to;
     kvtree_gather_place place; /* the same, of one file */
@@ -36,7 +34,7 @@ typedef struct gather_mpi {
     uint64_t bytes;            /* that it takes in a file */
     int writer;                /* the rank that writes it */
     kvtree_gather_group group; /* at a writer */
-    char text[ERRTEXT_SIZE];
+    kvtree_error err;
 } gather_mpi;
 
 /* ---- groups ---- */
@@ -59,7 +57,7 @@ static int gather_mpi_choose_writer(gather_mpi *w, uint64_t width, bool *failed)
     int found = MPI_Scan(&mark, &first, 1, MPI_UINT64_T, MPI_MAX, w->comm);
     bool fails = added != MPI_SUCCESS || found != MPI_SUCCESS;
     w->writer = shares && !fails ? (int)(UINT32_MAX - (uint32_t)first) : w->rank;
-    return fails ? err_set(w->text, -EIO, "form groups: MPI failed") : 0;
+    return fails ? err_set(&w->err, -EIO, "form groups: MPI failed") : 0;
 }
 
 /* Moves the item of this rank to where it is written: into its own group, or into send.
@@ -98,14 +96,14 @@ static int gather_mpi_route(gather_mpi *w)
     if (rc == 0) rc = gather_mpi_collect(w, received);
     kvtree_delete(&send);
     kvtree_delete(&received);
-    return rc ? err_sys(w->text, rc, "gather level %d of %s", w->level, w->to->name) : 0;
+    return rc ? err_sys(&w->err, rc, "gather level %d of %s", w->level, w->to->name) : 0;
 }
 
 /* ---- files ---- */
 
 static int gather_mpi_measure(gather_mpi *w)
 {
-    return kvtree_gather_offer_size(w->to->top, w->rank, w->offer, &w->bytes, w->text);
+    return kvtree_gather_offer_size(w->to->top, w->rank, w->offer, &w->bytes, &w->err);
 }
 
 /* Writes the group; the pointer to its file is this rank's item at the next level. */
@@ -113,10 +111,10 @@ static int gather_mpi_write_file(gather_mpi *w, int level, bool is_root)
 {
     w->offer = kvtree_gather_offer_file(w->to->name, level, w->rank, w->group.ranks);
     int rc = w->offer ? gather_mpi_measure(w)
-                      : err_sys(w->text, -ENOMEM, "write %s", w->to->name);
+                      : err_sys(&w->err, -ENOMEM, "write %s", w->to->name);
     if (rc) return rc;
     return kvtree_gather_group_write(&w->group, &w->place, level, w->rank, is_root,
-                                     w->text);
+                                     &w->err);
 }
 
 /* A group of all ranks is the only one of its level. At level 0 the root is above it, at
@@ -129,7 +127,7 @@ static int gather_mpi_write_group(gather_mpi *w)
     int rc = gather_mpi_write_file(w, 0, false);
     if (rc) return rc;
     rc = gather_mpi_dispatch(w, NULL);
-    return rc ? err_sys(w->text, rc, "write %s", w->to->name)
+    return rc ? err_sys(&w->err, rc, "write %s", w->to->name)
               : gather_mpi_write_file(w, 1, true);
 }
 
@@ -139,7 +137,7 @@ static int gather_mpi_write_level(gather_mpi *w, int64_t bytes)
 {
     uint64_t width = kvtree_gather_width(&w->place, w->level);
     bool removes = w->level == 0 && w->rank == 0;
-    int rc = removes ? beneath_unlink_durable(w->to->dir, w->to->name, w->text) : 0;
+    int rc = removes ? beneath_unlink_durable(w->to->dir, w->to->name, &w->err) : 0;
     bool failed = rc != 0;
     int chosen = 0;
     w->writer = 0;
@@ -155,12 +153,12 @@ static int gather_mpi_write_levels(gather_mpi *w, int rc)
 {
     enum { BYTES, FILES };
     int64_t sum[] = {[BYTES] = (int64_t)w->bytes, [FILES] = 0};
-    rc = agree_sum(w->comm, rc, w->text, 2, sum);
+    rc = agree_sum(w->comm, rc, &w->err, 2, sum);
     for (; rc == 0 && sum[FILES] != 1; w->level++) {
         rc = gather_mpi_write_level(w, sum[BYTES]);
         sum[BYTES] = (int64_t)(w->offer ? w->bytes : 0);
         sum[FILES] = w->offer != NULL;
-        rc = agree_sum(w->comm, rc, w->text, 2, sum);
+        rc = agree_sum(w->comm, rc, &w->err, 2, sum);
     }
     return rc;
 }
@@ -170,18 +168,18 @@ static int gather_mpi_write_levels(gather_mpi *w, int rc)
 /* Checks what would otherwise fail when the earlier root is gone. */
 static int gather_mpi_prepare(gather_mpi *w, const kvtree *tree)
 {
-    int rc = kvtree_gather_check_root(w->to->name, w->text);
+    int rc = kvtree_gather_check_root(w->to->name, &w->err);
     if (rc) return rc;
     kvtree *copy = kvtree_new();
     if (kvtree_merge(copy, tree) != 0) kvtree_delete(&copy);
     w->offer = kvtree_gather_offer(1, copy);
-    if (!w->offer) return err_sys(w->text, -ENOMEM, "write %s", w->to->name);
+    if (!w->offer) return err_sys(&w->err, -ENOMEM, "write %s", w->to->name);
     return gather_mpi_measure(w);
 }
 
 /* Collective, agreed. rc and text are of this rank so far. */
 static int gather_mpi_write(const kvtree_gather *to, const kvtree *tree, int rc,
-                            const char *text, char *err)
+                            const char *text, kvtree_error *err)
 {
     const struct channel *ch;
     if (agree_possible(to->comm, err) != 0) return err_wrap(err, -EINVAL, "write");
@@ -189,17 +187,17 @@ static int gather_mpi_write(const kvtree_gather *to, const kvtree *tree, int rc,
     if (opened) return err_sys(err, opened, "duplicate the communicator");
     gather_mpi w = {
         .to = to, .place = {to->dir, to->name, to->top, to->limit}, .comm = ch->comm};
-    snprintf(w.text, sizeof w.text, "%s", text);
+    snprintf(w.err.text, sizeof w.err.text, "%s", text);
     MPI_Comm_rank(w.comm, &w.rank);
     MPI_Comm_size(w.comm, &w.size);
     if (rc == 0) rc = gather_mpi_prepare(&w, tree);
     rc = gather_mpi_write_levels(&w, rc);
     kvtree_delete(&w.offer);
     kvtree_delete(&w.group.items);
-    return rc ? err_set(err, rc, "%s", w.text) : KVTREE_SUCCESS;
+    return rc ? err_set(err, rc, "%s", w.err.text) : KVTREE_SUCCESS;
 }
 
-int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, char *err)
+int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, kvtree_error *err)
 {
     if (!to) return err_set(err, -EINVAL, "write: nowhere");
     return gather_mpi_write(to, tree, 0, "", err);
@@ -207,10 +205,10 @@ int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, char *err)
 
 int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm)
 {
-    char text[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree_gather to = {.comm = comm, .dir = -1};
-    int rc = folder_of(AT_FDCWD, path, 0, &to.dir, &to.name, text);
-    rc = gather_mpi_write(&to, tree, rc, text, NULL);
+    int rc = folder_of(AT_FDCWD, path, 0, &to.dir, &to.name, &err);
+    rc = gather_mpi_write(&to, tree, rc, err.text, NULL);
     io_close(&to.dir);
     return rc;
 }

@@ -57,7 +57,7 @@ int kvtree_gather_file_name(const char *root, int level, int rank,
 
 /* What would otherwise fail when an earlier root is gone: -EINVAL for a name that is not
  * allowed, -ENAMETOOLONG for one that leaves no room for those of lower files. */
-int kvtree_gather_check_root(const char *name, char *err);
+int kvtree_gather_check_root(const char *name, kvtree_error *err);
 
 /* ---- writing ---- */
 
@@ -73,11 +73,11 @@ kvtree *kvtree_gather_offer(int ranks, kvtree *item);
 kvtree *kvtree_gather_offer_file(const char *root, int level, int rank, int ranks);
 
 /* -EFBIG for an item of that number of bytes if no reader accepts its file. */
-int kvtree_gather_check_size(const char *top, uint64_t size, char *err);
+int kvtree_gather_check_size(const char *top, uint64_t size, kvtree_error *err);
 
 /* Bytes of the item that rank offers in a file, with the same check. */
 int kvtree_gather_offer_size(const char *top, int rank, const kvtree *offer,
-                             uint64_t *size, char *err);
+                             uint64_t *size, kvtree_error *err);
 
 /* The contents of a file that is being collected; starts as zeros. */
 typedef struct kvtree_gather_group {
@@ -90,7 +90,7 @@ int kvtree_gather_group_add(kvtree_gather_group *group, int rank, kvtree *offer)
 
 /* Writes the group to the file of rank at level, or to the root, and empties it. */
 int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_place *to,
-                              int level, int rank, bool is_root, char *err);
+                              int level, int rank, bool is_root, kvtree_error *err);
 
 /* ---- reading ---- */
 
@@ -103,22 +103,23 @@ typedef struct kvtree_gather_part {
 /* Checks the tree of a file, all but the trees of ranks in it, and takes the items out.
  * level -1: that of a root. -EBADMSG, and err says what is wrong. */
 int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
-                            kvtree_gather_part *part, char *err);
+                            kvtree_gather_part *part, kvtree_error *err);
 
 /* Reads the file name at level, or a root: -1, and takes it apart. -EBADMSG for what is
  * not as it should be; that includes a missing file that a root or another file names. */
 int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, int level,
-                            kvtree_gather_part *part, char *err);
+                            kvtree_gather_part *part, kvtree_error *err);
 
 /* What only all files together show; -EBADMSG: the file name lists rank, though the root
  * has fewer; ... */
-int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks, char *err);
+int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks,
+                             kvtree_error *err);
 
 /* ... or it lists rank a second time on a level; ... */
-int kvtree_gather_listed_twice(const char *name, int rank, char *err);
+int kvtree_gather_listed_twice(const char *name, int rank, kvtree_error *err);
 
 /* ... or the RANKS of the files of a level do not add up to those of the root. */
 int kvtree_gather_check_sum(const char *root, int64_t ranks, int level, int64_t sum,
-                            char *err);
+                            kvtree_error *err);
 
 #endif

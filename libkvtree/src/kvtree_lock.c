@@ -56,7 +56,7 @@ static int lock_poll(int fd, short type, long end)
 
 /* Waits for a lock of the open file description, which ends with its last descriptor;
  * locks of the process would end with any close of the file in it. */
-static int lock_wait(int fd, short type, int seconds, char *err)
+static int lock_wait(int fd, short type, int seconds, kvtree_error *err)
 {
     int rc = seconds < 0 ? io_lock(fd, F_OFD_SETLKW, type)
                          : lock_poll(fd, type, lock_clock() + seconds * 1000L);
@@ -73,7 +73,7 @@ static int lock_wait(int fd, short type, int seconds, char *err)
 }
 
 /* 1 if name leads to the open file, 0 if to another one or nowhere. */
-static int lock_compare(int fd, int dir, const char *name, char *err)
+static int lock_compare(int fd, int dir, const char *name, kvtree_error *err)
 {
     struct stat file, there;
     if (fstat(fd, &file) != 0) return err_sys(err, -errno, "stat");
@@ -84,7 +84,7 @@ static int lock_compare(int fd, int dir, const char *name, char *err)
 
 /* Opens and locks the file that has the name when the lock is granted. */
 static int lock_current(int dir, const char *name, short type, int seconds, int *fd,
-                        char *err)
+                        kvtree_error *err)
 {
     for (;;) {
         int file, flags = type == F_RDLCK ? O_RDONLY : O_RDWR;
@@ -112,14 +112,14 @@ struct lock_request {
     int *fd;
     kvtree *tree;        /* read into */
     const kvtree *write; /* written */
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
 };
 
 static int lock_and_read_shared(struct lock_request *r)
 {
-    int fd, rc = lock_current(r->dir, r->name, F_RDLCK, r->seconds, &fd, r->err);
+    int fd, rc = lock_current(r->dir, r->name, F_RDLCK, r->seconds, &fd, &r->err);
     if (rc) return rc;
-    rc = kvtree_read_whole(fd, r->tree, NULL, r->err);
+    rc = kvtree_read_whole(fd, r->tree, NULL, &r->err);
     io_unlock(&fd);
     return rc;
 }
@@ -128,12 +128,12 @@ static int lock_and_write(struct lock_request *r)
 {
     int fd, rc;
     do {
-        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
+        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, &r->err);
         if (!rc) {
-            rc = kvtree_write_below(r->dir, r->name, r->write, false, r->err);
+            rc = kvtree_write_below(r->dir, r->name, r->write, false, &r->err);
             io_unlock(&fd);
         } else if (rc == -ENOENT) { /* there is nothing that anyone could lock */
-            rc = kvtree_write_below(r->dir, r->name, r->write, true, r->err);
+            rc = kvtree_write_below(r->dir, r->name, r->write, true, &r->err);
         }
     } while (rc == -EEXIST);
     return rc;
@@ -141,20 +141,20 @@ static int lock_and_write(struct lock_request *r)
 
 static int lock_only(struct lock_request *r)
 {
-    return lock_current(r->dir, r->name, F_WRLCK, r->seconds, r->fd, r->err);
+    return lock_current(r->dir, r->name, F_WRLCK, r->seconds, r->fd, &r->err);
 }
 
 static int lock_and_read(struct lock_request *r)
 {
     int fd, rc;
     for (;;) {
-        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, r->err);
+        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, &r->err);
         if (rc != -ENOENT) break;
-        rc = kvtree_write_below(r->dir, r->name, NULL, true, r->err);
+        rc = kvtree_write_below(r->dir, r->name, NULL, true, &r->err);
         if (rc && rc != -EEXIST) break;
     }
     if (rc) return rc;
-    rc = kvtree_read_whole(fd, r->tree, NULL, r->err);
+    rc = kvtree_read_whole(fd, r->tree, NULL, &r->err);
     if (rc)
         io_unlock(&fd);
     else
@@ -164,45 +164,46 @@ static int lock_and_read(struct lock_request *r)
 
 static int lock_write_if_in_place(struct lock_request *r)
 {
-    int rc = lock_compare(*r->fd, r->dir, r->name, r->err);
+    int rc = lock_compare(*r->fd, r->dir, r->name, &r->err);
     if (rc < 0) return rc;
     if (rc == 0)
-        return err_set(r->err, -ESTALE,
+        return err_set(&r->err, -ESTALE,
                        "nothing written: the file was replaced or removed without its "
                        "lock");
-    return kvtree_write_below(r->dir, r->name, r->write, false, r->err);
+    return kvtree_write_below(r->dir, r->name, r->write, false, &r->err);
 }
 
 /* Runs a request for name below dir (AT_FDCWD: a path). */
 static int lock_run(int dir, const char *name, const char *verb, struct lock_request *r,
-                    int (*work)(struct lock_request *r), char *err)
+                    int (*work)(struct lock_request *r), kvtree_error *err)
 {
     if (!name) return err_set(err, -EINVAL, "%s a tree file: no file name", verb);
-    int rc = folder_of(dir, name, 0, &r->dir, &r->name, r->err);
+    int rc = folder_of(dir, name, 0, &r->dir, &r->name, &r->err);
     if (!rc) {
         rc = work(r);
         io_close(&r->dir);
     }
-    return rc ? err_set(err, rc, "%s %s: %s", verb, name, r->err) : KVTREE_SUCCESS;
+    return rc ? err_set(err, rc, "%s %s: %s", verb, name, r->err.text) : KVTREE_SUCCESS;
 }
 
 /* ---- public functions ---- */
 
-int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree, char *err)
+int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree, kvtree_error *err)
 {
     struct lock_request r = {.seconds = LOCK_FOREVER, .tree = tree};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree");
     return lock_run(dir, name, "read", &r, lock_and_read_shared, err);
 }
 
-int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree, char *err)
+int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree,
+                                kvtree_error *err)
 {
     struct lock_request r = {.seconds = LOCK_FOREVER, .write = tree};
     return lock_run(dir, name, "write", &r, lock_and_write, err);
 }
 
 int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
-                            char *err)
+                            kvtree_error *err)
 {
     struct lock_request r = {.seconds = seconds, .fd = fd, .tree = tree};
     if (!fd || !tree)
@@ -211,7 +212,8 @@ int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvt
     return lock_run(dir, name, "lock", &r, lock_and_read, err);
 }
 
-int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd, char *err)
+int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd,
+                          kvtree_error *err)
 {
     struct lock_request r = {.seconds = seconds, .fd = fd};
     if (!fd)
@@ -220,13 +222,13 @@ int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd, char 
 }
 
 int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
-                               char *err)
+                               kvtree_error *err)
 {
     return kvtree_file_lock_within(dir, name, LOCK_FOREVER, fd, tree, err);
 }
 
 int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
-                                   char *err)
+                                   kvtree_error *err)
 {
     struct lock_request r = {.fd = fd, .write = tree};
     if (!fd) return err_set(err, -EINVAL, "write a locked tree file: no descriptor");

@@ -107,7 +107,7 @@ struct unpacker {
     uint32_t *pending; /* how many of them are this tree's, for each level */
     size_t depth, depth_room, depth_max;
     struct kvtree_blocks blocks;
-    char *err;
+    kvtree_error *err;
 };
 
 static int unpack_no_memory(const struct unpacker *r)
@@ -227,7 +227,7 @@ static int unpack_tree(struct unpacker *r, kvtree *root)
 }
 
 ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
-                             char *err)
+                             kvtree_error *err)
 {
     if (!buf || !tree || tree->count)
         return err_set(err, -EINVAL, "unpack: %s",
@@ -244,7 +244,7 @@ ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t d
     return rc;
 }
 
-ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err)
+ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, kvtree_error *err)
 {
     return kvtree_unpack_within(buf, len, tree, KVTREE_DEPTH_MAX, err);
 }
@@ -256,7 +256,7 @@ ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree)
 
 /* A tree that is not empty is merged into: bytes behind the packed tree must not cost the
  * caller's tree. */
-int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, char *err)
+int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, kvtree_error *err)
 {
     kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
     if (!fresh) return err_sys(err, -ENOMEM, "unpack a tree of %zu bytes", size);

@@ -132,18 +132,18 @@ size_t kvtree_measure(const kvtree *tree, size_t *depth);
 
 /* Merges a packed tree of size bytes, neither more nor fewer, into tree, which stays as
  * it was where that fails. */
-int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, char *err);
+int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, kvtree_error *err);
 
 /* kvtree_unpack_err with another limit than KVTREE_DEPTH_MAX, for tests. */
 ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
-                             char *err);
+                             kvtree_error *err);
 
 /* ---- kvtree_file.c ---- */
 
 /* Writes the file name below dir, as kvtree_file_write does. exclusive: -EEXIST where
  * there is one already. */
 int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
-                       char *err);
+                       kvtree_error *err);
 
 struct kvtree_file_facts {
     uint64_t size;     /* bytes of the file */
@@ -154,7 +154,8 @@ struct kvtree_file_facts {
 
 /* Reads a file from the current offset to its end, also from a pipe. *facts, where given,
  * describes it; tree was empty then. */
-int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts, char *err);
+int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts,
+                      kvtree_error *err);
 
 /* ---- kvtree_format.c ---- */
 

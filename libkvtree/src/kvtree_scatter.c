@@ -90,7 +90,7 @@ typedef struct scatter_reader {
     int ranks;                                     /* of the root */
     int64_t sum[KVTREE_GATHER_LEVEL_MAX + 1];      /* RANKS of the files of each level */
     scatter_set seen[KVTREE_GATHER_LEVEL_MAX + 1]; /* in them */
-    char *err;
+    kvtree_error *err;
 } scatter_reader;
 
 /* Compares part, which is that of the file name, with those read before. */
@@ -155,7 +155,7 @@ static int scatter_check_sums(const scatter_reader *r)
 }
 
 int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
-                           kvtree_gather_take *take, void *arg, char *err)
+                           kvtree_gather_take *take, void *arg, kvtree_error *err)
 {
     uint64_t secret;
     scatter_reader r = {.from = from, .take = take, .arg = arg, .err = err};

@@ -29,7 +29,7 @@ typedef struct scatter_mpi {
     int64_t sum;     /* of RANKS in the files of this level that this rank read */
     int64_t away;    /* items in them that are for other ranks */
     kvtree *items;   /* in them; later those for this rank */
-    char text[ERRTEXT_SIZE];
+    kvtree_error err;
 } scatter_mpi;
 
 /* ---- the items of one level ---- */
@@ -51,12 +51,12 @@ static int scatter_mpi_take(scatter_mpi *r, kvtree *items, const char *name)
     kvtree_elem *e;
     while ((e = kvtree_elem_first(items)) != NULL) {
         int rank = kvtree_elem_key_int(e);
-        int rc = kvtree_gather_check_rank(name, rank, r->writers, r->text);
+        int rc = kvtree_gather_check_rank(name, rank, r->writers, &r->err);
         if (rc) return rc;
         if (kvtree_get(r->items, kvtree_elem_key(e)))
-            return kvtree_gather_listed_twice(name, rank, r->text);
+            return kvtree_gather_listed_twice(name, rank, &r->err);
         rc = scatter_mpi_move(items, rank, r->items);
-        if (rc) return err_sys(r->text, rc, "read %s", name);
+        if (rc) return err_sys(&r->err, rc, "read %s", name);
         if (rank % r->size != r->rank) r->away++;
     }
     return 0;
@@ -92,7 +92,7 @@ static int scatter_mpi_route(scatter_mpi *r)
     int rc = kvtree_exchange(send, received, r->from->comm);
     kvtree_delete(&send);
     if (rc == 0) rc = addressed;
-    if (rc) err_sys(r->text, rc, "pass on level %d of %s", r->level, r->from->name);
+    if (rc) err_sys(&r->err, rc, "pass on level %d of %s", r->level, r->from->name);
     for (kvtree_elem *e = kvtree_elem_first(received); e && rc == 0;
          e = kvtree_elem_next(e))
         rc = scatter_mpi_take(r, kvtree_elem_hash(e), r->from->name);
@@ -106,7 +106,7 @@ static int scatter_mpi_route(scatter_mpi *r)
 static int scatter_mpi_read_file(scatter_mpi *r, const char *name, int level)
 {
     kvtree_gather_part part;
-    int rc = kvtree_gather_file_read(&r->place, name, level, &part, r->text);
+    int rc = kvtree_gather_file_read(&r->place, name, level, &part, &r->err);
     if (rc) return rc;
     if (level < 0) {
         r->level = part.level;
@@ -124,7 +124,7 @@ static int scatter_mpi_read_level(scatter_mpi *r)
     kvtree *pointers = r->items;
     r->items = kvtree_new();
     r->sum = r->away = 0;
-    int rc = r->items ? 0 : err_sys(r->text, -ENOMEM, "read %s", r->from->name);
+    int rc = r->items ? 0 : err_sys(&r->err, -ENOMEM, "read %s", r->from->name);
     for (kvtree_elem *e = kvtree_elem_first(pointers); e && rc == 0;
          e = kvtree_elem_next(e)) {
         const char *name = kvtree_elem_get_first_val(kvtree_elem_hash(e), "FILE");
@@ -136,17 +136,17 @@ static int scatter_mpi_read_level(scatter_mpi *r)
 
 static int scatter_mpi_check_sum(scatter_mpi *r, int64_t sum)
 {
-    return kvtree_gather_check_sum(r->from->name, r->writers, r->level, sum, r->text);
+    return kvtree_gather_check_sum(r->from->name, r->writers, r->level, sum, &r->err);
 }
 
 /* Rank 0: the root, and what is below it as long as all of it is for this rank to read:
  * a root with one pointer needs no other rank. */
 static int scatter_mpi_start(scatter_mpi *r)
 {
-    int rc = beneath_check_name(r->from->name, r->text);
+    int rc = beneath_check_name(r->from->name, &r->err);
     if (rc) return rc;
     r->items = kvtree_new();
-    if (!r->items) return err_sys(r->text, -ENOMEM, "read %s", r->from->name);
+    if (!r->items) return err_sys(&r->err, -ENOMEM, "read %s", r->from->name);
     if (r->rank != 0) return 0;
     rc = scatter_mpi_read_file(r, r->from->name, -1);
     while (rc == 0 && r->level > 0 && r->away == 0) {
@@ -164,7 +164,7 @@ static int scatter_mpi_read_levels(scatter_mpi *r, int rc)
     enum { AWAY, RANKS, LEVEL };
     if (rc == 0) rc = scatter_mpi_start(r);
     int64_t sum[] = {[AWAY] = r->away, [RANKS] = r->writers, [LEVEL] = r->level};
-    rc = agree_sum(r->comm, rc, r->text, 3, sum); /* only rank 0 has other than 0 */
+    rc = agree_sum(r->comm, rc, &r->err, 3, sum); /* only rank 0 has other than 0 */
     r->writers = sum[RANKS];
     r->level = (int)sum[LEVEL];
     while (rc == 0 && r->level > 0) {
@@ -173,7 +173,7 @@ static int scatter_mpi_read_levels(scatter_mpi *r, int rc)
         if (rc == 0) rc = scatter_mpi_read_level(r);
         sum[AWAY] = r->away;
         sum[RANKS] = r->sum;
-        rc = agree_sum(r->comm, rc, r->text, 2, sum);
+        rc = agree_sum(r->comm, rc, &r->err, 2, sum);
         if (rc == 0) rc = scatter_mpi_check_sum(r, sum[RANKS]);
     }
     r->away = sum[AWAY];
@@ -197,7 +197,7 @@ static int scatter_mpi_collect(scatter_mpi *r, enum scatter_form form, kvtree *f
             kvtree_unset(r->items, kvtree_elem_key(e));
         }
     }
-    return rc ? err_sys(r->text, rc, "read %s", r->from->name) : 0;
+    return rc ? err_sys(&r->err, rc, "read %s", r->from->name) : 0;
 }
 
 /* Collective, agreed. Brings the trees to their ranks, and, when all went well, into
@@ -210,11 +210,11 @@ static int scatter_mpi_give(scatter_mpi *r, enum scatter_form form, kvtree *tree
     if (rc == 0) rc = scatter_mpi_collect(r, form, fresh);
     bool merges = tree && fresh != tree;
     int64_t any = merges;
-    rc = agree_sum(r->comm, rc, r->text, 1, &any);
+    rc = agree_sum(r->comm, rc, &r->err, 1, &any);
     if (rc || !any) return rc;
     if (merges && (rc = kvtree_merge(tree, fresh)) != 0)
-        err_sys(r->text, rc, "read %s", r->from->name);
-    return agree(r->comm, rc, r->text);
+        err_sys(&r->err, rc, "read %s", r->from->name);
+    return agree(r->comm, rc, &r->err);
 }
 
 /* Collective, agreed. rc and r->text are of this rank so far. */
@@ -222,10 +222,10 @@ static int scatter_mpi_read(scatter_mpi *r, int rc, enum scatter_form form, kvtr
 {
     const struct channel *ch;
     const kvtree_gather *from = r->from;
-    if (agree_possible(from->comm, r->text) != 0)
-        return err_wrap(r->text, -EINVAL, "read");
+    if (agree_possible(from->comm, &r->err) != 0)
+        return err_wrap(&r->err, -EINVAL, "read");
     int opened = channel_of(from->comm, &ch);
-    if (opened) return err_sys(r->text, opened, "duplicate the communicator");
+    if (opened) return err_sys(&r->err, opened, "duplicate the communicator");
     r->comm = ch->comm;
     r->place = (kvtree_gather_place){from->dir, from->name, from->top, 0, 0};
     MPI_Comm_rank(r->comm, &r->rank);
@@ -241,12 +241,13 @@ static int scatter_mpi_read(scatter_mpi *r, int rc, enum scatter_form form, kvtr
     return rc;
 }
 
-int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees, char *err)
+int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees,
+                        kvtree_error *err)
 {
     scatter_mpi r = {.from = from};
     if (!from) return err_set(err, -EINVAL, "read: from nowhere");
     int rc = scatter_mpi_read(&r, 0, SCATTER_APART, trees);
-    if (rc) return err_set(err, rc, "%s", r.text);
+    if (rc) return err_set(err, rc, "%s", r.err.text);
     if (ranks) *ranks = (int)r.writers;
     return KVTREE_SUCCESS;
 }
@@ -255,7 +256,7 @@ int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm)
 {
     kvtree_gather from = {.comm = comm, .dir = -1};
     scatter_mpi r = {.from = &from};
-    int rc = folder_of(AT_FDCWD, path, 0, &from.dir, &from.name, r.text);
+    int rc = folder_of(AT_FDCWD, path, 0, &from.dir, &from.name, &r.err);
     rc = scatter_mpi_read(&r, rc, SCATTER_TOGETHER, tree);
     io_close(&from.dir);
     return rc;

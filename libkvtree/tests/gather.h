@@ -38,14 +38,14 @@ static inline void gather_finish(kvtree_gather *to)
 /* The same code and text on every rank, and part is in it. */
 static inline void gather_expect(int rc, int expected, const char *err, const char *part)
 {
-    char first[KVTREE_ERROR_SIZE];
+    kvtree_error first;
     int codes[2] = {rc, -rc}, worst[2];
     MPI_Allreduce(codes, worst, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     CHECK_INT(rc, expected);
     CHECK_INT(worst[0], -worst[1]);
-    memcpy(first, err, sizeof first);
-    MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
-    CHECK_STR(err, first);
+    memcpy(first.text, err, sizeof first.text);
+    MPI_Bcast(first.text, (int)sizeof first.text, MPI_CHAR, 0, MPI_COMM_WORLD);
+    CHECK_STR(err, first.text);
     if (!strstr(err, part)) CHECK_STR(err, part); /* shows both */
 }
 

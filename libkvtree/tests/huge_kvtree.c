@@ -21,13 +21,13 @@
     do {                                                                                 \
         if (!(condition)) {                                                              \
             fprintf(stderr, "%s:%d: failed: %s %s\n", __FILE__, __LINE__, #condition,    \
-                    err);                                                                \
+                    err.text);                                                           \
             failed = 1;                                                                  \
             goto end;                                                                    \
         }                                                                                \
     } while (0)
 
-static char err[KVTREE_ERROR_SIZE];
+static kvtree_error err;
 
 static int file_is_right(int dir, size_t size)
 {
@@ -55,16 +55,16 @@ static int through_a_file(int dir, kvtree **tree, size_t bytes)
 {
     int failed = 0;
     size_t size = huge_tree_size(bytes) + AROUND;
-    REQUIRE(kvtree_file_write(dir, "tree", *tree, err) == 0);
+    REQUIRE(kvtree_file_write(dir, "tree", *tree, &err) == 0);
     REQUIRE(file_is_right(dir, size));
     kvtree_delete(tree);
     *tree = kvtree_new();
-    REQUIRE(kvtree_file_read(dir, "tree", *tree, err) == 0);
+    REQUIRE(kvtree_file_read(dir, "tree", *tree, &err) == 0);
     REQUIRE(is_huge_tree(*tree, bytes));
     kvtree_unset_all(*tree);
     REQUIRE(damage(dir, size));
-    REQUIRE(kvtree_file_read(dir, "tree", *tree, err) == -EBADMSG);
-    REQUIRE(strstr(err, "checksum") && kvtree_size(*tree) == 0);
+    REQUIRE(kvtree_file_read(dir, "tree", *tree, &err) == -EBADMSG);
+    REQUIRE(strstr(err.text, "checksum") && kvtree_size(*tree) == 0);
 end:
     unlinkat(dir, "tree", 0);
     return failed;
@@ -78,7 +78,7 @@ static int through_memory(kvtree **tree, size_t bytes)
     REQUIRE(packed != NULL);
     REQUIRE(kvtree_pack(packed, *tree) == size);
     kvtree_unset_all(*tree);
-    REQUIRE(kvtree_unpack_err(packed, size - 1, *tree, err) == -EBADMSG);
+    REQUIRE(kvtree_unpack_err(packed, size - 1, *tree, &err) == -EBADMSG);
     REQUIRE(kvtree_size(*tree) == 0);
     REQUIRE(kvtree_unpack_n(packed, size, *tree) == (ssize_t)size);
     REQUIRE(is_huge_tree(*tree, bytes));

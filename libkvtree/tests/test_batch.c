@@ -20,7 +20,7 @@
 /* What a child leaves behind. */
 static struct {
     int rc;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
 } * report;
 
 static nth_result result;
@@ -115,7 +115,7 @@ static int write_by_name(const char *name)
 
 /* The first and the third file are written through descriptors, the others by name, one
  * beside where it belongs, one at the top, as its folder is made last. */
-static int list_files(batch *b, int fd[2], char *err)
+static int list_files(batch *b, int fd[2], kvtree_error *err)
 {
     const batch_file two = {names[1], BATCH_BESIDE, temporaries[1], 3, 0640};
     const batch_file four = {names[3], dir, temporaries[3], 3, 0400};
@@ -133,13 +133,13 @@ static int write_all(void *arg)
     int fd[2];
     b.dir = dir;
     b.folders = 0700;
-    int rc = list_files(&b, fd, report->err);
+    int rc = list_files(&b, fd, &report->err);
     for (int i = 0; i < 2 && !rc; i++)
         if ((rc = io_write(fd[i], "new", 3)) != 0)
-            err_sys(report->err, rc, "write %s", names[2 * i]);
+            err_sys(&report->err, rc, "write %s", names[2 * i]);
     if (!rc) rc = write_by_name("sub/.1-two.tmp");
     if (!rc) rc = write_by_name(".1-four.tmp");
-    if (!rc) rc = batch_commit(&b, report->err);
+    if (!rc) rc = batch_commit(&b, &report->err);
     batch_drop(&b);
     report->rc = rc;
     return 0;
@@ -209,7 +209,8 @@ static void check_error(nth_fault fault)
     check_files(fault);
     if (report->rc && report->rc != -fault.answer &&
         !(nth_is_memory(hit) && report->rc == -ENOMEM))
-        fail_msg("call %u (%s): %d, %s", fault.at, hit->name, report->rc, report->err);
+        fail_msg("call %u (%s): %d, %s", fault.at, hit->name, report->rc,
+                 report->err.text);
     if (report->rc && fault.answer == EINTR && is_repeated(hit))
         fail_msg("call %u (%s) was not repeated", fault.at, hit->name);
     for (int i = 0; i < FILES && !report->rc; i++)
@@ -291,51 +292,51 @@ static void existing_files_with_exclusive(void **state)
 
 static void links_on_the_way(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int fd;
     batch b = {.dir = dir, .folders = 0700};
     assert_int_equal(symlinkat("sub", dir, "link"), 0);
-    assert_int_equal(batch_open(&b, "link/two", 0, &fd, err), -ENOTDIR);
+    assert_int_equal(batch_open(&b, "link/two", 0, &fd, &err), -ENOTDIR);
     const batch_file beside = {"link/two", BATCH_BESIDE, ".x.tmp", 0, 0};
-    assert_int_equal(batch_add(&b, &beside, err), 0);
-    assert_int_equal(batch_make(&b, err), -ENOTDIR);
+    assert_int_equal(batch_add(&b, &beside, &err), 0);
+    assert_int_equal(batch_make(&b, &err), -ENOTDIR);
     batch_drop(&b);
-    assert_int_equal(batch_open(&b, "../one", 0, &fd, err), -EINVAL);
+    assert_int_equal(batch_open(&b, "../one", 0, &fd, &err), -EINVAL);
     batch_drop(&b);
     const batch_file above = {"two", dir, "sub/../.x.tmp", 0, 0};
-    assert_int_equal(batch_add(&b, &above, err), 0);
-    assert_int_equal(batch_make(&b, err), -EINVAL);
+    assert_int_equal(batch_add(&b, &above, &err), 0);
+    assert_int_equal(batch_make(&b, &err), -EINVAL);
     batch_drop(&b);
     assert_string_equal(contents("sub/two"), "old");
 }
 
 static void folders_in_the_way(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     batch b = {.dir = dir};
     const batch_file file = {"sub", BATCH_BESIDE, ".x.tmp", 0, 0};
     const batch_file nowhere = {"none/one", BATCH_BESIDE, ".x.tmp", 0, 0};
-    assert_int_equal(batch_add(&b, &file, err), 0);
-    assert_int_equal(batch_make(&b, err), -EISDIR);
+    assert_int_equal(batch_add(&b, &file, &err), 0);
+    assert_int_equal(batch_make(&b, &err), -EISDIR);
     batch_drop(&b);
-    assert_int_equal(batch_add(&b, &nowhere, err), 0);
-    assert_int_equal(batch_make(&b, err), -ENOENT);
+    assert_int_equal(batch_add(&b, &nowhere, &err), 0);
+    assert_int_equal(batch_make(&b, &err), -ENOENT);
     batch_drop(&b);
     const batch_file from = {"sub", dir, ".x.tmp", 0, 0};
-    assert_int_equal(batch_add(&b, &from, err), 0);
-    assert_int_equal(batch_make(&b, err), -EISDIR);
+    assert_int_equal(batch_add(&b, &from, &err), 0);
+    assert_int_equal(batch_make(&b, &err), -EISDIR);
     batch_drop(&b);
     b.folders = 0700; /* the final place is for the commit */
-    assert_int_equal(batch_add(&b, &from, err), 0);
-    assert_int_equal(batch_make(&b, err), 0);
-    assert_int_equal(batch_commit(&b, err), -EISDIR);
+    assert_int_equal(batch_add(&b, &from, &err), 0);
+    assert_int_equal(batch_make(&b, &err), 0);
+    assert_int_equal(batch_commit(&b, &err), -EISDIR);
     batch_drop(&b);
     assert_int_equal(count_temporaries(), 0);
 }
 
 static void temporary_files_in_another_file_system(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     struct stat here, there;
     int other = open("/proc", O_RDONLY | O_DIRECTORY);
     if (other < 0 || fstat(other, &there) != 0 || fstat(dir, &here) != 0 ||
@@ -343,15 +344,16 @@ static void temporary_files_in_another_file_system(void **state)
         skip();
     batch b = {.dir = dir};
     const batch_file file = {"one", other, ".test_batch.tmp", 0, 0};
-    assert_int_equal(batch_add(&b, &file, err), 0);
-    assert_int_equal(batch_make(&b, err), -EXDEV);
-    assert_non_null(strstr(err, "one lies in another file system than the folder .test"));
+    assert_int_equal(batch_add(&b, &file, &err), 0);
+    assert_int_equal(batch_make(&b, &err), -EXDEV);
+    assert_non_null(
+        strstr(err.text, "one lies in another file system than the folder .test"));
     batch_drop(&b);
     assert_int_equal(faccessat(other, ".test_batch.tmp", F_OK, 0), -1);
     close(other);
 }
 
-static int refuse_sub(int top, int parent, const char *name, char *err)
+static int refuse_sub(int top, int parent, const char *name, kvtree_error *err)
 {
     struct stat st;
     assert_int_equal(top, dir);
@@ -362,23 +364,23 @@ static int refuse_sub(int top, int parent, const char *name, char *err)
 /* Before a file is created there, or renamed to it. */
 static void folders_that_the_caller_refuses(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int fd;
     batch b = {.dir = dir, .check = refuse_sub};
-    assert_int_equal(batch_open(&b, "sub/two", 0, &fd, err), -EPERM);
+    assert_int_equal(batch_open(&b, "sub/two", 0, &fd, &err), -EPERM);
     batch_drop(&b);
     const batch_file beside = {"sub/two", BATCH_BESIDE, ".x.tmp", 0, 0};
-    assert_int_equal(batch_add(&b, &beside, err), 0);
-    assert_int_equal(batch_make(&b, err), -EPERM);
+    assert_int_equal(batch_add(&b, &beside, &err), 0);
+    assert_int_equal(batch_make(&b, &err), -EPERM);
     batch_drop(&b);
     b.folders = 0700;
     const batch_file one = {"one", dir, ".1.tmp", 0, 0},
                      two = {"sub/two", dir, ".2.tmp", 0, 0};
-    assert_int_equal(batch_add(&b, &one, err), 0);
-    assert_int_equal(batch_add(&b, &two, err), 0);
-    assert_int_equal(batch_make(&b, err), 0);
-    assert_int_equal(batch_commit(&b, err), -EPERM);
-    assert_string_equal(err, "sub/two");
+    assert_int_equal(batch_add(&b, &one, &err), 0);
+    assert_int_equal(batch_add(&b, &two, &err), 0);
+    assert_int_equal(batch_make(&b, &err), 0);
+    assert_int_equal(batch_commit(&b, &err), -EPERM);
+    assert_string_equal(err.text, "sub/two");
     batch_drop(&b);
     assert_string_equal(contents("one"), "");
     assert_string_equal(contents("sub/two"), "old");
@@ -388,30 +390,30 @@ static void folders_that_the_caller_refuses(void **state)
 /* What an earlier process left may be something else by now. */
 static void not_taken_over(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     const batch_file file = {"one", BATCH_BESIDE, ".x.tmp", 2, 0644};
     batch b = {.dir = dir, .resumed = true};
-    assert_int_equal(batch_add(&b, &file, err), 0);
+    assert_int_equal(batch_add(&b, &file, &err), 0);
     assert_int_equal(fchmodat(dir, "sub/two", 0644, 0), 0);
     assert_int_equal(linkat(dir, "sub/two", dir, ".x.tmp", 0), 0);
-    assert_int_equal(batch_make(&b, err), -EEXIST);
+    assert_int_equal(batch_make(&b, &err), -EEXIST);
     assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
     assert_int_equal(symlinkat("sub/two", dir, ".x.tmp"), 0);
-    assert_int_equal(batch_make(&b, err), -EEXIST);
+    assert_int_equal(batch_make(&b, &err), -EEXIST);
     assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
     assert_int_equal(mkfifoat(dir, ".x.tmp", 0600), 0);
-    assert_int_equal(batch_make(&b, err), -EEXIST);
+    assert_int_equal(batch_make(&b, &err), -EEXIST);
     assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
     put(".x.tmp", "private", 0600);
-    assert_int_equal(batch_make(&b, err), 0);
+    assert_int_equal(batch_make(&b, &err), 0);
     assert_string_equal(contents(".x.tmp"), "");
     assert_int_equal(mode_of(".x.tmp"), 0644);
     batch_drop(&b);
-    assert_int_equal(batch_add(&b, &file, err), 0);
+    assert_int_equal(batch_add(&b, &file, &err), 0);
     put(".x.tmp", "newer", 0644);
     assert_int_equal(fchmodat(dir, ".x.tmp", 0444, 0), 0);
-    assert_int_equal(batch_make(&b, err), 0);
-    assert_int_equal(batch_commit(&b, err), 0);
+    assert_int_equal(batch_make(&b, &err), 0);
+    assert_int_equal(batch_commit(&b, &err), 0);
     batch_drop(&b);
     assert_string_equal(contents("one"), "ne");
     assert_int_equal(mode_of("one"), 0644);
@@ -422,21 +424,21 @@ static void not_taken_over(void **state)
 
 static void moved_from_elsewhere(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int sub = openat(dir, "sub", O_RDONLY | O_DIRECTORY);
     const batch_file two = {"two", sub, "two", 0, 0}, gone = {"gone", sub, "gone", 0, 0};
     batch b = {.dir = dir};
-    assert_int_equal(batch_add(&b, &gone, err), 0);
-    assert_int_equal(batch_commit(&b, err), -ENOENT);
+    assert_int_equal(batch_add(&b, &gone, &err), 0);
+    assert_int_equal(batch_commit(&b, &err), -ENOENT);
     batch_drop(&b);
     b.resumed = true;
-    assert_int_equal(batch_add(&b, &gone, err), 0);
-    assert_int_equal(batch_add(&b, &two, err), 0);
-    assert_int_equal(batch_commit(&b, err), 0);
+    assert_int_equal(batch_add(&b, &gone, &err), 0);
+    assert_int_equal(batch_add(&b, &two, &err), 0);
+    assert_int_equal(batch_commit(&b, &err), 0);
     batch_drop(&b);
     assert_string_equal(contents("two"), "old");
     assert_false(is_there("sub/two"));
-    assert_int_equal(batch_add(&b, &(batch_file){"x", sub, "three", 0, 0}, err), 0);
+    assert_int_equal(batch_add(&b, &(batch_file){"x", sub, "three", 0, 0}, &err), 0);
     batch_drop(&b); /* not made by the batch: it stays */
     assert_true(is_there("sub/three"));
     close(sub);
@@ -444,18 +446,18 @@ static void moved_from_elsewhere(void **state)
 
 static void removed_again(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     const batch_file two = {"sub/two", BATCH_BESIDE, ".2.tmp", 0, 0};
     const batch_file three = {"sub/three", BATCH_BESIDE, ".3.tmp", 0, 0};
     batch b = {.dir = dir};
-    assert_int_equal(batch_add(&b, &two, err), 0);
-    assert_int_equal(batch_add(&b, &three, err), 0);
+    assert_int_equal(batch_add(&b, &two, &err), 0);
+    assert_int_equal(batch_add(&b, &three, &err), 0);
     batch_remove(&b); /* nothing was made so far */
     assert_true(is_there("sub/two"));
-    assert_int_equal(batch_make(&b, err), 0);
+    assert_int_equal(batch_make(&b, &err), 0);
     unlinkat(dir, "sub/.3.tmp", 0);
     b.durability = BATCH_SYNCED;
-    assert_int_equal(batch_commit(&b, err), -ENOENT);
+    assert_int_equal(batch_commit(&b, &err), -ENOENT);
     assert_string_equal(contents("sub/two"), "");
     batch_remove(&b);
     batch_drop(&b);
@@ -466,17 +468,18 @@ static void removed_again(void **state)
 
 static void named_by_paths(void **state)
 {
-    char path[128], err[ERRTEXT_SIZE];
+    char path[128];
+    kvtree_error err;
     int fd;
     batch b = {.dir = AT_FDCWD, .folders = 0700};
     assert_int_equal(symlinkat("sub", dir, "link"), 0);
     snprintf(path, sizeof path, "%s/link/new/five", folder);
-    assert_int_equal(batch_open(&b, path, 0, &fd, err), 0);
+    assert_int_equal(batch_open(&b, path, 0, &fd, &err), 0);
     assert_int_equal(io_write(fd, "new", 3), 0);
-    assert_int_equal(batch_commit(&b, err), 0);
+    assert_int_equal(batch_commit(&b, &err), 0);
     batch_drop(&b);
     assert_string_equal(contents("sub/new/five"), "new");
-    assert_int_equal(batch_open(&b, "/tmp/", 0, &fd, err), -EINVAL);
+    assert_int_equal(batch_open(&b, "/tmp/", 0, &fd, &err), -EINVAL);
     batch_drop(&b);
 }
 
@@ -484,7 +487,7 @@ static void named_by_paths(void **state)
 
 static void spares(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int fd;
     static const struct {
         const char *name;
@@ -500,10 +503,10 @@ static void spares(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         batch b = {.dir = dir};
         batch_spare spare = {.dir = dir, .name = all[i].name};
-        assert_int_equal(batch_open_over(&b, "sub/two", 0600, &spare, &fd, err), 0);
+        assert_int_equal(batch_open_over(&b, "sub/two", 0600, &spare, &fd, &err), 0);
         assert_int_equal(spare.reused, all[i].reused);
         assert_int_equal(io_write(fd, "new", 3), 0);
-        assert_int_equal(batch_commit(&b, err), 0);
+        assert_int_equal(batch_commit(&b, &err), 0);
         batch_drop(&b);
         assert_string_equal(contents("sub/two"), all[i].reused ? "newonger text" : "new");
     }
@@ -516,19 +519,19 @@ static void spares(void **state)
 
 static void only_abandoned_files_are_swept(void **state)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int fd;
     batch b = {.dir = dir};
     put(".0123456789abcdef.tmp", "abandoned", 0600);
     put(".0123456789abcdef-1.tmp", "another's", 0600);
-    assert_int_equal(batch_open(&b, "one", 0, &fd, err), 0);
-    assert_int_equal(batch_sweep(dir, err), 0);
+    assert_int_equal(batch_open(&b, "one", 0, &fd, &err), 0);
+    assert_int_equal(batch_sweep(dir, &err), 0);
     assert_false(is_there(".0123456789abcdef.tmp"));
     assert_true(is_there(".0123456789abcdef-1.tmp"));
     assert_int_equal(io_write(fd, "new", 3), 0);
-    assert_int_equal(batch_sync(&b, err), 0); /* the lock outlives the descriptor */
-    assert_int_equal(batch_sweep(dir, err), 0);
-    assert_int_equal(batch_commit(&b, err), 0);
+    assert_int_equal(batch_sync(&b, &err), 0); /* the lock outlives the descriptor */
+    assert_int_equal(batch_sweep(dir, &err), 0);
+    assert_int_equal(batch_commit(&b, &err), 0);
     batch_drop(&b);
     assert_string_equal(contents("one"), "new");
 }

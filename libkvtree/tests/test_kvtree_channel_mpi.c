@@ -131,7 +131,7 @@ static void two_threads_at_once(void)
 
 enum { BCAST, EXCHANGE, GATHER, SCATTER, TASKS };
 
-static int run(int task, const kvtree_gather *set, char *err)
+static int run(int task, const kvtree_gather *set, kvtree_error *err)
 {
     char next[16];
     kvtree *tree = kvtree_new(), *got = kvtree_new();
@@ -152,18 +152,18 @@ static int run(int task, const kvtree_gather *set, char *err)
  * each time the next call finds all as it should be. Returns how many there are. */
 static int sweep(int task, const kvtree_gather *set)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     for (int n = 1;; n++) {
-        CHECK_INT(run(GATHER, set, err), 0);
+        CHECK_INT(run(GATHER, set, &err), 0);
         left = n;
-        int rc = run(task, set, err), fired = left == 0;
+        int rc = run(task, set, &err), fired = left == 0;
         left = 0;
         if (!fired) CHECK_INT(rc, 0);
         if (fired) CHECK_INT(rc, -EIO);
-        if (fired && task >= GATHER) CHECK(err[0] != 0);
-        CHECK_INT(run(task, set, err), 0);
+        if (fired && task >= GATHER) CHECK(err.text[0] != 0);
+        CHECK_INT(run(task, set, &err), 0);
         if (!fired || n > 100) return n - 1;
-        err[0] = 0;
+        err.text[0] = 0;
     }
 }
 

@@ -22,7 +22,7 @@ static const char *const state_names[] = {"missing", "old", "empty", "new", "dam
 /* What a child leaves behind. */
 static struct {
     int rc, fd;
-    char err[KVTREE_ERROR_SIZE];
+    kvtree_error err;
 } * told;
 
 static char path[128];
@@ -33,13 +33,13 @@ static nth_result result;
 
 static int plain_write(void *arg)
 {
-    told->rc = kvtree_file_write(AT_FDCWD, path, new_tree, told->err);
+    told->rc = kvtree_file_write(AT_FDCWD, path, new_tree, &told->err);
     return 0;
 }
 
 static int write_with_lock(void *arg)
 {
-    told->rc = kvtree_file_write_with_lock(AT_FDCWD, path, new_tree, told->err);
+    told->rc = kvtree_file_write_with_lock(AT_FDCWD, path, new_tree, &told->err);
     return 0;
 }
 
@@ -47,11 +47,11 @@ static int read_modify_write(void *arg)
 {
     kvtree *tree = kvtree_new();
     int fd = -7;
-    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, &fd, tree, told->err);
+    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, &fd, tree, &told->err);
     if (!told->rc) {
         kvtree_unset_all(tree);
         kvtree_merge(tree, new_tree);
-        told->rc = kvtree_file_write_close_unlock(AT_FDCWD, path, &fd, tree, told->err);
+        told->rc = kvtree_file_write_close_unlock(AT_FDCWD, path, &fd, tree, &told->err);
         told->fd = fd;
     } else {
         told->fd = fd == -7 ? -1 : fd;
@@ -162,7 +162,7 @@ static int check_next_write(const way *w, const nth_fault *fault)
     w->run(NULL);
     if (told->rc || told->fd != -1 || state_of_file() != NEW)
         WRONG("%s: after call %u (%s) the next one fails: %s\n", w->name, fault->at,
-              hit(fault)->name, told->err);
+              hit(fault)->name, told->err.text);
     return wrong;
 }
 
@@ -210,10 +210,10 @@ static int check_text(const way *w, const nth_fault *fault)
 {
     int wrong = 0, code = told->rc;
     int memory = nth_is_memory(hit(fault)) && code == -ENOMEM;
-    if ((code != -fault->answer && !memory) || !strstr(told->err, path) ||
-        !strstr(told->err, strerror(-code)))
+    if ((code != -fault->answer && !memory) || !strstr(told->err.text, path) ||
+        !strstr(told->err.text, strerror(-code)))
         WRONG("%s: %s at call %u (%s) gives %d, \"%s\"\n", w->name,
-              strerror(fault->answer), fault->at, hit(fault)->name, code, told->err);
+              strerror(fault->answer), fault->at, hit(fault)->name, code, told->err.text);
     return wrong;
 }
 

@@ -15,7 +15,7 @@
 #include <kvtree/kvtree_gather.h>
 #include <malloc.h>
 
-static char err[KVTREE_ERROR_SIZE];
+static kvtree_error err;
 
 /* What both callbacks work with: rank r has a tree of about size(r) bytes. */
 typedef struct trees {
@@ -34,14 +34,14 @@ static kvtree *tree_of(const trees *t, int rank)
     return tree;
 }
 
-static int end_here(const trees *t, int rank, char *text)
+static int end_here(const trees *t, int rank, kvtree_error *cause)
 {
     if (!t->end || rank != t->rank_of_end) return 0;
-    snprintf(text, KVTREE_ERROR_SIZE, "the end comes at rank %d", rank);
+    snprintf(cause->text, sizeof cause->text, "the end comes at rank %d", rank);
     return t->end;
 }
 
-static int give(void *arg, int rank, kvtree *tree, char *text)
+static int give(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     trees *t = arg;
     assert_int_equal(rank, t->taken++);
@@ -49,11 +49,11 @@ static int give(void *arg, int rank, kvtree *tree, char *text)
     kvtree *mine = tree_of(t, rank);
     kvtree_merge(tree, mine);
     kvtree_delete(&mine);
-    return end_here(t, rank, text);
+    return end_here(t, rank, cause);
 }
 
 /* Trees may be changed, and are. */
-static int take(void *arg, int rank, kvtree *tree, char *text)
+static int take(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     trees *t = arg;
     kvtree *mine = tree_of(t, rank);
@@ -62,12 +62,12 @@ static int take(void *arg, int rank, kvtree *tree, char *text)
     assert_true(rank < (int)sizeof t->seen && !t->seen[rank]++);
     t->taken++;
     kvtree_unset_all(tree);
-    return end_here(t, rank, text);
+    return end_here(t, rank, cause);
 }
 
 static kvtree_gather_place place(size_t limit)
 {
-    err[0] = 0;
+    err.text[0] = 0;
     return (kvtree_gather_place){
         .dir = open(folder, O_RDONLY | O_DIRECTORY), .name = "set.scr", .limit = limit};
 }
@@ -75,7 +75,7 @@ static kvtree_gather_place place(size_t limit)
 static int write_set(const kvtree_gather_place *to, int ranks, trees *t)
 {
     t->taken = 0;
-    return kvtree_gather_write_all(to, ranks, give, t, err);
+    return kvtree_gather_write_all(to, ranks, give, t, &err);
 }
 
 /* The version that is there; 0 for none. */
@@ -84,7 +84,7 @@ static int read_set(const kvtree_gather_place *from, int ranks, trees *t)
     int told = 0;
     t->taken = 0;
     memset(t->seen, 0, sizeof t->seen);
-    int rc = kvtree_gather_read_all(from, &told, take, t, err);
+    int rc = kvtree_gather_read_all(from, &told, take, t, &err);
     assert_true(rc || told == ranks);
     assert_true(rc || t->taken == ranks);
     return rc;
@@ -138,7 +138,7 @@ static void check_limit(size_t limit, const char *top)
         if ((size_t)st.st_size <= limit) continue;
         int ranks = 0;
         kvtree *tree = kvtree_new();
-        assert_int_equal(kvtree_file_read(dirfd(dir), e->d_name, tree, err), 0);
+        assert_int_equal(kvtree_file_read(dirfd(dir), e->d_name, tree, &err), 0);
         kvtree *body = top ? kvtree_get(tree, top) : tree;
         assert_int_equal(kvtree_util_get_int(body, "RANKS", &ranks), 0);
         assert_int_equal(ranks, 1);
@@ -160,9 +160,9 @@ static void test_round_trips(void **state)
         at.top = tops[i / 96];
         assert_int_equal(write_set(&at, n, &t), 0);
         assert_int_equal(read_set(&at, n, &t), 0);
-        assert_int_equal(kvtree_gather_read_all(&at, NULL, NULL, NULL, err), 0);
+        assert_int_equal(kvtree_gather_read_all(&at, NULL, NULL, NULL, &err), 0);
         check_limit(at.limit ? at.limit : 1 << 20, at.top);
-        assert_string_equal(err, "");
+        assert_string_equal(err.text, "");
         close(at.dir);
         assert_true(files_in_folder(1) >= 2);
     }
@@ -212,7 +212,7 @@ static void test_errors_of_callers(void **state)
         t.end = codes[i % 3];
         t.rank_of_end = i < 3 ? 0 : i < 6 ? 25 : 49;
         assert_int_equal(write_set(&at, 50, &t), t.end);
-        assert_non_null(strstr(err, "the end comes at rank "));
+        assert_non_null(strstr(err.text, "the end comes at rank "));
         assert_int_equal(t.taken, t.rank_of_end + 1);
         /* what was not begun leaves the earlier set */
         assert_int_equal(read_set(&at, 50, &old), i < 3 ? 0 : -ENOENT);
@@ -221,10 +221,10 @@ static void test_errors_of_callers(void **state)
         old.rank_of_end = t.rank_of_end;
         assert_int_equal(write_set(&at, 50, &(trees){.size = same_size, .version = 1}),
                          0);
-        err[0] = 0;
+        err.text[0] = 0;
         assert_int_equal(read_set(&at, 50, &old), old.end);
         assert_int_equal(old.taken, old.rank_of_end + 1);
-        assert_non_null(strstr(err, "the end comes at rank "));
+        assert_non_null(strstr(err.text, "the end comes at rank "));
     }
     close(at.dir);
 }
@@ -236,22 +236,22 @@ static void test_refused_arguments(void **state)
     kvtree_gather_place at = place(0), other = at;
     char large[1010];
     assert_int_equal(write_set(&at, 3, &t), 0);
-    assert_int_equal(kvtree_gather_write_all(NULL, 1, give, &t, err), -EINVAL);
-    assert_int_equal(kvtree_gather_write_all(&at, 1, NULL, &t, err), -EINVAL);
-    assert_int_equal(kvtree_gather_write_all(&at, 0, give, &t, err), -EINVAL);
-    assert_string_equal(err, "write the trees of 0 ranks");
+    assert_int_equal(kvtree_gather_write_all(NULL, 1, give, &t, &err), -EINVAL);
+    assert_int_equal(kvtree_gather_write_all(&at, 1, NULL, &t, &err), -EINVAL);
+    assert_int_equal(kvtree_gather_write_all(&at, 0, give, &t, &err), -EINVAL);
+    assert_string_equal(err.text, "write the trees of 0 ranks");
     assert_int_equal(kvtree_gather_write_all(&at, -1, give, &t, NULL), -EINVAL);
-    assert_int_equal(kvtree_gather_read_all(NULL, NULL, take, &t, err), -EINVAL);
+    assert_int_equal(kvtree_gather_read_all(NULL, NULL, take, &t, &err), -EINVAL);
     for (int i = 0; i < 5; i++) {
         other.name = bad[i];
-        assert_int_equal(kvtree_gather_write_all(&other, 3, give, &t, err), -EINVAL);
-        assert_non_null(strstr(err, "file name"));
-        assert_int_equal(kvtree_gather_read_all(&other, NULL, take, &t, err), -EINVAL);
+        assert_int_equal(kvtree_gather_write_all(&other, 3, give, &t, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "file name"));
+        assert_int_equal(kvtree_gather_read_all(&other, NULL, take, &t, &err), -EINVAL);
     }
     memset(large, 'x', sizeof large - 1);
     large[sizeof large - 1] = 0;
     other.name = large;
-    assert_int_equal(kvtree_gather_write_all(&other, 3, give, &t, err), -ENAMETOOLONG);
+    assert_int_equal(kvtree_gather_write_all(&other, 3, give, &t, &err), -ENAMETOOLONG);
     assert_int_equal(read_set(&at, 3, &t), 0);
     other = at;
     other.dir = -1;
@@ -286,7 +286,7 @@ static void watch_memory(trees *t, int rank)
     if (now > t->base && now - t->base > t->most) t->most = now - t->base;
 }
 
-static int give_small(void *arg, int rank, kvtree *tree, char *text)
+static int give_small(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     char name[32];
     snprintf(name, sizeof name, "rank_%d.ckpt", rank);
@@ -296,7 +296,7 @@ static int give_small(void *arg, int rank, kvtree *tree, char *text)
 }
 
 /* Ranks come in order, as no tree is large. */
-static int take_small(void *arg, int rank, kvtree *tree, char *text)
+static int take_small(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     trees *t = arg;
     char name[32];
@@ -317,8 +317,8 @@ static size_t memory_for(int ranks, size_t limit)
     kvtree_gather_place at = place(limit);
     malloc_trim(0);
     t.base = bytes_in_use();
-    assert_int_equal(kvtree_gather_write_all(&at, ranks, give_small, &t, err), 0);
-    assert_int_equal(kvtree_gather_read_all(&at, &told, take_small, &t, err), 0);
+    assert_int_equal(kvtree_gather_write_all(&at, ranks, give_small, &t, &err), 0);
+    assert_int_equal(kvtree_gather_read_all(&at, &told, take_small, &t, &err), 0);
     assert_int_equal(told, ranks);
     assert_int_equal(t.taken, ranks);
     assert_int_equal(bytes_in_use(), t.base);

@@ -21,7 +21,7 @@ enum { RANKS = 8, FILES = 11, NONE = 0, OLD = 1, NEW = 2, DAMAGED = -1 };
 /* What a child leaves behind. */
 static struct {
     int rc;
-    char err[KVTREE_ERROR_SIZE];
+    kvtree_error err;
 } * told;
 
 static kvtree_gather_place at = {.name = "set.scr", .top = "TOP", .limit = 1};
@@ -34,11 +34,11 @@ static kvtree *tree_of(int rank, int version)
     return tree;
 }
 
-static int give(void *version, int rank, kvtree *tree, char *err)
+static int give(void *version, int rank, kvtree *tree, kvtree_error *err)
 {
     kvtree *mine = tree_of(rank, *(int *)version);
     int rc = kvtree_merge(tree, mine);
-    if (rc && err) snprintf(err, KVTREE_ERROR_SIZE, "set.: %s", strerror(-rc));
+    if (rc && err) snprintf(err->text, sizeof err->text, "set.: %s", strerror(-rc));
     kvtree_delete(&mine);
     return rc;
 }
@@ -46,12 +46,12 @@ static int give(void *version, int rank, kvtree *tree, char *err)
 static int write_new(void *arg)
 {
     int version = NEW;
-    told->rc = kvtree_gather_write_all(&at, RANKS, give, &version, told->err);
+    told->rc = kvtree_gather_write_all(&at, RANKS, give, &version, &told->err);
     return 0;
 }
 
 /* All are of the version of the first. */
-static int take(void *version, int rank, kvtree *tree, char *err)
+static int take(void *version, int rank, kvtree *tree, kvtree_error *err)
 {
     int mine = DAMAGED, *all = version;
     kvtree_util_get_int(tree, "VERSION", &mine);
@@ -137,11 +137,11 @@ static int check_error(int before, const nth_fault *fault)
     if (nth_returned(&result) != 0) wrong++;
     if (!told->rc) return wrong + (version_there() != NEW);
     int memory = nth_is_memory(call) && told->rc == -ENOMEM;
-    if ((told->rc == -fault->answer || memory) && strstr(told->err, "set.") &&
-        strstr(told->err, strerror(-told->rc)))
+    if ((told->rc == -fault->answer || memory) && strstr(told->err.text, "set.") &&
+        strstr(told->err.text, strerror(-told->rc)))
         return wrong;
     print_error("%s at call %u (%s) gives %d, \"%s\"\n", strerror(fault->answer),
-                fault->at, call->name, told->rc, told->err);
+                fault->at, call->name, told->rc, told->err.text);
     return wrong + 1;
 }
 

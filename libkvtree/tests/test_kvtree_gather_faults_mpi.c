@@ -12,7 +12,8 @@
 
 enum { LONG_KEY = 100000 };
 
-static char path[128], err[KVTREE_ERROR_SIZE];
+static char path[128];
+static kvtree_error err;
 
 /* ---- calls that fail, and calls that are watched ---- */
 
@@ -108,7 +109,7 @@ static void begin(kvtree_gather *to, const char *folder, size_t limit)
 {
     gather_begin(to, path, folder);
     to->limit = limit;
-    err[0] = 0;
+    err.text[0] = 0;
 }
 
 /* The tree of this rank in version 1, 2, ... */
@@ -122,8 +123,8 @@ static kvtree *version(int number)
 static int write_version(const kvtree_gather *to, int number)
 {
     kvtree *tree = version(number);
-    err[0] = 0;
-    int rc = kvtree_gather_write(to, tree, err);
+    err.text[0] = 0;
+    int rc = kvtree_gather_write(to, tree, &err);
     kvtree_delete(&tree);
     return rc;
 }
@@ -132,9 +133,9 @@ static int write_version(const kvtree_gather *to, int number)
 static int version_there(const kvtree_gather *from)
 {
     int number = -1, all[2];
-    char text[KVTREE_ERROR_SIZE] = "";
+    kvtree_error cause = {""};
     kvtree *got = kvtree_new();
-    int rc = kvtree_scatter_read(from, NULL, got, text);
+    int rc = kvtree_scatter_read(from, NULL, got, &cause);
     kvtree *mine = kvtree_elem_hash(kvtree_elem_first(got));
     if (rc == -ENOENT) number = 0;
     if (rc == 0 && kvtree_util_get_int(mine, "VERSION", &number) == 0) {
@@ -189,7 +190,7 @@ static int sweep(kvtree_gather *to, int who, enum call call)
         fired = check_rank == who && !fault.armed;
         fault.armed = 0;
         MPI_Bcast(&fired, 1, MPI_INT, who, MPI_COMM_WORLD);
-        gather_expect(rc, fired ? -code_of[call] : 0, err, fired ? "set." : "");
+        gather_expect(rc, fired ? -code_of[call] : 0, err.text, fired ? "set." : "");
         int now = version_there(to);
         CHECK(now == next || (rc && (now == 0 || now == was)));
         /* where the root could not be removed, it was left alone with all its files */
@@ -230,7 +231,7 @@ static void no_space(void)
         int rc = write_version(&to, 2);
         if (check_rank == who) CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
         signal(SIGXFSZ, SIG_DFL);
-        gather_expect(rc, -EFBIG, err, "set.0.");
+        gather_expect(rc, -EFBIG, err.text, "set.0.");
         CHECK_INT(version_there(&to), 0);
     }
     gather_finish(&to);
@@ -246,12 +247,13 @@ static void refused(void)
     CHECK_INT(write_version(&to, 1), 0);
     for (int i = 0; i < 5; i++) {
         to.name = check_rank == check_ranks - 1 ? bad[i] : ROOT_NAME;
-        gather_expect(write_version(&to, 2), -EINVAL, err, "file name");
+        gather_expect(write_version(&to, 2), -EINVAL, err.text, "file name");
     }
     memset(large, 'x', sizeof large - 1);
     large[sizeof large - 1] = 0;
     to.name = large;
-    gather_expect(write_version(&to, 2), -ENAMETOOLONG, err, "xxx...: File name too");
+    gather_expect(write_version(&to, 2), -ENAMETOOLONG, err.text,
+                  "xxx...: File name too");
     to.name = ROOT_NAME;
     CHECK_INT(version_there(&to), 1);
 
@@ -281,9 +283,9 @@ static void wrong_folder(void)
     int removed = last ? open(gone, O_RDONLY | O_DIRECTORY) : dup(good);
     if (last) CHECK(rmdir(gone) == 0);
     to.dir = removed;
-    gather_expect(write_version(&to, 1), -ENOENT, err, "write set.");
+    gather_expect(write_version(&to, 1), -ENOENT, err.text, "write set.");
     to.dir = last ? -1 : good;
-    gather_expect(write_version(&to, 1), -EBADF, err, "set.");
+    gather_expect(write_version(&to, 1), -EBADF, err.text, "set.");
     to.dir = good;
     CHECK_INT(version_there(&to), 0);
     CHECK_INT(write_version(&to, 3), 0);
@@ -300,14 +302,15 @@ static void in_the_way(void)
     begin(&to, "way", 1);
     if (check_rank == 0) CHECK(mkdirat(to.dir, ROOT_NAME, 0700) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    gather_expect(write_version(&to, 1), -EISDIR, err, "remove set.scr: Is a directory");
+    gather_expect(write_version(&to, 1), -EISDIR, err.text,
+                  "remove set.scr: Is a directory");
     CHECK(!here("set.0.0.scr")); /* nothing was started */
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0) CHECK(rmdir(strcat(path, "/" ROOT_NAME)) == 0);
     snprintf(lower, sizeof lower, "set.0.%d.scr", check_ranks - 1);
     if (check_rank == 0) CHECK(mkdirat(to.dir, lower, 0700) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    gather_expect(write_version(&to, 1), -EISDIR, err, lower);
+    gather_expect(write_version(&to, 1), -EISDIR, err.text, lower);
     CHECK_INT(version_there(&to), 0);
     gather_finish(&to);
 }
@@ -323,14 +326,14 @@ static int starve(kvtree_gather *to, int who, const kvtree *tree, enum task task
         kvtree *got = kvtree_new();
         int kept = task == MERGE && check_rank == who;
         if (kept) kvtree_set_kv(got, "KEPT", "1");
-        CHECK_INT(kvtree_gather_write(to, tree, err), 0);
-        err[0] = 0;
+        CHECK_INT(kvtree_gather_write(to, tree, &err), 0);
+        err.text[0] = 0;
         if (check_rank == who) fail_sizes(LONG_KEY, 10 * LONG_KEY);
         fail_spared = spared;
-        int rc = task == WRITE ? kvtree_gather_write(to, tree, err)
-                               : kvtree_scatter_read(to, NULL, got, err);
+        int rc = task == WRITE ? kvtree_gather_write(to, tree, &err)
+                               : kvtree_scatter_read(to, NULL, got, &err);
         fail_sizes(0, 0);
-        if (rc) gather_expect(rc, -ENOMEM, err, "set.");
+        if (rc) gather_expect(rc, -ENOMEM, err.text, "set.");
         CHECK(kvtree_size(got) == kept + (task != WRITE && !rc) || (kept && rc));
         kvtree_unset_all(got);
         int left = kvtree_scatter_read(to, NULL, got, NULL);
@@ -371,14 +374,15 @@ static int lose_a_tree(kvtree_gather *to, int who, enum task task)
     for (int n = 1;; n++) {
         kvtree *mine = version(n + 1), *got = kvtree_new();
         CHECK_INT(write_version(to, n), 0);
-        err[0] = 0;
+        err.text[0] = 0;
         fail_calloc = check_rank == who ? n : 0;
-        int rc = task == WRITE ? kvtree_gather_write(to, mine, err)
-                               : kvtree_scatter_read(to, NULL, got, err);
+        int rc = task == WRITE ? kvtree_gather_write(to, mine, &err)
+                               : kvtree_scatter_read(to, NULL, got, &err);
         int fired = check_rank == who && fail_calloc == 0;
         fail_calloc = 0;
         MPI_Bcast(&fired, 1, MPI_INT, who, MPI_COMM_WORLD);
-        if (rc || !fired) gather_expect(rc, fired ? -ENOMEM : 0, err, rc ? "set." : "");
+        if (rc || !fired)
+            gather_expect(rc, fired ? -ENOMEM : 0, err.text, rc ? "set." : "");
         CHECK_INT(kvtree_size(got), task == READ && rc == 0);
         kvtree_delete(&mine);
         kvtree_delete(&got);

@@ -49,13 +49,15 @@ static void test_names(void **state)
 /* Writes the item of rank 7 to a file, and reads that. */
 static kvtree *written(const kvtree_gather_place *to, int level, int ranks, kvtree *item)
 {
-    char name[BENEATH_NAME_MAX], err[ERRTEXT_SIZE] = "";
+    char name[BENEATH_NAME_MAX];
+    kvtree_error err = {""};
     kvtree_gather_group group = {0};
     kvtree *tree = kvtree_new(), *offer = kvtree_gather_offer(ranks, item);
     assert_int_equal(kvtree_gather_group_add(&group, 7, offer), 0);
     assert_int_equal(kvtree_gather_group_add(&group, 7, offer), -EBADMSG);
     kvtree_delete(&offer);
-    assert_int_equal(kvtree_gather_group_write(&group, to, level, 7, level == 2, err), 0);
+    assert_int_equal(kvtree_gather_group_write(&group, to, level, 7, level == 2, &err),
+                     0);
     assert_int_equal(kvtree_gather_file_name(to->name, level, 7, name), 0);
     assert_null(group.items);
     assert_int_equal(group.ranks, 0);
@@ -65,7 +67,7 @@ static kvtree *written(const kvtree_gather_place *to, int level, int ranks, kvtr
     assert_non_null(kvtree_getf(offer, "ITEM FILE %s", name));
     kvtree_delete(&offer);
     if (level == 2) snprintf(name, sizeof name, "%s", to->name);
-    assert_int_equal(kvtree_file_read(to->dir, name, tree, err), 0);
+    assert_int_equal(kvtree_file_read(to->dir, name, tree, &err), 0);
     return tree;
 }
 
@@ -124,11 +126,11 @@ static void test_upper_level(void **state)
 static void test_refused(void **state)
 {
     const kvtree_gather_place to = {place, "x.scr", NULL, 0, 0};
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree_gather_part part = {.level = 77};
     kvtree *tree = written(&to, 1, 12, pointer_to("../x"));
-    assert_int_equal(kvtree_gather_file_take(tree, NULL, 1, &part, err), -EBADMSG);
-    assert_string_equal(err, "reader 7: file name \"../x\" has a component \"..\"");
+    assert_int_equal(kvtree_gather_file_take(tree, NULL, 1, &part, &err), -EBADMSG);
+    assert_string_equal(err.text, "reader 7: file name \"../x\" has a component \"..\"");
     assert_int_equal(part.level, 77);
     assert_int_equal(kvtree_size(kvtree_get(tree, "RANK")), 1);
     assert_int_equal(kvtree_gather_file_take(NULL, NULL, 0, &part, NULL), -EBADMSG);
@@ -172,39 +174,41 @@ static void test_width(void **state)
 
 static void test_size(void **state)
 {
-    char err[ERRTEXT_SIZE] = "";
-    assert_int_equal(kvtree_gather_check_size(NULL, 1 << 20, err), 0);
-    assert_int_equal(kvtree_gather_check_size(NULL, KVTREE_GATHER_FILE_MAX, err), -EFBIG);
-    assert_string_equal(err, "a tree of 1073741824 bytes does not fit into a file");
+    kvtree_error err = {""};
+    assert_int_equal(kvtree_gather_check_size(NULL, 1 << 20, &err), 0);
+    assert_int_equal(kvtree_gather_check_size(NULL, KVTREE_GATHER_FILE_MAX, &err),
+                     -EFBIG);
+    assert_string_equal(err.text, "a tree of 1073741824 bytes does not fit into a file");
 }
 
 static void test_open(void **state)
 {
-    char below[] = "/tmp/kvtree-gather-XXXXXX", path[64], err[ERRTEXT_SIZE] = "";
+    char below[] = "/tmp/kvtree-gather-XXXXXX", path[64];
+    kvtree_error err = {""};
     const char *name = NULL;
     int dir = -1;
     assert_non_null(mkdtemp(below));
     snprintf(path, sizeof path, "%s/x.scr", below);
-    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, &err), 0);
     assert_string_equal(name, "x.scr");
     int fd = openat(dir, name, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0 && close(fd) == 0 && access(path, F_OK) == 0);
-    assert_int_equal(beneath_unlink_durable(dir, name, err), 0);
+    assert_int_equal(beneath_unlink_durable(dir, name, &err), 0);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(beneath_unlink_durable(dir, name, err), 0);
+    assert_int_equal(beneath_unlink_durable(dir, name, &err), 0);
     assert_int_equal(mkdirat(dir, name, 0700), 0);
-    assert_int_equal(beneath_unlink_durable(dir, name, err), -EISDIR);
-    assert_string_equal(err, "remove x.scr: Is a directory");
+    assert_int_equal(beneath_unlink_durable(dir, name, &err), -EISDIR);
+    assert_string_equal(err.text, "remove x.scr: Is a directory");
     assert_int_equal(rmdir(path), 0);
     close(dir);
     assert_int_equal(rmdir(below), 0);
 
-    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, err), -ENOENT);
-    assert_int_equal(folder_of(AT_FDCWD, NULL, 0, &dir, &name, err), -EINVAL);
-    assert_int_equal(folder_of(AT_FDCWD, "/x.scr", 0, &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, path, 0, &dir, &name, &err), -ENOENT);
+    assert_int_equal(folder_of(AT_FDCWD, NULL, 0, &dir, &name, &err), -EINVAL);
+    assert_int_equal(folder_of(AT_FDCWD, "/x.scr", 0, &dir, &name, &err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
-    assert_int_equal(folder_of(AT_FDCWD, "x.scr", 0, &dir, &name, err), 0);
+    assert_int_equal(folder_of(AT_FDCWD, "x.scr", 0, &dir, &name, &err), 0);
     assert_string_equal(name, "x.scr");
     close(dir);
 }

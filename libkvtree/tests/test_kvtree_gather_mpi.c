@@ -3,13 +3,14 @@
  * ranks; and how the files are laid out. */
 #include "gather.h"
 
-static char path[128], err[KVTREE_ERROR_SIZE];
+static char path[128];
+static kvtree_error err;
 
 static void begin(kvtree_gather *to, const char *folder, size_t limit)
 {
     gather_begin(to, path, folder);
     to->limit = limit;
-    err[0] = 0;
+    err.text[0] = 0;
 }
 
 /* ---- the layout ---- */
@@ -75,8 +76,8 @@ static void read_by(MPI_Comm comm, kvtree_gather from, int writers, int size)
     from.comm = comm;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    CHECK_INT(kvtree_scatter_read(&from, &told, apart, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(kvtree_scatter_read(&from, &told, apart, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(told, writers);
     kvtree_elem *e = kvtree_elem_first(apart);
     for (int w = rank; w < writers; w += ranks, e = kvtree_elem_next(e)) {
@@ -102,7 +103,7 @@ static void round_trip(const char *folder, size_t limit, int size, const char *t
     kvtree *tree = gather_tree(check_rank, size);
     begin(&to, folder, limit);
     to.top = top;
-    CHECK_INT(kvtree_gather_write(&to, tree, err), 0);
+    CHECK_INT(kvtree_gather_write(&to, tree, &err), 0);
     const int readers_of[] = {1, 3, check_ranks};
     for (int i = 0; i < 3; i++) {
         int readers = readers_of[i] < check_ranks ? readers_of[i] : check_ranks;
@@ -163,7 +164,7 @@ static void one_megabyte(void)
     kvtree_gather to;
     kvtree *tree = gather_tree(check_rank, 3000000);
     begin(&to, "3 MB", 0);
-    CHECK_INT(kvtree_gather_write(&to, tree, err), 0);
+    CHECK_INT(kvtree_gather_write(&to, tree, &err), 0);
     expect_layout(1, own, 4096, 3500000);
     read_by(MPI_COMM_WORLD, to, check_ranks, 3000000);
     kvtree_delete(&tree);
@@ -178,7 +179,7 @@ static void one_large_tree(void)
     int ranks = 0, large = check_ranks > 1 && check_rank == 1;
     kvtree *mine = gather_tree(check_rank, large ? 2000000 : 200), *got = kvtree_new();
     begin(&to, "large", 100000);
-    CHECK_INT(kvtree_gather_write(&to, mine, err), 0);
+    CHECK_INT(kvtree_gather_write(&to, mine, &err), 0);
     if (check_rank == 0) {
         CHECK_INT(level_of("set.0.1.scr", &ranks), check_ranks > 1 ? 0 : -1);
         if (check_ranks > 1) CHECK_INT(ranks, 1);
@@ -206,7 +207,7 @@ static void more_readers(size_t limit)
         kvtree *tree = gather_tree(check_rank, 400);
         kvtree_gather half = to;
         half.comm = some;
-        CHECK_INT(kvtree_gather_write(&half, tree, err), 0);
+        CHECK_INT(kvtree_gather_write(&half, tree, &err), 0);
         kvtree_delete(&tree);
         MPI_Comm_free(&some);
     }
@@ -222,13 +223,14 @@ static void nothing_to_say(void)
     int told = 0;
     kvtree *mine = check_rank % 2 ? kvtree_new() : NULL, *got = kvtree_new();
     begin(&to, "nothing", 0);
-    CHECK_INT(kvtree_gather_write(&to, mine, err), 0);
-    CHECK_INT(kvtree_scatter_read(&to, &told, got, err), 0);
+    CHECK_INT(kvtree_gather_write(&to, mine, &err), 0);
+    CHECK_INT(kvtree_scatter_read(&to, &told, got, &err), 0);
     CHECK_INT(told, check_ranks);
     CHECK_INT(kvtree_size(got), 1);
     CHECK_INT(kvtree_elem_key_int(kvtree_elem_first(got)), check_rank);
     CHECK_INT(kvtree_size(kvtree_elem_hash(kvtree_elem_first(got))), 0);
-    CHECK_INT(kvtree_scatter_read(&to, NULL, NULL, err), 0); /* to see that it is whole */
+    CHECK_INT(kvtree_scatter_read(&to, NULL, NULL, &err),
+              0); /* to see that it is whole */
     snprintf(path + strlen(path), 32, "/" ROOT_NAME);
     kvtree_unset_all(got);
     CHECK_INT(kvtree_read_scatter(path, got, MPI_COMM_WORLD), 0);
@@ -245,10 +247,10 @@ static void merged(void)
     kvtree_gather to;
     kvtree *mine = gather_tree(check_rank, 300), *got = kvtree_new();
     begin(&to, "merged", 0);
-    CHECK_INT(kvtree_gather_write(&to, mine, err), 0);
+    CHECK_INT(kvtree_gather_write(&to, mine, &err), 0);
     if (check_rank % 2 == 0) kvtree_set_kv(got, "KEPT", "1");
     kvtree_set_kv_int(got, "RANK", check_rank);
-    CHECK_INT(kvtree_scatter_read(&to, NULL, got, err), 0);
+    CHECK_INT(kvtree_scatter_read(&to, NULL, got, &err), 0);
     CHECK(kvtree_get_kv_int(got, "RANK", check_rank) != NULL);
     CHECK_INT(kvtree_size(got), check_rank % 2 ? 2 : 3);
     char rank[16];
@@ -272,7 +274,7 @@ static void written_again(void)
         int size = round % 2 ? 100 : 900;
         kvtree *tree = gather_tree(check_rank, size);
         to.limit = round % 2 ? 0 : 1;
-        CHECK_INT(kvtree_gather_write(&to, tree, err), 0);
+        CHECK_INT(kvtree_gather_write(&to, tree, &err), 0);
         read_by(MPI_COMM_WORLD, to, check_ranks, size);
         kvtree_delete(&tree);
     }
@@ -317,10 +319,10 @@ static void below(void)
     if (check_rank == 0)
         CHECK(mkdirat(to.dir, "a", 0700) == 0 && mkdirat(to.dir, "a/b", 0700) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK_INT(kvtree_gather_write(&to, mine, err), 0);
+    CHECK_INT(kvtree_gather_write(&to, mine, &err), 0);
     snprintf(file, sizeof file, "%s/a/b/set.0.%d.scr", path, check_rank);
     CHECK(access(file, F_OK) == 0);
-    CHECK_INT(kvtree_scatter_read(&to, NULL, got, err), 0);
+    CHECK_INT(kvtree_scatter_read(&to, NULL, got, &err), 0);
     CHECK(same_tree(kvtree_elem_hash(kvtree_elem_first(got)), mine));
     kvtree_delete(&mine);
     kvtree_delete(&got);
@@ -344,8 +346,8 @@ static void refused_places(void)
 {
     MPI_Comm half, both;
     kvtree *tree = kvtree_new();
-    CHECK_INT(kvtree_gather_write(NULL, tree, err), -EINVAL);
-    CHECK_INT(kvtree_scatter_read(NULL, NULL, tree, err), -EINVAL);
+    CHECK_INT(kvtree_gather_write(NULL, tree, &err), -EINVAL);
+    CHECK_INT(kvtree_scatter_read(NULL, NULL, tree, &err), -EINVAL);
     if (check_ranks > 1) {
         int side = check_rank % 2;
         MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);

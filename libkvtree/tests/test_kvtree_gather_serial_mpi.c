@@ -5,7 +5,7 @@
 
 #include <dirent.h>
 
-static char err[KVTREE_ERROR_SIZE];
+static kvtree_error err;
 
 /* A kind of set: the size of each rank's tree, its name and limit. */
 typedef struct kind {
@@ -68,7 +68,7 @@ static kvtree *tree_of(const kind *k, int rank)
     return gather_tree(rank, k->size(rank));
 }
 
-static int give(void *arg, int rank, kvtree *tree, char *text)
+static int give(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     kvtree *mine = tree_of(arg, rank);
     int rc = kvtree_merge(tree, mine);
@@ -78,7 +78,7 @@ static int give(void *arg, int rank, kvtree *tree, char *text)
 
 static int taken;
 
-static int take(void *arg, int rank, kvtree *tree, char *text)
+static int take(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     kvtree *mine = tree_of(arg, rank);
     CHECK(same_tree(tree, mine));
@@ -148,7 +148,7 @@ static void check_level(const kind *k, const kvtree_gather *at)
 {
     int level = 0, expected = check_ranks == 8 ? k->level : k->level_of_32;
     kvtree *root = kvtree_new();
-    CHECK_INT(kvtree_file_read(at->dir, at->name, root, err), 0);
+    CHECK_INT(kvtree_file_read(at->dir, at->name, root, &err), 0);
     CHECK_INT(kvtree_util_get_int(root, "LEVEL", &level), 0);
     if (expected && check_ranks >= 8) CHECK_INT(level, expected);
     kvtree_delete(&root);
@@ -160,7 +160,7 @@ static void read_by_mpi(const kind *k, const kvtree_gather *at)
 {
     int ranks = 0;
     kvtree *got = kvtree_new(), *mine = tree_of(k, check_rank);
-    CHECK_INT(kvtree_scatter_read(at, &ranks, got, err), 0);
+    CHECK_INT(kvtree_scatter_read(at, &ranks, got, &err), 0);
     CHECK_INT(ranks, check_ranks);
     CHECK_INT(kvtree_size(got), 1);
     CHECK(same_tree(kvtree_elem_hash(kvtree_elem_first(got)), mine));
@@ -173,7 +173,7 @@ static void read_by_one(kind *k, const kvtree_gather *at)
     int ranks = 0;
     kvtree_gather_place from = place_of(at);
     taken = 0;
-    CHECK_INT(kvtree_gather_read_all(&from, &ranks, take, k, err), 0);
+    CHECK_INT(kvtree_gather_read_all(&from, &ranks, take, k, &err), 0);
     CHECK_INT(ranks, check_ranks);
     CHECK_INT(taken, check_ranks);
 }
@@ -184,10 +184,10 @@ static void both_ways(kind k)
     kvtree *mine = tree_of(&k, check_rank);
     begin(&k, "many", &many);
     begin(&k, "one", &one);
-    CHECK_INT(kvtree_gather_write(&many, mine, err), 0);
+    CHECK_INT(kvtree_gather_write(&many, mine, &err), 0);
     kvtree_gather_place to = place_of(&one);
     if (check_rank == 0)
-        CHECK_INT(kvtree_gather_write_all(&to, check_ranks, give, &k, err), 0);
+        CHECK_INT(kvtree_gather_write_all(&to, check_ranks, give, &k, &err), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0) {
         compare_folders(&many, &one);
@@ -195,7 +195,7 @@ static void both_ways(kind k)
         read_by_one(&k, &many);
     }
     read_by_mpi(&k, &one);
-    CHECK_STR(err, "");
+    CHECK_STR(err.text, "");
     kvtree_delete(&mine);
     gather_finish(&many);
     gather_finish(&one);

@@ -112,19 +112,19 @@ static void a_lock_excludes_until_it_ends(void **state)
 /* Who does not wait for ever gets it in time, or is told. */
 static void patience_ends(void **state)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     int fd = lock(in_folder("number")), other = -7;
     kvtree *tree = kvtree_new();
     const char *path = in_folder("number");
     for (int seconds = 0; seconds < 2; seconds++) {
         assert_int_equal(
-            kvtree_file_lock_within(AT_FDCWD, path, seconds, &other, tree, err),
+            kvtree_file_lock_within(AT_FDCWD, path, seconds, &other, tree, &err),
             -ETIMEDOUT);
-        assert_non_null(strstr(err, "another process has had the lock"));
+        assert_non_null(strstr(err.text, "another process has had the lock"));
         assert_int_equal(other, -7);
     }
     close(fd);
-    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, err), 0);
+    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, &err), 0);
     assert_int_equal(try_lock(path, F_RDLCK), -EAGAIN);
     close(other);
     kvtree_delete(&tree);
@@ -134,27 +134,27 @@ static void patience_ends(void **state)
  * made. */
 static void lock_of_a_damaged_file(void **state)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     const char *path = in_folder("damaged");
     int fd = -7, other = -7;
     kvtree *tree = kvtree_new();
-    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, err), -ENOENT);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, &err), -ENOENT);
     assert_int_equal(files_in_folder(0), 0);
     int file = open(path, O_WRONLY | O_CREAT, 0600);
     assert_int_equal(write(file, "no tree", 7), 7);
     close(file);
-    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, err), 0);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, &err), 0);
     assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     assert_int_equal(try_lock(path, F_RDLCK), -EAGAIN);
-    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &other, err), -ETIMEDOUT);
-    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, err),
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &other, &err), -ETIMEDOUT);
+    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, &err),
                      -ETIMEDOUT);
     assert_int_equal(other, -7);
     close(fd);
-    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, err),
+    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, &err),
                      -EBADMSG);
-    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, NULL, 0, &fd, err), -EINVAL);
-    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, NULL, err), -EINVAL);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, NULL, 0, &fd, &err), -EINVAL);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, NULL, &err), -EINVAL);
     kvtree_delete(&tree);
 }
 
@@ -254,22 +254,22 @@ static void a_killed_holder_blocks_nobody(void **state)
 
 static void missing_files(void **state)
 {
-    char err[KVTREE_ERROR_SIZE] = "as before";
+    kvtree_error err = {"as before"};
     kvtree *tree = tree_of(3);
     int fd = -7;
     assert_int_equal(kvtree_read_with_lock(in_folder("number"), tree), -ENOENT);
     assert_int_equal(files_in_folder(0), 0);
     assert_int_equal(
-        kvtree_file_write_with_lock(AT_FDCWD, in_folder("number"), tree, err), 0);
+        kvtree_file_write_with_lock(AT_FDCWD, in_folder("number"), tree, &err), 0);
     assert_int_equal(number_in(in_folder("number")), 3);
     kvtree_unset_all(tree);
     assert_int_equal(
-        kvtree_file_lock_open_read(AT_FDCWD, in_folder("new"), &fd, tree, err), 0);
+        kvtree_file_lock_open_read(AT_FDCWD, in_folder("new"), &fd, tree, &err), 0);
     assert_int_equal(kvtree_size(tree), 0);
     close(fd);
     fd = -7;
     assert_int_equal(files_in_folder(0), 2);
-    assert_string_equal(err, "as before");
+    assert_string_equal(err.text, "as before");
     assert_int_equal(kvtree_read_with_lock(in_folder("no/number"), tree), -ENOENT);
     assert_int_equal(kvtree_write_with_lock(in_folder("no/number"), tree), -ENOENT);
     assert_int_equal(kvtree_lock_open_read(in_folder("no/number"), &fd, tree), -ENOENT);
@@ -279,20 +279,20 @@ static void missing_files(void **state)
 
 static void damaged_files(void **state)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = tree_of(3);
     int fd = -7, file = open(in_folder("number"), O_WRONLY | O_CREAT, 0600);
     assert_int_equal(write(file, "no tree, but long enough", 24), 24);
     close(file);
     assert_int_equal(
-        kvtree_file_lock_open_read(AT_FDCWD, in_folder("number"), &fd, tree, err),
+        kvtree_file_lock_open_read(AT_FDCWD, in_folder("number"), &fd, tree, &err),
         -EBADMSG);
-    assert_non_null(strstr(err, "number: not a tree file"));
+    assert_non_null(strstr(err.text, "number: not a tree file"));
     assert_int_equal(fd, -7);
     assert_int_equal(number_of(tree), 3);
     assert_int_equal(try_lock(in_folder("number"), F_WRLCK), 0);
-    assert_int_equal(kvtree_file_read_with_lock(AT_FDCWD, in_folder("number"), tree, err),
-                     -EBADMSG);
+    assert_int_equal(
+        kvtree_file_read_with_lock(AT_FDCWD, in_folder("number"), tree, &err), -EBADMSG);
     assert_int_equal(try_lock(in_folder("number"), F_WRLCK), 0);
     assert_int_equal(kvtree_write_with_lock(in_folder("number"), tree), 0);
     assert_int_equal(number_in(in_folder("number")), 3);
@@ -326,7 +326,7 @@ static void files_without_permission_to_write(void **state)
 
 static void only_plain_files(void **state)
 {
-    char err[KVTREE_ERROR_SIZE];
+    kvtree_error err;
     kvtree *tree = tree_of(1);
     int fd = -7;
     assert_int_equal(put_number(in_folder("number"), 4), 0);
@@ -344,15 +344,15 @@ static void only_plain_files(void **state)
                  {"fifo", -EINVAL, -EINVAL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = in_folder(cases[i].name);
-        assert_int_equal(kvtree_file_read_with_lock(AT_FDCWD, path, tree, err),
+        assert_int_equal(kvtree_file_read_with_lock(AT_FDCWD, path, tree, &err),
                          cases[i].read);
-        assert_non_null(strstr(err, path));
-        assert_int_equal(kvtree_file_write_with_lock(AT_FDCWD, path, tree, err),
+        assert_non_null(strstr(err.text, path));
+        assert_int_equal(kvtree_file_write_with_lock(AT_FDCWD, path, tree, &err),
                          cases[i].write);
-        assert_non_null(strstr(err, path));
-        assert_int_equal(kvtree_file_lock_open_read(AT_FDCWD, path, &fd, tree, err),
+        assert_non_null(strstr(err.text, path));
+        assert_int_equal(kvtree_file_lock_open_read(AT_FDCWD, path, &fd, tree, &err),
                          cases[i].write);
-        assert_non_null(strstr(err, path));
+        assert_non_null(strstr(err.text, path));
         assert_int_equal(fd, -7);
     }
     assert_int_equal(number_in(in_folder("number")), 4);
@@ -362,7 +362,7 @@ static void only_plain_files(void **state)
 
 static void missing_arguments(void **state)
 {
-    char err[KVTREE_ERROR_SIZE];
+    kvtree_error err;
     kvtree *tree = kvtree_new();
     int fd = -7;
     const char *path = in_folder("number");
@@ -377,9 +377,9 @@ static void missing_arguments(void **state)
     assert_int_equal(kvtree_write_with_lock(path, NULL), 0);
     assert_int_equal(kvtree_write_close_unlock(path, NULL, tree), -EINVAL);
     fd = lock(path);
-    assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, NULL, &fd, tree, err),
+    assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, NULL, &fd, tree, &err),
                      -EINVAL);
-    assert_string_equal(err, "write a tree file: no file name");
+    assert_string_equal(err.text, "write a tree file: no file name");
     assert_int_equal(fd, -1);
     assert_int_equal(try_lock(path, F_WRLCK), 0);
     assert_int_equal(kvtree_write_close_unlock(path, &fd, tree), -EBADF);
@@ -388,36 +388,37 @@ static void missing_arguments(void **state)
 
 static void below_an_open_folder(void **state)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = tree_of(2), *back = kvtree_new();
     int fd = -7, dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
     assert_int_equal(symlink("sub", in_folder("alias")), 0);
-    assert_int_equal(kvtree_file_write_with_lock(dir, "sub/number", tree, err), 0);
-    assert_int_equal(kvtree_file_read_with_lock(dir, "sub/number", back, err), 0);
+    assert_int_equal(kvtree_file_write_with_lock(dir, "sub/number", tree, &err), 0);
+    assert_int_equal(kvtree_file_read_with_lock(dir, "sub/number", back, &err), 0);
     assert_true(same_tree(tree, back));
-    assert_int_equal(kvtree_file_lock_open_read(dir, "sub/number", &fd, tree, err), 0);
+    assert_int_equal(kvtree_file_lock_open_read(dir, "sub/number", &fd, tree, &err), 0);
     kvtree_util_set_int(tree, "NUMBER", 3);
-    assert_int_equal(kvtree_file_write_close_unlock(dir, "sub/number", &fd, tree, err),
+    assert_int_equal(kvtree_file_write_close_unlock(dir, "sub/number", &fd, tree, &err),
                      0);
     assert_int_equal(fd, -1);
     assert_int_equal(number_in(in_folder("sub/number")), 3);
-    assert_int_equal(kvtree_file_lock_open_read(dir, "new", &fd, back, err), 0);
+    assert_int_equal(kvtree_file_lock_open_read(dir, "new", &fd, back, &err), 0);
     close(fd);
     fd = -7;
     static const char *const refused[] = {"../number", "/number", "sub/../new", ""};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(kvtree_file_read_with_lock(dir, refused[i], tree, err), -EINVAL);
-        assert_int_equal(kvtree_file_write_with_lock(dir, refused[i], tree, err),
+        assert_int_equal(kvtree_file_read_with_lock(dir, refused[i], tree, &err),
                          -EINVAL);
-        assert_int_equal(kvtree_file_lock_open_read(dir, refused[i], &fd, tree, err),
+        assert_int_equal(kvtree_file_write_with_lock(dir, refused[i], tree, &err),
+                         -EINVAL);
+        assert_int_equal(kvtree_file_lock_open_read(dir, refused[i], &fd, tree, &err),
                          -EINVAL);
     }
-    assert_int_equal(kvtree_file_read_with_lock(dir, "alias/number", tree, err),
+    assert_int_equal(kvtree_file_read_with_lock(dir, "alias/number", tree, &err),
                      -ENOTDIR);
-    assert_int_equal(kvtree_file_lock_open_read(dir, "alias/new", &fd, tree, err),
+    assert_int_equal(kvtree_file_lock_open_read(dir, "alias/new", &fd, tree, &err),
                      -ENOTDIR);
-    assert_int_equal(kvtree_file_lock_open_read(-1, "new", &fd, tree, err), -EBADF);
+    assert_int_equal(kvtree_file_lock_open_read(-1, "new", &fd, tree, &err), -EBADF);
     assert_int_equal(fd, -7);
     close(dir);
     kvtree_delete(&tree);

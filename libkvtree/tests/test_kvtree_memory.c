@@ -83,10 +83,10 @@ static int do_unpack(kvtree *tree, int *whole)
 
 static int do_write(kvtree *tree, int *whole)
 {
-    char err[KVTREE_ERROR_SIZE];
-    int rc = kvtree_file_write(-100, path, tree, err);
+    kvtree_error err;
+    int rc = kvtree_file_write(-100, path, tree, &err);
     assert_true(rc == 0 || rc == -ENOMEM);
-    if (rc) assert_non_null(strstr(err, "Cannot allocate memory"));
+    if (rc) assert_non_null(strstr(err.text, "Cannot allocate memory"));
     return rc == 0;
 }
 

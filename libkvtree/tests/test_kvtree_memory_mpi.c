@@ -85,13 +85,13 @@ static int do_first(void *arg)
 
 static int do_write(void *arg)
 {
-    char *err = nth_text;
+    kvtree_error *err = &nth_text;
     int held = nth_hold();
     kvtree *tree = gather_tree(check_rank, 30);
     countdown = held;
     int rc = kvtree_gather_write(&set, tree, err);
     held = nth_hold();
-    CHECK_INT(err[0] != 0, rc != 0);
+    CHECK_INT(err->text[0] != 0, rc != 0);
     kvtree_delete(&tree);
     countdown = held;
     return rc;
@@ -99,12 +99,12 @@ static int do_write(void *arg)
 
 static int do_read(void *arg)
 {
-    char *err = nth_text;
+    kvtree_error *err = &nth_text;
     kvtree *trees = fresh_tree();
     int ranks = -1, rc = kvtree_scatter_read(&set, &ranks, trees, err), held = nth_hold();
     CHECK_INT(ranks, rc ? -1 : check_ranks);
     CHECK_INT(kvtree_size(trees), rc ? 0 : 1);
-    CHECK_INT(err[0] != 0, rc != 0);
+    CHECK_INT(err->text[0] != 0, rc != 0);
     kvtree_delete(&trees);
     countdown = held;
     return rc;

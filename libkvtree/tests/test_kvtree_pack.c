@@ -11,7 +11,8 @@
 #include <errno.h>
 
 /* Unpacks from memory of exactly this size, so that a sanitizer sees any read beyond. */
-static ssize_t unpack_exactly(const char *bytes, size_t size, kvtree *tree, char *err)
+static ssize_t unpack_exactly(const char *bytes, size_t size, kvtree *tree,
+                              kvtree_error *err)
 {
     char *copy = malloc(size ? size : 1);
     assert_non_null(copy);
@@ -122,12 +123,12 @@ static void each_damage_has_its_text(void **state)
          19, "count 1 at byte 6"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char err[KVTREE_ERROR_SIZE] = "";
+        kvtree_error err = {""};
         kvtree *tree = kvtree_new();
-        assert_int_equal(unpack_exactly(cases[i].bytes, cases[i].size, tree, err),
+        assert_int_equal(unpack_exactly(cases[i].bytes, cases[i].size, tree, &err),
                          -EBADMSG);
-        if (!strstr(err, cases[i].text))
-            fail_msg("\"%s\" lacks \"%s\"", err, cases[i].text);
+        if (!strstr(err.text, cases[i].text))
+            fail_msg("\"%s\" lacks \"%s\"", err.text, cases[i].text);
         assert_int_equal(kvtree_unpack_n(cases[i].bytes, cases[i].size, tree), -EBADMSG);
         assert_int_equal(kvtree_size(tree), 0);
         kvtree_delete(&tree);
@@ -152,16 +153,17 @@ static size_t pack_numbers(char *bytes, const int *keys, int count, int first, i
 
 static void check_repetitions(const int *keys, int count)
 {
-    char bytes[512], err[KVTREE_ERROR_SIZE];
+    char bytes[512];
+    kvtree_error err;
     kvtree *tree = kvtree_new();
     for (int second = 0; second < count; second++)
         for (int first = 0; first < second; first++) {
             size_t size = pack_numbers(bytes, keys, count, first, second);
-            assert_int_equal(unpack_exactly(bytes, size, tree, err), -EBADMSG);
-            assert_non_null(strstr(err, "for the second time"));
+            assert_int_equal(unpack_exactly(bytes, size, tree, &err), -EBADMSG);
+            assert_non_null(strstr(err.text, "for the second time"));
         }
     size_t size = pack_numbers(bytes, keys, count, -1, -1);
-    assert_int_equal(unpack_exactly(bytes, size, tree, err), size);
+    assert_int_equal(unpack_exactly(bytes, size, tree, &err), size);
     for (int i = 0; i < count; i++)
         assert_non_null(kvtree_getf(tree, "%d", keys[i]));
     kvtree_delete(&tree);
@@ -240,13 +242,13 @@ static void changed_bytes_do_no_harm(void **state)
 static void too_many_levels_are_refused(void **state)
 {
     size_t size;
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = deep_tree(100), *back = kvtree_new();
     char *bytes = packed(tree, &size);
-    assert_int_equal(kvtree_unpack_within(bytes, size, back, 99, err), -EBADMSG);
-    assert_non_null(strstr(err, "more than 99 levels at byte 598"));
+    assert_int_equal(kvtree_unpack_within(bytes, size, back, 99, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "more than 99 levels at byte 598"));
     assert_int_equal(kvtree_size(back), 0);
-    assert_int_equal(kvtree_unpack_within(bytes, size, back, 100, err), size);
+    assert_int_equal(kvtree_unpack_within(bytes, size, back, 100, &err), size);
     assert_true(same_tree(tree, back));
     free(bytes);
     kvtree_delete(&tree);
@@ -256,10 +258,10 @@ static void too_many_levels_are_refused(void **state)
 /* ... and on the way out: what nobody could read is not written. */
 static void too_many_levels_are_not_written(void **state)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = deep_tree(KVTREE_DEPTH_MAX + 1);
-    assert_int_equal(kvtree_write_fd(-1, tree, err), -EOVERFLOW);
-    assert_non_null(strstr(err, "4194305 levels"));
+    assert_int_equal(kvtree_write_fd(-1, tree, &err), -EOVERFLOW);
+    assert_non_null(strstr(err.text, "4194305 levels"));
     kvtree_delete(&tree);
 }
 

@@ -21,7 +21,7 @@ static nth_result result;
 /* What the watched child leaves behind. */
 static struct {
     int rc, fd;
-    char err[KVTREE_ERROR_SIZE];
+    kvtree_error err;
 } * told;
 
 static void run(int (*function)(void *), nth_decide *decide, void *arg)
@@ -241,12 +241,13 @@ static void killed_before_it_unlocks(void **state)
 
 static void check_stale(int *fd, int number)
 {
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = tree_of(1);
-    assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, err),
+    assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, &err),
                      -ESTALE);
-    assert_non_null(strstr(err, path));
-    assert_non_null(strstr(err, "nothing written: the file was replaced or removed"));
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(
+        strstr(err.text, "nothing written: the file was replaced or removed"));
     assert_int_equal(*fd, -1);
     assert_int_equal(number_in(path), number);
     assert_int_equal(files_in_folder(0), number != -ENOENT);
@@ -280,7 +281,7 @@ static int without_locks(void *arg, unsigned n, const nth_call *call)
 static int read_without_locks(void *arg)
 {
     kvtree *tree = kvtree_new();
-    told->rc = kvtree_file_read_with_lock(AT_FDCWD, path, tree, told->err);
+    told->rc = kvtree_file_read_with_lock(AT_FDCWD, path, tree, &told->err);
     told->fd = kvtree_size(tree) ? 0 : -7;
     kvtree_delete(&tree);
     return 0;
@@ -289,7 +290,7 @@ static int read_without_locks(void *arg)
 static int write_without_locks(void *arg)
 {
     told->fd = -7;
-    told->rc = kvtree_file_write_with_lock(AT_FDCWD, path, NULL, told->err);
+    told->rc = kvtree_file_write_with_lock(AT_FDCWD, path, NULL, &told->err);
     return 0;
 }
 
@@ -297,7 +298,7 @@ static int lock_without_locks(void *arg)
 {
     kvtree *tree = kvtree_new();
     told->fd = -7;
-    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, &told->fd, tree, told->err);
+    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, &told->fd, tree, &told->err);
     kvtree_delete(&tree);
     return 0;
 }
@@ -312,10 +313,11 @@ static void file_systems_without_locks(void **state)
         int error = errors[i / 3];
         run(functions[i % 3], without_locks, &error);
         assert_int_equal(told->rc, -error);
-        assert_non_null(strstr(told->err, path));
-        assert_non_null(strstr(told->err, "the file system has no locks (mount it with "
-                                          "locks, or put the file elsewhere)"));
-        assert_non_null(strstr(told->err, strerror(error)));
+        assert_non_null(strstr(told->err.text, path));
+        assert_non_null(strstr(told->err.text,
+                               "the file system has no locks (mount it with "
+                               "locks, or put the file elsewhere)"));
+        assert_non_null(strstr(told->err.text, strerror(error)));
         assert_int_equal(told->fd, -7);
         assert_int_equal(number_in(path), 3);
         assert_int_equal(files_in_folder(0), 1);

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <kvtree/kvtree_gather.h>
 
-static char err[KVTREE_ERROR_SIZE];
+static kvtree_error err;
 
 static void fill(kvtree *tree, int rank)
 {
@@ -27,7 +27,7 @@ static kvtree_gather_place begin(forged *f, void (*change)(forged *))
     forge(f, "set", at.top, fill);
     if (change) change(f);
     forge_write(f, at.dir);
-    err[0] = 0;
+    err.text[0] = 0;
     return at;
 }
 
@@ -39,7 +39,7 @@ static void finish(kvtree_gather_place *at)
     assert_int_equal(system(command), 0);
 }
 
-static int take(void *arg, int rank, kvtree *tree, char *text)
+static int take(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     int mine;
     assert_int_equal(kvtree_util_get_int(tree, "MINE", &mine), 0);
@@ -51,16 +51,16 @@ static int take(void *arg, int rank, kvtree *tree, char *text)
 static void expect_refused(const kvtree_gather_place *from, int code, const char *text)
 {
     int ranks = 77;
-    err[0] = 0;
-    assert_int_equal(kvtree_gather_read_all(from, &ranks, NULL, NULL, err), code);
+    err.text[0] = 0;
+    assert_int_equal(kvtree_gather_read_all(from, &ranks, NULL, NULL, &err), code);
     assert_int_equal(ranks, 77);
-    if (!strstr(err, text)) assert_string_equal(err, text); /* shows both */
+    if (!strstr(err.text, text)) assert_string_equal(err.text, text); /* shows both */
 }
 
 static void expect_good(const kvtree_gather_place *from, int expected)
 {
     int ranks = 0, taken = 0;
-    assert_int_equal(kvtree_gather_read_all(from, &ranks, take, &taken, err), 0);
+    assert_int_equal(kvtree_gather_read_all(from, &ranks, take, &taken, &err), 0);
     assert_int_equal(ranks, expected);
     assert_int_equal(taken, expected);
 }

@@ -33,10 +33,10 @@ static void begin(kvtree_gather *from, forged *f, const char *folder,
 static void expect_refused(const kvtree_gather *from, int code, const char *text)
 {
     int ranks = 77;
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *got = kvtree_new();
     if (check_rank % 2) kvtree_set_kv(got, "KEPT", "1");
-    gather_expect(kvtree_scatter_read(from, &ranks, got, err), code, err, text);
+    gather_expect(kvtree_scatter_read(from, &ranks, got, &err), code, err.text, text);
     CHECK_INT(ranks, 77);
     CHECK_INT(kvtree_size(got), check_rank % 2);
     kvtree_delete(&got);
@@ -62,11 +62,11 @@ static void unchanged_set(void)
     forged f;
     int ranks = 0;
     kvtree_gather from;
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *got = kvtree_new();
     begin(&from, &f, "good", NULL);
-    CHECK_INT(kvtree_scatter_read(&from, &ranks, got, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(kvtree_scatter_read(&from, &ranks, got, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(ranks, 8);
     CHECK_INT(kvtree_size(got), 8 / check_ranks);
     for (kvtree_elem *e = kvtree_elem_first(got); e; e = kvtree_elem_next(e)) {
@@ -103,7 +103,7 @@ static void chain(int levels, int code, const char *text)
     kvtree_gather from;
     char folder[32];
     kvtree *got = kvtree_new();
-    char err[KVTREE_ERROR_SIZE] = "";
+    kvtree_error err = {""};
     snprintf(folder, sizeof folder, "chain%d", levels);
     begin(&from, &f, folder, NULL);
     if (check_rank == 0) forge_chain(from.dir, levels, ROOT_NAME, from.top, fill);
@@ -111,7 +111,7 @@ static void chain(int levels, int code, const char *text)
     if (code) {
         expect_refused(&from, code, text);
     } else {
-        CHECK_INT(kvtree_scatter_read(&from, NULL, got, err), 0);
+        CHECK_INT(kvtree_scatter_read(&from, NULL, got, &err), 0);
         CHECK_INT(kvtree_size(got), check_ranks > 4 ? check_rank < 4 : 4 / check_ranks);
     }
     kvtree_delete(&got);

@@ -27,7 +27,7 @@ typedef struct subject {
     const load *l;
     char folder[FOLDER_SIZE], name[REDSET_NAME_SIZE]; /* of the redundancy file */
     redset *set;
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
 } subject;
 
 static char *path_of(const subject *s, const char *name, char path[PATH_SIZE])
@@ -110,9 +110,9 @@ static double encode(void *arg)
     redset_file file = {.name = "data"};
     unlink(path_of(s, s->name, path)); /* of the round before */
     double start = bench_mpi_start(s->l->comm);
-    int rc = redset_encode(s->set, s->folder, NULL, 1, &file, s->err);
+    int rc = redset_encode(s->set, s->folder, NULL, 1, &file, &s->err);
     double seconds = bench_mpi_slowest(s->l->comm, bench_now() - start);
-    bench_require(s->l->b, rc == 0, s->err);
+    bench_require(s->l->b, rc == 0, s->err.text);
     return seconds;
 }
 
@@ -128,10 +128,10 @@ static double rebuild(const subject *of, int lose)
     if (lost) unlink(path_of(s, s->name, path));
     if (lost) unlink(path_of(s, "data", path));
     double start = bench_mpi_start(s->l->comm);
-    int rc = redset_recover(s->l->comm, s->folder, lost ? NULL : s->name, &set, s->err);
-    if (rc == 0) rc = redset_rebuild(set, s->folder, &manifest, &rebuilt, s->err);
+    int rc = redset_recover(s->l->comm, s->folder, lost ? NULL : s->name, &set, &s->err);
+    if (rc == 0) rc = redset_rebuild(set, s->folder, &manifest, &rebuilt, &s->err);
     double seconds = bench_mpi_slowest(s->l->comm, bench_now() - start);
-    bench_require(s->l->b, rc == 0, s->err);
+    bench_require(s->l->b, rc == 0, s->err.text);
     bench_require(s->l->b, rebuilt == lost, "the wrong rank was rebuilt");
     redset_manifest_free(manifest);
     redset_free(set);
@@ -161,8 +161,8 @@ static void begin_subject(subject *s, const load *l, redset_scheme scheme, int f
                             .set_size = l->ranks,
                             .failure_group = node,
                             .failures = failures};
-    int rc = redset_create(l->comm, &config, &s->set, s->err);
-    bench_require(l->b, rc == 0, s->err);
+    int rc = redset_create(l->comm, &config, &s->set, &s->err);
+    bench_require(l->b, rc == 0, s->err.text);
     redset_file_name(redset_get_place(s->set), s->name);
 }
 

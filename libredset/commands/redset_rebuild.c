@@ -72,18 +72,18 @@ static void rebuild_raise_limit(void)
 
 static int rebuild_work(const request *r)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_found *found = NULL;
     rebuild_raise_limit();
     if (!r->verify) command_outlive_reader();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error, like a full disk */
     int rc = (r->verify ? redset_verify_folder : redset_rebuild_folder)(
-        r->folder, r->redundancy, r->id, &found, err);
+        r->folder, r->redundancy, r->id, &found, &err);
     for (int i = 0; found && i < found->count && !r->quiet; i++)
         rebuild_print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
     redset_found_free(found);
     int flushed = command_flush();
-    if (rc) command_complain("%s: %s", r->folder, err);
+    if (rc) command_complain("%s: %s", r->folder, err.text);
     if (rc == REDSET_RECOVERABLE)
         return flushed == COMMAND_GOOD ? CAN_BE_REBUILT : COMMAND_BAD;
     return rc ? COMMAND_BAD : flushed;

@@ -7,7 +7,8 @@
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/example-redset-XXXXXX", node[32], err[REDSET_ERROR_SIZE] = "";
+    char folder[] = "/tmp/example-redset-XXXXXX", node[32];
+    redset_error err = {""};
     redset *set = NULL, *found = NULL;
     redset_manifest *manifest = NULL;
     int rank, rebuilt = 0;
@@ -24,16 +25,17 @@ int main(int argc, char **argv)
     redset_config config = {.scheme = REDSET_XOR, .set_size = 4, .failure_group = node};
     redset_file files[] = {{.name = "ckpt"}};
     char name[REDSET_NAME_SIZE] = "";
-    int rc = redset_create(MPI_COMM_WORLD, &config, &set, err);
-    if (!rc) rc = redset_encode(set, folder, NULL, 1, files, err);
+    int rc = redset_create(MPI_COMM_WORLD, &config, &set, &err);
+    if (!rc) rc = redset_encode(set, folder, NULL, 1, files, &err);
     if (!rc) rc = redset_file_name(redset_get_place(set), name);
     redset_free(set);
 
     if (rank == 1) remove("ckpt"), remove(name); /* node 1 is replaced by a new one */
     if (!rc)
-        rc = redset_recover(MPI_COMM_WORLD, folder, rank == 1 ? NULL : name, &found, err);
-    if (!rc) rc = redset_rebuild(found, folder, &manifest, &rebuilt, err);
-    if (rc && rank == 0) fprintf(stderr, "%s\n", err);
+        rc =
+            redset_recover(MPI_COMM_WORLD, folder, rank == 1 ? NULL : name, &found, &err);
+    if (!rc) rc = redset_rebuild(found, folder, &manifest, &rebuilt, &err);
+    if (rc && rank == 0) fprintf(stderr, "%s\n", err.text);
     if (rebuilt) printf("rank %d got %s back\n", rank, manifest->files[0].name);
 
     redset_manifest_free(manifest);

@@ -304,11 +304,11 @@ static kvtree *build(const redset_header *h, bool from_tree)
 /* A header that is built from it says the same, and is always the same. */
 static void build_again(const told *t, const redset_header *h)
 {
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     redset_header *other = NULL;
     size_t size = redset_state_size(&h->shape);
     redset_state *a = malloc(size), *b = malloc(size);
-    REQUIRE(a && b && redset_header_parse(build(h, false), &other, err) == 0);
+    REQUIRE(a && b && redset_header_parse(build(h, false), &other, &err) == 0);
     require_told(t, other);
     for (int i = 0; i < 2; i++) {
         kvtree *again = build(other, i != 0);
@@ -376,9 +376,9 @@ static void make_streams(const told *t, const redset_header *h)
 
 static int read_file(const char *name, redset_manifest **manifest)
 {
-    char err[REDSET_ERROR_SIZE] = "";
-    int rc = redset_read_header(fuzz_folder(), name, manifest, err);
-    REQUIRE(rc == 0 || (rc == -EBADMSG && strstr(err, name)));
+    redset_error err = {""};
+    int rc = redset_read_header(fuzz_folder(), name, manifest, &err);
+    REQUIRE(rc == 0 || (rc == -EBADMSG && strstr(err.text, name)));
     return rc;
 }
 
@@ -408,32 +408,33 @@ static void put_into_file(const told *t)
 
 static void without_memory(const kvtree *tree, uint32_t hash, int expected, size_t calls)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_header *h = NULL;
     kvtree *copy = fuzz_tree_copy(tree);
     fuzz_memory_begin(hash % calls);
-    int rc = redset_header_parse(copy, &h, err);
+    int rc = redset_header_parse(copy, &h, &err);
     fuzz_memory_end();
     REQUIRE(rc == -ENOMEM || rc == expected);
-    REQUIRE(rc == 0 ? h != NULL : !h && err[0]);
+    REQUIRE(rc == 0 ? h != NULL : !h && err.text[0]);
     redset_header_free(h);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char err[REDSET_ERROR_SIZE] = "", *text = fuzz_copy(data, size);
+    char *text = fuzz_copy(data, size);
+    redset_error err = {""};
     uint32_t hash = fuzz_hash(data, size);
     kvtree *tree = fuzz_tree(text, size), *copy = fuzz_tree_copy(tree);
     told t = {.header = tree};
     redset_header *h = NULL;
     bool good = tell(&t);
     fuzz_memory_begin(SIZE_MAX);
-    int rc = redset_header_parse(copy, &h, err);
+    int rc = redset_header_parse(copy, &h, &err);
     struct fuzz_memory memory = fuzz_memory_end();
     REQUIRE(memory.bytes <=
             PARSE_BYTES_PER_BYTE * kvtree_pack_size(tree) + PARSE_BYTES_MORE);
     if (good) {
-        REQUIRE(rc == 0 && err[0] == 0);
+        REQUIRE(rc == 0 && err.text[0] == 0);
         require_told(&t, h);
         make_manifest(&t, h, hash);
         build_again(&t, h);
@@ -441,7 +442,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (t.data < FILE_MOST) put_into_file(&t);
     } else {
         REQUIRE(rc == -EBADMSG && h == NULL);
-        REQUIRE(err[0] && strnlen(err, sizeof err) < sizeof err);
+        REQUIRE(err.text[0] && strnlen(err.text, sizeof err.text) < sizeof err.text);
     }
     without_memory(tree, hash, rc, memory.calls);
     redset_header_free(h);

@@ -78,14 +78,15 @@ static inline void alone_remember(alone *a, const char *name)
 static inline void alone_write(alone *a, int member, kvtree *tree, const void *parity,
                                size_t size)
 {
-    char name[REDSET_NAME_SIZE], path[1200], err[REDSET_ERROR_SIZE];
+    char name[REDSET_NAME_SIZE], path[1200];
+    redset_error err;
     redset_place place = a->layout.place;
     place.member = member;
     redset_file_name(&place, name);
     scratch_path(path, a->folder, name);
     kvtree_util_set_crc32(tree, "CRC", crc32_z(0, parity, size));
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (kvtree_write_fd(fd, tree, err) < 0 || write(fd, parity, size) != (ssize_t)size)
+    if (kvtree_write_fd(fd, tree, &err) < 0 || write(fd, parity, size) != (ssize_t)size)
         abort();
     close(fd);
     for (int i = 0; i < ALONE_FILES; i++) {

@@ -90,27 +90,28 @@ static void make_file(void)
 
 static redset *encode(redset_scheme scheme, char name[REDSET_NAME_SIZE])
 {
-    char node[32], err[REDSET_ERROR_SIZE] = "";
+    char node[32];
+    redset_error err = {""};
     redset *set = NULL;
     redset_file files[] = {{.name = "data"}};
     snprintf(node, sizeof node, "node%d", check_rank);
     const redset_config config = {
         .scheme = scheme, .set_size = check_ranks, .failure_group = node};
-    CHECK_INT(redset_create(MPI_COMM_WORLD, &config, &set, err), 0);
-    CHECK_INT(redset_encode(set, folder, NULL, 1, files, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_create(MPI_COMM_WORLD, &config, &set, &err), 0);
+    CHECK_INT(redset_encode(set, folder, NULL, 1, files, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(redset_file_name(redset_get_place(set), name), 0);
     return set;
 }
 
 static void rebuild(redset *set, int lost)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt = -1;
     if (lost) scratch_remove(folder), mkdir(folder, 0700);
-    CHECK_INT(redset_rebuild(set, folder, &m, &rebuilt, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_rebuild(set, folder, &m, &rebuilt, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(rebuilt, lost);
     CHECK(m && m->count == 1 && m->files[0].size == own_size());
     redset_manifest_free(m);
@@ -119,7 +120,8 @@ static void rebuild(redset *set, int lost)
 /* Rank 0 has the large file, and rank 1 most redundancy data. */
 static void test_huge_file_is_rebuilt(redset_scheme scheme)
 {
-    char name[REDSET_NAME_SIZE], path[1200], err[REDSET_ERROR_SIZE] = "";
+    char name[REDSET_NAME_SIZE], path[1200];
+    redset_error err = {""};
     struct stat before, after;
     redset_manifest *m = NULL;
     mkdir(folder, 0700);
@@ -127,7 +129,7 @@ static void test_huge_file_is_rebuilt(redset_scheme scheme)
     redset *set = encode(scheme, name);
     scratch_path(path, folder, name);
     CHECK_INT(stat(path, &before), 0);
-    CHECK_INT(redset_read_header(folder, name, &m, err), 0);
+    CHECK_INT(redset_read_header(folder, name, &m, &err), 0);
     for (int lost = 0; lost < 2 && lost < check_ranks; lost++) {
         rebuild(set, check_rank == lost);
         CHECK(is_right());
@@ -136,7 +138,7 @@ static void test_huge_file_is_rebuilt(redset_scheme scheme)
     }
     rebuild(set, 0); /* all checksums are right */
     redset_manifest *again = NULL;
-    CHECK_INT(redset_read_header(folder, name, &again, err), 0);
+    CHECK_INT(redset_read_header(folder, name, &again, &err), 0);
     CHECK(m && again && m->file_crc == again->file_crc);
     redset_manifest_free(m);
     redset_manifest_free(again);

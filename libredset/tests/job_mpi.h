@@ -121,7 +121,7 @@ static inline void job_lose(const job *j)
 
 /* Sets of set_size, with each `together` consecutive ranks in one failure group. */
 static inline int job_create(const job *j, redset_scheme scheme, int set_size,
-                             int together, redset **set, char *err)
+                             int together, redset **set, redset_error *err)
 {
     char node[32];
     snprintf(node, sizeof node, "node%d", j->rank / together);
@@ -135,7 +135,7 @@ static inline int job_create(const job *j, redset_scheme scheme, int set_size,
     return redset_create(j->comm, &config, set, err);
 }
 
-static inline int job_encode(job *j, redset *set, char *err)
+static inline int job_encode(job *j, redset *set, redset_error *err)
 {
     return redset_encode(set, j->folder, j->about, j->count, j->files, err);
 }
@@ -220,17 +220,18 @@ static inline void job_swap_members(kvtree *group)
 static inline void job_forge(const job *j, const char *name,
                              void (*change)(kvtree *group))
 {
-    char path[1200], err[REDSET_ERROR_SIZE];
+    char path[1200];
+    redset_error err;
     size_t size;
     unsigned char *bytes = scratch_read(j->folder, name, &size);
     scratch_path(path, j->folder, name);
     kvtree *tree = kvtree_new();
     int fd = open(path, O_RDONLY);
-    ssize_t header = kvtree_read_fd(fd, tree, err);
+    ssize_t header = kvtree_read_fd(fd, tree, &err);
     close(fd);
     change(kvtree_get(tree, "GROUP"));
     fd = open(path, O_WRONLY | O_TRUNC);
-    CHECK(kvtree_write_fd(fd, tree, err) > 0);
+    CHECK(kvtree_write_fd(fd, tree, &err) > 0);
     CHECK_INT(write(fd, bytes + header, size - (size_t)header), size - (size_t)header);
     close(fd);
     kvtree_delete(&tree);

@@ -16,9 +16,9 @@ typedef struct snapshot {
 
 static inline void encode(job *j, snapshot *s, int set_size, int together)
 {
-    char err[REDSET_ERROR_SIZE] = "";
-    CHECK_INT(job_create(j, j->scheme, set_size, together, &s->set, err), 0);
-    CHECK_INT(job_encode(j, s->set, err), 0);
+    redset_error err = {""};
+    CHECK_INT(job_create(j, j->scheme, set_size, together, &s->set, &err), 0);
+    CHECK_INT(job_encode(j, s->set, &err), 0);
     job_name(s->set, s->name);
     s->file = scratch_read(j->folder, s->name, &s->size);
     CHECK(s->file != NULL);
@@ -70,24 +70,24 @@ static inline void check_manifest(const job *j, const redset_manifest *m,
 /* Looking tells what a rebuild will do, and changes nothing. */
 static inline void expect_state(const job *j, const snapshot *s, int state, int lost)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     int told = -1;
     uint64_t before = job_fingerprint(j);
-    CHECK_INT(redset_verify(s->set, j->folder, &told, err), state);
-    CHECK((state == 0) == (err[0] == 0));
+    CHECK_INT(redset_verify(s->set, j->folder, &told, &err), state);
+    CHECK((state == 0) == (err.text[0] == 0));
     if (lost >= 0) CHECK_INT(told, lost);
     CHECK(job_fingerprint(j) == before);
 }
 
 static inline void expect_rebuilt(const job *j, const snapshot *s, int lost, int entries)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt = -1;
     uint64_t before = job_fingerprint(j);
     expect_state(j, s, job_any(j, lost) ? REDSET_RECOVERABLE : 0, lost);
-    CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(rebuilt, lost);
     check_restored(j, s, entries);
     if (!lost) CHECK(job_fingerprint(j) == before);
@@ -97,13 +97,14 @@ static inline void expect_rebuilt(const job *j, const snapshot *s, int lost, int
 
 static inline void expect_hopeless(const job *j, const snapshot *s, const char *text)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt = -1;
     uint64_t before = job_fingerprint(j);
     expect_state(j, s, REDSET_UNRECOVERABLE, -1);
-    CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, err), REDSET_UNRECOVERABLE);
-    if (!strstr(err, text)) CHECK_STR(err, text);
+    CHECK_INT(redset_rebuild(s->set, j->folder, &m, &rebuilt, &err),
+              REDSET_UNRECOVERABLE);
+    if (!strstr(err.text, text)) CHECK_STR(err.text, text);
     CHECK(m == NULL && rebuilt == -1);
     CHECK(job_fingerprint(j) == before);
 }
@@ -111,12 +112,12 @@ static inline void expect_hopeless(const job *j, const snapshot *s, const char *
 /* The sets are recovered anew, as after a restart. */
 static inline void recover_again(const job *j, snapshot *s)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     const redset_place before = *redset_get_place(s->set);
     s->set = redset_free(s->set);
     const char *own = job_has(j, s->name) ? s->name : NULL;
-    CHECK_INT(redset_recover(j->comm, j->folder, own, &s->set, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_recover(j->comm, j->folder, own, &s->set, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK(memcmp(&before, redset_get_place(s->set), sizeof before) == 0);
 }
 

@@ -76,7 +76,7 @@ static kvtree *copy_of(const kvtree *tree)
 
 static void make_set(set *s, redset_scheme scheme, int members, int failures)
 {
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     *s = (set){.shape = {scheme, members, failures}};
     for (int m = 0; m < members; m++)
         s->ranks[m] = 2 * m;
@@ -86,7 +86,7 @@ static void make_set(set *s, redset_scheme scheme, int members, int failures)
     s->states = calloc((size_t)members, redset_state_size(&s->shape));
     for (int m = 0; m < members; m++) {
         s->headers[m] = header_tree(s, m);
-        assert_int_equal(redset_header_parse(copy_of(s->headers[m]), &s->good, err), 0);
+        assert_int_equal(redset_header_parse(copy_of(s->headers[m]), &s->good, &err), 0);
         redset_state *state = (void *)redset_state_at(&s->shape, s->states, m);
         assert_int_equal(redset_state_set(state, s->good), 0);
         s->good = redset_header_free(s->good);
@@ -98,10 +98,10 @@ static void make_set(set *s, redset_scheme scheme, int members, int failures)
 
 static void choose_member(set *s, int member)
 {
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     redset_header_free(s->good);
     s->member = member;
-    assert_int_equal(redset_header_parse(copy_of(s->headers[member]), &s->good, err), 0);
+    assert_int_equal(redset_header_parse(copy_of(s->headers[member]), &s->good, &err), 0);
 }
 
 static void drop_set(set *s)
@@ -173,10 +173,10 @@ static bool is_noticed(const set *s, const alteration *a, const redset_header *a
 /* Takes altered. */
 static void expect_noticed(set *s, kvtree *altered, const alteration *a)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_header *h = NULL;
-    int rc = redset_header_parse(altered, &h, err);
-    bool good = rc ? rc == -EBADMSG && err[0] : is_noticed(s, a, h);
+    int rc = redset_header_parse(altered, &h, &err);
+    bool good = rc ? rc == -EBADMSG && err.text[0] : is_noticed(s, a, h);
     *(rc ? &s->refused : &s->noticed) += 1;
     redset_header_free(h);
     if (good) return;
@@ -184,7 +184,7 @@ static void expect_noticed(set *s, kvtree *altered, const alteration *a)
     for (int i = 0; i < a->depth; i++)
         snprintf(path + strlen(path), sizeof path - strlen(path), " %s", a->path[i]);
     fail_msg("%s of %d:%s: %s: %d %s", redset_scheme_name(s->shape.scheme),
-             s->shape.members, path, a->what, rc, err);
+             s->shape.members, path, a->what, rc, err.text);
 }
 
 /* ---- what is done to a header ---- */

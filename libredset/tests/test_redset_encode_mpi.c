@@ -10,12 +10,12 @@
 
 static void expect_no_set(const job *j, const redset_config *config, const char *text)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset *set = NULL;
-    CHECK_INT(redset_create(j->comm, config, &set, err), -EINVAL);
+    CHECK_INT(redset_create(j->comm, config, &set, &err), -EINVAL);
     CHECK_INT(redset_create(j->comm, config, &set, NULL), -EINVAL);
     CHECK(set == NULL);
-    if (!strstr(err, text)) CHECK_STR(err, text);
+    if (!strstr(err.text, text)) CHECK_STR(err.text, text);
 }
 
 static void test_refused_sets(const job *j)
@@ -62,14 +62,14 @@ static void test_any_memory(job *j)
 {
     static const size_t sizes[] = {1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        char err[REDSET_ERROR_SIZE] = "";
+        redset_error err = {""};
         redset *set = NULL;
         redset_config config = {.scheme = REDSET_XOR,
                                 .set_size = 2,
                                 .failure_group = "n",
                                 .memory = sizes[i]};
-        CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
-        CHECK_STR(err, "");
+        CHECK_INT(redset_create(j->comm, &config, &set, &err), 0);
+        CHECK_STR(err.text, "");
         redset_free(set);
         if (j->ranks == 1) continue;
         if (j->rank == 0) config.memory = 2;
@@ -103,10 +103,11 @@ static unsigned char *file_stream_bytes(const job *j, int rank, size_t size)
 static void check_parity(const job *j, const redset *set)
 {
     const redset_place *place = redset_get_place(set);
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     redset_manifest *m = NULL;
     size_t size, n = (size_t)place->members;
-    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, err), 0);
+    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, &err), 0);
     unsigned char *file = scratch_read(j->folder, name, &size);
     if (!m || !file) return;
     kvtree *tree = kvtree_new();
@@ -114,7 +115,7 @@ static void check_parity(const job *j, const redset *set)
     unsigned long chunk;
     scratch_path(path, j->folder, name);
     int fd = open(path, O_RDONLY);
-    ssize_t header = kvtree_read_fd(fd, tree, err);
+    ssize_t header = kvtree_read_fd(fd, tree, &err);
     close(fd);
     CHECK_INT(kvtree_util_get_bytecount(tree, "CHUNK", &chunk), 0);
     CHECK_INT(size, (size_t)header + chunk);
@@ -141,9 +142,10 @@ static void check_parity(const job *j, const redset *set)
 
 static void check_manifest(const job *j, const redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     redset_manifest *m = NULL;
-    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, err), 0);
+    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, &err), 0);
     if (!m) return;
     CHECK_INT(m->rank, j->rank);
     CHECK_INT(m->ranks, j->ranks);
@@ -166,16 +168,17 @@ static void test_encode(job *j)
     static const size_t pieces[] = {0, 1000, JOB_PIECE};
     for (int set_size = 2; set_size <= j->ranks + 1; set_size += set_size > 3 ? 4 : 1)
         for (int p = 0; p < 3; p++) {
-            char node[32], err[REDSET_ERROR_SIZE] = "";
+            char node[32];
+            redset_error err = {""};
             redset *set = NULL;
             snprintf(node, sizeof node, "n%d", j->rank);
             redset_config config = {.scheme = REDSET_XOR,
                                     .set_size = set_size,
                                     .failure_group = node,
                                     .piece = pieces[p]};
-            CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
-            CHECK_INT(job_encode(j, set, err), 0);
-            CHECK_STR(err, "");
+            CHECK_INT(redset_create(j->comm, &config, &set, &err), 0);
+            CHECK_INT(job_encode(j, set, &err), 0);
+            CHECK_STR(err.text, "");
             check_manifest(j, set);
             check_parity(j, set);
             CHECK(job_intact(j));
@@ -189,12 +192,13 @@ static void test_encode(job *j)
 
 static void test_single(job *j)
 {
-    char err[REDSET_ERROR_SIZE] = "", expected[64], name[REDSET_NAME_SIZE];
+    char expected[64], name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     redset *set = NULL;
-    CHECK_INT(job_create(j, REDSET_SINGLE, 0, 1, &set, err), 0);
+    CHECK_INT(job_create(j, REDSET_SINGLE, 0, 1, &set, &err), 0);
     snprintf(expected, sizeof expected, "1_of_1_in_%d.single", j->rank);
     CHECK_STR(job_name(set, name), expected);
-    CHECK_INT(job_encode(j, set, err), 0);
+    CHECK_INT(job_encode(j, set, &err), 0);
     check_manifest(j, set);
     redset_free(set);
     job_lose(j);
@@ -206,10 +210,11 @@ static void test_single(job *j)
 /* Encode fails with code everywhere, and nothing but the files is there. */
 static void expect_failure(job *j, redset *set, int code, const char *text)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     job before = *j;
-    CHECK_INT(job_encode(j, set, err), code);
-    if (!strstr(err, text)) CHECK_STR(err, text);
+    CHECK_INT(job_encode(j, set, &err), code);
+    if (!strstr(err.text, text)) CHECK_STR(err.text, text);
     CHECK(!job_has(j, job_name(set, name)));
     CHECK(memcmp(before.files, j->files, sizeof j->files) == 0);
 }
@@ -217,7 +222,8 @@ static void expect_failure(job *j, redset *set, int code, const char *text)
 static void test_bad_files(job *j, redset *set)
 {
     int last = j->rank == j->ranks - 1;
-    char err[REDSET_ERROR_SIZE] = "", own[REDSET_NAME_SIZE];
+    char own[REDSET_NAME_SIZE];
+    redset_error err = {""};
     static const struct {
         const char *name, *text;
         int code;
@@ -245,7 +251,7 @@ static void test_bad_files(job *j, redset *set)
     expect_failure(j, set, -EINVAL, "folder/x is listed twice");
     *j = all;
     int count = j->count;
-    CHECK_INT(job_encode(j, set, err), 0); /* its file does not stay either */
+    CHECK_INT(job_encode(j, set, &err), 0); /* its file does not stay either */
     if (last) j->count = -1;
     expect_failure(j, set, -EINVAL, "-1 files");
     j->count = count;
@@ -285,18 +291,19 @@ static void test_changing_file(job *j, redset *set)
 /* Every call of every kind fails once on one rank. */
 static void test_faults(job *j, redset *set, int victim)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     int entries = scratch_count(j->folder), total = 0;
     for (int call = FAULT_OPEN; call < FAULT_CALLS; call++)
         for (int n = 1, fired = 1; fired; n += n < 8 ? 1 : n / 2) {
             if (j->rank == victim) fault_arm((enum fault_call)call, n, ENOSPC);
-            int rc = job_encode(j, set, err);
+            int rc = job_encode(j, set, &err);
             fired = job_any(j, fault_disarm());
             CHECK_INT(rc, fired ? -ENOSPC : 0);
             CHECK_INT(job_has(j, job_name(set, name)), !fired);
             CHECK_INT(scratch_count(j->folder), entries + !fired);
             CHECK(job_intact(j));
-            if (fired && j->ranks > 1) CHECK(strstr(err, "rank ") == err);
+            if (fired && j->ranks > 1) CHECK(strstr(err.text, "rank ") == err.text);
             total += fired;
             char path[1200];
             scratch_path(path, j->folder, name);
@@ -321,8 +328,9 @@ static void count_old_ones(void)
  * no old one is left, on any rank. */
 static void test_again(job *j, redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], own[1200], link_path[1200];
-    CHECK_INT(job_encode(j, set, err), 0);
+    char name[REDSET_NAME_SIZE], own[1200], link_path[1200];
+    redset_error err = {""};
+    CHECK_INT(job_encode(j, set, &err), 0);
     scratch_path(own, j->folder, job_name(set, name));
     snprintf(link_path, sizeof link_path, "%s/old.%d", j->root, j->rank);
     CHECK_INT(link(own, link_path), 0);
@@ -331,7 +339,7 @@ static void test_again(job *j, redset *set)
     MPI_Allgather(own, sizeof own, MPI_CHAR, own_names, sizeof own, MPI_CHAR, j->comm);
     old_ones = 0;
     fault_arm_event(FAULT_RENAME, 1, count_old_ones);
-    CHECK_INT(job_encode(j, set, err), 0);
+    CHECK_INT(job_encode(j, set, &err), 0);
     CHECK(fault_disarm());
     fault_arm(FAULT_NONE, 0, 0);
     CHECK_INT(old_ones, 0);
@@ -346,7 +354,7 @@ struct step {
     int fails, calls, ready; /* ready: it was called when all was done but itself */
 };
 
-static int own_step(void *arg, char *err)
+static int own_step(void *arg, redset_error *err)
 {
     struct step *s = arg;
     s->calls++;
@@ -354,14 +362,14 @@ static int own_step(void *arg, char *err)
     for (int i = 0; i < s->j->count; i++)
         s->ready &= s->j->files[i].size == 0 || s->j->files[i].crc != 0;
     if (!s->fails) return 0;
-    snprintf(err, REDSET_ERROR_SIZE, "its own step");
+    snprintf(err->text, sizeof err->text, "its own step");
     return -EPERM;
 }
 
 /* The caller's last step: its failure on one rank is that of the encode on all. */
 static void test_own_step(job *j, redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     for (int fails = 1; fails >= 0; fails--) {
         struct step s = {.j = j, .fails = fails && j->rank == j->ranks - 1};
         const redset_extras extras = {.last = own_step, .arg = &s};
@@ -369,13 +377,13 @@ static void test_own_step(job *j, redset *set)
         for (int i = 0; i < j->count; i++)
             j->files[i].crc = 0;
         CHECK_INT(redset_encode_with(set, j->folder, j->about, j->count, j->files,
-                                     &extras, err),
+                                     &extras, &err),
                   fails ? -EPERM : 0);
         CHECK_INT(s.calls, 1);
         CHECK(s.ready);
-        CHECK((strstr(err, "its own step") != NULL) == fails);
+        CHECK((strstr(err.text, "its own step") != NULL) == fails);
         CHECK_INT(job_has(j, s.name), !fails);
-        err[0] = 0;
+        err.text[0] = 0;
     }
     check_manifest(j, set);
 }
@@ -383,14 +391,14 @@ static void test_own_step(job *j, redset *set)
 /* Who wants nothing synced has nothing synced, also when an earlier file is replaced. */
 static void test_unsynced(job *j, redset_scheme scheme)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     for (int unsynced = 0; unsynced < 2; unsynced++) {
         redset *set = NULL;
         j->unsynced = unsynced;
-        CHECK_INT(job_create(j, scheme, 3, 1, &set, err), 0);
+        CHECK_INT(job_create(j, scheme, 3, 1, &set, &err), 0);
         for (int again = 0; again < 2; again++) {
             fault_arm(FAULT_SYNC, 1, EIO);
-            CHECK_INT(job_encode(j, set, err), unsynced ? 0 : -EIO);
+            CHECK_INT(job_encode(j, set, &err), unsynced ? 0 : -EIO);
             CHECK_INT(fault_disarm(), !unsynced);
         }
         if (unsynced) check_manifest(j, set);
@@ -402,10 +410,10 @@ static void test_unsynced(job *j, redset_scheme scheme)
 /* What changes or fails while any scheme encodes. */
 static void test_trouble(job *j, redset_scheme scheme)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset *set = NULL;
     j->failures = 2;
-    CHECK_INT(job_create(j, scheme, 3, 1, &set, err), 0);
+    CHECK_INT(job_create(j, scheme, 3, 1, &set, &err), 0);
     test_again(j, set);
     test_own_step(j, set);
     test_changing_file(j, set);
@@ -418,7 +426,7 @@ static void test_trouble(job *j, redset_scheme scheme)
 int main(int argc, char **argv)
 {
     job j;
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset *set = NULL;
     check_begin(&argc, &argv);
     job_begin(&j, MPI_COMM_WORLD);
@@ -426,11 +434,11 @@ int main(int argc, char **argv)
     test_any_memory(&j);
     test_encode(&j);
     test_single(&j);
-    CHECK_INT(job_create(&j, REDSET_XOR, 3, 1, &set, err), 0);
+    CHECK_INT(job_create(&j, REDSET_XOR, 3, 1, &set, &err), 0);
     test_bad_files(&j, set);
     for (int scheme = REDSET_PARTNER; scheme <= REDSET_RS; scheme++)
         test_trouble(&j, (redset_scheme)scheme);
-    CHECK_INT(job_encode(&j, set, err), 0);
+    CHECK_INT(job_encode(&j, set, &err), 0);
     check_manifest(&j, set);
     redset_free(set);
     job_end(&j);

@@ -82,14 +82,14 @@ int MPI_Irecv(void *buf, int n, MPI_Datatype type, int from, int tag, MPI_Comm c
 }
 
 /* Looks and rebuilds. */
-static int restart(job *j, const char *name, char *err)
+static int restart(job *j, const char *name, redset_error *err)
 {
     redset *set = NULL;
     redset_manifest *manifest = NULL;
     int rebuilt, lost;
     int rc = redset_recover(j->comm, j->folder, j->rank ? name : NULL, &set, err);
     if (!rc) rc = redset_verify(set, j->folder, &lost, err);
-    if (rc >= 0) err[0] = 0;
+    if (rc >= 0) err->text[0] = 0;
     if (rc >= 0) rc = redset_rebuild(set, j->folder, &manifest, &rebuilt, err);
     redset_manifest_free(manifest);
     redset_free(set);
@@ -98,7 +98,7 @@ static int restart(job *j, const char *name, char *err)
 
 /* Protects, loses the files of rank 0, and gets them back. All ranks are in one set, and
  * so do the same calls. */
-static int run(job *j, char *err)
+static int run(job *j, redset_error *err)
 {
     char name[REDSET_NAME_SIZE] = "";
     redset *set = NULL;
@@ -117,15 +117,15 @@ static int run(job *j, char *err)
 static int fail_calls(job *j, enum kind kind)
 {
     for (int n = 1; n < MANY; n++) {
-        char err[REDSET_ERROR_SIZE] = "";
+        redset_error err = {""};
         failing = kind;
         left = n;
-        int rc = run(j, err), fired = left == 0;
+        int rc = run(j, &err), fired = left == 0;
         failing = NONE;
         fired = job_any(j, fired);
         CHECK(job_agreed(j, rc < 0));
         CHECK_INT(rc != 0, fired);
-        CHECK_INT(err[0] != 0, fired);
+        CHECK_INT(err.text[0] != 0, fired);
         if (rc && rc != -ECOMM && rc != -EIO) CHECK_INT(rc, -ECOMM);
         if (j->rank) CHECK(job_intact(j));
         job_lose(j);
@@ -139,9 +139,9 @@ static int fail_calls(job *j, enum kind kind)
 /* What failed is no obstacle to the next one. */
 static void all_is_well(job *j)
 {
-    char err[REDSET_ERROR_SIZE] = "";
-    CHECK_INT(run(j, err), 0);
-    CHECK_STR(err, "");
+    redset_error err = {""};
+    CHECK_INT(run(j, &err), 0);
+    CHECK_STR(err.text, "");
     job_lose(j);
     job_write(j, 0);
     MPI_Barrier(j->comm);
@@ -149,13 +149,13 @@ static void all_is_well(job *j)
 
 static void refuse(MPI_Comm comm, const char *text)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     const redset_config config = {.scheme = REDSET_XOR};
     redset *set = NULL;
-    CHECK_INT(redset_create(comm, &config, &set, err), -EINVAL);
-    CHECK(strstr(err, text) && !set);
-    CHECK_INT(redset_recover(comm, ".", NULL, &set, err), -EINVAL);
-    CHECK(strstr(err, text) && !set);
+    CHECK_INT(redset_create(comm, &config, &set, &err), -EINVAL);
+    CHECK(strstr(err.text, text) && !set);
+    CHECK_INT(redset_recover(comm, ".", NULL, &set, &err), -EINVAL);
+    CHECK(strstr(err.text, text) && !set);
 }
 
 static void no_communicator(void)

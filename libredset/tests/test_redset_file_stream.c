@@ -54,14 +54,14 @@ static void sample_remove(sample *s)
 static void pump(sample *s, redset_file_stream *from, redset_file_stream *to, int chunks,
                  size_t chunk, size_t piece)
 {
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     unsigned char *buf = malloc(piece);
     for (size_t done = 0; done < chunk; done += piece)
         for (int c = chunks - 1; c >= 0; c--) {
             size_t n = chunk - done < piece ? chunk - done : piece;
-            assert_int_equal(redset_file_stream_read(from, c, buf, n, err), 0);
+            assert_int_equal(redset_file_stream_read(from, c, buf, n, &err), 0);
             assert_memory_equal(buf, s->bytes + (size_t)c * chunk + done, n);
-            if (to) assert_int_equal(redset_file_stream_write(to, c, buf, n, err), 0);
+            if (to) assert_int_equal(redset_file_stream_write(to, c, buf, n, &err), 0);
         }
     free(buf);
 }
@@ -77,7 +77,7 @@ enum { MIXED = sizeof mixed / sizeof mixed[0] };
 static void test_reads_everything(void **state)
 {
     static const size_t pieces[] = {3, 64, 4096, 100000};
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     redset_file_stream *l;
     sample s;
     sample_make(&s, MIXED, mixed);
@@ -85,11 +85,11 @@ static void test_reads_everything(void **state)
         for (size_t p = 0; p < sizeof pieces / sizeof pieces[0]; p++)
             for (size_t extra = 0; extra <= 2500; extra += 2500) { /* padding */
                 size_t chunk = ceil_div(s.list.size, chunks) + extra;
-                int rc = redset_file_stream_open(s.dir, &s.list, chunks, chunk, &l, err);
+                int rc = redset_file_stream_open(s.dir, &s.list, chunks, chunk, &l, &err);
                 assert_int_equal(rc, 0);
                 pump(&s, l, NULL, chunks, chunk, pieces[p]);
-                assert_int_equal(redset_file_stream_check_sizes(l, err), 0);
-                assert_int_equal(redset_file_stream_compare(l, err), 0);
+                assert_int_equal(redset_file_stream_check_sizes(l, &err), 0);
+                assert_int_equal(redset_file_stream_compare(l, &err), 0);
                 redset_file_stream_free(l);
             }
     sample_remove(&s);
@@ -97,16 +97,16 @@ static void test_reads_everything(void **state)
 
 static void test_nothing_to_read(void **state)
 {
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     unsigned char buf[10] = "XXXXXXXXX", zeros[10] = {0};
     redset_file_stream *l;
     sample s;
     sample_make(&s, 0, NULL);
-    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 0, &l, err), 0);
-    assert_int_equal(redset_file_stream_check_sizes(l, err), 0);
+    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 0, &l, &err), 0);
+    assert_int_equal(redset_file_stream_check_sizes(l, &err), 0);
     redset_file_stream_free(l);
-    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 10, &l, err), 0);
-    assert_int_equal(redset_file_stream_read(l, 2, buf, 10, err), 0);
+    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 10, &l, &err), 0);
+    assert_int_equal(redset_file_stream_read(l, 2, buf, 10, &err), 0);
     assert_memory_equal(buf, zeros, 10);
     redset_file_stream_free(l);
     sample_remove(&s);
@@ -114,17 +114,17 @@ static void test_nothing_to_read(void **state)
 
 static void test_too_small(void **state)
 {
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     redset_file_stream *l = NULL;
     sample s;
     sample_make(&s, 1, (size_t[]){100});
-    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 33, &l, err), -EINVAL);
+    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 3, 33, &l, &err), -EINVAL);
     assert_null(l);
     sample_remove(&s);
 }
 
 /* Reads all of s in one chunk and finishes. */
-static int read_all(sample *s, char *err)
+static int read_all(sample *s, redset_error *err)
 {
     static unsigned char buf[1 << 16];
     redset_file_stream *l;
@@ -138,40 +138,41 @@ static int read_all(sample *s, char *err)
 
 static void test_changed_sizes(void **state)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     sample s;
     sample_make(&s, 3, (size_t[]){100, 200, 300});
     scratch_write(s.folder, "file1", 199, 1);
-    assert_int_equal(read_all(&s, err), -ESTALE);
-    assert_non_null(strstr(err, "file1"));
+    assert_int_equal(read_all(&s, &err), -ESTALE);
+    assert_non_null(strstr(err.text, "file1"));
     redset_file_stream *l;
     unsigned char buf[600];
-    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 1, 600, &l, err), 0);
-    assert_int_equal(redset_file_stream_read(l, 0, buf, 600, err), -ESTALE); /* at once */
+    assert_int_equal(redset_file_stream_open(s.dir, &s.list, 1, 600, &l, &err), 0);
+    assert_int_equal(redset_file_stream_read(l, 0, buf, 600, &err),
+                     -ESTALE); /* at once */
     redset_file_stream_free(l);
     scratch_write(s.folder, "file1", 201, 1);
-    assert_int_equal(read_all(&s, err), -ESTALE);
+    assert_int_equal(read_all(&s, &err), -ESTALE);
     scratch_write(s.folder, "file1", 200, 1);
-    assert_int_equal(read_all(&s, err), 0);
+    assert_int_equal(read_all(&s, &err), 0);
     char path[1200];
     scratch_path(path, s.folder, "file2");
     unlink(path);
-    assert_int_equal(read_all(&s, err), -ENOENT);
-    assert_non_null(strstr(err, "file2"));
+    assert_int_equal(read_all(&s, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "file2"));
     assert_int_equal(symlink("/etc/passwd", path), 0);
-    assert_int_not_equal(read_all(&s, err), 0);
+    assert_int_not_equal(read_all(&s, &err), 0);
     sample_remove(&s);
 }
 
 static void test_read_error(void **state)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     sample s;
     sample_make(&s, 3, (size_t[]){100, 200, 300});
     fault_arm(FAULT_READ, 2, EIO);
-    assert_int_equal(read_all(&s, err), -EIO);
+    assert_int_equal(read_all(&s, &err), -EIO);
     assert_true(fault_disarm());
-    assert_non_null(strstr(err, "file1"));
+    assert_non_null(strstr(err.text, "file1"));
     sample_remove(&s);
 }
 
@@ -179,7 +180,8 @@ static void test_many_files(void **state)
 {
     enum { COUNT = 10000, CHUNKS = 7 };
     struct rlimit before, few;
-    char err[REDSET_ERROR_SIZE], folder[64], (*names)[24] = malloc(COUNT * sizeof *names);
+    char folder[64], (*names)[24] = malloc(COUNT * sizeof *names);
+    redset_error err;
     redset_file *files = calloc(COUNT, sizeof *files);
     redset_list list = {.count = COUNT, .files = files};
     redset_file_stream *from, *to;
@@ -194,20 +196,20 @@ static void test_many_files(void **state)
     few = (struct rlimit){256, before.rlim_max};
     setrlimit(RLIMIT_NOFILE, &few);
     int dir = open(folder, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(redset_list_sum(&list, err), 0);
+    assert_int_equal(redset_list_sum(&list, &err), 0);
     size_t chunk = ceil_div(list.size, CHUNKS);
-    assert_int_equal(redset_file_stream_open(dir, &list, CHUNKS, chunk, &from, err), 0);
-    assert_int_equal(redset_file_output_create(dir, &list, CHUNKS, chunk, &to, err), 0);
+    assert_int_equal(redset_file_stream_open(dir, &list, CHUNKS, chunk, &from, &err), 0);
+    assert_int_equal(redset_file_output_create(dir, &list, CHUNKS, chunk, &to, &err), 0);
     for (size_t done = 0; done < chunk; done += sizeof buf)
         for (int c = 0; c < CHUNKS; c++) {
             size_t n = chunk - done < sizeof buf ? chunk - done : sizeof buf;
-            assert_int_equal(redset_file_stream_read(from, c, buf, n, err), 0);
-            assert_int_equal(redset_file_stream_write(to, c, buf, n, err), 0);
+            assert_int_equal(redset_file_stream_read(from, c, buf, n, &err), 0);
+            assert_int_equal(redset_file_stream_write(to, c, buf, n, &err), 0);
         }
-    assert_int_equal(redset_file_stream_check_sizes(from, err), 0);
+    assert_int_equal(redset_file_stream_check_sizes(from, &err), 0);
     redset_file_stream_set_crcs(from, files);
-    assert_int_equal(redset_file_output_complete(to, err), 0);
-    assert_int_equal(redset_file_output_commit(to, err), 0);
+    assert_int_equal(redset_file_output_complete(to, &err), 0);
+    assert_int_equal(redset_file_output_commit(to, &err), 0);
     redset_file_stream_free(from);
     redset_file_stream_free(to);
     setrlimit(RLIMIT_NOFILE, &before);
@@ -221,7 +223,7 @@ static void test_many_files(void **state)
 }
 
 /* Writes the files of s into the folder open at dir; the code of the first failure. */
-static int copy_into(sample *s, int dir, int chunks, char *err)
+static int copy_into(sample *s, int dir, int chunks, redset_error *err)
 {
     enum { PIECE = 100 };
     size_t chunk = ceil_div(s->list.size, chunks);
@@ -243,14 +245,15 @@ static int copy_into(sample *s, int dir, int chunks, char *err)
 
 static void test_output(void **state)
 {
-    char err[REDSET_ERROR_SIZE], folder[64];
+    char folder[64];
+    redset_error err;
     sample s;
     sample_make(&s, MIXED, mixed);
     for (int chunks = 1; chunks <= 5; chunks++) {
         scratch_make(folder);
         int dir = open(folder, O_RDONLY | O_DIRECTORY);
         scratch_write(folder, "file1", 77, 9); /* a damaged one is replaced */
-        assert_int_equal(copy_into(&s, dir, chunks, err), 0);
+        assert_int_equal(copy_into(&s, dir, chunks, &err), 0);
         for (int i = 0; i < MIXED; i++)
             assert_true(scratch_same(folder, s.names[i], mixed[i], (unsigned)i));
         assert_int_equal(scratch_count(folder), 7); /* a, and file1 2 4 5 7 8 */
@@ -262,14 +265,15 @@ static void test_output(void **state)
 
 static void test_output_wrong_checksum(void **state)
 {
-    char err[REDSET_ERROR_SIZE], folder[64];
+    char folder[64];
+    redset_error err;
     sample s;
     sample_make(&s, 3, (size_t[]){10, 20, 30});
     scratch_make(folder);
     int dir = open(folder, O_RDONLY | O_DIRECTORY);
     s.files[1].crc ^= 1;
-    assert_int_equal(copy_into(&s, dir, 2, err), -EBADMSG);
-    assert_non_null(strstr(err, "file1"));
+    assert_int_equal(copy_into(&s, dir, 2, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "file1"));
     assert_int_equal(scratch_count(folder), 0);
     close(dir);
     scratch_remove(folder);
@@ -280,7 +284,8 @@ static void test_output_wrong_checksum(void **state)
  * rename nothing is changed. */
 static void test_output_faults(void **state)
 {
-    char err[REDSET_ERROR_SIZE], folder[64];
+    char folder[64];
+    redset_error err;
     int fired = 1, total = 0;
     sample s;
     sample_make(&s, 4, (size_t[]){100, 0, 300, 200});
@@ -290,7 +295,7 @@ static void test_output_faults(void **state)
             scratch_make(folder);
             int dir = open(folder, O_RDONLY | O_DIRECTORY);
             fault_arm((enum fault_call)call, n, ENOSPC);
-            int rc = copy_into(&s, dir, 3, err);
+            int rc = copy_into(&s, dir, 3, &err);
             fired = fault_disarm();
             assert_int_equal(rc, fired ? -ENOSPC : 0);
             /* whatever is there has its final name and all its bytes */
@@ -315,7 +320,8 @@ static void test_output_faults(void **state)
 /* A link where a folder belongs is set aside, and what it leads to is left alone. */
 static void test_output_link_in_the_way(void **state)
 {
-    char err[REDSET_ERROR_SIZE], folder[64], other[64], path[1200];
+    char folder[64], other[64], path[1200];
+    redset_error err;
     struct stat st;
     sample s;
     sample_make(&s, 1, (size_t[]){10}); /* a/b0/file */
@@ -325,7 +331,7 @@ static void test_output_link_in_the_way(void **state)
     scratch_path(path, folder, "a");
     assert_int_equal(symlink(other, path), 0);
     int dir = open(folder, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(copy_into(&s, dir, 1, err), 0);
+    assert_int_equal(copy_into(&s, dir, 1, &err), 0);
     assert_int_equal(lstat(path, &st), 0);
     assert_true(S_ISDIR(st.st_mode));
     assert_true(scratch_same(folder, s.names[0], 10, 0));
@@ -339,7 +345,8 @@ static void test_output_link_in_the_way(void **state)
 
 static void test_output_folder_in_the_way(void **state)
 {
-    char err[REDSET_ERROR_SIZE], folder[64];
+    char folder[64];
+    redset_error err;
     sample s;
     sample_make(&s, 3, (size_t[]){10, 20, 30});
     scratch_make(folder);
@@ -347,7 +354,7 @@ static void test_output_folder_in_the_way(void **state)
     scratch_write(folder, "a/b0/file/deep/er", 5, 5);
     scratch_write(folder, "a/b0/other", 6, 6);
     scratch_write(folder, "file2/x", 7, 7);
-    assert_int_equal(copy_into(&s, dir, 2, err), 0);
+    assert_int_equal(copy_into(&s, dir, 2, &err), 0);
     for (int i = 0; i < 3; i++)
         assert_true(scratch_same(folder, s.names[i], s.files[i].size, (unsigned)i));
     assert_true(scratch_same(folder, "a/b0/other", 6, 6));
@@ -376,7 +383,8 @@ static void others_only_set_aside(void)
 static void test_output_others_in_the_way(void **state)
 {
     void (*const event[])(void) = {others_clear_the_way, others_only_set_aside};
-    char err[REDSET_ERROR_SIZE], folder[64];
+    char folder[64];
+    redset_error err;
     size_t size;
     sample s;
     sample_make(&s, 1, (size_t[]){10}); /* a/b0/file */
@@ -388,7 +396,7 @@ static void test_output_others_in_the_way(void **state)
         assert_int_equal(symlink("/nowhere", contested), 0);
         int dir = open(folder, O_RDONLY | O_DIRECTORY);
         fault_arm_event(FAULT_RENAME, 1, event[i]);
-        assert_int_equal(copy_into(&s, dir, 1, err), 0);
+        assert_int_equal(copy_into(&s, dir, 1, &err), 0);
         assert_true(fault_disarm());
         assert_true(scratch_same(folder, s.names[0], 10, 0));
         unsigned char *theirs = scratch_read(folder, "a/other", &size);
@@ -404,13 +412,14 @@ static void test_output_others_in_the_way(void **state)
 /* What just got its name is not set aside for the sake of another one. */
 static void test_output_in_its_own_way(void **state)
 {
-    char err[REDSET_ERROR_SIZE], folder[64];
+    char folder[64];
+    redset_error err;
     sample s;
     sample_make(&s, 2, (size_t[]){10, 20});
     strcpy(s.names[1], "a");
     scratch_make(folder);
     int dir = open(folder, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(copy_into(&s, dir, 1, err), -EISDIR);
+    assert_int_equal(copy_into(&s, dir, 1, &err), -EISDIR);
     assert_true(scratch_same(folder, s.names[0], 10, 0));
     assert_int_equal(scratch_count(folder), 1);
     close(dir);

@@ -18,7 +18,7 @@ static alone set;
 static nth_result result;
 static struct told {
     int rc;
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
 } * told;
 
 /* All of one member is gone, and a byte of another one is not what it was. */
@@ -55,7 +55,7 @@ static int temporary_files(void)
 static int rebuild(void *arg)
 {
     redset_found *found = NULL;
-    told->rc = redset_rebuild_folder(set.folder, NULL, REDSET_ALL, &found, told->err);
+    told->rc = redset_rebuild_folder(set.folder, NULL, REDSET_ALL, &found, &told->err);
     redset_found_free(found);
     return 0;
 }
@@ -104,7 +104,7 @@ static int check_next(const nth_fault *fault)
 {
     int wrong = 0;
     rebuild(NULL);
-    if (told->rc) WRONG("after call %u: %s\n", fault->at, told->err);
+    if (told->rc) WRONG("after call %u: %s\n", fault->at, told->err.text);
     for (int i = 0; i < set.count; i++)
         if (!alone_same(&set, i))
             WRONG("after call %u %s does not come back\n", fault->at, set.names[i]);
@@ -141,11 +141,12 @@ static int check_told(const nth_fault *fault)
             if (!alone_same(&set, i))
                 WRONG("success without %s after call %u (%s)\n", set.names[i], fault->at,
                       call->name);
-    if ((told->rc == 0) != (told->err[0] == 0))
-        WRONG("%d with text '%s'\n", told->rc, told->err);
-    if (told->rc && !nth_is_memory(call) && !strstr(told->err, strerror(fault->answer)))
+    if ((told->rc == 0) != (told->err.text[0] == 0))
+        WRONG("%d with text '%s'\n", told->rc, told->err.text);
+    if (told->rc && !nth_is_memory(call) &&
+        !strstr(told->err.text, strerror(fault->answer)))
         WRONG("%s at call %u (%s) is told as: %s\n", strerror(fault->answer), fault->at,
-              call->name, told->err);
+              call->name, told->err.text);
     if (temporary_files() > nth_is(call, "unlink"))
         WRONG("%d temporary files left by call %u (%s)\n", temporary_files(), fault->at,
               call->name);
@@ -177,7 +178,8 @@ static void any_call_fails(void **state)
 
 static void what_cannot_be(void **state)
 {
-    char err[REDSET_ERROR_SIZE] = "", long_name[5000];
+    char long_name[5000];
+    redset_error err = {""};
     redset_found *found = NULL;
     memset(long_name, 'x', sizeof long_name);
     long_name[sizeof long_name - 1] = 0;
@@ -192,17 +194,17 @@ static void what_cannot_be(void **state)
                  {set.folder, "1", REDSET_ALL, -ENOENT},
                  {set.folder, NULL, 5, -ENOENT}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        err[0] = 0;
+        err.text[0] = 0;
         assert_int_equal(redset_rebuild_folder(calls[i].folder, calls[i].redundancy,
-                                               calls[i].id, &found, err),
+                                               calls[i].id, &found, &err),
                          calls[i].rc);
-        assert_true(err[0]);
+        assert_true(err.text[0]);
         assert_int_equal(redset_verify_folder(calls[i].folder, calls[i].redundancy,
                                               calls[i].id, &found, NULL),
                          calls[i].rc);
         assert_null(found);
     }
-    assert_int_equal(redset_verify_folder(long_name, NULL, REDSET_ALL, &found, err),
+    assert_int_equal(redset_verify_folder(long_name, NULL, REDSET_ALL, &found, &err),
                      -ENAMETOOLONG);
     assert_null(redset_found_free(NULL));
 }
@@ -222,7 +224,8 @@ static void names_of_others(void **state)
     assert_int_equal(chmod(list, 0777) | chmod(own, 0755), 0);
     rebuild(NULL);
     assert_int_equal(told->rc, -EPERM);
-    assert_non_null(strstr(told->err, "1/a is in a folder that others may not change"));
+    assert_non_null(
+        strstr(told->err.text, "1/a is in a folder that others may not change"));
     assert_true(!alone_same(&set, FIRST * OF_MEMBER));
     assert_int_equal(chmod(own, 0777), 0);
     scratch_path(own, set.folder, "3");
@@ -237,24 +240,24 @@ static void names_of_others(void **state)
 
 static void tells_what_is_lost(void **state)
 {
-    char err[REDSET_ERROR_SIZE] = "as before";
+    redset_error err = {"as before"};
     redset_found *found = NULL;
     for (int i = 0; i < set.count; i++)
         alone_put(&set, i);
-    assert_int_equal(redset_verify_folder(set.folder, NULL, 0, &found, err), 0);
-    assert_string_equal(err, "as before");
+    assert_int_equal(redset_verify_folder(set.folder, NULL, 0, &found, &err), 0);
+    assert_string_equal(err.text, "as before");
     assert_int_equal(found->sets[0].lost, 0);
     assert_null(found->sets[0].text);
     found = redset_found_free(found);
     damage();
-    assert_int_equal(redset_verify_folder(set.folder, NULL, REDSET_ALL, &found, err),
+    assert_int_equal(redset_verify_folder(set.folder, NULL, REDSET_ALL, &found, &err),
                      REDSET_RECOVERABLE);
     const redset_found_set *s = &found->sets[0];
     assert_int_equal(found->ranks, MEMBERS);
     assert_int_equal(found->count, 1);
     assert_int_equal(s->lost, 2);
     assert_int_equal(s->verdict, REDSET_RECOVERABLE);
-    assert_string_equal(s->text, err);
+    assert_string_equal(s->text, err.text);
     for (int m = 0; m < MEMBERS; m++) {
         const redset_found_member *member = &s->members[m];
         assert_int_equal(member->rank, m);

@@ -57,12 +57,12 @@ static void check_found(const job *j, const redset_found *found, unsigned patter
 
 static int alone(const job *j, int verify, unsigned pattern)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_found *found = NULL;
-    int rc = verify ? redset_verify_folder(j->folder, NULL, REDSET_ALL, &found, err)
-                    : redset_rebuild_folder(j->folder, NULL, 0, &found, err);
+    int rc = verify ? redset_verify_folder(j->folder, NULL, REDSET_ALL, &found, &err)
+                    : redset_rebuild_folder(j->folder, NULL, 0, &found, &err);
     CHECK(rc >= 0 && found);
-    CHECK_INT(rc == 0, err[0] == 0);
+    CHECK_INT(rc == 0, err.text[0] == 0);
     if (found) check_found(j, found, pattern, rc);
     redset_found_free(found);
     return rc;
@@ -131,7 +131,8 @@ static void try_common_way(job *j)
 {
     enum { ONE = 2, OTHER = 3, TIMES = 5 };
     snapshot s;
-    char err[REDSET_ERROR_SIZE] = "", path[1200], name[24];
+    char path[1200], name[24];
+    redset_error err = {""};
     int lost = j->rank == ONE || j->rank == OTHER;
     for (int i = 0; i < j->count && lost; i++) {
         snprintf(name, sizeof name, "w/%.*s", 20, j->names[i]);
@@ -151,8 +152,8 @@ static void try_common_way(job *j)
         scratch_path(path, j->folder, s.name);
         if (lost) unlink(path);
         MPI_Barrier(j->comm);
-        CHECK_INT(redset_rebuild(s.set, j->folder, &m, &rebuilt, err), 0);
-        CHECK_STR(err, "");
+        CHECK_INT(redset_rebuild(s.set, j->folder, &m, &rebuilt, &err), 0);
+        CHECK_STR(err.text, "");
         CHECK_INT(rebuilt, lost);
         CHECK(job_intact(j));
         redset_manifest_free(m);

@@ -68,7 +68,8 @@ static grouping *const groupings[GROUPINGS] = {one_each,     pairs,       even_a
 
 static redset *create(const job *j, int kind, int set_size)
 {
-    char node[32], err[REDSET_ERROR_SIZE] = "";
+    char node[32];
+    redset_error err = {""};
     redset *set = NULL;
     snprintf(node, sizeof node, "n%d", groupings[kind](j, j->rank));
     const redset_config config = {.scheme = j->scheme,
@@ -76,8 +77,8 @@ static redset *create(const job *j, int kind, int set_size)
                                   .failure_group = node,
                                   .piece = j->piece,
                                   .failures = j->failures};
-    CHECK_INT(redset_create(j->comm, &config, &set, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_create(j->comm, &config, &set, &err), 0);
+    CHECK_STR(err.text, "");
     return set;
 }
 
@@ -166,9 +167,9 @@ static void lose_group(job *j, snapshot *s, int lost, int entries)
 
 static void test_lost_group_is_rebuilt(job *j, int kind, int set_size)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     snapshot s = {.set = create(j, kind, set_size)};
-    CHECK_INT(job_encode(j, s.set, err), 0);
+    CHECK_INT(job_encode(j, s.set, &err), 0);
     job_name(s.set, s.name);
     s.file = scratch_read(j->folder, s.name, &s.size);
     int entries = scratch_count(j->folder), own = groupings[kind](j, j->rank);

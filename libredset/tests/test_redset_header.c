@@ -95,10 +95,10 @@ static int teardown(void **state)
 static void test_reads_back(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     redset_manifest *m = NULL;
     int id;
-    assert_int_equal(redset_read_header(f->folder, file_name, &m, err), 0);
+    assert_int_equal(redset_read_header(f->folder, file_name, &m, &err), 0);
     assert_int_equal(m->rank, RANK);
     assert_int_equal(m->ranks, 8);
     assert_memory_equal(&m->place, &layout.place, sizeof m->place);
@@ -124,25 +124,25 @@ static void test_reads_back(void **state)
 static void test_not_there(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
-    assert_int_equal(redset_read_header(f->folder, "none.xor", &m, err), -ENOENT);
-    assert_int_equal(redset_read_header("/nonexistent", file_name, &m, err), -ENOENT);
-    assert_int_equal(redset_read_header(f->folder, "../x", &m, err), -EINVAL);
-    assert_int_equal(redset_read_header(f->folder, "sub", &m, err), -EINVAL);
+    assert_int_equal(redset_read_header(f->folder, "none.xor", &m, &err), -ENOENT);
+    assert_int_equal(redset_read_header("/nonexistent", file_name, &m, &err), -ENOENT);
+    assert_int_equal(redset_read_header(f->folder, "../x", &m, &err), -EINVAL);
+    assert_int_equal(redset_read_header(f->folder, "sub", &m, &err), -EINVAL);
     assert_null(m);
 }
 
 /* Writes the altered header and expects that reading refuses it with a text. */
 static void expect_refused(const fixture *f, kvtree *altered, const char *what)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     put(f, file_name, altered);
-    int rc = redset_read_header(f->folder, file_name, &m, err);
+    int rc = redset_read_header(f->folder, file_name, &m, &err);
     if (rc != -EBADMSG) print_error("%s: %d\n", what, rc);
     assert_int_equal(rc, -EBADMSG);
-    assert_non_null(strstr(err, file_name));
+    assert_non_null(strstr(err.text, file_name));
     assert_null(m);
 }
 
@@ -219,18 +219,19 @@ static void test_lies(void **state)
 static void test_other_name(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     put(f, "2_of_4_in_0.xor", f->header);
-    int rc = redset_read_header(f->folder, "2_of_4_in_0.xor", &m, err);
+    int rc = redset_read_header(f->folder, "2_of_4_in_0.xor", &m, &err);
     assert_int_equal(rc, -EBADMSG);
-    assert_non_null(strstr(err, file_name));
+    assert_non_null(strstr(err.text, file_name));
 }
 
 static void test_damaged_bytes(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE], path[1200];
+    char path[1200];
+    redset_error err;
     size_t size;
     redset_manifest *m = NULL;
     unsigned char *bytes = scratch_read(f->folder, file_name, &size);
@@ -238,13 +239,13 @@ static void test_damaged_bytes(void **state)
     for (size_t i = 0; i < size - CHUNK; i++) {
         bytes[i] ^= 0x10;
         scratch_put(path, bytes, size);
-        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, err), 0);
+        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, &err), 0);
         bytes[i] ^= 0x10;
     }
     for (size_t i = 0; i < size; i++) {
         assert_int_equal(truncate(path, 0), 0);
         scratch_put(path, bytes, i);
-        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, err), 0);
+        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, &err), 0);
     }
     free(bytes);
 }
@@ -255,18 +256,18 @@ static void test_single(void **state)
     redset_layout alone = {8, {REDSET_SINGLE, 8, 3, 3, 1, 0, 0}, self, false};
     redset_file files[] = {{.name = "x", .size = 1000000}};
     kvtree *current = list_tree(3, 1, files), *lists[] = {current, current};
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     redset_header *h;
     kvtree *tree = redset_header_build(&alone, 0, 0, NULL, lists);
-    assert_int_equal(redset_header_parse(tree, &h, err), 0);
+    assert_int_equal(redset_header_parse(tree, &h, &err), 0);
     assert_int_equal(h->layout.place.member, 0);
     assert_int_equal(h->list[0].size, 1000000);
     redset_header_free(h);
     tree = redset_header_build(&alone, 1, 0, NULL, lists);
-    assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
+    assert_int_equal(redset_header_parse(tree, &h, &err), -EBADMSG);
     alone.place.failures = 1; /* writes a list too many */
     tree = redset_header_build(&alone, 0, 0, NULL, lists);
-    assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
+    assert_int_equal(redset_header_parse(tree, &h, &err), -EBADMSG);
     kvtree_delete(&current);
 }
 
@@ -286,10 +287,10 @@ static kvtree *rs_header(redset_scheme scheme, uint64_t chunk)
 
 static void test_several_lists(void **state)
 {
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     redset_header *h;
     uint64_t length[5];
-    assert_int_equal(redset_header_parse(rs_header(REDSET_RS, 100), &h, err), 0);
+    assert_int_equal(redset_header_parse(rs_header(REDSET_RS, 100), &h, &err), 0);
     assert_int_equal(h->data, 200);
     assert_int_equal(h->list[0].rank, 1);
     assert_int_equal(h->list[1].rank, 0);
@@ -299,7 +300,7 @@ static void test_several_lists(void **state)
         assert_int_equal(length[i], 100);
     redset_header_free(h);
 
-    assert_int_equal(redset_header_parse(rs_header(REDSET_PARTNER, 0), &h, err), 0);
+    assert_int_equal(redset_header_parse(rs_header(REDSET_PARTNER, 0), &h, &err), 0);
     assert_int_equal(h->data, 300); /* nothing of rank 0, all of rank 4 */
     redset_header_lengths(h, length);
     assert_int_equal(length[1], 300);
@@ -312,7 +313,7 @@ static void test_several_lists(void **state)
 static void expect_lists_refused(redset_scheme scheme, const char *const path[],
                                  const char *value, const char *text)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_header *h = NULL;
     kvtree *tree = rs_header(scheme, scheme == REDSET_RS ? 100 : 0), *at = tree;
     for (; path[0] && path[1]; path++)
@@ -320,8 +321,8 @@ static void expect_lists_refused(redset_scheme scheme, const char *const path[],
                                      : kvtree_set(at, path[0], NULL);
     kvtree_unset(at, path[0]);
     if (value) kvtree_set_kv(at, path[0], value);
-    assert_int_equal(redset_header_parse(tree, &h, err), -EBADMSG);
-    if (!strstr(err, text)) assert_string_equal(err, text);
+    assert_int_equal(redset_header_parse(tree, &h, &err), -EBADMSG);
+    if (!strstr(err.text, text)) assert_string_equal(err.text, text);
 }
 
 #define PATH(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -363,16 +364,16 @@ static void test_layouts_differ(void **state)
 static void test_states(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     const char *path[1];
     redset_header *h;
     redset_state *a = malloc(64), *b = malloc(64);
-    assert_int_equal(redset_header_read(f->dir, file_name, &h, err), 0);
+    assert_int_equal(redset_header_read(f->dir, file_name, &h, &err), 0);
     assert_int_equal(redset_state_set(a, h), 0);
     redset_header_free(h);
     kvtree *inner, *copy = copy_at(f, 0, path, &inner);
     kvtree_util_set_int(kvtree_get(copy, "DSET"), "ID", 7);
-    assert_int_equal(redset_header_parse(copy, &h, err), 0);
+    assert_int_equal(redset_header_parse(copy, &h, &err), 0);
     assert_int_equal(redset_state_set(b, h), 0);
     redset_header_free(h);
     assert_int_not_equal(a->layout, b->layout);
@@ -383,7 +384,7 @@ static void test_states(void **state)
     free(b);
 }
 
-static int verify(fixture *f, char *err)
+static int verify(fixture *f, redset_error *err)
 {
     redset_header *h;
     int rc = redset_header_read(f->dir, file_name, &h, err);
@@ -399,32 +400,33 @@ static int verify(fixture *f, char *err)
 static void test_verify(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE] = "", path[1200];
+    char path[1200];
+    redset_error err = {""};
     size_t size;
-    assert_int_equal(verify(f, err), 0);
+    assert_int_equal(verify(f, &err), 0);
     scratch_flip(f->folder, "one.ckpt", 499);
-    assert_int_equal(verify(f, err), -EBADMSG);
-    assert_non_null(strstr(err, "one.ckpt"));
+    assert_int_equal(verify(f, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "one.ckpt"));
     scratch_write(f->folder, "one.ckpt", 500, 0);
     scratch_write(f->folder, "empty", 1, 2);
-    assert_int_equal(verify(f, err), -ESTALE);
+    assert_int_equal(verify(f, &err), -ESTALE);
     scratch_write(f->folder, "empty", 0, 2);
     free(scratch_read(f->folder, file_name, &size));
     scratch_flip(f->folder, file_name, size - 1);
-    assert_int_equal(verify(f, err), -EBADMSG);
-    assert_non_null(strstr(err, file_name));
+    assert_int_equal(verify(f, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, file_name));
     kvtree_util_set_crc32(f->header, "CRC", 77);
     put(f, file_name, f->header); /* whole again, but with another checksum */
-    assert_int_equal(verify(f, err), -EBADMSG);
-    assert_non_null(strstr(err, "not 0000004d"));
+    assert_int_equal(verify(f, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "not 0000004d"));
     kvtree_util_set_crc32(f->header, "CRC", crc32_z(0, f->parity, CHUNK));
     put(f, file_name, f->header);
-    assert_int_equal(verify(f, err), 0);
+    assert_int_equal(verify(f, &err), 0);
     scratch_path(path, f->folder, "sub/two.ckpt");
     unlink(path);
-    assert_int_equal(verify(f, err), -ENOENT);
+    assert_int_equal(verify(f, &err), -ENOENT);
     scratch_write(f->folder, "sub/two.ckpt", 24, 1);
-    assert_int_equal(verify(f, err), 0);
+    assert_int_equal(verify(f, &err), 0);
 }
 
 static void test_losses_and_other_failures(void **state)
@@ -439,7 +441,7 @@ static void test_losses_and_other_failures(void **state)
 }
 
 /* Writes the fixture's redundancy file anew. */
-static int write_again(fixture *f, char *err)
+static int write_again(fixture *f, redset_error *err)
 {
     redset_redundancy_file file = {0};
     kvtree_util_set_crc32(f->header, "CRC", 0);
@@ -456,14 +458,14 @@ static int write_again(fixture *f, char *err)
 static void test_written_again(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     size_t before, after;
     unsigned char *old = scratch_read(f->folder, file_name, &before);
-    assert_int_equal(write_again(f, err), 0);
+    assert_int_equal(write_again(f, &err), 0);
     unsigned char *new = scratch_read(f->folder, file_name, &after);
     assert_int_equal(before, after);
     assert_memory_equal(old, new, before);
-    assert_int_equal(verify(f, err), 0);
+    assert_int_equal(verify(f, &err), 0);
     free(old);
     free(new);
 }
@@ -473,16 +475,16 @@ static void test_written_again(void **state)
 static void test_store_faults(void **state)
 {
     fixture *f = *state;
-    char err[REDSET_ERROR_SIZE];
+    redset_error err;
     int entries = scratch_count(f->folder), fired = 1, total = 0;
     for (int call = FAULT_OPEN; call < FAULT_CALLS; call++)
         for (int n = 1; fired || n == 1; n++) {
             fault_arm((enum fault_call)call, n, EDQUOT);
-            int rc = write_again(f, err);
+            int rc = write_again(f, &err);
             fired = fault_disarm();
             assert_int_equal(rc, fired ? -EDQUOT : 0);
             assert_int_equal(scratch_count(f->folder), entries);
-            assert_int_equal(verify(f, err), 0);
+            assert_int_equal(verify(f, &err), 0);
             total += fired;
         }
     assert_true(total >= 10);

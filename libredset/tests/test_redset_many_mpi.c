@@ -44,16 +44,17 @@ static void check_files(const job *j)
 
 static redset *protect(job *j, redset_scheme scheme, char name[REDSET_NAME_SIZE])
 {
-    char node[32], err[REDSET_ERROR_SIZE] = "";
+    char node[32];
+    redset_error err = {""};
     redset *set = NULL;
     snprintf(node, sizeof node, "node%d", check_rank);
     const redset_config config = {.scheme = scheme,
                                   .set_size = check_ranks,
                                   .failure_group = node,
                                   .failures = scheme == REDSET_RS ? 2 : 1};
-    CHECK_INT(redset_create(MPI_COMM_WORLD, &config, &set, err), 0);
-    CHECK_INT(redset_encode(set, j->folder, NULL, FILES, j->files, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_create(MPI_COMM_WORLD, &config, &set, &err), 0);
+    CHECK_INT(redset_encode(set, j->folder, NULL, FILES, j->files, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(redset_file_name(redset_get_place(set), name), 0);
     return set;
 }
@@ -61,7 +62,8 @@ static redset *protect(job *j, redset_scheme scheme, char name[REDSET_NAME_SIZE]
 /* Rank 0 loses all, and with a code for two losses the last rank, too. */
 static void test_ten_thousand_files(job *j, redset_scheme scheme)
 {
-    char name[REDSET_NAME_SIZE], path[1200], err[REDSET_ERROR_SIZE] = "";
+    char name[REDSET_NAME_SIZE], path[1200];
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt = -1;
     redset *set = protect(j, scheme, name);
@@ -69,11 +71,11 @@ static void test_ten_thousand_files(job *j, redset_scheme scheme)
     int lost = check_rank == 0 || (two && check_rank == check_ranks - 1);
     set = redset_free(set);
     if (lost) scratch_remove(j->folder), mkdir(j->folder, 0700);
-    CHECK_INT(redset_recover(MPI_COMM_WORLD, j->folder, lost ? NULL : name, &set, err),
+    CHECK_INT(redset_recover(MPI_COMM_WORLD, j->folder, lost ? NULL : name, &set, &err),
               0);
     if (!set) return;
-    CHECK_INT(redset_rebuild(set, j->folder, &m, &rebuilt, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_rebuild(set, j->folder, &m, &rebuilt, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(rebuilt, lost);
     CHECK_INT(m ? m->count : 0, FILES);
     check_files(j);

@@ -8,13 +8,13 @@
 /* The state, which nothing changes, nobody reads a file for, and all agree on. */
 static void expect_measured(const job *j, const snapshot *s, int state)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     uint64_t before = job_fingerprint(j);
     bytes_read = 0;
-    CHECK_INT(redset_measure(s->set, j->folder, &m, err), state);
+    CHECK_INT(redset_measure(s->set, j->folder, &m, &err), state);
     CHECK_INT(bytes_read, 0);
-    CHECK((state == 0) == (err[0] == 0) && (state == 0) == (m != NULL));
+    CHECK((state == 0) == (err.text[0] == 0) && (state == 0) == (m != NULL));
     CHECK(job_fingerprint(j) == before);
     if (m) check_manifest(j, m, s);
     redset_manifest_free(m);
@@ -65,11 +65,11 @@ static void test_losses_are_seen(job *j, int count, int state)
 static void test_without_folder(job *j)
 {
     snapshot s;
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     encode(j, &s, j->ranks, 1);
-    CHECK_INT(redset_measure(s.set, "/no/such/folder", &m, err), -ENOENT);
-    CHECK(strstr(err, "/no/such/folder") && m == NULL);
+    CHECK_INT(redset_measure(s.set, "/no/such/folder", &m, &err), -ENOENT);
+    CHECK(strstr(err.text, "/no/such/folder") && m == NULL);
     forget(j, &s);
 }
 

@@ -154,7 +154,8 @@ static void make_file(const trial *t, const char *name, long size)
 
 static void encode(trial *t)
 {
-    char node[32], err[REDSET_ERROR_SIZE] = "";
+    char node[32];
+    redset_error err = {""};
     redset_file files[] = {{.name = "one"}, {.name = "two"}};
     snprintf(node, sizeof node, "node%d", check_rank);
     const redset_config config = {.scheme = t->scheme,
@@ -163,23 +164,23 @@ static void encode(trial *t)
                                   .failures = t->scheme == REDSET_RS ? 2 : 1,
                                   .piece = (size_t)t->piece,
                                   .memory = (size_t)t->memory};
-    CHECK_INT(redset_create(MPI_COMM_WORLD, &config, &t->set, err), 0);
+    CHECK_INT(redset_create(MPI_COMM_WORLD, &config, &t->set, &err), 0);
     long before = begin_counting();
-    CHECK_INT(redset_encode(t->set, t->folder, NULL, 2, files, err), 0);
+    CHECK_INT(redset_encode(t->set, t->folder, NULL, 2, files, &err), 0);
     check_bound(t, "encode", before, SMALL);
-    CHECK_STR(err, "");
+    CHECK_STR(err.text, "");
 }
 
 static void rebuild(const trial *t, const char *call, int lost, int someone_lost)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt = -1;
     if (lost) scratch_remove(t->folder), mkdir(t->folder, 0700);
     long before = begin_counting();
-    CHECK_INT(redset_rebuild(t->set, t->folder, &m, &rebuilt, err), 0);
+    CHECK_INT(redset_rebuild(t->set, t->folder, &m, &rebuilt, &err), 0);
     check_bound(t, call, before, someone_lost ? SMALL + CHANNEL : SMALL);
-    CHECK_STR(err, "");
+    CHECK_STR(err.text, "");
     CHECK_INT(rebuilt, lost);
     redset_manifest_free(m);
 }

@@ -53,7 +53,8 @@ static void end_call(trial *t, int call, int rc, const char *err)
 
 static redset *create(trial *t, redset_scheme scheme, int failures)
 {
-    char node[32], err[REDSET_ERROR_SIZE] = "";
+    char node[32];
+    redset_error err = {""};
     redset *set = NULL;
     snprintf(node, sizeof node, "node%d", t->j->rank);
     const redset_config config = {.scheme = scheme,
@@ -61,8 +62,8 @@ static redset *create(trial *t, redset_scheme scheme, int failures)
                                   .failure_group = node,
                                   .failures = failures};
     begin_call(t);
-    int rc = redset_create(t->j->comm, &config, &set, err);
-    end_call(t, CREATE, rc, err);
+    int rc = redset_create(t->j->comm, &config, &set, &err);
+    end_call(t, CREATE, rc, err.text);
     const redset_place *place = redset_get_place(set);
     t->shape = redset_place_shape(place);
     t->member = place->member;
@@ -87,34 +88,34 @@ static long own_bytes(const trial *t)
 
 static void encode(trial *t, redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     long largest = 0, own = own_bytes(t);
     PMPI_Allreduce(&own, &largest, 1, MPI_LONG, MPI_MAX, t->j->comm);
     t->chunk = ceil_div(largest, t->shape.members - t->shape.failures);
     begin_call(t);
-    int rc = job_encode(t->j, set, err);
-    end_call(t, ENCODE, rc, err);
+    int rc = job_encode(t->j, set, &err);
+    end_call(t, ENCODE, rc, err.text);
     job_name(set, t->name);
 }
 
 static redset *recover(trial *t, int call, int lost)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset *set = NULL;
     begin_call(t);
-    int rc = redset_recover(t->j->comm, t->j->folder, lost ? NULL : t->name, &set, err);
-    end_call(t, call, rc, err);
+    int rc = redset_recover(t->j->comm, t->j->folder, lost ? NULL : t->name, &set, &err);
+    end_call(t, call, rc, err.text);
     return set;
 }
 
 static void rebuild(trial *t, redset *set, int lost)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt = -1;
     begin_call(t);
-    int rc = redset_rebuild(set, t->j->folder, &m, &rebuilt, err);
-    end_call(t, REBUILD_LOST, rc, err);
+    int rc = redset_rebuild(set, t->j->folder, &m, &rebuilt, &err);
+    end_call(t, REBUILD_LOST, rc, err.text);
     CHECK_INT(rebuilt, lost);
     CHECK(job_intact(t->j));
     redset_manifest_free(m);

@@ -11,13 +11,13 @@
 static int do_encode(void *arg)
 {
     job *j = arg;
-    char *err = nth_text;
+    redset_error *err = &nth_text;
     redset *set = NULL;
     int rc = job_create(j, j->scheme, j->ranks, 1, &set, err);
     if (!rc) rc = job_encode(j, set, err);
     redset_free(set);
     int held = nth_hold();
-    CHECK_INT(err[0] != 0, rc != 0);
+    CHECK_INT(err->text[0] != 0, rc != 0);
     CHECK(job_intact(j));
     countdown = held;
     return rc;
@@ -27,7 +27,8 @@ static int do_encode(void *arg)
 static int do_rebuild(void *arg)
 {
     job *j = arg;
-    char *err = nth_text, name[REDSET_NAME_SIZE] = "";
+    char name[REDSET_NAME_SIZE] = "";
+    redset_error *err = &nth_text;
     redset *set = NULL;
     redset_manifest *manifest = NULL;
     int held = nth_hold(), rebuilt = 0, lost = 0;
@@ -44,7 +45,8 @@ static int do_rebuild(void *arg)
     redset_manifest_free(manifest);
     redset_free(set);
     held = nth_hold();
-    if (rc) CHECK(err[0] && strncmp(err + strlen(err) - 2, ": ", 2) != 0);
+    if (rc)
+        CHECK(err->text[0] && strncmp(err->text + strlen(err->text) - 2, ": ", 2) != 0);
     CHECK(rc || job_intact(j));
     if (j->rank) CHECK(job_intact(j));
     countdown = held;

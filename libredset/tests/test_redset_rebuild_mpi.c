@@ -134,10 +134,10 @@ static void test_other_set_untouched(job *j)
 
 static void test_single(job *j)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     snapshot s;
-    CHECK_INT(job_create(j, REDSET_SINGLE, 0, 1, &s.set, err), 0);
-    CHECK_INT(job_encode(j, s.set, err), 0);
+    CHECK_INT(job_create(j, REDSET_SINGLE, 0, 1, &s.set, &err), 0);
+    CHECK_INT(job_encode(j, s.set, &err), 0);
     job_name(s.set, s.name);
     s.file = scratch_read(j->folder, s.name, &s.size);
     expect_rebuilt(j, &s, 0, scratch_count(j->folder));
@@ -150,13 +150,13 @@ static void test_single(job *j)
  * but together with the others they are nothing. */
 static void test_mixed(job *j)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     snapshot s;
     if (j->ranks < 2) return;
     encode(j, &s, j->ranks, 1);
     job_write(j, 500);
     kvtree_util_set_str(j->about, "NAME", "ckpt.8");
-    CHECK_INT(job_encode(j, s.set, err), 0);
+    CHECK_INT(job_encode(j, s.set, &err), 0);
     kvtree_util_set_str(j->about, "NAME", "ckpt.7");
     if (j->rank == 0) {
         char path[1200];
@@ -175,14 +175,14 @@ static void test_mixed(job *j)
 
 static void test_no_folder(job *j)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt;
     snapshot s;
     encode(j, &s, 3, 1);
     const char *folder = j->rank == j->ranks - 1 ? "/nonexistent" : j->folder;
-    CHECK_INT(redset_rebuild(s.set, folder, &m, &rebuilt, err), -ENOENT);
-    CHECK(strstr(err, "/nonexistent") != NULL);
+    CHECK_INT(redset_rebuild(s.set, folder, &m, &rebuilt, &err), -ENOENT);
+    CHECK(strstr(err.text, "/nonexistent") != NULL);
     CHECK(m == NULL);
     forget(j, &s);
 }
@@ -191,7 +191,7 @@ static void test_no_folder(job *j)
  * read a survivor's data is a second loss, found before anything is changed. */
 static void test_faults(job *j, int victim)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     int total = 0;
     snapshot s;
     if (j->ranks < 2) return;
@@ -203,7 +203,7 @@ static void test_faults(job *j, int victim)
             if (j->rank == 0) job_lose(j);
             uint64_t before = job_fingerprint(j);
             if (j->rank == victim) fault_arm((enum fault_call)call, n, EIO);
-            int rc = redset_rebuild(s.set, j->folder, &m, &rebuilt, err);
+            int rc = redset_rebuild(s.set, j->folder, &m, &rebuilt, &err);
             fired = job_any(j, fault_disarm());
             CHECK(job_agreed(j, rc));
             /* the lost rank's search for its header may fail unnoticed, and a survivor
@@ -247,7 +247,7 @@ static void change_file(void)
  * two. */
 static void test_change_on_the_way(job *j, redset_scheme scheme, int in_parity)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset_manifest *m = NULL;
     int rebuilt = -1;
     snapshot s;
@@ -262,11 +262,11 @@ static void test_change_on_the_way(job *j, redset_scheme scheme, int in_parity)
         change_offset = in_parity ? (off_t)s.size - 1 : 10;
         fault_arm_event(FAULT_READ, 1, change_file); /* the first of its data */
     }
-    int rc = redset_rebuild(s.set, j->folder, &m, &rebuilt, err);
+    int rc = redset_rebuild(s.set, j->folder, &m, &rebuilt, &err);
     if (j->rank == 2) CHECK(fault_disarm());
     CHECK_INT(rc, spare ? 0 : REDSET_UNRECOVERABLE);
-    CHECK(spare || strstr(err, "lost members 0 (rank 0), 2 (rank 2)"));
-    CHECK(spare || strstr(err, in_parity ? "data of 3_of_" : "a/b/c has checksum"));
+    CHECK(spare || strstr(err.text, "lost members 0 (rank 0), 2 (rank 2)"));
+    CHECK(spare || strstr(err.text, in_parity ? "data of 3_of_" : "a/b/c has checksum"));
     if (spare) CHECK_INT(rebuilt, j->rank == 0 || j->rank == 2);
     if (spare) check_restored(j, &s, entries);
     if (!spare && j->rank == 0) CHECK_INT(scratch_count(j->folder), 0);

@@ -12,18 +12,19 @@ static void check_same_place(const redset *a, const redset *b)
 /* This rank loses all, or not. The sets are found, and the files come back. */
 static void recover_and_rebuild(const job *j, const redset *old, int lost)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     redset *set = NULL;
     redset_manifest *m = NULL;
     int rebuilt = -1;
     if (lost) job_lose(j);
     int rc =
-        redset_recover(j->comm, j->folder, lost ? NULL : job_name(old, name), &set, err);
+        redset_recover(j->comm, j->folder, lost ? NULL : job_name(old, name), &set, &err);
     CHECK_INT(rc, 0);
-    CHECK_STR(err, "");
+    CHECK_STR(err.text, "");
     if (!set) return;
     check_same_place(set, old);
-    CHECK_INT(redset_rebuild(set, j->folder, &m, &rebuilt, err), 0);
+    CHECK_INT(redset_rebuild(set, j->folder, &m, &rebuilt, &err), 0);
     CHECK_INT(rebuilt, lost);
     CHECK(job_intact(j));
     redset_manifest_free(m);
@@ -32,10 +33,10 @@ static void recover_and_rebuild(const job *j, const redset *old, int lost)
 
 static void test_recover(job *j, int set_size, int together)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset *set = NULL;
-    CHECK_INT(job_create(j, REDSET_XOR, set_size, together, &set, err), 0);
-    CHECK_INT(job_encode(j, set, err), 0);
+    CHECK_INT(job_create(j, REDSET_XOR, set_size, together, &set, &err), 0);
+    CHECK_INT(job_encode(j, set, &err), 0);
     recover_and_rebuild(j, set, 0);
     for (int node = 0; j->ranks >= 2 * together && node < j->ranks / together; node++)
         recover_and_rebuild(j, set, j->rank / together == node);
@@ -45,12 +46,12 @@ static void test_recover(job *j, int set_size, int together)
 static void expect_refused(const job *j, MPI_Comm comm, const char *file,
                            const char *text)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset *set = NULL;
     uint64_t before = job_fingerprint(j);
-    int rc = redset_recover(comm, j->folder, file, &set, err);
+    int rc = redset_recover(comm, j->folder, file, &set, &err);
     CHECK_INT(rc, REDSET_UNRECOVERABLE);
-    if (!strstr(err, text)) CHECK_STR(err, text);
+    if (!strstr(err.text, text)) CHECK_STR(err.text, text);
     CHECK(set == NULL);
     CHECK(job_fingerprint(j) == before);
 }
@@ -64,13 +65,14 @@ static void test_nothing_left(job *j)
 /* A damaged or foreign redundancy file is as good as none. */
 static void test_damaged(job *j, redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], path[1200];
+    char name[REDSET_NAME_SIZE], path[1200];
+    redset_error err = {""};
     redset *found = NULL;
     size_t size;
     job_name(set, name);
     unsigned char *whole = scratch_read(j->folder, name, &size);
     if (j->rank == 0) scratch_flip(j->folder, name, 100);
-    int rc = redset_recover(j->comm, j->folder, name, &found, err);
+    int rc = redset_recover(j->comm, j->folder, name, &found, &err);
     CHECK_INT(rc, j->ranks > 1 ? 0 : REDSET_UNRECOVERABLE);
     if (found) check_same_place(found, set);
     redset_free(found);
@@ -81,7 +83,8 @@ static void test_damaged(job *j, redset *set)
 
 static void test_foreign(job *j, redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], theirs[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE], theirs[REDSET_NAME_SIZE];
+    redset_error err = {""};
     char folder[100];
     redset *found = NULL;
     if (j->ranks < 2) return;
@@ -90,7 +93,7 @@ static void test_foreign(job *j, redset *set)
     strcpy(theirs, name);
     MPI_Bcast(theirs, sizeof theirs, MPI_CHAR, 1, j->comm);
     snprintf(folder, sizeof folder, "%s/%d", j->root, j->rank == 0 ? 1 : j->rank);
-    int rc = redset_recover(j->comm, folder, j->rank == 0 ? theirs : name, &found, err);
+    int rc = redset_recover(j->comm, folder, j->rank == 0 ? theirs : name, &found, &err);
     CHECK_INT(rc, 0);
     if (found) check_same_place(found, set);
     redset_free(found);
@@ -100,24 +103,25 @@ static void test_foreign(job *j, redset *set)
  * does not count, and the right one takes its place. */
 static void test_disowned(job *j, redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE], path[1200];
+    char name[REDSET_NAME_SIZE], path[1200];
+    redset_error err = {""};
     redset *found = NULL;
     redset_manifest *m = NULL;
     size_t size;
     int rebuilt = -1, lost = j->rank == 0;
     if (j->ranks < 2) return;
     unsigned char *earlier = scratch_read(j->folder, job_name(set, name), &size);
-    CHECK_INT(job_encode(j, set, err), 0);
+    CHECK_INT(job_encode(j, set, &err), 0);
     scratch_path(path, j->folder, name);
     if (lost) scratch_put(path, earlier, size);
     free(earlier);
-    CHECK_INT(redset_recover(j->comm, j->folder, lost ? NULL : name, &found, err), 0);
-    CHECK_INT(redset_rebuild(found, j->folder, &m, &rebuilt, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(redset_recover(j->comm, j->folder, lost ? NULL : name, &found, &err), 0);
+    CHECK_INT(redset_rebuild(found, j->folder, &m, &rebuilt, &err), 0);
+    CHECK_STR(err.text, "");
     CHECK_INT(rebuilt, lost);
     CHECK(job_intact(j));
     redset_manifest_free(m);
-    CHECK_INT(redset_rebuild(found, j->folder, &m, &rebuilt, err), 0);
+    CHECK_INT(redset_rebuild(found, j->folder, &m, &rebuilt, &err), 0);
     CHECK_INT(rebuilt, 0);
     redset_manifest_free(m);
     redset_free(found);
@@ -136,10 +140,11 @@ static void test_other_size(job *j, redset *set)
 
 static void test_out_of_descriptors(job *j, redset *set)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     redset *found = NULL;
     if (j->rank == j->ranks - 1) fault_arm(FAULT_OPEN, 1, EMFILE);
-    int rc = redset_recover(j->comm, j->folder, job_name(set, name), &found, err);
+    int rc = redset_recover(j->comm, j->folder, job_name(set, name), &found, &err);
     CHECK(job_any(j, fault_disarm()));
     CHECK_INT(rc, -EMFILE);
     CHECK(found == NULL);
@@ -154,11 +159,12 @@ static void claim_set_0(kvtree *group)
  * another set. Its own file name must fit, so rank 2 or 3 tells it. */
 static void test_contradiction(job *j)
 {
-    char err[REDSET_ERROR_SIZE] = "", name[REDSET_NAME_SIZE];
+    char name[REDSET_NAME_SIZE];
+    redset_error err = {""};
     redset *set = NULL;
     if (j->ranks < 4) return;
-    CHECK_INT(job_create(j, REDSET_XOR, j->ranks, 1, &set, err), 0);
-    CHECK_INT(job_encode(j, set, err), 0);
+    CHECK_INT(job_create(j, REDSET_XOR, j->ranks, 1, &set, &err), 0);
+    CHECK_INT(job_encode(j, set, &err), 0);
     job_name(set, name);
     if (j->rank == 3) job_forge(j, name, job_swap_members);
     MPI_Barrier(j->comm);
@@ -166,8 +172,8 @@ static void test_contradiction(job *j)
     expect_refused(j, j->comm, j->rank == 0 ? NULL : name, "contradict");
     redset_free(set);
 
-    CHECK_INT(job_create(j, REDSET_XOR, j->ranks / 2, 1, &set, err), 0);
-    CHECK_INT(job_encode(j, set, err), 0);
+    CHECK_INT(job_create(j, REDSET_XOR, j->ranks / 2, 1, &set, &err), 0);
+    CHECK_INT(job_encode(j, set, &err), 0);
     job_name(set, name);
     if (j->rank == 3) job_forge(j, name, claim_set_0);
     MPI_Barrier(j->comm);
@@ -182,7 +188,7 @@ static void test_contradiction(job *j)
 int main(int argc, char **argv)
 {
     job j;
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     redset *set = NULL;
     check_begin(&argc, &argv);
     job_begin(&j, MPI_COMM_WORLD);
@@ -190,8 +196,8 @@ int main(int argc, char **argv)
     test_recover(&j, 2, 1);
     test_recover(&j, 4, 1);
     test_recover(&j, 2, 2);
-    CHECK_INT(job_create(&j, REDSET_XOR, 4, 1, &set, err), 0);
-    CHECK_INT(job_encode(&j, set, err), 0);
+    CHECK_INT(job_create(&j, REDSET_XOR, 4, 1, &set, &err), 0);
+    CHECK_INT(job_encode(&j, set, &err), 0);
     test_damaged(&j, set);
     test_foreign(&j, set);
     test_disowned(&j, set);

@@ -136,7 +136,8 @@ static void test_refused(void **state)
 }
 
 /* The place of a set of so many members whose scheme was chosen; scheme 0: refused. */
-static redset_place assign(redset_scheme scheme, int failures, int members, char *err)
+static redset_place assign(redset_scheme scheme, int failures, int members,
+                           redset_error *err)
 {
     redset_place place = {.members = members};
     int rc = redset_assign_scheme(scheme, failures, &place, err);
@@ -147,17 +148,18 @@ static redset_place assign(redset_scheme scheme, int failures, int members, char
 
 static void test_rs_of_more_than_255_is_refused(void **state)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     for (int failures = 0; failures <= 300; failures += 50) {
-        assert_int_equal(assign(REDSET_RS, failures, 255, err).scheme, REDSET_RS);
-        assert_string_equal(err, "");
+        assert_int_equal(assign(REDSET_RS, failures, 255, &err).scheme, REDSET_RS);
+        assert_string_equal(err.text, "");
         assert_int_equal(assign(REDSET_RS, failures, 256, NULL).scheme, 0);
     }
-    assert_int_equal(assign(REDSET_RS, 2, 256, err).scheme, 0);
-    assert_string_equal(err, "a set of 256 members is too large for RS: at most 255");
-    assert_int_equal(assign(REDSET_RS, 2, 1000000, err).scheme, 0);
-    assert_non_null(strstr(err, "1000000 members"));
-    assert_non_null(strstr(err, "at most 255"));
+    assert_int_equal(assign(REDSET_RS, 2, 256, &err).scheme, 0);
+    assert_string_equal(err.text,
+                        "a set of 256 members is too large for RS: at most 255");
+    assert_int_equal(assign(REDSET_RS, 2, 1000000, &err).scheme, 0);
+    assert_non_null(strstr(err.text, "1000000 members"));
+    assert_non_null(strstr(err.text, "at most 255"));
     /* the others have no limit */
     assert_int_equal(assign(REDSET_XOR, 0, 1000000, NULL).scheme, REDSET_XOR);
     assert_int_equal(assign(REDSET_PARTNER, 2, 1000000, NULL).scheme, REDSET_PARTNER);

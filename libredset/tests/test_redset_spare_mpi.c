@@ -20,10 +20,10 @@ typedef struct fixture {
 
 static void setup(fixture *f, job *j, redset_scheme scheme)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     *f = (fixture){.j = j};
-    CHECK_INT(job_create(j, scheme, 3, 1, &f->set, err), 0);
-    CHECK_INT(job_encode(j, f->set, err), 0);
+    CHECK_INT(job_create(j, scheme, 3, 1, &f->set, &err), 0);
+    CHECK_INT(job_encode(j, f->set, &err), 0);
     job_name(f->set, f->name);
     f->bytes = scratch_read(j->folder, f->name, &f->size);
     snprintf(f->folder, sizeof f->folder, "%s/spare.%d", j->root, j->rank);
@@ -42,11 +42,11 @@ static void teardown(fixture *f)
 
 static int encode(const fixture *f)
 {
-    char err[REDSET_ERROR_SIZE] = "";
+    redset_error err = {""};
     const redset_extras extras = {.spare = f->folder};
     const job *j = f->j;
     return redset_encode_with(f->set, j->folder, j->about, j->count, f->j->files, &extras,
-                              err);
+                              &err);
 }
 
 /* Number of the redundancy file on its device, if it has the bytes it should have. */

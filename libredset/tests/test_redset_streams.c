@@ -19,7 +19,7 @@ static const redset_header description = {
 
 /* All parts in turns, the last step of each being shorter. */
 static int pass(redset_streams *s, unsigned char bytes[PARTS][LENGTH], bool writing,
-                char *err)
+                redset_error *err)
 {
     int rc = 0;
     for (size_t done = 0; done < LENGTH; done += STEP)
@@ -33,7 +33,8 @@ static int pass(redset_streams *s, unsigned char bytes[PARTS][LENGTH], bool writ
 
 static void parts_are_one_behind_the_other(void **state)
 {
-    char folder[64], err[REDSET_ERROR_SIZE];
+    char folder[64];
+    redset_error err;
     unsigned char bytes[PARTS][LENGTH], back[PARTS][LENGTH];
     int dir;
     size_t size;
@@ -42,29 +43,29 @@ static void parts_are_one_behind_the_other(void **state)
     scratch_make(folder);
     scratch_bytes(bytes[0], sizeof bytes, 3);
     uint32_t crc = (uint32_t)crc32_z(0, bytes[0], sizeof bytes);
-    assert_int_equal(beneath_open_folder(folder, &dir, err), 0);
+    assert_int_equal(beneath_open_folder(folder, &dir, &err), 0);
     kvtree_set_kv(header, "CRC", "0x00000000");
 
-    assert_int_equal(redset_streams_init(&description, &out, err), 0);
-    assert_int_equal(redset_redundancy_file_begin(dir, "file", -1, header, &out.out, err),
-                     0);
-    assert_int_equal(pass(&out, bytes, true, err), 0);
+    assert_int_equal(redset_streams_init(&description, &out, &err), 0);
+    assert_int_equal(
+        redset_redundancy_file_begin(dir, "file", -1, header, &out.out, &err), 0);
+    assert_int_equal(pass(&out, bytes, true, &err), 0);
     assert_int_equal(redset_streams_crc(&out), crc);
-    assert_int_equal(redset_redundancy_file_complete(&out.out, header, crc, err), 0);
-    assert_int_equal(redset_redundancy_file_commit(&out.out, err), 0);
+    assert_int_equal(redset_redundancy_file_complete(&out.out, header, crc, &err), 0);
+    assert_int_equal(redset_redundancy_file_commit(&out.out, &err), 0);
     uint64_t start = out.out.header;
     unsigned char *file = scratch_read(folder, "file", &size);
     assert_int_equal(size, start + sizeof bytes);
     assert_memory_equal(file + start, bytes, sizeof bytes);
     free(file);
 
-    assert_int_equal(redset_streams_init(&description, &in, err), 0);
-    assert_int_equal(beneath_open(dir, "file", O_RDONLY, 0, &in.fd, err), 0);
+    assert_int_equal(redset_streams_init(&description, &in, &err), 0);
+    assert_int_equal(beneath_open(dir, "file", O_RDONLY, 0, &in.fd, &err), 0);
     in.start = start;
-    assert_int_equal(pass(&in, back, false, err), 0);
+    assert_int_equal(pass(&in, back, false, &err), 0);
     assert_memory_equal(back, bytes, sizeof bytes);
     assert_int_equal(redset_streams_crc(&in), crc);
-    assert_int_equal(redset_streams_read(&in, in.data + PARTS - 1, back, 1, err),
+    assert_int_equal(redset_streams_read(&in, in.data + PARTS - 1, back, 1, &err),
                      -ESTALE);
 
     redset_streams_done(&in);

@@ -12,7 +12,7 @@
 
 enum { PEERS = 3 };
 
-static char err[REDSET_ERROR_SIZE];
+static redset_error err;
 
 static void make_trees(kvtree *out[PEERS], kvtree *in[PEERS])
 {
@@ -74,19 +74,19 @@ static void test_messages(void **state)
     char first[4] = "", second[4] = "", other[4] = "";
     redset_transport *t = redset_transport_local(PEERS);
     assert_int_equal(t->reserve(t, 4), 0);
-    t->receive(t, (redset_link){2, 1, 0}, first, 4, err);
-    t->receive(t, (redset_link){1, 1, 2}, other, 4, err);
-    t->receive(t, (redset_link){0, 1, 0}, second, 4, err);
-    assert_int_equal(t->send(t, (redset_link){3, 0, 1}, "one", 4, err), 0);
-    assert_int_equal(t->send(t, (redset_link){3, 0, 1}, "two", 4, err), 0);
+    t->receive(t, (redset_link){2, 1, 0}, first, 4, &err);
+    t->receive(t, (redset_link){1, 1, 2}, other, 4, &err);
+    t->receive(t, (redset_link){0, 1, 0}, second, 4, &err);
+    assert_int_equal(t->send(t, (redset_link){3, 0, 1}, "one", 4, &err), 0);
+    assert_int_equal(t->send(t, (redset_link){3, 0, 1}, "two", 4, &err), 0);
     assert_string_equal(first, "one");
     assert_string_equal(second, "two");
     assert_string_equal(other, "");
-    assert_int_equal(t->send(t, (redset_link){3, 0, 1}, "bad", 4, err), -ECOMM);
+    assert_int_equal(t->send(t, (redset_link){3, 0, 1}, "bad", 4, &err), -ECOMM);
     assert_int_equal(t->send(t, (redset_link){3, 2, 1}, "six", 4, NULL), 0);
     assert_string_equal(other, "six");
     for (int i = 0; i < 4; i++)
-        assert_int_equal(t->wait(t, i, err), 0);
+        assert_int_equal(t->wait(t, i, &err), 0);
     redset_transport_local_free(t);
 }
 
@@ -94,7 +94,8 @@ static void test_messages(void **state)
 
 static int64_t others[2 * REDSET_VALUES + 1];
 
-static int fake_greatest(redset_transport *t, int count, int64_t values[], char *text)
+static int fake_greatest(redset_transport *t, int count, int64_t values[],
+                         redset_error *cause)
 {
     assert_int_equal(count, 2 * REDSET_VALUES + 1);
     for (int i = 0; i < count; i++)
@@ -103,7 +104,7 @@ static int fake_greatest(redset_transport *t, int count, int64_t values[], char 
 }
 
 static int fake_agree(redset_transport *t, int code, int count, int64_t sums[],
-                      char *text)
+                      redset_error *cause)
 {
     return code ? code : -EIO; /* that of the other one */
 }
@@ -124,18 +125,18 @@ static void test_compare(void **state)
         .size = 2, .count = 1, .agree_result = fake_agree, .greatest = fake_greatest};
     bool equal = false;
     set_others(some, false);
-    assert_int_equal(redset_transport_compare(&t, 0, some, &equal, err), 0);
+    assert_int_equal(redset_transport_compare(&t, 0, some, &equal, &err), 0);
     assert_true(equal);
-    assert_int_equal(redset_transport_compare(&t, 0, more, &equal, err), 0);
+    assert_int_equal(redset_transport_compare(&t, 0, more, &equal, &err), 0);
     assert_false(equal);
-    assert_int_equal(redset_transport_compare(&t, 0, NULL, &equal, err), 0);
+    assert_int_equal(redset_transport_compare(&t, 0, NULL, &equal, &err), 0);
     assert_true(equal);
     set_others(NULL, false);
-    assert_int_equal(redset_transport_compare(&t, 0, more, &equal, err), 0);
+    assert_int_equal(redset_transport_compare(&t, 0, more, &equal, &err), 0);
     assert_true(equal);
-    assert_int_equal(redset_transport_compare(&t, -ENOMEM, some, &equal, err), -ENOMEM);
+    assert_int_equal(redset_transport_compare(&t, -ENOMEM, some, &equal, &err), -ENOMEM);
     set_others(some, true);
-    assert_int_equal(redset_transport_compare(&t, 0, some, &equal, err), -EIO);
+    assert_int_equal(redset_transport_compare(&t, 0, some, &equal, &err), -EIO);
 }
 
 int main(void)

@@ -29,15 +29,15 @@ static void test_nothing_is_read_for_checksums(job *j, redset_scheme scheme)
 {
     for (int none = 0; none < 2; none++) {
         snapshot s;
-        char err[REDSET_ERROR_SIZE] = "";
+        redset_error err = {""};
         redset_manifest *m = NULL;
         int lost = -1, rebuilt = -1;
         begin(j, scheme, none, &s);
         CHECK_INT(bytes_read, none && scheme == REDSET_SINGLE ? 0 : bytes_of(j));
         bytes_read = 0;
         recover_again(j, &s);
-        CHECK_INT(redset_verify(s.set, j->folder, &lost, err), 0);
-        CHECK_INT(redset_rebuild(s.set, j->folder, &m, &rebuilt, err), 0);
+        CHECK_INT(redset_verify(s.set, j->folder, &lost, &err), 0);
+        CHECK_INT(redset_rebuild(s.set, j->folder, &m, &rebuilt, &err), 0);
         CHECK_INT(lost + rebuilt, 0);
         CHECK(none ? bytes_read == 0 : bytes_read >= 2 * bytes_of(j));
         if (m) check_manifest(j, m, &s);

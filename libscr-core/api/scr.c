@@ -34,7 +34,7 @@ static void api_report(const char *text)
     int rank = scr->report.rank;
     if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    char line[SCR_ERR_TEXT + 16];
+    char line[sizeof(kvtree_error) + 16];
     snprintf(line, sizeof line, "error: %s", text);
     if (rank == 0) scr_print_line(line);
 }
@@ -42,16 +42,17 @@ static void api_report(const char *text)
 /* SCR_SUCCESS if the call is legal; otherwise reports the reason, on one rank. */
 static int api_enter(scr_call call)
 {
-    char err[SCR_ERR_TEXT];
+    kvtree_error err;
     if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
-    int rc = scr_lifecycle_check(scr->lifecycle.state, call, err);
+    int rc = scr_lifecycle_check(scr->lifecycle.state, call, &err);
     /* SCR_Route_file is local: it needs no MPI */
     if (!rc && scr->lifecycle.state != SCR_STATE_UNINITIALIZED &&
         call != SCR_CALL_ROUTE_FILE && !api_is_mpi_up())
-        rc = err_set(err, -EPERM, "%s: MPI is finalized; SCR_Finalize was missing before",
-                     scr_call_name(call));
+        rc =
+            err_set(&err, -EPERM, "%s: MPI is finalized; SCR_Finalize was missing before",
+                    scr_call_name(call));
     if (!rc) return SCR_SUCCESS;
-    if (scr->lifecycle.init_failed < 2) api_report(err);
+    if (scr->lifecycle.init_failed < 2) api_report(err.text);
     if (scr->lifecycle.init_failed) scr->lifecycle.init_failed = 2;
     return SCR_ERR_STATE;
 }
@@ -91,7 +92,7 @@ static void api_reset(void)
 
 int SCR_Init_comm(MPI_Comm comm)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     if (scr->lifecycle.disabled && (comm == MPI_COMM_NULL || !api_is_mpi_up()))
         return SCR_ERR_DISABLED;
     scr->lifecycle.disabled = 0;
@@ -105,9 +106,9 @@ int SCR_Init_comm(MPI_Comm comm)
                          : "SCR_Init: MPI is not initialized; MPI_Init is missing");
         return SCR_ERR_STATE;
     }
-    if (agree_possible(comm, err) != 0) {
-        err_wrap(err, 0, "SCR_Init_comm: the communicator");
-        api_report(err);
+    if (agree_possible(comm, &err) != 0) {
+        err_wrap(&err, 0, "SCR_Init_comm: the communicator");
+        api_report(err.text);
         return SCR_ERR_ARGUMENT;
     }
     rc = scr_start(scr, comm, api_init_config());
@@ -155,11 +156,11 @@ int SCR_Finalize(void)
 
 const char *SCR_Config(const char *config)
 {
-    char err[SCR_ERR_TEXT] = "SCR_Config: no memory";
+    kvtree_error err = {"SCR_Config: no memory"};
     if (!config || api_init_config() != 0) return NULL;
     if (scr_config_is_question(config)) return scr_query(scr, config);
     if (api_enter(SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
-    if (scr_config_set(&scr->config, config, err) != 0) api_report(err);
+    if (scr_config_set(&scr->config, config, &err) != 0) api_report(err.text);
     return NULL;
 }
 
@@ -285,7 +286,7 @@ int SCR_Should_exit(int *flag)
 }
 
 /* The name is required, and must be the same on every rank. */
-static int api_check_name(const char *name, char *err)
+static int api_check_name(const char *name, kvtree_error *err)
 {
     char first[SCR_NAME_SIZE] = "";
     int rc = 0;
@@ -302,12 +303,12 @@ static int api_check_name(const char *name, char *err)
 
 static int api_by_name(scr_call call, const char *name)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int rc = api_enter_collective(call);
     if (rc) return rc;
-    if (api_check_name(name, err))
+    if (api_check_name(name, &err))
         return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
-                        err);
+                        err.text);
     if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);
     return scr_manage_delete(scr, name, call == SCR_CALL_DELETE);
 }

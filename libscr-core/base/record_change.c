@@ -18,24 +18,24 @@ static bool record_has_no_locks(int rc)
     return rc == -ENOLCK || rc == -ENOTSUP || rc == -EOPNOTSUPP || rc == -ENOSYS;
 }
 
-static int record_apply(const scr_change *c, kvtree *tree, char *err)
+static int record_apply(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
     int rc = c->change(tree, c->arg);
     return rc < 0 ? err_sys(err, rc, "change %s", c->name) : rc;
 }
 
 /* 1 if the record changed. */
-static int record_read_and_apply(const scr_change *c, kvtree *tree, char *err)
+static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
-    char why[ERRTEXT_SIZE];
+    kvtree_error why;
     kvtree_unset_all(tree);
-    int rc = kvtree_file_read(c->prefix, c->name, tree, why);
-    if (rc && !(rc == -ENOENT && c->make)) return err_set(err, rc, "%s", why);
+    int rc = kvtree_file_read(c->prefix, c->name, tree, &why);
+    if (rc && !(rc == -ENOENT && c->make)) return err_set(err, rc, "%s", why.text);
     return record_apply(c, tree, err);
 }
 
 /* 0 or -errno; -ESTALE if a writer without the lock replaced the file meanwhile. */
-static int record_change_locked(const scr_change *c, kvtree *tree, char *err)
+static int record_change_locked(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
     int fd, rc;
     kvtree_unset_all(tree);
@@ -48,7 +48,7 @@ static int record_change_locked(const scr_change *c, kvtree *tree, char *err)
     return rc;
 }
 
-int scr_change_record(const scr_change *c, kvtree *tree, char *err)
+int scr_change_record(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
     /* usually nothing changes, and no lock is needed */
     int rc = c->at_once ? 1 : record_read_and_apply(c, tree, err);
@@ -62,7 +62,7 @@ int scr_change_record(const scr_change *c, kvtree *tree, char *err)
     return rc > 0 ? kvtree_file_write(c->prefix, c->name, tree, err) : rc;
 }
 
-int scr_change_lock(int prefix, const char *name, int *fd, char *err)
+int scr_change_lock(int prefix, const char *name, int *fd, kvtree_error *err)
 {
     *fd = -1;
     int rc = kvtree_file_lock_only(prefix, name, PATIENCE, fd, err);

@@ -26,11 +26,11 @@ typedef struct scr_change {
     int seconds;  /* to wait for the lock; 0: 30 */
     bool at_once; /* a change is expected: the record is read under the lock only */
 } scr_change;
-int scr_change_record(const scr_change *c, kvtree *tree, char *err);
+int scr_change_record(const scr_change *c, kvtree *tree, kvtree_error *err);
 
 /* Locks that record without reading it, as it may be damaged; close(*fd) unlocks it. *fd
  * is -1 on a file system without locks, and for a file of another user that is not
  * writable. -ENOENT, -ETIMEDOUT as above. */
-int scr_change_lock(int prefix, const char *name, int *fd, char *err);
+int scr_change_lock(int prefix, const char *name, int *fd, kvtree_error *err);
 
 #endif

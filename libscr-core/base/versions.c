@@ -5,7 +5,7 @@
 #include "common/errtext.h"
 #include <kvtree/kvtree_util.h>
 
-int scr_version_check(const kvtree *tree, int wanted, const char *name, char *err)
+int scr_version_check(const kvtree *tree, int wanted, const char *name, kvtree_error *err)
 {
     int version;
     if (kvtree_util_get_int(tree, "VERSION", &version) != 0)
@@ -17,7 +17,7 @@ int scr_version_check(const kvtree *tree, int wanted, const char *name, char *er
                    name, version, wanted);
 }
 
-int scr_versions_check(int prefix, char *err)
+int scr_versions_check(int prefix, kvtree_error *err)
 {
     static const char *const names[] = {SCR_FLUSH_FILE_NAME, SCR_HALT_NAME,
                                         SCR_NODES_NAME};

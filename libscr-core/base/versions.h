@@ -20,10 +20,11 @@
 
 /* Compares VERSION in the tree of the record name: 0, SCR_OTHER_VERSION, or -EBADMSG
  * where there is none. */
-int scr_version_check(const kvtree *tree, int wanted, const char *name, char *err);
+int scr_version_check(const kvtree *tree, int wanted, const char *name,
+                      kvtree_error *err);
 
 /* Checks the records in .scr of the open prefix folder, before anything there is changed:
  * 0, or SCR_OTHER_VERSION for one of another version. Unreadable records are skipped. */
-int scr_versions_check(int prefix, char *err);
+int scr_versions_check(int prefix, kvtree_error *err);
 
 #endif

@@ -78,7 +78,7 @@ size_t scr_base_length(const char *path, size_t n, const char *name)
     return last[-1] == '/' && memcmp(last, detour, length) == 0 ? n - length - 1 : n;
 }
 
-int scr_open_private(const scr_private *where, char **path, int *fd, char *err)
+int scr_open_private(const scr_private *where, char **path, int *fd, kvtree_error *err)
 {
     const char *what = where->what, *base = where->base;
     char below[SCR_BASE_NAME];

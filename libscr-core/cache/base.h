@@ -9,6 +9,7 @@
  * <base>/<user>.<uid>/<user>. As long as a folder <user>.<uid> of the user is there, it
  * is used, so that what is in it is found again after the obstacle is gone. */
 
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -35,7 +36,7 @@ typedef struct scr_private {
     int make;         /* ... made where it is missing */
     const char *name; /* of the folder in it */
 } scr_private;
-int scr_open_private(const scr_private *where, char **path, int *fd, char *err);
+int scr_open_private(const scr_private *where, char **path, int *fd, kvtree_error *err);
 
 /* Removes the folder name below base, and those above it, as far as they are empty. */
 void scr_remove_private(const char *base, const char *name);

@@ -89,7 +89,7 @@ typedef struct scr_cache {
 /* ---- cache/control_dir.c ---- */
 
 /* The control directory of job->owner on this node. Local; 0 or -errno with a text. */
-int scr_control_open(scr_cache *cache, char *err);
+int scr_control_open(scr_cache *cache, kvtree_error *err);
 void scr_control_close(scr_cache *cache);
 
 /* Reports that a file of it is damaged, and why. Local. */
@@ -114,11 +114,11 @@ typedef enum scr_record_owner {
     SCR_RECORD_THEIRS,
     SCR_RECORD_DAMAGED
 } scr_record_owner;
-int scr_record_read(scr_cache *cache, scr_record_owner *owner, char *err);
-int scr_record_write(const scr_cache *cache, char *err);
+int scr_record_read(scr_cache *cache, scr_record_owner *owner, kvtree_error *err);
+int scr_record_write(const scr_cache *cache, kvtree_error *err);
 
 /* Writes it if stores in use are missing from it. The same. */
-int scr_record_update(const scr_cache *cache, char *err);
+int scr_record_update(const scr_cache *cache, kvtree_error *err);
 
 /* ---- cache/renew.c ---- */
 
@@ -128,7 +128,7 @@ bool scr_cache_is_gone(const scr_cache *cache);
 
 /* Recreates it, empty, so that the run can proceed; what was lost is reported. Agreed;
  * -EBUSY: another run has it now, and nothing of that one was touched. */
-int scr_cache_renew(scr_cache *cache, char *err);
+int scr_cache_renew(scr_cache *cache, kvtree_error *err);
 
 /* Drops all that is known of the cache, which another run has now, and does not touch it
  * any more. Local. */
@@ -140,7 +140,7 @@ void scr_cache_abandon(scr_cache *cache);
  * of this prefix folder, takes others if not, opens the control directory, and keeps
  * other runs away. *elsewhere becomes the id of the newest checkpoint of this calculation
  * in directories that this run cannot use; 0: there is none. Agreed. */
-int scr_job_lock_take(scr_cache *cache, int *elsewhere, char *err);
+int scr_job_lock_take(scr_cache *cache, int *elsewhere, kvtree_error *err);
 
 void scr_job_lock_release(scr_cache *cache);
 
@@ -152,7 +152,7 @@ void scr_job_lock_touch(const scr_cache *cache);
 bool scr_job_lock_is_lost(const scr_cache *cache);
 
 /* Takes the same control directory again. As scr_cache_renew. */
-int scr_job_lock_renew(scr_cache *cache, char *err);
+int scr_job_lock_renew(scr_cache *cache, kvtree_error *err);
 
 /* On the leader of a node, before scr_job_lock_release: removes what the run has left in
  * the control directory, and the directory. Failures are ignored. */
@@ -161,15 +161,15 @@ void scr_job_lock_remove(scr_cache *cache);
 /* ---- cache/store_dir.c: the stores in use, and what lies in which ---- */
 
 /* Opens those of the redundancy descriptors in force. Agreed. */
-int scr_stores_open(scr_cache *cache, char *err);
+int scr_stores_open(scr_cache *cache, kvtree_error *err);
 
 /* Opens that of a descriptor which writes to the prefix folder itself, for what can be
  * read in a cache only. Agreed. */
-int scr_stores_open_late(scr_cache *cache, const scr_reddesc *desc, char *err);
+int scr_stores_open_late(scr_cache *cache, const scr_reddesc *desc, kvtree_error *err);
 void scr_stores_close(scr_cache *cache);
 
 /* Reopens those that were removed. Local; 0 or -errno with a text. */
-int scr_stores_renew(scr_cache *cache, char *err);
+int scr_stores_renew(scr_cache *cache, kvtree_error *err);
 
 /* The store of a dataset; NULL: unknown. */
 scr_store_dir *scr_cache_of(const scr_cache *cache, int id);
@@ -181,7 +181,7 @@ const char *scr_cache_path(const scr_cache *cache, int id);
  * also in a store that this run does not use otherwise, and records it with its
  * descriptor. Agreed. */
 int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
-                      const scr_reddesc *desc, char *err);
+                      const scr_reddesc *desc, kvtree_error *err);
 
 /* Path of a dataset's folder in the cache; the caller frees it. NULL: unknown, or no
  * memory. */
@@ -189,7 +189,7 @@ char *scr_dataset_folder(const scr_cache *cache, int id);
 
 /* Creates it, on those who are the first in their store. Local; 0 or -errno with a text.
  */
-int scr_dataset_folder_make(scr_cache *cache, int id, char *err);
+int scr_dataset_folder_make(scr_cache *cache, int id, kvtree_error *err);
 
 /* Removes it with all in it, and forgets the dataset; of one that is unknown, in all
  * stores. Collective; failures are reported. */
@@ -201,7 +201,7 @@ void scr_dataset_folder_remove(scr_cache *cache, int id);
 /* Reads the headers in all stores into the maps of the processes that share them, also
  * entries of other numbers of ranks and of ranks that run elsewhere; and those of the
  * stores that the record of earlier runs names. Agreed. */
-int scr_catalog_read(scr_cache *cache, char *err);
+int scr_catalog_read(scr_cache *cache, kvtree_error *err);
 
 /* Whether the entry of a rank comes from the header of a redundancy file, and not from a
  * filemap alone. Local. */
@@ -210,14 +210,14 @@ bool scr_catalog_has_header(const scr_filemap *map, int id, int rank);
 /* Removes folders of datasets that no header describes, left by runs that were killed.
  * One that has redundancy files, which cannot be used, is entered as useless; *highest
  * becomes its id where that is greater. Agreed. */
-int scr_cache_sweep(scr_cache *cache, int *highest, char *err);
+int scr_cache_sweep(scr_cache *cache, int *highest, kvtree_error *err);
 
 /* ---- cache/filemaps.c: filemaps, for people and commands ---- */
 
 /* Enters what redset reports of a rank's own files into the map: after an encode or a
  * rebuild. The dataset is GOOD then. */
 int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
-                   const redset_manifest *manifest, char *err);
+                   const redset_manifest *manifest, kvtree_error *err);
 
 /* The same in any map, for the rank that manifest names and files in folder. Local; 0 or
  * -ENOMEM. */
@@ -225,14 +225,14 @@ int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const cha
                          const redset_manifest *manifest);
 
 /* Writes those of this run, in the place of earlier ones. Agreed. */
-int scr_filemaps_begin(scr_cache *cache, char *err);
+int scr_filemaps_begin(scr_cache *cache, kvtree_error *err);
 
 /* Adds all filemaps of the control directory to all; damaged ones are reported and
  * skipped. Local; 0 or -errno with a text. */
-int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, char *err);
+int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, kvtree_error *err);
 
 /* Writes this process's filemap. Local; 0 or -errno with a text. */
-int scr_filemaps_write(const scr_cache *cache, char *err);
+int scr_filemaps_write(const scr_cache *cache, kvtree_error *err);
 
 /* Id of the newest complete checkpoint in filemaps of the control directory; 0: none.
  * Local. */
@@ -262,7 +262,7 @@ void scr_cached_set_state(scr_cache *cache, int id, scr_cached_state state);
  * be unknown. Collective, agreed: -ENOMEM where a rank could not add it; no rank has it
  * then. */
 int scr_cached_note(scr_cache *cache, const scr_dataset *dataset, scr_cached_state state,
-                    char *err);
+                    kvtree_error *err);
 
 scr_cached *scr_cached_find(const scr_cache *cache, int id); /* NULL: unknown */
 
@@ -293,7 +293,7 @@ int scr_cached_is_tight(const scr_cache *cache, int store, int id);
 
 /* Compares the files of a dataset with their checksums. Local; 0, or -errno with a text.
  */
-int scr_cache_compare(const scr_cache *cache, int id, char *err);
+int scr_cache_compare(const scr_cache *cache, int id, kvtree_error *err);
 
 /* The same before they leave, with SCR_CRC_ON_DELETE; damage is reported. Collective. */
 void scr_cache_verify(const scr_cache *cache, int id);
@@ -307,7 +307,7 @@ typedef struct scr_moved {
     int failed;            /* files for this rank could not be moved */
 } scr_moved;
 int scr_distribute(scr_cache *cache, const scr_dataset *dataset, scr_moved *moved,
-                   char *err);
+                   kvtree_error *err);
 
 /* Whether every rank has its files of the dataset, by names and sizes: then there is
  * nothing to distribute. Collective. */

@@ -61,7 +61,7 @@ void scr_cached_set_state(scr_cache *cache, int id, scr_cached_state state)
 }
 
 int scr_cached_note(scr_cache *cache, const scr_dataset *dataset, scr_cached_state state,
-                    char *err)
+                    kvtree_error *err)
 {
     if (!scr_cached_find(cache, dataset->id)) {
         int rc = scr_cached_add(cache, dataset, -1, NULL);

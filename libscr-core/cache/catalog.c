@@ -36,7 +36,7 @@ struct catalog_folder {
     char *path;
     scr_filemap *found;
     int unusable; /* redundancy files of the store that count as lost, and the first */
-    char first[2 * SCR_ERR_TEXT];
+    char first[2 * sizeof(kvtree_error)];
 };
 
 /* The folder of a dataset belongs to this user: a mode that denies access is corrected.
@@ -95,32 +95,33 @@ static bool catalog_is_newer_file(const struct catalog_folder *f, const scr_data
 }
 
 /* Enters the description in a header. */
-static int catalog_enter_header(struct catalog_folder *f, const char *name, char *err)
+static int catalog_enter_header(struct catalog_folder *f, const char *name,
+                                kvtree_error *err)
 {
-    char why[SCR_ERR_TEXT] = "";
+    kvtree_error why = {""};
     scr_dataset d;
     struct stat st;
     redset_manifest *m = NULL;
-    int rc = redset_read_header(f->path, name, &m, why);
+    int rc = redset_read_header(f->path, name, &m, &why);
     if (!rc && (scr_dataset_from_tree(m->about, &d, NULL) != 0 || d.id != f->id ||
                 !d.complete || d.ranks != m->ranks || m->rank >= d.ranks))
-        rc = err_set(why, -EBADMSG, "it does not describe a complete dataset %d", f->id);
+        rc = err_set(&why, -EBADMSG, "it does not describe a complete dataset %d", f->id);
     if (!rc && fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        rc = err_sys(why, -errno, "%s", name);
+        rc = err_sys(&why, -errno, "%s", name);
     if (!rc && catalog_is_newer_file(f, &d, m->rank, &st)) {
         m->file_size = (uint64_t)st.st_size;
         scr_filemap_remove_rank(f->found, d.id, m->rank);
         rc = scr_map_record_found(f->found, &d, f->path, m);
-        if (rc) err_set(why, rc, "no memory for the filemap");
+        if (rc) err_set(&why, rc, "no memory for the filemap");
     }
     redset_manifest_free(m);
-    if (rc && scr_is_transient(rc)) return err_set(err, rc, "%s: %s", f->path, why);
+    if (rc && scr_is_transient(rc)) return err_set(err, rc, "%s: %s", f->path, why.text);
     if (rc && !f->unusable++)
-        snprintf(f->first, sizeof f->first, "dataset %d, %s: %s", f->id, name, why);
+        snprintf(f->first, sizeof f->first, "dataset %d, %s: %s", f->id, name, why.text);
     return 0;
 }
 
-static int catalog_read_headers(struct catalog_folder *f, char *err)
+static int catalog_read_headers(struct catalog_folder *f, kvtree_error *err)
 {
     DIR *stream = beneath_list(f->fd);
     int rc = stream ? 0 : -errno;
@@ -140,14 +141,14 @@ static int catalog_read_headers(struct catalog_folder *f, char *err)
 }
 
 /* A missing folder has no headers; one that cannot be read now is an error. */
-static int catalog_read_folder(struct catalog_folder *f, char *err)
+static int catalog_read_folder(struct catalog_folder *f, kvtree_error *err)
 {
     char name[SCR_FOLDER_SIZE];
     scr_dataset_folder_name(f->id, name);
     f->fd = catalog_open_folder(f->dir, name);
     f->path = scr_path_join(f->dir->folder, name);
     int rc = !f->path ? -ENOMEM : f->fd < 0 ? f->fd : catalog_read_headers(f, err);
-    if (rc && !err[0]) err_sys(err, rc, "read %s/%s", f->dir->folder, name);
+    if (rc && !err->text[0]) err_sys(err, rc, "read %s/%s", f->dir->folder, name);
     io_close(&f->fd);
     free(f->path);
     return scr_is_transient(rc) ? rc : 0;
@@ -241,7 +242,7 @@ static int catalog_next_folder(const scr_store_dir *store, int last, int *next)
 
 /* Local: adds what the headers in a store describe to found. */
 static int catalog_read_store(scr_cache *cache, const scr_store_dir *dir,
-                              scr_filemap *found, char *err)
+                              scr_filemap *found, kvtree_error *err)
 {
     struct catalog_folder f = {
         .cache = cache, .dir = dir, .fd = -1, .found = found, .first = ""};
@@ -266,7 +267,7 @@ static bool catalog_is_in_use(const scr_cache *cache, const char *path)
 }
 
 /* Local, on the leader of a node: stores that this run does not use. */
-static int catalog_read_recorded(scr_cache *cache, scr_filemap *found, char *err)
+static int catalog_read_recorded(scr_cache *cache, scr_filemap *found, kvtree_error *err)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(cache->recorded, "STORE"));
     int rc = 0;
@@ -324,7 +325,7 @@ static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
 
 /* Local, on the leader of a node: adds the entries of filemaps that still have files. The
  * datasets of other entries have left the cache. */
-static int catalog_read_filemaps(scr_cache *cache, scr_filemap *found, char *err)
+static int catalog_read_filemaps(scr_cache *cache, scr_filemap *found, kvtree_error *err)
 {
     scr_filemap *all = kvtree_new();
     int rc = all ? scr_filemaps_read(cache, all, err) : -ENOMEM;
@@ -336,7 +337,7 @@ static int catalog_read_filemaps(scr_cache *cache, scr_filemap *found, char *err
                 rc = catalog_enter(found, all, id, kvtree_elem_key_int(r));
     }
     kvtree_delete(&all);
-    if (rc && !err[0]) err_set(err, rc, "no memory");
+    if (rc && !err->text[0]) err_set(err, rc, "no memory");
     return rc ? err_wrap(err, rc, "node %s: %s", cache->job->node_name, cache->control)
               : 0;
 }
@@ -359,7 +360,7 @@ static int catalog_exchange(scr_cache *cache, MPI_Comm comm, const kvtree *send)
 /* Local: what the first process of a store, or the leader of a node, has for the others.
  */
 static int catalog_collect(scr_cache *cache, const scr_store_dir *dir, kvtree *send,
-                           char *err)
+                           kvtree_error *err)
 {
     scr_filemap *found = kvtree_new();
     int rc = found && send ? 0 : err_set(err, -ENOMEM, "no memory");
@@ -376,7 +377,7 @@ static int catalog_collect(scr_cache *cache, const scr_store_dir *dir, kvtree *s
 }
 
 /* dir: a store; NULL: what only earlier runs know. Agreed. */
-static int catalog_read(scr_cache *cache, const scr_store_dir *dir, char *err)
+static int catalog_read(scr_cache *cache, const scr_store_dir *dir, kvtree_error *err)
 {
     kvtree *send = kvtree_new();
     int rc = agree(cache->job->world, catalog_collect(cache, dir, send, err), err);
@@ -389,7 +390,7 @@ static int catalog_read(scr_cache *cache, const scr_store_dir *dir, char *err)
     return rc;
 }
 
-int scr_catalog_read(scr_cache *cache, char *err)
+int scr_catalog_read(scr_cache *cache, kvtree_error *err)
 {
     int rc = 0;
     for (int i = 0; i < cache->store_count && !rc; i++)
@@ -445,7 +446,7 @@ static int catalog_next_folder_of_all(const scr_cache *cache, int last)
 
 /* Collective, agreed. A folder that no header describes: remains of a checkpoint that was
  * not complete, or of one with unusable headers. */
-static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, char *err)
+static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, kvtree_error *err)
 {
     const scr_dataset unknown = {.id = id};
     if (scr_job_max(cache->job, scr_filemap_ranks_of(cache->map, id) != NULL ||
@@ -466,7 +467,7 @@ static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, char *er
     return scr_cached_note(cache, &unknown, SCR_CACHED_USELESS, err);
 }
 
-int scr_cache_sweep(scr_cache *cache, int *highest, char *err)
+int scr_cache_sweep(scr_cache *cache, int *highest, kvtree_error *err)
 {
     for (int last = 0;;) {
         last = scr_job_min(cache->job, catalog_next_folder_of_all(cache, last));

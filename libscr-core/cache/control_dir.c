@@ -17,7 +17,7 @@
 /* Simulated nodes (SCR_NODE_NAME) may share the control base of one machine; the name of
  * the node keeps their records apart. */
 static int control_name(const scr_cache *cache, const char *owner, char name[700],
-                        char *err)
+                        kvtree_error *err)
 {
     const char *simulated = cache->job->simulated_node;
     if (simulated && strlen(simulated) >= sizeof cache->job->node_name)
@@ -29,7 +29,7 @@ static int control_name(const scr_cache *cache, const char *owner, char name[700
     return 0;
 }
 
-int scr_control_open(scr_cache *cache, char *err)
+int scr_control_open(scr_cache *cache, kvtree_error *err)
 {
     char name[700];
     const scr_private where = {
@@ -54,7 +54,7 @@ void scr_control_close(scr_cache *cache)
 
 void scr_control_warn(const scr_cache *cache, const char *reason)
 {
-    char line[SCR_ERR_TEXT + 400];
+    char line[sizeof(kvtree_error) + 400];
     snprintf(line, sizeof line,
              "warning: node %s: a control file in %s counts as lost: %s",
              cache->job->node_name, cache->control, reason);
@@ -77,7 +77,7 @@ bool scr_control_exists(const scr_cache *cache, const char *owner)
 /* What other users can do, or have done, where this job keeps its files. */
 static void control_warn_of_base(const scr_cache *cache, const char *base)
 {
-    char line[SCR_ERR_TEXT + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
+    char line[sizeof(kvtree_error) + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
     if (cache->job->rank == 0 && scr_base_is_unsafe(base))
         scr_say(cache->job->report, 0,
                 "warning: everybody may rename and remove what is in %s; set its sticky "
@@ -113,7 +113,7 @@ static int control_keep_stores(scr_cache *cache, const kvtree *record)
     return cache->recorded ? kvtree_merge(cache->recorded, record) : -ENOMEM;
 }
 
-int scr_record_read(scr_cache *cache, scr_record_owner *owner, char *err)
+int scr_record_read(scr_cache *cache, scr_record_owner *owner, kvtree_error *err)
 {
     char *prefix;
     kvtree *record = kvtree_new();
@@ -130,7 +130,7 @@ int scr_record_read(scr_cache *cache, scr_record_owner *owner, char *err)
     return rc;
 }
 
-int scr_record_write(const scr_cache *cache, char *err)
+int scr_record_write(const scr_cache *cache, kvtree_error *err)
 {
     kvtree *record = kvtree_new();
     int rc = kvtree_util_set_str(record, "PREFIX", cache->prefix);
@@ -142,7 +142,7 @@ int scr_record_write(const scr_cache *cache, char *err)
     return rc;
 }
 
-int scr_record_update(const scr_cache *cache, char *err)
+int scr_record_update(const scr_cache *cache, kvtree_error *err)
 {
     bool known = kvtree_size(kvtree_get(cache->recorded, "STORE")) == cache->store_count;
     for (int i = 0; known && i < cache->store_count; i++)

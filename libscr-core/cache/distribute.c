@@ -21,7 +21,7 @@
 /* 1 when a file is here with its size, in our cache folder, 0 with a text if not; -errno
  * where that cannot be determined now. */
 static int distribute_check_file(const scr_cache *cache, int id, const kvtree_elem *file,
-                                 char *err)
+                                 kvtree_error *err)
 {
     char path[SCR_CACHED_NAME_SIZE];
     const char *name = scr_filemap_name_of(kvtree_elem_key(file), cache->job->owner, id);
@@ -41,7 +41,7 @@ static int distribute_check_file(const scr_cache *cache, int id, const kvtree_el
 
 /* The same for all files of a rank, which must be of this very dataset. */
 static int distribute_check_rank(const scr_cache *cache, const scr_dataset *dataset,
-                                 int rank, char *err)
+                                 int rank, kvtree_error *err)
 {
     const int id = dataset->id;
     const kvtree *files = scr_filemap_files(cache->map, id, rank);
@@ -60,10 +60,10 @@ static int distribute_check_rank(const scr_cache *cache, const scr_dataset *data
 /* Local. Whether all files of this rank are here, and those of no other rank. */
 static bool distribute_is_in_place(const scr_cache *cache, const scr_dataset *dataset)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     const kvtree_elem *r = scr_filemap_ranks_of(cache->map, dataset->id);
     return r && !kvtree_elem_next(r) && kvtree_elem_key_int(r) == cache->job->rank &&
-           distribute_check_rank(cache, dataset, cache->job->rank, err) == 1;
+           distribute_check_rank(cache, dataset, cache->job->rank, &err) == 1;
 }
 
 bool scr_distribute_is_done(scr_cache *cache, const scr_dataset *dataset)
@@ -90,18 +90,18 @@ typedef struct distribute_held {
 
 /* Local. 0, -errno, or 1 when a copy is not intact, with a text. */
 static int distribute_inspect(const scr_cache *cache, const scr_dataset *dataset,
-                              distribute_held *held, char *err)
+                              distribute_held *held, kvtree_error *err)
 {
     int count, *ranks = NULL, lost = 0;
     int rc = scr_filemap_list_ranks_of(cache->map, dataset->id, &count, &ranks);
     if (!rc && !(held->copies = calloc((size_t)count + 1, sizeof *held->copies)))
         rc = -ENOMEM;
     for (int i = 0; !rc && i < count; i++) {
-        char why[SCR_ERR_TEXT] = "";
-        int good = distribute_check_rank(cache, dataset, ranks[i], why);
+        kvtree_error why = {""};
+        int good = distribute_check_rank(cache, dataset, ranks[i], &why);
         if (good < 0) rc = good;
         if (good == 0 && !lost++)
-            err_set(err, 0, "node %s: %s", cache->job->node_name, why);
+            err_set(err, 0, "node %s: %s", cache->job->node_name, why.text);
         held->copies[held->count++] =
             (scr_distribute_copy){.holder = cache->job->rank,
                                   .rank = ranks[i],
@@ -149,7 +149,7 @@ static void distribute_share_ranks(const scr_cache *cache, int id, int held,
 
 /* Collective, agreed. All facts, on every rank. */
 static int distribute_gather(const scr_cache *cache, int id, const distribute_held *held,
-                             scr_distribute_plan *p, char *err)
+                             scr_distribute_plan *p, kvtree_error *err)
 {
     const int ranks = p->ranks = cache->job->ranks;
     int total = 0, *sizes = calloc(2 * (size_t)ranks, sizeof *sizes);
@@ -205,7 +205,7 @@ static void distribute_drop_unused(scr_cache *cache, int id, const distribute_he
 
 /* Collective, agreed. The copies that this process holds and that are intact. */
 static int distribute_find_copies(scr_cache *cache, const scr_dataset *dataset,
-                                  distribute_held *held, char *err)
+                                  distribute_held *held, kvtree_error *err)
 {
     int rc = distribute_inspect(cache, dataset, held, err);
     rc = agree(cache->job->world, rc, err);
@@ -214,13 +214,13 @@ static int distribute_find_copies(scr_cache *cache, const scr_dataset *dataset,
     if (rc > 0)
         scr_say(cache->job->report, 0,
                 "warning: dataset %d (%.200s): files count as lost %s", dataset->id,
-                dataset->name, err);
-    err[0] = 0;
+                dataset->name, err->text);
+    err->text[0] = 0;
     return 0;
 }
 
 int scr_distribute(scr_cache *cache, const scr_dataset *dataset, scr_moved *moved,
-                   char *err)
+                   kvtree_error *err)
 {
     const int id = dataset->id;
     distribute_held held = {0, NULL};

@@ -199,7 +199,7 @@ const char *scr_filemap_name_of(const char *path, const char *owner, int dset)
 }
 
 static int filemap_check_files(const kvtree *files, const char *owner, int dset,
-                               char *err)
+                               kvtree_error *err)
 {
     const kvtree_elem *f;
     for (f = kvtree_elem_first(files); f; f = kvtree_elem_next(f))
@@ -214,7 +214,7 @@ static int filemap_check_files(const kvtree *files, const char *owner, int dset,
 /* Checks all ids, and copies what is good to target entry by entry, which rebuilds the
  * index. */
 static int filemap_check_rank(const scr_filemap *map, int rank, const char *owner,
-                              scr_filemap *target, char *err)
+                              scr_filemap *target, kvtree_error *err)
 {
     int count, *ids;
     int rc = kvtree_list_int(kvtree_get(kvtree_get_kv_int(map, KEY_RANK, rank), KEY_DSET),
@@ -239,7 +239,7 @@ static int filemap_check_rank(const scr_filemap *map, int rank, const char *owne
 }
 
 int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *map,
-                     char *err)
+                     kvtree_error *err)
 {
     kvtree *raw = kvtree_new(), *good = kvtree_new();
     int count = 0, *ranks = NULL;
@@ -267,14 +267,15 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
     return rc;
 }
 
-int scr_filemap_write(int dir, const char *name, const scr_filemap *map, char *err)
+int scr_filemap_write(int dir, const char *name, const scr_filemap *map,
+                      kvtree_error *err)
 {
     return kvtree_file_write(dir, name, map, err);
 }
 
 /* ---- which filemaps there are ---- */
 
-static int filemap_names_of_master(int dir, kvtree *names, char *err)
+static int filemap_names_of_master(int dir, kvtree *names, kvtree_error *err)
 {
     kvtree *master = kvtree_new();
     int rc = master ? kvtree_file_read(dir, SCR_FILEMAP_MASTER, master, err)
@@ -289,7 +290,7 @@ static int filemap_names_of_master(int dir, kvtree *names, char *err)
     return rc;
 }
 
-static int filemap_names_in_folder(int dir, kvtree *names, char *err)
+static int filemap_names_in_folder(int dir, kvtree *names, kvtree_error *err)
 {
     DIR *stream = beneath_list(dir);
     const struct dirent *item;
@@ -303,7 +304,7 @@ static int filemap_names_in_folder(int dir, kvtree *names, char *err)
     return rc ? err_sys(err, rc, "list the control folder") : 0;
 }
 
-int scr_filemap_names(int dir, int all, kvtree *names, char *err)
+int scr_filemap_names(int dir, int all, kvtree *names, kvtree_error *err)
 {
     int rc = all ? filemap_names_in_folder(dir, names, err)
                  : filemap_names_of_master(dir, names, err);

@@ -79,9 +79,10 @@ int scr_filemap_list_ranks(const scr_filemap *map, int *count, int **ranks);
  * any of it is believed: a path must lie in a folder ".../<owner>/scr.dataset.<id>/",
  * where owner is the part
  * "<user>/scr.<job>" that is SCR's own. -EBADMSG with a text otherwise. */
-int scr_filemap_write(int dir, const char *name, const scr_filemap *map, char *err);
+int scr_filemap_write(int dir, const char *name, const scr_filemap *map,
+                      kvtree_error *err);
 int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *map,
-                     char *err);
+                     kvtree_error *err);
 
 /* The filemaps of the control folder dir, by their names, as keys of the empty tree
  * names. Those that the master filemap tells: of a path only the last component counts,
@@ -89,7 +90,7 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
  * text, and nothing in names: -ENOENT without a master filemap, -EBADMSG if it is
  * damaged. */
 #define SCR_FILEMAP_MASTER "filemap.scriinfo"
-int scr_filemap_names(int dir, int all, kvtree *names, char *err);
+int scr_filemap_names(int dir, int all, kvtree *names, kvtree_error *err);
 
 /* Name of a path below its dataset's folder, inside path; NULL if it is not of the form
  * above. */

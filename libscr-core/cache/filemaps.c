@@ -29,19 +29,19 @@ static int filemaps_skip_damaged(const scr_cache *cache, int rc, const char *err
 }
 
 /* Without a usable master file all filemaps in the folder are read. */
-int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, char *err)
+int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, kvtree_error *err)
 {
     kvtree *names = kvtree_new();
     int found = names ? scr_filemap_names(cache->control_fd, 0, names, err)
                       : err_set(err, -ENOMEM, "no memory");
-    int rc = filemaps_skip_damaged(cache, found, err);
+    int rc = filemaps_skip_damaged(cache, found, err->text);
     if (!rc && found) rc = scr_filemap_names(cache->control_fd, 1, names, err);
     const kvtree_elem *e = kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e)) {
         const char *name = kvtree_elem_key(e);
         rc = filemaps_skip_damaged(
             cache, scr_filemap_read(cache->control_fd, name, cache->job->owner, all, err),
-            err);
+            err->text);
     }
     kvtree_delete(&names);
     return rc;
@@ -62,10 +62,10 @@ static bool filemaps_has_checkpoint(const scr_filemap *map, int id)
 
 int scr_filemaps_newest(const scr_cache *cache)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int newest = 0;
     scr_filemap *map = kvtree_new();
-    if (!map || scr_filemaps_read(cache, map, err) != 0) kvtree_unset_all(map);
+    if (!map || scr_filemaps_read(cache, map, &err) != 0) kvtree_unset_all(map);
     for (const kvtree_elem *d = scr_filemap_datasets(map); d; d = kvtree_elem_next(d)) {
         const int id = kvtree_elem_key_int(d);
         if (id > newest && filemaps_has_checkpoint(map, id)) newest = id;
@@ -75,7 +75,7 @@ int scr_filemaps_newest(const scr_cache *cache)
 }
 
 /* The master file names filemaps by full path. */
-static int filemaps_write_master(const scr_cache *cache, char *err)
+static int filemaps_write_master(const scr_cache *cache, kvtree_error *err)
 {
     kvtree *master = kvtree_new();
     int rc = 0;
@@ -111,14 +111,14 @@ static void filemaps_remove_old(const scr_cache *cache)
     if (stream) closedir(stream);
 }
 
-int scr_filemaps_write(const scr_cache *cache, char *err)
+int scr_filemaps_write(const scr_cache *cache, kvtree_error *err)
 {
     int rc = scr_filemap_write(cache->control_fd, cache->map_name, cache->map, err);
     return rc ? err_wrap(err, rc, "node %s: %s", cache->job->node_name, cache->control)
               : 0;
 }
 
-int scr_filemaps_begin(scr_cache *cache, char *err)
+int scr_filemaps_begin(scr_cache *cache, kvtree_error *err)
 {
     int rc = scr_filemaps_write(cache, err);
     if (rc == 0 && cache->job->node_rank == 0) {
@@ -215,7 +215,7 @@ int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const cha
 }
 
 int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
-                   const redset_manifest *manifest, char *err)
+                   const redset_manifest *manifest, kvtree_error *err)
 {
     redset_manifest own = *manifest;
     char *folder = scr_dataset_folder(cache, dataset->id);

@@ -42,7 +42,7 @@ static int lock_try(int fd, pid_t *holder)
 }
 
 /* The run before this one removes the directory when it ends, which may be now. */
-static int lock_reopen_directory(scr_cache *cache, char *err)
+static int lock_reopen_directory(scr_cache *cache, kvtree_error *err)
 {
     if (!scr_is_removed(cache->control_fd)) return 0;
     scr_control_close(cache);
@@ -51,7 +51,7 @@ static int lock_reopen_directory(scr_cache *cache, char *err)
 
 /* One attempt; -EAGAIN: another one may succeed. */
 static int lock_attempt(scr_cache *cache, scr_record_owner *owner, pid_t *holder,
-                        char *err)
+                        kvtree_error *err)
 {
     int rc = lock_reopen_directory(cache, err);
     if (rc) return rc;
@@ -69,7 +69,7 @@ static int lock_attempt(scr_cache *cache, scr_record_owner *owner, pid_t *holder
 
 /* Attempts for that number of seconds. */
 static int lock_retry(scr_cache *cache, double patience, scr_record_owner *owner,
-                      char *err)
+                      kvtree_error *err)
 {
     const struct timespec nap = {0, 50000000};
     const double start = scr_clock();
@@ -95,13 +95,13 @@ static int lock_retry(scr_cache *cache, double patience, scr_record_owner *owner
 
 /* Takes the lock of the control directory, unless another calculation owns it. */
 static int lock_take(scr_cache *cache, double patience, scr_record_owner *owner,
-                     char *err)
+                     kvtree_error *err)
 {
     int rc = lock_retry(cache, patience, owner, err);
     if (rc || *owner == SCR_RECORD_THEIRS) return rc;
     rc = scr_record_read(cache, owner, err); /* the one before may be new */
     if (rc || *owner != SCR_RECORD_DAMAGED) return rc;
-    scr_control_warn(cache, err);
+    scr_control_warn(cache, err->text);
     *owner = SCR_RECORD_NONE;
     return 0;
 }
@@ -131,14 +131,14 @@ static void lock_remove_obstacles(const scr_cache *cache)
     DIR *stream = beneath_list(cache->control_fd);
     const struct dirent *item;
     while (stream && (item = readdir(stream)) != NULL) {
-        char err[SCR_ERR_TEXT] = "";
+        kvtree_error err = {""};
         if (!lock_is_obstacle(cache, item->d_name)) continue;
-        err_set(err, 0, "%s is no regular file, or has another name, and is removed",
+        err_set(&err, 0, "%s is no regular file, or has another name, and is removed",
                 item->d_name);
-        scr_control_warn(cache, err);
+        scr_control_warn(cache, err.text);
         if (beneath_unlink(cache->control_fd, item->d_name, NULL) != 0 &&
-            beneath_remove_tree(cache->control_fd, item->d_name, err) != 0)
-            scr_control_warn(cache, err);
+            beneath_remove_tree(cache->control_fd, item->d_name, &err) != 0)
+            scr_control_warn(cache, err.text);
     }
     if (stream) closedir(stream);
 }
@@ -148,7 +148,7 @@ static void lock_remove_obstacles(const scr_cache *cache)
 /* Local: opens the control directory of job->owner; the leader of the node finds out its
  * owner, and takes the lock. */
 static int lock_open(scr_cache *cache, double patience, scr_record_owner *owner,
-                     char *err)
+                     kvtree_error *err)
 {
     *owner = SCR_RECORD_NONE;
     int rc = scr_control_open(cache, err);
@@ -198,7 +198,7 @@ static void lock_report_left_behind(scr_cache *cache, const char *beside, int *e
 
 /* Collective, agreed. Uses the directories beside those of another calculation. */
 static int lock_go_beside(scr_cache *cache, const char *beside, scr_record_owner *owner,
-                          int *elsewhere, char *err)
+                          int *elsewhere, kvtree_error *err)
 {
     lock_report_left_behind(cache, beside, elsewhere);
     io_close(&cache->lock_fd);
@@ -216,7 +216,7 @@ static int lock_go_beside(scr_cache *cache, const char *beside, scr_record_owner
 
 /* Collective, agreed. */
 static int lock_choose(scr_cache *cache, scr_record_owner *owner, int *elsewhere,
-                       char *err)
+                       kvtree_error *err)
 {
     char beside[SCR_OWNER_SIZE], name[SCR_JOB_ID_SIZE];
     const scr_job *job = cache->job;
@@ -229,7 +229,7 @@ static int lock_choose(scr_cache *cache, scr_record_owner *owner, int *elsewhere
     return lock_go_beside(cache, beside, owner, elsewhere, err);
 }
 
-int scr_job_lock_take(scr_cache *cache, int *elsewhere, char *err)
+int scr_job_lock_take(scr_cache *cache, int *elsewhere, kvtree_error *err)
 {
     scr_record_owner owner;
     *elsewhere = 0;
@@ -266,7 +266,7 @@ bool scr_job_lock_is_lost(const scr_cache *cache)
 }
 
 /* Opens the directory anew; after an error the old one stays. */
-static int lock_replace(scr_cache *cache, scr_record_owner *owner, char *err)
+static int lock_replace(scr_cache *cache, scr_record_owner *owner, kvtree_error *err)
 {
     scr_cache fresh = *cache;
     fresh.control = NULL;
@@ -287,10 +287,10 @@ static int lock_replace(scr_cache *cache, scr_record_owner *owner, char *err)
 }
 
 /* The leader of a node. While the lock is held and can be found no other run is there. */
-static int lock_renew_leader(scr_cache *cache, char *err)
+static int lock_renew_leader(scr_cache *cache, kvtree_error *err)
 {
     scr_record_owner owner = SCR_RECORD_NONE;
-    char line[SCR_ERR_TEXT + 400];
+    char line[sizeof(kvtree_error) + 400];
     int rc = lock_is_held(cache) ? 0 : lock_replace(cache, &owner, err);
     if (!rc && owner == SCR_RECORD_NONE) rc = scr_record_write(cache, err);
     if (rc) return rc;
@@ -302,7 +302,7 @@ static int lock_renew_leader(scr_cache *cache, char *err)
     return 0;
 }
 
-int scr_job_lock_renew(scr_cache *cache, char *err)
+int scr_job_lock_renew(scr_cache *cache, kvtree_error *err)
 {
     const bool is_lost = scr_job_lock_is_lost(cache), leads = cache->job->node_rank == 0;
     scr_record_owner unused;

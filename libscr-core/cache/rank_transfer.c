@@ -42,7 +42,7 @@ struct transfer_stream {
     int fd, id, flags;
     int rc; /* first failure; the walk goes on, so that the other side is not left alone
              */
-    char err[SCR_ERR_TEXT];
+    kvtree_error err;
 };
 
 static const char *transfer_name_of(const scr_cache *cache, int id,
@@ -63,7 +63,7 @@ void scr_drop_files(scr_cache *cache, int id, int rank, int delete)
 }
 
 static int transfer_open_file(scr_cache *cache, int id, const char *name, int flags,
-                              int *fd, char *err)
+                              int *fd, kvtree_error *err)
 {
     char path[SCR_CACHED_NAME_SIZE];
     scr_cached_name(id, name, path);
@@ -86,7 +86,7 @@ static void transfer_stream_open(struct transfer_stream *s)
     if (!s->rc)
         s->rc = transfer_open_file(s->cache, s->id,
                                    transfer_name_of(s->cache, s->id, s->file), s->flags,
-                                   &s->fd, s->err);
+                                   &s->fd, &s->err);
 }
 
 /* Goes on to a file that has bytes left; file becomes NULL at the end. */
@@ -95,7 +95,7 @@ static void transfer_stream_next(struct transfer_stream *s)
     while (s->file && s->left == 0) {
         int rc = io_close(&s->fd);
         if (rc && !s->rc)
-            s->rc = err_sys(s->err, rc, "close a file of dataset %d", s->id);
+            s->rc = err_sys(&s->err, rc, "close a file of dataset %d", s->id);
         s->file = kvtree_elem_next(s->file);
         if (s->file) transfer_stream_open(s);
     }
@@ -128,7 +128,7 @@ static void transfer_stream_read(struct transfer_stream *s, char *buf, int n)
         m = n - at < s->step ? n - at : s->step;
         ssize_t got = io_read(s->fd, buf + at, (size_t)m);
         if (got != m)
-            s->rc = err_sys(s->err, got < 0 ? (int)got : -EIO,
+            s->rc = err_sys(&s->err, got < 0 ? (int)got : -EIO,
                             "read a file of dataset %d", s->id);
     }
 }
@@ -138,7 +138,7 @@ static void transfer_stream_write(struct transfer_stream *s, const char *buf, in
     for (int at = 0, m; at < n && !s->rc; at += m) {
         m = n - at < s->step ? n - at : s->step;
         int rc = io_write(s->fd, buf + at, (size_t)m);
-        if (rc) s->rc = err_sys(s->err, rc, "write a file of dataset %d", s->id);
+        if (rc) s->rc = err_sys(&s->err, rc, "write a file of dataset %d", s->id);
     }
 }
 
@@ -155,7 +155,7 @@ struct transfer_round {
     int rc;            /* on the receiving side */
     int here, there;   /* the files lie in a folder that we share with from, with to */
     int receive, send; /* data has to flow */
-    char err[SCR_ERR_TEXT];
+    kvtree_error err;
 };
 
 static int transfer_exchange_data(scr_cache *cache, const struct transfer_round *r,
@@ -243,7 +243,7 @@ static int transfer_describe_files(scr_cache *cache, int id, int rank, kvtree *t
 }
 
 static int transfer_accept_file(scr_cache *cache, int id, const char *folder,
-                                const kvtree_elem *f, char *err)
+                                const kvtree_elem *f, kvtree_error *err)
 {
     char *path = NULL;
     int rc = beneath_check_name(kvtree_elem_key(f), err);
@@ -256,7 +256,7 @@ static int transfer_accept_file(scr_cache *cache, int id, const char *folder,
 
 /* Records the described files as those of this rank. */
 static int transfer_accept_files(scr_cache *cache, const scr_dataset *dataset,
-                                 const kvtree *tree, char *err)
+                                 const kvtree *tree, kvtree_error *err)
 {
     const kvtree *files = kvtree_get(tree, "FILE");
     const kvtree_elem *f = kvtree_elem_first(files);
@@ -294,7 +294,7 @@ static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
     r->rc = rc ? rc : shared;
     if (!r->rc && r->from != MPI_PROC_NULL) {
         r->rc = kvtree_util_get_int(theirs, "SHARED", &r->here);
-        if (r->rc == 0) r->rc = transfer_accept_files(cache, dataset, theirs, r->err);
+        if (r->rc == 0) r->rc = transfer_accept_files(cache, dataset, theirs, &r->err);
         r->receive = !r->rc && !r->here;
     }
     r->send = transfer_swap(cache, r->receive, r->from, r->to);
@@ -305,7 +305,7 @@ static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
 
 static void transfer_report(const scr_cache *cache, int id, int rc, const char *err)
 {
-    char line[SCR_ERR_TEXT + 100];
+    char line[sizeof(kvtree_error) + 100];
     snprintf(line, sizeof line,
              "warning: rank %d: files of dataset %d could not be moved: %s",
              cache->job->rank, id, err[0] ? err : strerror(-rc));
@@ -325,7 +325,7 @@ static void transfer_end(scr_cache *cache, int id, struct transfer_round *r,
     int taken = r->from != MPI_PROC_NULL && !r->rc;
     int let_go = transfer_swap(cache, taken, r->from, r->to);
     if (r->to != MPI_PROC_NULL && let_go) scr_drop_files(cache, id, r->to, !r->there);
-    if (r->rc) transfer_report(cache, id, r->rc, r->err);
+    if (r->rc) transfer_report(cache, id, r->rc, r->err.text);
 }
 
 int scr_move_files(scr_cache *cache, const scr_dataset *dataset, int to, int from)
@@ -341,8 +341,8 @@ int scr_move_files(scr_cache *cache, const scr_dataset *dataset, int to, int fro
                                     : NULL,
                           id, O_WRONLY | O_CREAT | O_EXCL);
     int pumped = transfer_exchange_data(cache, &r, &out, &in);
-    if (in.rc) memcpy(r.err, in.err, sizeof r.err);
-    if (out.rc) transfer_report(cache, id, out.rc, out.err);
+    if (in.rc) r.err = in.err;
+    if (out.rc) transfer_report(cache, id, out.rc, out.err.text);
     transfer_end(cache, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
     io_close(&out.fd);
     io_close(&in.fd);

@@ -64,7 +64,8 @@ static void *removal_run(void *arg)
 
 void scr_removal_begin(scr_cache *cache, int store, int id)
 {
-    char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
+    char name[SCR_FOLDER_SIZE];
+    kvtree_error err = {""};
     const scr_store_dir *c = &cache->stores[store];
     scr_removal_settle(cache);
     cache->leaving = id;
@@ -81,8 +82,8 @@ void scr_removal_begin(scr_cache *cache, int store, int id)
         free(r);
     }
     /* without a thread, at once */
-    if (beneath_remove_tree(c->fd, name, err) != 0)
-        scr_event_local(cache->job->report, 0, err);
+    if (beneath_remove_tree(c->fd, name, &err) != 0)
+        scr_event_local(cache->job->report, 0, err.text);
 }
 
 char *scr_removal_spare(const scr_cache *cache, int id)
@@ -96,7 +97,7 @@ char *scr_removal_spare(const scr_cache *cache, int id)
 
 void scr_removal_settle(scr_cache *cache)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     struct scr_removal *r = cache->removing;
     const int id = cache->leaving;
     scr_wait wait;
@@ -107,21 +108,21 @@ void scr_removal_settle(scr_cache *cache)
                    cache->stores[cache->leaving_from].path);
     pthread_join(r->thread, NULL);
     scr_wait_end(&wait);
-    if (beneath_remove_tree(r->dir, r->name, err) != 0)
-        scr_event_local(cache->job->report, 0, err);
+    if (beneath_remove_tree(r->dir, r->name, &err) != 0)
+        scr_event_local(cache->job->report, 0, err.text);
     cache->removing = NULL;
     free(r);
 }
 
 void scr_removal_sweep(const scr_cache *cache, const scr_store_dir *store)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     DIR *stream = beneath_list(store->fd);
     const struct dirent *item;
     if (!stream) return;
     while ((item = readdir(stream)) != NULL)
         if (strncmp(item->d_name, LEAVING, strlen(LEAVING)) == 0 &&
-            beneath_remove_tree(store->fd, item->d_name, err) != 0)
-            scr_event_local(cache->job->report, 0, err);
+            beneath_remove_tree(store->fd, item->d_name, &err) != 0)
+            scr_event_local(cache->job->report, 0, err.text);
     closedir(stream);
 }

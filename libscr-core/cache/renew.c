@@ -17,7 +17,7 @@ bool scr_cache_is_gone(const scr_cache *cache)
     return gone;
 }
 
-int scr_cache_renew(scr_cache *cache, char *err)
+int scr_cache_renew(scr_cache *cache, kvtree_error *err)
 {
     if (cache->lost)
         return err_set(err, -EBUSY,

@@ -44,7 +44,7 @@ static void store_close(scr_store_dir *dir, MPI_Comm node, MPI_Comm world)
 /* Collective, agreed. The processes that share a store: they see the same folder, and the
  * first of them makes and removes what is in it. */
 static int store_find_sharers(scr_cache *cache, const scr_store *store,
-                              scr_store_dir *dir, char *err)
+                              scr_store_dir *dir, kvtree_error *err)
 {
     int world = strcmp(store->group, "WORLD") == 0, rc = 0;
     int node = strcmp(store->group, "NODE") == 0;
@@ -70,7 +70,7 @@ static int store_find_sharers(scr_cache *cache, const scr_store *store,
 
 /* Local. */
 static int store_open_folder(scr_cache *cache, const scr_store *store, const char *path,
-                             scr_store_dir *dir, char *err)
+                             scr_store_dir *dir, kvtree_error *err)
 {
     const scr_private where = {.what =
                                    !store || store->implied ? "SCR_CACHE_BASE" : "STORE",
@@ -86,7 +86,7 @@ static int store_open_folder(scr_cache *cache, const scr_store *store, const cha
 }
 
 /* Collective, agreed. */
-static int store_open(scr_cache *cache, const scr_reddesc *desc, char *err)
+static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *err)
 {
     const scr_store *store = scr_stores_find(&cache->descs->stores, desc->store);
     scr_store_dir *dir = store_append(cache);
@@ -119,7 +119,7 @@ static void store_share_numbers(scr_cache *cache, int *of)
     scr_job_share(cache->job, of, (size_t)r->count * sizeof *of);
 }
 
-int scr_stores_open(scr_cache *cache, char *err)
+int scr_stores_open(scr_cache *cache, kvtree_error *err)
 {
     const scr_reddescs *r = &cache->descs->reddescs;
     int *of = calloc((size_t)r->count, sizeof *of), rc = 0;
@@ -140,7 +140,7 @@ int scr_stores_open(scr_cache *cache, char *err)
     return rc;
 }
 
-int scr_stores_open_late(scr_cache *cache, const scr_reddesc *desc, char *err)
+int scr_stores_open_late(scr_cache *cache, const scr_reddesc *desc, kvtree_error *err)
 {
     const scr_reddescs *r = &cache->descs->reddescs;
     int number = -1, count = cache->store_count, rc = 0;
@@ -179,9 +179,10 @@ void scr_stores_close(scr_cache *cache)
 }
 
 /* Local. After an error nothing has changed. */
-static int store_renew(scr_cache *cache, scr_store_dir *dir, char *err)
+static int store_renew(scr_cache *cache, scr_store_dir *dir, kvtree_error *err)
 {
-    char *folder = dir->folder, path[SCR_DESC_PATH_SIZE], line[SCR_ERR_TEXT + 400];
+    char *folder = dir->folder, path[SCR_DESC_PATH_SIZE],
+         line[sizeof(kvtree_error) + 400];
     int fd = dir->fd;
     dir->fd = -1;
     memcpy(path, dir->path, sizeof path);
@@ -204,7 +205,7 @@ static int store_renew(scr_cache *cache, scr_store_dir *dir, char *err)
     return 0;
 }
 
-int scr_stores_renew(scr_cache *cache, char *err)
+int scr_stores_renew(scr_cache *cache, kvtree_error *err)
 {
     int rc = 0;
     for (int i = 0; i < cache->store_count && !rc; i++)
@@ -285,7 +286,7 @@ static void store_share_path(const scr_cache *cache, int has,
 
 /* Collective, agreed. Adds a store that this configuration does not have. */
 static int store_adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE],
-                       char *err)
+                       kvtree_error *err)
 {
     store_share_path(cache, has, path);
     scr_store_dir *dir = store_append(cache);
@@ -305,7 +306,7 @@ static int store_adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE],
 }
 
 int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
-                      const scr_reddesc *desc, char *err)
+                      const scr_reddesc *desc, kvtree_error *err)
 {
     const int id = dataset->id;
     char path[SCR_DESC_PATH_SIZE];
@@ -332,7 +333,7 @@ char *scr_dataset_folder(const scr_cache *cache, int id)
     return dir ? scr_path_join(dir->folder, name) : NULL;
 }
 
-int scr_dataset_folder_make(scr_cache *cache, int id, char *err)
+int scr_dataset_folder_make(scr_cache *cache, int id, kvtree_error *err)
 {
     char name[SCR_FOLDER_SIZE];
     const scr_store_dir *dir = scr_cache_of(cache, id);
@@ -350,10 +351,11 @@ int scr_dataset_folder_make(scr_cache *cache, int id, char *err)
 /* Local. */
 static void store_remove_folder(const scr_cache *cache, const scr_store_dir *dir, int id)
 {
-    char err[SCR_ERR_TEXT] = "", name[SCR_FOLDER_SIZE];
+    char name[SCR_FOLDER_SIZE];
+    kvtree_error err = {""};
     scr_dataset_folder_name(id, name);
-    if (dir->rank == 0 && beneath_remove_tree(dir->fd, name, err) != 0)
-        scr_event_local(cache->job->report, 0, err);
+    if (dir->rank == 0 && beneath_remove_tree(dir->fd, name, &err) != 0)
+        scr_event_local(cache->job->report, 0, err.text);
 }
 
 void scr_dataset_folder_remove(scr_cache *cache, int id)

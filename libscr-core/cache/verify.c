@@ -10,7 +10,7 @@
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 
-static int verify_file(const kvtree_elem *file, char *err)
+static int verify_file(const kvtree_elem *file, kvtree_error *err)
 {
     const kvtree *meta = kvtree_elem_hash(file);
     const char *path = kvtree_elem_key(file);
@@ -30,7 +30,7 @@ static int verify_file(const kvtree_elem *file, char *err)
 
 /* Files of all ranks in the map of this process: its own, and at start also those of
  * others. The first damaged one is reported. */
-int scr_cache_compare(const scr_cache *cache, int id, char *err)
+int scr_cache_compare(const scr_cache *cache, int id, kvtree_error *err)
 {
     const kvtree_elem *r = scr_filemap_ranks_of(cache->map, id);
     int rc = 0;
@@ -45,12 +45,13 @@ int scr_cache_compare(const scr_cache *cache, int id, char *err)
 
 void scr_cache_verify(const scr_cache *cache, int id)
 {
-    char err[SCR_ERR_TEXT] = "", line[SCR_ERR_TEXT + 100];
+    char line[sizeof(kvtree_error) + 100];
+    kvtree_error err = {""};
     if (!cache->set->crc_on_delete) return;
-    int rc = scr_cache_compare(cache, id, err);
-    if (rc) err_wrap(err, rc, "node %s", cache->job->node_name);
-    if (agree(cache->job->world, rc, err) == 0 || cache->job->rank != 0) return;
+    int rc = scr_cache_compare(cache, id, &err);
+    if (rc) err_wrap(&err, rc, "node %s", cache->job->node_name);
+    if (agree(cache->job->world, rc, &err) == 0 || cache->job->rank != 0) return;
     snprintf(line, sizeof line,
-             "warning: dataset %d was damaged when it left the cache: %s", id, err);
+             "warning: dataset %d was damaged when it left the cache: %s", id, err.text);
     scr_event_local(cache->job->report, 0, line);
 }

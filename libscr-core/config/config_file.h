@@ -45,7 +45,7 @@ bool scr_config_is_question(const char *text);
 /* Any other text: "SCR_FLUSH=5", "SCR_FLUSH=" (unset), "CKPT=0 TYPE=XOR", "CKPT=0 TYPE="
  * (unsets the field), "CKPT=" (unsets all). 0; -EINVAL with a text for a mistake, with
  * nothing changed; -ENOMEM. */
-int scr_config_set(scr_config *config, const char *text, char *err);
+int scr_config_set(scr_config *config, const char *text, kvtree_error *err);
 
 /* Parses a query about descriptors. key and field are empty if the query has none. 0;
  * -ENOENT for an invalid key or field; -EINVAL if the text is not such a query; -ENOMEM.

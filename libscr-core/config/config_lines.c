@@ -279,7 +279,7 @@ static int lines_merge_desc(kvtree *layer, scr_desc_kind kind, const kvtree_elem
 }
 
 static int lines_set_desc(scr_config *config, scr_desc_kind kind, const char *text,
-                          char *err)
+                          kvtree_error *err)
 {
     struct line l;
     struct pair first;
@@ -315,7 +315,7 @@ static char *lines_trim(const char *text, size_t n)
     return strndup(text, n);
 }
 
-int scr_config_set(scr_config *config, const char *text, char *err)
+int scr_config_set(scr_config *config, const char *text, kvtree_error *err)
 {
     const char *equals = strchr(text, '=');
     scr_desc_kind kind = lines_kind(text);

@@ -32,7 +32,7 @@ void scr_identity_prefix(const char *prefix, char name[SCR_JOB_ID_SIZE])
     snprintf(name, SCR_JOB_ID_SIZE, "prefix-%08lx", crc);
 }
 
-int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], char *err)
+int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], kvtree_error *err)
 {
     static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID",
                                             "LSB_JOBID", "FLUX_JOB_ID"};

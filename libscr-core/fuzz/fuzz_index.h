@@ -11,10 +11,10 @@
 
 static inline int read_index(const kvtree *tree)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *index = kvtree_new();
     scr_dataset *list = NULL;
-    int count, rc = index ? scr_index_read(places()->prefix, index, err) : -ENOMEM;
+    int count, rc = index ? scr_index_read(places()->prefix, index, &err) : -ENOMEM;
     REQUIRE(rc == 0 || kvtree_size(index) == 0);
     if (!rc) rc = scr_index_list(index, &list, &count);
     free(list);

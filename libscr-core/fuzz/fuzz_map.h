@@ -37,7 +37,7 @@ static inline void copy_file(const filo_file *from, filo_file *to)
 }
 
 static inline int take_rank(void *arg, int rank, int count, const filo_file files[],
-                            char *err)
+                            kvtree_error *err)
 {
     struct map *map = arg;
     (void)err;
@@ -51,7 +51,7 @@ static inline int take_rank(void *arg, int rank, int count, const filo_file file
 }
 
 static inline int give_rank(void *arg, int rank, int *count, const filo_file **files,
-                            char *err)
+                            kvtree_error *err)
 {
     struct map *map = arg;
     (void)err;
@@ -82,10 +82,10 @@ static inline void drop_map(struct map *map)
 
 static inline int read_map(const kvtree *tree)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const filo_place from = {.folder = places()->folder};
     (void)tree;
-    return told(filo_map_read(&from, NULL, NULL, NULL, err), err);
+    return told(filo_map_read(&from, NULL, NULL, NULL, &err), err.text);
 }
 
 static inline void write_map(struct map *map)

@@ -113,7 +113,8 @@ static inline int take(reader *read, const kvtree *tree, uint32_t hash)
 /* What is told fits into its buffer, and is told of failures only. */
 static inline int told(int rc, const char *err)
 {
-    REQUIRE(strnlen(err, ERRTEXT_SIZE) < ERRTEXT_SIZE && (rc != 0) == (err[0] != 0));
+    REQUIRE(strnlen(err, sizeof(kvtree_error)) < sizeof(kvtree_error) &&
+            (rc != 0) == (err[0] != 0));
     for (; *err; err++)
         REQUIRE((unsigned char)*err >= 0x20 && *err != 0x7f);
     return rc;

@@ -455,13 +455,13 @@ static void read_without_memory(const char *text, size_t size, uint32_t hash, bo
 static void say_config(const char *text)
 {
     scr_config c;
-    char err[512] = "";
+    kvtree_error err = {""};
     REQUIRE(scr_config_init(&c) == 0);
-    REQUIRE(scr_config_set(&c, "CKPT=0 SET_SIZE=4", err) == 0 && !err[0]);
+    REQUIRE(scr_config_set(&c, "CKPT=0 SET_SIZE=4", &err) == 0 && !err.text[0]);
     kvtree *before = fuzz_tree_copy(c.set);
     int question = scr_config_is_question(text);
-    int rc = scr_config_set(&c, text, err);
-    REQUIRE(rc == 0 || (rc == -EINVAL && err[0]));
+    int rc = scr_config_set(&c, text, &err);
+    REQUIRE(rc == 0 || (rc == -EINVAL && err.text[0]));
     REQUIRE(!question || rc == -EINVAL);
     if (rc) REQUIRE(fuzz_tree_same(before, c.set));
     require_descs(&c, false);
@@ -473,7 +473,7 @@ static void say_config(const char *text)
         scr_descs_done(&d);
     } else if (rc == 0) { /* setting it again changes nothing */
         kvtree *once = fuzz_tree_copy(c.set);
-        REQUIRE(scr_config_set(&c, text, err) == 0);
+        REQUIRE(scr_config_set(&c, text, &err) == 0);
         values_only(once);
         values_only(c.set);
         REQUIRE(fuzz_tree_same(once, c.set));

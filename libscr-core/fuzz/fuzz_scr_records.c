@@ -22,8 +22,8 @@
 static int read_dataset(const kvtree *tree)
 {
     scr_dataset d;
-    char err[ERRTEXT_SIZE] = "";
-    return told(scr_dataset_from_tree(tree, &d, err), err);
+    kvtree_error err = {""};
+    return told(scr_dataset_from_tree(tree, &d, &err), err.text);
 }
 
 static void check_dataset(const kvtree *tree, uint32_t hash)
@@ -44,9 +44,9 @@ static void check_dataset(const kvtree *tree, uint32_t hash)
 static int read_summary(const kvtree *tree)
 {
     scr_dataset d;
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     (void)tree;
-    return told(scr_summary_read(places()->dataset, &d, err), err);
+    return told(scr_summary_read(places()->dataset, &d, &err), err.text);
 }
 
 static void check_summary(const kvtree *tree, uint32_t hash)
@@ -71,14 +71,14 @@ static void check_summary(const kvtree *tree, uint32_t hash)
 
 static int read_filemap(const kvtree *tree)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_filemap *map = kvtree_new();
-    int rc = map ? scr_filemap_read(places()->control, FILEMAP, OWNER, map, err)
-                 : err_set(err, -ENOMEM, "no memory");
+    int rc = map ? scr_filemap_read(places()->control, FILEMAP, OWNER, map, &err)
+                 : err_set(&err, -ENOMEM, "no memory");
     (void)tree;
     REQUIRE(rc == 0 || rc == -ENOMEM || kvtree_size(map) == 0);
     kvtree_delete(&map);
-    return told(rc, err);
+    return told(rc, err.text);
 }
 
 /* Every pair of rank and dataset, with its files, is found by the index, too. */
@@ -147,14 +147,14 @@ static void check_filemap(const kvtree *tree, uint32_t hash)
 
 static int read_master(const kvtree *tree)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *names = kvtree_new();
-    int rc = names ? scr_filemap_names(places()->control, 0, names, err)
-                   : err_set(err, -ENOMEM, "no memory");
+    int rc = names ? scr_filemap_names(places()->control, 0, names, &err)
+                   : err_set(&err, -ENOMEM, "no memory");
     REQUIRE(rc == 0 || kvtree_size(names) == 0);
     kvtree_delete(&names);
     (void)tree;
-    return told(rc, err);
+    return told(rc, err.text);
 }
 
 static void check_master(const kvtree *tree, uint32_t hash)
@@ -184,14 +184,14 @@ static void check_master(const kvtree *tree, uint32_t hash)
 
 static int read_flush(const kvtree *tree)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *flush = kvtree_new();
-    int rc = flush ? scr_flush_file_read(places()->prefix, flush, err)
-                   : err_set(err, -ENOMEM, "no memory");
+    int rc = flush ? scr_flush_file_read(places()->prefix, flush, &err)
+                   : err_set(&err, -ENOMEM, "no memory");
     REQUIRE(rc == 0 || kvtree_size(flush) == 0);
     kvtree_delete(&flush);
     (void)tree;
-    return told(rc, err);
+    return told(rc, err.text);
 }
 
 static void check_locations(kvtree *flush)
@@ -237,13 +237,13 @@ static void check_flush(const kvtree *tree, uint32_t hash)
 
 static int read_halt(const kvtree *tree)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *halt = kvtree_new();
-    int rc = halt ? scr_halt_read(places()->prefix, halt, err)
-                  : err_set(err, -ENOMEM, "no memory");
+    int rc = halt ? scr_halt_read(places()->prefix, halt, &err)
+                  : err_set(&err, -ENOMEM, "no memory");
     kvtree_delete(&halt);
     (void)tree;
-    return told(rc, err);
+    return told(rc, err.text);
 }
 
 static void require_halt(const kvtree *halt, int64_t end, int64_t now)
@@ -290,9 +290,9 @@ static void check_halt(const kvtree *tree, uint32_t hash)
 static int read_nodes(const kvtree *tree)
 {
     int nodes;
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     (void)tree;
-    return told(scr_nodes_read(places()->prefix, &nodes, err), err);
+    return told(scr_nodes_read(places()->prefix, &nodes, &err), err.text);
 }
 
 static void check_nodes(const kvtree *tree, uint32_t hash)
@@ -312,11 +312,11 @@ static void check_nodes(const kvtree *tree, uint32_t hash)
 
 static int read_scan(const kvtree *tree)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_scan scan;
-    int rc = scr_scan_open(&scan, places()->path, err);
+    int rc = scr_scan_open(&scan, places()->path, &err);
     (void)tree;
-    rc = rc ? rc : scr_scan_all(&scan, NULL, err);
+    rc = rc ? rc : scr_scan_all(&scan, NULL, &err);
     if (rc && rc != -ENOMEM) REQUIRE(!"it is read");
     scr_scan_close(&scan);
     return rc;
@@ -332,7 +332,7 @@ static void check_scan(const kvtree *tree, uint32_t hash)
     REQUIRE(take(read_scan, tree, hash) == 0);
     REQUIRE(scr_scan_open(&scan, places()->path, NULL) == 0);
     REQUIRE(scr_scan_all(&scan, NULL, NULL) == 0 && scan.count <= 1 && !scan.stopped);
-    told(scan.refused, scan.why);
+    told(scan.refused, scan.why.text);
     REQUIRE(scr_index_start(index) == 0);
     REQUIRE(scr_index_restore(index, scan.found, scan.count) == 0);
     if (scan.count > 0) {

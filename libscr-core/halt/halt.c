@@ -16,19 +16,20 @@
 #define KEY_BEFORE SCR_HALT_KEY_BEFORE
 #define KEY_SECONDS SCR_HALT_KEY_SECONDS
 
-int scr_halt_read(int prefix, kvtree *halt, char *err)
+int scr_halt_read(int prefix, kvtree *halt, kvtree_error *err)
 {
-    char why[ERRTEXT_SIZE];
-    int rc = kvtree_file_read(prefix, SCR_HALT_NAME, halt, why);
-    return rc == 0 || rc == -ENOENT ? 0 : err_set(err, rc, "%s", why);
+    kvtree_error why;
+    int rc = kvtree_file_read(prefix, SCR_HALT_NAME, halt, &why);
+    return rc == 0 || rc == -ENOENT ? 0 : err_set(err, rc, "%s", why.text);
 }
 
-int scr_halt_write(int prefix, const kvtree *halt, char *err)
+int scr_halt_write(int prefix, const kvtree *halt, kvtree_error *err)
 {
     return kvtree_file_write(prefix, SCR_HALT_NAME, halt, err);
 }
 
-int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, char *err)
+int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt,
+                    kvtree_error *err)
 {
     const scr_change c = {
         .prefix = prefix, .name = SCR_HALT_NAME, .make = 1, .change = change, .arg = arg};
@@ -40,7 +41,7 @@ int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, ch
 /* Only Slurm gives the end; other batch systems give a walltime without its begin. */
 #define END_VARIABLE "SLURM_JOB_END_TIME"
 
-int scr_halt_find_end(scr_halt_end *end, char *err)
+int scr_halt_find_end(scr_halt_end *end, kvtree_error *err)
 {
     int64_t time;
     const char *text = getenv(END_VARIABLE);

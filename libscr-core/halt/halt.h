@@ -33,11 +33,12 @@ enum { SCR_HALT_REASON_SIZE = 128 };
 
 /* Reads the file below the open prefix folder into the empty tree halt; a missing file is
  * an empty one. */
-int scr_halt_read(int prefix, kvtree *halt, char *err);
-int scr_halt_write(int prefix, const kvtree *halt, char *err);
+int scr_halt_read(int prefix, kvtree *halt, kvtree_error *err);
+int scr_halt_write(int prefix, const kvtree *halt, kvtree_error *err);
 
 /* Changes the halt file under its lock (base/record_change.h); a missing one is empty. */
-int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt, char *err);
+int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt,
+                    kvtree_error *err);
 
 /* When the allocation ends, and the source: a parameter or a variable of the
  * environment. */
@@ -48,7 +49,7 @@ typedef struct scr_halt_end {
 
 /* Reads the end from the environment of the batch system. 0 (*end stays unchanged where
  * there is none), or -EINVAL with a text when the value is not a time. */
-int scr_halt_find_end(scr_halt_end *end, char *err);
+int scr_halt_find_end(scr_halt_end *end, kvtree_error *err);
 
 /* Whether HaltSeconds is set, but no end is known. */
 bool scr_halt_lacks_end(const kvtree *halt, const scr_halt_end *end);

@@ -18,11 +18,11 @@ static int64_t halt_today(void)
 /* When the allocation ends. */
 static void halt_find_end(scr_halt *halt, int64_t end_time)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     if (end_time > 0)
         halt->end = (scr_halt_end){end_time, "SCR_END_TIME"};
-    else if (scr_halt_find_end(&halt->end, err))
-        scr_say(halt->job->report, 0, "warning: %s", err);
+    else if (scr_halt_find_end(&halt->end, &err))
+        scr_say(halt->job->report, 0, "warning: %s", err.text);
     if (scr_halt_lacks_end(halt->file, &halt->end))
         scr_say(halt->job->report, 0,
                 "warning: SCR_HALT_SECONDS has no end to count from: neither "
@@ -38,12 +38,14 @@ static int halt_begin_conditions(kvtree *file, void *seconds)
     return rc ? rc : changed;
 }
 
-int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time, char *err)
+int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time,
+                       kvtree_error *err)
 {
     int rc =
         scr_halt_change(halt->prefix, halt_begin_conditions, &seconds, halt->file, err);
     if (rc == -EBADMSG) {
-        scr_say(halt->job->report, 0, "warning: %s; what it asked for is lost", err);
+        scr_say(halt->job->report, 0, "warning: %s; what it asked for is lost",
+                err->text);
         halt_begin_conditions(halt->file, &seconds);
         rc = scr_halt_write(halt->prefix, halt->file, err);
     }
@@ -64,41 +66,42 @@ static void halt_report_unusable(scr_halt *halt, const char *why)
 /* While the file cannot be read, the last known conditions stay in force. */
 static void halt_refresh(scr_halt *halt)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     kvtree *fresh = kvtree_new();
-    if (fresh && scr_halt_read(halt->prefix, fresh, err) == 0) {
+    if (fresh && scr_halt_read(halt->prefix, fresh, &err) == 0) {
         kvtree_delete(&halt->file);
         halt->file = fresh;
         halt->is_unusable = false;
         return;
     }
-    halt_report_unusable(halt, err);
+    halt_report_unusable(halt, err.text);
     kvtree_delete(&fresh);
 }
 
 /* The last known conditions replace a file that cannot be read. */
-static int halt_replace_file(scr_halt *halt, scr_changer *change, void *arg, char *err)
+static int halt_replace_file(scr_halt *halt, scr_changer *change, void *arg,
+                             kvtree_error *err)
 {
-    halt_report_unusable(halt, err);
+    halt_report_unusable(halt, err->text);
     int rc = change(halt->file, arg);
     return rc > 0 ? scr_halt_write(halt->prefix, halt->file, err) : rc;
 }
 
 void scr_halt_run_change(scr_halt *halt, scr_changer *change, void *arg)
 {
-    char err[SCR_ERR_TEXT] = "no memory";
+    kvtree_error err = {"no memory"};
     kvtree *fresh = kvtree_new();
-    int rc = fresh ? scr_halt_change(halt->prefix, change, arg, fresh, err) : -ENOMEM;
+    int rc = fresh ? scr_halt_change(halt->prefix, change, arg, fresh, &err) : -ENOMEM;
     if (rc == 0) {
         kvtree_delete(&halt->file);
         halt->file = fresh;
         return;
     }
     kvtree_delete(&fresh);
-    if (rc == -EBADMSG) rc = halt_replace_file(halt, change, arg, err);
+    if (rc == -EBADMSG) rc = halt_replace_file(halt, change, arg, &err);
     if (rc)
         scr_say(halt->job->report, 0, "warning: the halt file could not be written: %s",
-                err);
+                err.text);
 }
 
 static int halt_add_reason(kvtree *file, void *reason)

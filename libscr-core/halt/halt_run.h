@@ -25,7 +25,8 @@ typedef struct scr_halt {
  * before the end of the allocation at which this one should stop (0: none). end_time:
  * SCR_END_TIME, 0: as the batch system says. A damaged file is replaced, as what it asked
  * for is lost. 0 or -errno with a text. */
-int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time, char *err);
+int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time,
+                       kvtree_error *err);
 
 /* Rank 0 changes the halt file, under its lock, and has its contents then. */
 void scr_halt_run_change(scr_halt *halt, scr_changer *change, void *arg);

@@ -43,7 +43,7 @@ int scr_job_find_nodes(scr_job *job, const scr_config *config)
 }
 
 static int job_copy_name(char *to, size_t size, const char *from, const char *what,
-                         char *err)
+                         kvtree_error *err)
 {
     if (strlen(from) >= size)
         return err_set(err, -EINVAL, "%s \"%.60s...\" is too long", what, from);
@@ -52,14 +52,14 @@ static int job_copy_name(char *to, size_t size, const char *from, const char *wh
 }
 
 static int job_find_id(scr_job *job, const scr_config *config, const char *prefix,
-                       char *err)
+                       kvtree_error *err)
 {
     const char *id = scr_config_get(config, "SCR_JOB_ID", NULL);
     if (id && *id) return job_copy_name(job->id, sizeof job->id, id, "job id", err);
     return scr_identity_job(prefix, job->id, err);
 }
 
-static int job_find_user(scr_job *job, const scr_config *config, char *err)
+static int job_find_user(scr_job *job, const scr_config *config, kvtree_error *err)
 {
     const char *user = scr_config_get(config, "SCR_USER_NAME", NULL);
     if (user) return job_copy_name(job->user, sizeof job->user, user, "user name", err);
@@ -69,7 +69,7 @@ static int job_find_user(scr_job *job, const scr_config *config, char *err)
 
 /* On rank 0. */
 static int job_read_names(scr_job *job, const scr_config *config, const char *prefix,
-                          char *err)
+                          kvtree_error *err)
 {
     const char *name = scr_config_get(config, "SCR_JOB_NAME", NULL);
     const char *cluster = scr_config_get(config, "SCR_CLUSTER_NAME", NULL);
@@ -90,7 +90,7 @@ static int job_read_names(scr_job *job, const scr_config *config, const char *pr
 }
 
 int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,
-                       char *err)
+                       kvtree_error *err)
 {
     int rc = job->rank == 0 ? job_read_names(job, config, prefix, err) : 0;
     scr_job_share(job, job->user, sizeof job->user);

@@ -37,7 +37,7 @@ int scr_job_find_nodes(scr_job *job, const scr_config *config);
  * comes from the prefix folder. Collective, not agreed: rank 0 has 0 or -errno with a
  * text. */
 int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,
-                       char *err);
+                       kvtree_error *err);
 
 /* One number of all ranks: the greatest, the least, the sum; and that of rank 0.
  * Collective over the job. */

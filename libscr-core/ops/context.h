@@ -200,7 +200,7 @@ int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc);
 /* Protects the files of this rank (named in the map or routed) and records them. names:
  * below the dataset's folder. Collective; 0 or -errno with a text. */
 int scr_protect(scr_cache *cache, const scr_dataset *dataset, int count,
-                redset_file *files, char *err);
+                redset_file *files, kvtree_error *err);
 
 /* Frees such a list with the meta data in it. */
 void scr_files_free(int count, redset_file *files);
@@ -208,10 +208,10 @@ void scr_files_free(int count, redset_file *files);
 /* ---- ops/direct_io.c: output to the prefix directory itself ---- */
 
 /* Begins the open dataset there. Agreed; 0 or -errno with a text. */
-int scr_bypass_start(struct scr *scr, char *err);
+int scr_bypass_start(struct scr *scr, kvtree_error *err);
 
 /* Makes the open dataset complete. Collective; an SCR code, with a text. */
-int scr_bypass_complete(struct scr *scr, int valid, char *err);
+int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err);
 
 /* ---- ops/flush.c ---- */
 
@@ -258,7 +258,7 @@ void scr_flush_spread(struct scr *scr, scr_dataset *d);
 
 /* This rank's files of the dataset, as filo sees them. Local; 0 or -ENOMEM. */
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                   int *count, filo_file **files, char *err);
+                   int *count, filo_file **files, kvtree_error *err);
 
 /* Checkpoint id has just been written to the prefix directory: older ones make way
  * (SCR_PREFIX_SIZE). Collective; failures are reported. */

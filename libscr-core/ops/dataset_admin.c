@@ -38,16 +38,16 @@ struct indexed {
 
 static int admin_look_up(struct scr *scr, const char *name, struct indexed *found)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int rc = 0;
     memset(found, 0, sizeof *found);
     if (scr->job.rank == 0) {
         const kvtree *index;
-        rc = scr_index_view(&scr->prefix, &index, err);
+        rc = scr_index_view(&scr->prefix, &index, &err);
         if (!rc && scr_index_get(index, name, &found->d) == 0)
             scr_index_look(index, &found->d, &found->state);
         if (!rc) scr_index_names(index, found->names, sizeof found->names);
-        if (rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
+        if (rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
     /* all ranks run the same program, so the struct has the same layout */
@@ -81,7 +81,7 @@ static bool admin_has_newer_cached(const struct scr *scr, const scr_dataset *d)
 
 int scr_manage_current(struct scr *scr, const char *name)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     struct indexed found;
     if (admin_look_up(scr, name, &found)) return SCR_ERR_PREFIX;
     int id = admin_find_cached(scr, name);
@@ -100,10 +100,10 @@ int scr_manage_current(struct scr *scr, const char *name)
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
     int rc = flushed && scr->job.rank == 0
-                 ? scr_index_change(&scr->prefix, &found.d, scr_index_choose, err)
+                 ? scr_index_change(&scr->prefix, &found.d, scr_index_choose, &err)
                  : 0;
-    if (agree(scr->job.world, rc, err) != 0)
-        return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err);
+    if (agree(scr->job.world, rc, &err) != 0)
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err.text);
     scr_dataset chosen;
     if (scr_cached_get(&scr->cache, id, &chosen) == 0)
         scr_location(&scr->prefix, &chosen, SCR_LOCATION_FAILED, 0);
@@ -124,7 +124,7 @@ int scr_manage_current(struct scr *scr, const char *name)
 
 int scr_manage_delete(struct scr *scr, const char *name, int files_too)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     struct indexed found;
     int cached = admin_find_cached(scr, name);
     /* the entry would come back when the flush is done */
@@ -139,12 +139,13 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     if (!found.d.id) return SCR_SUCCESS;
     int rc;
     if (files_too)
-        rc = scr_retention_delete(&scr->prefix, &found.d, err);
+        rc = scr_retention_delete(&scr->prefix, &found.d, &err);
     else
-        rc = agree(scr->job.world,
-                   scr->job.rank ? 0 : scr_index_drop(&scr->prefix, &found.d, err), err);
+        rc =
+            agree(scr->job.world,
+                  scr->job.rank ? 0 : scr_index_drop(&scr->prefix, &found.d, &err), &err);
     if (!rc && dropped) scr_cached_find(&scr->cache, dropped)->dropped = true;
     return rc ? scr_fail(&scr->report, SCR_ERR_PREFIX, "%s could not be removed: %s",
-                         name, err)
+                         name, err.text)
               : SCR_SUCCESS;
 }

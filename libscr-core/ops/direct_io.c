@@ -5,13 +5,13 @@
 
 #include "common/agree_mpi.h"
 
-int scr_bypass_start(struct scr *scr, char *err)
+int scr_bypass_start(struct scr *scr, kvtree_error *err)
 {
     scr_flush_wait_for(scr, scr->lifecycle.open.name);
     return scr_direct_begin(&scr->prefix, &scr->lifecycle.open, err);
 }
 
-int scr_bypass_complete(struct scr *scr, int valid, char *err)
+int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err)
 {
     bool mapped = false;
     int64_t files = kvtree_size(scr->output.routed);

@@ -17,15 +17,15 @@
 
 static void fetch_mark(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
-    char err[SCR_ERR_TEXT] = "";
-    if (scr->job.rank == 0 && scr_index_change(&scr->prefix, d, change, err) != 0)
-        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
+    kvtree_error err = {""};
+    if (scr->job.rank == 0 && scr_index_change(&scr->prefix, d, change, &err) != 0)
+        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err.text);
 }
 
 /* Where each file goes in the cache. */
 static int fetch_set_local_paths(struct scr *scr, const scr_dataset *d,
                                  const scr_place *place, int count, filo_file *files,
-                                 char *err)
+                                 kvtree_error *err)
 {
     char *folder = scr_dataset_folder(&scr->cache, d->id);
     int rc = folder ? 0 : -ENOMEM;
@@ -57,7 +57,7 @@ static kvtree *fetch_meta_of(const scr_prefix *prefix, const char *name)
 
 /* Applies the redundancy scheme to the fetched files and records them. */
 static int fetch_protect(struct scr *scr, const scr_dataset *d, int count,
-                         const filo_file *files, char *err)
+                         const filo_file *files, kvtree_error *err)
 {
     redset_file *list = calloc((size_t)count + 1, sizeof *list);
     char *folder = scr_dataset_folder(&scr->cache, d->id);
@@ -87,7 +87,7 @@ static int fetch_store(const struct scr *scr, const scr_dataset *d)
 }
 
 /* Local. */
-static int fetch_make_folder(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_make_folder(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     if (scr_cached_add(&scr->cache, d, fetch_store(scr, d), fetch_descriptor(scr, d)) !=
         0)
@@ -95,7 +95,7 @@ static int fetch_make_folder(struct scr *scr, const scr_dataset *d, char *err)
     return scr_dataset_folder_make(&scr->cache, d->id, err);
 }
 
-static int fetch_files(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
     filo_options options = {
@@ -133,7 +133,7 @@ static scr_log_event fetch_event(const struct scr *scr, const scr_dataset *d,
 
 /* Collective, agreed. */
 static int fetch_read_in_place(struct scr *scr, const scr_dataset *d, int compare,
-                               char *err)
+                               kvtree_error *err)
 {
     int rc = agree(scr->job.world, scr_fetch_check_summary(scr, d, err), err);
     rc = rc ? rc : scr_direct_open(&scr->prefix, d, compare, err);
@@ -150,7 +150,7 @@ static void fetch_record_copies(struct scr *scr, const scr_dataset *d)
 }
 
 /* Collective, agreed. Into the cache. */
-static int fetch_to_cache(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_to_cache(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     int cache = fetch_store(scr, d);
     /* if the fetch fails, the newest cached checkpoint is still needed */
@@ -164,12 +164,12 @@ static int fetch_to_cache(struct scr *scr, const scr_dataset *d, char *err)
 }
 
 /* Collective. Prefixes an agreed text with the name of the node of its rank. */
-static void fetch_name_node(const scr_job *job, int code, char *err)
+static void fetch_name_node(const scr_job *job, int code, kvtree_error *err)
 {
     char name[SCR_NODE_SIZE];
     int root = 0;
-    if (job->rank == 0 && sscanf(err, "rank %d:", &root) != 1 &&
-        sscanf(err, "on %*d ranks, first rank %d:", &root) != 1)
+    if (job->rank == 0 && sscanf(err->text, "rank %d:", &root) != 1 &&
+        sscanf(err->text, "on %*d ranks, first rank %d:", &root) != 1)
         root = 0;
     if (root < 0 || root >= job->ranks) root = 0;
     root = scr_job_first(job, root);
@@ -180,30 +180,33 @@ static void fetch_name_node(const scr_job *job, int code, char *err)
 
 /* Collective, agreed. The cache cannot hold it, for the reason in err; the copy on the
  * prefix folder may be intact, and is read there. */
-static int fetch_fall_back(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
-    char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "";
-    int rc = fetch_read_in_place(scr, d, 1, why);
+    kvtree_error first, why = {""};
+    int rc = fetch_read_in_place(scr, d, 1, &why);
     if (!rc)
         scr_say(&scr->report, 0,
                 "warning: %s could not be brought into the cache, and is read from %s "
                 "itself: %s",
-                d->name, scr->prefix.path, err);
-    if (rc > 0) return err_set(err, rc, "%s", why);
-    memcpy(first, err, sizeof first);
-    return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first, why) : 0;
+                d->name, scr->prefix.path, err->text);
+    if (rc > 0) return err_set(err, rc, "%s", why.text);
+    first = *err;
+    return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first.text, why.text)
+              : 0;
 }
 
 /* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
  * folder itself. err has the reason for it, and then the reason of a failure. */
-static int fetch_open_store(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
-    char first[SCR_ERR_TEXT], why[SCR_ERR_TEXT] = "its redundancy";
+    kvtree_error first, why = {"its redundancy"};
     const scr_reddesc *desc = fetch_descriptor(scr, d);
-    int rc = fetch_store(scr, d) < 0 ? scr_stores_open_late(&scr->cache, desc, why) : 0;
+    int rc = fetch_store(scr, d) < 0 ? scr_stores_open_late(&scr->cache, desc, &why) : 0;
     if (!rc && scr_redundancy_late(scr, desc) != SCR_SUCCESS) rc = -EIO;
-    memcpy(first, err, sizeof first);
-    return rc ? err_set(err, rc, "%.250s; and a cache cannot be had: %s", first, why) : 0;
+    first = *err;
+    return rc ? err_set(err, rc, "%.250s; and a cache cannot be had: %s", first.text,
+                        why.text)
+              : 0;
 }
 
 /* Collective. Whether the cache has another dataset of that id, maybe the only copy. An
@@ -232,7 +235,7 @@ static bool fetch_is_direct(const struct scr *scr, const scr_dataset *d)
 }
 
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
-static int fetch_bring(struct scr *scr, const scr_dataset *d, char *err)
+static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     if (scr->cache.lost) {
         err_set(err, -EBUSY, "it is another run's now");
@@ -251,7 +254,7 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, char *err)
     int rc = fetch_read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP) return rc;
     if ((rc = fetch_open_store(scr, d, err)) != 0) return rc;
-    scr_say(&scr->report, 1, "dataset %d (%s): %s", d->id, d->name, err);
+    scr_say(&scr->report, 1, "dataset %d (%s): %s", d->id, d->name, err->text);
     return fetch_to_cache(scr, d, err);
 }
 
@@ -301,14 +304,14 @@ static int fetch_report_failure(struct scr *scr, const scr_dataset *d, int rc,
 
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     double start = MPI_Wtime();
     fetch_mark(scr, d, scr_index_mark_fetched);
     MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
     scr_log_event e = fetch_event(scr, d, SCR_LOG_FETCH_START, start);
     scr_event(&scr->report, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
-    int rc = fetch_bring(scr, d, err);
-    if (rc) return fetch_report_failure(scr, d, rc, start, err);
+    int rc = fetch_bring(scr, d, &err);
+    if (rc) return fetch_report_failure(scr, d, rc, start, err.text);
     scr_fetch_spare(scr, d, 0);
     fetch_mark(scr, d,
                fetch_is_substitute(scr, d) ? scr_index_unmark_tried : fetch_mark_done);

@@ -15,7 +15,8 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *dataset);
 
 /* On rank 0, local; other ranks do nothing. Compares the summary with what the index
  * says: 0, FILO_DAMAGED or -errno, with a text. */
-int scr_fetch_check_summary(struct scr *scr, const scr_dataset *dataset, char *err);
+int scr_fetch_check_summary(struct scr *scr, const scr_dataset *dataset,
+                            kvtree_error *err);
 
 /* On rank 0, local: whether it is complete on the prefix folder, by index and summary, or
  * by the summary alone if it was dropped from the index. */

@@ -145,7 +145,7 @@ char *scr_flush_state(const struct scr *scr, int rank)
                                                                                    : path;
 }
 
-static int flush_start_files(struct scr *scr, struct scr_flush_run *f, char *err)
+static int flush_start_files(struct scr *scr, struct scr_flush_run *f, kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
     filo_file *files = NULL;
@@ -185,7 +185,8 @@ uint64_t scr_flush_layout(const struct scr *scr)
 }
 
 /* Collective, agreed. Until the first bytes are copied. */
-static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f, char *err)
+static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
+                         kvtree_error *err)
 {
     f->start = MPI_Wtime();
     int rc = scr_cache_ensure(scr, id) ? scr_cached_get(&scr->cache, id, &f->d) : -ENOENT;
@@ -202,7 +203,8 @@ static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f, char 
 }
 
 /* Collective. rc and err: how the files fared. Ends the flush. */
-static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc, char *err)
+static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc,
+                          kvtree_error *err)
 {
     const scr_dataset *d = &f->d;
     if (!rc)
@@ -214,7 +216,7 @@ static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc, char
     if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
         scr_restart_forget(&scr->restart);
     scr_location(&scr->prefix, d, SCR_LOCATION_FLUSHING, 0);
-    flush_report(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err);
+    flush_report(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err->text);
     if (!rc && filo_flush_left(f->transfer))
         scr_say(&scr->report, 0,
                 "warning: the stage of the flush of dataset %d (%s), which has no data "
@@ -229,7 +231,7 @@ static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc, char
 }
 
 /* Collective. The flush that was under way ended with rc. */
-static void flush_end_background(struct scr *scr, int rc, char *err)
+static void flush_end_background(struct scr *scr, int rc, kvtree_error *err)
 {
     struct scr_flush_run *f = scr->flush.current;
     const int id = f->d.id;
@@ -243,24 +245,24 @@ static void flush_end_background(struct scr *scr, int rc, char *err)
 
 void scr_flush_look(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     if (!scr->flush.current) return;
-    int rc = filo_flush_test(scr->flush.current->transfer, err);
-    if (rc != FILO_RUNNING) flush_end_background(scr, rc, err);
+    int rc = filo_flush_test(scr->flush.current->transfer, &err);
+    if (rc != FILO_RUNNING) flush_end_background(scr, rc, &err);
 }
 
 void scr_flush_wait(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_wait wait;
     if (!scr->flush.current) return;
     const scr_dataset *d = &scr->flush.current->d;
     scr_wait_begin(&scr->report, &wait,
                    "waits for the flush of dataset %d (%.150s) to %.250s", d->id, d->name,
                    scr->prefix.path);
-    int rc = filo_flush_wait(scr->flush.current->transfer, err);
+    int rc = filo_flush_wait(scr->flush.current->transfer, &err);
     scr->flush.waited += scr_wait_end(&wait);
-    flush_end_background(scr, rc, err);
+    flush_end_background(scr, rc, &err);
 }
 
 void scr_flush_wait_for(struct scr *scr, const char *name)
@@ -299,12 +301,13 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
                                              struct flush_request request, int *code)
 {
     int id = request.id;
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     struct scr_flush_run *f = calloc(1, sizeof *f);
-    int rc = agree(scr->job.world, f ? 0 : err_set(err, -ENOMEM, "no memory"), err);
+    int rc = agree(scr->job.world, f ? 0 : err_set(&err, -ENOMEM, "no memory"), &err);
     if (rc) {
         free(f);
-        *code = scr_fail(&scr->report, SCR_ERR_FLUSH, "flush of dataset %d: %s", id, err);
+        *code = scr_fail(&scr->report, SCR_ERR_FLUSH, "flush of dataset %d: %s", id,
+                         err.text);
         return NULL;
     }
     const scr_store_dir *cache = scr_cache_of(&scr->cache, id);
@@ -314,9 +317,9 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
     f->container = request.container;
     if (f->resumed) f->method = "daemon"; /* which may be at it still */
     f->d.id = id; /* for reports, if this rank does not have the dataset */
-    rc = flush_prepare(scr, id, f, err);
+    rc = flush_prepare(scr, id, f, &err);
     if (!rc) return f;
-    *code = flush_conclude(scr, f, rc, err);
+    *code = flush_conclude(scr, f, rc, &err);
     return NULL;
 }
 
@@ -327,11 +330,11 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
 static int flush_list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
                             scr_dataset **list)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_index_state state;
     const kvtree *index;
     int count = 0, found = 0;
-    if (scr_index_view(&scr->prefix, &index, err) == 0) {
+    if (scr_index_view(&scr->prefix, &index, &err) == 0) {
         *replaced = scr_index_has_newer(index, d);
         scr_index_list(index, list, &count);
     }
@@ -367,7 +370,7 @@ static int flush_have_common(int count, filo_file *files, int others, filo_file 
  * dataset that anything could be taken from. -errno with a text where that cannot be told
  * now. */
 static int flush_share_names(struct scr *scr, const scr_dataset *d,
-                             const scr_dataset *newer, char *err)
+                             const scr_dataset *newer, kvtree_error *err)
 {
     scr_place place = {.folder = NULL}, other = {.folder = NULL};
     filo_file *files = NULL, *taken = NULL;
@@ -391,7 +394,7 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
 
 /* Collective. 1 when a newer dataset that is complete on the prefix folder has the name
  * of this one, or names of its files; -errno with a text where that is not known. */
-static int flush_check_replaced(struct scr *scr, int id, char *err)
+static int flush_check_replaced(struct scr *scr, int id, kvtree_error *err)
 {
     scr_dataset d, newer, *list = NULL;
     int facts[2] = {0, 0}; /* replaced; datasets to compare with */
@@ -419,14 +422,14 @@ static int flush_check_replaced(struct scr *scr, int id, char *err)
 /* Collective. Whether the dataset is to be flushed; if not, *code is the result. */
 static bool flush_is_wanted(struct scr *scr, int id, int *code)
 {
-    char err[SCR_ERR_TEXT] = "";
-    int replaced = flush_check_replaced(scr, id, err);
+    kvtree_error err = {""};
+    int replaced = flush_check_replaced(scr, id, &err);
     *code = SCR_SUCCESS;
     if (replaced < 0)
         *code = scr_fail(&scr->report, SCR_ERR_FLUSH,
                          "flush of dataset %d: it cannot be told whether a newer one has "
                          "files of the same names: %s",
-                         id, err);
+                         id, err.text);
     return replaced == 0;
 }
 
@@ -461,7 +464,7 @@ int scr_flush_resume(struct scr *scr, int id, uint64_t container)
 
 int scr_flush_dataset(struct scr *scr, int id)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int code;
     if (scr_flush_id(scr) == id) {
         scr_flush_wait(scr);
@@ -470,5 +473,5 @@ int scr_flush_dataset(struct scr *scr, int id)
     scr_flush_wait(scr);
     if (!flush_is_wanted(scr, id, &code)) return code;
     struct scr_flush_run *f = flush_try_begin(scr, flush_request_of(scr, id, 0), &code);
-    return f ? flush_conclude(scr, f, filo_flush_wait(f->transfer, err), err) : code;
+    return f ? flush_conclude(scr, f, filo_flush_wait(f->transfer, &err), &err) : code;
 }

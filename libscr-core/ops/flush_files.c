@@ -27,7 +27,7 @@ void scr_flush_spread(struct scr *scr, scr_dataset *d)
 }
 
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
-                   int *count, filo_file **files, char *err)
+                   int *count, filo_file **files, kvtree_error *err)
 {
     const kvtree *all = scr_filemap_files(scr->cache.map, d->id, scr->job.rank);
     const kvtree_elem *e;

@@ -57,15 +57,15 @@ static scr_resume_flush recovery_row(const recovery *r, const kvtree *index,
 /* Rank 0. false: not now; the next run does it. */
 static bool recovery_list_stages(recovery *r)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_prefix *prefix = &r->scr->prefix;
     const kvtree *index;
     const scr_cached *c = NULL;
     r->stages.names = kvtree_new();
     while ((c = scr_cached_next(&r->scr->cache, c ? c->d.id : 0)) != NULL)
         kvtree_set(r->stages.names, c->d.name, NULL);
-    if (scr_stages_find(prefix, &r->stages, err) != 0 ||
-        scr_index_view(prefix, &index, err) != 0)
+    if (scr_stages_find(prefix, &r->stages, &err) != 0 ||
+        scr_index_view(prefix, &index, &err) != 0)
         return false;
     r->facts.flushes = calloc((size_t)r->stages.count + 1, sizeof *r->facts.flushes);
     if (!r->facts.flushes) return false;
@@ -130,12 +130,13 @@ static void recovery_list_transfers(recovery *r)
 /* A damaged state file is reported; its rank copies all of its files. */
 static void recovery_check_state(const struct scr *scr, int rank)
 {
-    char err[SCR_ERR_TEXT] = "", *path = scr_flush_state(scr, rank);
+    char *path = scr_flush_state(scr, rank);
+    kvtree_error err = {""};
     kvtree *state = kvtree_new();
     const char *name = path ? scr_path_basename(path) : NULL;
     if (name && state &&
-        kvtree_file_read(scr->cache.control_fd, name, state, err) == -EBADMSG)
-        scr_control_warn(&scr->cache, err);
+        kvtree_file_read(scr->cache.control_fd, name, state, &err) == -EBADMSG)
+        scr_control_warn(&scr->cache, err.text);
     kvtree_delete(&state);
     free(path);
 }
@@ -144,17 +145,17 @@ static void recovery_check_state(const struct scr *scr, int rank)
 static void recovery_stop(const recovery *r)
 {
     const struct scr *scr = r->scr;
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int stopped = 0;
     for (int i = 0; i < r->facts.transfer_count; i++) {
         const scr_resume_transfer *t = &r->facts.transfers[i];
         if (!t->is_stopped) continue;
         char *path = scr_flush_state(scr, t->rank);
         recovery_check_state(scr, t->rank);
-        if (path && filo_flush_abandon(path, scr->set.node_timeout, err) == 0)
+        if (path && filo_flush_abandon(path, scr->set.node_timeout, &err) == 0)
             stopped++;
         else if (path)
-            scr_event_local(&scr->report, 0, err);
+            scr_event_local(&scr->report, 0, err.text);
         free(path);
     }
     MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->job.world);

@@ -7,18 +7,18 @@
 
 int scr_folders_open(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
-    int rc = scr_prefix_open(&scr->prefix, &scr->config, err);
-    if (agree(scr->job.world, rc, err))
-        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
-    rc = scr_job_find_names(&scr->job, &scr->config, scr->prefix.real, err);
-    if (agree(scr->job.world, rc, err))
-        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
+    kvtree_error err = {""};
+    int rc = scr_prefix_open(&scr->prefix, &scr->config, &err);
+    if (agree(scr->job.world, rc, &err))
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
+    rc = scr_job_find_names(&scr->job, &scr->config, scr->prefix.real, &err);
+    if (agree(scr->job.world, rc, &err))
+        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err.text);
     scr->cache.prefix = scr->prefix.real;
-    if (scr_job_lock_take(&scr->cache, &scr->restart.elsewhere, err))
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
-    if (scr_stores_open(&scr->cache, err))
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
+    if (scr_job_lock_take(&scr->cache, &scr->restart.elsewhere, &err))
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err.text);
+    if (scr_stores_open(&scr->cache, &err))
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err.text);
     scr_control_warn_of_bases(&scr->cache);
     return SCR_SUCCESS;
 }
@@ -43,7 +43,7 @@ static void folders_abandon(struct scr *scr)
     scr_cache_abandon(&scr->cache);
 }
 
-int scr_folders_renew(struct scr *scr, char *err)
+int scr_folders_renew(struct scr *scr, kvtree_error *err)
 {
     int rc = scr_cache_renew(&scr->cache, err);
     if (rc == -EBUSY && !scr->cache.lost) folders_abandon(scr);
@@ -52,11 +52,12 @@ int scr_folders_renew(struct scr *scr, char *err)
 
 void scr_folders_ensure(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int gone = scr_cache_is_gone(&scr->cache);
     MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
-    if (gone && scr_folders_renew(scr, err) != 0)
-        scr_say(&scr->report, 0, "warning: folders that somebody has removed: %s", err);
+    if (gone && scr_folders_renew(scr, &err) != 0)
+        scr_say(&scr->report, 0, "warning: folders that somebody has removed: %s",
+                err.text);
 }
 
 void scr_folders_close(struct scr *scr)

@@ -16,7 +16,7 @@ void scr_folders_close(struct scr *scr);
  * run can proceed; what was in them is lost, which is reported. Collective, agreed; 0 or
  * -errno with a text. Where another run has them now (-EBUSY), the run has no cache any
  * more, and nothing of the other one is touched. */
-int scr_folders_renew(struct scr *scr, char *err);
+int scr_folders_renew(struct scr *scr, kvtree_error *err);
 
 /* The same where they are gone; failures are reported, and return where the directories
  * are needed. Collective. */

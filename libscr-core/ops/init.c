@@ -34,33 +34,33 @@ static bool init_make_trees(struct scr *scr)
 
 /* Rank 0: the records on the prefix folder. Ids of new datasets continue after the
  * highest in the index. */
-static int init_read_records(struct scr *scr, char *err)
+static int init_read_records(struct scr *scr, kvtree_error *err)
 {
     int rc = scr_index_begin(&scr->prefix, &scr->lifecycle.dataset_id,
                              &scr->lifecycle.ckpt_id, err);
     if (!rc)
         rc = init_tolerate_full(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err),
-                                err);
+                                err->text);
     if (!rc)
         rc = init_tolerate_full(
             scr,
             scr_halt_run_begin(&scr->halt, scr->set.halt_seconds, scr->set.end_time, err),
-            err);
+            err->text);
     return rc ? err_wrap(err, rc, "prefix folder %s", scr->prefix.real) : 0;
 }
 
 static int init_begin_records(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     snprintf(scr->cache.map_name, sizeof scr->cache.map_name, "filemap_%d.scriinfo",
              scr->job.node_rank);
     scr->halt.job = &scr->job;
     scr->halt.prefix = scr->prefix.fd;
     scr->halt.prefix_path = scr->prefix.path;
-    int rc = init_make_trees(scr) ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (!rc && scr->job.rank == 0) rc = init_read_records(scr, err);
-    if (agree(scr->job.world, rc, err))
-        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
+    int rc = init_make_trees(scr) ? 0 : err_set(&err, -ENOMEM, "no memory");
+    if (!rc && scr->job.rank == 0) rc = init_read_records(scr, &err);
+    if (agree(scr->job.world, rc, &err))
+        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
     scr->lifecycle.dataset_id = scr_job_first(&scr->job, scr->lifecycle.dataset_id);
     scr->lifecycle.ckpt_id = scr_job_first(&scr->job, scr->lifecycle.ckpt_id);
     return SCR_SUCCESS;
@@ -68,9 +68,9 @@ static int init_begin_records(struct scr *scr)
 
 static int init_read_cache(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
-    if (scr_catalog_read(&scr->cache, err) == 0) return SCR_SUCCESS;
-    return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err);
+    kvtree_error err = {""};
+    if (scr_catalog_read(&scr->cache, &err) == 0) return SCR_SUCCESS;
+    return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err.text);
 }
 
 /* Where the last checkpoint makes room for the next. */
@@ -87,7 +87,7 @@ static void init_report_hazards(struct scr *scr)
 
 int scr_start(struct scr *scr, MPI_Comm comm, int rc)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int have;
     scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
     scr->restart.below = SCR_AGE_ANY;
@@ -96,9 +96,9 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     scr->prefix.set = scr->cache.set = &scr->set;
     scr->cache.descs = &scr->descs;
     if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
-    if (rc) err_sys(err, rc, "configuration");
-    if (agree(scr->job.world, rc, err))
-        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
+    if (rc) err_sys(&err, rc, "configuration");
+    if (agree(scr->job.world, rc, &err))
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err.text);
     rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
     if (!rc && scr_job_find_nodes(&scr->job, &scr->config) != MPI_SUCCESS)

@@ -13,11 +13,12 @@ bool scr_cache_is_saved(struct scr *scr, int id)
 
 void scr_cache_drop(struct scr *scr, int id)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_cache_verify(&scr->cache, id);
     scr_filemap_remove_dataset(scr->cache.map, id);
     /* the map first: files that no map knows are swept away at the next start */
-    if (scr_filemaps_write(&scr->cache, err) != 0) scr_event_local(&scr->report, 0, err);
+    if (scr_filemaps_write(&scr->cache, &err) != 0)
+        scr_event_local(&scr->report, 0, err.text);
     scr_dataset_folder_remove(&scr->cache, id);
     scr_location_remove(&scr->prefix, id);
 }

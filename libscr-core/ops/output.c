@@ -33,7 +33,8 @@ typedef struct arguments {
 _Static_assert(sizeof(arguments) % 8 == 0, "compared as numbers of 64 bits");
 
 /* Local. The name must be usable for a folder. */
-static int output_take_arguments(const char *name, int flags, arguments *mine, char *err)
+static int output_take_arguments(const char *name, int flags, arguments *mine,
+                                 kvtree_error *err)
 {
     memset(mine, 0, sizeof *mine);
     mine->flags = flags;
@@ -49,7 +50,7 @@ static int output_take_arguments(const char *name, int flags, arguments *mine, c
 
 /* Collective, agreed: finds the rank that differs from rank 0. */
 static int output_compare_arguments(const scr_job *job, const arguments *mine, int rc,
-                                    char *err)
+                                    kvtree_error *err)
 {
     arguments first = *mine;
     scr_job_share(job, &first, sizeof first);
@@ -65,7 +66,7 @@ static int output_compare_arguments(const scr_job *job, const arguments *mine, i
  * numbers are equal on all ranks if the maxima of a number and of its complement agree.
  */
 static int output_check_arguments(struct scr *scr, const char *name, int flags,
-                                  int64_t *created, int *gone, char *err)
+                                  int64_t *created, int *gone, kvtree_error *err)
 {
     enum { WORDS = sizeof(arguments) / 8, FAILED = 2 * WORDS, TIME, GONE, ALL };
     arguments mine;
@@ -113,14 +114,15 @@ static void output_describe(struct scr *scr, const char *name, int flags, int64_
 
 /* Local. */
 static int output_make_folder(struct scr *scr, int cache, const scr_reddesc *desc,
-                              char *err)
+                              kvtree_error *err)
 {
     if (scr_cached_add(&scr->cache, &scr->lifecycle.open, cache, desc) != 0)
         return err_set(err, -ENOMEM, "no memory");
     return scr_dataset_folder_make(&scr->cache, scr->lifecycle.open.id, err);
 }
 
-static int output_start_in_cache(struct scr *scr, const scr_reddesc *desc, char *err)
+static int output_start_in_cache(struct scr *scr, const scr_reddesc *desc,
+                                 kvtree_error *err)
 {
     int64_t tight;
     int cache = scr->cache.store_of_desc[desc->index],
@@ -143,7 +145,7 @@ static int output_start_in_cache(struct scr *scr, const scr_reddesc *desc, char 
     return SCR_ERR_CACHE;
 }
 
-static int output_start_in_place(struct scr *scr, char *err)
+static int output_start_in_place(struct scr *scr, kvtree_error *err)
 {
     scr->output.start = MPI_Wtime();
     return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
@@ -153,16 +155,16 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
 {
     int64_t created;
     int gone;
-    char err[SCR_ERR_TEXT] = "";
-    if (output_check_arguments(scr, name, flags, &created, &gone, err))
-        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err);
+    kvtree_error err = {""};
+    if (output_check_arguments(scr, name, flags, &created, &gone, &err))
+        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err.text);
     if (scr->lifecycle.dataset_id >= SCR_ID_MAX || scr->lifecycle.ckpt_id >= SCR_ID_MAX)
         return scr_fail(&scr->report, SCR_FAILURE,
                         "SCR_Start_output: numbers of datasets end at %d, and %s or the "
                         "cache has that one; use another prefix folder",
                         SCR_ID_MAX, scr->prefix.path);
-    if (gone && scr_folders_renew(scr, err) != 0 && !scr->cache.lost)
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+    if (gone && scr_folders_renew(scr, &err) != 0 && !scr->cache.lost)
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err.text);
     scr_restart_remind(scr);
     scr_job_lock_touch(&scr->cache);
     /* no rank removes anything before all ranks have reached this point */
@@ -170,11 +172,11 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     const scr_reddesc *desc = scr_reddesc_for_dataset(
         &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
     if (scr->cache.lost && !desc->bypass)
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err);
+        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err.text);
     scr->lifecycle.open.bypass = desc->bypass;
-    int rc = desc->bypass ? output_start_in_place(scr, err)
-                          : output_start_in_cache(scr, desc, err);
-    if (rc) return scr_fail(&scr->report, rc, "SCR_Start_output: %s", err);
+    int rc = desc->bypass ? output_start_in_place(scr, &err)
+                          : output_start_in_cache(scr, desc, &err);
+    if (rc) return scr_fail(&scr->report, rc, "SCR_Start_output: %s", err.text);
     kvtree_unset_all(scr->output.routed);
     kvtree_unset_all(scr->output.refused);
     scr->output.route_failed = 0;
@@ -203,7 +205,7 @@ static kvtree *output_file_meta(const kvtree *routed)
 }
 
 static int output_add_file(struct scr *scr, const kvtree_elem *routed, redset_file *file,
-                           unsigned long *bytes, char *err)
+                           unsigned long *bytes, kvtree_error *err)
 {
     char path[SCR_CACHED_NAME_SIZE];
     struct stat st;
@@ -224,7 +226,7 @@ static int output_add_file(struct scr *scr, const kvtree_elem *routed, redset_fi
 
 /* The routed files as redset sees them, and their bytes. */
 static int output_collect_files(struct scr *scr, int *count, redset_file **files,
-                                unsigned long *bytes, char *err)
+                                unsigned long *bytes, kvtree_error *err)
 {
     int size = kvtree_size(scr->output.routed), rc = 0, n = 0;
     redset_file *list = calloc((size_t)size + 1, sizeof *list);
@@ -245,7 +247,7 @@ static int output_collect_files(struct scr *scr, int *count, redset_file **files
 /* A file belongs to one rank: two ranks that wrote the same file would overwrite each
  * other's data. */
 static int output_check_owners(const scr_job *job, int count, const redset_file *files,
-                               char *err)
+                               kvtree_error *err)
 {
     filo_file *names = calloc((size_t)count + 1, sizeof *names);
     int rc = agree(job->world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
@@ -257,7 +259,8 @@ static int output_check_owners(const scr_job *job, int count, const redset_file 
 }
 
 /* Collective. Adds the node with the least room to an error. */
-static void output_add_room(const scr_cache *cache, const scr_dataset *d, char *err)
+static void output_add_room(const scr_cache *cache, const scr_dataset *d,
+                            kvtree_error *err)
 {
     struct {
         double left;
@@ -265,20 +268,21 @@ static void output_add_room(const scr_cache *cache, const scr_dataset *d, char *
     } least = {1e300, cache->job->rank};
     const scr_store_dir *c = scr_cache_of(cache, d->id);
     struct statvfs fs = {.f_frsize = 0};
-    char why[SCR_ERR_TEXT], room[SCR_ERR_TEXT] = "";
+    kvtree_error why, room = {""};
     if (c && fstatvfs(c->fd, &fs) == 0) least.left = (double)fs.f_bavail * fs.f_frsize;
     MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, cache->job->world);
     if (least.rank == cache->job->rank && c)
-        snprintf(room, sizeof room, "%.180s on node %.60s has %.0f of %.0f bytes free",
-                 c->folder, cache->job->node_name, least.left,
-                 (double)fs.f_blocks * fs.f_frsize);
-    MPI_Bcast(room, sizeof room, MPI_CHAR, least.rank, cache->job->world);
-    snprintf(why, sizeof why, "%s", err);
-    if (*room) snprintf(err, SCR_ERR_TEXT, "%.200s; %.300s", why, room);
+        snprintf(room.text, sizeof room.text,
+                 "%.180s on node %.60s has %.0f of %.0f bytes free", c->folder,
+                 cache->job->node_name, least.left, (double)fs.f_blocks * fs.f_frsize);
+    MPI_Bcast(room.text, sizeof room.text, MPI_CHAR, least.rank, cache->job->world);
+    why = *err;
+    if (room.text[0])
+        snprintf(err->text, sizeof err->text, "%.200s; %.300s", why.text, room.text);
 }
 
 /* Everything up to the point where the dataset is complete in the cache. */
-static int output_complete_in_cache(struct scr *scr, int valid, char *err)
+static int output_complete_in_cache(struct scr *scr, int valid, kvtree_error *err)
 {
     scr_dataset *d = &scr->lifecycle.open;
     redset_file *files = NULL;
@@ -348,17 +352,17 @@ static void output_remove(struct scr *scr)
 
 int scr_output_complete(struct scr *scr, int valid)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_dataset *d = &scr->lifecycle.open;
-    int rc = d->bypass ? scr_bypass_complete(scr, valid, err)
-                       : output_complete_in_cache(scr, valid, err);
+    int rc = d->bypass ? scr_bypass_complete(scr, valid, &err)
+                       : output_complete_in_cache(scr, valid, &err);
     scr_removal_settle(&scr->cache);
     double now = MPI_Wtime();
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->pace.idle_since = now;
     /* a checkpoint that failed counts, too: the next attempt has the usual distance */
     if (d->ckpt) scr->pace.last_ckpt = scr_clock();
-    output_report(scr, rc, now - scr->output.start, err);
+    output_report(scr, rc, now - scr->output.start, err.text);
     if (rc) {
         output_remove(scr);
         return rc;

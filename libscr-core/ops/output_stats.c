@@ -65,7 +65,7 @@ static int stats_unite_ranks(MPI_Comm comm, const sums *mine, sums *all)
 }
 
 int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *totals,
-                     char *err)
+                     kvtree_error *err)
 {
     sums mine = {.failed = rc != 0, .bytes = bytes}, all = {.failed = 0};
     const kvtree_elem *e = kvtree_elem_first(scr->output.routed);

@@ -15,6 +15,6 @@ typedef struct scr_totals {
 /* Agrees on rc, and sums up the routed files of all ranks; bytes: of those of this rank.
  * 0 or -errno with a text. One operation of MPI when all is well. */
 int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *totals,
-                     char *err);
+                     kvtree_error *err);
 
 #endif

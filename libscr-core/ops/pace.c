@@ -12,17 +12,17 @@
 
 void scr_advise_begin(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     struct timespec now;
     scr->pace.started = scr->pace.last_ckpt = scr_clock();
     if (scr->job.rank != 0 || !scr->set.interval_auto) return;
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t micro = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     int rc = scr_history_read(scr->prefix.fd, scr_events_run(&scr->report), micro,
-                              &scr->pace.history, err);
+                              &scr->pace.history, &err);
     if (rc && rc != -ENOENT)
         scr_say(&scr->report, 0,
-                "warning: nothing is learned from the log of earlier runs: %s", err);
+                "warning: nothing is learned from the log of earlier runs: %s", err.text);
 }
 
 void scr_advise_cost(struct scr *scr)

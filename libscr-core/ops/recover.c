@@ -83,7 +83,7 @@ static const char *recover_redundancy_file(const scr_cache *cache, int id)
 /* Collective. Reads the files, unless glance, and rebuilds lost ones; err names them,
  * also after success. */
 static int recover_restore(redset *set, const char *folder, scr_cached *kept, int glance,
-                           redset_manifest **manifest, int *rebuilt, char *err)
+                           redset_manifest **manifest, int *rebuilt, kvtree_error *err)
 {
     int lost, rc = glance ? 0 : redset_verify(set, folder, &lost, err);
     rc = rc ? rc : redset_measure(set, folder, manifest, err);
@@ -94,7 +94,7 @@ static int recover_restore(redset *set, const char *folder, scr_cached *kept, in
 }
 
 static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
-                                 int *rebuilt, char *err)
+                                 int *rebuilt, kvtree_error *err)
 {
     redset *set = NULL;
     redset_manifest *manifest = NULL;
@@ -157,18 +157,19 @@ static void recover_remove_old_redundancy(const scr_cache *cache, int id, const 
  * reason rc, but each rank has its own files: if they match their checksums, they are
  * protected anew. */
 static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, int rc,
-                                 char *err)
+                                 kvtree_error *err)
 {
     scr_cached *kept = scr_cached_find(&scr->cache, dataset->id);
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
     const char *name = recover_redundancy_file(&scr->cache, dataset->id);
-    char why[SCR_ERR_TEXT] = "", lost[SCR_ERR_TEXT], *old = name ? strdup(name) : NULL;
+    char *old = name ? strdup(name) : NULL;
+    kvtree_error why = {""}, lost;
     redset_file *files = NULL;
     kvtree *copy = kvtree_new();
-    int count = 0, bad = scr_cache_compare(&scr->cache, dataset->id, why);
-    memcpy(lost, err, sizeof lost);
-    bad = agree(scr->job.world, bad, why);
+    int count = 0, bad = scr_cache_compare(&scr->cache, dataset->id, &why);
+    lost = *err;
+    bad = agree(scr->job.world, bad, &why);
     if (!bad && scr->cache.sets[desc->index]) {
         rc = recover_list_files(&scr->cache, dataset->id, copy, &count, &files);
         if (rc) err_set(err, rc, "no memory");
@@ -183,7 +184,7 @@ static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, in
         scr_event(&scr->report, 0, &e,
                   "dataset %d (%s) has lost its redundancy, but none of its files: they "
                   "are as they were written, and are protected anew: %s",
-                  dataset->id, dataset->name, lost);
+                  dataset->id, dataset->name, lost.text);
     }
     kvtree_delete(&copy);
     free(files);
@@ -208,7 +209,7 @@ static scr_log_event recover_event(struct scr *scr, scr_log_kind kind,
 }
 
 static int recover_distribute(struct scr *scr, const scr_dataset *dataset,
-                              scr_moved *moved, char *err)
+                              scr_moved *moved, kvtree_error *err)
 {
     double start = MPI_Wtime();
     int rc = scr_distribute(&scr->cache, dataset, moved, err);
@@ -262,7 +263,7 @@ static void recover_continue_ids(struct scr *scr, const scr_dataset *dataset)
 static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double start,
                            int rc, const char *err)
 {
-    char why[SCR_ERR_TEXT] = "";
+    kvtree_error why = {""};
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
     e.secs = MPI_Wtime() - start;
     if (rc > 0)
@@ -277,9 +278,9 @@ static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double s
                   "this run: %s",
                   dataset->id, dataset->name, err);
     if (scr_cached_note(&scr->cache, dataset,
-                        rc > 0 ? SCR_CACHED_USELESS : SCR_CACHED_UNREADABLE, why) == 0)
+                        rc > 0 ? SCR_CACHED_USELESS : SCR_CACHED_UNREADABLE, &why) == 0)
         return SCR_SUCCESS;
-    return scr_fail(&scr->report, SCR_FAILURE, "%s", why);
+    return scr_fail(&scr->report, SCR_FAILURE, "%s", why.text);
 }
 
 /* Another number of ranks wrote it. */
@@ -297,19 +298,19 @@ static void recover_leave_to_others(struct scr *scr, const scr_dataset *dataset)
  * An SCR code. */
 static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usable)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     *usable = false;
     /* scr_cache_sweep takes care of the folder of one without description */
     if (!recover_agree_on_description(&scr->cache, id, dataset)) return SCR_SUCCESS;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
-    int rc = scr_stores_locate(&scr->cache, dataset, desc, err);
+    int rc = scr_stores_locate(&scr->cache, dataset, desc, &err);
     if (scr->set.cache_purge || !scr->set.distribute) {
         scr_cache_drop(scr, id);
         return SCR_SUCCESS;
     }
     recover_continue_ids(scr, dataset);
-    if (rc) return recover_abandon(scr, dataset, MPI_Wtime(), rc, err);
+    if (rc) return recover_abandon(scr, dataset, MPI_Wtime(), rc, err.text);
     *usable = dataset->ranks == scr->job.ranks;
     if (!*usable) recover_leave_to_others(scr, dataset);
     return SCR_SUCCESS;
@@ -327,7 +328,7 @@ static int recover_one(struct scr *scr, int id)
 {
     scr_moved moved = {.failed = 0};
     scr_dataset dataset;
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int rebuilt = 0;
     double start = MPI_Wtime();
     bool usable;
@@ -336,17 +337,17 @@ static int recover_one(struct scr *scr, int id)
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
     scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
               dataset.name);
-    int rc = scr_dataset_folder_make(&scr->cache, id, err);
-    rc = agree(scr->job.world, rc, err);
+    int rc = scr_dataset_folder_make(&scr->cache, id, &err);
+    rc = agree(scr->job.world, rc, &err);
     int whole = rc ? 0 : scr_distribute_is_done(&scr->cache, &dataset);
-    if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, err);
-    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 1, &rebuilt, err);
+    if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, &err);
+    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 1, &rebuilt, &err);
     if ((rc > 0 || rc == -EIO) && whole)
-        rc = recover_protect_again(scr, &dataset, rc, err);
+        rc = recover_protect_again(scr, &dataset, rc, &err);
     if (rc)
         return recover_abandon(scr, &dataset, start,
-                               recover_classify(&scr->job, &moved, rc), err);
-    if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err))
+                               recover_classify(&scr->job, &moved, rc), err.text);
+    if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text))
         recover_report_complete(scr, &dataset, start);
     scr_location(&scr->prefix, &dataset, SCR_LOCATION_CACHE, 1);
     scr_location(&scr->prefix, &dataset, SCR_LOCATION_FLUSHING, 0);
@@ -356,7 +357,7 @@ static int recover_one(struct scr *scr, int id)
 int scr_cache_ensure(struct scr *scr, int id)
 {
     const scr_cached *kept = scr_cached_find(&scr->cache, id);
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_dataset dataset;
     int rebuilt = 0;
     double start = MPI_Wtime();
@@ -364,34 +365,35 @@ int scr_cache_ensure(struct scr *scr, int id)
         return kept && kept->state == SCR_CACHED_GOOD;
     /* every rank has it, or files would have been missing */
     int rc = scr_cached_get(&scr->cache, id, &dataset);
-    rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, err),
-               err);
-    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 0, &rebuilt, err);
+    rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, &err),
+               &err);
+    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 0, &rebuilt, &err);
     if (rc)
-        recover_abandon(scr, &dataset, start, rc, err);
-    else if (recover_report_rebuilt(scr, &dataset, rebuilt, start, err) &&
-             scr_filemaps_write(&scr->cache, err) != 0)
-        scr_event_local(&scr->report, 0, err);
+        recover_abandon(scr, &dataset, start, rc, err.text);
+    else if (recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text) &&
+             scr_filemaps_write(&scr->cache, &err) != 0)
+        scr_event_local(&scr->report, 0, err.text);
     return rc == 0;
 }
 
 /* Removes datasets from the flush file that left the cache between two runs. */
 static void recover_clean_flush_file(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int count = 0, *ids = NULL;
     if (scr->job.rank != 0 ||
         scr_filemap_list_datasets(scr->cache.map, &count, &ids) != 0)
         return;
     scr_flush_file_keep(scr->prefix.flush_file, ids, count);
     free(ids);
-    if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, err) != 0)
-        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s", err);
+    if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, &err) != 0)
+        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s",
+                err.text);
 }
 
 int scr_rebuild_cache(struct scr *scr)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
         scr->lifecycle.dataset_id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
@@ -400,13 +402,13 @@ int scr_rebuild_cache(struct scr *scr)
         int code = recover_one(scr, id);
         if (code) return code;
     }
-    if (scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id, err) != 0)
-        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
-    if (scr_filemaps_begin(&scr->cache, err) != 0)
+    if (scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id, &err) != 0)
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err.text);
+    if (scr_filemaps_begin(&scr->cache, &err) != 0)
         scr_say(&scr->report, 0,
                 "warning: filemaps could not be written, so commands may not find all "
                 "that is in the cache: %s",
-                err);
+                err.text);
     recover_clean_flush_file(scr);
     return SCR_SUCCESS;
 }

@@ -18,7 +18,7 @@
 
 /* What the processes that may fail together with this one have in common. Agreed. */
 static int redundancy_find_group(const scr_cache *cache, const scr_reddesc *d,
-                                 const char **value, char *err)
+                                 const char **value, kvtree_error *err)
 {
     *value = scr_groups_value(&cache->descs->groups, d->group, cache->job->node_name);
     int rc = 0;
@@ -69,18 +69,18 @@ static void redundancy_report_fewer(const scr_job *job, const scr_reddesc *d,
 /* Collective. The redundancy sets of a descriptor. */
 static int redundancy_begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     redset_config config = {.set_size = d->set_size,
                             .failures = 1,
                             .piece = scr->set.message,
                             .no_checksums = !scr->set.crc_on_copy,
                             .unsynced = 1};
-    if (redundancy_find_group(&scr->cache, d, &config.failure_group, err))
-        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
+    if (redundancy_find_group(&scr->cache, d, &config.failure_group, &err))
+        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err.text);
     redset_scheme_from_name(d->type, &config.scheme);
     if (config.scheme == REDSET_RS) config.failures = d->set_failures;
-    int rc = redset_create(scr->job.world, &config, set, err);
-    if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err);
+    int rc = redset_create(scr->job.world, &config, set, &err);
+    if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err.text);
     redundancy_report_alone(&scr->job, d, *set);
     if (config.scheme == REDSET_RS) redundancy_report_fewer(&scr->job, d, *set);
     return SCR_SUCCESS;
@@ -89,11 +89,11 @@ static int redundancy_begin_sets(struct scr *scr, const scr_reddesc *d, redset *
 int scr_redundancy_begin(struct scr *scr)
 {
     const scr_reddescs *r = &scr->descs.reddescs;
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr->cache.sets = calloc((size_t)r->count, sizeof *scr->cache.sets);
-    int rc = scr->cache.sets ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (agree(scr->job.world, rc, err))
-        return scr_fail(&scr->report, SCR_FAILURE, "%s", err);
+    int rc = scr->cache.sets ? 0 : err_set(&err, -ENOMEM, "no memory");
+    if (agree(scr->job.world, rc, &err))
+        return scr_fail(&scr->report, SCR_FAILURE, "%s", err.text);
     for (int i = 0; i < r->count && !rc; i++)
         if (scr->cache.store_of_desc[i] >= 0)
             rc = redundancy_begin_sets(scr, &r->list[i], &scr->cache.sets[i]);
@@ -117,7 +117,7 @@ struct protected
 };
 
 /* Local. From here on the map lists the dataset. */
-static int redundancy_record(void *arg, char *err)
+static int redundancy_record(void *arg, kvtree_error *err)
 {
     struct stat st;
     char path[SCR_CACHED_NAME_SIZE];
@@ -134,7 +134,7 @@ static int redundancy_record(void *arg, char *err)
 }
 
 int scr_protect(scr_cache *cache, const scr_dataset *dataset, int count,
-                redset_file *files, char *err)
+                redset_file *files, kvtree_error *err)
 {
     redset *set = cache->sets[scr_cached_find(cache, dataset->id)->desc.index];
     struct protected p = {.cache = cache,

@@ -91,7 +91,7 @@ static int restart_gather_stored(struct table *t, const kvtree *index, int ranks
 }
 
 /* Rank 0. */
-static int restart_gather_index(struct scr *scr, struct table *t, char *err)
+static int restart_gather_index(struct scr *scr, struct table *t, kvtree_error *err)
 {
     const kvtree *index;
     int rc = scr_index_view(&scr->prefix, &index, err);
@@ -147,15 +147,15 @@ static int restart_gather_unreadable(const scr_cache *cache, struct table *t)
  * no reason not to offer what is cached. */
 static int restart_gather(struct scr *scr, struct table *t)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     restart_table_free(t);
     t->facts.below = scr->restart.below;
     t->facts.only_older = scr->restart.only_older;
     t->facts.elsewhere = scr->restart.elsewhere;
     t->rc = 0;
     if (scr->set.fetch && scr->job.rank == 0) {
-        t->rc = restart_gather_index(scr, t, err);
-        if (t->rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err);
+        t->rc = restart_gather_index(scr, t, &err);
+        if (t->rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
     }
     int rc = restart_gather_cached(scr, t);
     if (!rc && scr->job.rank == 0) rc = restart_gather_unreadable(&scr->cache, t);
@@ -372,10 +372,10 @@ void scr_restart_remind(struct scr *scr)
 /* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
 static int restart_mark(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
-    char err[SCR_ERR_TEXT] = "";
-    int rc = scr_index_change(&scr->prefix, d, change, err);
+    kvtree_error err = {""};
+    int rc = scr_index_change(&scr->prefix, d, change, &err);
     if (rc && rc != -ENOENT)
-        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err);
+        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err.text);
     return rc;
 }
 
@@ -446,7 +446,7 @@ static int restart_offer_again(struct scr *scr, const scr_log_event *e)
 
 /* Local, with a text: 0, or the reason if the application could not read an intact
  * checkpoint. */
-static int restart_find_excuse(const struct scr *scr, char *why)
+static int restart_find_excuse(const struct scr *scr, kvtree_error *why)
 {
     const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
     if (scr->restart.no_memory) return err_set(why, -ENOMEM, "no memory to find a file");
@@ -473,7 +473,7 @@ static int restart_give_way(struct scr *scr, const scr_log_event *e, const char 
 int scr_restart_complete(struct scr *scr, int valid)
 {
     const int direct = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;
-    char why[SCR_ERR_TEXT] = "";
+    kvtree_error why = {""};
     const int all = scr_job_min(&scr->job, valid != 0);
     const int gone = scr_job_max(&scr->job, !direct && scr_cache_is_gone(&scr->cache));
     scr->lifecycle.state = SCR_STATE_IDLE;
@@ -492,11 +492,11 @@ int scr_restart_complete(struct scr *scr, int valid)
                   scr->lifecycle.open.id, scr->lifecycle.open.name);
         return SCR_SUCCESS;
     }
-    int excuse = agree(scr->job.world, restart_find_excuse(scr, why), why);
+    int excuse = agree(scr->job.world, restart_find_excuse(scr, &why), &why);
     if (excuse != -ENOMEM && gone) return restart_offer_again(scr, &e);
     /* also when the index has a newer one, or cannot be changed */
     scr->restart.below = scr_dataset_age(&scr->lifecycle.open);
-    if (excuse) return restart_give_way(scr, &e, why);
+    if (excuse) return restart_give_way(scr, &e, why.text);
     scr_event_fail(&scr->report, SCR_ERR_INVALID, &e,
                    "the application could not restart from dataset %d (%s); it is marked "
                    "as failed, and an older one is tried next",

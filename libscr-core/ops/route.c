@@ -19,7 +19,7 @@
 /* Local call: every rank speaks for itself. */
 static int route_refuse(const struct scr *scr, int code, const char *text)
 {
-    char line[SCR_ERR_TEXT + 64];
+    char line[sizeof(kvtree_error) + 64];
     snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->job.rank,
              text);
     scr_event_local(&scr->report, code, line);
@@ -114,7 +114,7 @@ static int route_add(struct scr *scr, const char *below, const char *orig,
 }
 
 /* Makes the folder of a file of the open dataset. */
-static int route_make_parent(struct scr *scr, const char *below, char *err)
+static int route_make_parent(struct scr *scr, const char *below, kvtree_error *err)
 {
     char name[SCR_CACHED_NAME_SIZE];
     int parent;
@@ -136,7 +136,7 @@ static int route_cached_path(const scr_cache *cache, int id, const char *below,
 }
 
 static int route_to_cache(struct scr *scr, const char *name, const char *below,
-                          char routed[SCR_MAX_FILENAME], char *err)
+                          char routed[SCR_MAX_FILENAME], kvtree_error *err)
 {
     if (route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed) != 0)
         return err_set(err, -ENAMETOOLONG,
@@ -154,7 +154,7 @@ static int route_is_name_error(int rc)
 
 /* Why a name that is not below the prefix folder is refused. */
 static void route_explain_outside(const scr_prefix *prefix, const char *name,
-                                  const char *path, char *err)
+                                  const char *path, kvtree_error *err)
 {
     char cwd[PATH_MAX];
     if (name[0] != '/' && getcwd(cwd, sizeof cwd))
@@ -169,32 +169,33 @@ static void route_explain_outside(const scr_prefix *prefix, const char *name,
 
 int scr_route_output(struct scr *scr, const char *name, char *file)
 {
-    char *path, err[SCR_ERR_TEXT] = "", routed[SCR_MAX_FILENAME];
+    char *path, routed[SCR_MAX_FILENAME];
+    kvtree_error err = {""};
     const char *below = NULL;
     int rc = route_below_prefix(&scr->prefix, name, &path, &below);
     if (rc == -EXDEV)
-        route_explain_outside(&scr->prefix, name, path, err);
+        route_explain_outside(&scr->prefix, name, path, &err);
     else if (rc)
-        err_sys(err, rc, "\"%.200s\"", name);
-    rc = rc ? rc : beneath_check_name(below, err);
+        err_sys(&err, rc, "\"%.200s\"", name);
+    rc = rc ? rc : beneath_check_name(below, &err);
     if (!rc && scr_name_is_reserved(below))
-        rc = err_set(err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
+        rc = err_set(&err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc)
-        rc =
-            scr->lifecycle.open.bypass
-                ? scr_direct_route(&scr->prefix, &scr->lifecycle.open, below, routed, err)
-                : route_to_cache(scr, name, below, routed, err);
+        rc = scr->lifecycle.open.bypass
+                 ? scr_direct_route(&scr->prefix, &scr->lifecycle.open, below, routed,
+                                    &err)
+                 : route_to_cache(scr, name, below, routed, &err);
     if (!rc && route_add(scr, below, name, path) != 0)
-        rc = err_set(err, -ENOMEM, "no memory");
+        rc = err_set(&err, -ENOMEM, "no memory");
     free(path);
     if (rc && route_is_name_error(rc)) {
         scr_route_refused(scr, name);
-        return route_refuse(scr, SCR_ERR_ARGUMENT, err);
+        return route_refuse(scr, SCR_ERR_ARGUMENT, err.text);
     }
     if (rc) {
         scr->output.route_failed = 1;
         return route_refuse(
-            scr, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err);
+            scr, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err.text);
     }
     strcpy(file, routed);
     return SCR_SUCCESS;
@@ -221,7 +222,8 @@ static const char *route_find_cached(const scr_cache *cache, int id,
 /* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
  * another -errno, with a text. */
 static int route_find_own(const struct scr *scr, const scr_dataset *d,
-                          scr_file_match *match, char path[SCR_MAX_FILENAME], char *err)
+                          scr_file_match *match, char path[SCR_MAX_FILENAME],
+                          kvtree_error *err)
 {
     const char *found;
     int rc = -ENOENT;
@@ -241,7 +243,7 @@ static int route_find_own(const struct scr *scr, const scr_dataset *d,
 
 /* The same for a file of another rank. */
 static int route_find_of_others(const struct scr *scr, const scr_file_match *match,
-                                char path[SCR_MAX_FILENAME], char *err)
+                                char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
     const scr_dataset *d = &scr->lifecycle.open;
     if (scr->restart.in_prefix)
@@ -255,7 +257,7 @@ static int route_find_of_others(const struct scr *scr, const scr_file_match *mat
 
 /* The same for a file of any rank. */
 static int route_find_any(const struct scr *scr, const char *name,
-                          char path[SCR_MAX_FILENAME], char *err)
+                          char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
     char *full;
     const char *below = NULL;
@@ -283,7 +285,7 @@ static int route_find_loadable(struct scr *scr, scr_dataset *d)
 }
 
 /* Local. What an earlier run left is compared with its checksums, once. */
-static int route_compare_early(struct scr *scr, const scr_dataset *d, char *err)
+static int route_compare_early(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     const scr_cached *kept = scr_cached_find(&scr->cache, d->id);
     if (d->id == scr->prefix.direct.dataset.id || d->id == scr->restart.compared ||
@@ -296,20 +298,21 @@ static int route_compare_early(struct scr *scr, const scr_dataset *d, char *err)
 
 int scr_route_idle(struct scr *scr, const char *name, char *file)
 {
-    char *full, path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
+    char *full, path[SCR_MAX_FILENAME];
+    kvtree_error err = {""};
     const char *below = NULL;
     scr_dataset d;
     scr_file_match match;
     if (scr->lifecycle.begun || !route_find_loadable(scr, &d)) return SCR_SUCCESS;
     route_below_prefix(&scr->prefix, name, &full, &below);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
-    int rc = route_find_own(scr, &d, &match, path, err);
+    int rc = route_find_own(scr, &d, &match, path, &err);
     free(full);
     if (rc == -ENOENT) return SCR_SUCCESS; /* the name stays as it is */
-    if (rc == -ENOTUNIQ) return route_refuse(scr, SCR_ERR_ARGUMENT, err);
-    rc = rc ? rc : route_compare_early(scr, &d, err);
-    if (!rc && access(path, R_OK) != 0) rc = err_sys(err, -errno, "open %s", path);
-    if (rc) return route_refuse(scr, SCR_FAILURE, err);
+    if (rc == -ENOTUNIQ) return route_refuse(scr, SCR_ERR_ARGUMENT, err.text);
+    rc = rc ? rc : route_compare_early(scr, &d, &err);
+    if (!rc && access(path, R_OK) != 0) rc = err_sys(&err, -errno, "open %s", path);
+    if (rc) return route_refuse(scr, SCR_FAILURE, err.text);
     scr->restart.routed_early = 1;
     strcpy(file, path);
     return SCR_SUCCESS;
@@ -317,14 +320,15 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
 
 int scr_route_restart(struct scr *scr, const char *name, char *file)
 {
-    char path[SCR_MAX_FILENAME], err[SCR_ERR_TEXT] = "";
-    int rc = route_find_any(scr, name, path, err);
+    char path[SCR_MAX_FILENAME];
+    kvtree_error err = {""};
+    int rc = route_find_any(scr, name, path, &err);
     if (rc == -ENOMEM) scr->restart.no_memory = 1;
     if (rc == -ENOENT || rc == -ENOTUNIQ || rc == -EKEYREJECTED)
         scr_route_refused(scr, name);
     if (rc) {
         int of_the_name = rc == -ENOENT || rc == -ENOTUNIQ;
-        return route_refuse(scr, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE, err);
+        return route_refuse(scr, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE, err.text);
     }
     route_replace_refused(scr, name, 1);
     strcpy(file, path);

@@ -19,9 +19,9 @@ void scr_route_refused(struct scr *scr, const char *name);
 
 /* Local. 0 when the files of this rank are valid, and all that it asked for have a place;
  * -EINVAL with a text. */
-int scr_routed_check(const struct scr *scr, int valid, char *err);
+int scr_routed_check(const struct scr *scr, int valid, kvtree_error *err);
 
 /* The same for the number of files of all ranks. */
-int scr_routed_any(int files, char *err);
+int scr_routed_any(int files, kvtree_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include "common/errtext.h"
 #include <errno.h>
 
-int scr_routed_check(const struct scr *scr, int valid, char *err)
+int scr_routed_check(const struct scr *scr, int valid, kvtree_error *err)
 {
     if (!valid)
         return err_set(err, -EINVAL, "the application says that its files are not valid");
@@ -20,7 +20,7 @@ int scr_routed_check(const struct scr *scr, int valid, char *err)
     return 0;
 }
 
-int scr_routed_any(int files, char *err)
+int scr_routed_any(int files, kvtree_error *err)
 {
     if (files > 0) return 0;
     return err_set(err, -EINVAL,

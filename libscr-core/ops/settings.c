@@ -70,16 +70,18 @@ static int settings_share_layers(struct scr *scr)
  * their node; the first of them stands for all. */
 static int settings_report_problems(struct scr *scr, scr_problems *problems)
 {
-    char err[SCR_ERR_TEXT] = "", *line, *rest = problems->text;
+    char *line, *rest = problems->text;
+    kvtree_error err = {""};
     while (scr->job.rank == 0 && (line = strsep(&rest, "\n")) && *line)
         scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", line);
     int here = scr->job.rank == 0 && problems->count > 0, rc = 0;
     if (problems->count > 0)
-        rc = err_set(err, -EINVAL, "%.*s",
+        rc = err_set(&err, -EINVAL, "%.*s",
                      problems->text ? (int)strcspn(problems->text, "\n") : 0,
                      problems->text ? problems->text : "");
-    if (agree(scr->job.world, rc, err) == 0) return SCR_SUCCESS;
-    if (scr->job.rank == 0 && !here) scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err);
+    if (agree(scr->job.world, rc, &err) == 0) return SCR_SUCCESS;
+    if (scr->job.rank == 0 && !here)
+        scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err.text);
     return scr_fail(&scr->report, SCR_ERR_CONFIG,
                     "the configuration has mistakes; SCR is off");
 }

@@ -17,7 +17,7 @@ static int stored_is_summary_of(const scr_dataset *found, const scr_dataset *d)
 
 /* Rank 0 reads the summary in the dataset's folder. */
 static int stored_read_summary(const struct scr *scr, const scr_dataset *d,
-                               scr_dataset *found, char *err)
+                               scr_dataset *found, kvtree_error *err)
 {
     int folder;
     int rc = scr_place_open(&scr->prefix, d->name, &folder, err);
@@ -34,7 +34,7 @@ static int stored_read_summary(const struct scr *scr, const scr_dataset *d,
 }
 
 /* Rank 0 compares it with what the index says. */
-int scr_fetch_check_summary(struct scr *scr, const scr_dataset *d, char *err)
+int scr_fetch_check_summary(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     scr_dataset found;
     if (scr->job.rank != 0) return 0;
@@ -49,17 +49,17 @@ int scr_fetch_check_summary(struct scr *scr, const scr_dataset *d, char *err)
 
 int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_dataset found;
     scr_index_state state;
-    if (stored_read_summary(scr, d, &found, err) != 0 ||
+    if (stored_read_summary(scr, d, &found, &err) != 0 ||
         stored_is_summary_of(&found, d) || !found.complete ||
         strcmp(found.name, d->name) != 0)
         return 0;
     const kvtree *index;
-    const int unknown = scr_index_view(&scr->prefix, &index, err) == 0 &&
+    const int unknown = scr_index_view(&scr->prefix, &index, &err) == 0 &&
                         scr_index_look(index, &found, &state) != 0;
-    if (!unknown || scr_index_correct(&scr->prefix, &found, err) != 0) return 0;
+    if (!unknown || scr_index_correct(&scr->prefix, &found, &err) != 0) return 0;
     scr_say(&scr->report, 0,
             "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
             "there is dataset %d%s, which is entered in its place",
@@ -70,11 +70,11 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
 
 int scr_fetch_finds(struct scr *scr, const scr_dataset *d)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_index_state state = {.complete = 0};
     const kvtree *index;
-    int dropped = scr_index_view(&scr->prefix, &index, err) == 0 &&
+    int dropped = scr_index_view(&scr->prefix, &index, &err) == 0 &&
                   scr_index_look(index, d, &state) == -ENOENT;
     return (dropped || (state.complete == 1 && !state.failed)) &&
-           scr_fetch_check_summary(scr, d, err) == 0;
+           scr_fetch_check_summary(scr, d, &err) == 0;
 }

@@ -108,7 +108,7 @@ bool scr_dataset_is_after(const scr_dataset *dataset, scr_age age)
     return scr_age_is_older(age, scr_dataset_age(dataset));
 }
 
-int scr_dataset_check_name(const char *name, char *err)
+int scr_dataset_check_name(const char *name, kvtree_error *err)
 {
     int rc = beneath_check_name(name, err);
     if (!rc && strncmp(name, ".scr", 4) == 0 && (name[4] == 0 || name[4] == '/'))
@@ -116,7 +116,7 @@ int scr_dataset_check_name(const char *name, char *err)
     return rc;
 }
 
-int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err)
+int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err)
 {
     static const struct dataset_number id = {"ID", offsetof(scr_dataset, id), 1,
                                              SCR_ID_MAX, true},

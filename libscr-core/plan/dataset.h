@@ -53,7 +53,7 @@ bool scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
 
 /* 0 if name is valid for a dataset: below the prefix folder (common/beneath.h) and
  * outside of SCR's own folder. Otherwise -EINVAL or -EBADMSG. */
-int scr_dataset_check_name(const char *name, char *err);
+int scr_dataset_check_name(const char *name, kvtree_error *err);
 
 /* Replaces the contents of tree by all fields. 0 or -ENOMEM. */
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
@@ -61,7 +61,7 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
 /* Reads and checks: id and name are required, every field must be valid, and the name
  * must not lead into SCR's own folder; otherwise -EBADMSG with a text. Other missing
  * fields are 0 or empty. */
-int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, char *err);
+int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err);
 
 /* Whether tree describes the same dataset. An earlier one may have had the same id. */
 bool scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset);

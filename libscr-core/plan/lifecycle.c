@@ -56,7 +56,7 @@ static const char *lifecycle_advice(scr_state state, scr_state needs)
     return "no restart is open; SCR_Start_restart is missing";
 }
 
-int scr_lifecycle_check(scr_state state, scr_call call, char *err)
+int scr_lifecycle_check(scr_state state, scr_call call, kvtree_error *err)
 {
     if (lifecycle_calls[call].legal & (1u << state)) return 0;
     return err_set(err, -EPERM, "%s: %s", lifecycle_calls[call].name,

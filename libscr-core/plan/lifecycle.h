@@ -4,6 +4,8 @@
 
 /* Which SCR_* call is legal in which state. A pure function of a table. */
 
+#include <kvtree/kvtree_error.h>
+
 typedef enum scr_state {
     SCR_STATE_UNINITIALIZED,
     SCR_STATE_IDLE,
@@ -34,6 +36,6 @@ const char *scr_call_name(scr_call call);
 
 /* 0 if call is legal in state; otherwise -EPERM, and err (common/errtext.h) names the
  * call that is missing. */
-int scr_lifecycle_check(scr_state state, scr_call call, char *err);
+int scr_lifecycle_check(scr_state state, scr_call call, kvtree_error *err);
 
 #endif

@@ -26,7 +26,7 @@
 /* Below the prefix folder: where the file that the application calls so lies, which is in
  * the folder of a dataset without a name of its own. */
 static int direct_name(const scr_dataset *d, const char *below, char name[SCR_NAME_SIZE],
-                       char *err)
+                       kvtree_error *err)
 {
     int n = snprintf(name, SCR_NAME_SIZE, "%s%s%s", d->named ? "" : d->name,
                      d->named ? "" : "/", below);
@@ -50,7 +50,8 @@ static void direct_let_tick(const struct stat *st)
 }
 
 /* A link there may lead anywhere, and the application would follow it. */
-static int direct_check_place(const scr_prefix *prefix, const char *name, char *err)
+static int direct_check_place(const scr_prefix *prefix, const char *name,
+                              kvtree_error *err)
 {
     struct stat st;
     int rc = beneath_stat(prefix->fd, name, &st, err);
@@ -64,7 +65,7 @@ static int direct_check_place(const scr_prefix *prefix, const char *name, char *
 }
 
 int scr_direct_route(const scr_prefix *prefix, const scr_dataset *d, const char *below,
-                     char path[SCR_MAX_FILENAME], char *err)
+                     char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
     char name[SCR_NAME_SIZE];
     int parent;
@@ -83,7 +84,8 @@ int scr_direct_route(const scr_prefix *prefix, const scr_dataset *d, const char 
 
 /* Rank 0. An earlier dataset of that name ends with the first byte that is written:
  * neither the index nor a summary may go on calling it complete. */
-static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d, char *err)
+static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d,
+                               kvtree_error *err)
 {
     char summary[SCR_NAME_SIZE + 32];
     scr_dataset earlier;
@@ -98,7 +100,7 @@ static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d, char *e
     return rc ? rc : beneath_unlink(prefix->fd, summary, err);
 }
 
-int scr_direct_begin(scr_prefix *prefix, const scr_dataset *d, char *err)
+int scr_direct_begin(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     int rc = prefix->job->rank == 0 ? direct_drop_earlier(prefix, d, err) : 0;
     rc = rc ? rc : scr_index_flush_begins(prefix, d, err);
@@ -125,7 +127,7 @@ static bool direct_is_scattered(const scr_prefix *prefix, const scr_dataset *d,
 }
 
 static int direct_list(const kvtree *routed, const scr_place *place, struct written *w,
-                       char *err)
+                       kvtree_error *err)
 {
     size_t size = (size_t)kvtree_size(routed) + 1;
     const kvtree_elem *e = kvtree_elem_first(routed);
@@ -142,7 +144,8 @@ static int direct_list(const kvtree *routed, const scr_place *place, struct writ
 }
 
 /* What this rank wrote to a file that another one has in the map. */
-static int direct_sync_shared(const scr_place *place, const filo_file *file, char *err)
+static int direct_sync_shared(const scr_place *place, const filo_file *file,
+                              kvtree_error *err)
 {
     int folder, fd, rc = beneath_open_folder(place->folder, &folder, err);
     if (rc) return rc;
@@ -156,7 +159,7 @@ static int direct_sync_shared(const scr_place *place, const filo_file *file, cha
 
 /* Local. Leaves only this rank's own in the list; the others are on disk then. */
 static int direct_keep_own(const scr_prefix *prefix, const scr_place *place,
-                           struct written *w, char *err)
+                           struct written *w, kvtree_error *err)
 {
     int own = 0, rc = 0;
     for (int i = 0; i < w->count; i++) {
@@ -174,7 +177,7 @@ static int direct_keep_own(const scr_prefix *prefix, const scr_place *place,
 
 /* Collective, agreed. Files and directories are on disk, and the map names them. */
 static int direct_write_map(scr_prefix *prefix, const kvtree *routed,
-                            const scr_place *place, struct written *w, char *err)
+                            const scr_place *place, struct written *w, kvtree_error *err)
 {
     int rc = agree(prefix->job->world, direct_list(routed, place, w, err), err);
     rc =
@@ -200,7 +203,7 @@ static void direct_add_up(const scr_prefix *prefix, const struct written *w,
 }
 
 int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed,
-                        scr_age below, bool *mapped, char *err)
+                        scr_age below, bool *mapped, kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
     struct written w = {0, NULL, NULL};
@@ -224,20 +227,21 @@ int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed
 
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *routed)
 {
-    char err[SCR_ERR_TEXT] = "", name[SCR_NAME_SIZE];
+    char name[SCR_NAME_SIZE];
+    kvtree_error err = {""};
     const kvtree_elem *e = kvtree_elem_first(routed);
     int rc = 0;
     for (; e; e = kvtree_elem_next(e))
-        if (direct_name(d, kvtree_elem_key(e), name, err) == 0)
-            rc = beneath_unlink(prefix->fd, name, rc ? NULL : err) && !rc ? -1 : rc;
-    if (rc) scr_event_local(prefix->job->report, 0, err);
+        if (direct_name(d, kvtree_elem_key(e), name, &err) == 0)
+            rc = beneath_unlink(prefix->fd, name, rc ? NULL : &err) && !rc ? -1 : rc;
+    if (rc) scr_event_local(prefix->job->report, 0, err.text);
     MPI_Barrier(prefix->job->world);
     if (prefix->job->rank != 0) return;
-    rc = scr_records_remove(prefix, d, err);
-    if (!rc) rc = scr_index_change(prefix, d, scr_index_remove, err);
+    rc = scr_records_remove(prefix, d, &err);
+    if (!rc) rc = scr_index_change(prefix, d, scr_index_remove, &err);
     if (rc)
         scr_say(prefix->job->report, 0, "warning: dataset %d (%s): %s", d->id, d->name,
-                err);
+                err.text);
 }
 
 /* ---- restart ---- */
@@ -255,13 +259,13 @@ struct mapped {
  * lie outside of the folder of this one. */
 static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_dataset *list = NULL;
     scr_index_state state = {.complete = 0};
     const kvtree *index;
     int count = 0;
     bool newer = false;
-    if (scr_index_view(prefix, &index, err) == 0) scr_index_list(index, &list, &count);
+    if (scr_index_view(prefix, &index, &err) == 0) scr_index_list(index, &list, &count);
     for (int i = 0; i < count && !newer; i++)
         newer = list[i].id > d->id &&
                 (list[i].scattered ||
@@ -277,7 +281,7 @@ static void direct_find_newer(scr_prefix *prefix, const scr_dataset *d, struct m
     MPI_Bcast(&m->newer, 1, MPI_INT, 0, prefix->job->world);
 }
 
-static int direct_compare(const struct mapped *m, const filo_file *f, char *err)
+static int direct_compare(const struct mapped *m, const filo_file *f, kvtree_error *err)
 {
     char *path = scr_path_join(m->folder, f->name);
     uint64_t size;
@@ -293,7 +297,7 @@ static int direct_compare(const struct mapped *m, const filo_file *f, char *err)
 
 /* Nothing is read as long as nothing was written. */
 static int direct_check_bytes(const struct mapped *m, const filo_file *f,
-                              const struct stat *st, char *err)
+                              const struct stat *st, kvtree_error *err)
 {
     int written = filo_file_was_written(f, st);
     if (f->has_crc && (m->compare || written || (m->newer && !f->has_mtime)))
@@ -309,7 +313,7 @@ static int direct_check_bytes(const struct mapped *m, const filo_file *f,
 }
 
 static int direct_check_file(int folder, const struct mapped *m, const filo_file *f,
-                             char *err)
+                             kvtree_error *err)
 {
     struct stat st;
     if (f->segments > 0)
@@ -326,7 +330,7 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
 
 /* Local. Notes them by their names below the prefix folder. */
 static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
-                             const struct mapped *m, char *err)
+                             const struct mapped *m, kvtree_error *err)
 {
     char name[2 * SCR_NAME_SIZE];
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
@@ -343,7 +347,7 @@ static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
 }
 
 /* Local. Those without a checksum, which a fetch compares. */
-static int direct_check_unread(const struct mapped *m, char *err)
+static int direct_check_unread(const struct mapped *m, kvtree_error *err)
 {
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
     if (rc) return rc;
@@ -355,14 +359,15 @@ static int direct_check_unread(const struct mapped *m, char *err)
 }
 
 int scr_direct_check(scr_prefix *prefix, const scr_dataset *d, const char *folder,
-                     int count, struct filo_file *files, char *err)
+                     int count, struct filo_file *files, kvtree_error *err)
 {
     struct mapped m = {.count = count, .files = files, .folder = folder};
     direct_find_newer(prefix, d, &m);
     return agree(prefix->job->world, direct_check_unread(&m, err), err);
 }
 
-int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, char *err)
+int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare,
+                    kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
     struct mapped m = {.compare = compare};
@@ -424,7 +429,7 @@ struct search {
 
 /* Local, for filo_map_read: the files of a rank. */
 static int direct_match(void *arg, int rank, int count, const filo_file files[],
-                        char *err)
+                        kvtree_error *err)
 {
     struct search *s = arg;
     char name[2 * SCR_NAME_SIZE];
@@ -449,7 +454,8 @@ static int direct_match(void *arg, int rank, int count, const filo_file files[],
 /* Local. 0 when it is the file that its rank wrote. Of a dataset that is read in the
  * prefix folder that rank has seen to it. */
 static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
-                              const scr_place *place, const filo_file *f, char *err)
+                              const scr_place *place, const filo_file *f,
+                              kvtree_error *err)
 {
     struct mapped m = {.folder = place->folder,
                        .compare = prefix->direct.dataset.id != d->id};
@@ -464,7 +470,7 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
     return rc > 0 ? -EKEYREJECTED : rc;
 }
 
-static int direct_find_in_map(struct search *s, const scr_place *place, char *err)
+static int direct_find_in_map(struct search *s, const scr_place *place, kvtree_error *err)
 {
     const filo_place from = {.folder = place->folder, .map = place->map};
     int rc = filo_map_read(&from, NULL, direct_match, s, err);
@@ -479,7 +485,7 @@ static int direct_find_in_map(struct search *s, const scr_place *place, char *er
 
 int scr_direct_find_other(const scr_prefix *prefix, const scr_dataset *d,
                           const scr_file_match *match, char path[SCR_MAX_FILENAME],
-                          char *err)
+                          kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
     struct search s = {.match = *match};

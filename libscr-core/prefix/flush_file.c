@@ -13,7 +13,7 @@
 #define KEY_OWNER "OWNER"
 
 /* An id is written in one way only: what stands under another would not be found. */
-static int flush_file_check_ids(const kvtree *flush, char *err)
+static int flush_file_check_ids(const kvtree *flush, kvtree_error *err)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(flush, KEY_DSET));
     for (; e; e = kvtree_elem_next(e)) {
@@ -26,7 +26,7 @@ static int flush_file_check_ids(const kvtree *flush, char *err)
     return 0;
 }
 
-int scr_flush_file_read(int prefix, kvtree *flush, char *err)
+int scr_flush_file_read(int prefix, kvtree *flush, kvtree_error *err)
 {
     int rc = kvtree_file_read(prefix, SCR_FLUSH_FILE_NAME, flush, err);
     rc = rc ? rc : flush_file_check_ids(flush, err);
@@ -34,7 +34,7 @@ int scr_flush_file_read(int prefix, kvtree *flush, char *err)
     return rc;
 }
 
-int scr_flush_file_write(int prefix, const kvtree *flush, char *err)
+int scr_flush_file_write(int prefix, const kvtree *flush, kvtree_error *err)
 {
     return kvtree_file_write(prefix, SCR_FLUSH_FILE_NAME, flush, err);
 }

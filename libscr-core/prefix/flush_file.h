@@ -22,8 +22,8 @@
 /* Reads into the empty tree flush. On failure (-ENOENT, -EBADMSG, which an id that is
  * none is, too, or another -errno) the tree is left empty, which a caller may take for
  * the file, as SCR makes it again. */
-int scr_flush_file_read(int prefix, kvtree *flush, char *err);
-int scr_flush_file_write(int prefix, const kvtree *flush, char *err);
+int scr_flush_file_read(int prefix, kvtree *flush, kvtree_error *err);
+int scr_flush_file_write(int prefix, const kvtree *flush, kvtree_error *err);
 
 /* Sets (on 1) or clears a location of a dataset; name is where it is flushed to. Clearing
  * what is not set changes nothing. */

@@ -27,23 +27,23 @@ typedef struct kvtree scr_index;
 /* Reads the index below the open prefix folder into the empty tree index. -ENOENT if
  * there is none, or a tree without anything in it; a damaged one is -EBADMSG, one of
  * another version SCR_OTHER_VERSION (base/versions.h), with a text. */
-int scr_index_read(int prefix, scr_index *index, char *err);
+int scr_index_read(int prefix, scr_index *index, kvtree_error *err);
 
 /* Changes the index under its lock (base/record_change.h), and reads it only there. The
  * empty tree index gets what it is then. Errors as of scr_index_read. */
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
-                     char *err);
+                     kvtree_error *err);
 
 /* Enters what was found on the prefix folder and the index does not have, under its lock;
  * makes the index, also of nothing, where there is none. The empty tree index gets what
  * it is then. *added: how many. */
 int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *index,
-                   int *added, char *err);
+                   int *added, kvtree_error *err);
 
 /* Renames a damaged index, under its lock, and returns the new name; an empty one if
  * another process did that meanwhile, or made a new index. */
 #define SCR_INDEX_ASIDE_SIZE 64
-int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err);
+int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], kvtree_error *err);
 
 /* Makes the empty tree an index without datasets. */
 int scr_index_start(scr_index *index);
@@ -169,7 +169,7 @@ void scr_index_highest(const scr_index *index, int *dset, int *ckpt);
 /* ---- summary ---- */
 
 /* folder is the open folder of the dataset. */
-int scr_summary_write(int folder, const scr_dataset *dataset, char *err);
-int scr_summary_read(int folder, scr_dataset *dataset, char *err);
+int scr_summary_write(int folder, const scr_dataset *dataset, kvtree_error *err);
+int scr_summary_read(int folder, scr_dataset *dataset, kvtree_error *err);
 
 #endif

@@ -16,7 +16,7 @@
 #define KEY_DSET "DSET"
 #define KEY_COMPLETE "COMPLETE"
 
-int scr_index_read(int prefix, scr_index *index, char *err)
+int scr_index_read(int prefix, scr_index *index, kvtree_error *err)
 {
     if (!index) return err_set(err, -ENOMEM, "no memory");
     int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
@@ -45,7 +45,7 @@ static int index_check_and_change(kvtree *index, void *arg)
 
 /* A change of the index is expected to alter it, so it is locked at once. */
 static int index_change(int prefix, bool make, scr_changer *change, void *arg,
-                        scr_index *index, char *err)
+                        scr_index *index, kvtree_error *err)
 {
     const scr_change c = {.prefix = prefix,
                           .name = SCR_INDEX_NAME,
@@ -61,7 +61,7 @@ static int index_change(int prefix, bool make, scr_changer *change, void *arg,
 }
 
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
-                     char *err)
+                     kvtree_error *err)
 {
     struct update u = {change, arg};
     return index_change(prefix, false, index_check_and_change, &u, index, err);
@@ -83,13 +83,14 @@ static int index_enter_found(kvtree *index, void *arg)
 }
 
 int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *index,
-                   int *added, char *err)
+                   int *added, kvtree_error *err)
 {
     struct found f = {found, count, added};
     return index_change(prefix, true, index_enter_found, &f, index, err);
 }
 
-static int index_rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+static int index_rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE],
+                              kvtree_error *err)
 {
     struct stat st;
     int n = 1;
@@ -101,7 +102,8 @@ static int index_rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char
 }
 
 /* The earlier owner of the lock may have made a new one, which must not be moved. */
-static int index_rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+static int index_rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE],
+                                kvtree_error *err)
 {
     kvtree *index = kvtree_new();
     int rc = scr_index_read(prefix, index, err);
@@ -111,7 +113,7 @@ static int index_rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], ch
                            : rc;
 }
 
-int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
+int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], kvtree_error *err)
 {
     int lock;
     aside[0] = '\0';
@@ -124,7 +126,7 @@ int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], char *err)
 
 /* ---- summary ---- */
 
-int scr_summary_write(int folder, const scr_dataset *dataset, char *err)
+int scr_summary_write(int folder, const scr_dataset *dataset, kvtree_error *err)
 {
     kvtree *tree = kvtree_new(), *description = kvtree_new();
     int rc = tree && description ? scr_dataset_to_tree(dataset, description) : -ENOMEM;
@@ -141,7 +143,7 @@ int scr_summary_write(int folder, const scr_dataset *dataset, char *err)
     return rc;
 }
 
-int scr_summary_read(int folder, scr_dataset *dataset, char *err)
+int scr_summary_read(int folder, scr_dataset *dataset, kvtree_error *err)
 {
     kvtree *tree = kvtree_new();
     int rc = tree ? kvtree_file_read(folder, SCR_SUMMARY_NAME, tree, err)

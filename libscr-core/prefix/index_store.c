@@ -37,7 +37,7 @@ static bool store_had_runs(const scr_prefix *prefix)
 static void store_report_rebuilt(const scr_prefix *prefix, const scr_scan *scan,
                                  const char *lost)
 {
-    char more[SCR_ERR_TEXT + 64] = "";
+    char more[sizeof(kvtree_error) + 64] = "";
     if (!scan->count && !err_is_damage(scan->code) && !store_had_runs(prefix)) {
         /* most likely nothing is there: a first run begins */
         if (scan->stopped || scan->refused)
@@ -50,7 +50,7 @@ static void store_report_rebuilt(const scr_prefix *prefix, const scr_scan *scan,
     }
     if (scan->refused)
         snprintf(more, sizeof more, "; %d cannot be restarted from, the first is %s",
-                 scan->refused, scan->why);
+                 scan->refused, scan->why.text);
     scr_say(prefix->job->report, 0,
             "warning: %s; the index is made again from what %d datasets on the prefix "
             "folder say of themselves%s%s",
@@ -65,34 +65,37 @@ static void store_report_rebuilt(const scr_prefix *prefix, const scr_scan *scan,
  * just now, which a written index would hide. must: an index that is not written is an
  * error. */
 static int store_make(scr_prefix *prefix, const scr_scan *scan, bool must, kvtree *index,
-                      char *err)
+                      kvtree_error *err)
 {
-    char why[SCR_ERR_TEXT] = "";
+    kvtree_error why = {""};
     int added;
     if (must && scan->unread)
-        return err_set(err, -EIO, "the index cannot be made again now: %s", scan->why);
-    int rc = scan->unread ? err_set(why, -EIO, "%s", scan->why)
+        return err_set(err, -EIO, "the index cannot be made again now: %s",
+                       scan->why.text);
+    int rc = scan->unread ? err_set(&why, -EIO, "%s", scan->why.text)
                           : scr_index_make(prefix->fd, scan->found, scan->count, index,
-                                           &added, why);
+                                           &added, &why);
     if (!rc) return 0;
-    if (must) return err_set(err, rc, "%s", why);
+    if (must) return err_set(err, rc, "%s", why.text);
     kvtree_unset_all(index);
     if (scr_index_enter(index, scan->found, scan->count, &added) != 0)
         return err_set(err, -ENOMEM, "no memory for the index");
-    scr_say(prefix->job->report, 0, "warning: the index could not be written: %s", why);
+    scr_say(prefix->job->report, 0, "warning: the index could not be written: %s",
+            why.text);
     return 0;
 }
 
 /* A dataset that cannot be entered may be the newest. */
-static int store_refuse_other_version(const scr_scan *scan, char *err)
+static int store_refuse_other_version(const scr_scan *scan, kvtree_error *err)
 {
-    return scan->code == SCR_OTHER_VERSION ? err_set(err, scan->code, "%s", scan->why)
-                                           : 0;
+    return scan->code == SCR_OTHER_VERSION
+               ? err_set(err, scan->code, "%s", scan->why.text)
+               : 0;
 }
 
 /* Nothing to restart from was found, but something could not be read just now: a run that
  * began anew would hide it. */
-static int store_refuse_unread(const scr_scan *scan, char *err)
+static int store_refuse_unread(const scr_scan *scan, kvtree_error *err)
 {
     for (int i = 0; i < scan->count; i++)
         if (scan->found[i].complete) return 0;
@@ -100,12 +103,12 @@ static int store_refuse_unread(const scr_scan *scan, char *err)
                ? err_set(err, -EIO,
                          "the index is missing, and what is in the prefix folder "
                          "cannot be read now: %s",
-                         scan->why)
+                         scan->why.text)
                : 0;
 }
 
 static int store_rebuild(scr_prefix *prefix, const char *lost, bool must, kvtree *index,
-                         char *err)
+                         kvtree_error *err)
 {
     scr_scan scan;
     int rc = scr_scan_open(&scan, prefix->real, err);
@@ -128,21 +131,22 @@ static int store_rebuild(scr_prefix *prefix, const char *lost, bool must, kvtree
 
 /* Reads the index into the empty tree. must: to change it; then it has to be on the
  * prefix directory. */
-static int store_load(scr_prefix *prefix, bool must, kvtree *index, char *err)
+static int store_load(scr_prefix *prefix, bool must, kvtree *index, kvtree_error *err)
 {
-    char why[SCR_ERR_TEXT] = "", aside[SCR_INDEX_ASIDE_SIZE], lost[SCR_ERR_TEXT + 128];
-    int rc = scr_index_read(prefix->fd, index, why);
+    char aside[SCR_INDEX_ASIDE_SIZE], lost[sizeof(kvtree_error) + 128];
+    kvtree_error why = {""};
+    int rc = scr_index_read(prefix->fd, index, &why);
     if (rc == -ENOENT)
         return store_rebuild(prefix, SCR_INDEX_NAME " is missing", must, index, err);
-    if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why) : 0;
+    if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why.text) : 0;
     if ((rc = scr_index_set_aside(prefix->fd, aside, err)) != 0) return rc;
     /* unless another process was faster */
     if (!aside[0]) return store_load(prefix, must, index, err);
-    snprintf(lost, sizeof lost, "%s; it is set aside as %s", why, aside);
+    snprintf(lost, sizeof lost, "%s; it is set aside as %s", why.text, aside);
     return store_rebuild(prefix, lost, must, index, err);
 }
 
-static int store_open_view(scr_prefix *prefix, bool must, char *err)
+static int store_open_view(scr_prefix *prefix, bool must, kvtree_error *err)
 {
     if (prefix->index) return 0;
     kvtree *index = kvtree_new();
@@ -152,7 +156,7 @@ static int store_open_view(scr_prefix *prefix, bool must, char *err)
     return rc;
 }
 
-int scr_index_view(scr_prefix *prefix, const kvtree **index, char *err)
+int scr_index_view(scr_prefix *prefix, const kvtree **index, kvtree_error *err)
 {
     int rc = store_open_view(prefix, false, err);
     *index = prefix->index;
@@ -167,7 +171,8 @@ void scr_index_close(scr_prefix *prefix)
 /* ---- changes ---- */
 
 /* The second pass: under the lock. An index that is lost just now is made again first. */
-static int store_write(scr_prefix *prefix, scr_changer *change, void *arg, char *err)
+static int store_write(scr_prefix *prefix, scr_changer *change, void *arg,
+                       kvtree_error *err)
 {
     scr_wait wait;
     scr_wait_begin(prefix->job->report, &wait,
@@ -184,7 +189,8 @@ static int store_write(scr_prefix *prefix, scr_changer *change, void *arg, char 
     return rc;
 }
 
-int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg, char *err)
+int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg,
+                      kvtree_error *err)
 {
     int rc = store_open_view(prefix, true, err);
     if (rc) return rc;
@@ -213,7 +219,7 @@ static int store_change_entry(kvtree *index, void *arg)
 }
 
 int scr_index_change(scr_prefix *prefix, const scr_dataset *d, scr_index_changer *change,
-                     char *err)
+                     kvtree_error *err)
 {
     struct entry_change c = {d, change, false};
     int rc = scr_index_rewrite(prefix, store_change_entry, &c, err);
@@ -231,13 +237,13 @@ static int store_replace_entry(kvtree *index, void *arg)
     return rc ? rc : 1;
 }
 
-int scr_index_correct(scr_prefix *prefix, const scr_dataset *d, char *err)
+int scr_index_correct(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     scr_dataset entry = *d;
     return scr_index_rewrite(prefix, store_replace_entry, &entry, err);
 }
 
-int scr_index_drop(scr_prefix *prefix, const scr_dataset *d, char *err)
+int scr_index_drop(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     int rc = scr_index_change(prefix, d, scr_index_remove, err);
     /* or the next start would enter it again */
@@ -250,7 +256,7 @@ int scr_index_drop(scr_prefix *prefix, const scr_dataset *d, char *err)
 
 /* Searches the prefix directory for what the flush file calls flushed and the index does
  * not have. */
-static int store_scan_flushed(const scr_prefix *prefix, scr_scan *scan, char *err)
+static int store_scan_flushed(const scr_prefix *prefix, scr_scan *scan, kvtree_error *err)
 {
     const kvtree *flush = prefix->flush_file;
     int count = 0, rc = 0, *ids = NULL;
@@ -275,9 +281,9 @@ static int store_enter_scanned(kvtree *index, void *arg)
 /* An index that lacks what was flushed is an earlier one that was put in its place. What
  * is complete on the prefix directory is entered again; if that cannot be written, in the
  * view alone. */
-static int store_enter_flushed(scr_prefix *prefix, char *err)
+static int store_enter_flushed(scr_prefix *prefix, kvtree_error *err)
 {
-    char why[SCR_ERR_TEXT] = "";
+    kvtree_error why = {""};
     scr_scan scan;
     int rc = scr_scan_open(&scan, prefix->real, err);
     if (rc) return rc;
@@ -288,9 +294,9 @@ static int store_enter_flushed(scr_prefix *prefix, char *err)
                 "that " SCR_FLUSH_FILE_NAME
                 " names; what is on the prefix folder is entered again",
                 scan.found[0].name, scan.count > 1 ? " and others" : "");
-        if (scr_index_rewrite(prefix, store_enter_scanned, &scan, why) != 0) {
+        if (scr_index_rewrite(prefix, store_enter_scanned, &scan, &why) != 0) {
             scr_say(prefix->job->report, 0, "warning: the index could not be written: %s",
-                    why);
+                    why.text);
             rc = store_open_view(prefix, false, err);
             if (!rc && store_enter_scanned(prefix->index, &scan) < 0)
                 rc = err_set(err, -ENOMEM, "no memory for the index");
@@ -300,7 +306,7 @@ static int store_enter_flushed(scr_prefix *prefix, char *err)
     return rc;
 }
 
-int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, char *err)
+int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, kvtree_error *err)
 {
     int rc = scr_versions_check(prefix->fd, err);
     if (rc) return rc;
@@ -351,7 +357,7 @@ static int store_enter_dataset(kvtree *index, void *arg)
     return 1;
 }
 
-int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *d, char *err)
+int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
     struct entry e = {.dataset = d};
@@ -362,7 +368,7 @@ int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *d, char *err)
 }
 
 int scr_index_flush_ends(scr_prefix *prefix, const scr_dataset *d, scr_age below,
-                         char *err)
+                         kvtree_error *err)
 {
     int folder;
     struct entry e = {.dataset = d, .below = below, .complete = true};

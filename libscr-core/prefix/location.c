@@ -11,10 +11,10 @@
 
 static void location_write(const scr_prefix *prefix)
 {
-    char err[SCR_ERR_TEXT] = "";
-    if (scr_flush_file_write(prefix->fd, prefix->flush_file, err) != 0)
+    kvtree_error err = {""};
+    if (scr_flush_file_write(prefix->fd, prefix->flush_file, &err) != 0)
         scr_say(prefix->job->report, 0,
-                "warning: the flush file could not be written: %s", err);
+                "warning: the flush file could not be written: %s", err.text);
 }
 
 void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location, int on)
@@ -44,11 +44,12 @@ bool scr_location_has(const scr_prefix *prefix, int id, const char *location)
 
 void scr_locations_read(scr_prefix *prefix)
 {
-    char err[SCR_ERR_TEXT] = "";
-    int rc = scr_flush_file_read(prefix->fd, prefix->flush_file, err);
+    kvtree_error err = {""};
+    int rc = scr_flush_file_read(prefix->fd, prefix->flush_file, &err);
     if (rc && rc != -ENOENT)
         scr_say(prefix->job->report, 0,
-                "warning: %s; it counts as empty, so datasets may be flushed again", err);
+                "warning: %s; it counts as empty, so datasets may be flushed again",
+                err.text);
 }
 
 /* Clears the location of what counts as flushed, but is not in the index as complete. */

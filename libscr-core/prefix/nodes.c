@@ -8,7 +8,7 @@
 
 #define KEY_NODES "NODES"
 
-int scr_nodes_read(int prefix, int *nodes, char *err)
+int scr_nodes_read(int prefix, int *nodes, kvtree_error *err)
 {
     int number = 0;
     kvtree *tree = kvtree_new();
@@ -22,7 +22,7 @@ int scr_nodes_read(int prefix, int *nodes, char *err)
     return rc;
 }
 
-int scr_nodes_write(int prefix, int nodes, char *err)
+int scr_nodes_write(int prefix, int nodes, kvtree_error *err)
 {
     kvtree *tree = kvtree_new();
     int rc = tree ? kvtree_util_set_int(tree, KEY_NODES, nodes) : -ENOMEM;

@@ -9,7 +9,7 @@
 
 /* Below the open prefix folder. 0 or -errno: -ENOENT without a file, -EBADMSG for one
  * that is damaged or has no number from 1 on. */
-int scr_nodes_read(int prefix, int *nodes, char *err);
-int scr_nodes_write(int prefix, int nodes, char *err);
+int scr_nodes_read(int prefix, int *nodes, kvtree_error *err);
+int scr_nodes_write(int prefix, int nodes, kvtree_error *err);
 
 #endif

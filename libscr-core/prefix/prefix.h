@@ -53,7 +53,7 @@ typedef struct scr_prefix {
 
 /* Rank 0 makes the directory, with .scr in it, but not those above it; every rank opens
  * it. Collective, not agreed: 0 or -errno with a text on any rank. */
-int scr_prefix_open(scr_prefix *prefix, const scr_config *config, char *err);
+int scr_prefix_open(scr_prefix *prefix, const scr_config *config, kvtree_error *err);
 void scr_prefix_close(scr_prefix *prefix);
 
 /* Whether SCR uses a name below the prefix directory itself: one with a component ".scr",
@@ -72,14 +72,15 @@ int scr_place_of(const scr_prefix *prefix, const scr_dataset *dataset, scr_place
 
 /* Opens the directory of a dataset, or, for "", the prefix directory; -ELOOP where a link
  * or something else is in its place. Local on any rank. */
-int scr_place_open(const scr_prefix *prefix, const char *name, int *folder, char *err);
+int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
+                   kvtree_error *err);
 
 /* Reads the map of a complete dataset, which has one, for the ranks of this run: a
  * positive verdict where it is missing, or of another number of ranks. As filo_read_map;
  * agreed. */
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
                        const scr_place *place, const filo_options *options, int *count,
-                       filo_file **files, char *err);
+                       filo_file **files, kvtree_error *err);
 
 /* Removes temporary files in .scr of the open directory that a run left which died while
  * it wrote a record. name is for messages. Local on any rank. */
@@ -87,7 +88,8 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name);
 
 /* Rank 0 removes the records of a dataset and, if nothing else is in it, its directory.
  * Local; 0 or -errno with a text. */
-int scr_records_remove(const scr_prefix *prefix, const scr_dataset *dataset, char *err);
+int scr_records_remove(const scr_prefix *prefix, const scr_dataset *dataset,
+                       kvtree_error *err);
 
 /* ---- prefix/location.c: where cached datasets are, in the flush file ---- */
 
@@ -113,14 +115,14 @@ void scr_locations_correct(scr_prefix *prefix, const kvtree *index);
 
 /* At start: reads index and flush file, and corrects them. *dset and *ckpt become the
  * highest ids so far. 0 or -errno with a text. */
-int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, char *err);
+int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, kvtree_error *err);
 
 /* The index as this SCR call has read or written it: a call reads it once, when it first
  * needs it, and again, under the lock, for each change. A damaged one is set aside
  * first; in the place of that, or of one that was lost, an index is made from what is on
  * the prefix directory, which is reported. Valid until the next change; NULL on failure.
  */
-int scr_index_view(scr_prefix *prefix, const kvtree **index, char *err);
+int scr_index_view(scr_prefix *prefix, const kvtree **index, kvtree_error *err);
 
 /* A new SCR call begins: what the last one has read does not count. Any rank. */
 void scr_index_close(scr_prefix *prefix);
@@ -130,30 +132,33 @@ void scr_index_close(scr_prefix *prefix);
  * twice: on the view, and on what is there under the lock. */
 typedef int scr_index_changer(kvtree *index, const scr_dataset *dataset);
 int scr_index_change(scr_prefix *prefix, const scr_dataset *dataset,
-                     scr_index_changer *change, char *err);
+                     scr_index_changer *change, kvtree_error *err);
 
 /* The same with a change of any of it (> 0: it must be written). */
-int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg, char *err);
+int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg,
+                      kvtree_error *err);
 
 /* Removes all that the index has of that name, for good. */
-int scr_index_drop(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+int scr_index_drop(scr_prefix *prefix, const scr_dataset *dataset, kvtree_error *err);
 
 /* A complete dataset takes the place of all that the index has of its name. */
-int scr_index_correct(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+int scr_index_correct(scr_prefix *prefix, const scr_dataset *dataset, kvtree_error *err);
 
 /* Around a flush: before its stage is made the index gets an entry that is not complete;
  * when files and map are in place, the summary is written, and the entry becomes
  * complete. A checkpoint becomes the current one then, unless the index has a newer one
  * that is older than below. Other ranks do nothing. 0 or -errno with a text. */
-int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *dataset,
+                           kvtree_error *err);
 int scr_index_flush_ends(scr_prefix *prefix, const scr_dataset *dataset, scr_age below,
-                         char *err);
+                         kvtree_error *err);
 
 /* ---- prefix/retention.c: deletion and retention ---- */
 
 /* Deletes a flushed dataset: its files, shared out among the ranks, its records, and its
  * entry. Agreed. */
-int scr_retention_delete(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+int scr_retention_delete(scr_prefix *prefix, const scr_dataset *dataset,
+                         kvtree_error *err);
 
 /* At start: deletes all of the prefix directory (SCR_PREFIX_PURGE), or finishes what a
  * run that was killed began to delete. Collective; failures are reported. */
@@ -188,7 +193,7 @@ typedef struct scr_stages {
 /* Lists the flushes in the stages of the directories in names, which has those of
  * datasets in the cache; others that plan/clean.h wants to be inspected are added. 0 or
  * -errno with a text. */
-int scr_stages_find(scr_prefix *prefix, scr_stages *stages, char *err);
+int scr_stages_find(scr_prefix *prefix, scr_stages *stages, kvtree_error *err);
 
 /* Removes those of which the row is_removed, and other remains in the directories.
  * Failures are reported. */
@@ -200,19 +205,19 @@ void scr_stages_free(scr_stages *stages);
  */
 
 /* Begins a dataset. Agreed. */
-int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, char *err);
+int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, kvtree_error *err);
 
 /* The path to write to for a name below the prefix directory; its directory is made.
  * Local on any rank; 0 or -errno with a text. */
 int scr_direct_route(const scr_prefix *prefix, const scr_dataset *dataset,
-                     const char *below, char path[SCR_MAX_FILENAME], char *err);
+                     const char *below, char path[SCR_MAX_FILENAME], kvtree_error *err);
 
 /* Makes the dataset complete: the files of this rank, as keys of routed, and the
  * directories are on disk, with map, summary and index entry. Its size, files, complete
  * and scattered are set. Agreed; *mapped: the map was written, so that the failure is not
  * one of the files. */
 int scr_direct_complete(scr_prefix *prefix, scr_dataset *dataset, const kvtree *routed,
-                        scr_age below, bool *mapped, char *err);
+                        scr_age below, bool *mapped, kvtree_error *err);
 
 /* Removes what was routed. Collective; failures are reported. */
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
@@ -221,12 +226,12 @@ void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
 /* Finds the files of this rank in a dataset that is read there, for scr_direct_find;
  * compare: reads them, for their checksums. Agreed; 0, -errno or a verdict of filo. */
 int scr_direct_open(scr_prefix *prefix, const scr_dataset *dataset, int compare,
-                    char *err);
+                    kvtree_error *err);
 
 /* Checks this rank's files below folder that are about to be fetched and have no
  * checksum: whether one was written since its map. Agreed, as scr_direct_open. */
 int scr_direct_check(scr_prefix *prefix, const scr_dataset *dataset, const char *folder,
-                     int count, filo_file *files, char *err);
+                     int count, filo_file *files, kvtree_error *err);
 
 /* The path to read from, for a name of a file of this rank in prefix->direct. Local on
  * any rank; 0, -ENOENT or -ENAMETOOLONG. */
@@ -238,6 +243,6 @@ int scr_direct_find(const scr_prefix *prefix, scr_file_match *match,
  * text. */
 int scr_direct_find_other(const scr_prefix *prefix, const scr_dataset *dataset,
                           const scr_file_match *match, char path[SCR_MAX_FILENAME],
-                          char *err);
+                          kvtree_error *err);
 
 #endif

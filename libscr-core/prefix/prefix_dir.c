@@ -21,7 +21,7 @@
 
 /* Makes the directory at path where it is missing, but not those above it: a typing error
  * must not begin from nothing. */
-static int prefix_make(const char *path, char *err)
+static int prefix_make(const char *path, kvtree_error *err)
 {
     char above[PATH_MAX];
     struct stat st;
@@ -39,7 +39,7 @@ static int prefix_make(const char *path, char *err)
 }
 
 /* Rank 0. */
-static int prefix_find(const scr_config *config, char path[PATH_MAX], char *err)
+static int prefix_find(const scr_config *config, char path[PATH_MAX], kvtree_error *err)
 {
     char cwd[PATH_MAX], *given = scr_config_prefix(config), *full = NULL;
     int rc = 0;
@@ -55,7 +55,7 @@ static int prefix_find(const scr_config *config, char path[PATH_MAX], char *err)
     return rc;
 }
 
-int scr_prefix_open(scr_prefix *prefix, const scr_config *config, char *err)
+int scr_prefix_open(scr_prefix *prefix, const scr_config *config, kvtree_error *err)
 {
     char path[PATH_MAX] = "";
     int rc = prefix->job->rank == 0 ? prefix_find(config, path, err) : 0;
@@ -110,14 +110,15 @@ int scr_place_of(const scr_prefix *prefix, const scr_dataset *d, scr_place *plac
     return place->folder ? 0 : -ENOMEM;
 }
 
-int scr_place_open(const scr_prefix *prefix, const char *name, int *folder, char *err)
+int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
+                   kvtree_error *err)
 {
     return folder_make_beneath(prefix->fd, name, 0, folder, err);
 }
 
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
                        const scr_place *place, const filo_options *options, int *count,
-                       filo_file **files, char *err)
+                       filo_file **files, kvtree_error *err)
 {
     int ranks, rc = filo_read_map(prefix->job->world, place->folder, place->map, &ranks,
                                   count, files, options, err);
@@ -129,14 +130,14 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
 
 void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && batch_sweep(fd, err) != 0)
-        scr_say(prefix->job->report, 0, "warning: %s/.scr: %s", name, err);
+    if (fd >= 0 && batch_sweep(fd, &err) != 0)
+        scr_say(prefix->job->report, 0, "warning: %s/.scr: %s", name, err.text);
     io_close(&fd);
 }
 
-int scr_records_remove(const scr_prefix *prefix, const scr_dataset *d, char *err)
+int scr_records_remove(const scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);

@@ -49,7 +49,7 @@ typedef struct deletion {
     size_t used;
     char piece[PIECE];
     int rc; /* the first failure to remove a file, and its text */
-    char err[SCR_ERR_TEXT];
+    kvtree_error err;
 } deletion;
 
 /* A dataset that is to be deleted, and what came of it. Rank 0 has them. */
@@ -57,7 +57,7 @@ typedef struct doomed {
     scr_dataset d;
     bool no_map; /* it has no files that are known */
     int rc;
-    char err[SCR_ERR_TEXT];
+    kvtree_error err;
 } doomed;
 
 /* All of an operation. */
@@ -90,7 +90,7 @@ static int retention_same_folder(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && !strchr(b + n, '/');
 }
 
-static int retention_remove_file(const deletion *x, const char *name, char *err)
+static int retention_remove_file(const deletion *x, const char *name, kvtree_error *err)
 {
     const char *last;
     int parent, rc = beneath_open_parent(x->dir, name, 0, &parent, &last, err);
@@ -105,9 +105,9 @@ static void retention_remove_piece(deletion *x, size_t size)
 {
     const char *name, *next;
     for (name = x->piece; name < x->piece + size; name += strlen(name) + 1) {
-        char err[SCR_ERR_TEXT] = "";
-        int rc = retention_remove_file(x, name, err);
-        if (rc && !x->rc) x->rc = err_set(x->err, rc, "%s", err);
+        kvtree_error err = {""};
+        int rc = retention_remove_file(x, name, &err);
+        if (rc && !x->rc) x->rc = err_set(&x->err, rc, "%s", err.text);
     }
     for (name = x->piece; name < x->piece + size; name = next) {
         next = name + strlen(name) + 1;
@@ -152,7 +152,7 @@ static void retention_help(deletion *x)
 
 /* Those that are packed go with their containers, which lie among the records. */
 static int retention_take(void *arg, int rank, int count, const filo_file files[],
-                          char *err)
+                          kvtree_error *err)
 {
     deletion *x = arg;
     (void)rank;
@@ -172,7 +172,7 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
 
 /* A name in an index that others can change reaches only what they can change themselves:
  * the folder of the dataset, or its name. */
-static int retention_check_name(const deletion *x, char *err)
+static int retention_check_name(const deletion *x, kvtree_error *err)
 {
     const int prefix = x->prefix->fd;
     int rc = x->listed ? others_put_below(prefix, SCR_INDEX_NAME, err) : 0;
@@ -186,7 +186,7 @@ static int retention_check_name(const deletion *x, char *err)
 }
 
 /* The records of a prefix folder are not those of a dataset. */
-static int retention_check_records(const deletion *x, char *err)
+static int retention_check_records(const deletion *x, kvtree_error *err)
 {
     struct stat st;
     if (fstatat(x->folder, SCR_INDEX_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
@@ -195,7 +195,7 @@ static int retention_check_records(const deletion *x, char *err)
 
 /* Opens the folder of the dataset; no link leads there. What is read and removed from
  * here on is reached through its descriptor: others may exchange folders meanwhile. */
-static int retention_open_place(deletion *x, char *err)
+static int retention_open_place(deletion *x, kvtree_error *err)
 {
     char inside[SCR_NAME_SIZE + 2];
     const char *last;
@@ -217,7 +217,7 @@ static void retention_close_place(deletion *x)
     free(x->place.folder);
 }
 
-static int retention_read_map(deletion *x, filo_map_take *take, char *err)
+static int retention_read_map(deletion *x, filo_map_take *take, kvtree_error *err)
 {
     const filo_place from = {.folder = x->place.folder,
                              .map = x->place.map,
@@ -231,15 +231,15 @@ static int retention_read_map(deletion *x, filo_map_take *take, char *err)
 static void retention_check_map(const retention *r, doomed *x)
 {
     deletion map = {.prefix = r->prefix, .d = &x->d, .folder = -1, .listed = r->listed};
-    x->rc = retention_open_place(&map, x->err);
-    if (!x->rc) x->rc = retention_read_map(&map, NULL, x->err);
+    x->rc = retention_open_place(&map, &x->err);
+    if (!x->rc) x->rc = retention_read_map(&map, NULL, &x->err);
     retention_close_place(&map);
     x->no_map = x->rc == -ENOENT;
     if (x->no_map) x->rc = 0;
 }
 
 static int retention_note_names(void *arg, int rank, int count, const filo_file files[],
-                                char *err)
+                                kvtree_error *err)
 {
     (void)rank;
     for (int i = 0; i < count; i++)
@@ -257,7 +257,8 @@ static bool retention_is_doomed(const retention *r, const scr_dataset *d)
 
 /* The names of a dataset's files become others. One with a damaged map has none: no run
  * can restart from it. */
-static int retention_note_dataset(const retention *r, const scr_dataset *d, char *err)
+static int retention_note_dataset(const retention *r, const scr_dataset *d,
+                                  kvtree_error *err)
 {
     scr_place place;
     if (scr_place_of(r->prefix, d, &place) != 0)
@@ -271,7 +272,7 @@ static int retention_note_dataset(const retention *r, const scr_dataset *d, char
 /* Rank 0. Datasets that lie scattered may have files of the same names; those that a
  * newer one replaced do not belong to the older one any more. Each map is read once,
  * however many datasets go. */
-static int retention_note_others(const retention *r, char *err)
+static int retention_note_others(const retention *r, kvtree_error *err)
 {
     scr_dataset *list = NULL;
     const kvtree *index;
@@ -293,7 +294,7 @@ static int retention_mark_entries(kvtree *index, void *arg)
         doomed *x = &r->list[i];
         if (x->rc) continue;
         x->rc = scr_index_mark_deleting(index, &x->d);
-        if (x->rc) err_sys(x->err, x->rc, "index entry of %.200s", x->d.name);
+        if (x->rc) err_sys(&x->err, x->rc, "index entry of %.200s", x->d.name);
         changed |= !x->rc;
     }
     return changed;
@@ -302,38 +303,38 @@ static int retention_mark_entries(kvtree *index, void *arg)
 static void retention_fail_all(const retention *r, int rc, const char *err)
 {
     for (int i = 0; i < r->count; i++)
-        if (!r->list[i].rc) r->list[i].rc = err_set(r->list[i].err, rc, "%s", err);
+        if (!r->list[i].rc) r->list[i].rc = err_set(&r->list[i].err, rc, "%s", err);
 }
 
 /* Rank 0. From here on no restart is offered any of them. */
 static void retention_prepare(retention *r)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     bool scattered = false;
     int rc = 0;
     for (int i = 0; i < r->count; i++) {
         retention_check_map(r, &r->list[i]);
         scattered |= r->list[i].d.scattered && !r->list[i].rc;
     }
-    if (scattered) rc = retention_note_others(r, err);
-    rc = rc ? rc : scr_index_rewrite(r->prefix, retention_mark_entries, r, err);
-    if (rc) retention_fail_all(r, rc, err);
+    if (scattered) rc = retention_note_others(r, &err);
+    rc = rc ? rc : scr_index_rewrite(r->prefix, retention_mark_entries, r, &err);
+    if (rc) retention_fail_all(r, rc, err.text);
 }
 
 /* ---- files ---- */
 
 static int retention_deal(deletion *x)
 {
-    char err[SCR_ERR_TEXT] = "";
-    int rc = retention_read_map(x, retention_take, err);
+    kvtree_error err = {""};
+    int rc = retention_read_map(x, retention_take, &err);
     retention_hand_out(x);
     retention_dismiss_helpers(x);
-    return rc && rc != -ENOENT ? err_set(x->err, rc, "%s", err) : x->rc;
+    return rc && rc != -ENOENT ? err_set(&x->err, rc, "%s", err.text) : x->rc;
 }
 
 /* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
  * folder. */
-static int retention_remove_records(const deletion *x, char *err)
+static int retention_remove_records(const deletion *x, kvtree_error *err)
 {
     int rc = beneath_remove_tree(x->folder, ".scr", err);
     if (!rc) beneath_rmdir(x->prefix->fd, x->d->name, NULL);
@@ -341,7 +342,7 @@ static int retention_remove_records(const deletion *x, char *err)
 }
 
 /* Collective, agreed. All ranks have opened the folder. */
-static int retention_remove_mapped(deletion *x, char *err)
+static int retention_remove_mapped(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
     int width = x->prefix->set->flush_width, rc = 0;
@@ -352,12 +353,12 @@ static int retention_remove_mapped(deletion *x, char *err)
     else if (job->rank <= x->helpers)
         retention_help(x);
     rc = rc ? rc : x->rc;
-    if (rc) err_set(err, rc, "%s", x->err);
+    if (rc) err_set(err, rc, "%s", x->err.text);
     return agree(job->world, rc, err);
 }
 
 /* Collective; agreed, but for the records. */
-static int retention_remove_opened(deletion *x, char *err)
+static int retention_remove_opened(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
     int rc = retention_open_place(x, err);
@@ -374,7 +375,8 @@ static int retention_remove_opened(deletion *x, char *err)
 }
 
 /* Collective. */
-static int retention_remove_files(const retention *r, const scr_dataset *d, char *err)
+static int retention_remove_files(const retention *r, const scr_dataset *d,
+                                  kvtree_error *err)
 {
     deletion *x = calloc(1, sizeof *x);
     int rc =
@@ -396,15 +398,15 @@ static int retention_remove_files(const retention *r, const scr_dataset *d, char
 static void retention_remove_all(const retention *r)
 {
     for (int i = 0; i < r->count; i++) {
-        char err[SCR_ERR_TEXT] = "";
+        kvtree_error err = {""};
         scr_dataset d = {.id = 0};
         if (r->prefix->job->rank == 0 && !r->list[i].rc) d = r->list[i].d;
         /* all ranks run the same program, so the struct has the same layout */
         MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, r->prefix->job->world);
         if (!d.id) continue;
-        int rc = retention_remove_files(r, &d, err);
+        int rc = retention_remove_files(r, &d, &err);
         if (r->prefix->job->rank != 0) continue;
-        if (rc) r->list[i].rc = err_set(r->list[i].err, rc, "%s", err);
+        if (rc) r->list[i].rc = err_set(&r->list[i].err, rc, "%s", err.text);
     }
 }
 
@@ -435,10 +437,11 @@ static int retention_drop_entries(kvtree *index, void *arg)
 /* Rank 0. */
 static void retention_finish(const retention *r)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_prefix *prefix = r->prefix;
-    int rc = scr_index_rewrite(prefix, retention_drop_entries, (void *)(uintptr_t)r, err);
-    if (rc) retention_fail_all(r, rc, err);
+    int rc =
+        scr_index_rewrite(prefix, retention_drop_entries, (void *)(uintptr_t)r, &err);
+    if (rc) retention_fail_all(r, rc, err.text);
     for (int i = 0; i < r->count; i++) {
         const doomed *x = &r->list[i];
         if (x->rc) continue;
@@ -468,7 +471,7 @@ static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
     kvtree_delete(&r.others);
 }
 
-int scr_retention_delete(scr_prefix *prefix, const scr_dataset *d, char *err)
+int scr_retention_delete(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     doomed *x = calloc(1, sizeof *x);
     int rc = agree(prefix->job->world, x ? 0 : err_set(err, -ENOMEM, "no memory"), err);
@@ -477,8 +480,8 @@ int scr_retention_delete(scr_prefix *prefix, const scr_dataset *d, char *err)
         retention_delete_list(prefix, x, 1, false);
         /* the text is agreed already */
         MPI_Bcast(&x->rc, 1, MPI_INT, 0, prefix->job->world);
-        MPI_Bcast(x->err, sizeof x->err, MPI_CHAR, 0, prefix->job->world);
-        rc = x->rc ? err_set(err, x->rc, "%s", x->err) : 0;
+        MPI_Bcast(x->err.text, sizeof x->err.text, MPI_CHAR, 0, prefix->job->world);
+        rc = x->rc ? err_set(err, x->rc, "%s", x->err.text) : 0;
     }
     free(x);
     return rc;
@@ -493,7 +496,7 @@ static void retention_report_deleted(const scr_prefix *prefix, const doomed *x,
         scr_say(prefix->job->report, 0,
                 "warning: dataset %d (%s) could not be deleted from the prefix folder "
                 "(%s): %s",
-                x->d.id, x->d.name, reason, x->err);
+                x->d.id, x->d.name, reason, x->err.text);
     else
         scr_say(prefix->job->report, 1,
                 "dataset %d (%s) is deleted from the prefix folder (%s)", x->d.id,
@@ -540,15 +543,15 @@ static int retention_list_start(const scr_prefix *prefix, const kvtree *index,
 static int retention_list(scr_prefix *prefix, const scr_window *window,
                           scr_dataset **list)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     const kvtree *index;
-    int count = 0, rc = scr_index_view(prefix, &index, err);
+    int count = 0, rc = scr_index_view(prefix, &index, &err);
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
     if (!rc && !window) rc = retention_list_start(prefix, index, list, &count);
     if (rc)
         scr_say(prefix->job->report, 0,
                 "warning: nothing is deleted from the prefix folder: %s",
-                err[0] ? err : "no memory");
+                err.text[0] ? err.text : "no memory");
     return rc ? 0 : count;
 }
 

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int scr_scan_open(scr_scan *scan, const char *prefix, char *err)
+int scr_scan_open(scr_scan *scan, const char *prefix, kvtree_error *err)
 {
     memset(scan, 0, sizeof *scan);
     scan->dir = io_open(AT_FDCWD, prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -45,7 +45,7 @@ void scr_scan_close(scr_scan *scan)
 
 /* Opens the folder of a dataset; "" is the prefix folder. */
 static int scan_open_folder(const scr_scan *scan, const char *name, int *folder,
-                            char *err)
+                            kvtree_error *err)
 {
     char inside[BENEATH_NAME_MAX + 2];
     const char *last;
@@ -59,7 +59,8 @@ struct sums {
     unsigned long files, bytes;
 };
 
-static int scan_add_up(void *arg, int rank, int count, const filo_file files[], char *err)
+static int scan_add_up(void *arg, int rank, int count, const filo_file files[],
+                       kvtree_error *err)
 {
     struct sums *sums = arg;
     (void)rank;
@@ -72,7 +73,7 @@ static int scan_add_up(void *arg, int rank, int count, const filo_file files[], 
 
 /* The map must be of the dataset of the summary: a crash may have come between the two
  * when the same name was written again. */
-static int scan_check_map(const scr_scan *scan, const scr_dataset *d, char *err)
+static int scan_check_map(const scr_scan *scan, const scr_dataset *d, kvtree_error *err)
 {
     struct sums sums = {0, 0};
     char map[SCR_NAME_SIZE + 32], *folder;
@@ -111,33 +112,35 @@ static void scan_note_refused(scr_scan *scan, const char *name, int rc, const ch
     scan->unread |= scr_is_transient(rc);
     if (scan->refused++ > 0 && (rc != SCR_OTHER_VERSION || scan->code == rc)) return;
     scan->code = rc;
-    snprintf(scan->why, sizeof scan->why, "%.200s: %.300s", name, why);
+    snprintf(scan->why.text, sizeof scan->why.text, "%.200s: %.300s", name, why);
 }
 
-int scr_scan_one(scr_scan *scan, const char *name, char *err)
+int scr_scan_one(scr_scan *scan, const char *name, kvtree_error *err)
 {
-    char why[ERRTEXT_SIZE] = "";
+    kvtree_error why = {""};
     int folder;
     struct stat st;
     scr_dataset d;
     if (scr_dataset_check_name(name, err) != 0) return -ENOENT;
-    int rc = scan_open_folder(scan, name, &folder, why);
-    if (rc) return err_set(err, rc == -ENOTDIR || rc == -ELOOP ? -ENOENT : rc, "%s", why);
-    rc = scr_summary_read(folder, &d, why);
+    int rc = scan_open_folder(scan, name, &folder, &why);
+    if (rc)
+        return err_set(err, rc == -ENOTDIR || rc == -ELOOP ? -ENOENT : rc, "%s",
+                       why.text);
+    rc = scr_summary_read(folder, &d, &why);
     if (!rc && beneath_stat(folder, SCR_SUMMARY_NAME, &st, NULL) == 0)
         d.flushed = st.st_mtime;
     io_close(&folder);
-    if (rc == -ENOENT || rc == -ENOMEM) return err_set(err, rc, "%s: %s", name, why);
+    if (rc == -ENOENT || rc == -ENOMEM) return err_set(err, rc, "%s: %s", name, why.text);
     if (rc) {
-        scan_note_refused(scan, name, rc, why);
+        scan_note_refused(scan, name, rc, why.text);
         return 0;
     }
     /* the folder may have been moved, or be a copy */
     snprintf(d.name, sizeof d.name, "%s", name);
-    if (d.complete && (rc = scan_check_map(scan, &d, why)) == -ENOMEM)
-        return err_set(err, rc, "%s: %s", name, why);
+    if (d.complete && (rc = scan_check_map(scan, &d, &why)) == -ENOMEM)
+        return err_set(err, rc, "%s: %s", name, why.text);
     if (rc) {
-        scan_note_refused(scan, name, rc, why);
+        scan_note_refused(scan, name, rc, why.text);
         if (!err_is_damage(rc)) return 0;
         d.complete = 0;
     }
@@ -190,12 +193,12 @@ static int scan_has_index(const scr_scan *scan, const char *name)
 
 static int scan_see_folder(struct search *s, const char *name)
 {
-    char why[ERRTEXT_SIZE] = "";
+    kvtree_error why = {""};
     if (scan_has_index(s->scan, name)) return 0;
-    int rc = scr_scan_one(s->scan, name, why);
+    int rc = scr_scan_one(s->scan, name, &why);
     if (rc == -ENOMEM || scan_note_stage(s->scan, name) != 0) return -ENOMEM;
     if (rc && rc != -ENOENT) { /* not ours to read */
-        scan_note_refused(s->scan, name, rc, why);
+        scan_note_refused(s->scan, name, rc, why.text);
         return 0;
     }
     return kvtree_set(rc ? s->plain : s->datasets, name, NULL) ? 0 : -ENOMEM;
@@ -253,8 +256,9 @@ static int scan_look_into(struct search *s, const char *name)
     if (!err_is_damage(rc)) s->scan->stopped = 1; /* it is there */
     if (scr_is_transient(rc)) {
         s->scan->unread = 1;
-        if (!s->scan->why[0])
-            err_sys(s->scan->why, rc, "list folder %.300s", *name ? name : s->scan->path);
+        if (!s->scan->why.text[0])
+            err_sys(&s->scan->why, rc, "list folder %.300s",
+                    *name ? name : s->scan->path);
     }
     return 0;
 }
@@ -270,7 +274,7 @@ static int scan_next_folder(struct search *s, char name[BENEATH_NAME_MAX])
     return 1;
 }
 
-int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, char *err)
+int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, kvtree_error *err)
 {
     struct search s = {.scan = scan, .limits = {SCR_SCAN_DEPTH, SCR_SCAN_NAMES}};
     char name[BENEATH_NAME_MAX];

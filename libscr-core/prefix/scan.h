@@ -36,25 +36,25 @@ typedef struct scr_scan {
     int refused;        /* folders with a summary or map that cannot be used */
     int code;           /* of the first of these, but one of another version comes first:
                            -errno or FILO_DAMAGED, ... */
-    char why[ERRTEXT_SIZE]; /* ... and the text */
-    int unread;     /* 1: one of these, or a folder, may be readable another time */
+    kvtree_error why;   /* ... and the text */
+    int unread;         /* 1: one of these, or a folder, may be readable another time */
     int stopped;    /* 1: directories were not searched, because of limits or an error */
     kvtree *staged; /* names of folders, as keys, in which a flush may have been
                        interrupted */
 } scr_scan;
 
 /* Opens the prefix folder. */
-int scr_scan_open(scr_scan *scan, const char *prefix, char *err);
+int scr_scan_open(scr_scan *scan, const char *prefix, kvtree_error *err);
 void scr_scan_close(scr_scan *scan);
 
 /* Inspects the directory name: -ENOENT if no dataset is there. One that cannot be used is
  * counted as refused, which is no error. With a damaged map it is found as not complete.
  * It is not found if a disk, a permission or a limit keeps this process from reading it:
  * it may be whole. */
-int scr_scan_one(scr_scan *scan, const char *name, char *err);
+int scr_scan_one(scr_scan *scan, const char *name, kvtree_error *err);
 
 /* Searches all folders, those closer to the prefix folder first, and those within a
  * dataset last. limits may be NULL: SCR_SCAN_DEPTH and SCR_SCAN_NAMES. 0 or -ENOMEM. */
-int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, char *err);
+int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, kvtree_error *err);
 
 #endif

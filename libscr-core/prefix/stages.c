@@ -72,7 +72,7 @@ static void stages_add_indexed(scr_stages *stages, const kvtree *index)
     free(all);
 }
 
-int scr_stages_find(scr_prefix *prefix, scr_stages *stages, char *err)
+int scr_stages_find(scr_prefix *prefix, scr_stages *stages, kvtree_error *err)
 {
     char stage[SCR_NAME_SIZE + 16];
     const kvtree *index;
@@ -115,10 +115,11 @@ static int stages_keep(void *arg, const filo_begun *flush)
 /* Removes the empty directories of a dataset that no index has. */
 static void stages_vacate(scr_prefix *prefix, const char *name, char *stage)
 {
-    char err[SCR_ERR_TEXT] = "", *end;
+    char *end;
+    kvtree_error err = {""};
     const kvtree *index;
     scr_dataset d;
-    if (scr_index_view(prefix, &index, err) != 0) return;
+    if (scr_index_view(prefix, &index, &err) != 0) return;
     const scr_clean_facts facts = {.is_indexed = scr_index_get(index, name, &d) == 0,
                                    .is_cached = true};
     if (!scr_plan_clean(&facts).vacates) return;
@@ -131,7 +132,8 @@ static void stages_vacate(scr_prefix *prefix, const char *name, char *stage)
 void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
                       const scr_resume_flush *rows)
 {
-    char err[SCR_ERR_TEXT] = "", stage[SCR_NAME_SIZE + 16];
+    char stage[SCR_NAME_SIZE + 16];
+    kvtree_error err = {""};
     struct visit v = {.prefix = prefix, .stages = stages, .rows = rows};
     int folder;
     const kvtree_elem *e = kvtree_elem_first(stages->names);
@@ -141,10 +143,10 @@ void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
         scr_records_sweep(prefix, folder, v.name);
         io_close(&folder);
         stages_path(v.name, stage);
-        if (filo_begun_sweep(prefix->fd, stage, stages_keep, &v, err) != 0)
+        if (filo_begun_sweep(prefix->fd, stage, stages_keep, &v, &err) != 0)
             scr_say(prefix->job->report, 0,
                     "warning: what an interrupted flush left in %s/%s stays: %s",
-                    prefix->path, stage, err);
+                    prefix->path, stage, err.text);
         stages_vacate(prefix, v.name, stage);
     }
 }

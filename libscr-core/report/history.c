@@ -191,7 +191,7 @@ static void history_use_lines(struct history_reader *r, char *text, size_t size,
         history_count_run(r, &r->runs[i]);
 }
 
-static int history_read_file(struct history_reader *r, int fd, char *err)
+static int history_read_file(struct history_reader *r, int fd, kvtree_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", SCR_LOG_TEXT_NAME);
@@ -206,7 +206,7 @@ static int history_read_file(struct history_reader *r, int fd, char *err)
 }
 
 int scr_history_read(int prefix, const char *own, int64_t now, scr_history *history,
-                     char *err)
+                     kvtree_error *err)
 {
     scr_history found = {0};
     struct history_reader r = {.own = own, .now = now, .history = &found};

@@ -9,6 +9,7 @@
  * ends with its last event. A run that never became ready does not count: it had nothing
  * to lose. */
 
+#include <kvtree/kvtree_error.h>
 #include <stdint.h>
 
 typedef struct scr_history {
@@ -25,7 +26,7 @@ typedef struct scr_history {
  * -ENOENT: there is none; or another -errno with a text. Lines that are not as the log
  * writes them, and times after now (microseconds since 1970), are skipped. */
 int scr_history_read(int prefix, const char *own, int64_t now, scr_history *history,
-                     char *err);
+                     kvtree_error *err);
 
 /* Mean time between failures that is assumed where nothing is known. */
 #define SCR_HISTORY_MTBF 86400.0

@@ -38,7 +38,7 @@ static void log_warn(const scr_log *log, const char *format, ...)
 
 static void log_warn(const scr_log *log, const char *format, ...)
 {
-    char line[ERRTEXT_SIZE + 200];
+    char line[sizeof(kvtree_error) + 200];
     va_list args;
     if (!log->options.report) return;
     va_start(args, format);
@@ -58,7 +58,7 @@ static void log_report_failure(scr_log *log, int target, const char *err)
 
 /* ---- open ---- */
 
-static int log_open_database(scr_log *log, char *err)
+static int log_open_database(scr_log *log, kvtree_error *err)
 {
     scr_log_sink sink;
     int rc = scr_log_db_open(&log->options, &sink, err);
@@ -69,7 +69,7 @@ static int log_open_database(scr_log *log, char *err)
     return err_sys(err, rc, "start a thread");
 }
 
-static int log_open_target(scr_log *log, int target, char *err)
+static int log_open_target(scr_log *log, int target, kvtree_error *err)
 {
     const char *socket = log->options.syslog_socket;
     if (target == SCR_LOG_DATABASE) return log_open_database(log, err);
@@ -81,7 +81,7 @@ static int log_open_target(scr_log *log, int target, char *err)
 
 int scr_log_open(const scr_log_options *options, scr_log **log)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     *log = calloc(1, sizeof **log);
     if (!*log) return -ENOMEM;
     (*log)->options = *options;
@@ -89,15 +89,16 @@ int scr_log_open(const scr_log_options *options, scr_log **log)
     (*log)->syslog.fd = -1;
     for (int i = 0; i < SCR_LOG_TARGETS; i++) {
         if (!(options->set.targets >> i & 1)) continue;
-        (*log)->targets[i].is_open = log_open_target(*log, i, err) == 0;
-        if (!(*log)->targets[i].is_open) log_report_failure(*log, i, err);
+        (*log)->targets[i].is_open = log_open_target(*log, i, &err) == 0;
+        if (!(*log)->targets[i].is_open) log_report_failure(*log, i, err.text);
     }
     return 0;
 }
 
 /* ---- write ---- */
 
-static int log_write_line(scr_log *log, int target, const scr_log_event *event, char *err)
+static int log_write_line(scr_log *log, int target, const scr_log_event *event,
+                          kvtree_error *err)
 {
     size_t size;
     char *line = target == SCR_LOG_JSON ? scr_log_json_line(event, &size)
@@ -111,7 +112,7 @@ static int log_write_line(scr_log *log, int target, const scr_log_event *event, 
 }
 
 /* Hands a copy of the event to the thread of the database. */
-static int log_queue_event(scr_log *log, const scr_log_event *event, char *err)
+static int log_queue_event(scr_log *log, const scr_log_event *event, kvtree_error *err)
 {
     scr_log_event *copy = scr_log_copy(event, &log->options);
     char *statement = log->options.set.db_debug ? scr_log_statement(event) : NULL;
@@ -119,14 +120,14 @@ static int log_queue_event(scr_log *log, const scr_log_event *event, char *err)
         log->options.report(log->options.arg, statement);
     free(statement);
     if (scr_log_queue_failed(log->queue, err))
-        log_report_failure(log, SCR_LOG_DATABASE, err);
+        log_report_failure(log, SCR_LOG_DATABASE, err->text);
     if (!copy) return err_set(err, -ENOMEM, "no memory");
     scr_log_queue_add(log->queue, copy);
     return 0;
 }
 
 static int log_write_target(scr_log *log, int target, const scr_log_event *event,
-                            char *err)
+                            kvtree_error *err)
 {
     if (!event) return err_set(err, -ENOMEM, "no memory");
     return target == SCR_LOG_DATABASE ? log_queue_event(log, event, err)
@@ -135,15 +136,15 @@ static int log_write_target(scr_log *log, int target, const scr_log_event *event
 
 void scr_log_write(scr_log *log, const scr_log_event *event)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     if (!log || !log->options.set.targets) return;
     scr_log_event *copy = scr_log_copy(event, &log->options);
     for (int i = 0; i < SCR_LOG_TARGETS; i++) {
         struct log_target *t = &log->targets[i];
         if (!(log->options.set.targets >> i & 1)) continue;
-        if (t->is_open && log_write_target(log, i, copy, err) == 0) continue;
+        if (t->is_open && log_write_target(log, i, copy, &err) == 0) continue;
         t->dropped++;
-        if (t->is_open) log_report_failure(log, i, err);
+        if (t->is_open) log_report_failure(log, i, err.text);
     }
     free(copy);
 }
@@ -152,13 +153,13 @@ void scr_log_write(scr_log *log, const scr_log_event *event)
 
 scr_log *scr_log_close(scr_log *log)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     if (!log) return NULL;
     if (log->queue) {
         double seconds = log->options.db_end > 0 ? log->options.db_end : 2;
         log->targets[SCR_LOG_DATABASE].dropped +=
-            scr_log_queue_close(log->queue, seconds, err);
-        if (err[0]) log_report_failure(log, SCR_LOG_DATABASE, err);
+            scr_log_queue_close(log->queue, seconds, &err);
+        if (err.text[0]) log_report_failure(log, SCR_LOG_DATABASE, err.text);
     }
     for (int i = 0; i < SCR_LOG_TARGETS; i++)
         if (log->targets[i].dropped)

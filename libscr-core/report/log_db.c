@@ -36,7 +36,7 @@ struct log_db {
     void *server;
 };
 
-static int log_db_write(void *self, const scr_log_event *event, char *err)
+static int log_db_write(void *self, const scr_log_event *event, kvtree_error *err)
 {
     struct log_db *db = self;
     char buffer[SCR_LOG_VALUES_MOST][SCR_LOG_VALUE_SIZE];
@@ -47,9 +47,9 @@ static int log_db_write(void *self, const scr_log_event *event, char *err)
         if (values[n] && f->type == SCR_LOG_FIELD_TIME)
             buffer[n][strlen(buffer[n]) - 1] = 0; /* columns of times have no 'Z' */
     }
-    char text[ERRTEXT_SIZE] = "";
-    int rc = db->plugin->insert(db->server, values, n, text, sizeof text);
-    return rc ? err_set(err, rc, "%s", text) : 0;
+    kvtree_error cause = {""};
+    int rc = db->plugin->insert(db->server, values, n, cause.text, sizeof cause.text);
+    return rc ? err_set(err, rc, "%s", cause.text) : 0;
 }
 
 static void log_db_done(void *self)
@@ -59,7 +59,7 @@ static void log_db_done(void *self)
     free(db);
 }
 
-int scr_log_db_open(const scr_log_options *options, scr_log_sink *sink, char *err)
+int scr_log_db_open(const scr_log_options *options, scr_log_sink *sink, kvtree_error *err)
 {
     const scr_log_plugin *plugin;
     int rc = scr_log_plugin_load(options->db_plugin, &plugin, err);

@@ -22,7 +22,7 @@ static bool log_file_is_torn(int fd)
            io_pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
-int scr_log_file_open(scr_log_file *file, int prefix, const char *name, char *err)
+int scr_log_file_open(scr_log_file *file, int prefix, const char *name, kvtree_error *err)
 {
     file->prefix = prefix;
     file->name = name;
@@ -38,7 +38,7 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, char *er
 }
 
 /* A removed file gets a successor. */
-static int log_file_reopen(scr_log_file *file, char *err)
+static int log_file_reopen(scr_log_file *file, kvtree_error *err)
 {
     struct stat st;
     if (file->fd >= 0 && fstat(file->fd, &st) == 0 && st.st_nlink > 0) return 0;
@@ -46,7 +46,8 @@ static int log_file_reopen(scr_log_file *file, char *err)
     return scr_log_file_open(file, file->prefix, file->name, err);
 }
 
-int scr_log_file_write(scr_log_file *file, const char *line, size_t size, char *err)
+int scr_log_file_write(scr_log_file *file, const char *line, size_t size,
+                       kvtree_error *err)
 {
     int rc = log_file_reopen(file, err);
     if (rc) return rc;

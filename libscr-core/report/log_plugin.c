@@ -51,7 +51,8 @@ static void plugin_find(char path[SCR_LOG_PLUGIN_PATH])
     snprintf(path, SCR_LOG_PLUGIN_PATH, "%s", SCR_PLUGINS "/" SCR_LOG_PLUGIN_NAME);
 }
 
-int scr_log_plugin_load(const char *path, const scr_log_plugin **plugin, char *err)
+int scr_log_plugin_load(const char *path, const scr_log_plugin **plugin,
+                        kvtree_error *err)
 {
     char found[SCR_LOG_PLUGIN_PATH];
     if (!path) plugin_find(found);

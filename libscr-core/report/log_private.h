@@ -39,10 +39,12 @@ typedef struct scr_log_file {
 } scr_log_file;
 
 /* 0 or -errno with a text. */
-int scr_log_file_open(scr_log_file *file, int prefix, const char *name, char *err);
+int scr_log_file_open(scr_log_file *file, int prefix, const char *name,
+                      kvtree_error *err);
 
 /* Appends the line in one write. 0, or -errno with a text. */
-int scr_log_file_write(scr_log_file *file, const char *line, size_t size, char *err);
+int scr_log_file_write(scr_log_file *file, const char *line, size_t size,
+                       kvtree_error *err);
 
 /* ---- report/log_syslog.c ---- */
 
@@ -51,19 +53,19 @@ typedef struct scr_log_syslog {
     const char *path;
 } scr_log_syslog;
 
-int scr_log_syslog_open(scr_log_syslog *target, const char *path, char *err);
+int scr_log_syslog_open(scr_log_syslog *target, const char *path, kvtree_error *err);
 
 /* Sends the line (without its time) and never waits. 0, or -errno with a text: -EAGAIN
  * when the daemon does not keep up. */
 int scr_log_syslog_write(scr_log_syslog *target, const char *line, size_t size,
-                         char *err);
+                         kvtree_error *err);
 
 /* ---- report/log_queue.c: a thread that serves a slow target ---- */
 
 /* A slow target. write, in the thread: 0; -errno with a text when a later attempt may
  * succeed; or SCR_LOG_REFUSED or SCR_LOG_CLOSED with a text. */
 typedef struct scr_log_sink {
-    int (*write)(void *self, const scr_log_event *event, char *err);
+    int (*write)(void *self, const scr_log_event *event, kvtree_error *err);
     void (*done)(void *self); /* frees self */
     void *self;
 } scr_log_sink;
@@ -80,12 +82,12 @@ int scr_log_queue_new(const scr_log_sink *sink, scr_log_queue **queue);
 void scr_log_queue_add(scr_log_queue *queue, scr_log_event *event);
 
 /* Whether the target failed since the last call; err gets the text, or "". */
-bool scr_log_queue_failed(scr_log_queue *queue, char *err);
+bool scr_log_queue_failed(scr_log_queue *queue, kvtree_error *err);
 
 /* Waits at most this number of seconds until the queue is empty; afterwards the thread
  * keeps a slower target and ends by itself. Returns the number of events dropped in all;
  * err gets the text of a failure that scr_log_queue_failed has not returned, or "". */
-long scr_log_queue_close(scr_log_queue *queue, double seconds, char *err);
+long scr_log_queue_close(scr_log_queue *queue, double seconds, kvtree_error *err);
 
 /* ---- report/log_plugin.c, report/log_db.c ---- */
 
@@ -93,13 +95,15 @@ long scr_log_queue_close(scr_log_queue *queue, double seconds, char *err);
 
 /* Loads the plugin from path, or from its place in this installation (NULL). 0 or -errno
  * with a text that names the file. */
-int scr_log_plugin_load(const char *path, const scr_log_plugin **plugin, char *err);
+int scr_log_plugin_load(const char *path, const scr_log_plugin **plugin,
+                        kvtree_error *err);
 
 /* The statement of an INSERT, with question marks (event NULL) or with the values of an
  * event, for people; to be freed. NULL: no memory. */
 char *scr_log_statement(const scr_log_event *event);
 
 /* 0 or -errno with a text. */
-int scr_log_db_open(const scr_log_options *options, scr_log_sink *sink, char *err);
+int scr_log_db_open(const scr_log_options *options, scr_log_sink *sink,
+                    kvtree_error *err);
 
 #endif

@@ -20,10 +20,10 @@ struct scr_log_queue {
     scr_log_event *events[SCR_LOG_QUEUE_LENGTH]; /* a ring */
     int first, count;
     long dropped;
-    bool is_ending;         /* no more events are added */
-    bool is_left;           /* one side has left */
-    bool is_closed;         /* the target takes no more events */
-    char err[ERRTEXT_SIZE]; /* of a failure that is not reported yet, or "" */
+    bool is_ending;   /* no more events are added */
+    bool is_left;     /* one side has left */
+    bool is_closed;   /* the target takes no more events */
+    kvtree_error err; /* of a failure that is not reported yet, or "" */
 };
 
 /* ---- with the lock held ---- */
@@ -73,11 +73,11 @@ static void log_queue_leave(scr_log_queue *q)
 }
 
 /* Moves the text of the last failure to err, "": none. */
-static bool log_queue_take_error(scr_log_queue *q, char *err)
+static bool log_queue_take_error(scr_log_queue *q, kvtree_error *err)
 {
-    strcpy(err, q->err);
-    q->err[0] = 0;
-    return err[0];
+    strcpy(err->text, q->err.text);
+    q->err.text[0] = 0;
+    return err->text[0];
 }
 
 /* ---- the thread ---- */
@@ -96,7 +96,7 @@ static bool log_queue_next(scr_log_queue *q, bool has_failed)
 /* Handles the result of one attempt. */
 static void log_queue_handle(scr_log_queue *q, int rc, const char *err)
 {
-    if (rc) strcpy(q->err, err);
+    if (rc) strcpy(q->err.text, err);
     if (rc < 0) return; /* the event stays */
     q->dropped += rc > 0;
     log_queue_drop_first(q);
@@ -110,12 +110,12 @@ static void *log_queue_run(void *arg)
     int rc = 0;
     pthread_mutex_lock(&q->lock);
     while (log_queue_next(q, rc < 0)) {
-        char err[ERRTEXT_SIZE] = "";
+        kvtree_error err = {""};
         const scr_log_event *event = q->events[q->first];
         pthread_mutex_unlock(&q->lock);
-        rc = q->sink.write(q->sink.self, event, err);
+        rc = q->sink.write(q->sink.self, event, &err);
         pthread_mutex_lock(&q->lock);
-        log_queue_handle(q, rc, err);
+        log_queue_handle(q, rc, err.text);
     }
     log_queue_drop_all(q);
     pthread_mutex_unlock(&q->lock);
@@ -162,7 +162,7 @@ void scr_log_queue_add(scr_log_queue *q, scr_log_event *event)
     pthread_mutex_unlock(&q->lock);
 }
 
-bool scr_log_queue_failed(scr_log_queue *q, char *err)
+bool scr_log_queue_failed(scr_log_queue *q, kvtree_error *err)
 {
     pthread_mutex_lock(&q->lock);
     bool has_failed = log_queue_take_error(q, err);
@@ -170,7 +170,7 @@ bool scr_log_queue_failed(scr_log_queue *q, char *err)
     return has_failed;
 }
 
-long scr_log_queue_close(scr_log_queue *q, double seconds, char *err)
+long scr_log_queue_close(scr_log_queue *q, double seconds, kvtree_error *err)
 {
     pthread_mutex_lock(&q->lock);
     q->is_ending = true;

@@ -27,7 +27,7 @@
 #define SCR_LOG_SYSLOG_PREFIX "SCR"
 #endif
 
-int scr_log_syslog_open(scr_log_syslog *target, const char *path, char *err)
+int scr_log_syslog_open(scr_log_syslog *target, const char *path, kvtree_error *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     target->path = path;
@@ -67,7 +67,8 @@ static int log_syslog_send(int fd, struct iovec parts[2])
     return n < 0 ? -errno : 0;
 }
 
-int scr_log_syslog_write(scr_log_syslog *target, const char *line, size_t size, char *err)
+int scr_log_syslog_write(scr_log_syslog *target, const char *line, size_t size,
+                         kvtree_error *err)
 {
     char header[256];
     int n = log_syslog_header(header, sizeof header), rc = -ENOTCONN;

@@ -10,9 +10,6 @@
 #include "plan/dataset.h"
 #include "report/log.h"
 
-/* Enough for every text of an error. */
-#define SCR_ERR_TEXT 512
-
 typedef struct scr_report {
     int rank;                    /* of this process; rank 0 reports for all */
     int debug;                   /* SCR_DEBUG: the highest level that is printed */

@@ -27,7 +27,7 @@ static inline void conf_clean_env(void)
 static inline void conf_make(struct conf *c, const char *system, const char *user,
                              const char *const *set)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     memset(c, 0, sizeof *c);
     conf_clean_env();
     assert_int_equal(scr_config_init(&c->config), 0);
@@ -36,7 +36,7 @@ static inline void conf_make(struct conf *c, const char *system, const char *use
                              &c->problems);
     if (user) scr_config_text_read("f", user, strlen(user), c->config.user, &c->problems);
     for (; set && *set; set++)
-        if (scr_config_set(&c->config, *set, err) != 0) fail_msg("%s", err);
+        if (scr_config_set(&c->config, *set, &err) != 0) fail_msg("%s", err.text);
     scr_config_check_places(&c->config, &c->problems);
     assert_int_equal(scr_descs_load(&c->config, &c->descs, &c->problems), 0);
 }

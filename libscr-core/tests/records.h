@@ -24,7 +24,7 @@
 struct scratch {
     char path[64];
     int dir;
-    char err[ERRTEXT_SIZE]; /* empty before each test */
+    kvtree_error err; /* empty before each test */
 };
 
 /* cmocka's setup and teardown of a test: *state is a struct scratch, whose folder has a

@@ -34,7 +34,7 @@ static int list_sum(const scr_cache *cache)
 static int sweep(void *arg)
 {
     int held = nth_hold(), highest = 0;
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     scr_report quiet = {.rank = 1};
     scr_job job = {.report = &quiet,
                    .world = MPI_COMM_WORLD,
@@ -45,7 +45,7 @@ static int sweep(void *arg)
     scr_cache cache = {.job = &job, .stores = &store, .store_count = 1};
     cache.map = kvtree_new();
     countdown = held;
-    int rc = scr_cache_sweep(&cache, &highest, err);
+    int rc = scr_cache_sweep(&cache, &highest, &err);
     held = nth_hold();
     int sum = list_sum(&cache), most = nth_max(sum);
     CHECK_INT(sum, most);

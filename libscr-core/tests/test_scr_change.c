@@ -43,19 +43,19 @@ static void index_is_changed(void **state)
     struct scratch *s = *state;
     scr_dataset second = sets[1], unknown = {.id = 9, .name = "c9"};
     kvtree *index = kvtree_new();
-    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), -ENOENT);
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, &s->err), -ENOENT);
     put_index(s);
-    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), 0);
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, &s->err), 0);
     assert_true(scr_index_is_current(index, "c2"));
     kvtree_unset_all(index);
-    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+    assert_int_equal(scr_index_read(s->dir, index, &s->err), 0);
     assert_true(scr_index_is_current(index, "c2"));
     assert_false(scr_index_is_current(index, "c1"));
     kvtree_unset_all(index);
-    assert_int_equal(scr_index_update(s->dir, choose, &unknown, index, s->err), -ENOENT);
-    assert_says(s->err, "change " SCR_INDEX_NAME);
+    assert_int_equal(scr_index_update(s->dir, choose, &unknown, index, &s->err), -ENOENT);
+    assert_says(s->err.text, "change " SCR_INDEX_NAME);
     kvtree_unset_all(index);
-    assert_int_equal(scr_index_update(s->dir, nothing, NULL, index, s->err), 0);
+    assert_int_equal(scr_index_update(s->dir, nothing, NULL, index, &s->err), 0);
     kvtree_delete(&index);
 }
 
@@ -69,31 +69,31 @@ static void unusable_index(void **state)
     kvtree *foreign = text_tree("SOMETHING\n  2\n");
     put_index(s);
     scratch_flip(s, SCR_INDEX_NAME, 25);
-    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err), -EBADMSG);
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, other, s->err), 0);
-    assert_int_equal(scr_index_update(s->dir, choose, &second, index, s->err),
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, &s->err), -EBADMSG);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, other, &s->err), 0);
+    assert_int_equal(scr_index_update(s->dir, choose, &second, index, &s->err),
                      SCR_OTHER_VERSION);
-    assert_says(s->err, "use the SCR that wrote it");
-    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), SCR_OTHER_VERSION);
+    assert_says(s->err.text, "use the SCR that wrote it");
+    assert_int_equal(scr_index_set_aside(s->dir, aside, &s->err), SCR_OTHER_VERSION);
     assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), 0);
     /* set aside, each time under another name */
     for (int i = 1; i < 3; i++) {
         char expected[SCR_INDEX_ASIDE_SIZE];
         snprintf(expected, sizeof expected, SCR_INDEX_NAME ".damaged.%d", i);
-        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, foreign, s->err), 0);
-        assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
+        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, foreign, &s->err), 0);
+        assert_int_equal(scr_index_set_aside(s->dir, aside, &s->err), 0);
         assert_string_equal(aside, expected);
         assert_int_equal(faccessat(s->dir, aside, F_OK, 0), 0);
         assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), -1);
     }
     /* but not the file that replaced it meanwhile, nor a missing one */
-    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
+    assert_int_equal(scr_index_set_aside(s->dir, aside, &s->err), 0);
     assert_string_equal(aside, "");
     put_index(s);
-    assert_int_equal(scr_index_set_aside(s->dir, aside, s->err), 0);
+    assert_int_equal(scr_index_set_aside(s->dir, aside, &s->err), 0);
     assert_string_equal(aside, "");
     kvtree_unset_all(index);
-    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+    assert_int_equal(scr_index_read(s->dir, index, &s->err), 0);
     kvtree_delete(&index);
     kvtree_delete(&other);
     kvtree_delete(&foreign);
@@ -109,34 +109,34 @@ static void index_is_made(void **state)
     int added = -1;
     /* of nothing; and again */
     for (int i = 0; i < 2; i++, kvtree_unset_all(index)) {
-        assert_int_equal(scr_index_make(s->dir, NULL, 0, index, &added, s->err), 0);
+        assert_int_equal(scr_index_make(s->dir, NULL, 0, index, &added, &s->err), 0);
         assert_int_equal(added, 0);
         kvtree_unset_all(index);
-        assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+        assert_int_equal(scr_index_read(s->dir, index, &s->err), 0);
     }
-    assert_int_equal(scr_index_make(s->dir, sets, 2, index, &added, s->err), 0);
+    assert_int_equal(scr_index_make(s->dir, sets, 2, index, &added, &s->err), 0);
     assert_int_equal(added, 2);
     assert_true(scr_index_is_current(index, "c2"));
     /* the entry of a dataset stays, and the current one as well */
     assert_int_equal(scr_index_mark_failed(index, &sets[1]), 0);
     assert_int_equal(scr_index_set_current(index, &sets[0]), 0);
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
-    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
+    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, &s->err), 0);
     assert_int_equal(added, 1);
     assert_true(scr_index_is_current(index, "c1"));
     assert_int_equal(scr_index_look(index, &sets[1], &look), 0);
     assert_true(look.failed);
     /* who was killed with the lock leaves a file without anything in it */
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, nothing_yet, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, nothing_yet, &s->err), 0);
     kvtree_unset_all(index);
-    assert_int_equal(scr_index_read(s->dir, index, s->err), -ENOENT);
-    assert_says(s->err, SCR_INDEX_NAME " is empty");
-    assert_int_equal(scr_index_update(s->dir, nothing, NULL, index, s->err), -ENOENT);
-    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, s->err), 0);
+    assert_int_equal(scr_index_read(s->dir, index, &s->err), -ENOENT);
+    assert_says(s->err.text, SCR_INDEX_NAME " is empty");
+    assert_int_equal(scr_index_update(s->dir, nothing, NULL, index, &s->err), -ENOENT);
+    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, &s->err), 0);
     assert_int_equal(added, 3);
     scratch_flip(s, SCR_INDEX_NAME, 25);
-    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, s->err), -EBADMSG);
-    assert_says(s->err, SCR_INDEX_NAME);
+    assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, &s->err), -EBADMSG);
+    assert_says(s->err.text, SCR_INDEX_NAME);
     kvtree_delete(&index);
     kvtree_delete(&nothing_yet);
 }
@@ -194,7 +194,7 @@ static void made_by_many(void **state)
             assert_int_equal(status, 0);
         }
         close(fds[0]);
-        assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+        assert_int_equal(scr_index_read(s->dir, index, &s->err), 0);
         for (int i = 0; i < MAKERS; i++)
             assert_int_equal(scr_index_get(index, list[i].name, &found), 0);
         assert_int_equal(unlinkat(s->dir, SCR_INDEX_NAME, 0), 0);
@@ -215,7 +215,7 @@ static void set_aside_under_the_lock(void **state)
     kvtree *index = kvtree_new();
     put_index(s);
     scratch_flip(s, SCR_INDEX_NAME, 25);
-    assert_int_equal(scr_change_lock(s->dir, SCR_INDEX_NAME, &lock, s->err), 0);
+    assert_int_equal(scr_change_lock(s->dir, SCR_INDEX_NAME, &lock, &s->err), 0);
     pid_t pid = fork();
     if (pid == 0) {
         close(lock);
@@ -227,7 +227,7 @@ static void set_aside_under_the_lock(void **state)
     close(lock);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+    assert_int_equal(scr_index_read(s->dir, index, &s->err), 0);
     kvtree_delete(&index);
 }
 
@@ -297,10 +297,10 @@ static void overtaken(void **state)
                           .make = 1,
                           .change = change_and_be_overtaken,
                           .arg = &r};
-    assert_int_equal(scr_change_record(&c, tree, s->err), 0);
+    assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
     assert_int_equal(r.calls, 3);
     kvtree_unset_all(tree);
-    assert_int_equal(kvtree_file_read(s->dir, ".scr/record", tree, s->err), 0);
+    assert_int_equal(kvtree_file_read(s->dir, ".scr/record", tree, &s->err), 0);
     assert_tree(tree, "THEIRS\n  1\nOURS\n  3\n");
     kvtree_delete(&tree);
 }
@@ -323,11 +323,11 @@ static void kept_from_it(void **state)
                           .change = change,
                           .seconds = 1};
     assert_int_equal(
-        kvtree_file_lock_open_read(s->dir, ".scr/record", &fd, theirs, s->err), 0);
-    assert_int_equal(scr_change_record(&c, tree, s->err), -ETIMEDOUT);
-    assert_says(s->err, "had the lock for 1 seconds");
+        kvtree_file_lock_open_read(s->dir, ".scr/record", &fd, theirs, &s->err), 0);
+    assert_int_equal(scr_change_record(&c, tree, &s->err), -ETIMEDOUT);
+    assert_says(s->err.text, "had the lock for 1 seconds");
     close(fd);
-    assert_int_equal(scr_change_record(&c, tree, s->err), 0);
+    assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
     kvtree_delete(&tree);
     kvtree_delete(&theirs);
 }

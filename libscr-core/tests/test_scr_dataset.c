@@ -50,13 +50,13 @@ static void assert_same(const scr_dataset *a, const scr_dataset *b)
 static void comes_back(const scr_dataset *dataset)
 {
     scr_dataset read;
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *tree = kvtree_new();
     kvtree_util_set_str(tree, "LEFT", "over");
     assert_int_equal(scr_dataset_to_tree(dataset, tree), 0);
     assert_null(kvtree_get(tree, "LEFT"));
-    assert_int_equal(scr_dataset_from_tree(tree, &read, err), 0);
-    assert_string_equal(err, "");
+    assert_int_equal(scr_dataset_from_tree(tree, &read, &err), 0);
+    assert_string_equal(err.text, "");
     assert_same(&read, dataset);
     kvtree_delete(&tree);
 }
@@ -115,10 +115,11 @@ static void read_as_in_the_guide(void **state)
 
 /* Reads the full record with key replaced by value (NULL: without key). On a refusal the
  * output stays as it was. */
-static int read_with(const char *key, const char *value, scr_dataset *d, char *err)
+static int read_with(const char *key, const char *value, scr_dataset *d,
+                     kvtree_error *err)
 {
     kvtree *tree = text_tree(FULL_TEXT);
-    err[0] = 0;
+    err->text[0] = 0;
     if (value)
         kvtree_util_set_str(tree, key, value);
     else
@@ -129,11 +130,11 @@ static int read_with(const char *key, const char *value, scr_dataset *d, char *e
     kvtree_delete(&tree);
     if (rc) {
         assert_int_equal(rc, -EBADMSG);
-        assert_true(err[0] != 0);
+        assert_true(err->text[0] != 0);
         for (size_t i = 0; i < sizeof *d; i++)
             assert_int_equal(((char *)d)[i], 0x5a);
     } else {
-        assert_string_equal(err, "");
+        assert_string_equal(err->text, "");
     }
     return rc;
 }
@@ -144,15 +145,15 @@ static void missing_fields(void **state)
         "CREATED", "USER",      "JOBNAME", "JOBID", "CLUSTER", "CKPT",    "OUTPUT",
         "NAMED",   "SCATTERED", "RANKS",   "FILES", "SIZE",    "COMPLETE"};
     scr_dataset d;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
-        assert_int_equal(read_with(optional[i], NULL, &d, err), 0);
+        assert_int_equal(read_with(optional[i], NULL, &d, &err), 0);
     assert_int_equal(d.complete, 0); /* not said to be complete: not complete */
     assert_int_equal(d.id, 18);
-    assert_int_equal(read_with("ID", NULL, &d, err), -EBADMSG);
-    assert_int_equal(read_with("NAME", NULL, &d, err), -EBADMSG);
-    assert_says(err, "dataset 18: empty file name");
-    assert_int_equal(scr_dataset_from_tree(NULL, &d, err), -EBADMSG);
+    assert_int_equal(read_with("ID", NULL, &d, &err), -EBADMSG);
+    assert_int_equal(read_with("NAME", NULL, &d, &err), -EBADMSG);
+    assert_says(err.text, "dataset 18: empty file name");
+    assert_int_equal(scr_dataset_from_tree(NULL, &d, &err), -EBADMSG);
 }
 
 static void impossible_numbers(void **state)
@@ -188,9 +189,9 @@ static void impossible_numbers(void **state)
                                            {"CREATED", "yesterday"},
                                            {"CREATED", "9223372036854775808"}};
     scr_dataset d;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (read_with(cases[i][0], cases[i][1], &d, err) == 0)
+        if (read_with(cases[i][0], cases[i][1], &d, &err) == 0)
             fail_msg("%s=%s was taken", cases[i][0], cases[i][1]);
 }
 
@@ -200,33 +201,36 @@ static void hostile_names(void **state)
                                         "a/../b", "a/..",    ".",    "a//b",   "a/",
                                         "a\nb",   "\033[2J", ".scr", ".scr/x", "./a"};
     scr_dataset d;
-    char err[ERRTEXT_SIZE], huge[SCR_NAME_SIZE + 1];
+    char huge[SCR_NAME_SIZE + 1];
+    kvtree_error err;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (read_with("NAME", names[i], &d, err) == 0) fail_msg("%s was taken", names[i]);
-        assert_says(err, "dataset 18");
+        if (read_with("NAME", names[i], &d, &err) == 0)
+            fail_msg("%s was taken", names[i]);
+        assert_says(err.text, "dataset 18");
     }
     memset(huge, 'n', SCR_NAME_SIZE);
     huge[SCR_NAME_SIZE] = 0;
-    assert_int_equal(read_with("NAME", huge, &d, err), -EBADMSG);
-    assert_says(err, "too long");
+    assert_int_equal(read_with("NAME", huge, &d, &err), -EBADMSG);
+    assert_says(err.text, "too long");
     static const char *const good[] = {".scrx", "scr", "a/.scrx",
                                        "...",   "a b", "\xc3\xa9"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        assert_int_equal(read_with("NAME", good[i], &d, err), 0);
+        assert_int_equal(read_with("NAME", good[i], &d, &err), 0);
 }
 
 static void texts_of_any_length(void **state)
 {
     static const char *const keys[] = {"USER", "JOBID", "JOBNAME", "CLUSTER"};
-    char text[129], err[ERRTEXT_SIZE];
+    char text[129];
+    kvtree_error err;
     scr_dataset d;
     for (size_t i = 0; i < 4; i++) {
         memset(text, 't', sizeof text);
         text[128] = 0;
-        assert_int_equal(read_with(keys[i], text, &d, err), -EBADMSG);
-        assert_says(err, "too long");
+        assert_int_equal(read_with(keys[i], text, &d, &err), -EBADMSG);
+        assert_says(err.text, "too long");
         text[127] = 0;
-        assert_int_equal(read_with(keys[i], text, &d, err), 0);
+        assert_int_equal(read_with(keys[i], text, &d, &err), 0);
     }
 }
 

@@ -179,8 +179,8 @@ static void mistakes_name_the_layer(void **state)
 
 static void set(struct conf *c, const char *text)
 {
-    char err[ERRTEXT_SIZE] = "";
-    if (scr_config_set(&c->config, text, err) != 0) fail_msg("%s: %s", text, err);
+    kvtree_error err = {""};
+    if (scr_config_set(&c->config, text, &err) != 0) fail_msg("%s: %s", text, err.text);
     scr_descs_done(&c->descs);
     assert_int_equal(scr_descs_load(&c->config, &c->descs, &c->problems), 0);
 }
@@ -260,9 +260,9 @@ static void wrong_settings(void **state)
     struct conf c;
     conf_of(&c, "");
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        char err[ERRTEXT_SIZE] = "";
-        assert_int_equal(scr_config_set(&c.config, all[i][0], err), -EINVAL);
-        assert_string_equal(err, all[i][1]);
+        kvtree_error err = {""};
+        assert_int_equal(scr_config_set(&c.config, all[i][0], &err), -EINVAL);
+        assert_string_equal(err.text, all[i][1]);
         assert_int_equal(kvtree_size(c.config.set), 0);
         assert_false(scr_config_is_question(all[i][0]));
     }

@@ -254,10 +254,10 @@ static void write_and_read(void **state)
 {
     struct scratch *s = *state;
     scr_filemap *map = text_tree(GUIDE), *read = kvtree_new();
-    assert_int_equal(scr_filemap_write(s->dir, NAME, map, s->err), 0);
-    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, s->err), 0);
+    assert_int_equal(scr_filemap_write(s->dir, NAME, map, &s->err), 0);
+    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, &s->err), 0);
     assert_tree(read, GUIDE);
-    assert_string_equal(s->err, "");
+    assert_string_equal(s->err.text, "");
     kvtree_delete(&map);
     kvtree_delete(&read);
 }
@@ -267,11 +267,11 @@ static void reading_merges(void **state)
     struct scratch *s = *state;
     scr_filemap *all = text_tree(GUIDE), *part = kvtree_new(), *read = kvtree_new();
     scr_filemap_move_rank(all, 20, part);
-    assert_int_equal(scr_filemap_write(s->dir, "one", part, s->err), 0);
-    assert_int_equal(scr_filemap_write(s->dir, "two", all, s->err), 0);
-    assert_int_equal(scr_filemap_read(s->dir, "one", OWNER, read, s->err), 0);
-    assert_int_equal(scr_filemap_read(s->dir, "two", OWNER, read, s->err), 0);
-    assert_int_equal(scr_filemap_read(s->dir, "two", OWNER, read, s->err), 0);
+    assert_int_equal(scr_filemap_write(s->dir, "one", part, &s->err), 0);
+    assert_int_equal(scr_filemap_write(s->dir, "two", all, &s->err), 0);
+    assert_int_equal(scr_filemap_read(s->dir, "one", OWNER, read, &s->err), 0);
+    assert_int_equal(scr_filemap_read(s->dir, "two", OWNER, read, &s->err), 0);
+    assert_int_equal(scr_filemap_read(s->dir, "two", OWNER, read, &s->err), 0);
     assert_tree(read, GUIDE);
     kvtree_delete(&all);
     kvtree_delete(&part);
@@ -282,10 +282,10 @@ static void missing_file(void **state)
 {
     struct scratch *s = *state;
     scr_filemap *map = text_tree(GUIDE);
-    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, map, s->err), -ENOENT);
-    assert_says(s->err, NAME);
-    assert_int_equal(scr_filemap_read(s->dir, "../" NAME, OWNER, map, s->err), -EINVAL);
-    assert_int_equal(scr_filemap_write(s->dir, "no/" NAME, map, s->err), -ENOENT);
+    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, map, &s->err), -ENOENT);
+    assert_says(s->err.text, NAME);
+    assert_int_equal(scr_filemap_read(s->dir, "../" NAME, OWNER, map, &s->err), -EINVAL);
+    assert_int_equal(scr_filemap_write(s->dir, "no/" NAME, map, &s->err), -ENOENT);
     assert_tree(map, GUIDE);
     kvtree_delete(&map);
 }
@@ -302,8 +302,8 @@ static void index_is_rebuilt(void **state)
         scr_filemap *read = kvtree_new();
         snprintf(text, sizeof text, "%s%s", indices[i], strstr(GUIDE, "RANK\n  20"));
         scr_filemap *map = text_tree(text);
-        assert_int_equal(scr_filemap_write(s->dir, NAME, map, s->err), 0);
-        assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, s->err), 0);
+        assert_int_equal(scr_filemap_write(s->dir, NAME, map, &s->err), 0);
+        assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, &s->err), 0);
         assert_tree(read, GUIDE);
         kvtree_delete(&map);
         kvtree_delete(&read);
@@ -318,8 +318,8 @@ static void unknown_keys(void **state)
     kvtree_util_set_str(map, "SURPRISE", "1");
     kvtree_set_kv(kvtree_get_kv_int(map, "RANK", 20), "OTHER", "1");
     kvtree_set_kv_int(map, "RANK", 5); /* a rank without datasets */
-    assert_int_equal(scr_filemap_write(s->dir, NAME, map, s->err), 0);
-    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, s->err), 0);
+    assert_int_equal(scr_filemap_write(s->dir, NAME, map, &s->err), 0);
+    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, &s->err), 0);
     assert_tree(read, GUIDE);
     kvtree_delete(&map);
     kvtree_delete(&read);
@@ -356,11 +356,11 @@ static void hostile_files(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scr_filemap *map = text_tree(GUIDE), *lie = text_tree(cases[i][0]);
         assert_int_equal(kvtree_merge(lie, map), 0); /* amid good entries */
-        assert_int_equal(scr_filemap_write(s->dir, NAME, lie, s->err), 0);
-        if (scr_filemap_read(s->dir, NAME, OWNER, map, s->err) != -EBADMSG)
+        assert_int_equal(scr_filemap_write(s->dir, NAME, lie, &s->err), 0);
+        if (scr_filemap_read(s->dir, NAME, OWNER, map, &s->err) != -EBADMSG)
             fail_msg("case %zu was taken", i);
-        assert_says(s->err, NAME);
-        assert_says(s->err, cases[i][1]);
+        assert_says(s->err.text, NAME);
+        assert_says(s->err.text, cases[i][1]);
         assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, map, NULL), -EBADMSG);
         assert_tree(map, GUIDE);
         kvtree_delete(&map);
@@ -373,18 +373,18 @@ static void filemaps_of_a_folder(void **state)
     struct scratch *s = *state;
     kvtree *names = kvtree_new(), *master = text_tree("Filemap\n  /c/u/scr.7/filemap_1\n"
                                                       "  /../filemap_1\n  filemap_2\n");
-    assert_int_equal(scr_filemap_names(s->dir, 0, names, s->err), -ENOENT);
+    assert_int_equal(scr_filemap_names(s->dir, 0, names, &s->err), -ENOENT);
     assert_int_equal(kvtree_file_write(s->dir, SCR_FILEMAP_MASTER, master, NULL), 0);
-    assert_int_equal(scr_filemap_names(s->dir, 0, names, s->err), 0);
+    assert_int_equal(scr_filemap_names(s->dir, 0, names, &s->err), 0);
     assert_tree(names, "filemap_1\nfilemap_2\n");
     kvtree_unset_all(names);
     scratch_put(s, "filemap_7.scriinfo", "", 0);
-    assert_int_equal(scr_filemap_names(s->dir, 1, names, s->err), 0);
+    assert_int_equal(scr_filemap_names(s->dir, 1, names, &s->err), 0);
     assert_tree(names, "filemap_7.scriinfo\n"); /* but not the master filemap */
     kvtree_unset_all(names);
     scratch_flip(s, SCR_FILEMAP_MASTER, 30);
-    assert_int_equal(scr_filemap_names(s->dir, 0, names, s->err), -EBADMSG);
-    assert_says(s->err, SCR_FILEMAP_MASTER);
+    assert_int_equal(scr_filemap_names(s->dir, 0, names, &s->err), -EBADMSG);
+    assert_says(s->err.text, SCR_FILEMAP_MASTER);
     assert_int_equal(kvtree_size(names), 0);
     kvtree_delete(&names);
     kvtree_delete(&master);
@@ -396,15 +396,15 @@ static void damaged_file(void **state)
     struct scratch *s = *state;
     struct stat st;
     scr_filemap *map = text_tree(GUIDE), *read = kvtree_new();
-    assert_int_equal(scr_filemap_write(s->dir, NAME, map, s->err), 0);
+    assert_int_equal(scr_filemap_write(s->dir, NAME, map, &s->err), 0);
     assert_int_equal(fstatat(s->dir, NAME, &st, 0), 0);
     for (off_t at = 0; at < st.st_size; at++) {
         scratch_flip(s, NAME, at);
-        assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, s->err), -EBADMSG);
+        assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, &s->err), -EBADMSG);
         assert_int_equal(kvtree_size(read), 0);
         scratch_flip(s, NAME, at);
     }
-    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, s->err), 0);
+    assert_int_equal(scr_filemap_read(s->dir, NAME, OWNER, read, &s->err), 0);
     kvtree_delete(&map);
     kvtree_delete(&read);
 }

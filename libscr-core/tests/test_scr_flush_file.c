@@ -124,21 +124,21 @@ static void file(void **state)
 {
     struct scratch *s = *state;
     kvtree *flush = guide_file(), *read = kvtree_new();
-    assert_int_equal(scr_flush_file_read(s->dir, read, s->err), -ENOENT);
+    assert_int_equal(scr_flush_file_read(s->dir, read, &s->err), -ENOENT);
     assert_int_equal(kvtree_size(read), 0);
-    assert_int_equal(scr_flush_file_write(s->dir, flush, s->err), 0);
+    assert_int_equal(scr_flush_file_write(s->dir, flush, &s->err), 0);
     assert_int_equal(faccessat(s->dir, ".scr/flush.scr", R_OK, 0), 0);
-    assert_int_equal(scr_flush_file_read(s->dir, read, s->err), 0);
+    assert_int_equal(scr_flush_file_read(s->dir, read, &s->err), 0);
     assert_tree(read, GUIDE);
     kvtree_unset_all(read);
     scratch_flip(s, SCR_FLUSH_FILE_NAME, 40);
-    assert_int_equal(scr_flush_file_read(s->dir, read, s->err), -EBADMSG);
-    assert_says(s->err, SCR_FLUSH_FILE_NAME);
+    assert_int_equal(scr_flush_file_read(s->dir, read, &s->err), -EBADMSG);
+    assert_says(s->err.text, SCR_FLUSH_FILE_NAME);
     assert_int_equal(kvtree_size(read), 0);
     assert_int_equal(unlinkat(s->dir, SCR_FLUSH_FILE_NAME, 0), 0);
     assert_int_equal(unlinkat(s->dir, ".scr", AT_REMOVEDIR), 0);
-    assert_int_equal(scr_flush_file_write(s->dir, flush, s->err), -ENOENT);
-    assert_says(s->err, SCR_FLUSH_FILE_NAME);
+    assert_int_equal(scr_flush_file_write(s->dir, flush, &s->err), -ENOENT);
+    assert_says(s->err.text, SCR_FLUSH_FILE_NAME);
     kvtree_delete(&flush);
     kvtree_delete(&read);
 }
@@ -152,10 +152,10 @@ static void impossible_ids(void **state)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         kvtree *flush = guide_file();
         assert_non_null(kvtree_set_kv(flush, "DSET", ids[i]));
-        assert_int_equal(scr_flush_file_write(s->dir, flush, s->err), 0);
-        if (scr_flush_file_read(s->dir, read, s->err) != -EBADMSG)
+        assert_int_equal(scr_flush_file_write(s->dir, flush, &s->err), 0);
+        if (scr_flush_file_read(s->dir, read, &s->err) != -EBADMSG)
             fail_msg("id \"%s\" was taken", ids[i]);
-        assert_says(s->err, "impossible dataset id");
+        assert_says(s->err.text, "impossible dataset id");
         assert_int_equal(kvtree_size(read), 0);
         kvtree_delete(&flush);
     }

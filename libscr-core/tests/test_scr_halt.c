@@ -190,22 +190,22 @@ static void end_in_the_environment(void **state)
 {
     static const char *const bad[] = {"soon", "12:00", "0",
                                       "-5",   "1e9",   "99999999999999999999"};
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_halt_end end = {7, "untouched"};
     unsetenv("SLURM_JOB_END_TIME");
-    assert_int_equal(scr_halt_find_end(&end, err), 0);
+    assert_int_equal(scr_halt_find_end(&end, &err), 0);
     assert_int_equal(end.time, 7);
     setenv("SLURM_JOB_END_TIME", "", 1);
-    assert_int_equal(scr_halt_find_end(&end, err), 0);
+    assert_int_equal(scr_halt_find_end(&end, &err), 0);
     assert_int_equal(end.time, 7);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         setenv("SLURM_JOB_END_TIME", bad[i], 1);
-        assert_int_equal(scr_halt_find_end(&end, err), -EINVAL);
-        assert_says(err, bad[i]);
+        assert_int_equal(scr_halt_find_end(&end, &err), -EINVAL);
+        assert_says(err.text, bad[i]);
         assert_int_equal(end.time, 7);
     }
     setenv("SLURM_JOB_END_TIME", "4102444800", 1);
-    assert_int_equal(scr_halt_find_end(&end, err), 0);
+    assert_int_equal(scr_halt_find_end(&end, &err), 0);
     assert_int_equal(end.time, 4102444800);
     assert_string_equal(end.source, "SLURM_JOB_END_TIME");
     unsetenv("SLURM_JOB_END_TIME");
@@ -236,13 +236,13 @@ static void file(void **state)
     const char *text = "CheckpointsLeft\n  7\nExitAfter\n  1298937600\nExitBefore\n"
                        "  1298944800\nHaltSeconds\n  1200\n";
     kvtree *halt = text_tree(text), *read = kvtree_new();
-    assert_int_equal(scr_halt_read(s->dir, read, s->err), 0); /* missing: empty */
+    assert_int_equal(scr_halt_read(s->dir, read, &s->err), 0); /* missing: empty */
     assert_int_equal(kvtree_size(read), 0);
-    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, &s->err), 0);
     assert_int_equal(faccessat(s->dir, ".scr/halt.scr", R_OK, 0), 0);
-    assert_int_equal(scr_halt_read(s->dir, read, s->err), 0);
+    assert_int_equal(scr_halt_read(s->dir, read, &s->err), 0);
     assert_tree(read, text);
-    assert_string_equal(s->err, "");
+    assert_string_equal(s->err.text, "");
     kvtree_delete(&halt);
     kvtree_delete(&read);
 }
@@ -251,14 +251,14 @@ static void unusable_file(void **state)
 {
     struct scratch *s = *state;
     kvtree *halt = text_tree("HaltSeconds\n  5\n"), *read = kvtree_new();
-    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, &s->err), 0);
     scratch_flip(s, SCR_HALT_NAME, 25);
-    assert_int_equal(scr_halt_read(s->dir, read, s->err), -EBADMSG);
-    assert_says(s->err, SCR_HALT_NAME);
+    assert_int_equal(scr_halt_read(s->dir, read, &s->err), -EBADMSG);
+    assert_says(s->err.text, SCR_HALT_NAME);
     assert_int_equal(kvtree_size(read), 0);
     assert_int_equal(unlinkat(s->dir, SCR_HALT_NAME, 0), 0);
     assert_int_equal(unlinkat(s->dir, ".scr", AT_REMOVEDIR), 0);
-    assert_int_equal(scr_halt_write(s->dir, halt, s->err), -ENOENT);
+    assert_int_equal(scr_halt_write(s->dir, halt, &s->err), -ENOENT);
     kvtree_delete(&halt);
     kvtree_delete(&read);
 }
@@ -292,7 +292,7 @@ static void no_change_is_lost(void **state)
     enum { PROCESSES = 4, TIMES = 50 };
     struct scratch *s = *state;
     kvtree *halt = text_tree("CheckpointsLeft\n  201\n");
-    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, &s->err), 0);
     for (int i = 0; i < PROCESSES; i++) {
         pid_t child = fork();
         assert_true(child >= 0);
@@ -303,7 +303,7 @@ static void no_change_is_lost(void **state)
         assert_int_equal(status, 0);
     }
     kvtree_unset_all(halt);
-    assert_int_equal(scr_halt_read(s->dir, halt, s->err), 0);
+    assert_int_equal(scr_halt_read(s->dir, halt, &s->err), 0);
     assert_tree(halt, "CheckpointsLeft\n  1\n");
     kvtree_delete(&halt);
 }
@@ -315,13 +315,13 @@ static void change_of_nothing(void **state)
     struct stat before, after;
     int calls = 0;
     kvtree *halt = kvtree_new();
-    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, s->err), 0);
+    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, &s->err), 0);
     assert_int_equal(faccessat(s->dir, SCR_HALT_NAME, F_OK, 0), -1);
     kvtree_util_set_int(halt, "CheckpointsLeft", 0);
-    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, &s->err), 0);
     assert_int_equal(fstatat(s->dir, SCR_HALT_NAME, &before, 0), 0);
     kvtree_unset_all(halt);
-    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, s->err), 0);
+    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, &s->err), 0);
     assert_int_equal(fstatat(s->dir, SCR_HALT_NAME, &after, 0), 0);
     assert_true(before.st_ino == after.st_ino);
     assert_tree(halt, "CheckpointsLeft\n  0\n"); /* what the file has */
@@ -334,13 +334,14 @@ static void change_that_fails(void **state)
     struct scratch *s = *state;
     int calls = 0;
     kvtree *halt = text_tree("CheckpointsLeft\n  7\n");
-    assert_int_equal(scr_halt_write(s->dir, halt, s->err), 0);
+    assert_int_equal(scr_halt_write(s->dir, halt, &s->err), 0);
     kvtree_unset_all(halt);
-    assert_int_equal(scr_halt_change(s->dir, no_memory, NULL, halt, s->err), -ENOMEM);
-    assert_says(s->err, SCR_HALT_NAME);
+    assert_int_equal(scr_halt_change(s->dir, no_memory, NULL, halt, &s->err), -ENOMEM);
+    assert_says(s->err.text, SCR_HALT_NAME);
     scratch_flip(s, SCR_HALT_NAME, 25);
     kvtree_unset_all(halt);
-    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, s->err), -EBADMSG);
+    assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, &s->err),
+                     -EBADMSG);
     assert_int_equal(kvtree_size(halt), 0);
     kvtree_delete(&halt);
 }

@@ -63,8 +63,8 @@ static void put_run(scr_log *log, const char *run, int begin, int hours,
 static scr_history read_log(struct scratch *s, const char *own)
 {
     scr_history h = {.runs = 77};
-    assert_int_equal(scr_history_read(s->dir, own, LATER, &h, s->err), 0);
-    assert_string_equal(s->err, "");
+    assert_int_equal(scr_history_read(s->dir, own, LATER, &h, &s->err), 0);
+    assert_string_equal(s->err.text, "");
     return h;
 }
 
@@ -111,16 +111,16 @@ static void no_log(void **state)
 {
     struct scratch *s = *state;
     scr_history h = {.runs = 77};
-    assert_int_equal(scr_history_read(s->dir, NULL, LATER, &h, s->err), -ENOENT);
+    assert_int_equal(scr_history_read(s->dir, NULL, LATER, &h, &s->err), -ENOENT);
     assert_int_equal(h.runs, 77);
     assert_int_equal(symlinkat("/etc/passwd", s->dir, ".scr/log"), 0);
-    assert_true(scr_history_read(s->dir, NULL, LATER, &h, s->err) < 0);
+    assert_true(scr_history_read(s->dir, NULL, LATER, &h, &s->err) < 0);
     assert_int_equal(unlinkat(s->dir, ".scr/log", 0), 0);
     assert_int_equal(mkfifoat(s->dir, ".scr/log", 0600), 0);
-    assert_true(scr_history_read(s->dir, NULL, LATER, &h, s->err) < 0);
+    assert_true(scr_history_read(s->dir, NULL, LATER, &h, &s->err) < 0);
     assert_int_equal(unlinkat(s->dir, ".scr/log", 0), 0);
     scratch_put(s, ".scr/log", "", 0);
-    s->err[0] = 0;
+    s->err.text[0] = 0;
     h = read_log(s, NULL);
     assert_int_equal(h.runs, 0);
 }

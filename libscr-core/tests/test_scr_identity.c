@@ -18,37 +18,39 @@ static int clean(void **state)
 
 static void job_of_the_batch_system(void **state)
 {
-    char job[SCR_JOB_ID_SIZE], err[ERRTEXT_SIZE] = "";
+    char job[SCR_JOB_ID_SIZE];
+    kvtree_error err = {""};
     for (size_t i = COUNT; i-- > 0;) { /* the first that is there counts */
         setenv(variables[i], variables[i], 1);
-        assert_int_equal(scr_identity_job("/p", job, err), 0);
+        assert_int_equal(scr_identity_job("/p", job, &err), 0);
         assert_string_equal(job, variables[i]);
     }
     setenv(variables[0], "", 1);
-    assert_int_equal(scr_identity_job("/p", job, err), 0);
+    assert_int_equal(scr_identity_job("/p", job, &err), 0);
     assert_string_equal(job, variables[1]);
 }
 
 static void job_of_the_prefix(void **state)
 {
-    char job[SCR_JOB_ID_SIZE], other[SCR_JOB_ID_SIZE], err[ERRTEXT_SIZE] = "";
-    assert_int_equal(scr_identity_job("/p/run1", job, err), 0);
+    char job[SCR_JOB_ID_SIZE], other[SCR_JOB_ID_SIZE];
+    kvtree_error err = {""};
+    assert_int_equal(scr_identity_job("/p/run1", job, &err), 0);
     assert_string_equal(job, "prefix-d586a7a0");
-    assert_int_equal(scr_identity_job("/p/run2", other, err), 0);
+    assert_int_equal(scr_identity_job("/p/run2", other, &err), 0);
     assert_string_not_equal(job, other);
 }
 
 static void job_too_long(void **state)
 {
-    char job[SCR_JOB_ID_SIZE] = "old", err[ERRTEXT_SIZE] = "",
-         text[SCR_JOB_ID_SIZE + 1] = "";
+    char job[SCR_JOB_ID_SIZE] = "old", text[SCR_JOB_ID_SIZE + 1] = "";
+    kvtree_error err = {""};
     memset(text, '7', SCR_JOB_ID_SIZE);
     setenv("PBS_JOBID", text, 1);
-    assert_int_equal(scr_identity_job("/p", job, err), -EINVAL);
-    assert_says(err, "PBS_JOBID=777");
+    assert_int_equal(scr_identity_job("/p", job, &err), -EINVAL);
+    assert_says(err.text, "PBS_JOBID=777");
     assert_string_equal(job, "old");
     setenv("PBS_JOBID", text + 1, 1);
-    assert_int_equal(scr_identity_job("/p", job, err), 0);
+    assert_int_equal(scr_identity_job("/p", job, &err), 0);
 }
 
 static void user_and_node(void **state)

@@ -66,11 +66,11 @@ static void write_and_read(void **state)
 {
     struct scratch *s = *state;
     scr_index *index = guide_index(), *read = kvtree_new();
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
     assert_int_equal(faccessat(s->dir, ".scr/index.scr", R_OK, 0), 0);
-    assert_int_equal(scr_index_read(s->dir, read, s->err), 0);
+    assert_int_equal(scr_index_read(s->dir, read, &s->err), 0);
     assert_index(read, GUIDE);
-    assert_string_equal(s->err, "");
+    assert_string_equal(s->err.text, "");
     kvtree_delete(&index);
     kvtree_delete(&read);
 }
@@ -113,17 +113,17 @@ static void missing_file(void **state)
     int dset = -1, ckpt = -1;
     scr_dataset d;
     scr_index *index = kvtree_new();
-    assert_int_equal(scr_index_read(s->dir, index, s->err), -ENOENT);
-    assert_says(s->err, SCR_INDEX_NAME);
+    assert_int_equal(scr_index_read(s->dir, index, &s->err), -ENOENT);
+    assert_says(s->err.text, SCR_INDEX_NAME);
     assert_int_equal(kvtree_size(index), 0);
     assert_int_equal(scr_index_start(index), 0);
     assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
     scr_index_highest(index, &dset, &ckpt);
     assert_true(dset == 0 && ckpt == 0);
     /* what is written then is an index, even without any dataset */
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
     kvtree_unset_all(index);
-    assert_int_equal(scr_index_read(s->dir, index, s->err), 0);
+    assert_int_equal(scr_index_read(s->dir, index, &s->err), 0);
     assert_tree(index, "VERSION\n  1\n");
     kvtree_delete(&index);
 }
@@ -142,11 +142,11 @@ static void other_versions(void **state)
             kvtree_util_set_str(index, "VERSION", cases[i][0]);
         else
             kvtree_unset(index, "VERSION");
-        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
-        assert_int_equal(scr_index_read(s->dir, read, s->err),
+        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
+        assert_int_equal(scr_index_read(s->dir, read, &s->err),
                          i < 2 ? SCR_OTHER_VERSION : -EBADMSG);
-        assert_says(s->err, SCR_INDEX_NAME);
-        assert_says(s->err, cases[i][1]);
+        assert_says(s->err.text, SCR_INDEX_NAME);
+        assert_says(s->err.text, cases[i][1]);
         assert_int_equal(kvtree_size(read), 0);
         kvtree_delete(&index);
         kvtree_delete(&read);
@@ -158,17 +158,17 @@ static void damaged_file(void **state)
     struct scratch *s = *state;
     struct stat st;
     scr_index *index = guide_index(), *read = kvtree_new();
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err), 0);
+    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
     assert_int_equal(fstatat(s->dir, SCR_INDEX_NAME, &st, 0), 0);
     for (off_t at = 0; at < st.st_size; at++) {
         scratch_flip(s, SCR_INDEX_NAME, at);
-        assert_int_equal(scr_index_read(s->dir, read, s->err), -EBADMSG);
+        assert_int_equal(scr_index_read(s->dir, read, &s->err), -EBADMSG);
         assert_int_equal(kvtree_size(read), 0);
         scratch_flip(s, SCR_INDEX_NAME, at);
     }
-    assert_says(s->err, SCR_INDEX_NAME);
+    assert_says(s->err.text, SCR_INDEX_NAME);
     scratch_put(s, SCR_INDEX_NAME, "", 0);
-    assert_int_equal(scr_index_read(s->dir, read, s->err), -EBADMSG);
+    assert_int_equal(scr_index_read(s->dir, read, &s->err), -EBADMSG);
     kvtree_delete(&index);
     kvtree_delete(&read);
 }
@@ -178,10 +178,10 @@ static void unusable_file(void **state)
     struct scratch *s = *state;
     scr_index *index = kvtree_new();
     assert_int_equal(mkdirat(s->dir, SCR_INDEX_NAME, 0700), 0);
-    int rc = scr_index_read(s->dir, index, s->err);
+    int rc = scr_index_read(s->dir, index, &s->err);
     assert_true(rc < 0 && rc != -ENOENT && rc != -EBADMSG);
-    assert_says(s->err, SCR_INDEX_NAME);
-    assert_true(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, s->err) < 0);
+    assert_says(s->err.text, SCR_INDEX_NAME);
+    assert_true(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err) < 0);
     kvtree_delete(&index);
 }
 
@@ -447,14 +447,14 @@ static void summary_round_trip(void **state)
     struct scratch *s = *state;
     scr_dataset d = checkpoint(18), read;
     kvtree *tree = kvtree_new();
-    assert_int_equal(scr_summary_write(s->dir, &d, s->err), 0);
-    assert_int_equal(kvtree_file_read(s->dir, ".scr/summary.scr", tree, s->err), 0);
+    assert_int_equal(scr_summary_write(s->dir, &d, &s->err), 0);
+    assert_int_equal(kvtree_file_read(s->dir, ".scr/summary.scr", tree, &s->err), 0);
     assert_tree(tree, SUMMARY); /* as in the guide, section 2.16 */
-    assert_int_equal(scr_summary_read(s->dir, &read, s->err), 0);
+    assert_int_equal(scr_summary_read(s->dir, &read, &s->err), 0);
     assert_int_equal(read.id, 18);
     assert_int_equal(read.size, 2097182);
     assert_string_equal(read.name, d.name);
-    assert_string_equal(s->err, "");
+    assert_string_equal(s->err.text, "");
     kvtree_delete(&tree);
 }
 
@@ -466,19 +466,19 @@ static void summary_refused(void **state)
         {"DSET", "x", "a dataset record has a missing"}};
     struct scratch *s = *state;
     scr_dataset d = {.id = 77};
-    assert_int_equal(scr_summary_read(s->dir, &d, s->err), -ENOENT);
-    assert_says(s->err, SCR_SUMMARY_NAME);
+    assert_int_equal(scr_summary_read(s->dir, &d, &s->err), -ENOENT);
+    assert_says(s->err.text, SCR_SUMMARY_NAME);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         kvtree *tree = text_tree(SUMMARY);
         kvtree_util_set_str(tree, cases[i][0], cases[i][1]);
-        assert_int_equal(kvtree_file_write(s->dir, SCR_SUMMARY_NAME, tree, s->err), 0);
-        assert_int_equal(scr_summary_read(s->dir, &d, s->err),
+        assert_int_equal(kvtree_file_write(s->dir, SCR_SUMMARY_NAME, tree, &s->err), 0);
+        assert_int_equal(scr_summary_read(s->dir, &d, &s->err),
                          i == 0 ? SCR_OTHER_VERSION : -EBADMSG);
-        assert_says(s->err, cases[i][2]);
+        assert_says(s->err.text, cases[i][2]);
         kvtree_delete(&tree);
     }
     scratch_flip(s, SCR_SUMMARY_NAME, 30);
-    assert_int_equal(scr_summary_read(s->dir, &d, s->err), -EBADMSG);
+    assert_int_equal(scr_summary_read(s->dir, &d, &s->err), -EBADMSG);
     assert_int_equal(d.id, 77);
 }
 
@@ -487,8 +487,8 @@ static void summary_cannot_be_written(void **state)
     struct scratch *s = *state;
     scr_dataset d = checkpoint(18);
     assert_int_equal(unlinkat(s->dir, ".scr", AT_REMOVEDIR), 0);
-    assert_int_equal(scr_summary_write(s->dir, &d, s->err), -ENOENT);
-    assert_says(s->err, SCR_SUMMARY_NAME);
+    assert_int_equal(scr_summary_write(s->dir, &d, &s->err), -ENOENT);
+    assert_says(s->err.text, SCR_SUMMARY_NAME);
 }
 
 int main(void)

@@ -44,10 +44,10 @@ static int store_add(kvtree *index, void *id)
 
 static void store_foreign(const scr_prefix *prefix, int id)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     kvtree *index = kvtree_new();
-    CHECK_INT(scr_index_update(prefix->fd, store_add, &id, index, err), 0);
-    CHECK_STR(err, "");
+    CHECK_INT(scr_index_update(prefix->fd, store_add, &id, index, &err), 0);
+    CHECK_STR(err.text, "");
     kvtree_delete(&index);
 }
 
@@ -55,9 +55,9 @@ static bool store_has(scr_prefix *prefix, int id)
 {
     const scr_dataset d = store_dataset(id);
     scr_index_state state;
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     const kvtree *index;
-    CHECK_INT(scr_index_view(prefix, &index, err), 0);
+    CHECK_INT(scr_index_view(prefix, &index, &err), 0);
     return scr_index_look(index, &d, &state) == 0;
 }
 
@@ -92,17 +92,17 @@ static void test_reads(scr_prefix *prefix)
 static void test_changes(scr_prefix *prefix)
 {
     const scr_dataset d = store_dataset(1), unknown = store_dataset(9);
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     int mine = 3;
     store_call(prefix);
     CHECK(store_has(prefix, 1));
     store_foreign(prefix, 2);
     reads = writes = 0;
-    CHECK_INT(scr_index_change(prefix, &unknown, scr_index_mark_good, err), -ENOENT);
+    CHECK_INT(scr_index_change(prefix, &unknown, scr_index_mark_good, &err), -ENOENT);
     store_expect(0, 0);
-    CHECK_INT(scr_index_change(prefix, &d, scr_index_mark_failed, err), 0);
+    CHECK_INT(scr_index_change(prefix, &d, scr_index_mark_failed, &err), 0);
     CHECK(store_has(prefix, 2));
-    CHECK_INT(scr_index_rewrite(prefix, store_add, &mine, err), 0);
+    CHECK_INT(scr_index_rewrite(prefix, store_add, &mine, &err), 0);
     CHECK(store_has(prefix, 3));
     store_expect(2, 2); /* one read under the lock for each */
     store_call(prefix);
@@ -115,16 +115,16 @@ static void test_changes(scr_prefix *prefix)
 static void test_flush(scr_prefix *prefix)
 {
     const scr_dataset d = store_dataset(4);
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     const kvtree *index;
     scr_dataset current;
     store_call(prefix);
     CHECK(!store_has(prefix, 4));
-    CHECK_INT(scr_index_flush_begins(prefix, &d, err), 0);
+    CHECK_INT(scr_index_flush_begins(prefix, &d, &err), 0);
     store_expect(2, 1);
     store_call(prefix);
-    CHECK_INT(scr_index_flush_ends(prefix, &d, SCR_AGE_ANY, err), 0);
-    CHECK_INT(scr_index_view(prefix, &index, err), 0);
+    CHECK_INT(scr_index_flush_ends(prefix, &d, SCR_AGE_ANY, &err), 0);
+    CHECK_INT(scr_index_view(prefix, &index, &err), 0);
     CHECK_INT(scr_index_get_current(index, &current), 0);
     CHECK_INT(current.id, 4);
     store_expect(2, 1);
@@ -140,24 +140,24 @@ static int store_refuse(kvtree *index, void *unused)
 /* A change that fails leaves nothing behind. */
 static void test_failure(scr_prefix *prefix)
 {
-    char err[SCR_ERR_TEXT] = "";
+    kvtree_error err = {""};
     store_call(prefix);
     CHECK(store_has(prefix, 3));
-    CHECK_INT(scr_index_rewrite(prefix, store_refuse, NULL, err), -EINVAL);
+    CHECK_INT(scr_index_rewrite(prefix, store_refuse, NULL, &err), -EINVAL);
     CHECK(store_has(prefix, 3));
     store_expect(2, 0);
     unlinkat(prefix->fd, SCR_INDEX_NAME, 0);
     CHECK(store_has(prefix, 3));
     int mine = 5; /* it is made again from the summaries of datasets: there is one */
-    CHECK_INT(scr_index_rewrite(prefix, store_add, &mine, err), 0);
+    CHECK_INT(scr_index_rewrite(prefix, store_add, &mine, &err), 0);
     CHECK(store_has(prefix, 4) && store_has(prefix, 5) && !store_has(prefix, 3));
 }
 
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
-    char path[] = "/tmp/test_scr_index_store.XXXXXX", err[SCR_ERR_TEXT] = "",
-         remove[sizeof path + 16];
+    char path[] = "/tmp/test_scr_index_store.XXXXXX", remove[sizeof path + 16];
+    kvtree_error err = {""};
     int dset, ckpt;
     scr_report report = {.rank = 1}; /* warnings are not printed */
     scr_job job = {.report = &report, .world = MPI_COMM_WORLD, .ranks = 1};
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
                          .fd = open(path, O_RDONLY | O_DIRECTORY),
                          .flush_file = kvtree_new()};
     CHECK_INT(mkdirat(prefix.fd, ".scr", 0777), 0);
-    CHECK_INT(scr_index_begin(&prefix, &dset, &ckpt, err), 0);
+    CHECK_INT(scr_index_begin(&prefix, &dset, &ckpt, &err), 0);
     test_reads(&prefix);
     test_changes(&prefix);
     test_flush(&prefix);

@@ -65,20 +65,21 @@ static void table_is_whole(void **state)
 
 static void one(scr_state in, size_t row)
 {
-    char err[ERRTEXT_SIZE] = "as before", start[64], end[64];
+    char start[64], end[64];
+    kvtree_error err = {"as before"};
     const char *missing = table[row].missing[in];
-    int rc = scr_lifecycle_check(in, table[row].call, err);
+    int rc = scr_lifecycle_check(in, table[row].call, &err);
     if (!missing) {
         assert_int_equal(rc, 0);
-        assert_string_equal(err, "as before");
+        assert_string_equal(err.text, "as before");
         return;
     }
     assert_int_equal(rc, -EPERM);
     assert_int_equal(scr_lifecycle_check(in, table[row].call, NULL), -EPERM);
     snprintf(start, sizeof start, "%s: ", table[row].name);
     snprintf(end, sizeof end, "; %s is missing", missing);
-    assert_int_equal(strncmp(err, start, strlen(start)), 0);
-    assert_says(err, end);
+    assert_int_equal(strncmp(err.text, start, strlen(start)), 0);
+    assert_says(err.text, end);
 }
 
 static void every_call_in_every_state(void **state)

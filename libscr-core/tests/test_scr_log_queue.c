@@ -15,7 +15,7 @@ struct target {
     int *freed;
 };
 
-static int write_event(void *self, const scr_log_event *event, char *err)
+static int write_event(void *self, const scr_log_event *event, kvtree_error *err)
 {
     struct target *t = self;
     pthread_mutex_lock(&t->gate);
@@ -24,7 +24,7 @@ static int write_event(void *self, const scr_log_event *event, char *err)
     if (!t->rc) t->last = event->dset;
     int rc = t->rc;
     pthread_mutex_unlock(&t->gate);
-    if (rc) strcpy(err, "it does not want to");
+    if (rc) strcpy(err->text, "it does not want to");
     return rc;
 }
 
@@ -65,13 +65,13 @@ static void add(scr_log_queue *queue, int from, int to)
 static void all_arrive_in_order(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE] = "?";
+    kvtree_error err = {"?"};
     int freed;
     scr_log_queue *queue = open_queue(&t, 0, &freed);
     add(queue, 1, 500);
-    assert_int_equal(scr_log_queue_failed(queue, err), 0);
-    assert_int_equal(scr_log_queue_close(queue, LONG, err), 0);
-    assert_string_equal(err, "");
+    assert_int_equal(scr_log_queue_failed(queue, &err), 0);
+    assert_int_equal(scr_log_queue_close(queue, LONG, &err), 0);
+    assert_string_equal(err.text, "");
     assert_int_equal(freed, 1);
     assert_int_equal(t.writes, 500);
     assert_true(t.ordered);
@@ -80,10 +80,10 @@ static void all_arrive_in_order(void **state)
 static void nothing_is_fine(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int freed;
     scr_log_queue *queue = open_queue(&t, 0, &freed);
-    assert_int_equal(scr_log_queue_close(queue, LONG, err), 0);
+    assert_int_equal(scr_log_queue_close(queue, LONG, &err), 0);
     assert_int_equal(freed, 1);
     assert_int_equal(t.writes, 0);
 }
@@ -92,13 +92,13 @@ static void nothing_is_fine(void **state)
 static void what_does_not_fit_is_counted(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int freed;
     scr_log_queue *queue = open_queue(&t, 0, &freed);
     pthread_mutex_lock(&t.gate);
     add(queue, 1, SCR_LOG_QUEUE_LENGTH + 77);
     pthread_mutex_unlock(&t.gate);
-    assert_int_equal(scr_log_queue_close(queue, LONG, err), 77);
+    assert_int_equal(scr_log_queue_close(queue, LONG, &err), 77);
     assert_int_equal(t.writes, SCR_LOG_QUEUE_LENGTH);
     assert_int_equal(t.last, SCR_LOG_QUEUE_LENGTH);
     assert_true(t.ordered);
@@ -109,12 +109,12 @@ static void what_does_not_fit_is_counted(void **state)
 static void a_target_that_hangs_is_left_behind(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int freed;
     scr_log_queue *queue = open_queue(&t, 0, &freed);
     pthread_mutex_lock(&t.gate);
     add(queue, 1, 10);
-    assert_int_equal(scr_log_queue_close(queue, 0.05, err), 10);
+    assert_int_equal(scr_log_queue_close(queue, 0.05, &err), 10);
     assert_int_equal(freed, 0);
     pthread_mutex_unlock(&t.gate);
     for (int i = 0; i < 6000 && !__atomic_load_n(&freed, __ATOMIC_SEQ_CST); i++)
@@ -127,18 +127,18 @@ static void a_target_that_hangs_is_left_behind(void **state)
 static void a_failure_is_told_once(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int freed, news = 0;
     scr_log_queue *queue = open_queue(&t, -EIO, &freed);
     add(queue, 1, 3);
     for (int i = 0; i < 6000 && !news; i++) {
-        news = scr_log_queue_failed(queue, err);
+        news = scr_log_queue_failed(queue, &err);
         if (!news) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
-    assert_string_equal(err, "it does not want to");
-    assert_int_equal(scr_log_queue_failed(queue, err), 0);
-    assert_int_equal(scr_log_queue_close(queue, LONG, err), 3);
-    assert_string_equal(err, "it does not want to");
+    assert_string_equal(err.text, "it does not want to");
+    assert_int_equal(scr_log_queue_failed(queue, &err), 0);
+    assert_int_equal(scr_log_queue_close(queue, LONG, &err), 3);
+    assert_string_equal(err.text, "it does not want to");
     assert_int_equal(t.writes, 2);
 }
 
@@ -146,18 +146,18 @@ static void a_failure_is_told_once(void **state)
 static void the_last_attempt_may_succeed(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int freed, news = 0;
     scr_log_queue *queue = open_queue(&t, -EIO, &freed);
     add(queue, 1, 3);
     for (int i = 0; i < 6000 && !news; i++) {
-        news = scr_log_queue_failed(queue, err);
+        news = scr_log_queue_failed(queue, &err);
         if (!news) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     pthread_mutex_lock(&t.gate);
     t.rc = 0;
     pthread_mutex_unlock(&t.gate);
-    assert_int_equal(scr_log_queue_close(queue, LONG, err), 0);
+    assert_int_equal(scr_log_queue_close(queue, LONG, &err), 0);
     assert_int_equal(t.last, 3);
     assert_int_equal(t.writes, 4);
 }
@@ -165,26 +165,26 @@ static void the_last_attempt_may_succeed(void **state)
 static void refused_events_do_not_hold_up_others(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int freed;
     scr_log_queue *queue = open_queue(&t, SCR_LOG_REFUSED, &freed);
     add(queue, 1, 5);
-    assert_int_equal(scr_log_queue_close(queue, LONG, err), 5);
+    assert_int_equal(scr_log_queue_close(queue, LONG, &err), 5);
     assert_int_equal(t.writes, 5);
-    assert_string_equal(err, "it does not want to");
+    assert_string_equal(err.text, "it does not want to");
 }
 
 static void a_closed_target_is_not_asked_again(void **state)
 {
     struct target t;
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int freed;
     scr_log_queue *queue = open_queue(&t, SCR_LOG_CLOSED, &freed);
     add(queue, 1, 5);
-    for (int i = 0; i < 6000 && !scr_log_queue_failed(queue, err); i++)
+    for (int i = 0; i < 6000 && !scr_log_queue_failed(queue, &err); i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     add(queue, 6, 2000);
-    assert_int_equal(scr_log_queue_close(queue, LONG, err), 2000);
+    assert_int_equal(scr_log_queue_close(queue, LONG, &err), 2000);
     assert_int_equal(t.writes, 1);
 }
 

@@ -53,8 +53,8 @@ static int fill_filemap(scr_filemap *map)
 static int do_names(void)
 {
     kvtree *names = kvtree_new();
-    int rc = names ? scr_filemap_names(here->dir, 0, names, nth_text) : -ENOMEM;
-    if (rc == -ENOENT) rc = scr_filemap_names(here->dir, 1, names, nth_text);
+    int rc = names ? scr_filemap_names(here->dir, 0, names, &nth_text) : -ENOMEM;
+    if (rc == -ENOENT) rc = scr_filemap_names(here->dir, 1, names, &nth_text);
     if (!rc) assert_int_equal(kvtree_size(names), 1);
     kvtree_delete(&names);
     return rc;
@@ -65,8 +65,8 @@ static int do_filemap(void *arg)
     scr_filemap *map = kvtree_new(), *back = kvtree_new();
     int count = 0, *list = NULL;
     int rc = map && back ? fill_filemap(map) : -ENOMEM;
-    if (!rc) rc = scr_filemap_write(here->dir, FILEMAP, map, nth_text);
-    if (!rc) rc = scr_filemap_read(here->dir, FILEMAP, OWNER, back, nth_text);
+    if (!rc) rc = scr_filemap_write(here->dir, FILEMAP, map, &nth_text);
+    if (!rc) rc = scr_filemap_read(here->dir, FILEMAP, OWNER, back, &nth_text);
     if (!rc) rc = do_names();
     if (!rc) rc = scr_filemap_list_ranks_of(back, 3, &count, &list);
     if (!rc) assert_int_equal(count, 1);
@@ -84,7 +84,7 @@ static int do_filemap(void *arg)
 static int do_filemap_read(void *arg)
 {
     scr_filemap *map = kvtree_new();
-    int rc = map ? scr_filemap_read(here->dir, FILEMAP, OWNER, map, nth_text) : -ENOMEM;
+    int rc = map ? scr_filemap_read(here->dir, FILEMAP, OWNER, map, &nth_text) : -ENOMEM;
     assert_int_equal(kvtree_size(map) != 0, rc == 0);
     kvtree_delete(&map);
     return rc;
@@ -100,14 +100,14 @@ static int do_index(void *arg)
     if (!rc) rc = scr_index_add(index, &d, 1);
     if (!rc) rc = scr_index_set_current(index, &d);
     if (!rc) rc = scr_index_mark_fetched(index, &d);
-    if (!rc) rc = kvtree_file_write(here->dir, SCR_INDEX_NAME, index, nth_text);
-    if (!rc) rc = scr_index_read(here->dir, back, nth_text);
+    if (!rc) rc = kvtree_file_write(here->dir, SCR_INDEX_NAME, index, &nth_text);
+    if (!rc) rc = scr_index_read(here->dir, back, &nth_text);
     if (!rc) rc = scr_index_list(back, &list, &count);
     if (!rc) assert_int_equal(count, 1);
     free(list);
     list = NULL;
-    if (!rc) rc = scr_summary_write(here->dir, &d, nth_text);
-    if (!rc) rc = scr_summary_read(here->dir, &found, nth_text);
+    if (!rc) rc = scr_summary_write(here->dir, &d, &nth_text);
+    if (!rc) rc = scr_summary_read(here->dir, &found, &nth_text);
     kvtree_delete(&index);
     kvtree_delete(&back);
     return rc;
@@ -118,7 +118,7 @@ static int do_index_read(void *arg)
 {
     scr_index *index = kvtree_new();
     scr_dataset d;
-    int rc = index ? scr_index_read(here->dir, index, nth_text) : -ENOMEM;
+    int rc = index ? scr_index_read(here->dir, index, &nth_text) : -ENOMEM;
     if (!rc) assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), 0);
     kvtree_delete(&index);
     return rc;
@@ -130,8 +130,8 @@ static int do_halt(void *arg)
     kvtree *halt = kvtree_new(), *back = kvtree_new();
     scr_halt_end end = {0, NULL};
     int rc = halt && back ? scr_halt_add_reason(halt, "by a test") : -ENOMEM;
-    if (rc == 1) rc = scr_halt_write(here->dir, halt, nth_text);
-    if (!rc) rc = scr_halt_read(here->dir, back, nth_text);
+    if (rc == 1) rc = scr_halt_write(here->dir, halt, &nth_text);
+    if (!rc) rc = scr_halt_read(here->dir, back, &nth_text);
     if (!rc) assert_true(scr_halt_check(back, &end, 1000, reason));
     kvtree_delete(&halt);
     kvtree_delete(&back);
@@ -143,7 +143,7 @@ static int do_flush_file(void *arg)
     kvtree *flush = kvtree_new();
     int count = 0, *ids = NULL, rc = flush ? 0 : -ENOMEM;
     if (!rc) rc = scr_flush_file_set(flush, 4, "c4", "CACHE", 1);
-    if (!rc) rc = scr_flush_file_write(here->dir, flush, nth_text);
+    if (!rc) rc = scr_flush_file_write(here->dir, flush, &nth_text);
     if (!rc) rc = scr_flush_file_list(flush, &count, &ids);
     if (!rc) assert_int_equal(count, 1);
     free(ids);
@@ -183,7 +183,7 @@ static int do_config(void *arg)
     if (!rc) {
         const char *text = (const char *)arg + 1; /* behind L or Y */
         rc = scr_config_text_read("f", text, strlen(text), config.user, &problems);
-        if (!rc) rc = scr_config_set(&config, "SCR_FLUSH=7", nth_text);
+        if (!rc) rc = scr_config_set(&config, "SCR_FLUSH=7", &nth_text);
         if (!rc) loaded = rc = scr_descs_load(&config, &descs, &problems);
         int held = nth_hold();
         if (!rc && !problems.count) assert_true(is_known(&config, &descs, arg));
@@ -192,15 +192,15 @@ static int do_config(void *arg)
         scr_config_done(&config);
     }
     if (!rc && problems.count) rc = -ENOMEM; /* the text has no mistake */
-    if (problems.text) snprintf(nth_text, sizeof nth_text, "%s", problems.text);
+    if (problems.text) snprintf(nth_text.text, sizeof nth_text.text, "%s", problems.text);
     scr_problems_done(&problems);
     return rc;
 }
 
 static int do_nodes(void *arg)
 {
-    int nodes = 4, rc = scr_nodes_write(here->dir, nodes, nth_text);
-    if (!rc) rc = scr_nodes_read(here->dir, &nodes, nth_text);
+    int nodes = 4, rc = scr_nodes_write(here->dir, nodes, &nth_text);
+    if (!rc) rc = scr_nodes_read(here->dir, &nodes, &nth_text);
     assert_int_equal(nodes, 4);
     return rc;
 }

@@ -8,12 +8,12 @@ static void file(void **state)
 {
     struct scratch *s = *state;
     int nodes = -1;
-    assert_int_equal(scr_nodes_read(s->dir, &nodes, s->err), -ENOENT);
-    assert_int_equal(scr_nodes_write(s->dir, 4, s->err), 0);
-    assert_int_equal(scr_nodes_read(s->dir, &nodes, s->err), 0);
+    assert_int_equal(scr_nodes_read(s->dir, &nodes, &s->err), -ENOENT);
+    assert_int_equal(scr_nodes_write(s->dir, 4, &s->err), 0);
+    assert_int_equal(scr_nodes_read(s->dir, &nodes, &s->err), 0);
     assert_int_equal(nodes, 4);
     scratch_flip(s, SCR_NODES_NAME, 25);
-    assert_int_equal(scr_nodes_read(s->dir, &nodes, s->err), -EBADMSG);
+    assert_int_equal(scr_nodes_read(s->dir, &nodes, &s->err), -EBADMSG);
     assert_int_equal(nodes, 4);
 }
 
@@ -30,9 +30,9 @@ static void no_number(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int nodes = -1;
         kvtree *tree = text_tree(texts[i]);
-        assert_int_equal(kvtree_file_write(s->dir, SCR_NODES_NAME, tree, s->err), 0);
-        if (scr_nodes_read(s->dir, &nodes, s->err) != -EBADMSG) fail_msg("%s", texts[i]);
-        assert_says(s->err, SCR_NODES_NAME);
+        assert_int_equal(kvtree_file_write(s->dir, SCR_NODES_NAME, tree, &s->err), 0);
+        if (scr_nodes_read(s->dir, &nodes, &s->err) != -EBADMSG) fail_msg("%s", texts[i]);
+        assert_says(s->err.text, SCR_NODES_NAME);
         assert_int_equal(nodes, -1);
         kvtree_delete(&tree);
     }

@@ -22,7 +22,8 @@ static void folder(const struct scratch *s, const char *name)
 }
 
 /* Every rank has one file of 10 bytes in the map; nobody looks at it. */
-static int give(void *arg, int rank, int *count, const filo_file **files, char *err)
+static int give(void *arg, int rank, int *count, const filo_file **files,
+                kvtree_error *err)
 {
     static char name[32];
     static filo_file file = {.name = name, .size = 10};
@@ -37,10 +38,10 @@ static int give(void *arg, int rank, int *count, const filo_file **files, char *
 static void put_map(const struct scratch *s, const char *name, int ranks)
 {
     char path[2 * SCR_NAME_SIZE];
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     snprintf(path, sizeof path, "%s/%s", s->path, name);
     const filo_place place = {.folder = path};
-    assert_int_equal(filo_map_write(&place, ranks, give, NULL, err), 0);
+    assert_int_equal(filo_map_write(&place, ranks, give, NULL, &err), 0);
 }
 
 /* A dataset of that id in the folder, as a flush leaves it. */
@@ -86,7 +87,7 @@ static void assert_found(const scr_scan *scan, const char *text)
 
 static void open_scan(struct scratch *s, scr_scan *scan)
 {
-    assert_int_equal(scr_scan_open(scan, s->path, s->err), 0);
+    assert_int_equal(scr_scan_open(scan, s->path, &s->err), 0);
 }
 
 static int by_id(const void *a, const void *b)
@@ -97,7 +98,7 @@ static int by_id(const void *a, const void *b)
 static void search(struct scratch *s, scr_scan *scan, const scr_scan_limits *limits)
 {
     open_scan(s, scan);
-    assert_int_equal(scr_scan_all(scan, limits, s->err), 0);
+    assert_int_equal(scr_scan_all(scan, limits, &s->err), 0);
     qsort(scan->found, (size_t)scan->count, sizeof *scan->found, by_id);
 }
 
@@ -112,7 +113,7 @@ static void stages(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char stage[64];
         snprintf(stage, sizeof stage, "%s/.scr/stage", names[i]);
-        assert_int_equal(beneath_mkdirs(s->dir, stage, 0700, s->err), 0);
+        assert_int_equal(beneath_mkdirs(s->dir, stage, 0700, &s->err), 0);
     }
     search(s, &scan, NULL);
     assert_found(&scan, "7 ckpt.7 1\n9 ckpt.9 1\n");
@@ -137,12 +138,12 @@ static void one_dataset(void **state)
     static const char *const none[] = {"b",  "plain", "file", "file/x", "link",
                                        "no", "../a",  "/a",   "",       ".scr"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        assert_int_equal(scr_scan_one(&scan, none[i], s->err), -ENOENT);
+        assert_int_equal(scr_scan_one(&scan, none[i], &s->err), -ENOENT);
     assert_int_equal(scan.count + scan.refused, 0);
-    assert_int_equal(scr_scan_one(&scan, "a", s->err), 0);
+    assert_int_equal(scr_scan_one(&scan, "a", &s->err), 0);
     assert_found(&scan, "7 a 1\n");
     scr_scan_close(&scan);
-    assert_int_equal(scr_scan_open(&scan, "/tmp/scr-test-no-such", s->err), -ENOENT);
+    assert_int_equal(scr_scan_open(&scan, "/tmp/scr-test-no-such", &s->err), -ENOENT);
 }
 
 /* It is the folder that counts: somebody may have moved or copied it. */
@@ -189,7 +190,7 @@ static void unusable_datasets(void **state)
     assert_found(&scan, "1 incomplete 0\n2 ranks 0\n3 size 0\n4 no map 0\n5 bad map 0\n"
                         "7 good 1\n8 folder 0\n9 fifo 0\n");
     assert_int_equal(scan.refused, 7);
-    assert_true(strlen(scan.why) > 10);
+    assert_true(strlen(scan.why.text) > 10);
     scr_scan_close(&scan);
 }
 
@@ -249,7 +250,7 @@ static void scattered_dataset(void **state)
     put_as(s, "a", d);
     assert_int_equal(unlinkat(s->dir, "a/" FILO_MAP, 0), 0);
     const filo_place place = {.folder = s->path, .map = "a/" FILO_MAP};
-    assert_int_equal(filo_map_write(&place, 3, give, NULL, s->err), 0);
+    assert_int_equal(filo_map_write(&place, 3, give, NULL, &s->err), 0);
     search(s, &scan, NULL);
     assert_found(&scan, "7 a 1\n");
     scr_scan_close(&scan);

@@ -33,9 +33,9 @@ static void refused_names(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct stat st;
         const char *last;
-        int fd = -1, rc = beneath_check_name(names[i], s->err);
+        int fd = -1, rc = beneath_check_name(names[i], &s->err);
         assert_int_equal(rc, -EINVAL);
-        assert_null(strpbrk(s->err, "\n\t\x7f\x01"));
+        assert_null(strpbrk(s->err.text, "\n\t\x7f\x01"));
         assert_int_equal(beneath_open(s->dir, names[i], O_RDONLY, 0, &fd, NULL), -EINVAL);
         assert_int_equal(beneath_open_parent(s->dir, names[i], 0700, &fd, &last, NULL),
                          -EINVAL);
@@ -49,10 +49,10 @@ static void refused_names(void **state)
         assert_int_equal(fd, -1);
     }
     longest[BENEATH_NAME_MAX - 1] = 0; /* the longest that is accepted */
-    assert_int_equal(beneath_check_name(longest, s->err), 0);
+    assert_int_equal(beneath_check_name(longest, &s->err), 0);
     longest[BENEATH_NAME_MAX - 1] = 'x';
     longest[BENEATH_NAME_MAX] = 0;
-    assert_int_equal(beneath_check_name(longest, s->err), -EINVAL);
+    assert_int_equal(beneath_check_name(longest, &s->err), -EINVAL);
 }
 
 /* ---- links that are planted on the way ---- */
@@ -188,7 +188,7 @@ static void private_folders(void **state)
 {
     struct scratch *s = *state;
     int dir;
-    assert_int_equal(beneath_private_folder(s->path, "u/j", &dir, s->err), 0);
+    assert_int_equal(beneath_private_folder(s->path, "u/j", &dir, &s->err), 0);
     struct stat st;
     assert_int_equal(fstat(dir, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
@@ -197,17 +197,17 @@ static void private_folders(void **state)
         const char *name = mode % 2 ? "u" : "u/j";
         assert_int_equal(fchmodat(s->dir, name, (mode_t)(0700 | mode), 0), 0);
         int wanted = mode & 022 ? -EPERM : 0;
-        assert_int_equal(beneath_private_folder(s->path, "u/j", &dir, s->err), wanted);
+        assert_int_equal(beneath_private_folder(s->path, "u/j", &dir, &s->err), wanted);
         if (wanted)
-            assert_non_null(strstr(s->err, "can be written by others"));
+            assert_non_null(strstr(s->err.text, "can be written by others"));
         else
             close(dir);
         assert_int_equal(fchmodat(s->dir, name, 0700, 0), 0);
     }
     if (geteuid() != 0) return; /* only root can give folders away */
     assert_int_equal(fchownat(s->dir, "u", 12345, (gid_t)-1, 0), 0);
-    assert_int_equal(beneath_private_folder(s->path, "u/j", &dir, s->err), -EPERM);
-    assert_non_null(strstr(s->err, "belongs to user 12345"));
+    assert_int_equal(beneath_private_folder(s->path, "u/j", &dir, &s->err), -EPERM);
+    assert_non_null(strstr(s->err.text, "belongs to user 12345"));
 }
 
 /* The mode of what somebody else put under the name of our file stays as it is. */
@@ -218,23 +218,24 @@ static void modes_of_others(void **state)
     close(openat(s->dir, "ours", O_WRONLY | O_CREAT, 0600));
     close(openat(s->dir, "private", O_WRONLY | O_CREAT, 0600));
     for (mode_t more = 01; more <= 040; more <<= 1)
-        assert_int_equal(beneath_chmod(s->dir, "private", 0600 | more, s->err), -EPERM);
-    assert_non_null(strstr(s->err, "private is more private than what should be there"));
+        assert_int_equal(beneath_chmod(s->dir, "private", 0600 | more, &s->err), -EPERM);
+    assert_non_null(
+        strstr(s->err.text, "private is more private than what should be there"));
     assert_int_equal(fchmodat(s->dir, "ours", 0644, 0), 0);
-    assert_int_equal(beneath_chmod(s->dir, "ours", 0444, s->err), 0);
+    assert_int_equal(beneath_chmod(s->dir, "ours", 0444, &s->err), 0);
     assert_int_equal(fstatat(s->dir, "ours", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0444);
     assert_int_equal(symlinkat("private", s->dir, "link"), 0);
     assert_int_equal(linkat(s->dir, "private", s->dir, "second", 0), 0);
-    assert_int_equal(beneath_chmod(s->dir, "link", 0444, s->err), -EPERM);
-    assert_int_equal(beneath_chmod(s->dir, "second", 0444, s->err), -EPERM);
-    assert_non_null(strstr(s->err, "second is a link, or not our own"));
-    assert_int_equal(beneath_chmod(s->dir, "none", 0444, s->err), -ENOENT);
+    assert_int_equal(beneath_chmod(s->dir, "link", 0444, &s->err), -EPERM);
+    assert_int_equal(beneath_chmod(s->dir, "second", 0444, &s->err), -EPERM);
+    assert_non_null(strstr(s->err.text, "second is a link, or not our own"));
+    assert_int_equal(beneath_chmod(s->dir, "none", 0444, &s->err), -ENOENT);
     assert_int_equal(fstatat(s->dir, "private", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     if (geteuid() != 0) return;
     assert_int_equal(fchownat(s->dir, "ours", 12345, (gid_t)-1, 0), 0);
-    assert_int_equal(beneath_chmod(s->dir, "ours", 0400, s->err), -EPERM);
+    assert_int_equal(beneath_chmod(s->dir, "ours", 0400, &s->err), -EPERM);
 }
 
 /* A file that grows where it is may be somebody's under another name. */
@@ -244,14 +245,14 @@ static void files_of_two_names(void **state)
     int fd = -1;
     scratch_put(s, "ours", "text", 4);
     assert_int_equal(linkat(s->dir, "ours", s->dir, "second", 0), 0);
-    assert_int_equal(beneath_open(s->dir, "ours", O_RDWR | O_CREAT, 0600, &fd, s->err),
+    assert_int_equal(beneath_open(s->dir, "ours", O_RDWR | O_CREAT, 0600, &fd, &s->err),
                      -EPERM);
-    assert_non_null(strstr(s->err, "ours has another name, too (a hard link)"));
+    assert_non_null(strstr(s->err.text, "ours has another name, too (a hard link)"));
     assert_int_equal(fd, -1);
-    assert_int_equal(beneath_open(s->dir, "ours", O_RDONLY, 0, &fd, s->err), 0);
+    assert_int_equal(beneath_open(s->dir, "ours", O_RDONLY, 0, &fd, &s->err), 0);
     close(fd);
     assert_int_equal(unlinkat(s->dir, "second", 0), 0);
-    assert_int_equal(beneath_open(s->dir, "ours", O_RDWR | O_CREAT, 0600, &fd, s->err),
+    assert_int_equal(beneath_open(s->dir, "ours", O_RDWR | O_CREAT, 0600, &fd, &s->err),
                      0);
     close(fd);
 }
@@ -260,39 +261,39 @@ static void files_of_two_names(void **state)
 
 #define FILEMAP "filemap_0.scriinfo"
 
-static int read_index(int dir, kvtree *tree, char *err)
+static int read_index(int dir, kvtree *tree, kvtree_error *err)
 {
     return scr_index_read(dir, tree, err);
 }
 
-static int read_filemap(int dir, kvtree *tree, char *err)
+static int read_filemap(int dir, kvtree *tree, kvtree_error *err)
 {
     return scr_filemap_read(dir, FILEMAP, "u/scr.1", tree, err);
 }
 
-static int read_summary(int dir, kvtree *tree, char *err)
+static int read_summary(int dir, kvtree *tree, kvtree_error *err)
 {
     scr_dataset d;
     return scr_summary_read(dir, &d, err);
 }
 
-static int read_flush_file(int dir, kvtree *tree, char *err)
+static int read_flush_file(int dir, kvtree *tree, kvtree_error *err)
 {
     (void)scr_flush_file_read(dir, tree, err); /* what cannot be read counts as nothing */
     return kvtree_size(tree) ? 0 : -EINVAL;
 }
 
-static int write_index(int dir, kvtree *tree, char *err)
+static int write_index(int dir, kvtree *tree, kvtree_error *err)
 {
     return kvtree_file_write(dir, SCR_INDEX_NAME, tree, err);
 }
 
-static int write_filemap(int dir, kvtree *tree, char *err)
+static int write_filemap(int dir, kvtree *tree, kvtree_error *err)
 {
     return scr_filemap_write(dir, FILEMAP, tree, err);
 }
 
-static int write_summary(int dir, kvtree *tree, char *err)
+static int write_summary(int dir, kvtree *tree, kvtree_error *err)
 {
     const scr_dataset d = {.id = 1, .name = "a"};
     return scr_summary_write(dir, &d, err);
@@ -300,8 +301,8 @@ static int write_summary(int dir, kvtree *tree, char *err)
 
 static const struct {
     const char *name;
-    int (*read)(int dir, kvtree *tree, char *err);
-    int (*write)(int dir, kvtree *tree, char *err);
+    int (*read)(int dir, kvtree *tree, kvtree_error *err);
+    int (*write)(int dir, kvtree *tree, kvtree_error *err);
 } records[] = {{SCR_INDEX_NAME, read_index, write_index},
                {SCR_HALT_NAME, scr_halt_read, NULL},
                {SCR_FLUSH_FILE_NAME, read_flush_file, NULL},
@@ -310,7 +311,7 @@ static const struct {
 
 enum { RECORDS = sizeof records / sizeof *records };
 
-static int write_record(int i, int dir, char *err)
+static int write_record(int i, int dir, kvtree_error *err)
 {
     kvtree *tree = kvtree_new();
     assert_int_equal(scr_index_start(tree), 0); /* any tree will do */
@@ -321,7 +322,7 @@ static int write_record(int i, int dir, char *err)
     return rc;
 }
 
-static int read_record(int i, int dir, char *err)
+static int read_record(int i, int dir, kvtree_error *err)
 {
     kvtree *tree = kvtree_new();
     int rc = records[i].read(dir, tree, err);
@@ -337,14 +338,14 @@ static void links_instead_of_records(void **state)
     for (int i = 0; i < RECORDS; i++) {
         const char *name = records[i].name;
         struct stat before, after;
-        assert_int_equal(write_record(i, s->dir, s->err), 0);
+        assert_int_equal(write_record(i, s->dir, &s->err), 0);
         assert_int_equal(renameat(s->dir, name, s->dir, "victim"), 0);
         assert_int_equal(fstatat(s->dir, "victim", &before, 0), 0);
         char target[100];
         snprintf(target, sizeof target, "%s/victim", s->path);
         assert_int_equal(symlinkat(target, s->dir, name), 0);
-        assert_true(read_record(i, s->dir, s->err) < 0);
-        assert_int_equal(write_record(i, s->dir, s->err), 0);
+        assert_true(read_record(i, s->dir, &s->err) < 0);
+        assert_int_equal(write_record(i, s->dir, &s->err), 0);
         assert_int_equal(fstatat(s->dir, name, &after, AT_SYMLINK_NOFOLLOW), 0);
         assert_true(S_ISREG(after.st_mode));
         assert_int_equal(fstatat(s->dir, "victim", &after, 0), 0);
@@ -358,13 +359,13 @@ static void link_instead_of_their_folder(void **state)
 {
     struct scratch *s = *state;
     for (int i = 0; i < RECORDS; i++)
-        assert_int_equal(write_record(i, s->dir, s->err), 0);
+        assert_int_equal(write_record(i, s->dir, &s->err), 0);
     assert_int_equal(renameat(s->dir, ".scr", s->dir, "elsewhere"), 0);
     assert_int_equal(symlinkat("elsewhere", s->dir, ".scr"), 0);
     for (int i = 0; i < RECORDS; i++) {
         if (!strchr(records[i].name, '/')) continue;
-        assert_true(read_record(i, s->dir, s->err) < 0);
-        assert_true(write_record(i, s->dir, s->err) < 0);
+        assert_true(read_record(i, s->dir, &s->err) < 0);
+        assert_true(write_record(i, s->dir, &s->err) < 0);
     }
 }
 
@@ -374,11 +375,11 @@ static void fifos_and_folders(void **state)
     struct scratch *s = *state;
     for (int i = 0; i < RECORDS; i++) {
         assert_int_equal(mkfifoat(s->dir, records[i].name, 0600), 0);
-        assert_true(read_record(i, s->dir, s->err) < 0);
+        assert_true(read_record(i, s->dir, &s->err) < 0);
         assert_int_equal(unlinkat(s->dir, records[i].name, 0), 0);
         assert_int_equal(mkdirat(s->dir, records[i].name, 0700), 0);
-        assert_true(read_record(i, s->dir, s->err) < 0);
-        assert_true(write_record(i, s->dir, s->err) < 0);
+        assert_true(read_record(i, s->dir, &s->err) < 0);
+        assert_true(write_record(i, s->dir, &s->err) < 0);
     }
 }
 

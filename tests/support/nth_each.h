@@ -19,7 +19,7 @@ static inline void nth_some(const char *name, nth_try *work, void *arg, int leas
     int fired = 1, failed = 0, all = nth_count(work, arg);
     int stride = nth_stride(all, tries);
     assert_true(all >= least);
-    if (nth_again(work, arg) != 0) fail_msg("%s: %s", name, nth_text);
+    if (nth_again(work, arg) != 0) fail_msg("%s: %s", name, nth_text.text);
     for (int n = 1; fired; n += stride) {
         long blocks = live;
         int descriptors = nth_descriptors();
@@ -27,7 +27,7 @@ static inline void nth_some(const char *name, nth_try *work, void *arg, int leas
         if ((rc != 0 && rc != -ENOMEM) || (rc && !fired) || live != blocks ||
             nth_descriptors() != descriptors)
             print_error("%s: allocation %d of %d: %d, %ld blocks more: %s\n", name, n,
-                        all, rc, live - blocks, rc ? nth_text : "");
+                        all, rc, live - blocks, rc ? nth_text.text : "");
         assert_true(rc == 0 || (rc == -ENOMEM && fired));
         assert_int_equal(live, blocks);
         assert_int_equal(nth_descriptors(), descriptors);

@@ -33,7 +33,7 @@ static inline int nth_try_one(const char *name, nth_try *work, void *arg, int cu
             "rank %d: %s: allocation %d of rank %d: %d, %ld blocks and %d descriptors "
             "more: %s\n",
             check_rank, name, n, culprit, rc, live - blocks,
-            nth_descriptors() - descriptors, rc ? nth_text : "");
+            nth_descriptors() - descriptors, rc ? nth_text.text : "");
     CHECK(good);
     *failed += rc != 0;
     if (nth_max(rc != 0)) CHECK_INT(nth_again(work, arg), 0);

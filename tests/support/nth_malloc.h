@@ -16,6 +16,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <kvtree/kvtree_error.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -166,7 +167,7 @@ __attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **text, const cha
 
 /* ---- one after the other ---- */
 
-static char nth_text[1024]; /* for the library's words about the failure of a try */
+static kvtree_error nth_text; /* for the library's words about the failure of a try */
 
 /* What is tried: 0, or the error that the library gave. */
 typedef int nth_try(void *arg);
@@ -200,7 +201,7 @@ static inline int nth_hold(void)
 
 static inline int nth_again(nth_try *work, void *arg)
 {
-    nth_text[0] = 0;
+    nth_text.text[0] = 0;
     return work(arg);
 }
 

@@ -37,11 +37,12 @@ static int check_node_worse(int a, int b)
 
 static int check_node_folder(const request *r, const char *path, uint64_t bytes, int made)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const node_folder folder = {path, bytes, made, r->user};
     if (scr_base_is_unsafe(path))
         tool_complain("warning: everybody may rename and remove what is in %s", path);
-    return node_check_folder(&folder, err) ? tool_complain("%s", err) : COMMAND_GOOD;
+    return node_check_folder(&folder, &err) ? tool_complain("%s", err.text)
+                                            : COMMAND_GOOD;
 }
 
 /* PATH or PATH:SIZE, separated by commas. */
@@ -113,14 +114,14 @@ static int check_node_folders(const request *r, const tool_prefix *prefix)
 
 static int check_node_run(const request *r, const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const char *tests = r->tests;
     int code = check_node_folders(r, prefix);
     if (prefix->mistaken) code = check_node_worse(code, NODE_UNCHECKED);
     if (!tests) tests = scr_config_get(&prefix->config, "SCR_NODE_TESTS", NULL);
     if (code == COMMAND_GOOD && tests && *tests &&
-        node_check_programs(tests, r->seconds, err) != 0)
-        code = tool_complain("%s", err);
+        node_check_programs(tests, r->seconds, &err) != 0)
+        code = tool_complain("%s", err.text);
     if (code == COMMAND_GOOD) printf("PASS\n");
     return code;
 }

@@ -30,16 +30,16 @@ typedef struct findings {
 /* An exit code. */
 static int ckpt_interval_read_log(const tool_prefix *prefix, findings *f)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int64_t now = (int64_t)time(NULL) * 1000000;
-    int rc = scr_history_read(prefix->dir, NULL, now, &f->history, err);
-    if (rc && rc != -ENOENT) return tool_complain("%s", err);
+    int rc = scr_history_read(prefix->dir, NULL, now, &f->history, &err);
+    if (rc && rc != -ENOENT) return tool_complain("%s", err.text);
     if (f->cost <= 0 && f->history.ckpts > 0)
         f->cost = f->history.ckpt_seconds / f->history.ckpts;
     if (f->cost <= 0)
         return tool_complain("%s checkpoint: --cost is needed",
                              rc ? "there is no log of a" : "the log has no");
-    if (!f->nodes && scr_nodes_read(prefix->dir, &f->nodes, err) != 0) f->nodes = 1;
+    if (!f->nodes && scr_nodes_read(prefix->dir, &f->nodes, &err) != 0) f->nodes = 1;
     if (f->mtbf <= 0) f->mtbf = scr_history_mtbf(&f->history, f->nodes, 0);
     return COMMAND_GOOD;
 }

@@ -48,7 +48,7 @@ static int copy_print(const copy_request *r, const scavenge_copied *c)
     tool_table_number(table, c->files);
     tool_table_number(table, (int64_t)c->bytes);
     tool_table_number(table, c->failed);
-    tool_table_text(table, c->failed ? c->why : NULL);
+    tool_table_text(table, c->failed ? c->why.text : NULL);
     return tool_table_print(table, TOOL_JSON);
 }
 
@@ -61,33 +61,35 @@ static int copy_fail(int rc, const char *err)
 static int copy_dataset(const copy_request *r, const tool_prefix *prefix,
                         const scavenge_node *node)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scavenge_copied copied;
-    int rc = scavenge_copy(node, prefix->dir, &r->wish, &copied, err);
+    int rc = scavenge_copy(node, prefix->dir, &r->wish, &copied, &err);
     if (node->refused)
         tool_complain("%d filemaps count as lost; the first: %s", node->refused,
-                      node->why);
-    if (rc) return copy_fail(rc, err);
+                      node->why.text);
+    if (rc) return copy_fail(rc, err.text);
     int code = copy_print(r, &copied);
     if (copied.failed)
-        code = tool_complain("files of %d rank%s could not be copied; the first: %s",
-                             copied.failed, copied.failed == 1 ? "" : "s", copied.why);
+        code =
+            tool_complain("files of %d rank%s could not be copied; the first: %s",
+                          copied.failed, copied.failed == 1 ? "" : "s", copied.why.text);
     return code;
 }
 
 static int copy_work(const copy_request *r, const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "", control[TOOL_PATH_SIZE];
+    char control[TOOL_PATH_SIZE];
+    kvtree_error err = {""};
     scavenge_node node;
     if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
         return COMMAND_BAD;
-    int rc = scavenge_node_open(control, prefix->path, &node, err);
-    if (rc) return copy_fail(rc, err);
+    int rc = scavenge_node_open(control, prefix->path, &node, &err);
+    if (rc) return copy_fail(rc, err.text);
     tool_heartbeat heartbeat;
     tool_heartbeat_begin(&heartbeat, r->alive);
-    rc = scavenge_node_wait(&node, r->wait, err);
+    rc = scavenge_node_wait(&node, r->wait, &err);
     int code =
-        rc ? tool_complain("%s: %s", control, err) : copy_dataset(r, prefix, &node);
+        rc ? tool_complain("%s: %s", control, err.text) : copy_dataset(r, prefix, &node);
     tool_heartbeat_end(&heartbeat);
     scavenge_node_close(&node);
     return code;
@@ -98,21 +100,21 @@ static int copy_work(const copy_request *r, const tool_prefix *prefix)
 /* "0,[4-7]": the syntax of host lists. -1 to continue, or an exit code. */
 static int copy_take_sets(const tool *t, const char *text, scavenge_wish *wish)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     hostlist list = {0};
     int64_t id;
     if (!text || strcmp(text, "all") == 0) return -1;
-    int rc = hostlist_parse(text, &list, err);
+    int rc = hostlist_parse(text, &list, &err);
     int *sets = calloc((size_t)list.count + 1, sizeof *sets);
     for (int i = 0; sets && i < list.count && !rc; i++)
         if (number_int64(list.names[i], &id) != 0 || id < 0 || id > INT_MAX)
-            rc = err_set(err, -EINVAL, "'%.60s' is no number of a set", list.names[i]);
+            rc = err_set(&err, -EINVAL, "'%.60s' is no number of a set", list.names[i]);
         else
             sets[i] = (int)id;
     wish->set_count = list.count;
     hostlist_done(&list);
     if (rc) free(sets);
-    if (rc) return tool_misused(t, "%s", err);
+    if (rc) return tool_misused(t, "%s", err.text);
     wish->sets = sets;
     return sets ? -1 : tool_complain("no memory");
 }

@@ -59,9 +59,10 @@ static int env_print_end(const tool_prefix *prefix)
 
 static int env_print_run_nodes(const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int nodes;
-    if (scr_nodes_read(prefix->dir, &nodes, err) != 0) return tool_complain("%s", err);
+    if (scr_nodes_read(prefix->dir, &nodes, &err) != 0)
+        return tool_complain("%s", err.text);
     printf("%d\n", nodes);
     return COMMAND_GOOD;
 }

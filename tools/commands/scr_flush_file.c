@@ -81,13 +81,13 @@ static int flush_file_answer(const flush_file_request *r, const kvtree *flush)
 
 static int flush_file_work(const flush_file_request *r, const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     int count = 0, *ids = NULL, code;
     kvtree *flush = kvtree_new();
     int rc =
-        flush ? kvtree_file_read(prefix->dir, SCR_FLUSH_FILE_NAME, flush, err) : -ENOMEM;
+        flush ? kvtree_file_read(prefix->dir, SCR_FLUSH_FILE_NAME, flush, &err) : -ENOMEM;
     if (rc) {
-        code = tool_complain("%s: %s", prefix->path, err);
+        code = tool_complain("%s: %s", prefix->path, err.text);
         tool_prefix_tell_unused(prefix);
     } else if (scr_flush_file_list(flush, &count, &ids) != 0)
         code = tool_complain("%s has something else than ids", SCR_FLUSH_FILE_NAME);

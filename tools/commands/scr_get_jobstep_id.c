@@ -20,7 +20,8 @@ int main(int argc, char **argv)
         .options = options,
         .least = 1,
         .most = 1};
-    char err[ERRTEXT_SIZE] = "", step[TOOL_JOBSTEP_SIZE];
+    char step[TOOL_JOBSTEP_SIZE];
+    kvtree_error err = {""};
     int64_t pid;
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
@@ -28,8 +29,8 @@ int main(int argc, char **argv)
     if (number_int64(args.list[0], &pid) != 0 || pid < 2 || pid > INT_MAX)
         return tool_misused(&t, "'%s' is no process id", args.list[0]);
     code = COMMAND_GOOD;
-    if (tool_jobstep_find((pid_t)pid, step, err) != 0) {
-        code = tool_complain("%s", err);
+    if (tool_jobstep_find((pid_t)pid, step, &err) != 0) {
+        code = tool_complain("%s", err.text);
         snprintf(step, sizeof step, "-1");
     }
     printf("%s\n", step);

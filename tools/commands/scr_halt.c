@@ -140,7 +140,8 @@ static bool halt_is_change(const request *r)
     return is;
 }
 
-static int halt_change(const tool_prefix *prefix, request *r, kvtree *halt, char *err)
+static int halt_change(const tool_prefix *prefix, request *r, kvtree *halt,
+                       kvtree_error *err)
 {
     if (halt_is_change(r)) command_outlive_reader();
     if (r->remove) return beneath_unlink(prefix->dir, SCR_HALT_NAME, err);
@@ -224,13 +225,13 @@ static void halt_explain(const tool_prefix *prefix, const kvtree *halt)
 
 static int halt_run(request *r)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     tool_prefix prefix;
     kvtree *halt = kvtree_new();
     int code = tool_prefix_open(&prefix, r->dir);
     if (code == COMMAND_GOOD) {
-        int rc = halt ? halt_change(&prefix, r, halt, err) : -ENOMEM;
-        code = rc ? tool_complain("%s: %s", prefix.path, err) : halt_print(halt, r);
+        int rc = halt ? halt_change(&prefix, r, halt, &err) : -ENOMEM;
+        code = rc ? tool_complain("%s: %s", prefix.path, err.text) : halt_print(halt, r);
         if (rc == -EBADMSG) halt_report_damaged(&prefix);
         if (!rc && !r->json) halt_explain(&prefix, halt);
     }

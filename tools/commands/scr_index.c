@@ -18,13 +18,13 @@
 
 int index_read(const tool_prefix *prefix, kvtree **index)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     *index = kvtree_new();
-    int rc = *index ? scr_index_read(prefix->dir, *index, err) : -ENOMEM;
+    int rc = *index ? scr_index_read(prefix->dir, *index, &err) : -ENOMEM;
     if (!rc) return COMMAND_GOOD;
     kvtree_delete(index);
     if (rc != -ENOENT)
-        return tool_complain("%s: %s%s", prefix->path, err,
+        return tool_complain("%s: %s%s", prefix->path, err.text,
                              rc == -EBADMSG ? "; --rebuild makes a new one" : "");
     tool_complain("%s: no index; --rebuild makes one of what is there", prefix->path);
     tool_prefix_tell_unused(prefix);
@@ -87,13 +87,13 @@ static int index_inspect(const tool_prefix *prefix, const index_request *r)
 /* Needs no index. */
 static int index_print_summary(const tool_prefix *prefix, const index_request *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_dataset d;
     int folder = -1;
-    int rc = beneath_open_below(prefix->dir, r->name, &folder, err);
-    if (!rc) rc = scr_summary_read(folder, &d, err);
+    int rc = beneath_open_below(prefix->dir, r->name, &folder, &err);
+    if (!rc) rc = scr_summary_read(folder, &d, &err);
     io_close(&folder);
-    if (rc) return tool_complain("%s: %s", r->name, err);
+    if (rc) return tool_complain("%s: %s", r->name, err.text);
     if (strcmp(d.name, r->name) != 0)
         tool_complain("%s: its summary has the name %s", r->name, d.name);
     return index_print_one(NULL, &d, r->json);
@@ -116,11 +116,12 @@ static int index_apply(kvtree *index, void *arg)
 /* Under the lock of the index. */
 static int index_change_entry(const tool_prefix *prefix, index_change c)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     kvtree *index = kvtree_new();
-    int rc = index ? scr_index_update(prefix->dir, index_apply, &c, index, err) : -ENOMEM;
+    int rc =
+        index ? scr_index_update(prefix->dir, index_apply, &c, index, &err) : -ENOMEM;
     kvtree_delete(&index);
-    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+    return rc ? tool_complain("%s", err.text) : COMMAND_GOOD;
 }
 
 static int index_unset_location(kvtree *flush, void *arg)
@@ -138,15 +139,15 @@ static int index_unset_location(kvtree *flush, void *arg)
  * optional. */
 static void index_drop_location(const tool_prefix *prefix, scr_dataset *d)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     kvtree *flush = kvtree_new();
     const scr_change c = {.prefix = prefix->dir,
                           .name = SCR_FLUSH_FILE_NAME,
                           .change = index_unset_location,
                           .arg = d};
-    int rc = flush ? scr_change_record(&c, flush, err) : -ENOMEM;
+    int rc = flush ? scr_change_record(&c, flush, &err) : -ENOMEM;
     if (rc && rc != -ENOENT && rc != -EBADMSG)
-        tool_complain("warning: the flush file could not be written: %s", err);
+        tool_complain("warning: the flush file could not be written: %s", err.text);
     kvtree_delete(&flush);
 }
 
@@ -193,44 +194,45 @@ static int index_set_current(const tool_prefix *prefix, const index_request *r)
 /* CURRENT does not change: the user may have chosen it. */
 int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     kvtree *index = kvtree_new();
     int rc =
-        index ? scr_index_make(prefix->dir, scan->found, scan->count, index, added, err)
+        index ? scr_index_make(prefix->dir, scan->found, scan->count, index, added, &err)
               : -ENOMEM;
     kvtree_delete(&index);
-    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+    return rc ? tool_complain("%s", err.text) : COMMAND_GOOD;
 }
 
 static int index_set_damaged_aside(const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "no memory", aside[SCR_INDEX_ASIDE_SIZE];
+    char aside[SCR_INDEX_ASIDE_SIZE];
+    kvtree_error err = {"no memory"};
     kvtree *index = kvtree_new();
-    int rc = index ? scr_index_read(prefix->dir, index, err) : -ENOMEM;
+    int rc = index ? scr_index_read(prefix->dir, index, &err) : -ENOMEM;
     kvtree_delete(&index);
     if (rc == -EBADMSG) {
-        tool_complain("%s", err);
-        rc = scr_index_set_aside(prefix->dir, aside, err);
+        tool_complain("%s", err.text);
+        rc = scr_index_set_aside(prefix->dir, aside, &err);
         if (!rc && aside[0]) printf("the damaged index is %s now\n", aside);
     }
-    return rc && rc != -ENOENT ? tool_complain("%s", err) : COMMAND_GOOD;
+    return rc && rc != -ENOENT ? tool_complain("%s", err.text) : COMMAND_GOOD;
 }
 
 static int index_enter_scan(const tool_prefix *prefix, const scr_scan *scan)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int added = 0;
     /* a folder that no run has used is probably a mistake: it stays unchanged */
     if (scan->count == 0 && tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
-    if (beneath_mkdirs(prefix->dir, ".scr", 0777, err) != 0)
-        return tool_complain("%s", err);
-    if (scan->code == SCR_OTHER_VERSION) return tool_complain("%s", scan->why);
+    if (beneath_mkdirs(prefix->dir, ".scr", 0777, &err) != 0)
+        return tool_complain("%s", err.text);
+    if (scan->code == SCR_OTHER_VERSION) return tool_complain("%s", scan->why.text);
     int code = index_enter_all(prefix, scan, &added);
     if (code != COMMAND_GOOD) return code;
     printf("%d datasets found, %d added to the index\n", scan->count, added);
     if (scan->refused)
         tool_complain("%d cannot be restarted from; the first: %s", scan->refused,
-                      scan->why);
+                      scan->why.text);
     if (scan->stopped)
         tool_complain("the search did not reach all folders: there may be more datasets");
     return COMMAND_GOOD;
@@ -238,13 +240,14 @@ static int index_enter_scan(const tool_prefix *prefix, const scr_scan *scan)
 
 static int index_rebuild(const tool_prefix *prefix, const index_request *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_scan scan;
     int code = index_set_damaged_aside(prefix);
     if (code != COMMAND_GOOD) return code;
-    if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
-    code = scr_scan_all(&scan, NULL, err) != 0 ? tool_complain("%s", err)
-                                               : index_enter_scan(prefix, &scan);
+    if (scr_scan_open(&scan, prefix->path, &err) != 0)
+        return tool_complain("%s", err.text);
+    code = scr_scan_all(&scan, NULL, &err) != 0 ? tool_complain("%s", err.text)
+                                                : index_enter_scan(prefix, &scan);
     scr_scan_close(&scan);
     return code;
 }

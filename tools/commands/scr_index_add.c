@@ -17,11 +17,11 @@ static void index_add_report_sets(const char *name, const scavenge_commit_result
 {
     for (int i = 0; i < result->sets; i++) {
         const scavenge_rebuilt *r = &result->rebuilt[i];
-        char what[ERRTEXT_SIZE + 100];
+        char what[sizeof(kvtree_error) + 100];
         snprintf(what, sizeof what, "set %d: files of %d rank%s were rebuilt: %s", r->id,
-                 r->ranks, r->ranks == 1 ? "" : "s", r->why);
+                 r->ranks, r->ranks == 1 ? "" : "s", r->why.text);
         if (r->failed)
-            tool_complain("%s: set %d: %s", name, r->id, r->why);
+            tool_complain("%s: set %d: %s", name, r->id, r->why.text);
         else
             index_report(name, what);
     }
@@ -46,7 +46,7 @@ static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
 static int index_add_scavenged(const tool_prefix *prefix, const index_request *r,
                                const scavenge_key *key)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scavenge_commit_result result;
     scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
     struct rlimit files;
@@ -55,12 +55,13 @@ static int index_add_scavenged(const tool_prefix *prefix, const index_request *r
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    if (scavenge_commit(&where, key, &result, err) != 0)
-        return tool_complain("%s: %s", r->name, err);
+    if (scavenge_commit(&where, key, &result, &err) != 0)
+        return tool_complain("%s: %s", r->name, err.text);
     index_add_report_sets(r->name, &result);
     free(result.rebuilt);
     if (!result.complete)
-        return tool_complain("%s: in the index as not complete: %s", r->name, result.why);
+        return tool_complain("%s: in the index as not complete: %s", r->name,
+                             result.why.text);
     index_report(r->name,
                  result.current ? "added; the next run begins with it" : "added");
     return COMMAND_GOOD;
@@ -68,13 +69,13 @@ static int index_add_scavenged(const tool_prefix *prefix, const index_request *r
 
 int index_print_scan(const tool_prefix *prefix, const index_request *r)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     scavenge_saved saved;
     scavenge_key key;
     const scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
-    int rc = scavenge_find(prefix->dir, r->name, &key, err);
-    if (!rc) rc = scavenge_open(&where, &key, &saved, err);
-    if (rc) return tool_complain("%s: %s", r->name, err);
+    int rc = scavenge_find(prefix->dir, r->name, &key, &err);
+    if (!rc) rc = scavenge_open(&where, &key, &saved, &err);
+    if (rc) return tool_complain("%s: %s", r->name, err.text);
     kvtree *tree = kvtree_new();
     rc = tree ? scavenge_scan_to_tree(&saved.scan, tree) : -ENOMEM;
     if (!rc)
@@ -82,7 +83,7 @@ int index_print_scan(const tool_prefix *prefix, const index_request *r)
             kvtree_fprint(stdout, tree, r->json ? KVTREE_FORM_JSON : KVTREE_FORM_TREE, 2);
     if (saved.scan.refused)
         tool_complain("%d files cannot be used; the first: %s", saved.scan.refused,
-                      saved.scan.why);
+                      saved.scan.why.text);
     kvtree_delete(&tree);
     scavenge_close(&saved);
     return rc ? tool_complain("the scan could not be printed") : COMMAND_GOOD;
@@ -92,18 +93,19 @@ int index_print_scan(const tool_prefix *prefix, const index_request *r)
 
 static int index_add_found(const tool_prefix *prefix, const index_request *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_scan scan;
     int added = 0, code;
-    if (scr_scan_open(&scan, prefix->path, err) != 0) return tool_complain("%s", err);
-    if (scr_scan_one(&scan, r->name, err) != 0)
-        code = tool_complain("%s", err);
+    if (scr_scan_open(&scan, prefix->path, &err) != 0)
+        return tool_complain("%s", err.text);
+    if (scr_scan_one(&scan, r->name, &err) != 0)
+        code = tool_complain("%s", err.text);
     else if (scan.count == 0)
-        code = tool_complain("%s", scan.why);
+        code = tool_complain("%s", scan.why.text);
     else
         code = index_enter_all(prefix, &scan, &added);
     if (code == COMMAND_GOOD) {
-        if (scan.refused) tool_complain("%s", scan.why);
+        if (scan.refused) tool_complain("%s", scan.why.text);
         index_report(r->name,
                      scan.found[0].complete
                          ? "added"
@@ -115,7 +117,7 @@ static int index_add_found(const tool_prefix *prefix, const index_request *r)
 
 int index_add(const tool_prefix *prefix, const index_request *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_dataset known;
     scavenge_key key;
     kvtree *index;
@@ -123,9 +125,9 @@ int index_add(const tool_prefix *prefix, const index_request *r)
     if (code != COMMAND_GOOD) return code;
     bool there = scr_index_get(index, r->name, &known) == 0;
     kvtree_delete(&index);
-    int rc = scavenge_find(prefix->dir, r->name, &key, err);
+    int rc = scavenge_find(prefix->dir, r->name, &key, &err);
     if (rc == 0) return index_add_scavenged(prefix, r, &key);
-    if (rc != -ENOENT) return tool_complain("%s", err);
+    if (rc != -ENOENT) return tool_complain("%s", err.text);
     if (!there) return index_add_found(prefix, r);
     index_report(r->name, "is in the index already");
     return COMMAND_GOOD;

@@ -67,19 +67,19 @@ static void verify_report_others(verify_result *v)
 }
 
 static int verify_files(void *arg, int rank, int count, const filo_file files[],
-                        char *err)
+                        kvtree_error *err)
 {
     verify_result *v = arg;
     for (int i = 0; i < count; i++) {
-        char why[FILO_ERROR_SIZE] = "";
-        int rc = filo_extract(v->dir, &files[i], NULL, why);
+        kvtree_error why = {""};
+        int rc = filo_extract(v->dir, &files[i], NULL, &why);
         v->files++;
         v->bytes += files[i].size;
         v->unchecked += !files[i].has_crc;
         if (rc == 0) continue;
         verify_note(v, rc);
         v->damaged += err_is_damage(rc);
-        if (rc == -ENOMEM || verify_report_file(v, rank, files[i].name, why) != 0)
+        if (rc == -ENOMEM || verify_report_file(v, rank, files[i].name, why.text) != 0)
             return err_set(err, -ENOMEM, "no memory");
     }
     return 0;
@@ -89,32 +89,33 @@ static int verify_files(void *arg, int rank, int count, const filo_file files[],
 static void verify_dataset(const tool_prefix *prefix, const scr_dataset *d,
                            verify_result *v)
 {
-    char err[ERRTEXT_SIZE] = "no memory", map[SCR_NAME_SIZE + 32];
+    char map[SCR_NAME_SIZE + 32];
+    kvtree_error err = {"no memory"};
     snprintf(map, sizeof map, "%s/" FILO_MAP, d->name);
     char *folder = scr_path_join(prefix->path, d->name);
     filo_place place = {.folder = folder};
     if (d->scattered) place = (filo_place){.folder = prefix->path, .map = map};
     int rc = folder ? beneath_open_below(prefix->dir, d->scattered ? "" : d->name,
-                                         &v->dir, err)
+                                         &v->dir, &err)
                     : -ENOMEM;
-    if (!rc) rc = filo_map_read(&place, NULL, verify_files, v, err);
+    if (!rc) rc = filo_map_read(&place, NULL, verify_files, v, &err);
     io_close(&v->dir);
     free(folder);
     verify_note(v, rc);
     verify_report_others(v);
-    if (rc) tool_complain("%s: %s", d->name, err);
+    if (rc) tool_complain("%s: %s", d->name, err.text);
 }
 
 /* Summary and map first: they must describe the same files. */
 static void verify_found(const tool_prefix *prefix, scr_scan *scan, verify_result *v)
 {
-    char err[ERRTEXT_SIZE] = "";
-    int rc = scr_scan_one(scan, v->name, err);
+    kvtree_error err = {""};
+    int rc = scr_scan_one(scan, v->name, &err);
     if (rc) {
-        tool_complain("%s: %s", v->name, err);
+        tool_complain("%s: %s", v->name, err.text);
         v->verdict = rc == -ENOENT ? "missing" : verify_unreadable;
     } else if (scan->refused) {
-        tool_complain("%s", scan->why);
+        tool_complain("%s", scan->why.text);
         verify_note(v, scan->code);
     } else if (!scan->found[0].complete) {
         tool_complain("%s: it is not complete", v->name);
@@ -127,14 +128,14 @@ static void verify_found(const tool_prefix *prefix, scr_scan *scan, verify_resul
 /* Verifies a dataset and adds a row for it; an exit code. */
 static int verify_name(const tool_prefix *prefix, const char *name, tool_table *table)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scr_scan scan;
     verify_result v = {.name = name, .dir = -1, .verdict = verify_good};
-    if (scr_scan_open(&scan, prefix->path, err) == 0) {
+    if (scr_scan_open(&scan, prefix->path, &err) == 0) {
         verify_found(prefix, &scan, &v);
         scr_scan_close(&scan);
     } else {
-        tool_complain("%s: %s", name, err);
+        tool_complain("%s: %s", name, err.text);
         v.verdict = verify_unreadable;
     }
     tool_table_text(table, name);

@@ -140,18 +140,20 @@ static void inspect_report_nothing(const tool_prefix *prefix, const inspect_requ
 
 static int inspect_work(const inspect_request *r, const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "", control[TOOL_PATH_SIZE];
+    char control[TOOL_PATH_SIZE];
+    kvtree_error err = {""};
     scavenge_node node;
     if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
         return COMMAND_BAD;
-    int rc = scavenge_node_open(control, prefix->path, &node, err);
-    if (rc) tool_complain("%s", err);
+    int rc = scavenge_node_open(control, prefix->path, &node, &err);
+    if (rc) tool_complain("%s", err.text);
     if (rc == -ENOENT && !r->brief) inspect_report_nothing(prefix, r);
     if (rc) return rc == -ENOENT ? SCAVENGE_NOTHING_HERE : COMMAND_BAD;
     if (node.run)
         tool_complain("%s: a run, process %ld, uses the cache", control, (long)node.run);
     if (node.refused)
-        tool_complain("%d filemaps count as lost; the first: %s", node.refused, node.why);
+        tool_complain("%d filemaps count as lost; the first: %s", node.refused,
+                      node.why.text);
     int code = inspect_print(r, &node);
     scavenge_node_close(&node);
     return code;

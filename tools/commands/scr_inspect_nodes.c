@@ -53,10 +53,10 @@ static inspect_found *inspect_find(inspect_survey *s, const scavenge_answer *a)
 static void inspect_add_answer(inspect_survey *s, const char *node,
                                const scavenge_answer *a)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     inspect_found *f = inspect_find(s, a);
-    if (!f || hostlist_parse(node, &f->nodes, err) != 0) {
-        s->code = tool_complain("%s", err);
+    if (!f || hostlist_parse(node, &f->nodes, &err) != 0) {
+        s->code = tool_complain("%s", err.text);
         return;
     }
     f->sum.here += a->here;

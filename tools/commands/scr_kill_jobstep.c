@@ -20,7 +20,7 @@ int main(int argc, char **argv)
         .codes = "0 it has ended, or had already, 1 an error, 2 wrong usage.\n",
         .options = options,
         .most = 1};
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     if (tool_jobstep_check(step) != 0)
         return tool_misused(&t, "'%.60s' is no id of a job step", step);
     command_outlive_reader();
-    int rc = tool_jobstep_kill(step, seconds, err);
-    if (rc) tool_complain("%s", err);
+    int rc = tool_jobstep_kill(step, seconds, &err);
+    if (rc) tool_complain("%s", err.text);
     return rc && rc != -ESRCH ? COMMAND_BAD : COMMAND_GOOD;
 }

@@ -17,15 +17,15 @@ int main(int argc, char **argv)
         .options = options,
         .most = 1,
         .folder = &dir};
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int nodes;
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     code = tool_prefix_open(&prefix, dir);
-    if (code == COMMAND_GOOD && scr_nodes_read(prefix.dir, &nodes, err) != 0) {
-        code = tool_complain("%s: %s", prefix.path, err);
+    if (code == COMMAND_GOOD && scr_nodes_read(prefix.dir, &nodes, &err) != 0) {
+        code = tool_complain("%s: %s", prefix.path, err.text);
         tool_prefix_tell_unused(&prefix);
     } else if (code == COMMAND_GOOD)
         printf("%d\n", nodes);

@@ -40,16 +40,16 @@ static int postrun_compare_ids(const void *a, const void *b)
 
 static int postrun_list_datasets(postrun *s)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     s->flush = kvtree_new();
-    int rc = s->flush ? scr_flush_file_read(s->prefix->dir, s->flush, err) : -ENOMEM;
+    int rc = s->flush ? scr_flush_file_read(s->prefix->dir, s->flush, &err) : -ENOMEM;
     if (rc == -ENOENT) return COMMAND_GOOD;
     if (!rc) rc = scr_flush_file_list(s->flush, &s->count, &s->ids);
     if (rc == -EBADMSG)
         return tool_complain("%s: %s; scr_inspect --all lists what is in the caches, "
                              "scr_scavenge --id ID and scr_index --add NAME save it",
-                             s->prefix->path, err);
-    if (rc) return tool_complain("%s: %s", s->prefix->path, err);
+                             s->prefix->path, err.text);
+    if (rc) return tool_complain("%s: %s", s->prefix->path, err.text);
     if (s->count > 1)
         qsort(s->ids, (size_t)s->count, sizeof *s->ids, postrun_compare_ids);
     return COMMAND_GOOD;
@@ -278,7 +278,7 @@ static int postrun_work(const tool_prefix *prefix, const hostlist *known, int be
 
 int main(int argc, char **argv)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const char *dir = NULL, *down = NULL;
     int between = 0, signal = 0;
     hostlist known = {0, NULL};
@@ -301,8 +301,8 @@ int main(int argc, char **argv)
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
-    if (down && hostlist_parse(down, &known, err) != 0)
-        return tool_misused(&t, "%s", err);
+    if (down && hostlist_parse(down, &known, &err) != 0)
+        return tool_misused(&t, "%s", err.text);
     command_outlive_reader();
     code = tool_prefix_configure_anyway(&prefix, dir);
     if (code == COMMAND_GOOD) code = postrun_work(&prefix, &known, between, &signal);

@@ -44,12 +44,13 @@ static void retries_halt_report_remedy(const tool_prefix *prefix, const kvtree *
 
 static int retries_halt_check(const tool_prefix *prefix, const request *r)
 {
-    char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
+    char reason[SCR_HALT_REASON_SIZE];
+    kvtree_error err = {"no memory"};
     scr_halt_end end = {0, NULL};
     kvtree *halt = kvtree_new();
-    int rc = halt ? scr_halt_read(prefix->dir, halt, err) : -ENOMEM;
+    int rc = halt ? scr_halt_read(prefix->dir, halt, &err) : -ENOMEM;
     int code = retries_halt_find_end(prefix, halt, &end);
-    if (rc) tool_complain("%s: %s", prefix->path, err);
+    if (rc) tool_complain("%s: %s", prefix->path, err.text);
     if (rc == -EBADMSG) retries_halt_report_remedy(prefix, halt, NULL);
     if (rc || code != COMMAND_GOOD)
         code = UNKNOWN;

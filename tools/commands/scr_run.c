@@ -67,7 +67,7 @@ static int run_check_runs(const tool *t, const char *text, int *runs)
 
 static int run_check_simulation(const tool *t, const run_request *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     simulate_failure failures[SIMULATE_FAILURES];
     int nodes, per_node, count;
     if (r->fail && !r->simulate) return tool_misused(t, "--fail is for simulated nodes");
@@ -76,8 +76,8 @@ static int run_check_simulation(const tool *t, const run_request *r)
     if (!r->simulate) return -1;
     if (simulate_parse(r->simulate, &nodes, &per_node) != 0)
         return tool_misused(t, "--simulate %s: not NODESxRANKS, as 4x2", r->simulate);
-    if (r->fail && simulate_parse_failures(r->fail, nodes, failures, &count, err) != 0)
-        return tool_misused(t, "--fail %s (--simulate %s)", err, r->simulate);
+    if (r->fail && simulate_parse_failures(r->fail, nodes, failures, &count, &err) != 0)
+        return tool_misused(t, "--fail %s (--simulate %s)", err.text, r->simulate);
     return -1;
 }
 

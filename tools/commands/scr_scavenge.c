@@ -111,13 +111,13 @@ static void scavenge_take_copy(int task, const tool_end *end, void *arg)
 static int scavenge_run_round(scavenge_job *s, node_state a, node_state b,
                               tool_words *words, tool_report told)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     hostlist_done(&s->asked);
     s->done = 0;
     for (int i = 0; i < s->nodes.count; i++) {
         if (s->states[i] != a && s->states[i] != b) continue;
         s->asked_nodes[s->asked.count] = i;
-        if (hostlist_parse(s->nodes.names[i], &s->asked, err) != 0) words->failed = 1;
+        if (hostlist_parse(s->nodes.names[i], &s->asked, &err) != 0) words->failed = 1;
     }
     if (s->asked.count || words->failed)
         return scavenge_command_run(&s->remote, &s->asked, words, told, s, &s->failures);
@@ -178,13 +178,13 @@ static char *scavenge_list_sets(const int *ids, int count)
  * them, to be freed. */
 static int scavenge_count_missing(const scavenge_job *s, int *ranks, char **sets)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scavenge_saved saved;
     const scavenge_prefix prefix = {s->prefix->path, s->prefix->dir, 1, 0};
     int *ids = NULL, count = 0, missing = -1;
     *sets = NULL;
-    if (scavenge_open(&prefix, &s->key, &saved, err) != 0) {
-        tool_complain("%s", err);
+    if (scavenge_open(&prefix, &s->key, &saved, &err) != 0) {
+        tool_complain("%s", err.text);
         return -1;
     }
     if (scavenge_scan_repairable(&saved.scan, &ids, &count) == 0 &&
@@ -195,7 +195,7 @@ static int scavenge_count_missing(const scavenge_job *s, int *ranks, char **sets
         tool_complain("no memory");
     }
     free(ids);
-    if (saved.scan.refused) tool_complain("%s", saved.scan.why);
+    if (saved.scan.refused) tool_complain("%s", saved.scan.why.text);
     scavenge_close(&saved);
     return missing;
 }
@@ -259,10 +259,10 @@ static int scavenge_copy_logged(scavenge_job *s)
 /* The newest dataset in the flush file. */
 static int scavenge_find_id(const tool_prefix *prefix, int *id)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     int count = 0, *ids = NULL;
     kvtree *flush = kvtree_new();
-    int rc = flush ? scr_flush_file_read(prefix->dir, flush, err) : -ENOMEM;
+    int rc = flush ? scr_flush_file_read(prefix->dir, flush, &err) : -ENOMEM;
     if (!rc) rc = scr_flush_file_list(flush, &count, &ids);
     for (int i = 0; i < count; i++)
         if (ids[i] > *id) *id = ids[i];
@@ -273,7 +273,7 @@ static int scavenge_find_id(const tool_prefix *prefix, int *id)
         return tool_complain(
             "%s: %s; scr_inspect --all lists what is in the caches, --id "
             "names a dataset",
-            prefix->path, err);
+            prefix->path, err.text);
     if (*id) return COMMAND_GOOD;
     tool_complain("no dataset is in a cache");
     return NOTHING;

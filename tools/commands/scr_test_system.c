@@ -69,7 +69,8 @@ static int system_launch_words(test *t, const char *const *words, double seconds
     /* what a launcher leaves behind is part of the test */
     const tool_limits limits = {
         .seconds = seconds, .bytes = OUTPUT, .joined = true, .group_only = true};
-    char err[ERRTEXT_SIZE] = "", name[64];
+    char name[64];
+    kvtree_error err = {""};
     tool_words argv = {0};
     run *r = &t->run;
     if (system_plan_first_launch(&r->facts, system_count_up(r)) != RUN_LAUNCH)
@@ -83,11 +84,11 @@ static int system_launch_words(test *t, const char *const *words, double seconds
     t->answer.output = NULL;
     int rc = argv.failed
                  ? -ENOMEM
-                 : tool_run_answer(tool_words_list(&argv), &limits, &t->answer, err);
+                 : tool_run_answer(tool_words_list(&argv), &limits, &t->answer, &err);
     int code = rc ? rc : t->answer.code;
-    if (code < 0) snprintf(t->text, TEXT, "%.390s", rc ? err : t->answer.text);
-    if (!rc && code < 0 && r->launcher->end && r->launcher->end(&r->launch, err) != 0)
-        snprintf(t->text, TEXT, "%s", err);
+    if (code < 0) snprintf(t->text, TEXT, "%.390s", rc ? err.text : t->answer.err.text);
+    if (!rc && code < 0 && r->launcher->end && r->launcher->end(&r->launch, &err) != 0)
+        snprintf(t->text, TEXT, "%s", err.text);
     r->launch.name = NULL;
     tool_words_done(&argv);
     return rc;
@@ -265,7 +266,8 @@ static void system_add_arguments(const test *t, int nodes, tool_words *argv)
 /* Calls scr_run. 0, or -errno with a text. */
 static int system_make_recovery(test *t, int nodes)
 {
-    char *command = tool_remote_command("scr_run"), err[ERRTEXT_SIZE] = "no memory";
+    char *command = tool_remote_command("scr_run");
+    kvtree_error err = {"no memory"};
     tool_words argv = {0};
     int rc = -ENOMEM;
     tool_words_add(&argv, "%s", command ? command : "scr_run");
@@ -274,8 +276,8 @@ static int system_make_recovery(test *t, int nodes)
     t->recovery.argv = tool_words_list(&argv);
     t->recovery.switch_off = t->request.simulate ? "" : t->switch_off;
     t->recovery.seconds = t->seconds;
-    if (!argv.failed) rc = recovery_run(&t->recovery, &t->run.signals, err);
-    if (rc) snprintf(t->why, TEXT, "%s", err);
+    if (!argv.failed) rc = recovery_run(&t->recovery, &t->run.signals, &err);
+    if (rc) snprintf(t->why, TEXT, "%.390s", err.text);
     tool_words_done(&argv);
     free(command);
     return rc;

@@ -41,11 +41,11 @@ static int watchdog_read_limits(const tool_prefix *prefix, const request *r, wat
 /* While the progress is unknown the run does not count as hanging. */
 static bool watchdog_is_hanging(progress_reader *source, watchdog *w, double *seconds)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     run_progress p = source->last;
-    if (run_progress_read(source, &p, err) == 0)
+    if (run_progress_read(source, &p, &err) == 0)
         return watchdog_has_expired(w, &p, tool_now(), seconds);
-    if (!w->reported) tool_complain("whether it hangs is not known now: %s", err);
+    if (!w->reported) tool_complain("whether it hangs is not known now: %s", err.text);
     w->reported = true;
     return false;
 }
@@ -70,16 +70,16 @@ static bool watchdog_wait(const tool_prefix *prefix, const request *r, watchdog 
 
 static int watchdog_run(const tool_prefix *prefix, const request *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     watchdog w = {0};
     if (watchdog_read_limits(prefix, r, &w) != COMMAND_GOOD) return COMMAND_BAD;
     int rc =
-        watchdog_wait(prefix, r, &w) ? tool_jobstep_kill(r->step, GRACE, err) : -ESRCH;
+        watchdog_wait(prefix, r, &w) ? tool_jobstep_kill(r->step, GRACE, &err) : -ESRCH;
     if (rc == -ESRCH) {
         tool_complain("%s has ended already; it was not ended from here", r->step);
         return WAS_OVER;
     }
-    return rc ? tool_complain("%s", err) : ENDED;
+    return rc ? tool_complain("%s", err.text) : ENDED;
 }
 
 int main(int argc, char **argv)

@@ -65,15 +65,16 @@ static void check_again(const scavenge_rank *rank, const scr_dataset *d)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = fuzz_copy(data, size), err[ERRTEXT_SIZE] = "";
+    char *text = fuzz_copy(data, size);
+    kvtree_error err = {""};
     kvtree *tree = fuzz_tree(text, size);
     scavenge_rank *rank = NULL;
     scr_dataset d;
     fuzz_memory_begin(SIZE_MAX);
-    int rc = scavenge_rank_from_tree(tree, &rank, &d, err);
+    int rc = scavenge_rank_from_tree(tree, &rank, &d, &err);
     struct fuzz_memory used = fuzz_memory_end();
     REQUIRE(rc == 0 || rc == -EBADMSG);
-    REQUIRE((rc == 0) == (rank != NULL) && (rc == 0) == (err[0] == 0));
+    REQUIRE((rc == 0) == (rank != NULL) && (rc == 0) == (err.text[0] == 0));
     if (rc == 0) {
         REQUIRE(rank->rank >= 0 && rank->rank < d.ranks && d.complete);
         check_files(rank);
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (used.calls > 0) {
         fuzz_memory_begin(fuzz_hash(data, size) % used.calls);
-        int failed = scavenge_rank_from_tree(tree, &rank, &d, err);
+        int failed = scavenge_rank_from_tree(tree, &rank, &d, &err);
         fuzz_memory_end();
         REQUIRE(failed < 0 || failed == rc);
         scavenge_rank_free(rank);

@@ -48,7 +48,7 @@ static int hostlist_add(hostlist *list, char *name)
 struct parser {
     const char *text, *at;
     hostlist *list;
-    char *err;
+    kvtree_error *err;
     char name[HOSTLIST_NAME_SIZE]; /* of the item, as far as it is read */
 };
 
@@ -152,7 +152,7 @@ static int hostlist_parse_rest(struct parser *p, const char *at, size_t length)
                       : hostlist_end_item(p, at, length);
 }
 
-int hostlist_parse(const char *text, hostlist *list, char *err)
+int hostlist_parse(const char *text, hostlist *list, kvtree_error *err)
 {
     struct parser p = {.text = text, .at = text, .list = list, .err = err};
     int before = list->count, rc = 0;

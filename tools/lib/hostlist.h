@@ -16,6 +16,8 @@
  * Pure functions. Names have letters, digits, '-', '_' and '.', and do not begin with
  * '-'. */
 
+#include <kvtree/kvtree_error.h>
+
 /* Most hosts in a list, and most bytes of one name with its NUL. */
 #define HOSTLIST_MAX 262144
 #define HOSTLIST_NAME_SIZE 256
@@ -30,7 +32,7 @@ void hostlist_done(hostlist *list);
 
 /* Adds the hosts that text names behind those in list. 0; -EINVAL with a text that says
  * what is wrong at which byte, -E2BIG for too many, or -ENOMEM, with list as it was. */
-int hostlist_parse(const char *text, hostlist *list, char *err);
+int hostlist_parse(const char *text, hostlist *list, kvtree_error *err);
 
 /* The short form, to be freed; NULL without memory. Names are sorted: by what is before
  * the last number in them, by that number, and by what is behind; duplicates stay. */

@@ -55,7 +55,8 @@ static bool jobstep_wait_for_end(pid_t pid, uint64_t start, double seconds)
     return true;
 }
 
-static int jobstep_kill_process(pid_t pid, uint64_t start, double seconds, char *err)
+static int jobstep_kill_process(pid_t pid, uint64_t start, double seconds,
+                                kvtree_error *err)
 {
     if (!jobstep_is_there(pid, start))
         return err_set(err, -ESRCH, "process %ld has ended already", (long)pid);
@@ -101,14 +102,14 @@ static int jobstep_newest(char *lines, char step[TOOL_JOBSTEP_SIZE])
 }
 
 /* The steps of a job, to be freed. */
-static int jobstep_list_slurm(const char *job, char **output, char *err)
+static int jobstep_list_slurm(const char *job, char **output, kvtree_error *err)
 {
     const char *const command[] = {"squeue", "--noheader", "--steps", "--format=%i",
                                    "--job",  job,          NULL};
     return tool_run(command, ANSWER, output, err);
 }
 
-static int jobstep_find_slurm(char step[TOOL_JOBSTEP_SIZE], char *err)
+static int jobstep_find_slurm(char step[TOOL_JOBSTEP_SIZE], kvtree_error *err)
 {
     const char *job = getenv("SLURM_JOB_ID");
     if (!job || !*job) job = getenv("SLURM_JOBID");
@@ -133,7 +134,7 @@ static bool jobstep_has_ended_slurm(const char *step)
     return !there;
 }
 
-static int jobstep_kill_slurm(const char *step, char *err)
+static int jobstep_kill_slurm(const char *step, kvtree_error *err)
 {
     const char *const command[] = {"scancel", step, NULL};
     char *output;
@@ -147,7 +148,7 @@ static int jobstep_kill_slurm(const char *step, char *err)
 
 /* ---- both ---- */
 
-int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], char *err)
+int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], kvtree_error *err)
 {
     uint64_t start;
     int rc = processes_start_time(pid, &start);
@@ -176,7 +177,7 @@ bool tool_jobstep_has_ended(const char *step, int ask)
     return ask && jobstep_is_slurm_step(step) && jobstep_has_ended_slurm(step);
 }
 
-int tool_jobstep_kill(const char *step, double seconds, char *err)
+int tool_jobstep_kill(const char *step, double seconds, kvtree_error *err)
 {
     pid_t pid;
     uint64_t start;

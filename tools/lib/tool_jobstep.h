@@ -7,13 +7,14 @@
  * "pid:1234:56789", with its start time, so that a reused id is never confused with it.
  */
 
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #define TOOL_JOBSTEP_SIZE 64
 
 /* The step of the launcher pid. 0; -ESRCH where there is none, or -errno, with a text. */
-int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], char *err);
+int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], kvtree_error *err);
 
 /* 0 if step is the name of one, -EINVAL. */
 int tool_jobstep_check(const char *step);
@@ -25,6 +26,6 @@ bool tool_jobstep_has_ended(const char *step, int ask);
 /* Ends it: by scancel; or by SIGTERM, and SIGKILL after the given time. 0 when it has
  * ended (Slurm: when the request was accepted), -ESRCH when it had ended before, or
  * -errno; with a text. */
-int tool_jobstep_kill(const char *step, double seconds, char *err);
+int tool_jobstep_kill(const char *step, double seconds, kvtree_error *err);
 
 #endif

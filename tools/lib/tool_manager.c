@@ -60,8 +60,9 @@ const char *tool_manager_name(void)
 
 int tool_manager_parse(const char *text, hostlist *list)
 {
-    char err[ERRTEXT_SIZE] = "";
-    return hostlist_parse(text, list, err) == 0 ? COMMAND_GOOD : tool_complain("%s", err);
+    kvtree_error err = {""};
+    return hostlist_parse(text, list, &err) == 0 ? COMMAND_GOOD
+                                                 : tool_complain("%s", err.text);
 }
 
 static int manager_parse_file(const char *name, hostlist *list)
@@ -120,14 +121,15 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
 static int manager_ask_states(const hostlist *nodes, const char *states, double seconds,
                               hostlist *found)
 {
-    char err[ERRTEXT_SIZE] = "", *text = hostlist_compress(nodes), *output = NULL;
+    char *text = hostlist_compress(nodes), *output = NULL;
+    kvtree_error err = {""};
     hostlist all = {0, NULL};
     int code = COMMAND_GOOD;
     const char *const command[] = {"sinfo",   "--noheader", states, "--format=%N",
                                    "--nodes", text,         NULL};
     if (text && strcmp(tool_manager_name(), "slurm") == 0 && nodes->count > 0) {
-        if (tool_run(command, seconds, &output, err) != 0)
-            code = tool_complain("%s", err);
+        if (tool_run(command, seconds, &output, &err) != 0)
+            code = tool_complain("%s", err.text);
         else
             code = tool_manager_parse(output, &all);
     }
@@ -159,7 +161,7 @@ static const char *manager_job_id(const manager *m)
 
 /* The output of squeue, to be freed, with times in the format of tool_time_parse. */
 static int manager_ask_squeue(const char *const command[], double seconds, char **output,
-                              char *err)
+                              kvtree_error *err)
 {
     static const char format[] = "SLURM_TIME_FORMAT"; /* of the user */
     char *users = manager_variable(format) ? strdup(manager_variable(format)) : NULL;
@@ -202,16 +204,17 @@ static int manager_take_end(const char *text, scr_halt_end *end)
 
 int tool_manager_end(double seconds, scr_halt_end *end)
 {
-    char err[ERRTEXT_SIZE] = "", *output, *rest;
+    char *output, *rest;
+    kvtree_error err = {""};
     const manager *m = manager_find();
     const char *job = manager_job_id(m);
     const char *const command[] = {"squeue", "--noheader", "--format=%A %e",
                                    "--job",  job,          NULL};
     *end = (scr_halt_end){0, NULL};
-    if (scr_halt_find_end(end, err) != 0) return tool_complain("%s", err);
+    if (scr_halt_find_end(end, &err) != 0) return tool_complain("%s", err.text);
     if (end->time || strcmp(m->name, "slurm") != 0) return COMMAND_GOOD;
-    if (manager_ask_squeue(command, seconds, &output, err) != 0)
-        return tool_complain("%s", err);
+    if (manager_ask_squeue(command, seconds, &output, &err) != 0)
+        return tool_complain("%s", err.text);
     int code = manager_take_end(manager_find_state(output, job, &rest), end);
     free(output);
     return code;
@@ -242,12 +245,13 @@ bool tool_manager_is_over(double seconds)
         "PREEMPTED",  "DEADLINE",  "REVOKED",   "OUT_OF_MEMORY", "BOOT_FAIL", NULL};
     const manager *m = manager_find();
     const char *job = manager_job_id(m);
-    char err[ERRTEXT_SIZE] = "", *output, *rest;
+    char *output, *rest;
+    kvtree_error err = {""};
     bool over = false;
     const char *const command[] = {
         "squeue", "--noheader", "--states=all", "--format=%A %T %e", "--job", job, NULL};
     if (strcmp(m->name, "slurm") != 0) return 0;
-    if (manager_ask_squeue(command, seconds, &output, err) != 0) return 0;
+    if (manager_ask_squeue(command, seconds, &output, &err) != 0) return 0;
     const char *state = manager_find_state(output, job, &rest);
     for (size_t i = 0; state && ends[i]; i++)
         over |= strcmp(state, ends[i]) == 0;
@@ -258,11 +262,11 @@ bool tool_manager_is_over(double seconds)
 
 int tool_manager_check(const tool *t, const char *text)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     hostlist list = {0, NULL};
-    int rc = text ? hostlist_parse(text, &list, err) : 0;
+    int rc = text ? hostlist_parse(text, &list, &err) : 0;
     hostlist_done(&list);
-    return rc ? tool_misused(t, "%s", err) : -1;
+    return rc ? tool_misused(t, "%s", err.text) : -1;
 }
 
 int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,

@@ -44,9 +44,9 @@ static int prefix_read_config(tool_prefix *prefix, const char *system)
 /* Records of another version of SCR, or of another program, stay unchanged. */
 static int prefix_check_versions(const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "";
-    if (scr_versions_check(prefix->dir, err) == 0) return COMMAND_GOOD;
-    return tool_complain("prefix folder %s: %s", prefix->path, err);
+    kvtree_error err = {""};
+    if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
+    return tool_complain("prefix folder %s: %s", prefix->path, err.text);
 }
 
 static int prefix_open_folder(tool_prefix *prefix, const char *path)
@@ -165,15 +165,15 @@ int tool_owner_user(const tool_prefix *prefix, char user[SCR_USER_SIZE])
 
 int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const scr_config *c = &prefix->config;
     int user = tool_owner_user(prefix, owner->user);
     int job = prefix_identity(c, "SCR_JOB_ID", owner->job, sizeof owner->job);
     int node = prefix_identity(c, "SCR_NODE_NAME", owner->node, sizeof owner->node);
     if (user != COMMAND_GOOD || job < 0 || node < 0) return COMMAND_BAD;
     if (!node) scr_identity_node(owner->node);
-    if (!job && scr_identity_job(prefix->path, owner->job, err) != 0)
-        return tool_complain("%s", err);
+    if (!job && scr_identity_job(prefix->path, owner->job, &err) != 0)
+        return tool_complain("%s", err.text);
     return COMMAND_GOOD;
 }
 

@@ -251,20 +251,21 @@ typedef struct crowd {
 static void slot_report(const crowd *c, const slot *s, int code, int number)
 {
     const char *name = c->argv[s->task][0];
-    char text[ERRTEXT_SIZE] = "";
-    const tool_end end = {code, text, s->text ? s->text : "", s->size};
+    kvtree_error err = {""};
+    const tool_end end = {code, err.text, s->text ? s->text : "", s->size};
     if (code == -ETIMEDOUT && s->silent)
-        snprintf(text, sizeof text, "%.200s: there was no sign of it for %g seconds",
-                 name, c->limits->silence);
+        snprintf(err.text, sizeof err.text,
+                 "%.200s: there was no sign of it for %g seconds", name,
+                 c->limits->silence);
     else if (code == -ETIMEDOUT)
-        snprintf(text, sizeof text, "%.200s: it did not end within %g seconds", name,
-                 c->limits->seconds);
+        snprintf(err.text, sizeof err.text, "%.200s: it did not end within %g seconds",
+                 name, c->limits->seconds);
     else if (number)
-        snprintf(text, sizeof text, "%.200s: ended by signal %d", name, number);
+        snprintf(err.text, sizeof err.text, "%.200s: ended by signal %d", name, number);
     else if (code < 0)
-        err_sys(text, code, "%s", name);
+        err_sys(&err, code, "%s", name);
     else if (code)
-        snprintf(text, sizeof text, "%.200s: exit code %d", name, code);
+        snprintf(err.text, sizeof err.text, "%.200s: exit code %d", name, code);
     c->report(s->task, &end, c->arg);
 }
 
@@ -445,7 +446,7 @@ static void crowd_end(crowd *c)
 }
 
 int tool_process_run(const char *const *const *argv, int count, const tool_limits *limits,
-                     tool_report report, void *arg, char *err)
+                     tool_report report, void *arg, kvtree_error *err)
 {
     tool_limits bounded = *limits;
     if (bounded.most > count) bounded.most = count;

@@ -6,6 +6,7 @@
  * limits, or one launcher that is watched until it ends. Each runs in a process group of
  * its own and is stopped in phases: SIGTERM, then SIGKILL, then it is abandoned. */
 
+#include <kvtree/kvtree_error.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,7 +67,7 @@ typedef void (*tool_report)(int task, const tool_end *end, void *arg);
  * that run are ended without a report, and the signal is raised again for the caller's
  * own handling. -ENOMEM or another -errno in the same way, with a text. */
 int tool_process_run(const char *const *const *argv, int count, const tool_limits *limits,
-                     tool_report report, void *arg, char *err);
+                     tool_report report, void *arg, kvtree_error *err);
 
 /* ---- one launcher ---- */
 

@@ -152,11 +152,12 @@ static const char *remote_find_name(const tool_remote *remote, const hostlist *n
 static int remote_find_brokers(tool_remote *remote)
 {
     static const char *const command[] = {"flux", "getattr", "hostlist", NULL};
-    char err[ERRTEXT_SIZE] = "", *text = NULL;
-    int rc = tool_run(command, ANSWER, &text, err);
-    if (!rc) rc = hostlist_parse(text, &remote->brokers, err);
+    char *text = NULL;
+    kvtree_error err = {""};
+    int rc = tool_run(command, ANSWER, &text, &err);
+    if (!rc) rc = hostlist_parse(text, &remote->brokers, &err);
     free(text);
-    return rc ? tool_complain("brokers of Flux: %s", err) : COMMAND_GOOD;
+    return rc ? tool_complain("brokers of Flux: %s", err.text) : COMMAND_GOOD;
 }
 
 /* The value, to be freed; NULL where there is none. */
@@ -169,12 +170,13 @@ static int remote_copy(const char *value, char **text)
 /* A program that others may change is refused. A missing one fails later. */
 static int remote_check_shell(tool_remote *remote)
 {
-    char path[PATH_MAX], err[ERRTEXT_SIZE] = "", *program;
+    char path[PATH_MAX], *program;
+    kvtree_error err = {""};
     const char *slash = strrchr(remote->shell, '/');
     remote->is_ssh = strcmp(slash ? slash + 1 : remote->shell, "ssh") == 0;
     if (!tool_run_find(remote->shell, path)) return COMMAND_GOOD;
-    if (tool_user_program(path, &program, err) != 0)
-        return tool_complain("SCR_REMOTE_SHELL: %s", err);
+    if (tool_user_program(path, &program, &err) != 0)
+        return tool_complain("SCR_REMOTE_SHELL: %s", err.text);
     free(remote->shell);
     remote->shell = program;
     return COMMAND_GOOD;
@@ -230,9 +232,9 @@ typedef struct call {
 /* A node for which there is no command. */
 static void remote_report_failure(const call *c, int node, int code)
 {
-    char text[ERRTEXT_SIZE] = "";
-    const tool_end end = {code, text, "", 0};
-    err_sys(text, code, "%s", c->nodes->names[node]);
+    kvtree_error err = {""};
+    const tool_end end = {code, err.text, "", 0};
+    err_sys(&err, code, "%s", c->nodes->names[node]);
     c->report(node, &end, c->arg);
 }
 
@@ -258,7 +260,8 @@ static void remote_report_end(int task, const tool_end *end, void *arg)
 }
 
 int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
-                    const char *const argv[], tool_report report, void *arg, char *err)
+                    const char *const argv[], tool_report report, void *arg,
+                    kvtree_error *err)
 {
     const tool_limits limits = {.seconds = remote->seconds,
                                 .bytes = remote->bytes,

@@ -56,7 +56,8 @@ int tool_remote_words(const tool_remote *remote, const char *node,
  * -EHOSTDOWN, or -EHOSTUNREACH where the remote shell (exit code 255) or pdsh (254, or
  * 255 of the ssh below it) did not reach the node. Returns as tool_process_run. */
 int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
-                    const char *const argv[], tool_report report, void *arg, char *err);
+                    const char *const argv[], tool_report report, void *arg,
+                    kvtree_error *err);
 
 /* Why a command of this project failed: the first line of its output that begins with its
  * name, without that; else the first line, which is one of a launcher or remote shell; ""

@@ -16,11 +16,11 @@ static void run_keep(int task, const tool_end *end, void *arg)
     (void)task;
     a->code = end->code;
     a->output = strdup(end->output);
-    snprintf(a->text, sizeof a->text, "%s", end->text);
+    snprintf(a->err.text, sizeof a->err.text, "%s", end->text);
 }
 
 int tool_run_answer(const char *const argv[], const tool_limits *limits,
-                    tool_answer *answer, char *err)
+                    tool_answer *answer, kvtree_error *err)
 {
     tool_limits one = *limits;
     one.most = 1;
@@ -29,12 +29,12 @@ int tool_run_answer(const char *const argv[], const tool_limits *limits,
     return rc || answer->output ? rc : err_set(err, -ENOMEM, "no memory");
 }
 
-int tool_run(const char *const argv[], double seconds, char **output, char *err)
+int tool_run(const char *const argv[], double seconds, char **output, kvtree_error *err)
 {
     const tool_limits limits = {.seconds = seconds, .bytes = TOOL_RUN_OUTPUT};
     tool_answer a;
     int rc = tool_run_answer(argv, &limits, &a, err);
-    if (!rc && a.code) rc = err_set(err, a.code > 0 ? -EIO : a.code, "%s", a.text);
+    if (!rc && a.code) rc = err_set(err, a.code > 0 ? -EIO : a.code, "%s", a.err.text);
     if (rc)
         free(a.output);
     else

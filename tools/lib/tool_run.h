@@ -14,18 +14,18 @@
 /* Runs argv[0], which is found in PATH, with empty standard input and our standard error.
  * Its output becomes *output, a text to be freed. 0; -ENOENT: no such program;
  * -ETIMEDOUT, -EFBIG: it was ended; -EIO: it failed; each with a text. */
-int tool_run(const char *const argv[], double seconds, char **output, char *err);
+int tool_run(const char *const argv[], double seconds, char **output, kvtree_error *err);
 
 typedef struct tool_answer {
     int code;     /* as in tool_end */
     char *output; /* ended by a NUL, to be freed; never NULL */
-    char text[ERRTEXT_SIZE];
+    kvtree_error err;
 } tool_answer;
 
 /* Runs one program and keeps its end. limits->most is ignored. 0, or -errno as
  * tool_process_run, with a text; there is no answer then. */
 int tool_run_answer(const char *const argv[], const tool_limits *limits,
-                    tool_answer *answer, char *err);
+                    tool_answer *answer, kvtree_error *err);
 
 /* Whether the program, a path or a name to be found in PATH, may be run; its path. */
 bool tool_run_find(const char *program, char path[PATH_MAX]);

@@ -21,7 +21,7 @@ int tool_user_enter(const char *prefix)
 
 /* Checks that only root or this user can change what the path leads to. Entries of a
  * sticky folder can be replaced by their owners only. */
-static int user_check_open(int fd, const char *path, char *err)
+static int user_check_open(int fd, const char *path, kvtree_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "%s", path);
@@ -38,7 +38,7 @@ static int user_check_open(int fd, const char *path, char *err)
                    *folder ? "nothing in it is" : "is not");
 }
 
-static int user_check_owner(const char *path, char *err)
+static int user_check_owner(const char *path, kvtree_error *err)
 {
     int fd = io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0) return err_sys(err, fd, "%s", path);
@@ -47,7 +47,7 @@ static int user_check_owner(const char *path, char *err)
     return rc;
 }
 
-int tool_user_program(const char *path, char **program, char *err)
+int tool_user_program(const char *path, char **program, kvtree_error *err)
 {
     char *full = realpath(path, NULL), *above = full ? strdup(full) : NULL;
     int rc = !full   ? err_sys(err, -errno, "%s", path)

@@ -49,11 +49,11 @@ int down_nodes_patience(const tool_prefix *prefix, double *seconds)
 
 static int down_nodes_read_excluded(const tool_prefix *prefix, hostlist *list)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const char *text = scr_config_get(&prefix->config, "SCR_EXCLUDE_NODES", NULL);
     *list = (hostlist){0, NULL};
-    if (!text || !*text || hostlist_parse(text, list, err) == 0) return COMMAND_GOOD;
-    return tool_complain("SCR_EXCLUDE_NODES: %s", err);
+    if (!text || !*text || hostlist_parse(text, list, &err) == 0) return COMMAND_GOOD;
+    return tool_complain("SCR_EXCLUDE_NODES: %s", err.text);
 }
 
 int down_nodes_check(const tool_prefix *prefix)
@@ -105,7 +105,8 @@ static void down_nodes_take_answer(int task, const tool_end *end, void *arg)
 
 static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
 {
-    char err[ERRTEXT_SIZE] = "", *command = tool_remote_command("scr_check_node");
+    char *command = tool_remote_command("scr_check_node");
+    kvtree_error err = {""};
     hostlist asked = {0, NULL};
     tool_remote remote = {.seconds = s->seconds, .bytes = OUTPUT, .joined = 1};
     const char *const argv[] = {command, "--prefix", prefix->path, NULL};
@@ -119,10 +120,10 @@ static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
     if (!command || !asked.names) code = tool_complain("no memory");
     if (code == COMMAND_GOOD) code = tool_remote_choose(&remote, prefix, &asked);
     int rc = code == COMMAND_GOOD
-                 ? tool_remote_run(&remote, &asked, argv, down_nodes_take_answer, s, err)
+                 ? tool_remote_run(&remote, &asked, argv, down_nodes_take_answer, s, &err)
                  : 0;
     /* a signal is reported by the caller */
-    if (rc) code = rc == -EINTR ? COMMAND_BAD : tool_complain("%s", err);
+    if (rc) code = rc == -EINTR ? COMMAND_BAD : tool_complain("%s", err.text);
     tool_remote_done(&remote);
     free(asked.names); /* the names are those of nodes */
     free(command);

@@ -30,7 +30,8 @@ enum {
 
 /* ---- folders ---- */
 
-static int node_check_access(const node_folder *folder, const char *path, char *err)
+static int node_check_access(const node_folder *folder, const char *path,
+                             kvtree_error *err)
 {
     struct stat st;
     DIR *dir = opendir(path);
@@ -44,7 +45,8 @@ static int node_check_access(const node_folder *folder, const char *path, char *
     return rc ? err_sys(err, rc, "%s", path) : 0;
 }
 
-static int node_check_capacity(const node_folder *folder, const char *path, char *err)
+static int node_check_capacity(const node_folder *folder, const char *path,
+                               kvtree_error *err)
 {
     struct statvfs fs;
     if (folder->bytes == 0) return 0;
@@ -82,7 +84,8 @@ static int node_check_open_file(const char *path, char *name)
     return rc;
 }
 
-static int node_check_write(const node_folder *folder, const char *path, char *err)
+static int node_check_write(const node_folder *folder, const char *path,
+                            kvtree_error *err)
 {
     char name[PATH_MAX];
     int n = snprintf(name, sizeof name, "%s/scr-check-XXXXXX", path);
@@ -97,7 +100,8 @@ static int node_check_write(const node_folder *folder, const char *path, char *e
 }
 
 /* Folders of the user must be private; missing ones are made by a run. */
-static int node_check_private(const node_folder *folder, const char *path, char *err)
+static int node_check_private(const node_folder *folder, const char *path,
+                              kvtree_error *err)
 {
     char below[SCR_BASE_NAME];
     struct stat st;
@@ -134,7 +138,7 @@ static void node_check_go_up(char *path)
     }
 }
 
-int node_check_folder(const node_folder *folder, char *err)
+int node_check_folder(const node_folder *folder, kvtree_error *err)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s", folder->path), rc = 0;
@@ -164,7 +168,7 @@ static int node_check_last_line(const char *text, const char **line)
 }
 
 static int node_check_run_program(const char *folder, const char *name, double seconds,
-                                  char *err)
+                                  kvtree_error *err)
 {
     char path[PATH_MAX], *program;
     struct stat st;
@@ -184,7 +188,7 @@ static int node_check_run_program(const char *folder, const char *name, double s
         rc = err_set(err, -EIO, "test %s: %.*s", name, size < REASON ? size : REASON,
                      line);
     else if (a.code)
-        rc = err_set(err, a.code < 0 ? a.code : -EIO, "test %s", a.text);
+        rc = err_set(err, a.code < 0 ? a.code : -EIO, "test %s", a.err.text);
     free(a.output);
     free(program);
     return rc;
@@ -195,7 +199,7 @@ static int node_check_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-int node_check_programs(const char *folder, double seconds, char *err)
+int node_check_programs(const char *folder, double seconds, kvtree_error *err)
 {
     struct dirent **list;
     int n = scandir(folder, &list, node_check_visible, alphasort), rc = 0;

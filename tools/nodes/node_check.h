@@ -6,6 +6,7 @@
  * Developer Guide 1.2, sections 2.24.5 and 2.34.2). A device may hang: time limits are up
  * to the process that waits for this one. */
 
+#include <kvtree/kvtree_error.h>
 #include <stdint.h>
 
 /* Exit code of scr_check_node besides 0 and 1: the configuration has mistakes, and the
@@ -24,7 +25,7 @@ typedef struct node_check {
     const char *name;
     const char *help; /* what it does, for people */
     /* 0, or -errno with a text */
-    int (*run)(const node_folder *folder, const char *path, char *err);
+    int (*run)(const node_folder *folder, const char *path, kvtree_error *err);
 } node_check;
 
 /* All, in their order, ended by one without a name. */
@@ -32,11 +33,11 @@ extern const node_check node_checks[];
 
 /* Makes all checks of a folder, up to the first that fails: -errno with a text. For a
  * missing folder that SCR would make, its parent is checked. */
-int node_check_folder(const node_folder *folder, char *err);
+int node_check_folder(const node_folder *folder, kvtree_error *err);
 
 /* Runs each program in a folder, in the order of names, with a time limit in seconds.
  * -ENOENT: no such folder; otherwise -errno for the first that fails, with its name and
  * the last line of its output. */
-int node_check_programs(const char *folder, double seconds, char *err);
+int node_check_programs(const char *folder, double seconds, kvtree_error *err);
 
 #endif

@@ -28,17 +28,18 @@ static void hooks_print_lines(char *text)
 static int hooks_run(const char *path, const char *first, const char *second)
 {
     const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT};
-    char err[ERRTEXT_SIZE] = "", *program;
+    char *program;
+    kvtree_error err = {""};
     tool_answer a = {0};
-    if (tool_user_program(path, &program, err) != 0)
-        return tool_complain("SCR_SITE_HOOKS: %s", err);
+    if (tool_user_program(path, &program, &err) != 0)
+        return tool_complain("SCR_SITE_HOOKS: %s", err.text);
     const char *const argv[] = {program, first, second, NULL};
     int code = COMMAND_GOOD;
-    if (tool_run_answer(argv, &limits, &a, err) != 0)
-        code = tool_complain("%s", err);
+    if (tool_run_answer(argv, &limits, &a, &err) != 0)
+        code = tool_complain("%s", err.text);
     else
         hooks_print_lines(a.output);
-    if (a.code) code = tool_complain("%s", a.text);
+    if (a.code) code = tool_complain("%s", a.err.text);
     free(a.output);
     free(program);
     return code;

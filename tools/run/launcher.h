@@ -6,6 +6,7 @@
 
 #include "lib/hostlist.h"
 #include "lib/tool_words.h"
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 
 /* A launch, in plain data. */
@@ -29,7 +30,7 @@ typedef struct launcher {
     void (*build)(const launch *l, tool_words *words);
     /* Ends what was launched, for launchers that do not forward signals, or may be dead
      * while their program runs; NULL: nothing to do. 0 or -errno with a text. */
-    int (*end)(const launch *l, char *err);
+    int (*end)(const launch *l, kvtree_error *err);
 } launcher;
 
 extern const launcher launcher_slurm, launcher_flux, launcher_hydra, launcher_simulate;

@@ -36,7 +36,7 @@ static void slurm_build(const launch *l, tool_words *words)
 
 /* A killed srun leaves its step behind. Other steps may be newer, and another job of the
  * user may have a step of that name, which contains the id of a process. */
-static int slurm_end(const launch *l, char *err)
+static int slurm_end(const launch *l, kvtree_error *err)
 {
     const char *job = getenv("SLURM_JOB_ID");
     const char *const question[] = {

@@ -104,7 +104,7 @@ static void prerun_warn_dropped(const kvtree *flush)
         newest, name ? name : "?", owner ? owner : "another job", newest);
 }
 
-static int prerun_drop_datasets(const tool_prefix *prefix, char *err)
+static int prerun_drop_datasets(const tool_prefix *prefix, kvtree_error *err)
 {
     kvtree *flush = kvtree_new();
     int rc = flush ? scr_flush_file_read(prefix->dir, flush, err)
@@ -114,7 +114,7 @@ static int prerun_drop_datasets(const tool_prefix *prefix, char *err)
     } else if (rc == -EBADMSG) {
         tool_complain("%s; it is removed. What may be in caches is not known: "
                       "scr_inspect lists it on each node",
-                      err);
+                      err->text);
         rc = beneath_unlink(prefix->dir, SCR_FLUSH_FILE_NAME, err);
     } else if (!rc && !prerun_is_of_this_allocation(prefix, flush)) {
         prerun_warn_dropped(flush);
@@ -139,7 +139,7 @@ static int prerun_drop_own(kvtree *halt, void *arg)
 }
 
 /* A damaged file stays; its next reader reports it. */
-static int prerun_drop_halt_reason(int prefix, char *err)
+static int prerun_drop_halt_reason(int prefix, kvtree_error *err)
 {
     kvtree *halt = kvtree_new();
     int rc = halt ? scr_halt_change(prefix, prerun_drop_own, NULL, halt, err)
@@ -150,11 +150,11 @@ static int prerun_drop_halt_reason(int prefix, char *err)
 
 int prerun_prefix(const tool_prefix *prefix)
 {
-    char err[ERRTEXT_SIZE] = "";
-    int rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
-    if (!rc) rc = prerun_drop_datasets(prefix, err);
-    if (!rc) rc = prerun_drop_halt_reason(prefix->dir, err);
-    if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, err);
-    if (rc) return tool_complain("%s: %s", prefix->path, err);
+    kvtree_error err = {""};
+    int rc = beneath_mkdirs(prefix->dir, ".scr", 0777, &err);
+    if (!rc) rc = prerun_drop_datasets(prefix, &err);
+    if (!rc) rc = prerun_drop_halt_reason(prefix->dir, &err);
+    if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, &err);
+    if (rc) return tool_complain("%s: %s", prefix->path, err.text);
     return hooks_call(prefix, HOOK_PRERUN, NULL, NULL);
 }

@@ -100,7 +100,7 @@ static off_t recovery_log_size(int prefix)
 }
 
 /* What was added since it had that size. */
-static int recovery_read_log(recovery *c, off_t begin, char *err)
+static int recovery_read_log(recovery *c, off_t begin, kvtree_error *err)
 {
     int fd;
     off_t size = recovery_log_size(c->prefix) - begin;
@@ -120,17 +120,18 @@ static int recovery_read_log(recovery *c, off_t begin, char *err)
 static void recovery_switch_off(recovery *c)
 {
     const tool_limits limits = {.seconds = c->seconds, .bytes = OUTPUT, .joined = true};
-    char *line = NULL, err[ERRTEXT_SIZE] = "";
+    char *line = NULL;
+    kvtree_error err = {""};
     tool_answer a = {.code = -1};
     if (asprintf(&line, "%s \"$1\"", c->switch_off) < 0) {
         snprintf(c->trouble, RECOVERY_TEXT_SIZE, "no memory");
         return;
     }
     const char *const argv[] = {"sh", "-c", line, "sh", c->node, NULL};
-    if (tool_run_answer(argv, &limits, &a, err) != 0)
-        snprintf(c->trouble, RECOVERY_TEXT_SIZE, "%s", err);
+    if (tool_run_answer(argv, &limits, &a, &err) != 0)
+        snprintf(c->trouble, RECOVERY_TEXT_SIZE, "%s", err.text);
     else if (a.code)
-        snprintf(c->trouble, RECOVERY_TEXT_SIZE, "%.150s%s%.*s", a.text,
+        snprintf(c->trouble, RECOVERY_TEXT_SIZE, "%.150s%s%.*s", a.err.text,
                  *a.output ? ": " : "", (int)strcspn(a.output, "\n"), a.output);
     free(a.output);
     free(line);
@@ -155,7 +156,7 @@ static bool recovery_check(void *arg, char why[TOOL_WHY_SIZE])
     return *c->trouble != 0;
 }
 
-static int recovery_switch_on_log(char *err)
+static int recovery_switch_on_log(kvtree_error *err)
 {
     return setenv("SCR_LOG_ENABLE", "1", 1) == 0 &&
                    setenv("SCR_LOG_TXT_ENABLE", "1", 1) == 0
@@ -163,7 +164,7 @@ static int recovery_switch_on_log(char *err)
                : err_set(err, -ENOMEM, "no memory");
 }
 
-int recovery_run(recovery *c, tool_signals *signals, char *err)
+int recovery_run(recovery *c, tool_signals *signals, kvtree_error *err)
 {
     run_progress p = {0};
     tool_job_result result = {.code = -1};

@@ -8,6 +8,7 @@
 
 #include "lib/tool_process.h"
 #include "run/run_progress.h"
+#include <kvtree/kvtree_error.h>
 
 enum { RECOVERY_TEXT_SIZE = 300 };
 
@@ -46,6 +47,6 @@ typedef struct recovery {
 
 /* Runs scr_run to its end, with the log switched on by the environment. 0, or -errno with
  * a text where nothing was started or the log cannot be read. */
-int recovery_run(recovery *r, tool_signals *signals, char *err);
+int recovery_run(recovery *r, tool_signals *signals, kvtree_error *err);
 
 #endif

@@ -123,9 +123,9 @@ void run_take_chosen(run *r)
 static void run_end_launch(void *arg)
 {
     run *r = arg;
-    char err[ERRTEXT_SIZE] = "";
-    if (r->launcher->end && r->launcher->end(&r->launch, err) != 0)
-        tool_complain("%s", err);
+    kvtree_error err = {""};
+    if (r->launcher->end && r->launcher->end(&r->launch, &err) != 0)
+        tool_complain("%s", err.text);
 }
 
 static void run_report_start(run *r)
@@ -406,15 +406,15 @@ static int run_without_scr(run *r)
 /* An exit code, after a message. */
 static int run_prepare(run *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int code = prerun_test_runtime(&r->prefix, r->launcher->name);
     /* simulated nodes belong to this run alone */
     if (code == COMMAND_GOOD && !r->simulated)
         code = single_instance_lock(&r->prefix, &r->owner, &r->instance);
     if (code == COMMAND_GOOD) code = prerun_prefix(&r->prefix);
     r->log.quiet = r->request->quiet;
-    if (code == COMMAND_GOOD && run_log_open(&r->log, r->prefix.dir, err) != 0)
-        code = tool_complain("%s: %s", r->prefix.path, err);
+    if (code == COMMAND_GOOD && run_log_open(&r->log, r->prefix.dir, &err) != 0)
+        code = tool_complain("%s: %s", r->prefix.path, err.text);
     return code;
 }
 

@@ -27,7 +27,7 @@ static void run_find_end(run *r)
 }
 
 /* The halt file; NULL with the error where it cannot be read. */
-static kvtree *run_open_halt(const run *r, int *rc, char *err)
+static kvtree *run_open_halt(const run *r, int *rc, kvtree_error *err)
 {
     kvtree *halt = kvtree_new();
     *rc = halt ? scr_halt_read(r->prefix.dir, halt, err)
@@ -38,24 +38,25 @@ static kvtree *run_open_halt(const run *r, int *rc, char *err)
 
 static void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg))
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     kvtree *halt = kvtree_new();
-    if (!halt || scr_halt_change(r->prefix.dir, change, NULL, halt, err) != 0)
-        tool_complain("%s", err);
+    if (!halt || scr_halt_change(r->prefix.dir, change, NULL, halt, &err) != 0)
+        tool_complain("%s", err.text);
     kvtree_delete(&halt);
 }
 
 void run_read_halt(run *r)
 {
-    char err[ERRTEXT_SIZE] = "", reason[SCR_HALT_REASON_SIZE];
+    char reason[SCR_HALT_REASON_SIZE];
+    kvtree_error err = {""};
     int64_t now = time(NULL);
     int rc;
     if (!r->end_known) run_find_end(r);
-    kvtree *halt = run_open_halt(r, &rc, err);
+    kvtree *halt = run_open_halt(r, &rc, &err);
     *r->halt = 0;
     if (!halt || scr_halt_check(halt, &r->end, now, reason)) {
         /* a program would not start with an unreadable halt file, either */
-        snprintf(r->halt, sizeof r->halt, "%.400s", halt ? reason : err);
+        snprintf(r->halt, sizeof r->halt, "%.400s", halt ? reason : err.text);
         free(r->remedy);
         r->remedy = halt ? tool_halt_remedy(halt, &r->end, now, r->prefix.path)
                     : rc == -EBADMSG ? tool_halt_damaged(r->prefix.path)
@@ -66,13 +67,15 @@ void run_read_halt(run *r)
 
 void run_read_halted(run *r)
 {
-    char err[ERRTEXT_SIZE] = "no memory", reason[SCR_HALT_REASON_SIZE];
+    char reason[SCR_HALT_REASON_SIZE];
+    kvtree_error err = {"no memory"};
     int rc;
-    kvtree *halt = run_open_halt(r, &rc, err);
+    kvtree *halt = run_open_halt(r, &rc, &err);
     if (halt) rc = tool_halt_stopped(halt, &r->end, time(NULL), reason);
     *r->halted = 0;
     if (rc > 0) snprintf(r->halted, sizeof r->halted, "%s", reason);
-    if (rc < 0) tool_complain("whether the program was halted is not known: %s", err);
+    if (rc < 0)
+        tool_complain("whether the program was halted is not known: %s", err.text);
     kvtree_delete(&halt);
 }
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <time.h>
 
-int run_log_open(run_log *log, int prefix, char *err)
+int run_log_open(run_log *log, int prefix, kvtree_error *err)
 {
     int fd;
     log->fd = -1;

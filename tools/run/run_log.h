@@ -7,6 +7,7 @@
 
 #define RUN_LOG_NAME ".scr/runs.log"
 
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 
 typedef struct run_log {
@@ -16,7 +17,7 @@ typedef struct run_log {
 
 /* Opens the file below the open prefix folder. 0, or -errno with a text; then lines go to
  * standard error only. */
-int run_log_open(run_log *log, int prefix, char *err);
+int run_log_open(run_log *log, int prefix, kvtree_error *err);
 
 /* Adds a line, which begins with the time in the file. */
 void run_log_add(run_log *log, const char *format, ...)

@@ -34,7 +34,7 @@ static void monitor_record_progress(run *r, const run_progress *p)
 
 static void monitor_fail_nodes(run *r, const run_progress *p)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     monitor_record_progress(r, p);
     for (int i = 0; i < r->failure_count; i++) {
         simulate_failure *f = &r->failures[i];
@@ -42,7 +42,7 @@ static void monitor_fail_nodes(run *r, const run_progress *p)
         f->done = 1;
         run_log_add(&r->log, "run %d: %s %s now, as --fail says", r->facts.attempts,
                     f->node, f->hangs ? "hangs" : "is lost");
-        if (simulate_strike(r->simulated, f, err) != 0) tool_complain("%s", err);
+        if (simulate_strike(r->simulated, f, &err) != 0) tool_complain("%s", err.text);
     }
 }
 
@@ -191,15 +191,15 @@ bool run_monitor_check(void *arg, char why[TOOL_WHY_SIZE])
 {
     run *r = arg;
     double seconds;
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     run_progress p = r->progress.last;
-    int rc = run_progress_read(&r->progress, &p, err);
+    int rc = run_progress_read(&r->progress, &p, &err);
     monitor_fail_nodes(r, &p);
     if (run_must_end_now(r)) {
         snprintf(why, TOOL_WHY_SIZE, "scr_halt --immediate");
         return true;
     }
-    if (monitor_is_hanging(r, &p, rc ? err : NULL, &seconds)) {
+    if (monitor_is_hanging(r, &p, rc ? err.text : NULL, &seconds)) {
         snprintf(why, TOOL_WHY_SIZE, "it hangs: no checkpoint for %.0f s (SCR_WATCHDOG)",
                  seconds);
         return true;

@@ -11,7 +11,7 @@
 
 /* ---- the flush file ---- */
 
-static int progress_read_flush(int prefix, run_progress *p, char *err)
+static int progress_read_flush(int prefix, run_progress *p, kvtree_error *err)
 {
     int count = 0, *ids = NULL;
     kvtree *flush = kvtree_new();
@@ -51,7 +51,7 @@ static int progress_find_newest(const scr_index *index, int *complete, int *ente
 }
 
 /* A missing index is about to be rebuilt: what is known of it stays valid. */
-static int progress_read_index(progress_reader *s, char *err)
+static int progress_read_index(progress_reader *s, kvtree_error *err)
 {
     struct stat st;
     int complete, entered;
@@ -77,7 +77,7 @@ void run_progress_begin(progress_reader *s, int prefix)
     *s = (progress_reader){.prefix = prefix};
 }
 
-int run_progress_read(progress_reader *s, run_progress *p, char *err)
+int run_progress_read(progress_reader *s, run_progress *p, kvtree_error *err)
 {
     run_progress found = {.completed = s->last.completed};
     int rc = progress_read_flush(s->prefix, &found, err);

@@ -6,6 +6,7 @@
  * prefix folder those that were written there directly. And the watchdog, which decides
  * from it whether the run hangs. */
 
+#include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -34,7 +35,7 @@ void run_progress_begin(progress_reader *reader, int prefix);
 
 /* Reads the flush file and, where it has changed, the index. A missing file is no error.
  * 0, or -errno with a text and *p unchanged: the progress is unknown. */
-int run_progress_read(progress_reader *reader, run_progress *p, char *err);
+int run_progress_read(progress_reader *reader, run_progress *p, kvtree_error *err);
 
 typedef struct watchdog {
     double timeout, timeout_pfs; /* seconds without a new dataset; while it is flushed */

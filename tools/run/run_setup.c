@@ -41,18 +41,18 @@ static int setup_export_nodes(run *r, int count)
 
 static int setup_simulated_nodes(run *r)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const run_request *request = r->request;
     hostlist nodes = {0, NULL};
     int count;
     if (simulate_parse(request->simulate, &count, &r->per_node) != 0)
         return tool_complain("--simulate %s: not NODESxRANKS, as 4x2", request->simulate);
     if (request->fail && simulate_parse_failures(request->fail, count, r->failures,
-                                                 &r->failure_count, err) != 0)
-        return tool_complain("--fail %s", err);
-    int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, err);
+                                                 &r->failure_count, &err) != 0)
+        return tool_complain("--fail %s", err.text);
+    int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, &err);
     hostlist_done(&nodes);
-    return rc ? tool_complain("%s", err) : setup_export_nodes(r, count);
+    return rc ? tool_complain("%s", err.text) : setup_export_nodes(r, count);
 }
 
 /* Whether datasets lie in a store of a descriptor that a lost simulated node keeps. */

@@ -83,7 +83,8 @@ static int simulate_parse_value(char *text, const word *w)
 }
 
 /* Parses NAME=VALUE; given: a bit per word that was found. */
-static int simulate_parse_word(char *text, const word *words, int *given, char *err)
+static int simulate_parse_word(char *text, const word *words, int *given,
+                               kvtree_error *err)
 {
     char copy[64], *value = strchr(text, '=');
     int i = 0;
@@ -103,9 +104,11 @@ static int simulate_parse_word(char *text, const word *words, int *given, char *
     return rc ? err_set(err, rc, "%s: %s", copy, words[i].help) : 0;
 }
 
-static int simulate_parse_failure(char *text, int nodes, simulate_failure *f, char *err)
+static int simulate_parse_failure(char *text, int nodes, simulate_failure *f,
+                                  kvtree_error *err)
 {
-    char *one, why[ERRTEXT_SIZE] = "", range[64];
+    char *one, range[64];
+    kvtree_error why = {""};
     int rc = 0, given = 0, node = 0;
     const word words[] = {
         {"node", NULL, &node, 1, nodes, {NULL}, range},
@@ -131,19 +134,20 @@ static int simulate_parse_failure(char *text, int nodes, simulate_failure *f, ch
     *f = (simulate_failure){.run = 1, .reached = -1};
     snprintf(f->text, sizeof f->text, "%s", text);
     while (!rc && (one = strsep(&text, ",")) != NULL)
-        rc = simulate_parse_word(one, words, &given, why);
+        rc = simulate_parse_word(one, words, &given, &why);
     if (!rc && !node)
-        rc = err_set(why, -EINVAL, "which node? it needs node=N, as node=1");
+        rc = err_set(&why, -EINVAL, "which node? it needs node=N, as node=1");
     snprintf(f->node, sizeof f->node, "node%d", node);
     if (!rc) return 0;
     /* of a single word: the text names it already */
-    if (strncmp(why, f->text, strlen(f->text)) == 0) return err_set(err, rc, "%s", why);
-    return err_set(err, rc, "%s: %s", f->text, why);
+    if (strncmp(why.text, f->text, strlen(f->text)) == 0)
+        return err_set(err, rc, "%s", why.text);
+    return err_set(err, rc, "%s: %s", f->text, why.text);
 }
 
 int simulate_parse_failures(const char *text, int nodes,
                             simulate_failure list[SIMULATE_FAILURES], int *count,
-                            char *err)
+                            kvtree_error *err)
 {
     char *copy = strdup(text), *rest = copy, *one;
     int n = 0, rc = copy ? 0 : err_set(err, -ENOMEM, "no memory");
@@ -162,7 +166,8 @@ int simulate_parse_failures(const char *text, int nodes,
 
 /* ---- folders ---- */
 
-static int simulate_make_nodes(const char *folder, int count, hostlist *nodes, char *err)
+static int simulate_make_nodes(const char *folder, int count, hostlist *nodes,
+                               kvtree_error *err)
 {
     char path[PATH_MAX], list[64];
     for (int i = 1; i <= count; i++) {
@@ -235,7 +240,7 @@ static int simulate_make_folder(const char *base, char **folder, int *lock)
     return rc;
 }
 
-int simulate_open(int count, char **folder, int *lock, hostlist *nodes, char *err)
+int simulate_open(int count, char **folder, int *lock, hostlist *nodes, kvtree_error *err)
 {
     const char *base = getenv("TMPDIR");
     if (!base || *base != '/') base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
@@ -250,7 +255,7 @@ int simulate_open(int count, char **folder, int *lock, hostlist *nodes, char *er
     return rc;
 }
 
-static int simulate_remove_folder(const char *folder, const char *name, char *err)
+static int simulate_remove_folder(const char *folder, const char *name, kvtree_error *err)
 {
     int dir = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (dir < 0) return err_sys(err, dir, "%s", folder);
@@ -261,15 +266,15 @@ static int simulate_remove_folder(const char *folder, const char *name, char *er
 
 void simulate_close(char *folder, int *lock)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     char *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash) {
         *slash = 0;
         /* a second attempt for what was short for a moment, as memory */
-        if (simulate_remove_folder(folder, slash + 1, err) != 0 &&
-            simulate_remove_folder(folder, slash + 1, err) != 0)
+        if (simulate_remove_folder(folder, slash + 1, &err) != 0 &&
+            simulate_remove_folder(folder, slash + 1, &err) != 0)
             tool_complain("simulated nodes are left in %s/%s: %s", folder, slash + 1,
-                          err);
+                          err.text);
         io_close(lock);
     }
     free(folder);
@@ -316,7 +321,7 @@ void simulate_describe_missed(const simulate_failure *f, char text[SIMULATE_TEXT
 }
 
 static int simulate_hang(const char *folder, const char *node,
-                         const processes_filter *filter, char *err)
+                         const processes_filter *filter, kvtree_error *err)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s/hung", folder, node);
@@ -327,7 +332,7 @@ static int simulate_hang(const char *folder, const char *node,
     return rc < 0 ? err_sys(err, rc, "stop %s", node) : 0;
 }
 
-int simulate_strike(const char *folder, const simulate_failure *f, char *err)
+int simulate_strike(const char *folder, const simulate_failure *f, kvtree_error *err)
 {
     char name[64], place[PATH_MAX];
     snprintf(name, sizeof name, "SCR_NODE_NAME=%s", f->node);

@@ -8,6 +8,7 @@
 
 #include "lib/hostlist.h"
 #include "run/run_progress.h"
+#include <kvtree/kvtree_error.h>
 
 /* "4x2": 4 nodes with 2 ranks each; "4": with one. 0 or -EINVAL. */
 int simulate_parse(const char *text, int *nodes, int *per_node);
@@ -30,12 +31,13 @@ enum { SIMULATE_FAILURES = 16, SIMULATE_TEXT_SIZE = 256 };
  * separated by blanks. 0, or -EINVAL with a text that begins with the failure. */
 int simulate_parse_failures(const char *text, int nodes,
                             simulate_failure list[SIMULATE_FAILURES], int *count,
-                            char *err);
+                            kvtree_error *err);
 
 /* Makes a folder with the nodes node1, node2, ... in TMPDIR, or in memory, and adds their
  * names. The folder is in use while *lock is open. Folders of killed runs are removed,
  * with a message. 0, or -errno with a text. */
-int simulate_open(int count, char **folder, int *lock, hostlist *nodes, char *err);
+int simulate_open(int count, char **folder, int *lock, hostlist *nodes,
+                  kvtree_error *err);
 
 /* Whether the failure is due in that run. */
 bool simulate_is_due(const simulate_failure *failure, const char *folder, int run,
@@ -47,7 +49,8 @@ void simulate_describe_missed(const simulate_failure *failure,
 
 /* Makes it happen: kills the processes of the node and removes its memory, or stops them.
  * 0, or -errno with a text. */
-int simulate_strike(const char *folder, const simulate_failure *failure, char *err);
+int simulate_strike(const char *folder, const simulate_failure *failure,
+                    kvtree_error *err);
 
 /* Removes and frees the folder, and closes the lock; NULL is fine. */
 void simulate_close(char *folder, int *lock);

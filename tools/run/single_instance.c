@@ -20,7 +20,7 @@ static const char lock_name[] = "scr_run.lock";
 
 /* The folder <base>/<user>, which is private. */
 static int instance_open_folder(const tool_prefix *prefix, const tool_owner *owner,
-                                int *folder, char *err)
+                                int *folder, kvtree_error *err)
 {
     const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
     char below[SCR_BASE_NAME];
@@ -51,12 +51,12 @@ static pid_t instance_lock_byte(int file, struct flock lock)
 
 int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int *lock)
 {
-    char err[ERRTEXT_SIZE];
+    kvtree_error err;
     int folder;
     pid_t other = 0;
     *lock = -1;
-    if (instance_open_folder(prefix, owner, &folder, err) != 0) return COMMAND_GOOD;
-    if (beneath_open(folder, lock_name, O_RDWR | O_CREAT, 0600, lock, err) == 0)
+    if (instance_open_folder(prefix, owner, &folder, &err) != 0) return COMMAND_GOOD;
+    if (beneath_open(folder, lock_name, O_RDWR | O_CREAT, 0600, lock, &err) == 0)
         other = instance_lock_byte(*lock, instance_byte(prefix, owner));
     io_close(&folder);
     if (other <= 0) return COMMAND_GOOD;

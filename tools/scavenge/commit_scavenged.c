@@ -23,7 +23,7 @@ enum { LOCK_SECONDS = 10 }; /* a process that was killed may hold the lock for a
 
 /* Locks a file in the staging folder, which must exist; hidden is the folder that has it.
  * *fd is -1 without such a folder, and on a file system without locks. */
-static int commit_lock(int hidden, const scavenge_key *key, int *fd, char *err)
+static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_error *err)
 {
     char folder[SCAVENGE_FOLDER_SIZE], name[SCAVENGE_FOLDER_SIZE + 16];
     scavenge_folder_of(key, folder);
@@ -56,7 +56,7 @@ static void commit_remove_temporaries(int dir)
 }
 
 static int commit_rebuild(const scavenge_prefix *prefix, scavenge_saved *saved,
-                          scavenge_commit_result *result, char *err)
+                          scavenge_commit_result *result, kvtree_error *err)
 {
     if (!scavenge_scan_missing(&saved->scan) || !saved->scan.members) return 0;
     commit_remove_temporaries(saved->folder.dir);
@@ -68,7 +68,8 @@ static int commit_rebuild(const scavenge_prefix *prefix, scavenge_saved *saved,
 /* ---- complete datasets ---- */
 
 /* The container size is recorded: a second call must pack files as the first did. */
-static int commit_read_packing(int dir, kvtree *tree, uint64_t *container, char *err)
+static int commit_read_packing(int dir, kvtree *tree, uint64_t *container,
+                               kvtree_error *err)
 {
     unsigned long bytes;
     int rc = kvtree_file_read(dir, SCAVENGE_WHOLE, tree, err);
@@ -81,7 +82,7 @@ static int commit_read_packing(int dir, kvtree *tree, uint64_t *container, char 
 
 /* Packs files if containers are configured, and records that all files exist. */
 static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *saved,
-                       uint64_t *container, char *err)
+                       uint64_t *container, kvtree_error *err)
 {
     int dir = saved->folder.dir;
     kvtree *tree = kvtree_new();
@@ -100,7 +101,7 @@ static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *save
 }
 
 static int commit_whole(const scavenge_prefix *prefix, const scavenge_saved *saved,
-                        scavenge_commit_result *result, char *err)
+                        scavenge_commit_result *result, kvtree_error *err)
 {
     const scr_dataset *d = &result->dataset;
     uint64_t container = 0;
@@ -120,25 +121,24 @@ static int commit_whole(const scavenge_prefix *prefix, const scavenge_saved *sav
 /* ---- the dataset ---- */
 
 static int commit_saved(const scavenge_prefix *prefix, scavenge_saved *saved,
-                        scavenge_commit_result *result, char *err)
+                        scavenge_commit_result *result, kvtree_error *err)
 {
     int rc = commit_rebuild(prefix, saved, result, err);
     if (rc) return rc;
     result->dataset = saved->scan.dataset;
     rc = scavenge_check_index(prefix->dir, &result->dataset, err);
     if (rc) return rc;
-    if (scavenge_scan_is_whole(&saved->scan, result->why))
+    if (scavenge_scan_is_whole(&saved->scan, &result->why))
         return commit_whole(prefix, saved, result, err);
     for (int i = result->sets - 1; i >= 0;
          i--) /* a failed rebuild is the better reason */
-        if (result->rebuilt[i].failed)
-            snprintf(result->why, sizeof result->why, "%s", result->rebuilt[i].why);
+        if (result->rebuilt[i].failed) result->why = result->rebuilt[i].why;
     return scavenge_update_index(prefix->dir, &result->dataset, SCAVENGE_INCOMPLETE,
-                                 result->why, &result->current, err);
+                                 result->why.text, &result->current, err);
 }
 
 static int commit_locked(const scavenge_prefix *prefix, const scavenge_key *key,
-                         scavenge_commit_result *result, char *err)
+                         scavenge_commit_result *result, kvtree_error *err)
 {
     scavenge_saved saved;
     int rc = scavenge_is_complete(prefix->dir, key, &result->dataset, err);
@@ -154,7 +154,7 @@ static int commit_locked(const scavenge_prefix *prefix, const scavenge_key *key,
 
 /* Removes the staging folders of the id, also those of older datasets. A process that
  * waits for the lock may create its file again meanwhile. */
-static int commit_remove_staging(int hidden, int id, char *err)
+static int commit_remove_staging(int hidden, int id, kvtree_error *err)
 {
     scavenge_key one;
     DIR *stream = beneath_list(hidden);
@@ -171,7 +171,7 @@ static int commit_remove_staging(int hidden, int id, char *err)
 }
 
 int scavenge_commit(const scavenge_prefix *prefix, const scavenge_key *key,
-                    scavenge_commit_result *result, char *err)
+                    scavenge_commit_result *result, kvtree_error *err)
 {
     char name[SCR_NAME_SIZE + sizeof SCAVENGE_HIDDEN];
     int hidden, fd;

@@ -12,10 +12,10 @@
 
 typedef struct scavenge_commit_result {
     scr_dataset dataset;
-    bool complete;          /* the dataset can be fetched */
-    bool current;           /* the next run restarts from it */
-    char why[ERRTEXT_SIZE]; /* why it is not complete */
-    int sets;               /* incomplete redundancy sets, to be freed: */
+    bool complete;    /* the dataset can be fetched */
+    bool current;     /* the next run restarts from it */
+    kvtree_error why; /* why it is not complete */
+    int sets;         /* incomplete redundancy sets, to be freed: */
     scavenge_rebuilt *rebuilt;
 } scavenge_commit_result;
 
@@ -24,6 +24,6 @@ typedef struct scavenge_commit_result {
  * another process commits it, -ESTALE when a newer dataset has the name or names of its
  * files; or another -errno; each with a text. */
 int scavenge_commit(const scavenge_prefix *prefix, const scavenge_key *key,
-                    scavenge_commit_result *result, char *err);
+                    scavenge_commit_result *result, kvtree_error *err);
 
 #endif

@@ -38,7 +38,7 @@ static bool copy_is_wanted(const scavenge_wish *wish, const scavenge_file *f)
 }
 
 static int copy_part_file(const copy_task *t, int source, const scavenge_file *f,
-                          char *err)
+                          kvtree_error *err)
 {
     char target[BENEATH_NAME_MAX + sizeof SCAVENGE_HIDDEN];
     const filo_file file = {.name = (char *)(uintptr_t)f->name,
@@ -54,7 +54,7 @@ static int copy_part_file(const copy_task *t, int source, const scavenge_file *f
 }
 
 static int copy_part_files(const copy_task *t, const scavenge_part *part,
-                           scavenge_copied *sums, char *err)
+                           scavenge_copied *sums, kvtree_error *err)
 {
     int source, rc = scavenge_part_open(part, &source, err);
     if (rc) return rc;
@@ -82,7 +82,8 @@ static void copy_stop_transfer(const copy_task *t, int rank)
     axl_free(transfer);
 }
 
-static int copy_rank(const copy_task *t, int rank, scavenge_copied *sums, char *err)
+static int copy_rank(const copy_task *t, int rank, scavenge_copied *sums,
+                     kvtree_error *err)
 {
     scavenge_part part;
     int rc = scavenge_part_find(t->node, t->wish->dset, rank, &part, err);
@@ -102,9 +103,9 @@ static int copy_rank(const copy_task *t, int rank, scavenge_copied *sums, char *
 static void copy_add_rank(void *arg, int i)
 {
     copy_task *t = arg;
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scavenge_copied sums = {.files = 0}, *c = t->copied;
-    int rc = copy_rank(t, t->ranks[i], &sums, err);
+    int rc = copy_rank(t, t->ranks[i], &sums, &err);
     pthread_mutex_lock(&t->mutex);
     if (!rc) {
         c->ranks += sums.files > 0;
@@ -112,14 +113,15 @@ static void copy_add_rank(void *arg, int i)
         c->bytes += sums.bytes;
     } else if (c->failed++ == 0) {
         c->code = rc;
-        snprintf(c->why, sizeof c->why, "%s", err);
+        c->why = err;
     }
     pthread_mutex_unlock(&t->mutex);
 }
 
 /* ---- all ranks ---- */
 
-static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d, char *err)
+static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d,
+                             kvtree_error *err)
 {
     const scavenge_wish *wish = t->wish;
     int rc = scavenge_node_newest(t->node, wish->dset, d);
@@ -134,7 +136,8 @@ static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d, cha
 }
 
 /* Creates the staging folder, durably. */
-static int copy_open_target(int prefix, const scr_dataset *d, int *target, char *err)
+static int copy_open_target(int prefix, const scr_dataset *d, int *target,
+                            kvtree_error *err)
 {
     char folder[SCAVENGE_FOLDER_SIZE], hidden[SCAVENGE_FOLDER_SIZE + 8];
     const scavenge_key key = scavenge_key_of(d);
@@ -145,7 +148,7 @@ static int copy_open_target(int prefix, const scr_dataset *d, int *target, char 
 }
 
 int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wish,
-                  scavenge_copied *copied, char *err)
+                  scavenge_copied *copied, kvtree_error *err)
 {
     int count = 0, *ranks = NULL;
     copy_task t = {.node = node, .wish = wish, .target = -1, .copied = copied};

@@ -23,18 +23,18 @@ typedef struct scavenge_wish {
 
 typedef struct scavenge_copied {
     scr_dataset dataset;
-    int ranks;              /* ranks with all wanted files in the staging folder: ... */
-    int files;              /* ... these files, ... */
-    uint64_t bytes;         /* ... and their bytes */
-    int failed;             /* ranks with a file that could not be copied */
-    int code;               /* of the first of them, ... */
-    char why[ERRTEXT_SIZE]; /* ... and the reason */
+    int ranks;        /* ranks with all wanted files in the staging folder: ... */
+    int files;        /* ... these files, ... */
+    uint64_t bytes;   /* ... and their bytes */
+    int failed;       /* ranks with a file that could not be copied */
+    int code;         /* of the first of them, ... */
+    kvtree_error why; /* ... and the reason */
 } scavenge_copied;
 
 /* 0 even if some ranks failed; -ENOENT when the cache has nothing of the dataset; -ESTALE
  * when the prefix folder has a newer one of its name; or another -errno when nothing
  * could be copied, with a text. prefix is the open prefix folder. */
 int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wish,
-                  scavenge_copied *copied, char *err);
+                  scavenge_copied *copied, kvtree_error *err);
 
 #endif

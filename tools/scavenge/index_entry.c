@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int index_entry_read(int prefix, kvtree **index, char *err)
+static int index_entry_read(int prefix, kvtree **index, kvtree_error *err)
 {
     *index = kvtree_new();
     int rc =
@@ -19,7 +19,7 @@ static int index_entry_read(int prefix, kvtree **index, char *err)
 }
 
 int scavenge_is_complete(int prefix, const scavenge_key *key, scr_dataset *dataset,
-                         char *err)
+                         kvtree_error *err)
 {
     scr_dataset d;
     scr_index_state state;
@@ -53,7 +53,7 @@ static const char *index_entry_obstacle(const kvtree *index, const scr_dataset *
     return NULL;
 }
 
-int scavenge_check_index(int prefix, const scr_dataset *d, char *err)
+int scavenge_check_index(int prefix, const scr_dataset *d, kvtree_error *err)
 {
     scr_dataset *list = NULL;
     int count = 0;
@@ -114,7 +114,7 @@ static int index_entry_apply_location(kvtree *flush, void *arg)
 }
 
 int scavenge_update_index(int prefix, const scr_dataset *d, enum scavenge_step step,
-                          const char *reason, bool *current, char *err)
+                          const char *reason, bool *current, kvtree_error *err)
 {
     index_entry_change c = {d, step, reason, false};
     const scr_change location = {.prefix = prefix,

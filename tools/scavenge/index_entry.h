@@ -9,11 +9,11 @@
 /* 1 when the dataset is complete there, with its description; 0, or -errno with a text.
  */
 int scavenge_is_complete(int prefix, const scavenge_key *key, scr_dataset *dataset,
-                         char *err);
+                         kvtree_error *err);
 
 /* -ESTALE with a text when a newer dataset has the name, or may have files with the same
  * names: these must not be replaced. */
-int scavenge_check_index(int prefix, const scr_dataset *d, char *err);
+int scavenge_check_index(int prefix, const scr_dataset *d, kvtree_error *err);
 
 enum scavenge_step {
     SCAVENGE_BEGIN,      /* before its files are renamed */
@@ -25,6 +25,6 @@ enum scavenge_step {
  * dataset is on the prefix folder, and makes a checkpoint CURRENT unless the index has a
  * newer one; *current returns whether it is CURRENT. */
 int scavenge_update_index(int prefix, const scr_dataset *d, enum scavenge_step step,
-                          const char *reason, bool *current, char *err);
+                          const char *reason, bool *current, kvtree_error *err);
 
 #endif

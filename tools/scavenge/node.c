@@ -20,7 +20,7 @@
 /* ---- ownership ---- */
 
 /* Opens a folder that only this user can change. */
-static int node_open_folder(const char *path, int *dir, char *err)
+static int node_open_folder(const char *path, int *dir, kvtree_error *err)
 {
     struct stat st;
     int rc = beneath_open_folder(path, dir, err);
@@ -35,7 +35,8 @@ static int node_open_folder(const char *path, int *dir, char *err)
 }
 
 /* From ".../<user>/scr.<job>", possibly followed by the name of a simulated node. */
-static int node_parse_owner(const char *path, char owner[SCAVENGE_OWNER_SIZE], char *err)
+static int node_parse_owner(const char *path, char owner[SCAVENGE_OWNER_SIZE],
+                            kvtree_error *err)
 {
     char *reduced = scr_path_reduce(path), *job, *user;
     if (!reduced) return err_set(err, -ENOMEM, "no memory");
@@ -57,7 +58,8 @@ static int node_parse_owner(const char *path, char owner[SCAVENGE_OWNER_SIZE], c
 }
 
 /* A job in another prefix folder may have the same id. */
-static int node_check_prefix(const scavenge_node *node, const char *prefix, char *err)
+static int node_check_prefix(const scavenge_node *node, const char *prefix,
+                             kvtree_error *err)
 {
     char *other;
     kvtree *record = kvtree_new();
@@ -73,7 +75,7 @@ static int node_check_prefix(const scavenge_node *node, const char *prefix, char
 /* ---- the lock ---- */
 
 /* A lock of processes, like that of runs: the owner can be queried. */
-static int node_try_lock(scavenge_node *node, char *err)
+static int node_try_lock(scavenge_node *node, kvtree_error *err)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     if (node->lock < 0) {
@@ -92,7 +94,7 @@ static int node_try_lock(scavenge_node *node, char *err)
     return 0;
 }
 
-int scavenge_node_wait(scavenge_node *node, int seconds, char *err)
+int scavenge_node_wait(scavenge_node *node, int seconds, kvtree_error *err)
 {
     const struct timespec nap = {0, 50000000};
     int rc = 0;
@@ -108,7 +110,7 @@ int scavenge_node_wait(scavenge_node *node, int seconds, char *err)
 
 /* A damaged filemap counts as lost: redundancy may recover its files. Without a usable
  * master filemap all filemaps in the folder are read. */
-static int node_read_maps(scavenge_node *node, char *err)
+static int node_read_maps(scavenge_node *node, kvtree_error *err)
 {
     kvtree *names = kvtree_new();
     node->map = kvtree_new();
@@ -117,19 +119,18 @@ static int node_read_maps(scavenge_node *node, char *err)
         rc = scr_filemap_names(node->dir, 1, names, err);
     const kvtree_elem *e = kvtree_elem_first(names);
     for (; e && !rc; e = kvtree_elem_next(e)) {
-        char why[ERRTEXT_SIZE] = "";
+        kvtree_error why = {""};
         int failed =
-            scr_filemap_read(node->dir, kvtree_elem_key(e), node->owner, node->map, why);
-        if (failed == -ENOMEM) rc = err_set(err, failed, "%s", why);
-        if (failed && failed != -ENOENT && node->refused++ == 0)
-            snprintf(node->why, sizeof node->why, "%s", why);
+            scr_filemap_read(node->dir, kvtree_elem_key(e), node->owner, node->map, &why);
+        if (failed == -ENOMEM) rc = err_set(err, failed, "%s", why.text);
+        if (failed && failed != -ENOENT && node->refused++ == 0) node->why = why;
     }
     kvtree_delete(&names);
     return rc;
 }
 
 int scavenge_node_open(const char *path, const char *prefix, scavenge_node *node,
-                       char *err)
+                       kvtree_error *err)
 {
     memset(node, 0, sizeof *node);
     node->dir = node->lock = -1;
@@ -181,7 +182,7 @@ static int node_set_folder(scavenge_part *part, const char *path, const char *na
 }
 
 static int node_add_file(const scavenge_node *node, const kvtree_elem *e,
-                         scavenge_part *part, char *err)
+                         scavenge_part *part, kvtree_error *err)
 {
     const kvtree *meta = kvtree_elem_hash(e);
     const char *path = kvtree_elem_key(e), *type = kvtree_get_val(meta, SCR_META_TYPE);
@@ -203,7 +204,7 @@ static int node_add_file(const scavenge_node *node, const kvtree_elem *e,
 }
 
 int scavenge_part_find(const scavenge_node *node, int dset, int rank, scavenge_part *part,
-                       char *err)
+                       kvtree_error *err)
 {
     memset(part, 0, sizeof *part);
     const kvtree *files = scr_filemap_files(node->map, dset, rank);
@@ -234,7 +235,7 @@ void scavenge_part_done(scavenge_part *part)
     part->folder = NULL;
 }
 
-int scavenge_part_open(const scavenge_part *part, int *folder, char *err)
+int scavenge_part_open(const scavenge_part *part, int *folder, kvtree_error *err)
 {
     return node_open_folder(part->folder, folder, err);
 }

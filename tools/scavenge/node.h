@@ -16,10 +16,10 @@ typedef struct scavenge_node {
     const char *path;                /* ... and its path; the caller's */
     char owner[SCAVENGE_OWNER_SIZE]; /* "<user>/scr.<job>": owner of cache folders */
     scr_filemap *map;
-    int refused;            /* unusable filemaps */
-    char why[ERRTEXT_SIZE]; /* the reason for the first of them */
-    int lock;               /* -1, or the lock that keeps runs from starting */
-    pid_t run;              /* a run that uses the cache now; 0: none */
+    int refused;      /* unusable filemaps */
+    kvtree_error why; /* the reason for the first of them */
+    int lock;         /* -1, or the lock that keeps runs from starting */
+    pid_t run;        /* a run that uses the cache now; 0: none */
 } scavenge_node;
 
 /* Opens the control folder at `path`, which must belong to runs in the prefix folder with
@@ -28,12 +28,12 @@ typedef struct scavenge_node {
  * without a previous run, -EPERM for another user's folder, or another -errno, with a
  * text. */
 int scavenge_node_open(const char *path, const char *prefix, scavenge_node *node,
-                       char *err);
+                       kvtree_error *err);
 void scavenge_node_close(scavenge_node *node);
 
 /* Waits at most `seconds` for the end of a run that uses the cache. 0 or -EBUSY with a
  * text. */
-int scavenge_node_wait(scavenge_node *node, int seconds, char *err);
+int scavenge_node_wait(scavenge_node *node, int seconds, kvtree_error *err);
 
 /* The newest complete dataset with the id; -ENOENT, -ENOMEM. */
 int scavenge_node_newest(const scavenge_node *node, int dset, scr_dataset *dataset);
@@ -46,10 +46,10 @@ typedef struct scavenge_part {
     scr_dataset dataset;
 } scavenge_part;
 int scavenge_part_find(const scavenge_node *node, int dset, int rank, scavenge_part *part,
-                       char *err);
+                       kvtree_error *err);
 void scavenge_part_done(scavenge_part *part);
 
 /* Opens the folder of a part; -EPERM for another user's folder. */
-int scavenge_part_open(const scavenge_part *part, int *folder, char *err);
+int scavenge_part_open(const scavenge_part *part, int *folder, kvtree_error *err);
 
 #endif

@@ -21,13 +21,13 @@ int scavenge_command_run(const tool_remote *remote, const hostlist *nodes,
                          tool_words *words, tool_report told, void *arg,
                          tool_fold *failures)
 {
-    char err[ERRTEXT_SIZE] = "no memory";
+    kvtree_error err = {"no memory"};
     int rc = -1;
     if (!words->failed)
-        rc = tool_remote_run(remote, nodes, tool_words_list(words), told, arg, err);
+        rc = tool_remote_run(remote, nodes, tool_words_list(words), told, arg, &err);
     tool_words_done(words);
     tool_fold_complain(failures);
-    return rc ? tool_complain("%s", err) : COMMAND_GOOD;
+    return rc ? tool_complain("%s", err.text) : COMMAND_GOOD;
 }
 
 void scavenge_command_failed(tool_fold *failures, const char *node, const char *command,

@@ -30,7 +30,7 @@ typedef struct packer {
     batch out;              /* the current container, ... */
     int fd;                 /* ... open; -1: there is none */
     char *piece;
-    char *err;
+    kvtree_error *err;
 } packer;
 
 static int pack_begin_container(packer *p)
@@ -115,7 +115,7 @@ static int pack_file(packer *p, const scavenge_file *f)
 }
 
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
-                  uint64_t limit, char *err)
+                  uint64_t limit, kvtree_error *err)
 {
     packer p = {.folder = folder, .limit = limit, .fd = -1, .err = err};
     int rc = (p.piece = malloc(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");

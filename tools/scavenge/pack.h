@@ -17,7 +17,7 @@ void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE]);
  * its name when it is complete and synced, and the permissions that every file in it has.
  * The scan must be whole. 0 or -errno. */
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
-                  uint64_t limit, char *err);
+                  uint64_t limit, kvtree_error *err);
 
 /* Sets the segments of a file of file->size bytes that begins at `offset` of the stream;
  * `in` is the folder of containers ("x/.scr"). 0 or -ENOMEM; filo_files_free frees them.

@@ -92,7 +92,7 @@ int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file)
 
 /* ---- names ---- */
 
-int scavenge_check_name(const char *name, char *err)
+int scavenge_check_name(const char *name, kvtree_error *err)
 {
     char padded[BENEATH_NAME_MAX + 3];
     if (beneath_check_name(name, err) != 0) return -EBADMSG;
@@ -146,7 +146,7 @@ int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
 
 /* The only key below tree, a number in its shortest form. */
 static int rankmap_only_number(const kvtree *tree, const char *what, int least,
-                               int *number, char *err)
+                               int *number, kvtree_error *err)
 {
     const kvtree_elem *e = kvtree_elem_first(tree);
     int64_t value;
@@ -159,7 +159,7 @@ static int rankmap_only_number(const kvtree *tree, const char *what, int least,
     return 0;
 }
 
-static int rankmap_get_file(const kvtree_elem *e, scavenge_rank *rank, char *err)
+static int rankmap_get_file(const kvtree_elem *e, scavenge_rank *rank, kvtree_error *err)
 {
     const kvtree *meta = kvtree_get(kvtree_elem_hash(e), KEY_META);
     const char *name = kvtree_elem_key(e), *type = kvtree_get_val(meta, SCR_META_TYPE);
@@ -176,7 +176,7 @@ static int rankmap_get_file(const kvtree_elem *e, scavenge_rank *rank, char *err
     return scavenge_rank_add(rank, &f) ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-static int rankmap_get_files(const kvtree *entry, scavenge_rank *rank, char *err)
+static int rankmap_get_files(const kvtree *entry, scavenge_rank *rank, kvtree_error *err)
 {
     int expected = 0, rc = 0;
     const kvtree *files = kvtree_get(entry, KEY_FILE);
@@ -190,7 +190,7 @@ static int rankmap_get_files(const kvtree *entry, scavenge_rank *rank, char *err
 }
 
 int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
-                            scr_dataset *dataset, char *err)
+                            scr_dataset *dataset, kvtree_error *err)
 {
     int number, id;
     scr_dataset d;
@@ -218,7 +218,7 @@ int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
 /* ---- files ---- */
 
 int scavenge_rank_write(int folder, const scavenge_rank *rank, const scr_dataset *dataset,
-                        char *err)
+                        kvtree_error *err)
 {
     char name[SCAVENGE_NAME_SIZE];
     kvtree *tree = kvtree_new();
@@ -230,7 +230,7 @@ int scavenge_rank_write(int folder, const scavenge_rank *rank, const scr_dataset
 }
 
 int scavenge_rank_read(int folder, int number, scavenge_rank **rank, scr_dataset *dataset,
-                       char *err)
+                       kvtree_error *err)
 {
     char name[SCAVENGE_NAME_SIZE];
     kvtree *tree = kvtree_new();

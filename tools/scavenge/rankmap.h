@@ -45,7 +45,7 @@ int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file);
 
 /* Whether an application file may have the name: relative, without "..", and not in a
  * folder .scr. 0, or -EBADMSG with a text. */
-int scavenge_check_name(const char *name, char *err);
+int scavenge_check_name(const char *name, kvtree_error *err);
 
 /* ".scr/<rank>.scrfilemap" */
 #define SCAVENGE_NAME_SIZE 64
@@ -59,12 +59,12 @@ int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
 
 /* -EBADMSG with a text for an invalid tree. */
 int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
-                            scr_dataset *dataset, char *err);
+                            scr_dataset *dataset, kvtree_error *err);
 
 /* folder: the open staging folder. */
 int scavenge_rank_write(int folder, const scavenge_rank *rank, const scr_dataset *dataset,
-                        char *err);
+                        kvtree_error *err);
 int scavenge_rank_read(int folder, int number, scavenge_rank **rank, scr_dataset *dataset,
-                       char *err);
+                       kvtree_error *err);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct rebuild_task {
 
 /* A manifest does not have the size of its own redundancy file. */
 static int rebuild_add_redundancy(const rebuild_task *t, const redset_manifest *m,
-                                  scavenge_rank *rank, char *err)
+                                  scavenge_rank *rank, kvtree_error *err)
 {
     char name[REDSET_NAME_SIZE + sizeof SCAVENGE_HIDDEN];
     struct stat st;
@@ -33,7 +33,7 @@ static int rebuild_add_redundancy(const rebuild_task *t, const redset_manifest *
 
 /* From the files that the manifest of the rank lists. */
 static int rebuild_write_filemap(const rebuild_task *t, const redset_manifest *m,
-                                 char *err)
+                                 kvtree_error *err)
 {
     scavenge_rank *rank = scavenge_rank_new(m->rank);
     int rc = rank ? 0 : -ENOMEM;
@@ -59,13 +59,13 @@ static int rebuild_record(const rebuild_task *t, const redset_found_set *set,
     int rc = 0;
     for (int i = 0; i < set->place.members; i++)
         if (set->members[i].lost)
-            snprintf(r->why, sizeof r->why, "rank %d: %.400s", set->members[i].rank,
-                     set->members[i].reason);
+            snprintf(r->why.text, sizeof r->why.text, "rank %d: %.400s",
+                     set->members[i].rank, set->members[i].reason);
     for (int i = 0; i < set->place.members && !rc; i++) {
         const redset_found_member *m = &set->members[i];
         if (scavenge_scan_has(t->scan, m->rank)) continue;
-        rc = m->manifest ? rebuild_write_filemap(t, m->manifest, r->why)
-                         : err_set(r->why, -EBADMSG,
+        rc = m->manifest ? rebuild_write_filemap(t, m->manifest, &r->why)
+                         : err_set(&r->why, -EBADMSG,
                                    "no record lists the files of rank %d", m->rank);
         r->ranks++;
     }
@@ -80,7 +80,7 @@ static void rebuild_set(void *arg, int i)
     scavenge_rebuilt *r = &t->list[i];
     redset_found *found = NULL;
     r->failed =
-        redset_rebuild_folder(t->folder->path, SCAVENGE_HIDDEN, r->id, &found, r->why);
+        redset_rebuild_folder(t->folder->path, SCAVENGE_HIDDEN, r->id, &found, &r->why);
     for (int k = 0; found && k < found->count && !r->failed; k++)
         r->failed = rebuild_record(t, &found->sets[k], r);
     redset_found_free(found);

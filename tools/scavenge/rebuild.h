@@ -10,9 +10,9 @@
 /* The result for one set. */
 typedef struct scavenge_rebuilt {
     int id;
-    int ranks;              /* ranks with rebuilt files */
-    int failed;             /* a negative error, REDSET_UNRECOVERABLE, or 0 */
-    char why[ERRTEXT_SIZE]; /* what was lost, or the error */
+    int ranks;        /* ranks with rebuilt files */
+    int failed;       /* a negative error, REDSET_UNRECOVERABLE, or 0 */
+    kvtree_error why; /* what was lost, or the error */
 } scavenge_rebuilt;
 
 /* Rebuilds all incomplete sets, at most `width` at the same time, and writes filemaps for

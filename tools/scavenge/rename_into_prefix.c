@@ -19,13 +19,13 @@
 /* ---- renames ---- */
 
 static int rename_add(batch *moves, int from, const char *name, const char *target,
-                      char *err)
+                      kvtree_error *err)
 {
     return batch_add(moves,
                      &(batch_file){.name = target, .from = from, .temporary = name}, err);
 }
 
-static int rename_add_files(batch *moves, const scavenge_saved *saved, char *err)
+static int rename_add_files(batch *moves, const scavenge_saved *saved, kvtree_error *err)
 {
     const scavenge_scan *scan = &saved->scan;
     int rc = 0;
@@ -39,7 +39,7 @@ static int rename_add_files(batch *moves, const scavenge_saved *saved, char *err
 }
 
 static int rename_add_containers(batch *moves, const scavenge_saved *saved,
-                                 uint64_t container, char *err)
+                                 uint64_t container, kvtree_error *err)
 {
     const scavenge_scan *scan = &saved->scan;
     int rc = 0;
@@ -55,7 +55,7 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
 }
 
 /* Whether others can change the filemaps that were copied; -errno. */
-static int rename_is_shared(const scavenge_saved *saved, char *err)
+static int rename_is_shared(const scavenge_saved *saved, kvtree_error *err)
 {
     return others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/x", err);
 }
@@ -63,7 +63,7 @@ static int rename_is_shared(const scavenge_saved *saved, char *err)
 /* final: the open folder to which names of files are relative. Files that were copied are
  * synced; those that were renamed before are skipped. */
 static int rename_all(const scavenge_prefix *prefix, int final,
-                      const scavenge_saved *saved, uint64_t container, char *err)
+                      const scavenge_saved *saved, uint64_t container, kvtree_error *err)
 {
     int shared = rename_is_shared(saved, err);
     if (shared < 0) return shared;
@@ -92,7 +92,7 @@ typedef struct rename_map {
     filo_file *files;
 } rename_map;
 
-static int rename_map_add(rename_map *m, const scavenge_file *f, char *err)
+static int rename_map_add(rename_map *m, const scavenge_file *f, kvtree_error *err)
 {
     struct stat st;
     int rc = beneath_stat(m->dir, f->name, &st, err);
@@ -116,7 +116,7 @@ static int rename_map_add(rename_map *m, const scavenge_file *f, char *err)
 
 /* Called by filo_map_write for each rank. */
 static int rename_map_rank(void *arg, int rank, int *count, const filo_file **files,
-                           char *err)
+                           kvtree_error *err)
 {
     rename_map *m = arg;
     const scavenge_rank *r = m->scan->ranks[rank]; /* the scan is whole */
@@ -133,7 +133,8 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
 }
 
 static int rename_write_map(const scavenge_prefix *prefix, int final,
-                            const scavenge_saved *saved, uint64_t container, char *err)
+                            const scavenge_saved *saved, uint64_t container,
+                            kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
     char map[SCR_NAME_SIZE + 32];
@@ -158,7 +159,7 @@ static int rename_write_map(const scavenge_prefix *prefix, int final,
 
 int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                                 const scavenge_saved *saved, uint64_t container,
-                                char *err)
+                                kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
     int folder = -1, final = -1;

@@ -12,6 +12,6 @@
  * before are skipped. 0 or -errno. */
 int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                                 const scavenge_saved *saved, uint64_t container,
-                                char *err);
+                                kvtree_error *err);
 
 #endif

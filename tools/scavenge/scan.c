@@ -24,7 +24,7 @@ typedef struct scan_reader {
 static int scan_refuse(scavenge_scan *scan, int rc, const char *why)
 {
     if (rc == -ENOMEM) return rc;
-    if (scan->refused++ == 0) snprintf(scan->why, sizeof scan->why, "%s", why);
+    if (scan->refused++ == 0) snprintf(scan->why.text, sizeof scan->why.text, "%s", why);
     return 0;
 }
 
@@ -41,7 +41,7 @@ static void scan_clear(scavenge_scan *scan)
  * earlier dataset with the same id: the newest dataset is the one to save. */
 static bool scan_accepts(scan_reader *r, const scr_dataset *d, const char *name)
 {
-    char why[ERRTEXT_SIZE];
+    kvtree_error why;
     const scr_dataset *known = &r->scan->dataset;
     bool newer = !r->described || d->created > known->created;
     if (!newer && d->id == known->id && d->created == known->created &&
@@ -50,9 +50,9 @@ static bool scan_accepts(scan_reader *r, const scr_dataset *d, const char *name)
         return true;
     if (r->described) {
         const scr_dataset *other = newer ? known : d;
-        snprintf(why, sizeof why, "%s is of dataset %d (%.200s), another one", name,
-                 other->id, other->name);
-        scan_refuse(r->scan, 0, why);
+        snprintf(why.text, sizeof why.text, "%s is of dataset %d (%.200s), another one",
+                 name, other->id, other->name);
+        scan_refuse(r->scan, 0, why.text);
     }
     if (!newer) return false;
     scan_clear(r->scan);
@@ -65,12 +65,12 @@ static bool scan_accepts(scan_reader *r, const scr_dataset *d, const char *name)
 
 static int scan_add_rank(scan_reader *r, int number, const char *name)
 {
-    char why[ERRTEXT_SIZE] = "";
+    kvtree_error why = {""};
     scavenge_scan *scan = r->scan;
     scavenge_rank *rank, **ranks = NULL;
     scr_dataset d;
-    int rc = scavenge_rank_read(r->folder->dir, number, &rank, &d, why);
-    if (rc) return scan_refuse(scan, rc, why);
+    int rc = scavenge_rank_read(r->folder->dir, number, &rank, &d, &why);
+    if (rc) return scan_refuse(scan, rc, why.text);
     bool accepted = scan_accepts(r, &d, name);
     if (accepted) ranks = array_grow(scan->ranks, (size_t)scan->count, sizeof *ranks);
     if (!ranks) {
@@ -84,16 +84,16 @@ static int scan_add_rank(scan_reader *r, int number, const char *name)
 
 static int scan_add_member(scan_reader *r, const char *name)
 {
-    char why[ERRTEXT_SIZE] = "";
+    kvtree_error why = {""};
     scavenge_scan *scan = r->scan;
     redset_manifest *m;
     scr_dataset d;
-    int rc = redset_read_header(r->hidden, name, &m, why);
-    if (rc) return scan_refuse(scan, rc, why);
+    int rc = redset_read_header(r->hidden, name, &m, &why);
+    if (rc) return scan_refuse(scan, rc, why.text);
     const scavenge_member member = {m->place, m->rank};
-    rc = scr_dataset_from_tree(m->about, &d, why);
+    rc = scr_dataset_from_tree(m->about, &d, &why);
     redset_manifest_free(m);
-    if (rc) return scan_refuse(scan, rc, why);
+    if (rc) return scan_refuse(scan, rc, why.text);
     if (!scan_accepts(r, &d, name)) return 0;
     scavenge_member *list = array_grow(scan->list, (size_t)scan->members, sizeof *list);
     if (!list) return -ENOMEM;
@@ -102,7 +102,7 @@ static int scan_add_member(scan_reader *r, const char *name)
     return 0;
 }
 
-static int scan_read_records(scan_reader *r, DIR *stream, char *err)
+static int scan_read_records(scan_reader *r, DIR *stream, kvtree_error *err)
 {
     const struct dirent *item;
     redset_place place;
@@ -117,10 +117,10 @@ static int scan_read_records(scan_reader *r, DIR *stream, char *err)
     if (errno) return err_sys(err, -errno, "list %s", r->hidden);
     if (r->described) return 0;
     return err_set(err, -ENOENT, "%s has no valid record of a rank%s%s", r->hidden,
-                   r->scan->refused ? ": " : "", r->scan->why);
+                   r->scan->refused ? ": " : "", r->scan->why.text);
 }
 
-static int scan_read_hidden(scan_reader *r, char *err)
+static int scan_read_hidden(scan_reader *r, kvtree_error *err)
 {
     int hidden;
     int rc = beneath_open_below(r->folder->dir, SCAVENGE_HIDDEN, &hidden, err);
@@ -176,7 +176,7 @@ static void scan_sort(scavenge_scan *scan)
 
 /* ---- files ---- */
 
-bool scavenge_has_file(int dir, const scavenge_file *f, char *why)
+bool scavenge_has_file(int dir, const scavenge_file *f, kvtree_error *why)
 {
     struct stat st;
     if (beneath_stat(dir, f->name, &st, why) != 0) return false;
@@ -190,7 +190,7 @@ bool scavenge_has_file(int dir, const scavenge_file *f, char *why)
 static int scan_check_rank(const scavenge_folder *folder, scavenge_scan *scan,
                            scavenge_rank *rank)
 {
-    char why[ERRTEXT_SIZE] = "";
+    kvtree_error why = {""};
     const scr_dataset *d = &scan->dataset;
     size_t n = strlen(d->name);
     int files = 0;
@@ -199,9 +199,9 @@ static int scan_check_rank(const scavenge_folder *folder, scavenge_scan *scan,
     for (int i = 0; i < rank->count; i++) {
         const scavenge_file *f = &rank->files[i];
         if (f->redundancy) continue;
-        if (!scavenge_has_file(folder->dir, f, why) &&
+        if (!scavenge_has_file(folder->dir, f, &why) &&
             (folder->final < 0 || !scavenge_has_file(folder->final, f, NULL))) {
-            rank->lacks = strdup(why);
+            rank->lacks = strdup(why.text);
             return rank->lacks ? 0 : -ENOMEM;
         }
         files++;
@@ -220,13 +220,13 @@ static int scan_find_conflict(scavenge_scan *scan)
 {
     kvtree *owners = kvtree_new();
     int rc = owners ? 0 : -ENOMEM;
-    for (int i = 0; i < scan->count && !rc && !scan->conflict[0]; i++) {
+    for (int i = 0; i < scan->count && !rc && !scan->conflict.text[0]; i++) {
         const scavenge_rank *r = scan->ranks[i];
         for (int k = 0; k < r->count && !rc; k++) {
             const char *name = r->files[k].name, *other = kvtree_get_val(owners, name);
             if (r->files[k].redundancy) continue;
             if (other)
-                err_set(scan->conflict, 0, "ranks %s and %d both have a file %.200s",
+                err_set(&scan->conflict, 0, "ranks %s and %d both have a file %.200s",
                         other, r->rank, name);
             else
                 rc = kvtree_util_set_int(owners, name, r->rank);
@@ -236,7 +236,8 @@ static int scan_find_conflict(scavenge_scan *scan)
     return rc;
 }
 
-int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan, char *err)
+int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan,
+                       kvtree_error *err)
 {
     scan_reader r = {.folder = folder, .scan = scan};
     memset(scan, 0, sizeof *scan);
@@ -284,19 +285,20 @@ static int scan_first_missing(const scavenge_scan *scan, const char **why)
     return rank;
 }
 
-bool scavenge_scan_is_whole(const scavenge_scan *scan, char why[ERRTEXT_SIZE])
+bool scavenge_scan_is_whole(const scavenge_scan *scan, kvtree_error *why)
 {
     const scr_dataset *d = &scan->dataset;
     const char *lacks;
     int missing = scavenge_scan_missing(scan);
     if (missing) {
         int first = scan_first_missing(scan, &lacks);
-        snprintf(why, ERRTEXT_SIZE, "files of %d of %d ranks are missing; rank %d: %s",
-                 missing, d->ranks, first, lacks);
-    } else if (scan->conflict[0]) {
-        snprintf(why, ERRTEXT_SIZE, "%s", scan->conflict);
+        snprintf(why->text, sizeof why->text,
+                 "files of %d of %d ranks are missing; rank %d: %s", missing, d->ranks,
+                 first, lacks);
+    } else if (scan->conflict.text[0]) {
+        *why = scan->conflict;
     } else if (scan->files != d->files || scan->bytes != d->size) {
-        snprintf(why, ERRTEXT_SIZE,
+        snprintf(why->text, sizeof why->text,
                  "found %d files of %llu bytes, but the description has %d of %lu",
                  scan->files, (unsigned long long)scan->bytes, d->files, d->size);
     } else {

@@ -22,17 +22,17 @@ typedef struct scavenge_member {
 } scavenge_member;
 
 typedef struct scavenge_scan {
-    scr_dataset dataset;         /* scattered as the names of files imply */
-    int count;                   /* rank filemaps, ... */
-    scavenge_rank **ranks;       /* ... in the order of ranks */
-    int whole;                   /* ranks with all files, ... */
-    int files;                   /* ... their application files, ... */
-    uint64_t bytes;              /* ... and the bytes of these */
-    int members;                 /* redundancy files, ... */
-    scavenge_member *list;       /* ... in the order of sets and of members in a set */
-    int refused;                 /* unusable filemaps and redundancy files */
-    char why[ERRTEXT_SIZE];      /* the reason for the first of these */
-    char conflict[ERRTEXT_SIZE]; /* a contradiction between ranks; "": none */
+    scr_dataset dataset;   /* scattered as the names of files imply */
+    int count;             /* rank filemaps, ... */
+    scavenge_rank **ranks; /* ... in the order of ranks */
+    int whole;             /* ranks with all files, ... */
+    int files;             /* ... their application files, ... */
+    uint64_t bytes;        /* ... and the bytes of these */
+    int members;           /* redundancy files, ... */
+    scavenge_member *list; /* ... in the order of sets and of members in a set */
+    int refused;           /* unusable filemaps and redundancy files */
+    kvtree_error why;      /* the reason for the first of these */
+    kvtree_error conflict; /* a contradiction between ranks; "": none */
 } scavenge_scan;
 
 typedef struct scavenge_folder {
@@ -43,18 +43,19 @@ typedef struct scavenge_folder {
 
 /* Whether a file exists below the open folder, in full size; if not, why (may be NULL).
  */
-bool scavenge_has_file(int dir, const scavenge_file *f, char *why);
+bool scavenge_has_file(int dir, const scavenge_file *f, kvtree_error *why);
 
 /* 0, and the caller calls scavenge_scan_done; -ENOENT if the folder has no valid record
  * of a rank, or another -errno, with a text. */
-int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan, char *err);
+int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan,
+                       kvtree_error *err);
 void scavenge_scan_done(scavenge_scan *scan);
 
 /* Number of ranks with missing files. */
 int scavenge_scan_missing(const scavenge_scan *scan);
 
 /* Whether all files of all ranks exist and agree with the description; if not, why. */
-bool scavenge_scan_is_whole(const scavenge_scan *scan, char why[ERRTEXT_SIZE]);
+bool scavenge_scan_is_whole(const scavenge_scan *scan, kvtree_error *why);
 
 /* Whether all files of the rank exist. */
 bool scavenge_scan_has(const scavenge_scan *scan, int rank);

@@ -77,14 +77,14 @@ static int scan_tree_put_build(kvtree *tree, const scavenge_scan *scan)
 
 int scavenge_scan_to_tree(const scavenge_scan *scan, kvtree *tree)
 {
-    char why[ERRTEXT_SIZE];
+    kvtree_error why;
     kvtree *of = kvtree_set_kv_int(tree, "DLIST", scan->dataset.id);
     kvtree *description = of ? kvtree_set(of, "DSET", NULL) : NULL;
     int rc = description ? scr_dataset_to_tree(&scan->dataset, description) : -ENOMEM;
     if (!rc) rc = scan_tree_put_ranks(of, scan);
     if (!rc) rc = scan_tree_put_members(of, scan);
-    if (rc || scavenge_scan_is_whole(scan, why)) return rc;
-    if (!kvtree_set_kv(of, "INVALID", why)) return -ENOMEM;
+    if (rc || scavenge_scan_is_whole(scan, &why)) return rc;
+    if (!kvtree_set_kv(of, "INVALID", why.text)) return -ENOMEM;
     rc = scan_tree_put_missing(of, scan);
     if (!rc && scavenge_scan_missing(scan)) rc = scan_tree_put_build(of, scan);
     return rc;

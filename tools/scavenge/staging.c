@@ -38,7 +38,7 @@ bool scavenge_key_parse(const char *name, scavenge_key *key)
     return key->id > 0 && strcmp(name, again) == 0;
 }
 
-int scavenge_find(int prefix, const char *name, scavenge_key *key, char *err)
+int scavenge_find(int prefix, const char *name, scavenge_key *key, kvtree_error *err)
 {
     char below[SCAVENGE_FOLDER_SIZE];
     int hidden;
@@ -64,12 +64,14 @@ int scavenge_find(int prefix, const char *name, scavenge_key *key, char *err)
 
 /* ---- content ---- */
 
-int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder, char *err)
+int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder,
+                        kvtree_error *err)
 {
     return beneath_open_below(prefix, dataset->named ? "" : dataset->name, folder, err);
 }
 
-static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err)
+static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved,
+                        kvtree_error *err)
 {
     struct stat st;
     scavenge_folder *f = &saved->folder;
@@ -83,7 +85,7 @@ static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved, ch
 }
 
 /* The description must agree with the name of the folder. */
-static int staging_check(const scavenge_saved *saved, char *err)
+static int staging_check(const scavenge_saved *saved, kvtree_error *err)
 {
     const scavenge_key *key = &saved->key;
     const scr_dataset *d = &saved->scan.dataset;
@@ -93,14 +95,15 @@ static int staging_check(const scavenge_saved *saved, char *err)
                    saved->folder.path, d->id, d->name);
 }
 
-int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err)
+int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved,
+                    kvtree_error *err)
 {
     int rc = staging_scan(prefix, saved, err);
     return rc ? rc : staging_check(saved, err);
 }
 
 int scavenge_open(const scavenge_prefix *prefix, const scavenge_key *key,
-                  scavenge_saved *saved, char *err)
+                  scavenge_saved *saved, kvtree_error *err)
 {
     char below[SCAVENGE_FOLDER_SIZE];
     memset(saved, 0, sizeof *saved);

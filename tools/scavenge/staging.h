@@ -35,11 +35,12 @@ bool scavenge_key_parse(const char *name, scavenge_key *key);
 
 /* The newest dataset of that name that has a staging folder; -ENOENT if there is none, or
  * another -errno, with a text. */
-int scavenge_find(int prefix, const char *name, scavenge_key *key, char *err);
+int scavenge_find(int prefix, const char *name, scavenge_key *key, kvtree_error *err);
 
 /* The folder below the prefix folder to which names of the dataset's files are relative;
  * 0 or -errno with a text. */
-int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder, char *err);
+int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder,
+                        kvtree_error *err);
 
 /* Opens and scans a staging folder; close with scavenge_close. 0 or -errno with a text.
  */
@@ -49,12 +50,13 @@ typedef struct scavenge_saved {
     scavenge_scan scan;
 } scavenge_saved;
 int scavenge_open(const scavenge_prefix *prefix, const scavenge_key *key,
-                  scavenge_saved *saved, char *err);
+                  scavenge_saved *saved, kvtree_error *err);
 void scavenge_close(scavenge_saved *saved);
 
 /* Scans it again, after a change; 0 or -errno with a text, -EBADMSG where it is of
  * another dataset now. */
-int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved, char *err);
+int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved,
+                    kvtree_error *err);
 
 /* Exists in a staging folder when all files are there and renames have begun; has the
  * CONTAINER size. */

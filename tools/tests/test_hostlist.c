@@ -25,9 +25,9 @@ static const char *names_of(const hostlist *list, char text[1024])
 
 static hostlist parsed(const char *text)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     hostlist list = {0, NULL};
-    if (hostlist_parse(text, &list, err) != 0) fail_msg("%s: %s", text, err);
+    if (hostlist_parse(text, &list, &err) != 0) fail_msg("%s: %s", text, err.text);
     return list;
 }
 
@@ -110,11 +110,12 @@ static void no_lists(void **state)
                {"a[1234567890123456789]", "no number of at most 18 digits"},
                {"a[1-2][3", "a bracket without its end"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char err[ERRTEXT_SIZE] = "", text[1024];
+        char text[1024];
+        kvtree_error err = {""};
         hostlist list = parsed("x,y");
-        if (hostlist_parse(bad[i].text, &list, err) != -EINVAL)
+        if (hostlist_parse(bad[i].text, &list, &err) != -EINVAL)
             fail_msg("%s is a list", bad[i].text);
-        if (!strstr(err, bad[i].reason)) fail_msg("%s: %s", bad[i].text, err);
+        if (!strstr(err.text, bad[i].reason)) fail_msg("%s: %s", bad[i].text, err.text);
         assert_string_equal(names_of(&list, text), "x y"); /* as it was */
         hostlist_done(&list);
     }
@@ -125,13 +126,14 @@ static void bounds(void **state)
 {
     static const char *const many[] = {"n[0-262144]", "n[0-999999999999999999]",
                                        "a[1-999][1-999]", "n[0-262143],n"};
-    char err[ERRTEXT_SIZE] = "", name[HOSTLIST_NAME_SIZE + 8];
+    char name[HOSTLIST_NAME_SIZE + 8];
+    kvtree_error err = {""};
     hostlist list = {0, NULL};
     for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
-        assert_int_equal(hostlist_parse(many[i], &list, err), -E2BIG);
+        assert_int_equal(hostlist_parse(many[i], &list, &err), -E2BIG);
         assert_int_equal(list.count, 0);
     }
-    assert_int_equal(hostlist_parse("n[0-262143]", &list, err), 0);
+    assert_int_equal(hostlist_parse("n[0-262143]", &list, &err), 0);
     assert_int_equal(list.count, HOSTLIST_MAX);
     char *text = hostlist_compress(&list);
     assert_string_equal(text, "n[0-262143]");
@@ -140,15 +142,15 @@ static void bounds(void **state)
     /* the longest name, whole and with a number; and one byte more */
     memset(name, 'n', sizeof name);
     name[HOSTLIST_NAME_SIZE - 1] = 0;
-    assert_int_equal(hostlist_parse(name, &list, err), 0);
+    assert_int_equal(hostlist_parse(name, &list, &err), 0);
     strcpy(name + HOSTLIST_NAME_SIZE - 3, "[10]");
-    assert_int_equal(hostlist_parse(name, &list, err), 0);
+    assert_int_equal(hostlist_parse(name, &list, &err), 0);
     assert_int_equal(strlen(list.names[1]), HOSTLIST_NAME_SIZE - 1);
     strcpy(name + HOSTLIST_NAME_SIZE - 3, "[100]");
-    assert_int_equal(hostlist_parse(name, &list, err), -EINVAL);
+    assert_int_equal(hostlist_parse(name, &list, &err), -EINVAL);
     memset(name, 'n', sizeof name);
     name[HOSTLIST_NAME_SIZE] = 0;
-    assert_int_equal(hostlist_parse(name, &list, err), -EINVAL);
+    assert_int_equal(hostlist_parse(name, &list, &err), -EINVAL);
     assert_int_equal(list.count, 2);
     hostlist_done(&list);
 }

@@ -17,8 +17,8 @@
 static hostlist listed(const char *text)
 {
     hostlist list = {0, NULL};
-    char err[ERRTEXT_SIZE] = "";
-    assert_int_equal(hostlist_parse(text, &list, err), 0);
+    kvtree_error err = {""};
+    assert_int_equal(hostlist_parse(text, &list, &err), 0);
     return list;
 }
 
@@ -132,10 +132,10 @@ static void test_failures(void **state)
                                         "node=1,after=2miles",
                                         "node=1,after=2check"};
     simulate_failure list[SIMULATE_FAILURES];
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     int count = 0;
     assert_int_equal(
-        simulate_parse_failures("node=3,after=2checkpoints", 4, list, &count, err), 0);
+        simulate_parse_failures("node=3,after=2checkpoints", 4, list, &count, &err), 0);
     assert_int_equal(count, 1);
     assert_string_equal(list[0].node, "node3");
     assert_true(list[0].after == 2 && list[0].run == 1 && !list[0].hangs &&
@@ -143,14 +143,14 @@ static void test_failures(void **state)
     assert_int_equal(
         simulate_parse_failures(
             "node=1,after=1checkpoint,run=2  node=4,how=hang,while=checkpoint,after=7", 4,
-            list, &count, err),
+            list, &count, &err),
         0);
     assert_int_equal(count, 2);
     assert_true(list[0].after == 1 && list[0].run == 2);
     assert_true(list[1].after == 7 && list[1].run == 1 && list[1].hangs && list[1].busy);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        *err = 0;
-        if (simulate_parse_failures(wrong[i], 4, list, &count, err) == 0 || !*err)
+        err.text[0] = 0;
+        if (simulate_parse_failures(wrong[i], 4, list, &count, &err) == 0 || !err.text[0])
             fail_msg("%s", wrong[i]);
     }
     assert_int_equal(count, 2);

@@ -85,12 +85,13 @@ static void test_round_trip(void **state)
 
 static void refuse(kvtree *tree, const char *reason)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     scavenge_rank *rank = NULL;
     scr_dataset d;
-    assert_int_equal(scavenge_rank_from_tree(tree, &rank, &d, err), -EBADMSG);
+    assert_int_equal(scavenge_rank_from_tree(tree, &rank, &d, &err), -EBADMSG);
     assert_null(rank);
-    if (!strstr(err, reason)) fail_msg("\"%s\" does not say \"%s\"", err, reason);
+    if (!strstr(err.text, reason))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, reason);
     kvtree_delete(&tree);
 }
 

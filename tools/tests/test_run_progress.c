@@ -69,10 +69,10 @@ static void enter(int id, int complete)
 
 static void expect(int latest, int completed, int writing)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     run_progress p = {0};
-    int rc = run_progress_read(&here.source, &p, err);
-    if (rc) fail_msg("%d: %s", rc, err);
+    int rc = run_progress_read(&here.source, &p, &err);
+    if (rc) fail_msg("%d: %s", rc, err.text);
     assert_int_equal(p.latest, latest);
     assert_int_equal(p.completed, completed);
     assert_int_equal(p.writing, writing);
@@ -175,15 +175,16 @@ static void test_read_once(void **state)
 /* Nobody knows, until it can be read again. */
 static void test_unreadable(void **state)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     run_progress p = {.latest = 77, .completed = 7};
     enter(3, 1);
     begin(3);
     enter(4, 1);
     write_over("nonsense");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(run_progress_read(&here.source, &p, err), -EBADMSG);
-        assert_true(p.latest == 77 && p.completed == 7 && strstr(err, SCR_INDEX_NAME));
+        assert_int_equal(run_progress_read(&here.source, &p, &err), -EBADMSG);
+        assert_true(p.latest == 77 && p.completed == 7 &&
+                    strstr(err.text, SCR_INDEX_NAME));
     }
     assert_int_equal(unlinkat(here.dir, SCR_INDEX_NAME, 0), 0);
     expect(3, 0, 0);

@@ -97,11 +97,12 @@ static void save_all(int but)
 static void expect(int whole, const char *reason)
 {
     scavenge_scan scan;
-    char why[ERRTEXT_SIZE] = "";
-    assert_int_equal(scavenge_scan_read(&folder, &scan, why), 0);
+    kvtree_error why = {""};
+    assert_int_equal(scavenge_scan_read(&folder, &scan, &why), 0);
     assert_int_equal(scan.whole, whole);
-    assert_int_equal(scavenge_scan_is_whole(&scan, why), reason == NULL);
-    if (reason && !strstr(why, reason)) fail_msg("\"%s\" not in \"%s\"", reason, why);
+    assert_int_equal(scavenge_scan_is_whole(&scan, &why), reason == NULL);
+    if (reason && !strstr(why.text, reason))
+        fail_msg("\"%s\" not in \"%s\"", reason, why.text);
     assert_int_equal(scan.dataset.scattered, 0);
     scavenge_scan_done(&scan);
 }
@@ -117,11 +118,11 @@ static void test_whole(void **state)
 static void test_nothing(void **state)
 {
     scavenge_scan scan;
-    char err[ERRTEXT_SIZE] = "";
-    assert_int_equal(scavenge_scan_read(&folder, &scan, err), -ENOENT);
+    kvtree_error err = {""};
+    assert_int_equal(scavenge_scan_read(&folder, &scan, &err), -ENOENT);
     put(".scr/1.scrfilemap", 50);
-    assert_int_equal(scavenge_scan_read(&folder, &scan, err), -ENOENT);
-    assert_non_null(strstr(err, "1.scrfilemap"));
+    assert_int_equal(scavenge_scan_read(&folder, &scan, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "1.scrfilemap"));
 }
 
 static void test_missing(void **state)

@@ -141,11 +141,11 @@ static int do_node(void *arg)
     scavenge_node node;
     scavenge_part part;
     scr_dataset d;
-    int rc = scavenge_node_open(here.control, here.prefix, &node, nth_text);
+    int rc = scavenge_node_open(here.control, here.prefix, &node, &nth_text);
     if (rc) return rc;
     assert_int_equal(node.refused, 0);
     rc = scavenge_node_newest(&node, 6, &d);
-    if (!rc) rc = scavenge_part_find(&node, 6, 1, &part, nth_text);
+    if (!rc) rc = scavenge_part_find(&node, 6, 1, &part, &nth_text);
     if (!rc) {
         assert_int_equal(part.rank->count, 1);
         assert_string_equal(part.rank->files[0].name, "c6/f_1");
@@ -181,9 +181,9 @@ static int copy(int *whole)
     scavenge_node node;
     scavenge_copied copied;
     scavenge_folder_of(&key, folder);
-    int rc = scavenge_node_open(here.control, here.prefix, &node, nth_text);
+    int rc = scavenge_node_open(here.control, here.prefix, &node, &nth_text);
     if (rc) return rc;
-    rc = scavenge_copy(&node, here.prefix_dir, &wish, &copied, nth_text);
+    rc = scavenge_copy(&node, here.prefix_dir, &wish, &copied, &nth_text);
     if (!rc && copied.failed) rc = copied.code;
     *whole = are_right(folder);
     if (!rc) assert_int_equal(copied.ranks, RANKS);
@@ -207,13 +207,13 @@ static int do_scan(void *arg)
     scavenge_prefix prefix = {here.prefix, here.prefix_dir, 1, 0};
     scavenge_key found;
     scavenge_saved saved;
-    char why[ERRTEXT_SIZE];
+    kvtree_error why;
     int *ids = NULL, count = 0;
     kvtree *tree = kvtree_new();
-    int rc = tree ? scavenge_find(here.prefix_dir, "c6", &found, nth_text) : -ENOMEM;
-    if (!rc) rc = scavenge_open(&prefix, &found, &saved, nth_text);
+    int rc = tree ? scavenge_find(here.prefix_dir, "c6", &found, &nth_text) : -ENOMEM;
+    if (!rc) rc = scavenge_open(&prefix, &found, &saved, &nth_text);
     if (!rc) {
-        assert_true(scavenge_scan_is_whole(&saved.scan, why));
+        assert_true(scavenge_scan_is_whole(&saved.scan, &why));
         assert_int_equal(saved.scan.refused, 0);
         rc = scavenge_scan_repairable(&saved.scan, &ids, &count);
         if (!rc) free(ids);
@@ -229,7 +229,7 @@ static int do_lacking(void *arg)
     scavenge_prefix prefix = {here.prefix, here.prefix_dir, 1, 0};
     scavenge_saved saved;
     kvtree *tree = kvtree_new();
-    int rc = tree ? scavenge_open(&prefix, &key, &saved, nth_text) : -ENOMEM;
+    int rc = tree ? scavenge_open(&prefix, &key, &saved, &nth_text) : -ENOMEM;
     if (!rc) {
         assert_int_equal(scavenge_scan_missing(&saved.scan), 1);
         rc = scavenge_scan_to_tree(&saved.scan, tree);
@@ -241,7 +241,8 @@ static int do_lacking(void *arg)
 
 /* ---- the prefix folder ---- */
 
-static int add_up(void *arg, int rank, int count, const filo_file files[], char *err)
+static int add_up(void *arg, int rank, int count, const filo_file files[],
+                  kvtree_error *err)
 {
     uint64_t *sum = arg;
     for (int i = 0; i < count; i++)
@@ -288,7 +289,7 @@ static int do_commit(void *arg)
     assert_int_equal(copy(&whole), 0);
     countdown = held;
     scavenge_prefix prefix = {here.prefix, here.prefix_dir, 1, *container};
-    int rc = scavenge_commit(&prefix, &key, &result, nth_text);
+    int rc = scavenge_commit(&prefix, &key, &result, &nth_text);
     int complete = is_complete(*container);
     if (!rc) assert_true(result.complete && result.current && complete);
     if (!rc) free(result.rebuilt);

@@ -57,10 +57,11 @@ static void end(pid_t pid)
 /* Opens nodes, as the next scr_run does, and closes them. */
 static void next_one(void)
 {
-    char err[ERRTEXT_SIZE] = "", *folder;
+    char *folder;
+    kvtree_error err = {""};
     hostlist nodes = {0, NULL};
     int lock;
-    assert_int_equal(simulate_open(3, &folder, &lock, &nodes, err), 0);
+    assert_int_equal(simulate_open(3, &folder, &lock, &nodes, &err), 0);
     assert_int_equal(nodes.count, 3);
     assert_true(is_there(folder));
     hostlist_done(&nodes);
@@ -120,12 +121,13 @@ static void test_of_others(void **state)
 
 static void test_no_place(void **state)
 {
-    char err[ERRTEXT_SIZE] = "", *folder = NULL;
+    char *folder = NULL;
+    kvtree_error err = {""};
     hostlist nodes = {0, NULL};
     int lock;
     setenv("TMPDIR", "/does/not/exist", 1);
-    assert_int_equal(simulate_open(1, &folder, &lock, &nodes, err), -ENOENT);
-    assert_string_equal(err,
+    assert_int_equal(simulate_open(1, &folder, &lock, &nodes, &err), -ENOENT);
+    assert_string_equal(err.text,
                         "simulated nodes: /does/not/exist: No such file or directory");
     assert_null(folder);
     setenv("TMPDIR", tmp, 1);

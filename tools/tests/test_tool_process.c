@@ -33,7 +33,8 @@ enum { TASKS = 8 };
 /* What was told of each. */
 typedef struct told {
     int count, times[TASKS], code[TASKS];
-    char text[TASKS][ERRTEXT_SIZE], output[TASKS][64];
+    char output[TASKS][64];
+    kvtree_error err[TASKS];
     size_t size[TASKS];
 } told;
 
@@ -44,7 +45,7 @@ static void take(int task, const tool_end *end, void *arg)
     t->times[task]++;
     t->code[task] = end->code;
     t->size[task] = end->size;
-    snprintf(t->text[task], ERRTEXT_SIZE, "%s", end->text);
+    snprintf(t->err[task].text, sizeof t->err[task].text, "%s", end->text);
     snprintf(t->output[task], sizeof t->output[task], "%s", end->output);
     assert_int_equal(end->output[end->size], 0);
 }
@@ -58,7 +59,7 @@ static double now(void)
 
 static void test_ends(void **state)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 3, .joined = true};
     const char *const missing[] = {"scr-no-such-program", NULL};
     setenv("PATH", "/usr/bin:/bin", 1); /* none that may not be searched: EACCES */
@@ -68,27 +69,28 @@ static void test_ends(void **state)
         SCRIPT("echo bad >&2"),    SCRIPT("cat"), /* empty input */
         SCRIPT("exec >&-; exit 3")};
     told t = {0};
-    assert_int_equal(tool_process_run(tasks, 7, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 7, &limits, take, &t, &err), 0);
     assert_int_equal(t.count, 7);
     static const int codes[] = {0, 7, -EIO, -ENOENT, 0, 0, 3};
     for (int i = 0; i < 7; i++) {
         assert_int_equal(t.times[i], 1);
         assert_int_equal(t.code[i], codes[i]);
-        assert_int_equal(!*t.text[i], codes[i] == 0);
+        assert_int_equal(!t.err[i].text[0], codes[i] == 0);
     }
     assert_string_equal(t.output[0], "one\n");
     assert_string_equal(t.output[1], "two");
     assert_string_equal(t.output[4], "bad\n");
-    assert_string_equal(t.text[1], "sh: exit code 7");
-    assert_string_equal(t.text[2], "sh: ended by signal 9");
-    assert_int_equal(tool_process_run(tasks, 0, &limits, take, &t, err), 0);
+    assert_string_equal(t.err[1].text, "sh: exit code 7");
+    assert_string_equal(t.err[2].text, "sh: ended by signal 9");
+    assert_int_equal(tool_process_run(tasks, 0, &limits, take, &t, &err), 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all were reaped */
 }
 
 /* Both wait for each other: they end only if they run side by side. */
 static void test_side_by_side(void **state)
 {
-    char folder[] = "/tmp/scr-tasks-XXXXXX", err[ERRTEXT_SIZE] = "";
+    char folder[] = "/tmp/scr-tasks-XXXXXX";
+    kvtree_error err = {""};
     const tool_limits two = {.seconds = 300, .bytes = 100, .most = 2},
                       one = {.seconds = 0.3, .bytes = 100, .most = 1};
     assert_non_null(mkdtemp(folder));
@@ -97,12 +99,12 @@ static void test_side_by_side(void **state)
         SCRIPT("mkfifo a 2>/dev/null; echo x >a"),
         SCRIPT("mkfifo a 2>/dev/null; read y <a; echo $y")};
     told t = {0};
-    assert_int_equal(tool_process_run(tasks, 2, &two, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &two, take, &t, &err), 0);
     assert_int_equal(t.code[0], 0);
     assert_int_equal(t.code[1], 0);
     assert_string_equal(t.output[1], "x\n");
     t = (told){0};
-    assert_int_equal(tool_process_run(tasks, 2, &one, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &one, take, &t, &err), 0);
     assert_int_equal(t.code[0], -ETIMEDOUT);
     assert_int_equal(t.code[1], -ETIMEDOUT);
     assert_int_equal(unlink("a"), 0);
@@ -113,15 +115,15 @@ static void test_side_by_side(void **state)
 /* It, and what it started, is ended; what it said before is told. */
 static void time_out(const char *script)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const tool_limits limits = {.seconds = 3, .bytes = 1000, .most = 4};
     const char *const *const tasks[] = {SCRIPT(script)};
     told t = {0};
     double begin = now();
-    assert_int_equal(tool_process_run(tasks, 1, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 1, &limits, take, &t, &err), 0);
     assert_true(now() - begin >= 3);
     assert_int_equal(t.code[0], -ETIMEDOUT);
-    assert_string_equal(t.text[0], "sh: it did not end within 3 seconds");
+    assert_string_equal(t.err[0].text, "sh: it did not end within 3 seconds");
     long child = strtol(t.output[0], NULL, 10);
     assert_true(child > 1);
     /* its parent is gone, so that it is ours now, and can be waited for */
@@ -153,7 +155,8 @@ static void test_time_is_over(void **state)
 /* A program can be told to end although its caller has blocked the signal. */
 static void test_blocked(void **state)
 {
-    char err[ERRTEXT_SIZE] = "", mask[64];
+    char mask[64];
+    kvtree_error err = {""};
     const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 1};
     const char *const *const tasks[] = {SCRIPT("grep ^SigBlk /proc/self/status")};
     sigset_t set, before;
@@ -161,7 +164,7 @@ static void test_blocked(void **state)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     assert_int_equal(sigprocmask(SIG_BLOCK, &set, &before), 0);
-    assert_int_equal(tool_process_run(tasks, 1, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 1, &limits, take, &t, &err), 0);
     assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
     assert_int_equal(sscanf(t.output[0], "SigBlk: %60s", mask), 1);
     assert_int_equal(strspn(mask, "0"), strlen(mask));
@@ -169,11 +172,11 @@ static void test_blocked(void **state)
 
 static void test_too_much(void **state)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const tool_limits limits = {.seconds = 300, .bytes = 10, .most = 2};
     const char *const *const tasks[] = {SCRIPT("printf 0123456789"), SCRIPT("yes")};
     told t = {0};
-    assert_int_equal(tool_process_run(tasks, 2, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &limits, take, &t, &err), 0);
     assert_int_equal(t.code[0], 0);
     assert_int_equal(t.size[0], 10);
     assert_int_equal(t.code[1], -EFBIG);
@@ -190,7 +193,7 @@ static void count_interrupt(int signal)
 /* In a child process, so that the signal cannot come before there is a handler. */
 static void interrupted(void)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const tool_limits limits = {.seconds = 300, .bytes = 100, .most = 1};
     /* the program itself says when; the second one never begins */
     char script[100];
@@ -199,7 +202,7 @@ static void interrupted(void)
     const struct sigaction action = {.sa_handler = count_interrupt};
     told t = {0};
     sigaction(SIGINT, &action, NULL);
-    int rc = tool_process_run(tasks, 2, &limits, take, &t, err);
+    int rc = tool_process_run(tasks, 2, &limits, take, &t, &err);
     _exit(rc == -EINTR && interrupts == 1 && t.count == 0 ? 0 : 1);
 }
 
@@ -223,15 +226,15 @@ static void test_interrupted(void **state)
  */
 static void test_silence(void **state)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 2, .silence = 3};
     const char *const *const tasks[] = {
         SCRIPT("echo begun; exec sleep 1000"),
         SCRIPT("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exit 7")};
     told t = {0};
-    assert_int_equal(tool_process_run(tasks, 2, &limits, take, &t, err), 0);
+    assert_int_equal(tool_process_run(tasks, 2, &limits, take, &t, &err), 0);
     assert_int_equal(t.code[0], -ETIMEDOUT);
-    assert_string_equal(t.text[0], "sh: there was no sign of it for 3 seconds");
+    assert_string_equal(t.err[0].text, "sh: there was no sign of it for 3 seconds");
     assert_string_equal(t.output[0], "begun\n");
     assert_int_equal(t.code[1], 7);
 }

@@ -72,8 +72,8 @@ static int teardown(void **state)
 static hostlist listed(const char *text)
 {
     hostlist list = {0, NULL};
-    char err[ERRTEXT_SIZE] = "";
-    assert_int_equal(hostlist_parse(text, &list, err), 0);
+    kvtree_error err = {""};
+    assert_int_equal(hostlist_parse(text, &list, &err), 0);
     return list;
 }
 
@@ -217,7 +217,8 @@ static void test_choice(void **state)
 
 typedef struct told {
     int count, code[NODES];
-    char text[NODES][ERRTEXT_SIZE], output[NODES][ERRTEXT_SIZE];
+    char output[NODES][512];
+    kvtree_error err[NODES];
 } told;
 
 static void take(int node, const tool_end *end, void *arg)
@@ -225,19 +226,19 @@ static void take(int node, const tool_end *end, void *arg)
     told *t = arg;
     t->count++;
     t->code[node] = end->code;
-    snprintf(t->text[node], ERRTEXT_SIZE, "%s", end->text);
-    snprintf(t->output[node], ERRTEXT_SIZE, "%s", end->output);
+    snprintf(t->err[node].text, sizeof t->err[node].text, "%s", end->text);
+    snprintf(t->output[node], sizeof t->output[node], "%s", end->output);
 }
 
 static told run(double seconds, const char *nodes, const char *script)
 {
-    char err[ERRTEXT_SIZE] = "";
+    kvtree_error err = {""};
     tool_remote remote = {.seconds = seconds, .bytes = 400, .joined = 1};
     const char *const argv[] = {"sh", "-c", script, NULL};
     hostlist list = listed(nodes);
     told t = {0};
     assert_int_equal(choose(&remote, nodes), COMMAND_GOOD);
-    assert_int_equal(tool_remote_run(&remote, &list, argv, take, &t, err), 0);
+    assert_int_equal(tool_remote_run(&remote, &list, argv, take, &t, &err), 0);
     assert_int_equal(t.count, list.count);
     tool_remote_done(&remote);
     hostlist_done(&list);
@@ -258,9 +259,9 @@ static void test_simulated_nodes(void **state)
     assert_string_equal(t.output[0], "n1 /n1/cache\n");
     assert_int_equal(t.code[1], 3);
     assert_string_equal(t.output[1], "n2 /n2/cache\nsorry\n");
-    assert_string_equal(t.text[1], "env: exit code 3");
+    assert_string_equal(t.err[1].text, "env: exit code 3");
     assert_int_equal(t.code[2], -EHOSTDOWN);
-    assert_string_equal(t.text[2], "n3: Host is down");
+    assert_string_equal(t.err[2].text, "n3: Host is down");
     assert_int_equal(t.code[3], -ETIMEDOUT);
 }
 

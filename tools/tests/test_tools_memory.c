@@ -94,7 +94,7 @@ static int error_of(int code)
         dup2(here.out[i], i + 1);
     ssize_t n = pread(here.log, here.said, sizeof here.said - 1, 0);
     here.said[n < 0 ? 0 : n] = 0;
-    snprintf(nth_text, sizeof nth_text, "%.900s", here.said);
+    snprintf(nth_text.text, sizeof nth_text.text, "%.500s", here.said);
     countdown = held;
     if (code == COMMAND_GOOD) {
         if (here.expected && strcmp(here.expected, here.said) != 0)
@@ -110,9 +110,9 @@ static int do_hosts(void *arg)
 {
     hostlist a = {0}, b = {0}, c = {0}, once = {0};
     char *text = NULL;
-    int rc = hostlist_parse("n[1-4]-x,login7", &a, nth_text);
+    int rc = hostlist_parse("n[1-4]-x,login7", &a, &nth_text);
     if (rc) assert_int_equal(a.count, 0);
-    if (!rc) rc = hostlist_parse("n[3-5]-x n[3-5]-x", &b, nth_text);
+    if (!rc) rc = hostlist_parse("n[3-5]-x n[3-5]-x", &b, &nth_text);
     if (!rc) rc = hostlist_minus(&a, &b, &c);
     if (!rc) assert_int_equal(c.count, 3);
     if (!rc) rc = hostlist_intersect(&a, &b, &c);
@@ -238,7 +238,7 @@ static int do_tasks(void *arg)
     static const char *const other[] = {"true", NULL};
     const char *const *const tasks[] = {program, other};
     const tool_limits limits = {.seconds = 100, .bytes = 1000, .most = 2, .joined = true};
-    int done = 0, rc = tool_process_run(tasks, 2, &limits, count_good, &done, nth_text);
+    int done = 0, rc = tool_process_run(tasks, 2, &limits, count_good, &done, &nth_text);
     /* what there was no memory for in time ends with an error of its own */
     if (!rc && done != 2) rc = -ENOMEM;
     return rc;
@@ -248,7 +248,7 @@ static int do_run(void *arg)
 {
     char *output = NULL;
     static const char *const words[] = {"echo", "a b", NULL};
-    int rc = tool_run(words, 100, &output, nth_text);
+    int rc = tool_run(words, 100, &output, &nth_text);
     if (!rc) assert_string_equal(output, "a b\n");
     free(output);
     return rc;
@@ -262,12 +262,12 @@ static int do_remote_run(void *arg)
     int done = 0;
     redirect();
     int code = open_prefix(&prefix);
-    int rc = code == COMMAND_GOOD ? hostlist_parse("n[1-2]", &nodes, nth_text) : 0;
+    int rc = code == COMMAND_GOOD ? hostlist_parse("n[1-2]", &nodes, &nth_text) : 0;
     setenv("SCR_NODE_NAME", "n1", 1);
     if (code == COMMAND_GOOD && !rc) code = tool_remote_choose(&remote, &prefix, &nodes);
     remote.way = "local";
     if (code == COMMAND_GOOD && !rc)
-        rc = tool_remote_run(&remote, &nodes, program, count_good, &done, nth_text);
+        rc = tool_remote_run(&remote, &nodes, program, count_good, &done, &nth_text);
     if (code == COMMAND_GOOD && !rc && done != 2) rc = -ENOMEM;
     unsetenv("SCR_NODE_NAME");
     tool_remote_done(&remote);
@@ -300,8 +300,8 @@ static int do_check(void *arg)
     char hooks[128];
     snprintf(hooks, sizeof hooks, "%s/hooks", here.path);
     const node_folder folder = {.path = hooks};
-    int rc = node_check_folder(&folder, nth_text);
-    return rc ? rc : node_check_programs(hooks, 100, nth_text);
+    int rc = node_check_folder(&folder, &nth_text);
+    return rc ? rc : node_check_programs(hooks, 100, &nth_text);
 }
 
 static int do_processes(void *arg)
@@ -367,8 +367,8 @@ static int do_simulate(void *arg)
     hostlist nodes = {0};
     char *folder = NULL;
     int count = 0, lock = -1;
-    int rc = simulate_parse_failures("node=1,after=2 node=2", 2, list, &count, nth_text);
-    if (!rc) rc = simulate_open(2, &folder, &lock, &nodes, nth_text);
+    int rc = simulate_parse_failures("node=1,after=2 node=2", 2, list, &count, &nth_text);
+    if (!rc) rc = simulate_open(2, &folder, &lock, &nodes, &nth_text);
     if (!rc) assert_true(count == 2 && nodes.count == 2);
     simulate_close(folder, &lock);
     hostlist_done(&nodes);
@@ -382,7 +382,7 @@ static int do_progress(void *arg)
     progress_reader source;
     run_progress p = {0};
     run_progress_begin(&source, here.dir);
-    int rc = run_progress_read(&source, &p, nth_text);
+    int rc = run_progress_read(&source, &p, &nth_text);
     assert_true(rc ? !p.latest && !p.flushing : p.latest == 11 && p.flushing);
     return rc;
 }

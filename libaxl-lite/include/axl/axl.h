@@ -10,19 +10,20 @@
  * while the data passes, so each byte is read once.
  *
  *     axl_transfer *t;
- *     char err[AXL_ERROR_SIZE];
+ *     axl_error err;
  *     axl_options options = {.flags = AXL_CHECKSUM, .workers = 4};
- *     rc = axl_create("pthread", &options, &t, err);
- *     if (rc == 0) rc = axl_add(t, "/dev/shm/a", "/pfs/a", err);
- *     if (rc == 0) rc = axl_dispatch(t, err);
+ *     rc = axl_create("pthread", &options, &t, &err);
+ *     if (rc == 0) rc = axl_add(t, "/dev/shm/a", "/pfs/a", &err);
+ *     if (rc == 0) rc = axl_dispatch(t, &err);
  *     ...                                         the program goes on meanwhile
- *     if (rc == 0) rc = axl_wait(t, err);
+ *     if (rc == 0) rc = axl_wait(t, &err);
  *     axl_free(t);
  *
  * Functions return 0, a negative error (-errno), or a positive verdict where one is
  * listed. A transfer is for one thread at a time. */
 
 #include <axl/axl_names.h>
+#include <kvtree/kvtree_error.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,9 +31,10 @@
 extern "C" {
 #endif
 
-/* Size of every `char *err`: NULL, or a buffer of at least this many bytes that gets a
- * text for people when the function fails, and is left alone otherwise. */
-#define AXL_ERROR_SIZE 512
+/* The text of a failure: a struct with the member char text[512]. Every `axl_error *err`
+ * is NULL, or gets a text for people when the function fails, and is unchanged otherwise.
+ */
+typedef kvtree_error axl_error;
 
 /* Verdict of axl_test: still moving. */
 #define AXL_RUNNING 1
@@ -101,7 +103,7 @@ typedef struct axl_progress {
  * -EINVAL, and err lists the available ones. options may be NULL. The caller frees it
  * with axl_free. */
 int axl_create(const char *method, const axl_options *options, axl_transfer **transfer,
-               char *err);
+               axl_error *err);
 
 /* How many seconds the process scr_transfer may give no sign of life before it counts as
  * stopped, or as hanging in a file system; 0, and without this call: 60. Ten times as
@@ -113,7 +115,7 @@ void axl_set_patience(axl_transfer *transfer, int seconds);
  * by letter) is -EEXIST. One that is not below the base is -EINVAL. After axl_dispatch:
  * -EINVAL. */
 int axl_add(axl_transfer *transfer, const char *source, const char *destination,
-            char *err);
+            axl_error *err);
 
 /* Adds a part: its bytes are written into the file that is there, in place, with no
  * temporary name; neither mode nor times are kept. They are synced before the part counts
@@ -127,27 +129,27 @@ int axl_add(axl_transfer *transfer, const char *source, const char *destination,
  * In axl_file, size and crc are those of the part. A destination and offset that are in
  * the list already are -EEXIST, and so are a part and a whole file for one destination.
  * An offset or end above INT64_MAX is -EINVAL. */
-int axl_add_part(axl_transfer *transfer, const axl_part *part, char *err);
+int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err);
 
 /* Starts the transfer, once. Fails at once, with nothing moved, when a source is missing
  * or no regular file, or shorter than its part (-ENODATA). What goes wrong while files
  * move is reported by axl_test and axl_wait, with every method; both repeat an error of
  * axl_dispatch, too. */
-int axl_dispatch(axl_transfer *transfer, char *err);
+int axl_dispatch(axl_transfer *transfer, axl_error *err);
 
 /* 0: all files are in place; AXL_RUNNING; negative: the first error. Before axl_dispatch:
  * -EINVAL. */
-int axl_test(axl_transfer *transfer, char *err);
+int axl_test(axl_transfer *transfer, axl_error *err);
 
 /* Waits for the end: 0 or the first error. */
-int axl_wait(axl_transfer *transfer, char *err);
+int axl_wait(axl_transfer *transfer, axl_error *err);
 
 /* Stops a transfer for good: returns when nothing moves any more. Temporary files and the
  * state file are removed, files in place stay; axl_test and axl_wait return -ECANCELED.
  * 0, also when the transfer was finished before, which then stays as it is. One of
  * axl_resume or axl_continue may be stopped before axl_dispatch: by the method "daemon"
  * also while scr_transfer works on it; otherwise that is -EBUSY. */
-int axl_cancel(axl_transfer *transfer, char *err);
+int axl_cancel(axl_transfer *transfer, axl_error *err);
 
 /* Takes up the transfer of a state file again, whatever became of the one that wrote it:
  * the list, flags and limits of then, by any method. axl_dispatch goes on where it was:
@@ -163,7 +165,8 @@ int axl_cancel(axl_transfer *transfer, char *err);
  * be read, is copied again. That is done as the files move, by the same workers and
  * within the same limits; files that have their names already are compared by
  * axl_dispatch. What one process copies itself is never read back. */
-int axl_resume(const char *state, const char *method, axl_transfer **transfer, char *err);
+int axl_resume(const char *state, const char *method, axl_transfer **transfer,
+               axl_error *err);
 
 /* The same for who makes the list anew, after all of it was added and before
  * axl_dispatch: looks for what an earlier process did of the very same list. That is so
@@ -176,7 +179,7 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer, c
  *
  * Otherwise 0: the process that works on the state file was stopped for good, the file is
  * gone, durably, and the transfer begins from nothing. */
-int axl_continue(axl_transfer *transfer, char *err);
+int axl_continue(axl_transfer *transfer, axl_error *err);
 
 /* 1 when a process works on the transfer of that state file just now, as scr_transfer may
  * when its program has died; 0 when none does; -errno where that is not known. Only
@@ -204,10 +207,10 @@ axl_transfer *axl_free(axl_transfer *transfer);
  * that were made do. (Only where the very last step fails, the fsync of the folder, the
  * new file is in place; err says so.) */
 int axl_copy(const char *source, const char *destination, unsigned flags, uint64_t *size,
-             uint32_t *crc, char *err);
+             uint32_t *crc, axl_error *err);
 
 /* Size and CRC32 of a regular file; size and crc may be NULL. */
-int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, char *err);
+int axl_checksum(const char *path, uint64_t *size, uint32_t *crc, axl_error *err);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@
  * listed. */
 
 #include <filo/filo_names.h>
+#include <kvtree/kvtree_error.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -26,9 +27,10 @@
 extern "C" {
 #endif
 
-/* Size of every `char *err`: NULL, or a buffer of at least this many bytes that gets a
- * text for people when the function fails, and is left alone otherwise. */
-#define FILO_ERROR_SIZE 512
+/* The text of a failure: a struct with the member char text[512]. Every `filo_error *err`
+ * is NULL, or gets a text for people when the function fails, and is unchanged otherwise.
+ */
+typedef kvtree_error filo_error;
 
 /* Verdict: the folder does not hold what its map says, or the map is damaged; err names
  * the file. */
@@ -94,12 +96,12 @@ typedef struct filo_place {
 /* Tells the *count files of rank, which must stay until the next call; local is not
  * looked at. 0, or what ends the writing, which passes it on with err. */
 typedef int filo_map_give(void *arg, int rank, int *count, const filo_file **files,
-                          char *err);
+                          filo_error *err);
 
 /* Takes the files of rank, local being NULL; they are gone after the return. 0, or what
  * ends the reading, which passes it on with err. */
 typedef int filo_map_take(void *arg, int rank, int count, const filo_file files[],
-                          char *err);
+                          filo_error *err);
 
 /* Writes the map of a folder where the files of `ranks` ranks (1 or more) are, asking for
  * those of rank 0, 1, ... in turn. The folder and that of the map are made where missing;
@@ -113,7 +115,7 @@ typedef int filo_map_take(void *arg, int rank, int count, const filo_file files[
  * comes last: after a crash, or a failure, of give too, there is the earlier map, or
  * none, or the new one. */
 int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *arg,
-                   char *err);
+                   filo_error *err);
 
 /* Reads the map. Ranks come in the order of its files, in which one with a long list is
  * later than its neighbours; take may be NULL, to see that all is whole. On success take
@@ -123,7 +125,7 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
  * may be found at the end only: take may have had any of the ranks before. Whether the
  * files are there is another question. */
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
-                  char *err);
+                  filo_error *err);
 
 /* ---- flushes that have begun and not ended ---- */
 
@@ -143,7 +145,7 @@ typedef int filo_begun_keep(void *arg, const filo_begun *flush);
  * cannot be read now (no permission, a failing disk) stays; the first error is returned.
  * A flush that is removed while it still runs fails, and writes no other file. Serial. */
 int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
-                     char *err);
+                     filo_error *err);
 
 /* ---- files out of containers ---- */
 
@@ -170,7 +172,7 @@ typedef struct filo_target {
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no
  * regular file, or the bytes are not those of the map; err names the container. */
-int filo_extract(int dir, const filo_file *file, const filo_target *to, char *err);
+int filo_extract(int dir, const filo_file *file, const filo_target *to, filo_error *err);
 
 #ifdef __cplusplus
 }

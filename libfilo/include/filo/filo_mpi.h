@@ -72,7 +72,7 @@ typedef struct filo_options {
  * the very last step fails, names and map (err says "may have no map now"), files may be
  * in place, and no map names them. */
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
-               filo_file files[], const filo_options *options, char *err);
+               filo_file files[], const filo_options *options, filo_error *err);
 
 /* A flush that goes on while the program does something else. */
 typedef struct filo_transfer filo_transfer;
@@ -83,7 +83,7 @@ typedef struct filo_transfer filo_transfer;
  * but comm must stay until the transfer is freed. */
 int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int count,
                      const filo_file files[], const filo_options *options,
-                     filo_transfer **transfer, char *err);
+                     filo_transfer **transfer, filo_error *err);
 
 /* A flush that was interrupted is resumed by starting it again with the same identity,
  * folder, map, stage, container and node, the same ranks, the same files on each and the
@@ -100,20 +100,20 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
 /* Not collective. Stops the process that copies for a state file on this node, and
  * removes the file; the copies stay in the stage. For the ranks of a flush that is not
  * resumed here. 0 also without such a file. patience is that of axl_set_patience. */
-int filo_flush_abandon(const char *state, int patience, char *err);
+int filo_flush_abandon(const char *state, int patience, filo_error *err);
 
 /* 0: the flush is complete, map and all. FILO_RUNNING. Negative: the first error; the
  * copying has ended everywhere, and the folder is as after a failed filo_flush. Repeats
  * its result when called again. */
-int filo_flush_test(filo_transfer *transfer, char *err);
+int filo_flush_test(filo_transfer *transfer, filo_error *err);
 
 /* Waits for the end: 0 or the first error. */
-int filo_flush_wait(filo_transfer *transfer, char *err);
+int filo_flush_wait(filo_transfer *transfer, filo_error *err);
 
 /* Stops a flush that runs: nothing moves any more when it returns, the folder is as after
  * a failed filo_flush, and test and wait return -ECANCELED. 0, also when it was finished
  * before, which then stays as it is. */
-int filo_flush_stop(filo_transfer *transfer, char *err);
+int filo_flush_stop(filo_transfer *transfer, filo_error *err);
 
 /* Not collective. Why a flush that ended could not remove its folder in the stage, which
  * has no data of a flush that is complete: its text belongs to the transfer. On rank 0;
@@ -130,13 +130,13 @@ filo_transfer *filo_flush_free(filo_transfer *transfer);
 /* What filo_flush demands of names, to be known before there is anything to flush: of
  * each file only name is looked at. -EINVAL for a name that is not allowed, -EEXIST when
  * two files of any ranks have the same one; err names the ranks. */
-int filo_check_names(MPI_Comm comm, int count, const filo_file files[], char *err);
+int filo_check_names(MPI_Comm comm, int count, const filo_file files[], filo_error *err);
 
 /* The owner of a file that several ranks wrote together: owner[i] becomes the lowest of
  * the ranks that list the name of files[i], of which only name is looked at. -EINVAL for
  * a name that is not allowed, -EEXIST for one that a rank lists twice. */
 int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owner[],
-                     char *err);
+                     filo_error *err);
 
 /* Writes the map of files that are below folder already, because they were written there
  * in the first place; names are as for filo_flush, local is not looked at. Every file and
@@ -145,7 +145,7 @@ int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owne
  * stay as they are; after the very last step there may be no map. -ENOENT when a file is
  * missing. */
 int filo_register(MPI_Comm comm, const char *folder, const char *map, int count,
-                  filo_file files[], const filo_options *options, char *err);
+                  filo_file files[], const filo_options *options, filo_error *err);
 
 /* Reads the map below folder. *files (freed with filo_files_free) are the *count files of
  * this rank, local being NULL; *ranks is the number of ranks that wrote them, which may
@@ -153,7 +153,8 @@ int filo_register(MPI_Comm comm, const char *folder, const char *map, int count,
  * no one. Without a map: -ENOENT. FILO_DAMAGED when the map is not whole or contradicts
  * itself; whether the files are there is for filo_fetch to say. */
 int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks,
-                  int *count, filo_file **files, const filo_options *options, char *err);
+                  int *count, filo_file **files, const filo_options *options,
+                  filo_error *err);
 
 /* Copies count files from folder/name, or from their segments, to local and verifies size
  * and, with checksum, crc where has_crc is set. FILO_DAMAGED when a file is missing, has
@@ -162,7 +163,7 @@ int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks
  * is not noticed. On failure no local file was touched; only where the last step fails,
  * their names, every rank removes all of them, also those that were there before. */
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
-               const filo_options *options, char *err);
+               const filo_options *options, filo_error *err);
 
 #ifdef __cplusplus
 }

@@ -23,6 +23,7 @@
  * adding and removing an element takes constant expected time at any width; no function
  * needs stack in proportion to the depth. Bytes: docs/formats/kvtree.md. */
 
+#include <kvtree/kvtree_error.h>
 #include <kvtree/kvtree_names.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -33,10 +34,6 @@ extern "C" {
 #endif
 
 #define KVTREE_SUCCESS 0
-
-/* Size of every `char *err`: NULL, or a buffer of at least this many bytes that gets a
- * text for people when the function fails, and is left alone otherwise. */
-#define KVTREE_ERROR_SIZE 512
 
 #define KVTREE_SORT_ASCENDING 0
 #define KVTREE_SORT_DESCENDING 1
@@ -163,7 +160,7 @@ size_t kvtree_unpack(const char *buf, kvtree *tree);
 ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree);
 
 /* As kvtree_unpack_n; err describes what is wrong and at which byte. */
-ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, char *err);
+ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, kvtree_error *err);
 
 /* ---- files ---- */
 
@@ -181,14 +178,14 @@ int kvtree_read_file(const char *path, kvtree *tree);
 /* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
  * failure. Below dir, name is relative without "..", and no link is followed; in a path
  * the folders may be links, the file itself not. */
-int kvtree_file_write(int dir, const char *name, const kvtree *tree, char *err);
-int kvtree_file_read(int dir, const char *name, kvtree *tree, char *err);
+int kvtree_file_write(int dir, const char *name, const kvtree *tree, kvtree_error *err);
+int kvtree_file_read(int dir, const char *name, kvtree *tree, kvtree_error *err);
 
 /* Writes (reads) a tree in file format at the current offset of fd, inside a larger file
  * or through a pipe. Returns the bytes written (read), or -errno; reading stops after the
  * tree. */
-ssize_t kvtree_write_fd(int fd, const kvtree *tree, char *err);
-ssize_t kvtree_read_fd(int fd, kvtree *tree, char *err);
+ssize_t kvtree_write_fd(int fd, const kvtree *tree, kvtree_error *err);
+ssize_t kvtree_read_fd(int fd, kvtree *tree, kvtree_error *err);
 
 /* ---- files that several processes change ----
  *
@@ -230,22 +227,25 @@ int kvtree_write_close_unlock(const char *path, int *fd, const kvtree *tree);
 
 /* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
  * failure; see kvtree_file_write. */
-int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree, char *err);
-int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree, char *err);
+int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree,
+                               kvtree_error *err);
+int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree,
+                                kvtree_error *err);
 int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
-                               char *err);
+                               kvtree_error *err);
 int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
-                                   char *err);
+                                   kvtree_error *err);
 
 /* kvtree_file_lock_open_read with a limit on the wait, such as for a process that was
  * stopped while it had the lock: -ETIMEDOUT after that number of seconds (negative:
  * never). */
 int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
-                            char *err);
+                            kvtree_error *err);
 
 /* The lock alone, for a file that may be damaged: it is neither read nor made. -ENOENT
  * where there is none, and otherwise as kvtree_file_lock_within. *fd is for close(). */
-int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd, char *err);
+int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd,
+                          kvtree_error *err);
 
 /* ---- text for people, and JSON (docs/formats/kvtree.md) ---- */
 

@@ -33,11 +33,11 @@ typedef struct kvtree_gather_place {
 
 /* Fills tree, which is empty, with the data of rank. Returns 0, or a code that ends the
  * call and is passed on with err. */
-typedef int kvtree_gather_give(void *arg, int rank, kvtree *tree, char *err);
+typedef int kvtree_gather_give(void *arg, int rank, kvtree *tree, kvtree_error *err);
 
 /* Takes the tree of a rank: it may be changed, and is gone after the return. Returns
  * 0, or a code that ends the call and is passed on with err. */
-typedef int kvtree_gather_take(void *arg, int rank, kvtree *tree, char *err);
+typedef int kvtree_gather_take(void *arg, int rank, kvtree *tree, kvtree_error *err);
 
 /* Writes the trees of `ranks` ranks (1 or more), asking for that of rank 0, 1, ... in
  * turn.
@@ -46,7 +46,7 @@ typedef int kvtree_gather_take(void *arg, int rank, kvtree *tree, char *err);
  * before it is written, and the new root comes last: after a crash, or a failure, of give
  * too, there is the earlier set, or no root, or the new set, and never a mixture. */
 int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
-                            kvtree_gather_give *give, void *arg, char *err);
+                            kvtree_gather_give *give, void *arg, kvtree_error *err);
 
 /* Reads all trees, in the order of the files, in which a rank with a large tree comes
  * later than its neighbours; take may be NULL, to see that all is whole. On success take
@@ -57,7 +57,7 @@ int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
  * itself, with the name of the file. That may be found at the end only: take may have had
  * any of the trees before a failure. */
 int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
-                           kvtree_gather_take *take, void *arg, char *err);
+                           kvtree_gather_take *take, void *arg, kvtree_error *err);
 
 /* 1 if name is that of the root or may be that of one of its lower files, which other
  * files must not have. */

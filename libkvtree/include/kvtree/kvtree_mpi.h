@@ -92,12 +92,13 @@ typedef struct kvtree_gather {
 } kvtree_gather;
 
 /* As kvtree_write_gather; err is the same on every rank, too. */
-int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, char *err);
+int kvtree_gather_write(const kvtree_gather *to, const kvtree *tree, kvtree_error *err);
 
 /* As kvtree_read_scatter, but trees gets <rank that wrote> -> tree, in ascending order,
  * and *ranks (if not NULL) the number of ranks that wrote. err names the file that is
  * damaged. */
-int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees, char *err);
+int kvtree_scatter_read(const kvtree_gather *from, int *ranks, kvtree *trees,
+                        kvtree_error *err);
 
 #ifdef __cplusplus
 }

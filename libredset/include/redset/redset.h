@@ -22,9 +22,10 @@
 extern "C" {
 #endif
 
-/* Size of every `char *err`: NULL, or a buffer of at least that size, which receives a
- * message if the function fails, and is unchanged otherwise. */
-#define REDSET_ERROR_SIZE 512
+/* The text of a failure: a struct with the member char text[512]. Every `redset_error
+ * *err` is NULL, or gets a text for people when the function fails, and is unchanged
+ * otherwise. */
+typedef kvtree_error redset_error;
 
 /* Verdict: more is lost than the scheme can rebuild. err names the set and the members.
  * Files that cannot be read, because of a missing permission or a disk error, count as
@@ -108,7 +109,7 @@ typedef struct redset_extras {
      * caller that shares the agreement of the encode. Returns 0, or -errno with a text,
      * which then is the result on all ranks. files[] has sizes and checksums already, and
      * keeps them if only this step, or another process, fails. */
-    int (*last)(void *arg, char *err);
+    int (*last)(void *arg, redset_error *err);
     void *arg;
 } redset_extras;
 
@@ -129,7 +130,7 @@ typedef struct redset_manifest {
 /* Reads the header of the redundancy file name below folder, and checks everything in it:
  * -EBADMSG if it is invalid. The caller frees *manifest. */
 int redset_read_header(const char *folder, const char *name, redset_manifest **manifest,
-                       char *err);
+                       redset_error *err);
 
 /* Frees manifest, NULL is fine; returns NULL. */
 redset_manifest *redset_manifest_free(redset_manifest *manifest);
@@ -140,8 +141,8 @@ redset_manifest *redset_manifest_free(redset_manifest *manifest);
  * which they were protected, and all redundancy files together in that folder or in one
  * below it:
  *
- *     rc = redset_rebuild_folder("/lustre/run/ckpt.7", NULL, REDSET_ALL, &found, err);
- *     if (rc) fprintf(stderr, "%s\n", err);
+ *     rc = redset_rebuild_folder("/lustre/run/ckpt.7", NULL, REDSET_ALL, &found, &err);
+ *     if (rc) fprintf(stderr, "%s\n", err.text);
  *     redset_found_free(found);
  *
  * Protected files of different processes must have different names, of which none is that
@@ -179,14 +180,14 @@ typedef struct redset_found {
  * REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE; *found is set with all three, and the
  * caller frees it. -ENOENT if there is no redundancy file (of that set). */
 int redset_verify_folder(const char *folder, const char *redundancy, int id,
-                         redset_found **found, char *err);
+                         redset_found **found, redset_error *err);
 
 /* The same, and rebuilds what is lost, files and redundancy files. Files get their names
  * only when all requested sets are rebuilt with the recorded checksums. Returns 0 when
  * nothing is lost any more (lost of *found is what was), or REDSET_UNRECOVERABLE, with
  * nothing changed. */
 int redset_rebuild_folder(const char *folder, const char *redundancy, int id,
-                          redset_found **found, char *err);
+                          redset_found **found, redset_error *err);
 
 /* Frees found, NULL is fine; returns NULL. */
 redset_found *redset_found_free(redset_found *found);

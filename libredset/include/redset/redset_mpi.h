@@ -6,15 +6,15 @@
  *
  *     redset_config config = {REDSET_RS, 8, node_name, .failures = 2};
  *     redset_file files[] = {{.name = "rank_3.ckpt"}};
- *     rc = redset_create(comm, &config, &set, err);
- *     if (rc == 0) rc = redset_encode(set, "/ssd/ckpt.7", NULL, 1, files, err);
+ *     rc = redset_create(comm, &config, &set, &err);
+ *     if (rc == 0) rc = redset_encode(set, "/ssd/ckpt.7", NULL, 1, files, &err);
  *     redset_free(set);
  *
  * and after a restart, where some nodes are new and empty:
  *
- *     rc = redset_recover(comm, "/ssd/ckpt.7", own_redundancy_file_or_null, &set, err);
+ *     rc = redset_recover(comm, "/ssd/ckpt.7", own_redundancy_file_or_null, &set, &err);
  *     if (rc == 0)
- *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, err);
+ *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, &err);
  *
  * Every function here, but redset_get_place and redset_set_piece, is collective over the
  * communicator that the set was made from, and returns the same value on every rank: 0,
@@ -53,7 +53,8 @@ typedef struct redset_config {
  * group, some sets have one member only (all sets, if all processes do), and the scheme
  * becomes SINGLE there, as redset_get_place shows. comm is duplicated; MPI_COMM_NULL and
  * an intercommunicator are -EINVAL, as in redset_recover. */
-int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err);
+int redset_create(MPI_Comm comm, const redset_config *config, redset **set,
+                  redset_error *err);
 
 /* Locates the sets of an earlier encode by their redundancy files. Each process passes
  * the name, below its folder, of the redundancy file of its own rank, or NULL if that is
@@ -62,7 +63,7 @@ int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char
  * survivors contradict each other, or if comm does not have as many ranks as the encode.
  * The set has the piece and memory of a configuration with zeros. */
 int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset **set,
-                   char *err);
+                   redset_error *err);
 
 /* Sets the most bytes of a sum in a message, as in redset_config. Not collective, but the
  * same on every rank. -EINVAL for more than 1 GiB. */
@@ -81,11 +82,12 @@ const redset_place *redset_get_place(const redset *set);
  * ranks before, so that two encodes are never mixed, and after a failure no rank has one.
  * Source files are never changed; -ESTALE if one changes its size meanwhile. */
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
-                  redset_file files[], char *err);
+                  redset_file files[], redset_error *err);
 
 /* redset_encode with options. */
 int redset_encode_with(redset *set, const char *folder, const kvtree *about, int count,
-                       redset_file files[], const redset_extras *extras, char *err);
+                       redset_file files[], const redset_extras *extras,
+                       redset_error *err);
 
 /* Verifies the files below folder, which exists, by size and checksum, and rebuilds what
  * members of the set have lost: files and redundancy file. Survivors are read once; one
@@ -98,20 +100,20 @@ int redset_encode_with(redset *set, const char *folder, const kvtree *about, int
  * changed, if any set lost too much; err has the set, the lost members and the reasons.
  */
 int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
-                   int *rebuilt, char *err);
+                   int *rebuilt, redset_error *err);
 
 /* Reports the state of all sets without changing it: reads all files below folder, which
  * exists, and compares sizes and checksums. Returns 0 if nothing is lost,
  * REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE, with a text as from redset_rebuild; with
  * all three *lost is 1 on a process that lost something. */
-int redset_verify(redset *set, const char *folder, int *lost, char *err);
+int redset_verify(redset *set, const char *folder, int *lost, redset_error *err);
 
 /* Reports by headers, names and sizes alone whether anything is missing, in a time that
  * does not depend on the sizes of files; damage within a file is not detected. Returns
  * and err are those of redset_verify; with 0 *manifest (the caller frees it) describes
  * what this process has. */
 int redset_measure(redset *set, const char *folder, redset_manifest **manifest,
-                   char *err);
+                   redset_error *err);
 
 #ifdef __cplusplus
 }

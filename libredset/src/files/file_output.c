@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int file_output_create_all(redset_file_stream *l, char *err)
+static int file_output_create_all(redset_file_stream *l, redset_error *err)
 {
     uint64_t random;
     int rc = batch_draw(&random);
@@ -33,7 +33,8 @@ static int file_output_create_all(redset_file_stream *l, char *err)
 }
 
 int redset_file_output_create(int dir, const redset_list *list, int chunks,
-                              uint64_t chunk, redset_file_stream **stream, char *err)
+                              uint64_t chunk, redset_file_stream **stream,
+                              redset_error *err)
 {
     redset_file_stream *l;
     int rc = redset_file_stream_open(dir, list, chunks, chunk, &l, err);
@@ -48,7 +49,7 @@ int redset_file_output_create(int dir, const redset_list *list, int chunks,
     return 0;
 }
 
-static int file_output_close(redset_file_stream *l, char *err)
+static int file_output_close(redset_file_stream *l, redset_error *err)
 {
     int result = 0;
     for (int i = 0; i < REDSET_OPEN_FILES; i++) {
@@ -59,7 +60,7 @@ static int file_output_close(redset_file_stream *l, char *err)
     return result;
 }
 
-int redset_file_output_complete(redset_file_stream *stream, char *err)
+int redset_file_output_complete(redset_file_stream *stream, redset_error *err)
 {
     int rc = file_output_close(stream, err);
     if (!rc && redset_file_stream_compare(stream, err) != 0)
@@ -83,7 +84,7 @@ static int file_output_move_aside(int parent, const char *last, const char *asid
 
 /* Renames an entry that this library does not own, and so may not remove. */
 static int file_output_set_aside(int dir, const char *name, bool folder, bool shared,
-                                 char *err)
+                                 redset_error *err)
 {
     const char *last;
     char aside[256];
@@ -100,7 +101,7 @@ static int file_output_set_aside(int dir, const char *name, bool folder, bool sh
     return rc;
 }
 
-int redset_clear_way(int dir, const char *name, bool shared, char *err)
+int redset_clear_way(int dir, const char *name, bool shared, redset_error *err)
 {
     struct stat st;
     for (const char *end = strchr(name, '/'); end; end = strchr(end + 1, '/')) {
@@ -116,7 +117,7 @@ int redset_clear_way(int dir, const char *name, bool shared, char *err)
     return S_ISDIR(st.st_mode) ? file_output_set_aside(dir, name, true, shared, err) : 0;
 }
 
-int redset_file_output_clear_way(const redset_file_stream *stream, char *err)
+int redset_file_output_clear_way(const redset_file_stream *stream, redset_error *err)
 {
     int rc = 0;
     for (int i = 0; i < stream->list->count && !rc; i++)
@@ -125,7 +126,7 @@ int redset_file_output_clear_way(const redset_file_stream *stream, char *err)
     return rc;
 }
 
-int redset_file_output_commit(redset_file_stream *stream, char *err)
+int redset_file_output_commit(redset_file_stream *stream, redset_error *err)
 {
     return batch_commit(&stream->out, err);
 }

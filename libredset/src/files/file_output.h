@@ -12,21 +12,22 @@
 
 /* As redset_file_stream_open, with an empty temporary file in dir for each listed one. */
 int redset_file_output_create(int dir, const redset_list *list, int chunks,
-                              uint64_t chunk, redset_file_stream **stream, char *err);
+                              uint64_t chunk, redset_file_stream **stream,
+                              redset_error *err);
 
 /* Compares each file's checksum with its list (-EBADMSG) and syncs the file. */
-int redset_file_output_complete(redset_file_stream *stream, char *err);
+int redset_file_output_complete(redset_file_stream *stream, redset_error *err);
 
 /* Sets aside what is in the way of a file of that name, under "<name>.<16 hex
  * digits>.old": a folder, or another kind of entry where a folder is needed. shared: the
  * name is from a list that others can change (common/others.h). */
-int redset_clear_way(int dir, const char *name, bool shared, char *err);
+int redset_clear_way(int dir, const char *name, bool shared, redset_error *err);
 
 /* The same for all files. All writers of a folder do this before any file gets its name,
  * so that no new file is ever in the way. */
-int redset_file_output_clear_way(const redset_file_stream *stream, char *err);
+int redset_file_output_clear_way(const redset_file_stream *stream, redset_error *err);
 
 /* Creates directories and gives the files their names, durably. */
-int redset_file_output_commit(redset_file_stream *stream, char *err);
+int redset_file_output_commit(redset_file_stream *stream, redset_error *err);
 
 #endif

@@ -36,7 +36,7 @@ static void file_stream_split(redset_file_stream *l, uint64_t chunk)
 }
 
 int redset_file_stream_open(int dir, const redset_list *list, int chunks, uint64_t chunk,
-                            redset_file_stream **stream, char *err)
+                            redset_file_stream **stream, redset_error *err)
 {
     if (chunk < list->size / (uint64_t)chunks + (list->size % (uint64_t)chunks != 0))
         return err_set(err, -EINVAL, "%d chunks of %llu bytes are too small for %llu",
@@ -60,7 +60,7 @@ int redset_file_stream_open(int dir, const redset_list *list, int chunks, uint64
     return 0;
 }
 
-static int file_stream_open_file(const redset_file_stream *l, int file, char *err)
+static int file_stream_open_file(const redset_file_stream *l, int file, redset_error *err)
 {
     const char *name = l->list->files[file].name;
     if (!l->writing) {
@@ -73,7 +73,7 @@ static int file_stream_open_file(const redset_file_stream *l, int file, char *er
 }
 
 /* A descriptor of the file, or -errno. A new one takes the least recently used slot. */
-static int file_stream_descriptor(redset_file_stream *l, int file, char *err)
+static int file_stream_descriptor(redset_file_stream *l, int file, redset_error *err)
 {
     redset_slot *slot = &l->slots[0];
     for (int i = 0; i < l->open_files; i++) {
@@ -95,7 +95,7 @@ static int file_stream_descriptor(redset_file_stream *l, int file, char *err)
 
 /* Reads or writes at most size bytes of the next segment of a chunk; returns how many. */
 static ssize_t file_stream_pass(redset_file_stream *l, redset_chunk *at,
-                                unsigned char *buf, size_t size, char *err)
+                                unsigned char *buf, size_t size, redset_error *err)
 {
     redset_segment *segment = &l->segments[at->next];
     const char *name = l->list->files[segment->file].name;
@@ -124,7 +124,7 @@ static ssize_t file_stream_pass(redset_file_stream *l, redset_chunk *at,
 }
 
 static ssize_t file_stream_pass_all(redset_file_stream *l, int chunk, unsigned char *buf,
-                                    size_t size, char *err)
+                                    size_t size, redset_error *err)
 {
     redset_chunk *at = &l->chunks[chunk];
     size_t done = 0;
@@ -137,7 +137,7 @@ static ssize_t file_stream_pass_all(redset_file_stream *l, int chunk, unsigned c
 }
 
 int redset_file_stream_read(redset_file_stream *stream, int chunk, void *buf, size_t size,
-                            char *err)
+                            redset_error *err)
 {
     ssize_t done = file_stream_pass_all(stream, chunk, buf, size, err);
     if (done < 0) return (int)done;
@@ -146,13 +146,13 @@ int redset_file_stream_read(redset_file_stream *stream, int chunk, void *buf, si
 }
 
 int redset_file_stream_write(redset_file_stream *stream, int chunk, const void *buf,
-                             size_t size, char *err)
+                             size_t size, redset_error *err)
 {
     ssize_t done = file_stream_pass_all(stream, chunk, (unsigned char *)buf, size, err);
     return done < 0 ? (int)done : 0;
 }
 
-int redset_file_stream_skim(redset_file_stream *stream, size_t piece, char *err)
+int redset_file_stream_skim(redset_file_stream *stream, size_t piece, redset_error *err)
 {
     ssize_t got = 0;
     unsigned char *buf = malloc(piece);
@@ -165,7 +165,7 @@ int redset_file_stream_skim(redset_file_stream *stream, size_t piece, char *err)
     return got < 0 ? (int)got : 0;
 }
 
-int redset_file_stream_check_sizes(const redset_file_stream *stream, char *err)
+int redset_file_stream_check_sizes(const redset_file_stream *stream, redset_error *err)
 {
     const redset_list *list = stream->list;
     for (int i = 0; i < list->count; i++) {
@@ -197,7 +197,7 @@ void redset_file_stream_set_crcs(const redset_file_stream *stream, redset_file f
         files[i].crc = file_stream_crc(stream, i, &next);
 }
 
-int redset_file_stream_compare(const redset_file_stream *stream, char *err)
+int redset_file_stream_compare(const redset_file_stream *stream, redset_error *err)
 {
     size_t next = 0;
     for (int i = 0; i < stream->list->count; i++) {

@@ -51,7 +51,7 @@ typedef struct redset_file_stream {
 /* Opens the files of list below dir for reading; both stay in use until the end.
  * list->size is at most chunks * chunk. */
 int redset_file_stream_open(int dir, const redset_list *list, int chunks, uint64_t chunk,
-                            redset_file_stream **stream, char *err);
+                            redset_file_stream **stream, redset_error *err);
 
 /* Closes files, and removes temporary files without a final name. NULL is fine; returns
  * NULL. */
@@ -59,21 +59,21 @@ redset_file_stream *redset_file_stream_free(redset_file_stream *stream);
 
 /* Reads the next size bytes of a chunk. -ESTALE if a file is shorter than listed. */
 int redset_file_stream_read(redset_file_stream *stream, int chunk, void *buf, size_t size,
-                            char *err);
+                            redset_error *err);
 
 /* Writes the next size bytes of a chunk; those of the padding are ignored. */
 int redset_file_stream_write(redset_file_stream *stream, int chunk, const void *buf,
-                             size_t size, char *err);
+                             size_t size, redset_error *err);
 
 /* Reads all bytes that were not read yet, in pieces of that size, for the checksums. */
-int redset_file_stream_skim(redset_file_stream *stream, size_t piece, char *err);
+int redset_file_stream_skim(redset_file_stream *stream, size_t piece, redset_error *err);
 
 /* -ESTALE if a file that was read no longer has its listed size. */
-int redset_file_stream_check_sizes(const redset_file_stream *stream, char *err);
+int redset_file_stream_check_sizes(const redset_file_stream *stream, redset_error *err);
 
 /* When all chunks have passed: sets the checksums of files[list->count], or compares them
  * with the list (-EBADMSG). */
 void redset_file_stream_set_crcs(const redset_file_stream *stream, redset_file files[]);
-int redset_file_stream_compare(const redset_file_stream *stream, char *err);
+int redset_file_stream_compare(const redset_file_stream *stream, redset_error *err);
 
 #endif

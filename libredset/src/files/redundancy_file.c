@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *header,
-                                 redset_redundancy_file *file, char *err)
+                                 redset_redundancy_file *file, redset_error *err)
 {
     redset_redundancy_file s = {.out.dir = dir, .name = name};
     batch_spare old = {.dir = spare, .name = name};
@@ -27,7 +27,7 @@ int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *h
 }
 
 int redset_redundancy_file_write(redset_redundancy_file *file, uint64_t offset,
-                                 const void *buf, size_t size, char *err)
+                                 const void *buf, size_t size, redset_error *err)
 {
     int rc = io_pwrite(file->fd, buf, size, (off_t)(file->header + offset));
     if (offset + size > file->data) file->data = offset + size;
@@ -35,7 +35,7 @@ int redset_redundancy_file_write(redset_redundancy_file *file, uint64_t offset,
 }
 
 int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header,
-                                    uint32_t crc, char *err)
+                                    uint32_t crc, redset_error *err)
 {
     bool checked = kvtree_get(header, "CRC") != NULL;
     int rc = checked ? kvtree_util_set_crc32(header, "CRC", crc) : 0;
@@ -51,12 +51,13 @@ int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header
     return file->unsynced ? 0 : batch_sync(&file->out, err);
 }
 
-int redset_redundancy_file_clear_way(const redset_redundancy_file *file, char *err)
+int redset_redundancy_file_clear_way(const redset_redundancy_file *file,
+                                     redset_error *err)
 {
     return redset_clear_way(file->out.dir, file->name, false, err);
 }
 
-int redset_redundancy_file_retire(const redset_redundancy_file *file, char *err)
+int redset_redundancy_file_retire(const redset_redundancy_file *file, redset_error *err)
 {
     int dir = file->out.dir, rc = redset_redundancy_file_clear_way(file, err);
     if (rc) return rc;
@@ -66,7 +67,7 @@ int redset_redundancy_file_retire(const redset_redundancy_file *file, char *err)
     return rc ? err_sys(err, rc, "fsync of the folder of %s", file->name) : 0;
 }
 
-int redset_redundancy_file_commit(redset_redundancy_file *file, char *err)
+int redset_redundancy_file_commit(redset_redundancy_file *file, redset_error *err)
 {
     if (file->unsynced) file->out.durability = BATCH_UNSYNCED;
     int rc = batch_commit(&file->out, err);

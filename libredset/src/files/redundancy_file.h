@@ -7,6 +7,7 @@
 
 #include "common/batch.h"
 #include <kvtree/kvtree.h>
+#include <redset/redset.h>
 #include <stdbool.h>
 
 typedef struct redset_redundancy_file {
@@ -23,24 +24,25 @@ typedef struct redset_redundancy_file {
  * A file of that name in the open folder spare (-1: none) is overwritten, where possible,
  * and gone. */
 int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *header,
-                                 redset_redundancy_file *file, char *err);
+                                 redset_redundancy_file *file, redset_error *err);
 
 /* Writes redundancy data at an offset behind the header. */
 int redset_redundancy_file_write(redset_redundancy_file *file, uint64_t offset,
-                                 const void *buf, size_t size, char *err);
+                                 const void *buf, size_t size, redset_error *err);
 
 /* Sets the CRC of header, if it has that key, writes it over the first one, and syncs. */
 int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header,
-                                    uint32_t crc, char *err);
+                                    uint32_t crc, redset_error *err);
 
 /* Sets aside what is in its way (redset_clear_way). */
-int redset_redundancy_file_clear_way(const redset_redundancy_file *file, char *err);
+int redset_redundancy_file_clear_way(const redset_redundancy_file *file,
+                                     redset_error *err);
 
 /* The same, and durably removes the file that has its name so far. */
-int redset_redundancy_file_retire(const redset_redundancy_file *file, char *err);
+int redset_redundancy_file_retire(const redset_redundancy_file *file, redset_error *err);
 
 /* Gives a complete file its name. */
-int redset_redundancy_file_commit(redset_redundancy_file *file, char *err);
+int redset_redundancy_file_commit(redset_redundancy_file *file, redset_error *err);
 
 /* Removes the file unless it is committed. */
 void redset_redundancy_file_abort(redset_redundancy_file *file);

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-int redset_streams_init(const redset_header *header, redset_streams *streams, char *err)
+int redset_streams_init(const redset_header *header, redset_streams *streams,
+                        redset_error *err)
 {
     int parts = header->shape.failures;
     uint64_t offset = 0;
@@ -34,7 +35,7 @@ int redset_streams_init(const redset_header *header, redset_streams *streams, ch
 }
 
 int redset_streams_open(int dir, const char *name, const redset_header *header,
-                        redset_streams *streams, char *err)
+                        redset_streams *streams, redset_error *err)
 {
     int rc = redset_streams_init(header, streams, err);
     if (rc) return rc;
@@ -48,7 +49,7 @@ int redset_streams_open(int dir, const char *name, const redset_header *header,
 }
 
 int redset_streams_create(int dir, const char *name, const redset_header *header,
-                          redset_streams *streams, char *err)
+                          redset_streams *streams, redset_error *err)
 {
     int rc = redset_streams_init(header, streams, err);
     if (rc) return rc;
@@ -77,7 +78,7 @@ static void streams_count(const redset_streams *streams, redset_part *part,
 }
 
 int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t size,
-                        char *err)
+                        redset_error *err)
 {
     if (stream < streams->data)
         return redset_file_stream_read(streams->files, stream, buf, size, err);
@@ -92,7 +93,7 @@ int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t s
 }
 
 int redset_streams_write(redset_streams *streams, int stream, const void *buf,
-                         size_t size, char *err)
+                         size_t size, redset_error *err)
 {
     if (stream < streams->data)
         return redset_file_stream_write(streams->files, stream, buf, size, err);
@@ -113,7 +114,7 @@ uint32_t redset_streams_crc(const redset_streams *streams)
 
 /* ---- verification ---- */
 
-static int streams_skim_parts(redset_streams *streams, size_t piece, char *err)
+static int streams_skim_parts(redset_streams *streams, size_t piece, redset_error *err)
 {
     int rc = 0;
     unsigned char *buf = malloc(piece);
@@ -129,7 +130,7 @@ static int streams_skim_parts(redset_streams *streams, size_t piece, char *err)
 }
 
 int redset_streams_verify(redset_streams *streams, const char *name,
-                          const redset_header *header, size_t piece, char *err)
+                          const redset_header *header, size_t piece, redset_error *err)
 {
     int rc = streams->unchecked ? 0 : streams_skim_parts(streams, piece, err);
     if (!rc && !streams->unchecked)
@@ -145,7 +146,8 @@ int redset_streams_verify(redset_streams *streams, const char *name,
 
 /* ---- from temporary to final names ---- */
 
-int redset_streams_complete(redset_streams *streams, redset_header *header, char *err)
+int redset_streams_complete(redset_streams *streams, redset_header *header,
+                            redset_error *err)
 {
     int rc = redset_file_output_complete(streams->files, err);
     if (rc) return rc;
@@ -156,13 +158,13 @@ int redset_streams_complete(redset_streams *streams, redset_header *header, char
     return 0;
 }
 
-int redset_streams_clear_way(const redset_streams *streams, char *err)
+int redset_streams_clear_way(const redset_streams *streams, redset_error *err)
 {
     int rc = redset_file_output_clear_way(streams->files, err);
     return rc ? rc : redset_redundancy_file_clear_way(&streams->out, err);
 }
 
-int redset_streams_commit(redset_streams *streams, char *err)
+int redset_streams_commit(redset_streams *streams, redset_error *err)
 {
     int rc = redset_file_output_commit(streams->files, err);
     return rc ? rc : redset_redundancy_file_commit(&streams->out, err);

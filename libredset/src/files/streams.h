@@ -28,16 +28,17 @@ typedef struct redset_streams {
 } redset_streams;
 
 /* The streams of header, without files. */
-int redset_streams_init(const redset_header *header, redset_streams *streams, char *err);
+int redset_streams_init(const redset_header *header, redset_streams *streams,
+                        redset_error *err);
 
 /* Opens the redundancy file name and the files of header, below dir, for reading. name
  * and header stay in use, here and below. */
 int redset_streams_open(int dir, const char *name, const redset_header *header,
-                        redset_streams *streams, char *err);
+                        redset_streams *streams, redset_error *err);
 
 /* Creates all of them under temporary names. */
 int redset_streams_create(int dir, const char *name, const redset_header *header,
-                          redset_streams *streams, char *err);
+                          redset_streams *streams, redset_error *err);
 
 /* Closes, and removes what has no final name. */
 void redset_streams_done(redset_streams *streams);
@@ -45,9 +46,9 @@ void redset_streams_done(redset_streams *streams);
 /* Reads or writes the next size bytes of a stream. -ESTALE if a file is shorter than its
  * header says. */
 int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t size,
-                        char *err);
+                        redset_error *err);
 int redset_streams_write(redset_streams *streams, int stream, const void *buf,
-                         size_t size, char *err);
+                         size_t size, redset_error *err);
 
 /* The checksum of all redundancy data, when it has passed. */
 uint32_t redset_streams_crc(const redset_streams *streams);
@@ -55,17 +56,18 @@ uint32_t redset_streams_crc(const redset_streams *streams);
 /* Reads all bytes that were not read yet, in pieces of that size, and compares all
  * checksums with header: -EBADMSG. Without checksums, only sizes are compared. */
 int redset_streams_verify(redset_streams *streams, const char *name,
-                          const redset_header *header, size_t piece, char *err);
+                          const redset_header *header, size_t piece, redset_error *err);
 
 /* Of created streams: completes the files if their checksums are as recorded (-EBADMSG),
  * and sets crc and size of header. */
-int redset_streams_complete(redset_streams *streams, redset_header *header, char *err);
+int redset_streams_complete(redset_streams *streams, redset_header *header,
+                            redset_error *err);
 
 /* Sets aside what is in the way of the files (redset_clear_way). */
-int redset_streams_clear_way(const redset_streams *streams, char *err);
+int redset_streams_clear_way(const redset_streams *streams, redset_error *err);
 
 /* Gives complete files their names, the redundancy file last: without it the member
  * counts as lost. */
-int redset_streams_commit(redset_streams *streams, char *err);
+int redset_streams_commit(redset_streams *streams, redset_error *err);
 
 #endif

@@ -63,7 +63,7 @@ static const char *check_witness(const redset_recovery *r)
 }
 
 static int check_contradict(const redset_recovery *a, const redset_recovery *b,
-                            const char *what, char *err)
+                            const char *what, redset_error *err)
 {
     return err_set(err, REDSET_UNRECOVERABLE,
                    "redundancy files are of different encodes: %s and %s contradict each "
@@ -72,7 +72,8 @@ static int check_contradict(const redset_recovery *a, const redset_recovery *b,
 }
 
 /* No two sets have one rank, or one number. */
-static int check_ranks_and_numbers(redset_recovery *const sets[], int count, char *err)
+static int check_ranks_and_numbers(redset_recovery *const sets[], int count,
+                                   redset_error *err)
 {
     size_t ranks = 0, n = 0;
     for (int i = 0; i < count; i++)
@@ -109,7 +110,7 @@ static int check_sum_common(const redset_recovery *r, uint32_t *crc)
     return -ENOENT;
 }
 
-int redset_check_one_encode(redset_recovery *const sets[], int count, char *err)
+int redset_check_one_encode(redset_recovery *const sets[], int count, redset_error *err)
 {
     uint32_t first = 0;
     const redset_recovery *known = NULL;
@@ -148,7 +149,8 @@ static size_t check_claim_names(const redset_recovery *r, int set, claim *claims
     return count;
 }
 
-int redset_check_distinct_names(redset_recovery *const sets[], int count, char *err)
+int redset_check_distinct_names(redset_recovery *const sets[], int count,
+                                redset_error *err)
 {
     size_t room = 0, n = 0;
     for (int i = 0; i < count; i++)

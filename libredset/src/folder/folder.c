@@ -27,8 +27,8 @@ typedef struct folder_search {
     int name_count;
     redset_place *names; /* of redundancy files, in the order of sets and members */
     int count;
-    redset_recovery **sets;     /* each in a folder_set */
-    char damaged[ERRTEXT_SIZE]; /* error of the first unusable redundancy file */
+    redset_recovery **sets; /* each in a folder_set */
+    redset_error damaged;   /* error of the first unusable redundancy file */
 } folder_search;
 
 /* ---- names ---- */
@@ -42,7 +42,7 @@ static int folder_compare_places(const void *x, const void *y)
     return (a->member > b->member) - (a->member < b->member);
 }
 
-static int folder_add_name(folder_search *s, const redset_place *place, char *err)
+static int folder_add_name(folder_search *s, const redset_place *place, redset_error *err)
 {
     redset_place *names = array_grow(s->names, (size_t)s->name_count, sizeof *names);
     if (!names) return err_sys(err, -ENOMEM, "%d redundancy files", s->name_count + 1);
@@ -51,7 +51,7 @@ static int folder_add_name(folder_search *s, const redset_place *place, char *er
     return 0;
 }
 
-static int folder_list_names(folder_search *s, DIR *listing, char *err)
+static int folder_list_names(folder_search *s, DIR *listing, redset_error *err)
 {
     int rc = 0;
     errno = 0;
@@ -65,7 +65,7 @@ static int folder_list_names(folder_search *s, DIR *listing, char *err)
 }
 
 /* The folder with redundancy files, to be listed. */
-static int folder_open_redundancy(folder_search *s, DIR **listing, char *err)
+static int folder_open_redundancy(folder_search *s, DIR **listing, redset_error *err)
 {
     int fd;
     if (s->redundancy && beneath_check_name(s->redundancy, err) != 0) return -EINVAL;
@@ -80,7 +80,7 @@ static int folder_open_redundancy(folder_search *s, DIR **listing, char *err)
     return rc;
 }
 
-static int folder_find_names(folder_search *s, char *err)
+static int folder_find_names(folder_search *s, redset_error *err)
 {
     DIR *listing;
     int rc = folder_open_redundancy(s, &listing, err);
@@ -112,7 +112,7 @@ static redset_recovery *folder_set_free(redset_recovery *recovery)
 
 /* A set of that layout, which is taken, also on failure. */
 static int folder_set_new(const folder_search *s, redset_layout *layout,
-                          redset_recovery **recovery, char *err)
+                          redset_recovery **recovery, redset_error *err)
 {
     folder_set *fs = calloc(1, sizeof *fs);
     if (!fs) {
@@ -144,19 +144,20 @@ static bool folder_is_known(const folder_search *s, const redset_layout *layout)
 }
 
 /* Adds the set of a redundancy file, if that is valid. */
-static int folder_add_set(folder_search *s, const redset_place *place, char *err)
+static int folder_add_set(folder_search *s, const redset_place *place, redset_error *err)
 {
-    char name[REDSET_NAME_SIZE], path[BENEATH_NAME_MAX], why[ERRTEXT_SIZE];
+    char name[REDSET_NAME_SIZE], path[BENEATH_NAME_MAX];
+    redset_error why;
     redset_place named = *place;
     redset_header *header;
     named.failures = place->scheme != REDSET_SINGLE;
     redset_file_name(&named, name);
     int rc = redset_join(path, sizeof path, s->redundancy, name);
-    if (!rc) rc = redset_header_read(s->dir, path, &header, why);
+    if (!rc) rc = redset_header_read(s->dir, path, &header, &why);
     if (rc == -ENAMETOOLONG) return err_sys(err, rc, "%s", s->redundancy);
-    if (rc && !redset_loss_of(rc)) return err_set(err, rc, "%s", why);
+    if (rc && !redset_loss_of(rc)) return err_set(err, rc, "%s", why.text);
     if (rc) {
-        if (!s->damaged[0]) snprintf(s->damaged, sizeof s->damaged, "%s", why);
+        if (!s->damaged.text[0]) s->damaged = why;
         return 0;
     }
     if (!folder_is_known(s, &header->layout)) {
@@ -168,7 +169,7 @@ static int folder_add_set(folder_search *s, const redset_place *place, char *err
     return rc;
 }
 
-static int folder_find_sets(folder_search *s, char *err)
+static int folder_find_sets(folder_search *s, redset_error *err)
 {
     int rc = beneath_open_folder(s->folder, &s->dir, err);
     if (!rc) rc = folder_find_names(s, err);
@@ -190,7 +191,7 @@ static int folder_severity(int verdict)
 }
 
 /* The worst verdict of all sets, with the text of the first set with that. */
-static int folder_conclude(const folder_search *s, char *err)
+static int folder_conclude(const folder_search *s, redset_error *err)
 {
     const redset_recovery *worst = NULL;
     int like = 0;
@@ -203,26 +204,27 @@ static int folder_conclude(const folder_search *s, char *err)
         like = is_worse ? 1 : like + (r->verdict == worst->verdict);
     }
     if (!worst) return 0;
-    err_set(err, 0, "%s", worst->text);
+    err_set(err, 0, "%s", worst->err.text);
     return like == 1 ? worst->verdict
                      : err_wrap(err, worst->verdict, "%d sets, first", like);
 }
 
 /* All sets of the encode are there. */
-static int folder_check_complete(const folder_search *s, char *err)
+static int folder_check_complete(const folder_search *s, redset_error *err)
 {
     if (s->count == 0)
         return err_set(err, REDSET_UNRECOVERABLE,
                        "%s has no redundancy file that is whole: %s", s->path,
-                       s->damaged);
+                       s->damaged.text);
     int sets = s->sets[0]->set->layout.place.sets;
     if (s->id != REDSET_ALL || s->count == sets) return 0;
     return err_set(err, REDSET_UNRECOVERABLE,
                    "%d of %d sets have no redundancy file in %s that is whole%s%s",
-                   sets - s->count, sets, s->path, s->damaged[0] ? ": " : "", s->damaged);
+                   sets - s->count, sets, s->path, s->damaged.text[0] ? ": " : "",
+                   s->damaged.text);
 }
 
-static int folder_judge_all(folder_search *s, bool *mixed, char *err)
+static int folder_judge_all(folder_search *s, bool *mixed, redset_error *err)
 {
     int rc = 0;
     for (int i = 0; i < s->count && !rc; i++) {
@@ -233,7 +235,7 @@ static int folder_judge_all(folder_search *s, bool *mixed, char *err)
 }
 
 /* What is known before files are read. Where encodes are mixed, names mean nothing. */
-static int folder_judge(folder_search *s, char *err)
+static int folder_judge(folder_search *s, redset_error *err)
 {
     bool mixed = false;
     int rc = folder_judge_all(s, &mixed, err);
@@ -246,11 +248,11 @@ static int folder_judge(folder_search *s, char *err)
     return rc ? rc : folder_check_complete(s, err);
 }
 
-static int folder_verify(folder_search *s, char *err)
+static int folder_verify(folder_search *s, redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
-    int missing = folder_judge(s, text), rc = 0;
-    if (missing < 0) return err_set(err, missing, "%s", text);
+    redset_error cause = {""};
+    int missing = folder_judge(s, &cause), rc = 0;
+    if (missing < 0) return err_set(err, missing, "%s", cause.text);
     for (int i = 0; i < s->count && rc >= 0; i++) {
         rc = redset_recovery_verify(s->sets[i], err);
         if (!rc) rc = redset_recovery_judge(s->sets[i], err);
@@ -258,10 +260,10 @@ static int folder_verify(folder_search *s, char *err)
             rc = redset_recovery_pass_headers(s->sets[i], err);
     }
     if (rc) return rc;
-    return missing ? err_set(err, missing, "%s", text) : folder_conclude(s, err);
+    return missing ? err_set(err, missing, "%s", cause.text) : folder_conclude(s, err);
 }
 
-static int folder_rebuild(folder_search *s, char *err)
+static int folder_rebuild(folder_search *s, redset_error *err)
 {
     int rc = folder_judge(s, err);
     if (!rc) rc = folder_conclude(s, err);
@@ -278,32 +280,32 @@ static int folder_rebuild(folder_search *s, char *err)
 
 /* ---- public calls ---- */
 
-static int folder_run(folder_search *s, int (*work)(folder_search *, char *),
-                      redset_found **found, char *err)
+static int folder_run(folder_search *s, int (*work)(folder_search *, redset_error *),
+                      redset_found **found, redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
-    int rc = folder_find_sets(s, text);
-    if (!rc) rc = work(s, text);
+    redset_error cause = {""};
+    int rc = folder_find_sets(s, &cause);
+    if (!rc) rc = work(s, &cause);
     redset_found *made = rc >= 0 ? redset_report_new(s->count, s->sets) : NULL;
-    if (rc >= 0 && !made) rc = err_sys(text, -ENOMEM, "report");
+    if (rc >= 0 && !made) rc = err_sys(&cause, -ENOMEM, "report");
     for (int i = 0; i < s->count; i++)
         folder_set_free(s->sets[i]);
     free(s->sets);
     free(s->names);
     io_close(&s->dir);
     if (rc >= 0) *found = made;
-    return rc ? err_set(err, rc, "%s", text) : 0;
+    return rc ? err_set(err, rc, "%s", cause.text) : 0;
 }
 
 int redset_verify_folder(const char *folder, const char *redundancy, int id,
-                         redset_found **found, char *err)
+                         redset_found **found, redset_error *err)
 {
     folder_search s = {.folder = folder, .redundancy = redundancy, .id = id, .dir = -1};
     return folder_run(&s, folder_verify, found, err);
 }
 
 int redset_rebuild_folder(const char *folder, const char *redundancy, int id,
-                          redset_found **found, char *err)
+                          redset_found **found, redset_error *err)
 {
     folder_search s = {.folder = folder, .redundancy = redundancy, .id = id, .dir = -1};
     return folder_run(&s, folder_rebuild, found, err);

@@ -7,10 +7,11 @@
 #include "src/set/set_recovery.h"
 
 /* cross_set_check.c: REDSET_UNRECOVERABLE if they are not of one encode. */
-int redset_check_one_encode(redset_recovery *const sets[], int count, char *err);
+int redset_check_one_encode(redset_recovery *const sets[], int count, redset_error *err);
 
 /* cross_set_check.c: -EINVAL if two processes claim the name of a file. */
-int redset_check_distinct_names(redset_recovery *const sets[], int count, char *err);
+int redset_check_distinct_names(redset_recovery *const sets[], int count,
+                                redset_error *err);
 
 /* report.c: a copy for callers; NULL without memory. */
 redset_found *redset_report_new(int count, redset_recovery *const sets[]);

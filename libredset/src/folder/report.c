@@ -11,7 +11,7 @@ static int report_copy_member(const redset_recovery *r, int m,
     const redset_member *s = &r->member[m];
     member->rank = r->set->layout.members[m];
     member->lost = r->lost[m];
-    if (r->lost[m] && !(member->reason = strdup(s->reason))) return -1;
+    if (r->lost[m] && !(member->reason = strdup(s->reason.text))) return -1;
     if (s->header && !(member->manifest = redset_manifest_new(s->header))) return -1;
     return 0;
 }
@@ -24,7 +24,7 @@ static int report_copy_set(const redset_recovery *r, redset_found_set *set)
     set->verdict = r->verdict;
     set->members = calloc((size_t)r->shape.members, sizeof *set->members);
     if (!set->members) return -1;
-    if (r->verdict && !(set->text = strdup(r->text))) return -1;
+    if (r->verdict && !(set->text = strdup(r->err.text))) return -1;
     int rc = 0;
     for (int m = 0; m < r->shape.members && !rc; m++)
         rc = report_copy_member(r, m, &set->members[m]);

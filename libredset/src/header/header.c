@@ -42,7 +42,7 @@ int redset_encode_to_tree(uint64_t encode, kvtree *tree)
     return kvtree_util_set_str(tree, "ENCODE", text);
 }
 
-int redset_encode_from_tree(const kvtree *tree, uint64_t *encode, char *err)
+int redset_encode_from_tree(const kvtree *tree, uint64_t *encode, redset_error *err)
 {
     char *text;
     if (kvtree_util_get_str(tree, "ENCODE", &text) != 0 ||
@@ -73,7 +73,7 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk, uint64_
 
 /* Parses the list of the process (distance 0) or of a neighbor, which must fit into the
  * chunks of the set. */
-static int header_parse_list(const redset_header *header, int distance, char *err)
+static int header_parse_list(const redset_header *header, int distance, redset_error *err)
 {
     char path[32];
     const char *name = header_list_path(distance, path);
@@ -92,7 +92,7 @@ static int header_parse_list(const redset_header *header, int distance, char *er
 }
 
 /* No protected file may have the name of the redundancy file. */
-static int header_check_names(const redset_header *header, char *err)
+static int header_check_names(const redset_header *header, redset_error *err)
 {
     char name[REDSET_NAME_SIZE];
     redset_file_name(&header->layout.place, name);
@@ -102,7 +102,7 @@ static int header_check_names(const redset_header *header, char *err)
     return 0;
 }
 
-static int header_parse_lists(redset_header *header, char *err)
+static int header_parse_lists(redset_header *header, redset_error *err)
 {
     int failures = header->shape.failures, rc = 0;
     int more = kvtree_size(kvtree_get(header->tree, "PARTNERS"));
@@ -121,7 +121,7 @@ static int header_parse_lists(redset_header *header, char *err)
 }
 
 /* An unknown key might change the meaning of the others. */
-static int header_check_keys(const redset_header *header, char *err)
+static int header_check_keys(const redset_header *header, redset_error *err)
 {
     int failures = header->shape.failures, keys = 8; /* with CRC or CHECKSUMS */
     if (failures > 0) keys += header->shape.scheme == REDSET_XOR ? 1 : 2;
@@ -135,7 +135,7 @@ uint64_t redset_header_part(const redset_header *header, int part)
                                                  : header->list[part + 1].size;
 }
 
-static int header_sum_data(redset_header *header, char *err)
+static int header_sum_data(redset_header *header, redset_error *err)
 {
     for (int i = 0; i < header->shape.failures; i++) {
         uint64_t part = redset_header_part(header, i);
@@ -146,7 +146,7 @@ static int header_sum_data(redset_header *header, char *err)
     return 0;
 }
 
-static int header_parse_numbers(redset_header *header, char *err)
+static int header_parse_numbers(redset_header *header, redset_error *err)
 {
     unsigned long chunk, crc = 0;
     if (kvtree_util_get_bytecount(header->tree, "CHUNK", &chunk) != 0 ||
@@ -160,7 +160,7 @@ static int header_parse_numbers(redset_header *header, char *err)
     return redset_encode_from_tree(header->tree, &header->encode, err);
 }
 
-static int header_parse_all(redset_header *header, char *err)
+static int header_parse_all(redset_header *header, redset_error *err)
 {
     if (!kvtree_get(header->tree, "DSET")) return err_set(err, -EBADMSG, "no DSET");
     int rc = redset_layout_from_tree(header->tree, &header->layout, err);
@@ -174,7 +174,7 @@ static int header_parse_all(redset_header *header, char *err)
     return rc ? rc : header_sum_data(header, err);
 }
 
-int redset_header_parse(kvtree *tree, redset_header **header, char *err)
+int redset_header_parse(kvtree *tree, redset_header **header, redset_error *err)
 {
     redset_header *h = calloc(1, sizeof *h);
     if (!h) {
@@ -195,7 +195,7 @@ int redset_header_parse(kvtree *tree, redset_header **header, char *err)
 
 /* The file has the name that its header implies, and ends where its data ends. */
 static int header_check_file(const redset_header *header, int fd, const char *name,
-                             char *err)
+                             redset_error *err)
 {
     char expected[REDSET_NAME_SIZE];
     const char *slash = strrchr(name, '/');
@@ -211,7 +211,8 @@ static int header_check_file(const redset_header *header, int fd, const char *na
     return 0;
 }
 
-static int header_read_open(int fd, const char *name, redset_header **header, char *err)
+static int header_read_open(int fd, const char *name, redset_header **header,
+                            redset_error *err)
 {
     redset_header *h;
     kvtree *tree = kvtree_new();
@@ -232,7 +233,8 @@ static int header_read_open(int fd, const char *name, redset_header **header, ch
     return rc;
 }
 
-int redset_header_read(int dir, const char *name, redset_header **header, char *err)
+int redset_header_read(int dir, const char *name, redset_header **header,
+                       redset_error *err)
 {
     int fd, rc = beneath_open(dir, name, O_RDONLY, 0, &fd, err);
     if (rc) return rc;

@@ -34,14 +34,15 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk, uint64_
 /* Sets the number of an encode in a tree, with a fixed number of digits, or gets it;
  * -EBADMSG. */
 int redset_encode_to_tree(uint64_t encode, kvtree *tree);
-int redset_encode_from_tree(const kvtree *tree, uint64_t *encode, char *err);
+int redset_encode_from_tree(const kvtree *tree, uint64_t *encode, redset_error *err);
 
 /* Takes ownership of tree, also on failure, and checks everything in it; -EBADMSG. */
-int redset_header_parse(kvtree *tree, redset_header **header, char *err);
+int redset_header_parse(kvtree *tree, redset_header **header, redset_error *err);
 
 /* Reads and checks the header of the redundancy file name below dir, its name and its
  * length. */
-int redset_header_read(int dir, const char *name, redset_header **header, char *err);
+int redset_header_read(int dir, const char *name, redset_header **header,
+                       redset_error *err);
 
 /* Bytes of redundancy stream number part. */
 uint64_t redset_header_part(const redset_header *header, int part);

@@ -43,7 +43,7 @@ int redset_layout_to_tree(const redset_layout *layout, kvtree *tree)
 
 /* An int below tree/key between low and high. */
 static int layout_get_int(const kvtree *tree, const char *key, int low, int high,
-                          int *value, char *err)
+                          int *value, redset_error *err)
 {
     int read;
     if (kvtree_util_get_int(tree, key, &read) != 0)
@@ -54,7 +54,7 @@ static int layout_get_int(const kvtree *tree, const char *key, int low, int high
     return 0;
 }
 
-static int layout_get_failures(const kvtree *tree, redset_place *place, char *err)
+static int layout_get_failures(const kvtree *tree, redset_place *place, redset_error *err)
 {
     int rc = 0;
     place->failures = place->scheme == REDSET_XOR;
@@ -67,7 +67,7 @@ static int layout_get_failures(const kvtree *tree, redset_place *place, char *er
     return rc;
 }
 
-static int layout_get_place(const kvtree *tree, redset_layout *layout, char *err)
+static int layout_get_place(const kvtree *tree, redset_layout *layout, redset_error *err)
 {
     char *type;
     redset_place *place = &layout->place;
@@ -100,7 +100,7 @@ static int layout_compare_ranks(const void *a, const void *b)
 }
 
 /* All ranks are different, and the lowest is the set's id. */
-static int layout_check_members(const redset_layout *layout, char *err)
+static int layout_check_members(const redset_layout *layout, redset_error *err)
 {
     size_t count = (size_t)layout->place.members;
     int *sorted = malloc(count * sizeof *sorted), rc = 0;
@@ -117,7 +117,8 @@ static int layout_check_members(const redset_layout *layout, char *err)
     return rc;
 }
 
-static int layout_get_members(const kvtree *ranks, redset_layout *layout, char *err)
+static int layout_get_members(const kvtree *ranks, redset_layout *layout,
+                              redset_error *err)
 {
     int count = layout->place.members;
     for (int i = 0; i < count; i++) {
@@ -130,7 +131,7 @@ static int layout_get_members(const kvtree *ranks, redset_layout *layout, char *
     return layout_check_members(layout, err);
 }
 
-int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, char *err)
+int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, redset_error *err)
 {
     redset_layout read = {0};
     int rc = layout_get_place(tree, &read, err);

@@ -32,7 +32,7 @@ int redset_assign_members(int procs, int sets, int set);
 int redset_layout_to_tree(const redset_layout *layout, kvtree *tree);
 
 /* Checks them and sets layout; -EBADMSG. */
-int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, char *err);
+int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, redset_error *err);
 
 /* Sets the place to that of rank; -ENOENT if rank is not a member. */
 int redset_layout_find(redset_layout *layout, int rank);

@@ -13,7 +13,7 @@
 
 static const char *const list_reserved_keys[] = {"FILE", "SIZE", "CRC"};
 
-int redset_file_check(const redset_file *file, char *err)
+int redset_file_check(const redset_file *file, redset_error *err)
 {
     int rc = beneath_check_name(file->name, err);
     if (rc) return rc;
@@ -24,7 +24,7 @@ int redset_file_check(const redset_file *file, char *err)
     return 0;
 }
 
-int redset_list_sum(redset_list *list, char *err)
+int redset_list_sum(redset_list *list, redset_error *err)
 {
     uint64_t sum = 0;
     for (int i = 0; i < list->count; i++) {
@@ -42,7 +42,7 @@ static int list_compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-int redset_list_check(const redset_list *list, char *err)
+int redset_list_check(const redset_list *list, redset_error *err)
 {
     size_t count = (size_t)list->count;
     const char **names = malloc((count + 1) * sizeof *names);
@@ -80,20 +80,22 @@ kvtree *redset_list_to_tree(const redset_list *list)
     return tree;
 }
 
-int redset_tree_check_size(const kvtree *tree, int keys, char *err)
+int redset_tree_check_size(const kvtree *tree, int keys, redset_error *err)
 {
     if (kvtree_size(tree) == keys) return 0;
     return err_set(err, -EBADMSG, "%d keys where %d should be", kvtree_size(tree), keys);
 }
 
 static int list_read_file(const kvtree *entry, bool unchecked, redset_file *file,
-                          char *err)
+                          redset_error *err)
 {
-    char *name, why[ERRTEXT_SIZE];
+    char *name;
+    redset_error why;
     unsigned long size, crc = 0;
     if (kvtree_util_get_str(entry, "FILE", &name) != 0)
         return err_set(err, -EBADMSG, "no FILE");
-    if (beneath_check_name(name, why) != 0) return err_set(err, -EBADMSG, "%s", why);
+    if (beneath_check_name(name, &why) != 0)
+        return err_set(err, -EBADMSG, "%s", why.text);
     if (kvtree_util_get_bytecount(entry, "SIZE", &size) != 0 || size > INT64_MAX)
         return err_set(err, -EBADMSG, "no valid SIZE");
     if (unchecked ? kvtree_get(entry, "CRC") != NULL
@@ -104,7 +106,7 @@ static int list_read_file(const kvtree *entry, bool unchecked, redset_file *file
     return 0;
 }
 
-static int list_read_files(const kvtree *entries, redset_list *list, char *err)
+static int list_read_files(const kvtree *entries, redset_list *list, redset_error *err)
 {
     for (int i = 0; i < list->count; i++) {
         const kvtree *entry = redset_tree_at(entries, i);
@@ -118,7 +120,7 @@ static int list_read_files(const kvtree *entries, redset_list *list, char *err)
 }
 
 int redset_list_from_tree(const kvtree *tree, bool unchecked, redset_list *list,
-                          char *err)
+                          redset_error *err)
 {
     redset_list read = {.unchecked = unchecked};
     if (kvtree_util_get_int(tree, "RANK", &read.rank) != 0 || read.rank < 0)

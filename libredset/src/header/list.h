@@ -22,13 +22,13 @@ typedef struct redset_list {
 } redset_list;
 
 /* Checks name and meta of a file to protect: -EINVAL. */
-int redset_file_check(const redset_file *file, char *err);
+int redset_file_check(const redset_file *file, redset_error *err);
 
 /* Sets list->size; -EOVERFLOW. */
-int redset_list_sum(redset_list *list, char *err);
+int redset_list_sum(redset_list *list, redset_error *err);
 
 /* -EINVAL if a name is listed twice. */
-int redset_list_check(const redset_list *list, char *err);
+int redset_list_check(const redset_list *list, redset_error *err);
 
 /* NULL without memory. */
 kvtree *redset_list_to_tree(const redset_list *list);
@@ -36,7 +36,7 @@ kvtree *redset_list_to_tree(const redset_list *list);
 /* Checks tree and sets list, with checksums or without. Names and metas (which include
  * redset's own keys) stay owned by tree. -EBADMSG. */
 int redset_list_from_tree(const kvtree *tree, bool unchecked, redset_list *list,
-                          char *err);
+                          redset_error *err);
 
 /* Frees the array only. */
 void redset_list_done(redset_list *list);
@@ -45,7 +45,7 @@ void redset_list_done(redset_list *list);
 
 /* -EBADMSG unless tree has that number of keys. After a check of all mandatory keys, this
  * excludes unknown ones. */
-int redset_tree_check_size(const kvtree *tree, int keys, char *err);
+int redset_tree_check_size(const kvtree *tree, int keys, redset_error *err);
 
 /* The tree under a number as key; NULL: none. Unlike kvtree_getf, takes no memory. */
 kvtree *redset_tree_at(const kvtree *tree, int number);

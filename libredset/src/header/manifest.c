@@ -76,7 +76,7 @@ redset_manifest *redset_manifest_free(redset_manifest *manifest)
 }
 
 int redset_read_header(const char *folder, const char *name, redset_manifest **manifest,
-                       char *err)
+                       redset_error *err)
 {
     redset_header *header;
     int dir, rc = beneath_open_folder(folder, &dir, err);

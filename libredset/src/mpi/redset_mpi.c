@@ -23,9 +23,9 @@ typedef struct mpi_set {
 } mpi_set;
 
 /* Copies text to err, if there is one and rc is not 0; returns rc. */
-static int mpi_report(char *err, const char *text, int rc)
+static int mpi_report(redset_error *err, const char *text, int rc)
 {
-    if (rc && err) snprintf(err, REDSET_ERROR_SIZE, "%s", text);
+    if (rc && err) snprintf(err->text, sizeof err->text, "%s", text);
     return rc;
 }
 
@@ -33,15 +33,15 @@ static int mpi_report(char *err, const char *text, int rc)
 
 /* Collective: a set over a duplicate of comm, which is the only use of comm, without
  * members yet. */
-static int mpi_start(MPI_Comm comm, mpi_set **set, char *text)
+static int mpi_start(MPI_Comm comm, mpi_set **set, redset_error *err)
 {
     MPI_Comm own;
-    int rc = agree_possible(comm, text);
-    rc = rc ? rc : redset_mpi_check(MPI_Comm_dup(comm, &own), text);
+    int rc = agree_possible(comm, err);
+    rc = rc ? rc : redset_mpi_check(MPI_Comm_dup(comm, &own), err);
     if (rc) return rc;
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
     mpi_set *s = calloc(1, sizeof *s);
-    rc = agree(own, s ? 0 : err_sys(text, -ENOMEM, "redundancy set"), text);
+    rc = agree(own, s ? 0 : err_sys(err, -ENOMEM, "redundancy set"), err);
     if (rc) {
         free(s);
         MPI_Comm_free(&own);
@@ -59,18 +59,19 @@ static int mpi_start(MPI_Comm comm, mpi_set **set, char *text)
 }
 
 /* Collective: connects the members of each set. */
-static int mpi_connect(mpi_set *set, char *text)
+static int mpi_connect(mpi_set *set, redset_error *err)
 {
     MPI_Comm members;
     const redset_place *place = &set->base.layout.place;
     int rc = redset_mpi_check(
-        MPI_Comm_split(set->world.comm, place->set, place->member, &members), text);
+        MPI_Comm_split(set->world.comm, place->set, place->member, &members), err);
     if (!rc) redset_transport_mpi_init(&set->members, members);
     return rc;
 }
 
 /* The set for the caller if rc is 0; else it is freed, and text reported. */
-static int mpi_finish(mpi_set *s, int rc, redset **set, const char *text, char *err)
+static int mpi_finish(mpi_set *s, int rc, redset **set, const char *text,
+                      redset_error *err)
 {
     if (rc)
         redset_free(&s->base);
@@ -107,36 +108,36 @@ int redset_set_piece(redset *set, size_t piece)
 
 /* ---- create ---- */
 
-static int mpi_check_config(const redset_config *config, char *text)
+static int mpi_check_config(const redset_config *config, redset_error *err)
 {
     if (!redset_scheme_name(config->scheme))
-        return err_set(text, -EINVAL, "unknown redundancy scheme %d", config->scheme);
+        return err_set(err, -EINVAL, "unknown redundancy scheme %d", config->scheme);
     if (config->scheme != REDSET_SINGLE && config->set_size < 2)
-        return err_set(text, -EINVAL, "set size %d is less than 2", config->set_size);
+        return err_set(err, -EINVAL, "set size %d is less than 2", config->set_size);
     if (config->failures < 0)
-        return err_set(text, -EINVAL, "%d members that may be lost", config->failures);
+        return err_set(err, -EINVAL, "%d members that may be lost", config->failures);
     if (config->piece > MPI_PIECE_MAX)
-        return err_set(text, -EINVAL, "pieces of %zu bytes are too large", config->piece);
+        return err_set(err, -EINVAL, "pieces of %zu bytes are too large", config->piece);
     if (!config->failure_group)
-        return err_set(text, -EINVAL, "no failure group was named");
+        return err_set(err, -EINVAL, "no failure group was named");
     if (strnlen(config->failure_group, SPLIT_STRING_SIZE) == SPLIT_STRING_SIZE)
-        return err_set(text, -EINVAL, "name of the failure group is longer than %d bytes",
+        return err_set(err, -EINVAL, "name of the failure group is longer than %d bytes",
                        SPLIT_STRING_SIZE - 1);
     return 0;
 }
 
 /* Collective: the configuration is valid, and the same on all ranks. */
 static int mpi_compare_configs(const mpi_set *set, const redset_config *config,
-                               char *text)
+                               redset_error *err)
 {
     const int64_t wanted[REDSET_VALUES] = {
         (int64_t)config->scheme, config->set_size,        config->failures,
         (int64_t)config->piece,  (int64_t)config->memory, config->no_checksums != 0};
     bool equal = false;
-    int rc = redset_transport_compare(set->base.world, mpi_check_config(config, text),
-                                      wanted, &equal, text);
+    int rc = redset_transport_compare(set->base.world, mpi_check_config(config, err),
+                                      wanted, &equal, err);
     if (rc || equal) return rc;
-    return err_set(text, -EINVAL,
+    return err_set(err, -EINVAL,
                    "ranks differ in redundancy scheme, set size, failures, piece, memory "
                    "or checksums");
 }
@@ -171,54 +172,55 @@ static int mpi_find_position(const mpi_set *set, const char *failure_group, int 
 }
 
 /* Collective: connects the members, and gathers their ranks. */
-static int mpi_gather_members(mpi_set *set, char *text)
+static int mpi_gather_members(mpi_set *set, redset_error *err)
 {
     redset_layout *layout = &set->base.layout;
-    int rc = mpi_connect(set, text);
+    int rc = mpi_connect(set, err);
     if (rc) return rc;
     layout->members = calloc((size_t)layout->place.members, sizeof *layout->members);
-    rc = layout->members ? 0 : err_sys(text, -ENOMEM, "members of a set");
-    rc = agree(set->world.comm, rc, text);
+    rc = layout->members ? 0 : err_sys(err, -ENOMEM, "members of a set");
+    rc = agree(set->world.comm, rc, err);
     if (rc) return rc;
     layout->members[layout->place.member] = set->world.base.first;
     rc = set->members.base.gather(&set->members.base, layout->members,
-                                  sizeof *layout->members, text);
+                                  sizeof *layout->members, err);
     layout->place.id = layout->members[0];
     for (int i = 1; i < layout->place.members; i++)
         if (layout->members[i] < layout->place.id) layout->place.id = layout->members[i];
     return rc;
 }
 
-static int mpi_create(mpi_set *set, const redset_config *config, char *text)
+static int mpi_create(mpi_set *set, const redset_config *config, redset_error *err)
 {
     redset *base = &set->base;
     redset_place *place = &base->layout.place;
     int position = 0, largest = 0;
-    int rc = mpi_compare_configs(set, config, text);
+    int rc = mpi_compare_configs(set, config, err);
     if (rc) return rc;
     rc = redset_mpi_check(
-        mpi_find_position(set, config->failure_group, &position, &largest), text);
+        mpi_find_position(set, config->failure_group, &position, &largest), err);
     if (rc) return rc;
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
     rc = redset_choose(base->layout.ranks, largest, set_size, position, place);
-    if (rc) err_sys(text, rc, "choose a set");
-    if (!rc) rc = redset_assign_scheme(config->scheme, config->failures, place, text);
-    rc = agree(set->world.comm, rc, text);
+    if (rc) err_sys(err, rc, "choose a set");
+    if (!rc) rc = redset_assign_scheme(config->scheme, config->failures, place, err);
+    rc = agree(set->world.comm, rc, err);
     if (rc) return rc;
     if (config->memory) base->memory = config->memory;
     redset_set_piece(base, config->piece);
     base->layout.unchecked = config->no_checksums != 0;
     base->unsynced = config->unsynced != 0;
-    return mpi_gather_members(set, text);
+    return mpi_gather_members(set, err);
 }
 
-int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char *err)
+int redset_create(MPI_Comm comm, const redset_config *config, redset **set,
+                  redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
+    redset_error cause = {""};
     mpi_set *s;
-    int rc = mpi_start(comm, &s, text);
-    if (rc) return mpi_report(err, text, rc);
-    return mpi_finish(s, mpi_create(s, config, text), set, text, err);
+    int rc = mpi_start(comm, &s, &cause);
+    if (rc) return mpi_report(err, cause.text, rc);
+    return mpi_finish(s, mpi_create(s, config, &cause), set, cause.text, err);
 }
 
 /* ---- recover ---- */
@@ -226,64 +228,66 @@ int redset_create(MPI_Comm comm, const redset_config *config, redset **set, char
 /* Connects the members of located sets. All members of a layout hold that layout, so a
  * set of that number of members has exactly these; more are there if two layouts claim
  * one index. */
-static int mpi_connect_located(mpi_set *set, char *text)
+static int mpi_connect_located(mpi_set *set, redset_error *err)
 {
     const redset_place *place = &set->base.layout.place;
     const redset_transport *members = &set->members.base;
-    int rc = mpi_connect(set, text);
+    int rc = mpi_connect(set, err);
     if (rc) return rc;
     if (members->size != place->members || members->first != place->member)
-        rc = err_set(text, REDSET_UNRECOVERABLE,
+        rc = err_set(err, REDSET_UNRECOVERABLE,
                      "survivors contradict each other: %d ranks claim a place among the "
                      "%d members of set %d",
                      members->size, place->members, place->id);
-    return agree(set->world.comm, rc, text);
+    return agree(set->world.comm, rc, err);
 }
 
 int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset **set,
-                   char *err)
+                   redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
+    redset_error cause = {""};
     mpi_set *s;
-    int rc = mpi_start(comm, &s, text);
-    if (rc) return mpi_report(err, text, rc);
-    rc = redset_set_locate(&s->base, folder, file, text);
-    if (!rc) rc = mpi_connect_located(s, text);
-    return mpi_finish(s, rc, set, text, err);
+    int rc = mpi_start(comm, &s, &cause);
+    if (rc) return mpi_report(err, cause.text, rc);
+    rc = redset_set_locate(&s->base, folder, file, &cause);
+    if (!rc) rc = mpi_connect_located(s, &cause);
+    return mpi_finish(s, rc, set, cause.text, err);
 }
 
 /* ---- work on a set ---- */
 
 int redset_encode_with(redset *set, const char *folder, const kvtree *about, int count,
-                       redset_file files[], const redset_extras *extras, char *err)
+                       redset_file files[], const redset_extras *extras,
+                       redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
-    int rc = redset_set_encode(set, folder, about, count, files, extras, text);
-    return mpi_report(err, text, rc);
+    redset_error cause = {""};
+    int rc = redset_set_encode(set, folder, about, count, files, extras, &cause);
+    return mpi_report(err, cause.text, rc);
 }
 
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
-                  redset_file files[], char *err)
+                  redset_file files[], redset_error *err)
 {
     return redset_encode_with(set, folder, about, count, files, NULL, err);
 }
 
 int redset_rebuild(redset *set, const char *folder, redset_manifest **manifest,
-                   int *rebuilt, char *err)
+                   int *rebuilt, redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
-    return mpi_report(err, text,
-                      redset_set_rebuild(set, folder, manifest, rebuilt, text));
+    redset_error cause = {""};
+    return mpi_report(err, cause.text,
+                      redset_set_rebuild(set, folder, manifest, rebuilt, &cause));
 }
 
-int redset_verify(redset *set, const char *folder, int *lost, char *err)
+int redset_verify(redset *set, const char *folder, int *lost, redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
-    return mpi_report(err, text, redset_set_verify(set, folder, lost, text));
+    redset_error cause = {""};
+    return mpi_report(err, cause.text, redset_set_verify(set, folder, lost, &cause));
 }
 
-int redset_measure(redset *set, const char *folder, redset_manifest **manifest, char *err)
+int redset_measure(redset *set, const char *folder, redset_manifest **manifest,
+                   redset_error *err)
 {
-    char text[ERRTEXT_SIZE] = "";
-    return mpi_report(err, text, redset_set_measure(set, folder, manifest, text));
+    redset_error cause = {""};
+    return mpi_report(err, cause.text, redset_set_measure(set, folder, manifest, &cause));
 }

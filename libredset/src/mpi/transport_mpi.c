@@ -10,7 +10,7 @@
 
 enum { MPI_TRANSPORT_TAG = 0x7273 };
 
-int redset_mpi_check(int result, char *err)
+int redset_mpi_check(int result, redset_error *err)
 {
     char why[MPI_MAX_ERROR_STRING] = "";
     int length;
@@ -30,21 +30,22 @@ static MPI_Request *transport_mpi_request(redset_transport *t, int transfer)
 }
 
 static int transport_mpi_agree(redset_transport *t, int code, int count, int64_t sums[],
-                               char *err)
+                               redset_error *err)
 {
     MPI_Comm comm = transport_mpi_comm(t);
     return count ? agree_sum(comm, code, err, count, sums) : agree(comm, code, err);
 }
 
 static int transport_mpi_greatest(redset_transport *t, int count, int64_t values[],
-                                  char *err)
+                                  redset_error *err)
 {
     return redset_mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T,
                                           MPI_MAX, transport_mpi_comm(t)),
                             err);
 }
 
-static int transport_mpi_gather(redset_transport *t, void *blocks, size_t size, char *err)
+static int transport_mpi_gather(redset_transport *t, void *blocks, size_t size,
+                                redset_error *err)
 {
     return redset_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, blocks,
                                           (int)size, MPI_BYTE, transport_mpi_comm(t)),
@@ -52,7 +53,7 @@ static int transport_mpi_gather(redset_transport *t, void *blocks, size_t size, 
 }
 
 static int transport_mpi_broadcast(redset_transport *t, int peer, void *block,
-                                   size_t size, char *err)
+                                   size_t size, redset_error *err)
 {
     return redset_mpi_check(
         MPI_Bcast(block, (int)size, MPI_BYTE, peer, transport_mpi_comm(t)), err);
@@ -84,7 +85,7 @@ static int transport_mpi_reserve(redset_transport *t, int transfers)
 }
 
 static int transport_mpi_receive(redset_transport *t, redset_link link, void *buf,
-                                 size_t size, char *err)
+                                 size_t size, redset_error *err)
 {
     return redset_mpi_check(MPI_Irecv(buf, (int)size, MPI_BYTE, link.other,
                                       MPI_TRANSPORT_TAG, transport_mpi_comm(t),
@@ -93,7 +94,7 @@ static int transport_mpi_receive(redset_transport *t, redset_link link, void *bu
 }
 
 static int transport_mpi_send(redset_transport *t, redset_link link, const void *buf,
-                              size_t size, char *err)
+                              size_t size, redset_error *err)
 {
     return redset_mpi_check(MPI_Isend(buf, (int)size, MPI_BYTE, link.other,
                                       MPI_TRANSPORT_TAG, transport_mpi_comm(t),
@@ -101,7 +102,7 @@ static int transport_mpi_send(redset_transport *t, redset_link link, const void 
                             err);
 }
 
-static int transport_mpi_wait(redset_transport *t, int transfer, char *err)
+static int transport_mpi_wait(redset_transport *t, int transfer, redset_error *err)
 {
     MPI_Request *request = transport_mpi_request(t, transfer);
     if (*request == MPI_REQUEST_NULL) return 0;

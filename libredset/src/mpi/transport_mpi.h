@@ -23,6 +23,6 @@ void redset_transport_mpi_init(redset_transport_mpi *t, MPI_Comm comm);
 void redset_transport_mpi_done(redset_transport_mpi *t);
 
 /* 0, or -ECOMM and a text if result, which MPI returned, is an error. */
-int redset_mpi_check(int result, char *err);
+int redset_mpi_check(int result, redset_error *err);
 
 #endif

@@ -92,7 +92,7 @@ static redset_port *engine_port(const redset_engine *e, const engine_turn *t)
 /* ---- messages ---- */
 
 /* Where a text goes: only that of the first error is kept. */
-static char *engine_err(const redset_port *port)
+static redset_error *engine_err(const redset_port *port)
 {
     return port->rc ? NULL : port->err;
 }
@@ -264,7 +264,7 @@ static int engine_allocate(redset_engine *e)
 }
 
 int redset_engine_new(const redset *set, const uint8_t lost[], const uint64_t length[],
-                      redset_engine **engine, char *err)
+                      redset_engine **engine, redset_error *err)
 {
     redset_engine *e = calloc(1, sizeof *e);
     if (!e) return err_sys(err, -ENOMEM, "buffers");

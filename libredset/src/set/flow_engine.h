@@ -13,7 +13,7 @@
 typedef struct redset_port {
     redset_streams *streams;
     int rc;
-    char *err; /* REDSET_ERROR_SIZE bytes, for the text of rc */
+    redset_error *err; /* for the text of rc */
 } redset_port;
 
 typedef struct redset_engine redset_engine;
@@ -22,7 +22,7 @@ typedef struct redset_engine redset_engine;
  * and length stay in use. Flow i moves length[i] bytes of each stream. Once an engine is
  * made, only I/O and the transport can fail. */
 int redset_engine_new(const redset *set, const uint8_t lost[], const uint64_t length[],
-                      redset_engine **engine, char *err);
+                      redset_engine **engine, redset_error *err);
 
 /* Collective over the set. port has one element for each local member. A member that
  * fails, by its rc afterwards, sends zeros from then on, and the others do not notice. */

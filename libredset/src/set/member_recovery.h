@@ -22,30 +22,30 @@ typedef struct redset_member {
     redset_state *state;         /* not owned */
     redset_header *header; /* of a lost member: rebuilt from those of its neighbors */
     redset_streams streams;
-    char reason[REDSET_ERROR_SIZE];
+    redset_error reason;
 } redset_member;
 
 /* Reads the header, sets the state, and compares the sizes of the files. Both are cheap,
  * and sizes are checked separately to find contradictions between headers first. */
-int redset_member_inspect(redset_member *member, char *err);
-int redset_member_check_sizes(redset_member *member, char *err);
+int redset_member_inspect(redset_member *member, redset_error *err);
+int redset_member_check_sizes(redset_member *member, redset_error *err);
 
 /* Marks the member as lost if rc (with its text in member->reason) implies that;
  * otherwise returns rc. */
-int redset_member_lose(redset_member *member, int rc, char *err);
+int redset_member_lose(redset_member *member, int rc, redset_error *err);
 
 /* Opens the streams for reading, or creates those of a lost member. */
-int redset_member_open(redset_member *member, char *err);
-int redset_member_create(redset_member *member, char *err);
+int redset_member_open(redset_member *member, redset_error *err);
+int redset_member_create(redset_member *member, redset_error *err);
 
 /* Unless the member is lost: opens the streams if necessary, reads all bytes that were
  * not read yet, compares all checksums and closes the streams. */
-int redset_member_verify(redset_member *member, char *err);
+int redset_member_verify(redset_member *member, redset_error *err);
 
 /* The last steps of a created member; see redset_streams_complete. */
-int redset_member_complete(redset_member *member, char *err);
-int redset_member_clear_way(redset_member *member, char *err);
-int redset_member_commit(redset_member *member, char *err);
+int redset_member_complete(redset_member *member, redset_error *err);
+int redset_member_clear_way(redset_member *member, redset_error *err);
+int redset_member_commit(redset_member *member, redset_error *err);
 
 /* Closes the streams, removes temporary files, and drops a rebuilt header. */
 void redset_member_reset(redset_member *member);

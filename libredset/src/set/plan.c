@@ -110,41 +110,41 @@ int redset_plan_verdict(const redset_plan *plan)
 /* Limit of members that are named. */
 enum { PLAN_NAMED = 8 };
 
-/* Appends to text, truncated to fit. */
-__attribute__((format(printf, 2, 3))) static void plan_append(char *text,
+/* Appends to the text, truncated to fit. */
+__attribute__((format(printf, 2, 3))) static void plan_append(redset_error *err,
                                                               const char *format, ...)
 {
-    size_t used = strlen(text);
+    size_t used = strlen(err->text);
     va_list args;
     va_start(args, format);
-    vsnprintf(text + used, ERRTEXT_SIZE - used, format, args);
+    vsnprintf(err->text + used, sizeof err->text - used, format, args);
     va_end(args);
 }
 
 void redset_plan_describe_lost(const redset_layout *layout, const uint8_t lost[],
-                               char *text)
+                               redset_error *err)
 {
     int count = 0;
-    err_set(text, 0, "set %d (%s over %d ranks) lost", layout->place.id,
+    err_set(err, 0, "set %d (%s over %d ranks) lost", layout->place.id,
             redset_scheme_name(layout->place.scheme), layout->place.members);
     for (int i = 0; i < layout->place.members; i++) {
         if (!lost[i]) continue;
         if (count++ < PLAN_NAMED)
-            plan_append(text, "%s %d (rank %d)", count > 1 ? "," : " members", i,
+            plan_append(err, "%s %d (rank %d)", count > 1 ? "," : " members", i,
                         layout->members[i]);
     }
-    if (count > PLAN_NAMED) plan_append(text, " and %d more", count - PLAN_NAMED);
+    if (count > PLAN_NAMED) plan_append(err, " and %d more", count - PLAN_NAMED);
 }
 
-void redset_plan_add_reason(int rank, const char *reason, char *text)
+void redset_plan_add_reason(int rank, const char *reason, redset_error *err)
 {
-    plan_append(text, "; rank %d: %.*s", rank, REDSET_REASON_SIZE - 1, reason);
+    plan_append(err, "; rank %d: %.*s", rank, REDSET_REASON_SIZE - 1, reason);
 }
 
 void redset_plan_describe_mixed(const redset_layout *layout, const redset_plan *plan,
-                                char *text)
+                                redset_error *err)
 {
-    err_set(text, 0,
+    err_set(err, 0,
             "set %d (%s over %d ranks) has redundancy files of different encodes: they "
             "disagree on member %d (rank %d)",
             layout->place.id, redset_scheme_name(layout->place.scheme),

@@ -48,18 +48,18 @@ redset_plan redset_plan_make(const redset_shape *shape, void *states, uint8_t lo
 /* 0, REDSET_RECOVERABLE, REDSET_UNRECOVERABLE, or -EIO for WAIT. */
 int redset_plan_verdict(const redset_plan *plan);
 
-/* ---- texts (REDSET_ERROR_SIZE bytes) ---- */
+/* ---- texts ---- */
 
 /* The set and its lost members. */
 void redset_plan_describe_lost(const redset_layout *layout, const uint8_t lost[],
-                               char *text);
+                               redset_error *err);
 
 /* Appends the reason of one of them; a few are enough. */
 enum { REDSET_EXPLAINED = 2, REDSET_REASON_SIZE = 160 };
-void redset_plan_add_reason(int rank, const char *reason, char *text);
+void redset_plan_add_reason(int rank, const char *reason, redset_error *err);
 
 /* The text for MIXED. */
 void redset_plan_describe_mixed(const redset_layout *layout, const redset_plan *plan,
-                                char *text);
+                                redset_error *err);
 
 #endif

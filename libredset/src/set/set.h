@@ -6,8 +6,8 @@
  * encode. redset_mpi.h declares the public calls around them, which the MPI part makes of
  * these; folder.c uses set_recovery.h for sets within one process.
  *
- * err is a buffer of REDSET_ERROR_SIZE bytes, not NULL. Results are the same on every
- * process unless the transport itself fails. */
+ * err is not NULL. Results are the same on every process unless the transport itself
+ * fails. */
 
 #include "src/header/layout.h"
 #include "src/set/transport.h"
@@ -36,19 +36,21 @@ typedef struct redset {
 /* What a set of place->members members can provide of the wanted scheme: sets scheme and
  * failures of *place. -EINVAL for more members than RS supports. */
 int redset_assign_scheme(redset_scheme scheme, int failures, redset_place *place,
-                         char *err);
+                         redset_error *err);
 
 /* Each as the public call of redset_mpi.h with that name. */
 int redset_set_encode(redset *set, const char *folder, const kvtree *about, int count,
-                      redset_file files[], const redset_extras *extras, char *err);
+                      redset_file files[], const redset_extras *extras,
+                      redset_error *err);
 int redset_set_rebuild(redset *set, const char *folder, redset_manifest **manifest,
-                       int *rebuilt, char *err);
-int redset_set_verify(redset *set, const char *folder, int *lost, char *err);
+                       int *rebuilt, redset_error *err);
+int redset_set_verify(redset *set, const char *folder, int *lost, redset_error *err);
 int redset_set_measure(redset *set, const char *folder, redset_manifest **manifest,
-                       char *err);
+                       redset_error *err);
 
 /* The first half of redset_recover: sets layout and is_lost from the redundancy files of
  * the ranks of set->world, of which layout.ranks is the number. */
-int redset_set_locate(redset *set, const char *folder, const char *file, char *err);
+int redset_set_locate(redset *set, const char *folder, const char *file,
+                      redset_error *err);
 
 #endif

@@ -27,7 +27,7 @@ int redset_assign_members(int procs, int sets, int set)
 }
 
 int redset_assign_scheme(redset_scheme scheme, int failures, redset_place *place,
-                         char *err)
+                         redset_error *err)
 {
     redset_place assigned = *place;
     int wanted = failures && scheme != REDSET_XOR ? failures : 1;

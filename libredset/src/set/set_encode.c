@@ -33,7 +33,7 @@ typedef struct encode {
 
 /* ---- lists ---- */
 
-static int encode_inspect(const encode *e, redset_file *file, char *err)
+static int encode_inspect(const encode *e, redset_file *file, redset_error *err)
 {
     struct stat st;
     int rc = redset_file_check(file, err);
@@ -48,7 +48,7 @@ static int encode_inspect(const encode *e, redset_file *file, char *err)
     return 0;
 }
 
-static int encode_make_list(encode *e, char *err)
+static int encode_make_list(encode *e, redset_error *err)
 {
     kvtree *tree = redset_list_to_tree(&e->list);
     if (!tree) return err_sys(err, -ENOMEM, "list of %d files", e->list.count);
@@ -58,7 +58,7 @@ static int encode_make_list(encode *e, char *err)
 }
 
 /* All that one process can check alone. */
-static int encode_prepare(encode *e, const char *folder, int count, char *err)
+static int encode_prepare(encode *e, const char *folder, int count, redset_error *err)
 {
     int rc = redset_file_name(&e->set->layout.place, e->name);
     if (!rc) rc = beneath_open_folder(folder, &e->dir, err);
@@ -83,7 +83,7 @@ static int encode_prepare(encode *e, const char *folder, int count, char *err)
 
 /* Collective over the set, not agreed: sends this process's list to its right neighbors.
  * Without memory, a process still takes part, with an empty list, so that none waits. */
-static int encode_pass_lists(encode *e, char *err)
+static int encode_pass_lists(encode *e, redset_error *err)
 {
     redset_transport *t = e->set->members;
     kvtree *own = e->lists ? e->lists[0] : NULL;
@@ -115,7 +115,7 @@ static kvtree *encode_build_header(const encode *e)
                                e->lists);
 }
 
-static int encode_begin(encode *e, char *err)
+static int encode_begin(encode *e, redset_error *err)
 {
     redset_streams *s = &e->streams;
     kvtree *tree = encode_build_header(e);
@@ -136,7 +136,7 @@ static int encode_begin(encode *e, char *err)
 }
 
 /* Collective over the set, not agreed. */
-static int encode_size_chunks(encode *e, char *err)
+static int encode_size_chunks(encode *e, redset_error *err)
 {
     redset_transport *t = e->set->members;
     int64_t largest = (int64_t)e->list.size;
@@ -146,7 +146,7 @@ static int encode_size_chunks(encode *e, char *err)
 }
 
 /* Collective: agrees on rc, and on a description that is the same on every rank. */
-static int encode_check_about(const encode *e, int rc, char *err)
+static int encode_check_about(const encode *e, int rc, redset_error *err)
 {
     uint32_t crc = 0;
     bool equal = false;
@@ -160,12 +160,12 @@ static int encode_check_about(const encode *e, int rc, char *err)
 
 /* Collective: all that can fail before data flows; only I/O can fail then. A process with
  * rc, from its own checks, takes part so that none waits. */
-static int encode_begin_all(encode *e, int rc, char *err)
+static int encode_begin_all(encode *e, int rc, redset_error *err)
 {
-    char other[ERRTEXT_SIZE] = "";
-    int sized = encode_size_chunks(e, rc ? other : err);
+    redset_error other = {""};
+    int sized = encode_size_chunks(e, rc ? &other : err);
     if (sized) return rc ? rc : sized; /* the transport fails */
-    int passed = encode_pass_lists(e, rc ? other : err);
+    int passed = encode_pass_lists(e, rc ? &other : err);
     if (!rc) rc = passed;
     if (!rc && encode_has_lists(e)) rc = encode_begin(e, err);
     return encode_check_about(e, rc, err);
@@ -174,7 +174,7 @@ static int encode_begin_all(encode *e, int rc, char *err)
 /* ---- data ---- */
 
 /* Without redundancy the files are only read for their checksums. */
-static int encode_stream(encode *e, char *err)
+static int encode_stream(encode *e, redset_error *err)
 {
     redset_port port = {.streams = &e->streams, .err = err};
     if (e->engine)
@@ -185,7 +185,7 @@ static int encode_stream(encode *e, char *err)
 }
 
 /* Without checksums, lists do not identify an encode, and random numbers have to. */
-static int encode_draw_number(encode *e, char *err)
+static int encode_draw_number(encode *e, redset_error *err)
 {
     uint64_t random;
     int rc = batch_draw(&random);
@@ -195,7 +195,7 @@ static int encode_draw_number(encode *e, char *err)
 
 /* Makes the list again, with checksums. The sum of the checksums of all lists identifies
  * the encode, because it depends on all bytes of all files. */
-static int encode_add_checksums(encode *e, char *err)
+static int encode_add_checksums(encode *e, redset_error *err)
 {
     uint32_t crc = 0;
     if (e->list.unchecked) return encode_draw_number(e, err);
@@ -208,7 +208,7 @@ static int encode_add_checksums(encode *e, char *err)
 }
 
 /* Gives the redundancy file its final header and its name. */
-static int encode_complete(encode *e, char *err)
+static int encode_complete(encode *e, redset_error *err)
 {
     redset_streams *s = &e->streams;
     kvtree *header = encode_build_header(e);
@@ -219,7 +219,7 @@ static int encode_complete(encode *e, char *err)
 }
 
 /* The last part of this process, with that of the caller. */
-static int encode_conclude(encode *e, char *err)
+static int encode_conclude(encode *e, redset_error *err)
 {
     int rc = encode_complete(e, err);
     for (int i = 0; i < e->list.count && !rc; i++) {
@@ -232,7 +232,7 @@ static int encode_conclude(encode *e, char *err)
 
 /* Collective. The redundancy file of an earlier encode is removed before the agreement
  * that every new one waits for, so a killed job never leaves a mixture of both. */
-static int encode_run(encode *e, int rc, char *err)
+static int encode_run(encode *e, int rc, redset_error *err)
 {
     redset_transport *world = e->set->world;
     rc = encode_begin_all(e, rc, err);
@@ -268,7 +268,7 @@ static void encode_finish(encode *e, bool failed)
 }
 
 int redset_set_encode(redset *set, const char *folder, const kvtree *about, int count,
-                      redset_file files[], const redset_extras *extras, char *err)
+                      redset_file files[], const redset_extras *extras, redset_error *err)
 {
     encode e = {.set = set,
                 .about = about,

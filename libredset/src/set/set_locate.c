@@ -16,34 +16,35 @@
 typedef struct locate {
     redset *set;
     int rank;
-    redset_header *header;   /* own; NULL if lost */
-    enum redset_loss loss;   /* of the own header, ... */
-    char lost[ERRTEXT_SIZE]; /* ... and its reason */
-    redset_layout known;     /* from the own header or a neighbor; no members: unknown */
-    uint32_t crc;            /* checksum of known */
-    bool greeted, informed;  /* the right neighbor is greeted, the left one informed */
-    kvtree *greetings;       /* ranks that greeted this one, with their checksums */
+    redset_header *header;  /* own; NULL if lost */
+    enum redset_loss loss;  /* of the own header, ... */
+    redset_error lost;      /* ... and its reason */
+    redset_layout known;    /* from the own header or a neighbor; no members: unknown */
+    uint32_t crc;           /* checksum of known */
+    bool greeted, informed; /* the right neighbor is greeted, the left one informed */
+    kvtree *greetings;      /* ranks that greeted this one, with their checksums */
 } locate;
 
 /* Reads the own header. That it is lost is not an error. */
-static int locate_read_header(locate *l, const char *folder, const char *file, char *err)
+static int locate_read_header(locate *l, const char *folder, const char *file,
+                              redset_error *err)
 {
     if (!file) {
-        err_set(l->lost, 0, "it has no redundancy file");
+        err_set(&l->lost, 0, "it has no redundancy file");
         return 0;
     }
-    int dir, rc = beneath_open_folder(folder, &dir, l->lost);
+    int dir, rc = beneath_open_folder(folder, &dir, &l->lost);
     if (!rc) {
-        rc = redset_header_read(dir, file, &l->header, l->lost);
+        rc = redset_header_read(dir, file, &l->header, &l->lost);
         io_close(&dir);
     }
     l->loss = redset_loss_of(rc);
-    if (rc) return l->loss ? 0 : err_set(err, rc, "%s", l->lost);
+    if (rc) return l->loss ? 0 : err_set(err, rc, "%s", l->lost.text);
     if (l->header->layout.ranks != l->set->layout.ranks)
         return err_set(err, REDSET_UNRECOVERABLE, "%s is of a run with %d ranks, not %d",
                        file, l->header->layout.ranks, l->set->layout.ranks);
     if (l->header->list[0].rank != l->rank) {
-        err_set(l->lost, 0, "%s belongs to rank %d", file, l->header->list[0].rank);
+        err_set(&l->lost, 0, "%s belongs to rank %d", file, l->header->list[0].rank);
         l->header = redset_header_free(l->header);
     }
     return 0;
@@ -61,7 +62,7 @@ static int locate_checksum(const redset_layout *layout, uint32_t *crc)
     return rc;
 }
 
-static int locate_contradict(const locate *l, const char *from, char *err)
+static int locate_contradict(const locate *l, const char *from, redset_error *err)
 {
     return err_set(
         err, REDSET_UNRECOVERABLE,
@@ -70,7 +71,8 @@ static int locate_contradict(const locate *l, const char *from, char *err)
 }
 
 /* Sets the layout that this process knows from now on. */
-static int locate_learn(locate *l, const kvtree *tree, const char *from, char *err)
+static int locate_learn(locate *l, const kvtree *tree, const char *from,
+                        redset_error *err)
 {
     int rc = redset_layout_from_tree(tree, &l->known, err);
     if (rc) return err_wrap(err, rc, "layout from %s", from);
@@ -110,7 +112,7 @@ static int locate_send(locate *l, kvtree *out)
 }
 
 /* Takes one message: a layout, or a greeting, which is kept. */
-static int locate_receive(locate *l, const kvtree_elem *message, char *err)
+static int locate_receive(locate *l, const kvtree_elem *message, redset_error *err)
 {
     unsigned long crc;
     char *from = kvtree_elem_key(message);
@@ -129,7 +131,7 @@ static int locate_receive(locate *l, const kvtree_elem *message, char *err)
 }
 
 /* All greetings are of the same set. */
-static int locate_compare(const locate *l, char *err)
+static int locate_compare(const locate *l, redset_error *err)
 {
     unsigned long crc;
     for (kvtree_elem *e = kvtree_elem_first(l->greetings); e; e = kvtree_elem_next(e)) {
@@ -142,7 +144,7 @@ static int locate_compare(const locate *l, char *err)
 
 /* Collective: all send what is pending, and receive. *pending becomes the number of
  * processes with more to send. */
-static int locate_exchange(locate *l, int64_t *pending, char *err)
+static int locate_exchange(locate *l, int64_t *pending, redset_error *err)
 {
     redset_transport *world = l->set->world;
     kvtree *out = kvtree_new(), *in = kvtree_new();
@@ -161,7 +163,7 @@ static int locate_exchange(locate *l, int64_t *pending, char *err)
 
 /* Collective: layouts reach the members that lost theirs, from right to left, one member
  * in two rounds. Where nothing is lost, one round is enough. */
-static int locate_layout(locate *l, char *err)
+static int locate_layout(locate *l, redset_error *err)
 {
     redset_transport *world = l->set->world;
     int64_t pending = 0;
@@ -175,11 +177,12 @@ static int locate_layout(locate *l, char *err)
     if (rc) return rc;
     if (!l->known.members)
         rc = err_set(err, l->loss == REDSET_UNREAD ? -EIO : REDSET_UNRECOVERABLE,
-                     "no survivor knows its place, and %s", l->lost);
+                     "no survivor knows its place, and %s", l->lost.text);
     return redset_transport_agree(world, rc, err);
 }
 
-int redset_set_locate(redset *set, const char *folder, const char *file, char *err)
+int redset_set_locate(redset *set, const char *folder, const char *file,
+                      redset_error *err)
 {
     redset_transport *world = set->world;
     locate l = {.set = set, .rank = world->first, .greetings = kvtree_new()};

@@ -8,7 +8,7 @@
 
 /* Inspects what this member has, without reading the data. */
 static int rebuild_open(redset_recovery *r, const redset *set, const char *folder,
-                        int *dir, char *err)
+                        int *dir, redset_error *err)
 {
     *r = (redset_recovery){.set = set};
     int rc = beneath_open_folder(folder, dir, err);
@@ -23,14 +23,14 @@ static void rebuild_close(redset_recovery *r, int *dir)
 }
 
 static int rebuild_make_manifest(const redset_recovery *r, redset_manifest **manifest,
-                                 char *err)
+                                 redset_error *err)
 {
     *manifest = redset_manifest_new(r->member[0].header);
     return *manifest ? 0 : err_sys(err, -ENOMEM, "manifest");
 }
 
 int redset_set_rebuild(redset *set, const char *folder, redset_manifest **manifest,
-                       int *rebuilt, char *err)
+                       int *rebuilt, redset_error *err)
 {
     redset_transport *world = set->world;
     redset_recovery r;
@@ -57,18 +57,18 @@ int redset_set_rebuild(redset *set, const char *folder, redset_manifest **manife
 
 /* Collective: agrees on rc, this process's part of the inspection, and on the worst state
  * of all sets. */
-static int rebuild_agree_state(redset_recovery *r, int rc, char *err)
+static int rebuild_agree_state(redset_recovery *r, int rc, redset_error *err)
 {
     redset_transport *world = r->set->world;
     r->explains = true;
     rc = redset_transport_agree(world, rc, err);
     if (!rc) rc = redset_recovery_agree(r, err);
     if (rc) return rc;
-    if (r->verdict) rc = err_set(err, r->verdict, "%s", r->text);
+    if (r->verdict) rc = err_set(err, r->verdict, "%s", r->err.text);
     return redset_transport_agree(world, rc, err);
 }
 
-int redset_set_verify(redset *set, const char *folder, int *lost, char *err)
+int redset_set_verify(redset *set, const char *folder, int *lost, redset_error *err)
 {
     redset_recovery r;
     int dir = -1, rc = rebuild_open(&r, set, folder, &dir, err);
@@ -80,7 +80,7 @@ int redset_set_verify(redset *set, const char *folder, int *lost, char *err)
 }
 
 int redset_set_measure(redset *set, const char *folder, redset_manifest **manifest,
-                       char *err)
+                       redset_error *err)
 {
     redset_recovery r;
     redset_manifest *made = NULL;

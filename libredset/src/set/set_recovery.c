@@ -34,7 +34,8 @@ redset_member *redset_recovery_member(const redset_recovery *r, int member)
 
 /* Calls step for the local members that are lost by the plan, or that survive. */
 static int recovery_for_each(redset_recovery *r, bool lost,
-                             int (*step)(redset_member *, char *), char *err)
+                             int (*step)(redset_member *, redset_error *),
+                             redset_error *err)
 {
     int rc = 0;
     for (int m = recovery_first(r); m < recovery_end(r) && !rc; m++)
@@ -45,7 +46,7 @@ static int recovery_for_each(redset_recovery *r, bool lost,
 /* ---- the beginning ---- */
 
 static int recovery_inspect(redset_recovery *r, int m, int dir, const char *redundancy,
-                            char *err)
+                            redset_error *err)
 {
     redset_member *member = redset_recovery_member(r, m);
     redset_place place = r->set->layout.place;
@@ -64,12 +65,12 @@ static int recovery_inspect(redset_recovery *r, int m, int dir, const char *redu
     if (rc) return err_sys(err, rc, "%s", redundancy);
     rc = redset_member_inspect(member, err);
     if (rc || member->state->lost || !r->set->is_lost) return rc;
-    err_set(member->reason, 0, "%s is given as lost", member->name);
+    err_set(&member->reason, 0, "%s is given as lost", member->name);
     return redset_member_lose(member, -EBADMSG, err);
 }
 
 int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
-                         const char *redundancy, char *err)
+                         const char *redundancy, redset_error *err)
 {
     size_t members = (size_t)set->layout.place.members;
     size_t local = (size_t)set->members->count;
@@ -110,12 +111,12 @@ void redset_recovery_close(redset_recovery *r)
     free(r->length);
 }
 
-int redset_recovery_check_sizes(redset_recovery *r, char *err)
+int redset_recovery_check_sizes(redset_recovery *r, redset_error *err)
 {
     return recovery_for_each(r, false, redset_member_check_sizes, err);
 }
 
-int redset_recovery_verify(redset_recovery *r, char *err)
+int redset_recovery_verify(redset_recovery *r, redset_error *err)
 {
     return recovery_for_each(r, false, redset_member_verify, err);
 }
@@ -123,25 +124,25 @@ int redset_recovery_verify(redset_recovery *r, char *err)
 /* ---- the plan ---- */
 
 /* Collective over the set: the lost members, and the reasons of the first ones. */
-static int recovery_explain(redset_recovery *r, char *err)
+static int recovery_explain(redset_recovery *r, redset_error *err)
 {
     const redset_layout *layout = &r->set->layout;
     redset_transport *t = r->set->members;
-    redset_plan_describe_lost(layout, r->lost, r->text);
+    redset_plan_describe_lost(layout, r->lost, &r->err);
     for (int m = 0, explained = 0; m < r->shape.members; m++) {
         char reason[REDSET_REASON_SIZE] = "";
         if (!r->lost[m] || explained++ == REDSET_EXPLAINED) continue;
         if (m >= recovery_first(r) && m < recovery_end(r))
             snprintf(reason, sizeof reason, "%.*s", REDSET_REASON_SIZE - 1,
-                     redset_recovery_member(r, m)->reason);
+                     redset_recovery_member(r, m)->reason.text);
         int rc = t->broadcast(t, m, reason, sizeof reason, err);
         if (rc) return rc;
-        redset_plan_add_reason(layout->members[m], reason, r->text);
+        redset_plan_add_reason(layout->members[m], reason, &r->err);
     }
     return 0;
 }
 
-int redset_recovery_judge(redset_recovery *r, char *err)
+int redset_recovery_judge(redset_recovery *r, redset_error *err)
 {
     redset_transport *t = r->set->members;
     int rc = t->gather(t, r->states, redset_state_size(&r->shape), err);
@@ -149,7 +150,7 @@ int redset_recovery_judge(redset_recovery *r, char *err)
     r->plan = redset_plan_make(&r->shape, r->states, r->lost);
     r->verdict = redset_plan_verdict(&r->plan);
     if (r->plan.kind == REDSET_PLAN_MIXED)
-        redset_plan_describe_mixed(&r->set->layout, &r->plan, r->text);
+        redset_plan_describe_mixed(&r->set->layout, &r->plan, &r->err);
     else if (r->verdict && (r->explains || r->verdict != REDSET_RECOVERABLE))
         return recovery_explain(r, err);
     return 0;
@@ -163,14 +164,14 @@ static const redset_member *recovery_survivor(const redset_recovery *r)
     return NULL;
 }
 
-int redset_recovery_agree(redset_recovery *r, char *err)
+int redset_recovery_agree(redset_recovery *r, redset_error *err)
 {
     uint32_t crc = 0;
     bool equal = false;
     int64_t facts[REDSET_VALUES] = {0};
     int rc = redset_recovery_judge(r, err);
     if (!rc && r->verdict != REDSET_RECOVERABLE)
-        rc = r->verdict ? err_set(err, r->verdict, "%s", r->text) : 0;
+        rc = r->verdict ? err_set(err, r->verdict, "%s", r->err.text) : 0;
     const redset_member *survivor = rc ? NULL : recovery_survivor(r);
     if (survivor) {
         rc = redset_tree_crc(kvtree_get(survivor->header->tree, "DSET"), &crc);
@@ -240,7 +241,7 @@ static const kvtree *recovery_find_lists(const redset_recovery *r, kvtree *answe
 }
 
 static int recovery_make_header(const redset_recovery *r, redset_member *member,
-                                kvtree *answers, char *err)
+                                kvtree *answers, redset_error *err)
 {
     unsigned long chunk = 0;
     uint64_t encode = 0;
@@ -263,7 +264,8 @@ static int recovery_make_header(const redset_recovery *r, redset_member *member,
 
 /* A message cut short by missing memory would look damaged to its receiver, so then no
  * process uses any. */
-static int recovery_exchange(redset_recovery *r, kvtree *out[], kvtree *in[], char *err)
+static int recovery_exchange(redset_recovery *r, kvtree *out[], kvtree *in[],
+                             redset_error *err)
 {
     redset_transport *t = r->set->members;
     int addressed = 0;
@@ -284,7 +286,7 @@ static int recovery_exchange(redset_recovery *r, kvtree *out[], kvtree *in[], ch
     return reduced;
 }
 
-int redset_recovery_pass_headers(redset_recovery *r, char *err)
+int redset_recovery_pass_headers(redset_recovery *r, redset_error *err)
 {
     int count = r->set->members->count;
     int rc = recovery_exchange(r, r->messages, r->messages + count, err);
@@ -296,7 +298,7 @@ int redset_recovery_pass_headers(redset_recovery *r, char *err)
 /* ---- the data ---- */
 
 /* Of a set that is rebuilt: all that can fail before data flows. */
-static int recovery_begin(redset_recovery *r, char *err)
+static int recovery_begin(redset_recovery *r, redset_error *err)
 {
     for (int i = 0; i < r->set->members->count; i++)
         redset_header_lengths(r->member[i].header, r->length);
@@ -306,13 +308,13 @@ static int recovery_begin(redset_recovery *r, char *err)
 }
 
 /* Runs the flows; survivors that cannot be read are lost from then on. */
-static int recovery_run_flows(redset_recovery *r, char *err)
+static int recovery_run_flows(redset_recovery *r, redset_error *err)
 {
     int rc = 0, count = r->set->members->count;
     for (int i = 0; i < count; i++) {
         redset_member *m = &r->member[i];
         bool is_lost = r->lost[m->member];
-        r->ports[i] = (redset_port){&m->streams, 0, is_lost ? err : m->reason};
+        r->ports[i] = (redset_port){&m->streams, 0, is_lost ? err : &m->reason};
     }
     redset_engine_run(r->engine, r->ports);
     for (int i = 0; i < count && !rc; i++) {
@@ -324,7 +326,7 @@ static int recovery_run_flows(redset_recovery *r, char *err)
 }
 
 /* Collective: moves the data, and verifies the survivors. */
-static int recovery_move(redset_recovery *r, char *err)
+static int recovery_move(redset_recovery *r, redset_error *err)
 {
     int rc = r->engine ? recovery_run_flows(r, err) : 0;
     r->engine = redset_engine_free(r->engine); /* verification has buffers of its own */
@@ -334,7 +336,7 @@ static int recovery_move(redset_recovery *r, char *err)
 /* Collective: agrees on rc, and sets *damaged to the number of survivors, in all sets,
  * that have turned out to be lost. */
 static int recovery_count_damaged(const redset_recovery *r, int rc, int64_t *damaged,
-                                  char *err)
+                                  redset_error *err)
 {
     *damaged = 0;
     for (int i = 0; i < r->set->members->count; i++)
@@ -342,7 +344,7 @@ static int recovery_count_damaged(const redset_recovery *r, int rc, int64_t *dam
     return r->set->world->agree_result(r->set->world, rc, 1, damaged, err);
 }
 
-static int recovery_attempt(redset_recovery *r, int64_t *damaged, char *err)
+static int recovery_attempt(redset_recovery *r, int64_t *damaged, redset_error *err)
 {
     redset_transport *world = r->set->world;
     int rc = redset_recovery_agree(r, err);
@@ -356,7 +358,7 @@ static int recovery_attempt(redset_recovery *r, int64_t *damaged, char *err)
     return recovery_count_damaged(r, recovery_move(r, err), damaged, err);
 }
 
-int redset_recovery_rebuild(redset_recovery *r, char *err)
+int redset_recovery_rebuild(redset_recovery *r, redset_error *err)
 {
     int64_t damaged = 0;
     int rc = 0;
@@ -367,12 +369,12 @@ int redset_recovery_rebuild(redset_recovery *r, char *err)
     return rc;
 }
 
-int redset_recovery_complete(redset_recovery *r, char *err)
+int redset_recovery_complete(redset_recovery *r, redset_error *err)
 {
     return recovery_for_each(r, true, redset_member_complete, err);
 }
 
-int redset_recovery_commit(redset_recovery *r, char *err)
+int redset_recovery_commit(redset_recovery *r, redset_error *err)
 {
     redset_transport *world = r->set->world;
     int rc = recovery_for_each(r, true, redset_member_clear_way, err);

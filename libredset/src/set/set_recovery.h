@@ -24,8 +24,8 @@ typedef struct redset_recovery {
     void *states;          /* redset_state of all members */
     uint8_t *lost;         /* of all members, as planned */
     redset_plan plan;
-    int verdict; /* of plan: 0, RECOVERABLE, UNRECOVERABLE, -EIO; 0 after a commit */
-    char text[REDSET_ERROR_SIZE]; /* of verdict */
+    int verdict;      /* of plan: 0, RECOVERABLE, UNRECOVERABLE, -EIO; 0 after a commit */
+    redset_error err; /* of verdict */
     redset_engine *engine;
     redset_port *ports; /* of the local members */
     uint64_t *length;   /* of flows */
@@ -36,37 +36,37 @@ typedef struct redset_recovery {
  * folder redundancy below that (NULL: in dir). redset_recovery_close is due in any case.
  */
 int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
-                         const char *redundancy, char *err);
+                         const char *redundancy, redset_error *err);
 void redset_recovery_close(redset_recovery *r);
 
 /* The local member of that number. */
 redset_member *redset_recovery_member(const redset_recovery *r, int member);
 
 /* Compares the sizes of all files of the local members. */
-int redset_recovery_check_sizes(redset_recovery *r, char *err);
+int redset_recovery_check_sizes(redset_recovery *r, redset_error *err);
 
 /* Reads all that the local members have. */
-int redset_recovery_verify(redset_recovery *r, char *err);
+int redset_recovery_verify(redset_recovery *r, redset_error *err);
 
 /* Collective over the set only. Sets plan, verdict and text from the current states. */
-int redset_recovery_judge(redset_recovery *r, char *err);
+int redset_recovery_judge(redset_recovery *r, redset_error *err);
 
 /* Judges, and agrees on a verdict other than REDSET_RECOVERABLE, and on all sets being of
  * one encode. */
-int redset_recovery_agree(redset_recovery *r, char *err);
+int redset_recovery_agree(redset_recovery *r, redset_error *err);
 
 /* Collective over the set, not agreed: sends the headers of the lost members, as planned,
  * to these. */
-int redset_recovery_pass_headers(redset_recovery *r, char *err);
+int redset_recovery_pass_headers(redset_recovery *r, redset_error *err);
 
 /* Rebuilds what is lost; or a verdict. A survivor that turns out to be damaged counts as
  * lost, and all begin again. */
-int redset_recovery_rebuild(redset_recovery *r, char *err);
+int redset_recovery_rebuild(redset_recovery *r, redset_error *err);
 
 /* Not collective. */
-int redset_recovery_complete(redset_recovery *r, char *err);
+int redset_recovery_complete(redset_recovery *r, redset_error *err);
 
 /* Sets aside what is in the way, and gives rebuilt files their names. */
-int redset_recovery_commit(redset_recovery *r, char *err);
+int redset_recovery_commit(redset_recovery *r, redset_error *err);
 
 #endif

@@ -3,7 +3,8 @@
 #include "src/set/transport.h"
 
 int redset_transport_compare(redset_transport *t, int code,
-                             const int64_t values[REDSET_VALUES], bool *equal, char *err)
+                             const int64_t values[REDSET_VALUES], bool *equal,
+                             redset_error *err)
 {
     enum { N = REDSET_VALUES };
     int64_t most[2 * N + 1];

@@ -11,7 +11,7 @@
  *
  * A collective call is made by all processes of the group, in the same order. Arrays
  * named out and in have one tree for each local peer. All calls return 0 or -errno, with
- * a text in err (REDSET_ERROR_SIZE bytes, not NULL). A call that fails because the
+ * a text in err (not NULL). A call that fails because the
  * transport is broken (-ECOMM, -EIO) may fail on some processes only; no agreement is
  * possible then. */
 
@@ -38,17 +38,18 @@ struct redset_transport {
      * all processes; otherwise all get one of the codes, errors before verdicts, with its
      * text, and sums are untouched. */
     int (*agree_result)(redset_transport *t, int code, int count, int64_t sums[],
-                        char *err);
+                        redset_error *err);
 
     /* Collective. Each value becomes the greatest of all processes. */
-    int (*greatest)(redset_transport *t, int count, int64_t values[], char *err);
+    int (*greatest)(redset_transport *t, int count, int64_t values[], redset_error *err);
 
     /* Collective. blocks has one block of size bytes for each peer; those of local peers
      * are set, the others are filled in. */
-    int (*gather)(redset_transport *t, void *blocks, size_t size, char *err);
+    int (*gather)(redset_transport *t, void *blocks, size_t size, redset_error *err);
 
     /* Collective. All get the block of the process of peer. */
-    int (*broadcast)(redset_transport *t, int peer, void *block, size_t size, char *err);
+    int (*broadcast)(redset_transport *t, int peer, void *block, size_t size,
+                     redset_error *err);
 
     /* Collective. out holds <peer> -> tree for each receiver; in gets <peer> -> tree from
      * each sender. */
@@ -66,16 +67,16 @@ struct redset_transport {
      * which they are sent. A receive from a local peer is started before the send. err
      * may be NULL, here and in wait. */
     int (*receive)(redset_transport *t, redset_link link, void *buf, size_t size,
-                   char *err);
+                   redset_error *err);
     int (*send)(redset_transport *t, redset_link link, const void *buf, size_t size,
-                char *err);
+                redset_error *err);
 
     /* Returns when the transfer of that number, if there is one, is complete. */
-    int (*wait)(redset_transport *t, int transfer, char *err);
+    int (*wait)(redset_transport *t, int transfer, redset_error *err);
 };
 
 /* agree_result without sums. */
-static inline int redset_transport_agree(redset_transport *t, int code, char *err)
+static inline int redset_transport_agree(redset_transport *t, int code, redset_error *err)
 {
     return t->agree_result(t, code, 0, NULL, err);
 }
@@ -84,7 +85,8 @@ static inline int redset_transport_agree(redset_transport *t, int code, char *er
  * (NULL: none) have the same ones: sets *equal if the result is 0. */
 enum { REDSET_VALUES = 6 };
 int redset_transport_compare(redset_transport *t, int code,
-                             const int64_t values[REDSET_VALUES], bool *equal, char *err);
+                             const int64_t values[REDSET_VALUES], bool *equal,
+                             redset_error *err);
 
 /* A transport among that number of peers, all local; NULL without memory. */
 redset_transport *redset_transport_local(int size);

@@ -24,23 +24,24 @@ typedef struct local_transport {
 } local_transport;
 
 static int local_agree(redset_transport *t, int code, int count, int64_t sums[],
-                       char *err)
+                       redset_error *err)
 {
     return code;
 }
 
-static int local_greatest(redset_transport *t, int count, int64_t values[], char *err)
+static int local_greatest(redset_transport *t, int count, int64_t values[],
+                          redset_error *err)
 {
     return 0;
 }
 
-static int local_gather(redset_transport *t, void *blocks, size_t size, char *err)
+static int local_gather(redset_transport *t, void *blocks, size_t size, redset_error *err)
 {
     return 0;
 }
 
 static int local_broadcast(redset_transport *t, int peer, void *block, size_t size,
-                           char *err)
+                           redset_error *err)
 {
     return 0;
 }
@@ -77,7 +78,7 @@ static int local_reserve(redset_transport *t, int transfers)
 }
 
 static int local_post(redset_transport *t, redset_link link, void *buf, size_t size,
-                      char *err)
+                      redset_error *err)
 {
     local_transport *local = (local_transport *)t;
     local->receives[link.transfer] = (local_receive){link, local->posted++, buf};
@@ -86,7 +87,7 @@ static int local_post(redset_transport *t, redset_link link, void *buf, size_t s
 
 /* Completes the oldest receive of the message. */
 static int local_send(redset_transport *t, redset_link link, const void *buf, size_t size,
-                      char *err)
+                      redset_error *err)
 {
     local_transport *local = (local_transport *)t;
     local_receive *oldest = NULL;
@@ -100,7 +101,7 @@ static int local_send(redset_transport *t, redset_link link, const void *buf, si
     return 0;
 }
 
-static int local_wait(redset_transport *t, int transfer, char *err)
+static int local_wait(redset_transport *t, int transfer, redset_error *err)
 {
     return 0;
 }
