@@ -186,7 +186,7 @@ static int gather_mpi_write(const kvtree_gather *to, const kvtree *tree, int rc,
     int opened = channel_of(to->comm, &ch);
     if (opened) return err_sys(err, opened, "duplicate the communicator");
     gather_mpi w = {
-        .to = to, .place = {to->dir, to->name, to->top, to->limit}, .comm = ch->comm};
+        .to = to, .place = {to->dir, to->name, to->top, to->limit, 0}, .comm = ch->comm};
     snprintf(w.err.text, sizeof w.err.text, "%s", text);
     MPI_Comm_rank(w.comm, &w.rank);
     MPI_Comm_size(w.comm, &w.size);
