@@ -3,6 +3,8 @@
  * calls the operation in ops/. */
 #include "ops/context.h"
 
+#include "api/context.h"
+
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "config/config_file.h"
@@ -14,10 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The default context: the only variable of the library. */
-static struct scr default_scr;
-static struct scr *const scr = &default_scr;
 
 /* Whether MPI is between MPI_Init and MPI_Finalize. */
 static bool api_is_mpi_up(void)
@@ -31,6 +29,7 @@ static bool api_is_mpi_up(void)
 /* Prints an error on one rank, even without a communicator. */
 static void api_report(const char *text)
 {
+    struct scr *scr = scr_default();
     int rank = scr->report.rank;
     if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -42,6 +41,7 @@ static void api_report(const char *text)
 /* SCR_SUCCESS if the call is legal; otherwise reports the reason, on one rank. */
 static int api_enter(scr_call call)
 {
+    struct scr *scr = scr_default();
     kvtree_error err;
     if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
     int rc = scr_lifecycle_check(scr->lifecycle.state, call, &err);
@@ -60,11 +60,19 @@ static int api_enter(scr_call call)
 /* The same for collective calls, which also check the progress of a background flush. */
 static int api_enter_collective(scr_call call)
 {
+    struct scr *scr = scr_default();
     int rc = api_enter(call);
     if (rc) return rc;
-    scr_call_begin(scr);
     scr_flush_look(scr);
     return SCR_SUCCESS;
+}
+
+/* The end of a collective call. Returns rc. */
+static int api_leave(int rc)
+{
+    struct scr *scr = scr_default();
+    scr_call_end(scr);
+    return rc;
 }
 
 /* ---- begin and end ---- */
@@ -76,6 +84,7 @@ int SCR_Init(void)
 
 static int api_init_config(void)
 {
+    struct scr *scr = scr_default();
     if (scr->config.user) return 0;
     return scr_config_init(&scr->config);
 }
@@ -84,6 +93,7 @@ static int api_init_config(void)
  * finalized before the next one. */
 static void api_reset(void)
 {
+    struct scr *scr = scr_default();
     int rank = scr->report.rank;
     scr_config_done(&scr->config);
     memset(scr, 0, sizeof *scr);
@@ -92,6 +102,7 @@ static void api_reset(void)
 
 int SCR_Init_comm(MPI_Comm comm)
 {
+    struct scr *scr = scr_default();
     kvtree_error err = {""};
     if (scr->lifecycle.disabled && (comm == MPI_COMM_NULL || !api_is_mpi_up()))
         return SCR_ERR_DISABLED;
@@ -122,12 +133,13 @@ int SCR_Init_comm(MPI_Comm comm)
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr_finalize_watch(scr);
     scr_halt_exit(scr);
-    return SCR_SUCCESS;
+    return api_leave(SCR_SUCCESS);
 }
 
 /* Closes an output or restart that the application left open. */
 static int api_close_open(void)
 {
+    struct scr *scr = scr_default();
     if (scr->lifecycle.state == SCR_STATE_OUTPUT) {
         scr_fail(&scr->report, SCR_ERR_STATE,
                  "SCR_Finalize: an output is open; SCR_Complete_output is missing");
@@ -142,9 +154,9 @@ static int api_close_open(void)
 
 int SCR_Finalize(void)
 {
+    struct scr *scr = scr_default();
     int rc = api_enter(SCR_CALL_FINALIZE);
     if (rc) return rc;
-    scr_call_begin(scr);
     int open = api_close_open();
     rc = scr_finish(scr);
     scr_release(scr);
@@ -156,6 +168,7 @@ int SCR_Finalize(void)
 
 const char *SCR_Config(const char *config)
 {
+    struct scr *scr = scr_default();
     kvtree_error err = {"SCR_Config: no memory"};
     if (!config || api_init_config() != 0) return NULL;
     if (scr_config_is_question(config)) return scr_query(scr, config);
@@ -181,6 +194,7 @@ const char *SCR_Configf(const char *format, ...)
 
 int SCR_Need_checkpoint(int *flag)
 {
+    struct scr *scr = scr_default();
     if (flag) *flag = 0;
     int rc = api_enter_collective(SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
@@ -189,16 +203,17 @@ int SCR_Need_checkpoint(int *flag)
     rc = scr_look(scr, &need, &halt);
     if (need) scr->pace.need_given = 1;
     if (flag) *flag = need;
-    return rc;
+    return api_leave(rc);
 }
 
 int SCR_Start_output(const char *name, int flags)
 {
+    struct scr *scr = scr_default();
     double now = scr_clock();
     int rc = api_enter_collective(SCR_CALL_START_OUTPUT);
     if (rc) return rc;
     scr->pace.output_called = now;
-    return scr_output_start(scr, name, flags);
+    return api_leave(scr_output_start(scr, name, flags));
 }
 
 /* Every caller of SCR_Route_file gets a usable name, also with an error. */
@@ -211,6 +226,7 @@ static int api_copy_name(const char *name, char *file)
 
 int SCR_Route_file(const char *name, char *file)
 {
+    struct scr *scr = scr_default();
     if (!name || !file || !name[0] || api_copy_name(name, file) != SCR_SUCCESS) {
         if (file) file[0] = 0;
         scr_route_refused(scr, name ? name : "");
@@ -229,12 +245,13 @@ int SCR_Route_file(const char *name, char *file)
 
 int SCR_Complete_output(int valid)
 {
+    struct scr *scr = scr_default();
     int rc = api_enter_collective(SCR_CALL_COMPLETE_OUTPUT);
     if (rc) return rc;
     rc = scr_output_complete(scr, valid);
     int complete = rc == SCR_SUCCESS || rc == SCR_ERR_FLUSH;
     if (complete && scr->lifecycle.open.ckpt) scr_halt_exit(scr);
-    return rc;
+    return api_leave(rc);
 }
 
 int SCR_Start_checkpoint(void)
@@ -251,6 +268,7 @@ int SCR_Complete_checkpoint(int valid)
 
 int SCR_Have_restart(int *flag, char *name)
 {
+    struct scr *scr = scr_default();
     int have = 0;
     if (flag) *flag = 0;
     if (name) name[0] = 0;
@@ -258,36 +276,40 @@ int SCR_Have_restart(int *flag, char *name)
     if (!rc) scr->lifecycle.have_called = 1;
     rc = rc ? rc : scr_restart_have(scr, &have, name);
     if (flag) *flag = have;
-    return rc;
+    return api_leave(rc);
 }
 
 int SCR_Start_restart(char *name)
 {
+    struct scr *scr = scr_default();
     int rc = api_enter_collective(SCR_CALL_START_RESTART);
-    return rc ? rc : scr_restart_start(scr, name);
+    return rc ? rc : api_leave(scr_restart_start(scr, name));
 }
 
 int SCR_Complete_restart(int valid)
 {
+    struct scr *scr = scr_default();
     int rc = api_enter_collective(SCR_CALL_COMPLETE_RESTART);
-    return rc ? rc : scr_restart_complete(scr, valid);
+    return rc ? rc : api_leave(scr_restart_complete(scr, valid));
 }
 
 /* ---- control ---- */
 
 int SCR_Should_exit(int *flag)
 {
+    struct scr *scr = scr_default();
     int halt = 0;
     if (flag) *flag = 0;
     int rc = api_enter_collective(SCR_CALL_SHOULD_EXIT);
     rc = rc ? rc : scr_look(scr, NULL, &halt);
     if (flag) *flag = halt;
-    return rc;
+    return api_leave(rc);
 }
 
 /* The name is required, and must be the same on every rank. */
 static int api_check_name(const char *name, kvtree_error *err)
 {
+    struct scr *scr = scr_default();
     char first[SCR_NAME_SIZE] = "";
     int rc = 0;
     if (name && name[0])
@@ -303,14 +325,15 @@ static int api_check_name(const char *name, kvtree_error *err)
 
 static int api_by_name(scr_call call, const char *name)
 {
+    struct scr *scr = scr_default();
     kvtree_error err = {""};
     int rc = api_enter_collective(call);
     if (rc) return rc;
     if (api_check_name(name, &err))
-        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
-                        err.text);
-    if (call == SCR_CALL_CURRENT) return scr_manage_current(scr, name);
-    return scr_manage_delete(scr, name, call == SCR_CALL_DELETE);
+        return api_leave(scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s",
+                                  scr_call_name(call), err.text));
+    if (call == SCR_CALL_CURRENT) return api_leave(scr_manage_current(scr, name));
+    return api_leave(scr_manage_delete(scr, name, call == SCR_CALL_DELETE));
 }
 
 int SCR_Current(const char *name)

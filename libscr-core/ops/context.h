@@ -90,8 +90,8 @@ struct scr {
     scr_report report;
 };
 
-/* To be called first of all in each collective SCR call. */
-static inline void scr_call_begin(struct scr *scr)
+/* At the end of each collective SCR call: the index that it has read is not kept. */
+static inline void scr_call_end(struct scr *scr)
 {
     scr_index_close(&scr->prefix);
 }
