@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SIMULATION_CONTEXT_H
+#define SIMULATION_CONTEXT_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The context of the process that runs: size bytes, zero at first. */
+struct scr *simulated_context(size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

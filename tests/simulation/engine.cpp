@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The machine: nodes, processes and time; see engine.h. */
+#include "engine.h"
+
+#include "libc.h"
+#include <cstring>
+
+namespace s4u = simgrid::s4u;
+
+namespace sim
+{
+
+Machine *machine;
+
+/* Seconds since the epoch at the start of every world. */
+static constexpr double EPOCH = 1.6e9;
+
+static constexpr uint64_t NODE_BYTES = 64u << 20, PARALLEL_BYTES = 1u << 30;
+
+Machine::Machine(uint64_t seed, int count, Crash crash) : random(seed)
+{
+    machine = this;
+    parallel = std::make_shared<Disk>(
+        1, PARALLEL_BYTES, [this] { return EPOCH + now(); }, crash);
+    for (int i = 0; i < count; i++) {
+        auto node = std::make_unique<Node>();
+        Node *n = node.get();
+        n->name = "n" + std::to_string(i);
+        n->host = s4u::Host::by_name(n->name);
+        n->disk = std::make_shared<Disk>(
+            2 + i, NODE_BYTES, [this, n] { return date(*n); }, crash);
+        n->mounts = {{"/", n->disk}, {"/prefix", parallel}};
+        nodes.push_back(std::move(node));
+    }
+}
+
+double Machine::now() const
+{
+    return s4u::Engine::get_clock();
+}
+
+double Machine::date(const Node &node) const
+{
+    return EPOCH + now() + node.skew;
+}
+
+Process &Machine::self()
+{
+    return *s4u::Actor::self()->get_data<Process>();
+}
+
+Process &Machine::spawn(Node &node, const std::string &program,
+                        std::vector<std::string> environment, int job, int rank,
+                        std::function<int(Process &)> body)
+{
+    auto made = std::make_unique<Process>();
+    Process *p = made.get();
+    p->machine = this;
+    p->node = &node;
+    p->pid = ++last_pid;
+    p->job = job;
+    p->rank = rank;
+    p->program = program;
+    p->environment = std::move(environment);
+    for (std::string &entry : p->environment)
+        p->environ.push_back(entry.data());
+    p->environ.push_back(nullptr);
+    p->files = std::make_unique<Files>(&node.mounts, 1000, 1000, random.fork());
+    p->files->cwd = "/prefix";
+    processes.push_back(std::move(made));
+    s4u::ActorPtr actor =
+        s4u::Actor::init(program + "." + std::to_string(p->pid), node.host);
+    actor->set_data(p);
+    if (rank >= 0) {
+        actor->set_property("instance_id", "run" + std::to_string(job));
+        actor->set_property("rank", std::to_string(rank));
+    }
+    p->actors.push_back(actor);
+    actor->start([p, body] {
+        p->status = body(*p) << 8;
+        p->machine->end(*p);
+    });
+    return *p;
+}
+
+/* Its threads end with it. SMPI aborts where a message goes to an actor that is gone: it
+ * stays, and never runs again. */
+void Machine::end(Process &process)
+{
+    process.ended = true;
+    for (const s4u::ActorPtr &actor : process.actors)
+        if (actor != s4u::Actor::self()) actor->suspend();
+    process.files.reset();
+}
+
+void Machine::kill(Process &process)
+{
+    if (process.ended) return;
+    process.status = 9;
+    end(process);
+}
+
+void Machine::bury(int job)
+{
+    for (const auto &p : processes) {
+        if (p->job != job || !p->ended) continue;
+        for (const s4u::ActorPtr &actor : p->actors)
+            actor->kill();
+        p->actors.clear();
+    }
+}
+
+void Machine::power_off(Node &node)
+{
+    node.up = false;
+    for (const auto &p : processes)
+        if (p->node == &node) kill(*p);
+}
+
+void Machine::power_on(Node &node)
+{
+    node.up = true;
+}
+
+/* Nanoseconds that a call takes: different for each, so that processes meet in any order.
+ */
+static double duration(Random &random, const Call &call)
+{
+    return 1e-9 * static_cast<double>(call.changes ? random.between(2000, 50000)
+                                                   : random.between(200, 2000));
+}
+
+Fate Machine::enter(const Call &call)
+{
+    Process &p = self();
+    p.calls++;
+    for (const char *c = call.name; *c; c++)
+        trace = (trace ^ static_cast<unsigned char>(*c)) * 1099511628211u;
+    trace = (trace ^ p.calls ^ static_cast<uint64_t>(p.pid) << 32) * 1099511628211u;
+    if (call.changes || p.calls % 4 == 0)
+        s4u::this_actor::sleep_for(duration(random, call));
+    simulated_environ = p.environ.data();
+    return strike ? strike(p, call) : Fate{};
+}
+
+} // namespace sim

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SIMULATION_LIBC_H
+#define SIMULATION_LIBC_H
+
+/* What the product uses instead of the C library: redirected.txt lists the names, and
+ * each name becomes simulated_<name>. */
+
+#include <ctime>
+
+extern "C" {
+extern char **simulated_environ; /* of the process that runs */
+int simulated_clock_gettime(clockid_t clock, struct timespec *time);
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The simulated application: restarts, then writes the datasets of its run, and reports
+ * what it was told to the judge. */
+#include "program.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <scr.h>
+#include <smpi/smpi.h>
+
+extern "C" {
+int simulated_open64(const char *path, int flags, ...);
+int simulated_close(int fd);
+ssize_t simulated_pread64(int fd, void *buf, size_t size, off_t offset);
+ssize_t simulated_pwrite64(int fd, const void *buf, size_t size, off_t offset);
+}
+
+namespace sim
+{
+
+namespace
+{
+
+/* One rank. */
+class Rank
+{
+  public:
+    Rank(Process &process, const Program &program)
+        : process(process), program(program), judge(*program.judge)
+    {
+    }
+
+    int main()
+    {
+        MPI_Init(nullptr, nullptr);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+        if (agree("SCR_Init", SCR_Init()) == SCR_SUCCESS) work();
+        MPI_Finalize();
+        return 0;
+    }
+
+  private:
+    Process &process;
+    const Program &program;
+    Judge &judge;
+    int rank = 0, ranks = 0, calls = 0;
+
+    int agree(const char *what, int64_t result)
+    {
+        judge.agree(program.run, rank, calls++, what, result);
+        return static_cast<int>(result);
+    }
+
+    void work()
+    {
+        restart();
+        int number = 0;
+        for (const Step &step : program.what->steps) {
+            simgrid::s4u::this_actor::sleep_for(step.compute);
+            output(step, number++);
+        }
+        if (program.what->finalize &&
+            agree("SCR_Finalize", SCR_Finalize()) == SCR_SUCCESS)
+            judge.finalized();
+    }
+
+    std::string name_of(const Dataset &d, int f) const
+    {
+        return d.name + "/rank_" + std::to_string(rank) + "." + std::to_string(f);
+    }
+
+    void restart()
+    {
+        /* what an application may do: it tries until nothing more is offered */
+        for (int tries = 0; tries < 10; tries++) {
+            char name[SCR_MAX_FILENAME] = "";
+            int flag = 0;
+            if (agree("SCR_Have_restart", SCR_Have_restart(&flag, name)) != SCR_SUCCESS)
+                return;
+            Dataset *d = flag ? judge.find(name) : nullptr;
+            agree("its flag", flag ? d ? d->number + 1 : -1 : 0);
+            judge.offered(flag ? name : "", ranks);
+            if (!flag || restart_from(*d)) return;
+        }
+    }
+
+    bool restart_from(Dataset &d)
+    {
+        char name[SCR_MAX_FILENAME];
+        if (agree("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
+            return false;
+        int good = 1, all;
+        for (int f = 0; f < d.files && good; f++)
+            good = read(d, f);
+        MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+        judge.restarted(d, all);
+        return agree("SCR_Complete_restart", SCR_Complete_restart(good)) == SCR_SUCCESS &&
+               all;
+    }
+
+    /* Bytes that were read must be right; that they cannot be read may happen. */
+    bool read(const Dataset &d, int f)
+    {
+        char path[SCR_MAX_FILENAME];
+        const std::string wanted = Judge::bytes(d, rank, f);
+        std::string found(wanted.size() + 1, 0);
+        if (SCR_Route_file(name_of(d, f).c_str(), path) != SCR_SUCCESS) return false;
+        int fd = simulated_open64(path, O_RDONLY);
+        if (fd < 0) return false;
+        size_t done = 0;
+        ssize_t n = 1;
+        while (n != 0 && done < found.size()) {
+            n = simulated_pread64(fd, &found[done], found.size() - done,
+                                  static_cast<off_t>(done));
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) break;
+            done += static_cast<size_t>(n);
+        }
+        simulated_close(fd);
+        if (n < 0) return false;
+        found.resize(done);
+        if (found != wanted)
+            throw Failure(d.name + ": file " + std::to_string(f) + " of rank " +
+                          std::to_string(rank) + " has wrong bytes");
+        return true;
+    }
+
+    bool write(const Dataset &d, int f)
+    {
+        char path[SCR_MAX_FILENAME];
+        const std::string bytes = Judge::bytes(d, rank, f);
+        if (SCR_Route_file(name_of(d, f).c_str(), path) != SCR_SUCCESS) return false;
+        int fd = simulated_open64(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (fd < 0) return false;
+        size_t done = 0;
+        ssize_t n = 0;
+        while (done < bytes.size()) {
+            n = simulated_pwrite64(fd, &bytes[done], bytes.size() - done,
+                                   static_cast<off_t>(done));
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) break;
+            done += static_cast<size_t>(n);
+        }
+        int closed = simulated_close(fd);
+        return n >= 0 && (closed == 0 || errno == EINTR);
+    }
+
+    void output(const Step &step, int number)
+    {
+        Dataset &d = judge.start(program.run, number, step, ranks);
+        const int flags = (step.checkpoint ? SCR_FLAG_CHECKPOINT : 0) |
+                          (step.output ? SCR_FLAG_OUTPUT : 0);
+        if (agree("SCR_Start_output", SCR_Start_output(d.name.c_str(), flags)) !=
+            SCR_SUCCESS)
+            return;
+        bool good = !(step.bad && rank == 0);
+        for (int f = 0; f < d.files; f++)
+            good = write(d, f) && good;
+        if (!good) d.bad = true;
+        d.completing = true;
+        judge.completed(d, agree("SCR_Complete_output", SCR_Complete_output(good)));
+    }
+};
+
+} // namespace
+
+int Program::main(Process &process) const
+{
+    return Rank(process, *this).main();
+}
+
+} // namespace sim

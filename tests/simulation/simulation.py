@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""simulation.py SOURCE BUILD [WORLDS]: builds the simulator in BUILD and plays worlds. The disks are compared with real ones first,
+and one seed is played twice: all of its system calls must be the same."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SKIP = 77
+OPTIONS = ["-Dsimulation=true", "-Dtests=false", "-Dmariadb=disabled", "-Dfortran=disabled", "-Db_lundef=false"]
+
+
+def run(*command, good=(0,)):
+    print(*command, flush=True)
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    if done.returncode not in good:
+        sys.exit(f"{done.stdout[-8000:]}\n{command[0]}: exit status {done.returncode}")
+    return done.stdout
+
+
+def last(text):
+    return text.strip().splitlines()[-1]
+
+
+def main(source, build, worlds="1000"):
+    if not shutil.which("pkg-config") or subprocess.run(["pkg-config", "--exists", "simgrid"]).returncode != 0:
+        print("SimGrid is not installed (Debian: libsimgrid-dev)")
+        sys.exit(SKIP)
+    build = pathlib.Path(build)
+    if not (build / "build.ninja").exists():
+        run("meson", "setup", build, source, *OPTIONS)
+    targets = [f"tests/simulation/{name}" for name in ("simulate", "test_disk", "test_disk_crash")]
+    run("ninja", "-C", build, *targets)
+    simulate, test_disk, test_disk_crash = (build / target for target in targets)
+    print(last(run(test_disk, "200", good=(0, SKIP)) or "test_disk is skipped: it needs root"))
+    print(last(run(test_disk_crash, "20")))
+    traces = {re.search("trace ([0-9a-f]+)", last(run(simulate, "--seed", 5))).group(1) for _ in range(2)}
+    if len(traces) != 1:
+        sys.exit(f"seed 5 is not the same twice: {traces}")
+    print(last(run(simulate, "--from", 0, "--to", worlds)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
