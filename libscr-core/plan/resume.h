@@ -8,9 +8,9 @@
  * state files of transfers on the nodes.
  *
  * The rule:
- *  - The newest flush of this job is resumed of which the cache still has the dataset,
- * and which the prefix directory still lacks. It is resumed only if a rank finds the
- * state file of its transfer on its node: otherwise nothing would be saved by it.
+ *  - Of the flushes of this job whose dataset the cache still has and the prefix
+ *    directory still lacks, the newest is resumed, and only if a rank finds the state
+ *    file of its transfer on its node: otherwise nothing would be saved by it.
  *  - Everything else that this job began is stopped and removed. So is what has no
  *    readable record, which no job can resume.
  *  - The flush of another job may still run, and stays. */

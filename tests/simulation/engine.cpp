@@ -122,7 +122,7 @@ void Machine::power_on(Node &node)
     node.up = true;
 }
 
-/* Nanoseconds that a call takes: different for each, so that processes meet in any order.
+/* Seconds that a call takes: different for each, so that processes meet in any order.
  */
 static double duration(Random &random, const Call &call)
 {

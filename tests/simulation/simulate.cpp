@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simulate: plays worlds that seeds determine.
  *
- *   simulate --seed N          one world: its story, what the product printed, the
- * verdict simulate --from A --to B   many, each in a process of its own; only failures
- * are printed */
+ *   simulate --seed N          one world: its story, the product's output, the verdict
+ *
+ *   simulate --from A --to B   seeds A to B - 1, each in its own process; prints failures
+ */
 #include "world.h"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads of the product are actors on the node of their process. Only one actor runs at
- * a time, and only where it blocks another one goes on: a lock is a flag and a queue. */
+/* Threads of the product are actors on the node of their process; locks and conditions
+ * are those of SimGrid. Only one actor runs at a time. */
 #include "engine.h"
 #include "libc.h"
 

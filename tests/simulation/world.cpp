@@ -261,13 +261,10 @@ class World
 
 } // namespace
 
-static int platform_nodes;
-
 void prepare(int *argc, char **argv, int nodes)
 {
     char file[] = "/dev/shm/scr-platform-XXXXXX.xml";
     int fd = mkstemps(file, 4);
-    platform_nodes = nodes;
     dprintf(fd,
             "<?xml version='1.0'?><!DOCTYPE platform SYSTEM "
             "\"https://simgrid.org/simgrid.dtd\">"
