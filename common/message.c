@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts with identifiers; see common/message.h. */
+#include "common/message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void message_format(char *line, size_t size, const message_kind *kind, const char *format,
+                    va_list args)
+{
+    const size_t room = size - strlen(kind->identifier) - 3;
+    vsnprintf(line, room, format, args);
+    sprintf(line + strlen(line), " [%s]", kind->identifier);
+}
+
+const char *message_word(const message_kind *kind)
+{
+    return kind->severity == MESSAGE_ERROR     ? "error: "
+           : kind->severity == MESSAGE_WARNING ? "warning: "
+                                               : "";
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every message has an identifier: the tables are sorted and used completely, docs/messages.md is made from them, and only the
+functions that add an identifier print. Also counts the identifiers that some test compares."""
+import re
+import sys
+
+from house import ROOT, finish
+
+sys.path.insert(0, str(ROOT / "docs"))
+import messages  # noqa: E402
+
+SOURCES = [path for folder in ("libscr-core", "tools") for path in sorted((ROOT / folder).rglob("*.[ch]"))
+           if not {"tests", "fuzz", "bench", "examples"} & set(path.parts)]
+TESTS = [path for folder in ("tests", "libscr-core/tests", "tools/tests") for path in (ROOT / folder).rglob("*")
+         if path.suffix in (".py", ".c", ".h", ".sh") and path.parent.name != "house"]
+LONGEST = 40
+
+
+def check_entry(entry):
+    if not re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", entry.identifier) or len(entry.identifier) > LONGEST:
+        yield "is no TOPIC_WHAT_HAPPENED"
+    if entry.severity not in messages.SEVERITIES:
+        yield f"has the severity {entry.severity}"
+    for text in (entry.meaning, entry.cause, entry.remedy):
+        if not re.fullmatch(r"[A-Z`].*\.", text, re.DOTALL):
+            yield f"has a text that is no sentence: {text!r}"
+
+
+def check_table(table, prefix, found, sources):
+    for entry in found:
+        yield from (f"{table}: {entry.identifier} {problem}" for problem in check_entry(entry))
+        if not re.search(rf"\b{prefix}{entry.identifier}\b", sources):
+            yield f"{table}: {entry.identifier} is not used"
+    for one, two in zip(found, found[1:]):
+        if one.topic == two.topic and one.identifier > two.identifier:
+            yield f"{table}: {two.identifier} is not in order"
+
+
+def main():
+    sources = "\n".join(path.read_text() for path in SOURCES)
+    names = []
+    for table, (prefix, *_) in messages.TABLES.items():
+        found = messages.entries(table)
+        names += [entry.identifier for entry in found]
+        yield from check_table(table, prefix, found, sources)
+    yield from (f"{name} is there twice" for name in sorted({name for name in names if names.count(name) > 1}))
+    if messages.DOC.read_text() != messages.page():
+        yield f"{messages.DOC}: not as docs/messages.py makes it"
+    tests = "\n".join(path.read_text() for path in TESTS)
+    without = [name for name in names if not re.search(rf"\b{name}\b", tests)]
+    print(f"{len(names) - len(without)} of {len(names)} identifiers are compared by tests; not: {' '.join(without)}")
+
+
+if __name__ == "__main__":
+    finish(list(main()))
