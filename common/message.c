@@ -13,6 +13,11 @@ void message_format(char *line, size_t size, const message_kind *kind, const cha
     sprintf(line + strlen(line), " [%s]", kind->identifier);
 }
 
+int message_level(const message_kind *kind)
+{
+    return kind->severity > MESSAGE_NOTICE ? (int)(kind->severity - MESSAGE_NOTICE) : 0;
+}
+
 const char *message_word(const message_kind *kind)
 {
     return kind->severity == MESSAGE_ERROR     ? "error: "

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #define message_format COMMON(message_format)
+#define message_level COMMON(message_level)
 #define message_word COMMON(message_word)
 
 typedef enum message_severity {
@@ -35,6 +36,9 @@ typedef struct message_kind {
  * must exceed that of an identifier (at most 40 bytes) by 4. */
 void message_format(char *line, size_t size, const message_kind *kind, const char *format,
                     va_list args) __attribute__((format(printf, 4, 0)));
+
+/* The level of SCR_DEBUG that prints it. */
+int message_level(const message_kind *kind);
 
 /* "error: ", "warning: " or "", which stands before the text. */
 const char *message_word(const message_kind *kind);

@@ -19,11 +19,8 @@
 /* Local call: every rank speaks for itself. */
 static int route_refuse(const struct scr *scr, int code, const char *text)
 {
-    char line[sizeof(kvtree_error) + 64];
-    snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->job.rank,
-             text);
-    scr_event_local(&scr->report, code, line);
-    return code;
+    return scr_fail_local(&scr->report, SCR_MSG_ROUTE_REFUSED, code,
+                          "SCR_Route_file: rank %d: %s", scr->job.rank, text);
 }
 
 /* The absolute path with the links followed that lead to the prefix folder, or, where

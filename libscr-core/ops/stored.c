@@ -60,8 +60,8 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
     const int unknown = scr_index_view(&scr->prefix, &index, &err) == 0 &&
                         scr_index_look(index, &found, &state) != 0;
     if (!unknown || scr_index_correct(&scr->prefix, &found, &err) != 0) return 0;
-    scr_say(&scr->report, 0,
-            "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
+    scr_say(&scr->report, SCR_MSG_INDEX_CORRECTED,
+            "" SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
             "there is dataset %d%s, which is entered in its place",
             d->id, d->name, found.id,
             found.created == d->created ? "" : ", made at another time");

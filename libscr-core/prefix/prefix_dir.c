@@ -133,7 +133,8 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
     kvtree_error err = {""};
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && batch_sweep(fd, &err) != 0)
-        scr_say(prefix->job->report, 0, "warning: %s/.scr: %s", name, err.text);
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_TEMPORARY_FILES_KEPT, "%s/.scr: %s",
+                name, err.text);
     io_close(&fd);
 }
 

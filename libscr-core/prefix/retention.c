@@ -419,8 +419,8 @@ static void retention_report_rest(scr_prefix *prefix, const scr_dataset *d)
     struct stat st;
     if (!d->scattered && fstatat(prefix->fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return;
-    scr_say(prefix->job->report, 0,
-            "warning: %s had no map on the prefix folder; if its flush did not end, "
+    scr_say(prefix->job->report, SCR_MSG_PREFIX_FILES_KEPT,
+            "%s had no map on the prefix folder; if its flush did not end, "
             "files of it may stay there",
             d->name);
 }
@@ -461,7 +461,7 @@ static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
     MPI_Bcast(&r.count, 1, MPI_INT, 0, prefix->job->world);
     if (r.count == 0) return;
     r.others = prefix->job->rank == 0 ? kvtree_new() : NULL;
-    scr_wait_begin(prefix->job->report, &wait,
+    scr_wait_begin(prefix->job->report, &wait, SCR_MSG_PREFIX_REMOVAL_WAIT,
                    "waits for the removal of %d datasets from %.400s", r.count,
                    prefix->path);
     if (prefix->job->rank == 0) retention_prepare(&r);
@@ -493,12 +493,12 @@ static void retention_report_deleted(const scr_prefix *prefix, const doomed *x,
                                      const char *reason)
 {
     if (x->rc)
-        scr_say(prefix->job->report, 0,
-                "warning: dataset %d (%s) could not be deleted from the prefix folder "
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_NOT_DELETED,
+                "dataset %d (%s) could not be deleted from the prefix folder "
                 "(%s): %s",
                 x->d.id, x->d.name, reason, x->err.text);
     else
-        scr_say(prefix->job->report, 1,
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_DELETED,
                 "dataset %d (%s) is deleted from the prefix folder (%s)", x->d.id,
                 x->d.name, reason);
 }
@@ -509,8 +509,8 @@ static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int coun
 {
     doomed *all = count ? calloc((size_t)count, sizeof *all) : NULL;
     if (count && !all) {
-        scr_say(prefix->job->report, 0,
-                "warning: nothing is deleted from the prefix folder: no memory");
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
+                "nothing is deleted from the prefix folder: no memory");
         count = 0;
     }
     for (int i = 0; i < count; i++)
@@ -549,8 +549,8 @@ static int retention_list(scr_prefix *prefix, const scr_window *window,
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
     if (!rc && !window) rc = retention_list_start(prefix, index, list, &count);
     if (rc)
-        scr_say(prefix->job->report, 0,
-                "warning: nothing is deleted from the prefix folder: %s",
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
+                "nothing is deleted from the prefix folder: %s",
                 err.text[0] ? err.text : "no memory");
     return rc ? 0 : count;
 }
@@ -561,7 +561,7 @@ void scr_retention_begin(scr_prefix *prefix)
     scr_dataset *list = NULL;
     int count = prefix->job->rank == 0 ? retention_list(prefix, NULL, &list) : 0;
     if (purge && count > 0)
-        scr_say(prefix->job->report, 0,
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_PURGED,
                 "SCR_PREFIX_PURGE: all %d datasets of %s are deleted", count,
                 prefix->path);
     retention_delete_all(prefix, list, count,

@@ -103,7 +103,7 @@ static int stages_keep(void *arg, const filo_begun *flush)
             continue;
         if (!v->rows[i].is_removed) return 1;
         scr_say(
-            v->prefix->job->report, 1,
+            v->prefix->job->report, SCR_MSG_FLUSH_NOT_RESUMED,
             "a flush of dataset %d (%s) that an earlier run began is not resumed; its "
             "stage is removed",
             s->id, s->name);
@@ -144,9 +144,9 @@ void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
         io_close(&folder);
         stages_path(v.name, stage);
         if (filo_begun_sweep(prefix->fd, stage, stages_keep, &v, &err) != 0)
-            scr_say(prefix->job->report, 0,
-                    "warning: what an interrupted flush left in %s/%s stays: %s",
-                    prefix->path, stage, err.text);
+            scr_say(prefix->job->report, SCR_MSG_FLUSH_STAGE_KEPT,
+                    "what an interrupted flush left in %s/%s stays: %s", prefix->path,
+                    stage, err.text);
         stages_vacate(prefix, v.name, stage);
     }
 }

@@ -15,11 +15,12 @@ struct told {
     char text[4000];
 };
 
-static inline void told_line(void *arg, const char *line)
+static inline void told_line(void *arg, scr_message message, const char *line)
 {
     struct told *told = arg;
     size_t length = strlen(told->text);
-    snprintf(told->text + length, sizeof told->text - length, "%s\n", line);
+    snprintf(told->text + length, sizeof told->text - length, "%s: %s\n",
+             scr_messages[message].identifier, line);
     told->lines++;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every message has an identifier: the tables are sorted and used completely, docs/messages.md is made from them, and only the
-functions that add an identifier print. Also counts the identifiers that some test compares."""
+"""The tables of messages are sorted and used completely, and docs/messages.md is made from them. Also counts the identifiers that
+some test compares."""
 import re
 import sys
 

@@ -75,10 +75,10 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text)
 /* ---- the log ---- */
 
 /* A target of the log failed. */
-static void log_event_report_line(void *failed, const char *line)
+static void log_event_report_line(void *failed, scr_message message, const char *text)
 {
     *(int *)failed = 1;
-    tool_complain("%s", line);
+    tool_complain("%s [%s]", text, scr_messages[message].identifier);
 }
 
 int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *on)
