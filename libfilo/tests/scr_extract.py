@@ -501,7 +501,7 @@ def test_folders():
     expect(run('no'), 1, '', ['no: ', 'No such file'])
     expect(run('file'), 1, '', ['file: ', 'Not a directory'])
     fill(sample())
-    expect(run('--to', 'file', 'f'), 1, '', ['make folder file: Not a directory'])
+    expect(run('--to', 'file', 'f'), 1, '', ['make directory file: Not a directory'])
 
 
 def test_output_fails():

@@ -376,7 +376,7 @@ def test_one_folder_cannot_hold_all():
         whole = fill('f', sets)
         for options in ([], ['-n']):
             done = run(*options, 'f')
-            assert done.returncode == 1 and b'one folder cannot hold the files of all ranks' in done.stderr, done
+            assert done.returncode == 1 and b'one directory cannot hold the files of all ranks' in done.stderr, done
             assert b'two of them have ckpt' in done.stderr and everything('f') == whole
     other = {0: {'a': b'1'}, 1: {'1_of_2_in_0.xor': b'2'}}
     s = Set('XOR', 1, other)
@@ -399,7 +399,7 @@ def test_a_file_is_a_folder_of_another():
             before = everything('f')
             for options in ([], ['-n']):
                 done = run(*options, *(['-r', 'r'] if redundancy else []), 'f')
-                assert done.returncode == 1 and b'one folder cannot hold the files of all ranks' in done.stderr, done
+                assert done.returncode == 1 and b'one directory cannot hold the files of all ranks' in done.stderr, done
                 assert everything('f') == before, (first, second, lost)
 
 

@@ -369,12 +369,12 @@ const char *SCR_Strerror(int code)
         [SCR_ERR_STATE] = "the call is not allowed in this state",
         [SCR_ERR_ARGUMENT] = "an argument is invalid",
         [SCR_ERR_CONFIG] = "the configuration is invalid",
-        [SCR_ERR_CACHE] = "a control or cache folder cannot be used",
+        [SCR_ERR_CACHE] = "a control or cache directory cannot be used",
         [SCR_ERR_INVALID] = "a rank reported invalid files, or a file is missing",
         [SCR_ERR_REDUNDANCY] = "the files could not be protected",
-        [SCR_ERR_FLUSH] = "the files could not be copied to the prefix folder",
+        [SCR_ERR_FLUSH] = "the files could not be copied to the prefix directory",
         [SCR_ERR_NO_DATASET] = "there is no such dataset",
-        [SCR_ERR_PREFIX] = "the prefix folder cannot be used",
+        [SCR_ERR_PREFIX] = "the prefix directory cannot be used",
     };
     if (code < 0 || code >= (int)(sizeof texts / sizeof *texts)) return "unknown code";
     return texts[code];

@@ -452,15 +452,14 @@ static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, kvtree_e
         return 0;
     if (!scr_job_max(cache->job, catalog_has_redundancy(cache, id))) {
         scr_say(cache->job->report, SCR_MSG_CACHE_INCOMPLETE_REMOVED,
-                "removing what a run that was interrupted left of dataset %d", id);
+                "removing the remains of dataset %d, which an interrupted run left", id);
         scr_dataset_folder_remove(cache, id);
         return 0;
     }
     if (id > *highest) *highest = id;
     scr_say(cache->job->report, SCR_MSG_REBUILD_IMPOSSIBLE,
-            "dataset %d is lost from the cache; what is left of it stays there "
-            "until a newer checkpoint is complete: none of its redundancy files can be "
-            "used",
+            "dataset %d is lost from the cache: none of its redundancy files can be "
+            "used; its remains stay until a newer checkpoint is complete",
             id);
     return scr_cached_note(cache, &unknown, SCR_CACHED_USELESS, err);
 }

@@ -77,16 +77,16 @@ static void control_warn_of_base(const scr_cache *cache, const char *base)
 {
     char below[SCR_BASE_NAME];
     if (cache->job->rank == 0 && scr_base_is_unsafe(base))
-        scr_say(cache->job->report, SCR_MSG_CACHE_BASE_UNSAFE,
-                "everybody may rename and remove what is in %s; set its sticky "
-                "bit (chmod +t), or choose another place",
-                base);
+        scr_say(
+            cache->job->report, SCR_MSG_CACHE_BASE_UNSAFE,
+            "all users may rename and remove files in %s; set its sticky bit (chmod +t)",
+            base);
     if (cache->job->node_rank != 0 || scr_base_name(base, cache->job->owner, below) != 1)
         return;
-    scr_fail_local(cache->job->report, SCR_MSG_CACHE_BASE_OF_OTHERS, 0,
-                   "node %s: %s/%s belongs to somebody else; files of this job are in "
-                   "%s/%s",
-                   cache->job->node_name, base, cache->job->user, base, below);
+    scr_fail_local(
+        cache->job->report, SCR_MSG_CACHE_BASE_OF_OTHERS, 0,
+        "node %s: %s/%s belongs to another user; files of this job are in %s/%s",
+        cache->job->node_name, base, cache->job->user, base, below);
 }
 
 void scr_control_warn_of_bases(const scr_cache *cache)

@@ -196,11 +196,11 @@ static int store_renew(scr_cache *cache, scr_store_dir *dir, kvtree_error *err)
     io_close(&fd);
     free(folder);
     if (dir->rank == 0)
-        scr_fail_local(
-            cache->job->report, SCR_MSG_CACHE_DIRECTORY_RECREATED, 0,
-            "node %s: somebody has removed %s of this run, which is made again; "
-            "the datasets in it are lost%s",
-            cache->job->node_name, dir->folder, dir->global ? "" : " on this node");
+        scr_fail_local(cache->job->report, SCR_MSG_CACHE_DIRECTORY_RECREATED, 0,
+                       "node %s: %s of this run was removed; it is recreated, and the "
+                       "datasets in it are lost%s",
+                       cache->job->node_name, dir->folder,
+                       dir->global ? "" : " on this node");
     return 0;
 }
 

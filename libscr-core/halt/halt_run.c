@@ -25,9 +25,8 @@ static void halt_find_end(scr_halt *halt, int64_t end_time)
         scr_say(halt->job->report, SCR_MSG_HALT_END_TIME_INVALID, "%s", err.text);
     if (scr_halt_lacks_end(halt->file, &halt->end))
         scr_say(halt->job->report, SCR_MSG_HALT_END_UNKNOWN,
-                "SCR_HALT_SECONDS has no end to count from: neither "
-                "SCR_END_TIME, the batch system nor ExitBefore in the halt file tells "
-                "when the allocation ends");
+                "SCR_HALT_SECONDS has no effect: the end of the allocation is not known; "
+                "set SCR_END_TIME");
 }
 
 /* A reason that a run recorded does not stop the next run; other reasons do. */
@@ -45,7 +44,7 @@ int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time,
         scr_halt_change(halt->prefix, halt_begin_conditions, &seconds, halt->file, err);
     if (rc == -EBADMSG) {
         scr_say(halt->job->report, SCR_MSG_HALT_FILE_REPLACED,
-                "%s; what it asked for is lost", err->text);
+                "%s; its conditions are lost", err->text);
         halt_begin_conditions(halt->file, &seconds);
         rc = scr_halt_write(halt->prefix, halt->file, err);
     }
@@ -123,7 +122,7 @@ static void halt_report(scr_halt *halt, const char *reason)
     scr_event(halt->job->report, SCR_MSG_HALT_REQUESTED,
               &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
               "the run should end: %s%s%s", reason,
-              is_request ? "; to go on: scr_halt --remove " : "",
+              is_request ? "; to continue: scr_halt --remove " : "",
               is_request ? halt->prefix_path : "");
     halt->is_reported = true;
 }

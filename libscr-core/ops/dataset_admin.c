@@ -61,7 +61,7 @@ static int admin_fail_unknown(struct scr *scr, const char *name,
                               const struct indexed *found)
 {
     return scr_fail(&scr->report, SCR_MSG_DATASET_UNKNOWN, SCR_ERR_NO_DATASET,
-                    "there is no dataset \"%s\"; the prefix folder has: %s", name,
+                    "there is no dataset \"%s\"; the prefix directory has: %s", name,
                     found->names);
 }
 
@@ -89,7 +89,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     int id = admin_find_cached(scr, name);
     if (!id && !found.d.id) return admin_fail_unknown(scr, name, &found);
     const char *reason = found.d.id ? scr_index_why_not(&found.d, &found.state)
-                                    : "the prefix folder does not have it";
+                                    : "the prefix directory does not have it";
     if (id && !admin_is_checkpoint(scr, id)) {
         reason = "it is no checkpoint";
         id = 0;

@@ -20,7 +20,7 @@ static void fetch_mark(struct scr *scr, const scr_dataset *d, scr_index_changer 
     kvtree_error err = {""};
     if (scr->job.rank == 0 && scr_index_change(&scr->prefix, d, change, &err) != 0)
         scr_say(&scr->report, SCR_MSG_INDEX_NOT_WRITTEN,
-                "the index could not be changed: %s", err.text);
+                "the index could not be written: %s", err.text);
 }
 
 /* Where each file goes in the cache. */
@@ -187,13 +187,11 @@ static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *
     int rc = fetch_read_in_place(scr, d, 1, &why);
     if (!rc)
         scr_say(&scr->report, SCR_MSG_FETCH_READ_IN_PLACE,
-                "%s could not be brought into the cache, and is read from %s "
-                "itself: %s",
+                "%s could not be copied to the cache and is read in %s directly: %s",
                 d->name, scr->prefix.path, err->text);
     if (rc > 0) return err_set(err, rc, "%s", why.text);
     first = *err;
-    return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first.text, why.text)
-              : 0;
+    return rc ? err_set(err, rc, "%.250s; and in place: %s", first.text, why.text) : 0;
 }
 
 /* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
@@ -297,9 +295,8 @@ static int fetch_report_failure(struct scr *scr, const scr_dataset *d, int rc,
                   scr->prefix.path, err);
     else
         scr_event(&scr->report, SCR_MSG_FETCH_FAILED, &e,
-                  "%s could not be fetched from %s: %s. That is no fault of the "
-                  "checkpoint, so it stays there in this run, whatever SCR_PREFIX_SIZE "
-                  "says; end the run, mend that, and start again to use it",
+                  "%s could not be fetched from %s: %s; the checkpoint is not marked as "
+                  "failed: correct this and start again to use it",
                   d->name, scr->prefix.path, err);
     return rc;
 }
@@ -323,7 +320,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     e = fetch_event(scr, d, SCR_LOG_FETCH_COMPLETE, start);
     if (scr->prefix.direct.dataset.id == d->id) {
         scr_event(&scr->report, SCR_MSG_FETCH_DIRECT, &e,
-                  "dataset %d (%s) is read from %s itself: %lu bytes", d->id, d->name,
+                  "dataset %d (%s) is read in %s directly: %lu bytes", d->id, d->name,
                   scr->prefix.path, d->size);
         return 0;
     }

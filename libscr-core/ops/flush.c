@@ -128,7 +128,7 @@ static void flush_report(struct scr *scr, const struct scr_flush_run *f,
         scr_event(&scr->report,
                   f->resumed ? SCR_MSG_FLUSH_RESUMED : SCR_MSG_FLUSH_STARTED, &e,
                   "the flush of dataset %d (%s)%s", d->id, d->name,
-                  f->resumed ? ", which an earlier run began, goes on" : " begins");
+                  f->resumed ? ", which an earlier run began, is continued" : " begins");
     else if (kind == SCR_LOG_FLUSH_STOPPED)
         scr_event(&scr->report, SCR_MSG_FLUSH_STOPPED, &e,
                   "the flush of dataset %d (%s) is stopped", d->id, d->name);
@@ -220,9 +220,8 @@ static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc,
     flush_report(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err->text);
     if (!rc && filo_flush_left(f->transfer))
         scr_say(&scr->report, SCR_MSG_FLUSH_STAGE_KEPT,
-                "the stage of the flush of dataset %d (%s), which has no data "
-                "any more, stays in %s: %s",
-                d->id, d->name, scr->prefix.path, filo_flush_left(f->transfer));
+                "the empty stage of the flush of dataset %d (%s) stays in %s: %s", d->id,
+                d->name, scr->prefix.path, filo_flush_left(f->transfer));
     if (!rc && d->ckpt) scr_retain(scr, d->id);
     filo_flush_free(f->transfer);
     /* no run restarts from it: the cache is for what protects the run */
@@ -414,8 +413,8 @@ static int flush_check_replaced(struct scr *scr, int id, kvtree_error *err)
     free(list);
     if (replaced > 0)
         scr_say(&scr->report, SCR_MSG_FLUSH_SUPERSEDED,
-                "dataset %d is not flushed: the prefix folder has a newer one of its "
-                "name, or with files of the same names",
+                "dataset %d is not flushed: the prefix directory has a newer one with "
+                "its name or files",
                 id);
     return replaced;
 }
@@ -428,8 +427,8 @@ static bool flush_is_wanted(struct scr *scr, int id, int *code)
     *code = SCR_SUCCESS;
     if (replaced < 0)
         *code = scr_fail(&scr->report, SCR_MSG_FLUSH_FAILED, SCR_ERR_FLUSH,
-                         "flush of dataset %d: it cannot be told whether a newer one has "
-                         "files of the same names: %s",
+                         "flush of dataset %d: datasets with files of the same names "
+                         "could not be read: %s",
                          id, err.text);
     return replaced == 0;
 }

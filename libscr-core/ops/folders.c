@@ -14,7 +14,7 @@ int scr_folders_open(struct scr *scr)
                         err.text);
     rc = scr_job_find_names(&scr->job, &scr->config, scr->prefix.real, &err);
     if (agree(scr->job.world, rc, &err))
-        return scr_fail(&scr->report, SCR_MSG_NODE_NAME_INVALID, SCR_ERR_CONFIG, "%s",
+        return scr_fail(&scr->report, SCR_MSG_RUN_NAME_INVALID, SCR_ERR_CONFIG, "%s",
                         err.text);
     scr->cache.prefix = scr->prefix.real;
     if (scr_job_lock_take(&scr->cache, &scr->restart.elsewhere, &err))
@@ -61,7 +61,7 @@ void scr_folders_ensure(struct scr *scr)
     MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (gone && scr_folders_renew(scr, &err) != 0)
         scr_say(&scr->report, SCR_MSG_CACHE_NOT_RECREATED,
-                "folders that somebody has removed: %s", err.text);
+                "removed directories of this run could not be recreated: %s", err.text);
 }
 
 void scr_folders_close(struct scr *scr)

@@ -34,8 +34,8 @@ void scr_halt_exit(struct scr *scr)
     if (!scr->set.halt_exit || scr_look(scr, NULL, &halt) != SCR_SUCCESS || !halt) return;
     if (!halt_exit_has_all(&scr->job)) {
         scr_say(&scr->report, SCR_MSG_HALT_EXIT_REFUSED,
-                "SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given "
-                "some of its processes");
+                "SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given some of "
+                "its processes");
         scr->set.halt_exit = 0;
         return;
     }

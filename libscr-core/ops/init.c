@@ -16,7 +16,7 @@
 static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
-    scr_say(&scr->report, SCR_MSG_PREFIX_NOT_WRITABLE, "prefix folder %s: %s",
+    scr_say(&scr->report, SCR_MSG_PREFIX_NOT_WRITABLE, "prefix directory %s: %s",
             scr->prefix.real, err);
     return 0;
 }
@@ -47,7 +47,7 @@ static int init_read_records(struct scr *scr, kvtree_error *err)
             scr,
             scr_halt_run_begin(&scr->halt, scr->set.halt_seconds, scr->set.end_time, err),
             err->text);
-    return rc ? err_wrap(err, rc, "prefix folder %s", scr->prefix.real) : 0;
+    return rc ? err_wrap(err, rc, "prefix directory %s", scr->prefix.real) : 0;
 }
 
 static int init_begin_records(struct scr *scr)
@@ -81,9 +81,9 @@ static void init_report_hazards(struct scr *scr)
     for (int i = 0; i < scr->cache.store_count; i++)
         if (scr->cache.stores[i].capacity == 1)
             scr_say(&scr->report, SCR_MSG_CACHE_KEEPS_ONE,
-                    "%s keeps 1 dataset (SCR_CACHE_SIZE=1, or COUNT=1 of its "
-                    "STORE): the last checkpoint leaves it before the next one is "
-                    "complete; a failure in between falls back to the prefix folder",
+                    "%s holds 1 dataset (SCR_CACHE_SIZE or COUNT of its STORE): a "
+                    "checkpoint is deleted before the next one is complete; a failure "
+                    "then falls back to the prefix directory",
                     scr->cache.stores[i].path);
 }
 

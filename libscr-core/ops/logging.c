@@ -49,6 +49,6 @@ void scr_logging_end(struct scr *scr, int code)
     if (!scr_events_run(&scr->report)) return;
     double seconds = scr_events_seconds(&scr->report);
     const scr_log_event e = {.kind = SCR_LOG_RUN_END, .secs = seconds, .code = code};
-    scr_event(&scr->report, SCR_MSG_RUN_ENDED, &e, "the run ends after %.3f s: %s",
+    scr_event(&scr->report, SCR_MSG_RUN_FINALIZED, &e, "the run ends after %.3f s: %s",
               seconds, SCR_Strerror(code));
 }

@@ -161,8 +161,8 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
                         "SCR_Start_output: %s", err.text);
     if (scr->lifecycle.dataset_id >= SCR_ID_MAX || scr->lifecycle.ckpt_id >= SCR_ID_MAX)
         return scr_fail(&scr->report, SCR_MSG_DATASET_IDS_EXHAUSTED, SCR_FAILURE,
-                        "SCR_Start_output: numbers of datasets end at %d, and %s or the "
-                        "cache has that one; use another prefix folder",
+                        "SCR_Start_output: the highest dataset id, %d, is used in %s or "
+                        "the cache; use another prefix directory",
                         SCR_ID_MAX, scr->prefix.path);
     if (gone && scr_folders_renew(scr, &err) != 0 && !scr->cache.lost)
         return scr_fail(&scr->report, SCR_MSG_OUTPUT_NO_CACHE, SCR_ERR_CACHE,
@@ -341,7 +341,7 @@ static void output_report(struct scr *scr, int rc, double seconds, const char *e
         scr_event(&scr->report, SCR_MSG_OUTPUT_COMPLETE, &e,
                   "dataset %d (%s) is complete in the %s: %d files, %lu bytes, %.3f s, "
                   "%.1f MB/s",
-                  d->id, d->name, d->bypass ? "prefix folder" : "cache", d->files,
+                  d->id, d->name, d->bypass ? "prefix directory" : "cache", d->files,
                   d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
 }
 

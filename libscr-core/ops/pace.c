@@ -22,7 +22,7 @@ void scr_advise_begin(struct scr *scr)
                               &scr->pace.history, &err);
     if (rc && rc != -ENOENT)
         scr_say(&scr->report, SCR_MSG_LOG_HISTORY_UNREADABLE,
-                "nothing is learned from the log of earlier runs: %s", err.text);
+                "the log of earlier runs could not be read: %s", err.text);
 }
 
 void scr_advise_cost(struct scr *scr)
@@ -67,8 +67,8 @@ static double pace_optimum(struct scr *scr, double now)
         scr->pace.interval_told = interval;
         pace_describe_source(scr, source);
         scr_say(&scr->report, SCR_MSG_CHECKPOINT_INTERVAL_CHOSEN,
-                "a checkpoint every %.3g s is best: one takes %.3g s, and a failure is "
-                "expected every %.3g s (%s)",
+                "the best interval between checkpoints is %.3g s: one takes %.3g s, and "
+                "a failure is expected every %.3g s (%s)",
                 interval, cost, mtbf, source);
     }
     return interval;

@@ -182,8 +182,8 @@ static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, in
         recover_remove_old_redundancy(&scr->cache, dataset->id, old);
         scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
         scr_event(&scr->report, SCR_MSG_REDUNDANCY_RENEWED, &e,
-                  "dataset %d (%s) has lost its redundancy, but none of its files: they "
-                  "are as they were written, and are protected anew: %s",
+                  "dataset %d (%s) lost its redundancy, but none of its files; it is "
+                  "protected again: %s",
                   dataset->id, dataset->name, lost.text);
     }
     kvtree_delete(&copy);
@@ -218,7 +218,7 @@ static int recover_distribute(struct scr *scr, const scr_dataset *dataset,
         recover_event(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
     if (moved->sums[0])
         scr_event(&scr->report, SCR_MSG_REBUILD_FILES_MOVED, &e,
-                  "%lu files of dataset %d (%s) were brought to their ranks",
+                  "%lu files of dataset %d (%s) were moved to their ranks",
                   moved->sums[0], dataset->id, dataset->name);
     return 0;
 }
@@ -234,11 +234,10 @@ static int recover_report_rebuilt(struct scr *scr, const scr_dataset *dataset,
     if (rebuilt) scr_cached_sums(&scr->cache, dataset->id, sums);
     scr_log_event e = recover_event(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
-    scr_event(
-        &scr->report, SCR_MSG_REBUILD_COMPLETE, &e,
-        "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt in "
-        "%.3f s: %s",
-        dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
+    scr_event(&scr->report, SCR_MSG_REBUILD_COMPLETE, &e,
+              "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt "
+              "in %.3f s: %s",
+              dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
     return ranks;
 }
 
@@ -269,14 +268,13 @@ static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double s
     e.secs = MPI_Wtime() - start;
     if (rc > 0)
         scr_event(&scr->report, SCR_MSG_REBUILD_IMPOSSIBLE, &e,
-                  "dataset %d (%s) is lost from the cache; what is left of it "
-                  "stays there until a newer checkpoint is complete: %s",
+                  "dataset %d (%s) is lost from the cache: %s; its remains stay until a "
+                  "newer checkpoint is complete",
                   dataset->id, dataset->name, err);
     else
         scr_event(&scr->report, SCR_MSG_REBUILD_FAILED, &e,
-                  "dataset %d (%s) could not be rebuilt; what is left stays in "
-                  "the cache until a newer checkpoint is complete, and is not used in "
-                  "this run: %s",
+                  "dataset %d (%s) could not be rebuilt, and is not used in this run: "
+                  "%s; it stays in the cache until a newer checkpoint is complete",
                   dataset->id, dataset->name, err);
     if (scr_cached_note(&scr->cache, dataset,
                         rc > 0 ? SCR_CACHED_USELESS : SCR_CACHED_UNREADABLE, &why) == 0)
@@ -288,9 +286,9 @@ static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double s
 static void recover_leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
     scr_say(&scr->report, SCR_MSG_CACHE_OTHER_RANKS,
-            "dataset %d (%s) in the cache was written by %d ranks, and this "
-            "run has %d; it stays there unused. Start with %d ranks to use it, or "
-            "with SCR_CACHE_PURGE=1 to give it up",
+            "dataset %d (%s) in the cache was written by %d ranks, and this run has %d; "
+            "it is not used: start with %d ranks to use it, or with SCR_CACHE_PURGE=1 to "
+            "delete it",
             dataset->id, dataset->name, dataset->ranks, scr->job.ranks, dataset->ranks);
     scr_cached_set_state(&scr->cache, dataset->id, SCR_CACHED_OTHER_RANKS);
 }
@@ -409,8 +407,8 @@ int scr_rebuild_cache(struct scr *scr)
                         err.text);
     if (scr_filemaps_begin(&scr->cache, &err) != 0)
         scr_say(&scr->report, SCR_MSG_CACHE_FILEMAP_NOT_WRITTEN,
-                "filemaps could not be written, so commands may not find all "
-                "that is in the cache: %s",
+                "filemaps could not be written, so commands may not find datasets in the "
+                "cache: %s",
                 err.text);
     recover_clean_flush_file(scr);
     return SCR_SUCCESS;

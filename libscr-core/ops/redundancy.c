@@ -38,15 +38,15 @@ static void redundancy_report_alone(const scr_job *job, const scr_reddesc *d,
     if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
     alone = scr_job_sum(job, alone);
     if (alone == job->ranks)
-        scr_say(job->report, SCR_MSG_REDUNDANCY_NONE,
-                "%sall %d ranks are in one failure group, so %s cannot protect "
-                "their files; using SINGLE: checkpoints in the cache survive the "
-                "program, not the node",
-                which, job->ranks, d->type);
+        scr_say(
+            job->report, SCR_MSG_REDUNDANCY_NONE,
+            "%sall %d ranks are in one failure group, so %s cannot protect their files; "
+            "SINGLE is used: cached checkpoints do not survive the loss of a node",
+            which, job->ranks, d->type);
     else if (alone)
         scr_say(job->report, SCR_MSG_REDUNDANCY_PARTIAL,
-                "%sthe files of %d of %d ranks are not protected, because their "
-                "%s has more ranks than the others together; spread the ranks evenly",
+                "%sthe files of %d of %d ranks are not protected, because their %s has "
+                "more ranks than the others together; spread the ranks evenly",
                 which, alone, job->ranks,
                 strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
 }
@@ -60,8 +60,7 @@ static void redundancy_report_fewer(const scr_job *job, const scr_reddesc *d,
     least = scr_job_min(job, least);
     if (least < d->set_failures)
         scr_say(job->report, SCR_MSG_REDUNDANCY_REDUCED,
-                "SET_FAILURES=%d, but some sets have %d members, of which %d may "
-                "be lost",
+                "SET_FAILURES=%d, but sets of %d members survive the loss of %d only",
                 d->set_failures, least + 1, least);
 }
 

@@ -32,8 +32,8 @@ static void settings_warn_of_descs(struct scr *scr)
     const char *source, *type = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
     if (r->ignored > 0)
         scr_say(&scr->report, SCR_MSG_CONFIG_DESCRIPTORS_UNUSED,
-                "the descriptors CKPT are not used, because of SCR_COPY_TYPE=%s "
-                "(%s); with SCR_COPY_TYPE=FILE they are",
+                "SCR_COPY_TYPE=%s (%s) overrides the descriptors CKPT; "
+                "SCR_COPY_TYPE=FILE uses them",
                 type, source);
 }
 

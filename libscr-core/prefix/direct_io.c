@@ -60,8 +60,8 @@ static int direct_check_place(const scr_prefix *prefix, const char *name,
         direct_let_tick(&st);
         return 0;
     }
-    return err_set(err, -EINVAL, "\"%.200s\" in the prefix folder is not a regular file",
-                   name);
+    return err_set(err, -EINVAL,
+                   "\"%.200s\" in the prefix directory is not a regular file", name);
 }
 
 int scr_direct_route(const scr_prefix *prefix, const scr_dataset *d, const char *below,
@@ -93,7 +93,7 @@ static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d,
     int rc = scr_index_view(prefix, &index, err);
     if (rc || scr_index_get(index, d->name, &earlier) != 0) return rc;
     scr_say(prefix->job->report, SCR_MSG_OUTPUT_OVERWRITES,
-            "dataset %d (%s) in the prefix folder is written over", earlier.id,
+            "dataset %d (%s) in the prefix directory is replaced", earlier.id,
             earlier.name);
     rc = scr_index_change(prefix, &earlier, scr_index_remove, err);
     snprintf(summary, sizeof summary, "%s/" SCR_SUMMARY_NAME, d->name);

@@ -48,7 +48,7 @@ void scr_locations_read(scr_prefix *prefix)
     int rc = scr_flush_file_read(prefix->fd, prefix->flush_file, &err);
     if (rc && rc != -ENOENT)
         scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_LOST,
-                "%s; it counts as empty, so datasets may be flushed again", err.text);
+                "%s; it counts as empty: datasets may be flushed again", err.text);
 }
 
 /* Clears the location of what counts as flushed, but is not in the index as complete. */

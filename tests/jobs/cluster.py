@@ -97,7 +97,7 @@ def computing(silent):
         cluster.wait_until(lambda: newest(cluster.runs) >= 2)
         cluster.cut(VICTIM, silent=silent)
         cluster.finish()
-        cluster.runs.said("files of 2 of 6 ranks were rebuilt")
+        cluster.runs.says("REBUILD_COMPLETE", "2 of 6 ranks")
         cluster.went_on()
 
 

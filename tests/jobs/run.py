@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 
-from job import Job, Skip, descendants, main, wait_until
+from job import Job, Skip, descendants, main, messages, wait_until
 
 POINTS, EVERY = 48, 20
 TOOLS = os.environ["JOB_TOOLS"]
@@ -88,6 +88,9 @@ class Runs:
         lines = path.read_text().splitlines() if path.exists() else []
         return [line.split("  ", 1)[1] for line in lines if re.search(pattern, line)]
 
+    def says(self, identifier, *values):
+        assert messages(self.out, identifier, *values), f"no message {identifier} has {values}\n{self.out}"
+
     def said(self, pattern):
         assert re.search(pattern, self.out), f"nothing matches {pattern!r}\n{self.out}"
 
@@ -107,7 +110,7 @@ def test_node_lost():
                                      "node node3 is down: no answer: node3: Host is down"], runs.out
         assert runs.log("run 1: ended .* it failed"), runs.out
         assert runs.log("no further") == ["no further run: the program is done"]
-        runs.said("files of 2 of 8 ranks were rebuilt")
+        runs.says("REBUILD_COMPLETE", "2 of 8 ranks")
         runs.check_result()
 
 
@@ -281,7 +284,7 @@ def lose_under_hydra(number):
         runs.finish()
         assert runs.log("begins") == ["run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,3-4], 6 ranks"], runs.out
         assert len(runs.log("node n2 is down: no answer: ")) == 1
-        runs.said("files of 2 of 6 ranks were rebuilt")
+        runs.says("REBUILD_COMPLETE", "2 of 6 ranks")
         runs.job.layout = [("n1", 2), ("n2", 2), ("n3", 2)]
         runs.check_result()
 
@@ -322,7 +325,7 @@ def test_saved_for_the_next_job():
         runs.said(r"dataset \d+ \(ckpt\.\d+\) is only in the cache: it is copied from node.1,3-4.")
         assert not runs.log("scr_postrun"), runs.out
         runs.run("--simulate", "4x2")
-        runs.said(r"dataset \d+ \(ckpt\.\d+\) is fetched from ")
+        runs.says("FETCH_COMPLETE", r"dataset \d+ \(ckpt\.\d+\)")
         runs.said("heat: restarted from ckpt")
         runs.check_result()
 

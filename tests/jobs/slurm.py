@@ -169,7 +169,7 @@ def lose_node(make, *options, kind=Cluster, **parameters):
         cluster.lose("n2")
         end(runs, cluster)
         assert runs.process.returncode == 0, runs.out
-        runs.said("files of 2 of 6 ranks were rebuilt")
+        runs.says("REBUILD_COMPLETE", "2 of 6 ranks")
         runs.job.layout = [("n1", 2), ("n2", 2), ("n3", 2)]
         runs.check_result()
         assert len(runs.log("node n2 is down: ")) == len(runs.log("run 2: begins")), runs.out

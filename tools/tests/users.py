@@ -301,7 +301,7 @@ def test_commands_of_libraries():
     # where others have written the map, nothing gets into a folder in which they cannot put it themselves
     (folder / 'new/file').unlink()
     (folder / '.scr').chmod(0o777)
-    for mode, why in ((0o755, 'new/file is in a folder that others may not change'), (0o777, 'new/file: extracted')):
+    for mode, why in ((0o755, 'new/file is in a directory that others may not change'), (0o777, 'new/file: extracted')):
         folder.chmod(0o777)
         (folder / 'new').chmod(mode)
         assert why in told(command('scr_extract', folder)), mode
@@ -432,7 +432,7 @@ def test_configuration_of_ones_own_in_an_open_folder():
     def is_read(**variables):
         done = command('scr_list_down_nodes', user=VICTIM, cwd=shared, **variables)
         seen = (shared / 'seen').exists()
-        assert seen or 'is in a folder where others can give that name to any of your files' in told(done), done
+        assert seen or 'is in a directory where others can give that name to any of your files' in told(done), done
         (shared / 'seen').unlink(missing_ok=True)
         return seen
 
@@ -452,7 +452,7 @@ def test_configuration_of_ones_own_in_an_open_folder():
     (shared / '.scrconf').symlink_to('file')
     give(shared / '.scrconf', VICTIM)
     shared.chmod(0o775)
-    assert 'is a link in a folder where others can put it' in told(command('scr_list_down_nodes', user=VICTIM, cwd=shared))
+    assert 'is a link in a directory where others can put it' in told(command('scr_list_down_nodes', user=VICTIM, cwd=shared))
 
 
 def let_write(path, user):
