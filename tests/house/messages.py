@@ -27,10 +27,14 @@ def check_entry(entry):
             yield f"has a text that is no sentence: {text!r}"
 
 
-def check_table(table, prefix, found, sources):
+def words(paths):
+    return {word for path in paths for word in re.findall(r"\b[A-Z][A-Z0-9_]+\b", path.read_text(errors="replace"))}
+
+
+def check_table(table, prefix, found, used):
     for entry in found:
         yield from (f"{table}: {entry.identifier} {problem}" for problem in check_entry(entry))
-        if not re.search(rf"\b{prefix}{entry.identifier}\b", sources):
+        if prefix + entry.identifier not in used:
             yield f"{table}: {entry.identifier} is not used"
     for one, two in zip(found, found[1:]):
         if one.topic == two.topic and one.identifier > two.identifier:
@@ -38,17 +42,16 @@ def check_table(table, prefix, found, sources):
 
 
 def main():
-    sources = "\n".join(path.read_text() for path in SOURCES)
-    names = []
+    used, names = words(SOURCES), []
     for table, (prefix, *_) in messages.TABLES.items():
         found = messages.entries(table)
         names += [entry.identifier for entry in found]
-        yield from check_table(table, prefix, found, sources)
+        yield from check_table(table, prefix, found, used)
     yield from (f"{name} is there twice" for name in sorted({name for name in names if names.count(name) > 1}))
     if messages.DOC.read_text() != messages.page():
         yield f"{messages.DOC}: not as docs/messages.py makes it"
-    tests = "\n".join(path.read_text() for path in TESTS)
-    without = [name for name in names if not re.search(rf"\b{name}\b", tests)]
+    compared = words(TESTS)
+    without = [name for name in names if name not in compared]
     print(f"{len(names) - len(without)} of {len(names)} identifiers are compared by tests; not: {' '.join(without)}")
 
 

@@ -100,7 +100,8 @@ def test_written_over():
         with Job(**PAIR, SCR_FLUSH=1) as job:
             job.run("init", checkpoint("a"), checkpoint("b"), SCR_CACHE_BYPASS=1 - flushed)
             job.lose("n1", "n2")
-            job.run("init", "start:b:c", "put:b/rank_%r:1000", "kill:1", dies=True, SCR_CACHE_BYPASS=1)
+            run = job.run("init", "start:b:c", "put:b/rank_%r:1000", "kill:1", dies=True, SCR_CACHE_BYPASS=1)
+            run.says("OUTPUT_OVERWRITES", "dataset 2 .b.", times=1)
             job.run("init", restart("a"), SCR_CACHE_BYPASS=1)
             (job.prefix / ".scr" / "index.scr").unlink()
             job.run("init", restart("a"), checkpoint("b"), SCR_CACHE_BYPASS=1)

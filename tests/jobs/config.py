@@ -40,6 +40,7 @@ def test_all_mistakes_at_once():
         run.says("CONFIG_MISTAKE", r'SCR_DEBUG="many" \(.*scr.yaml:7:12\)', times=1)
         run.says("CONFIG_MISTAKE", r'SCR_CHECKPOINT_SECONDS="10 parsecs" \(.*scr.yaml:8:25\)', times=1)
         run.says("CONFIG_MISTAKE", r'SCR_COPY_TYPE="ZOR" \(.*scr.yaml:9:16\): must be SINGLE, PARTNER, XOR, RS or FILE', times=1)
+        run.says("CONFIG_REFUSED", times=1)
         run.said("^SCR: error: ", times=7 + 2)  # and one for SCR_Have_restart, one for them all
         assert not (job.root / "nodes").exists()
 

@@ -149,7 +149,7 @@ def test_replaced_by_name():
         (folder / "beside/g_0").rename(folder / "own/work")
         os.chown(folder / "own", BOB.pw_uid, SHARED)
         done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
-        assert "own/work is in a folder that others may not change" in done.err and work.read_text() == "work", done
+        assert "own/work is in a directory that others may not change" in done.err and work.read_text() == "work", done
 
 
 def change_index(job, change):

@@ -52,6 +52,25 @@ def test_one_line_for_all():
         run.says("CACHE_REDUNDANCY_LOST", "node n2: 2", "dataset 1", times=1)
 
 
+DETAILS = ["RUN_STARTED", "RUN_READY", "FETCH_STARTED", "RESTART_OFFERED", "RESTART_STARTED", "RESTART_COMPLETE", "OUTPUT_STARTED",
+           "FLUSH_STARTED", "CACHE_EVICTED", "RUN_FINALIZED"]
+EVENTS = ["OUTPUT_COMPLETE", "FLUSH_COMPLETE", "RUN_SUMMARY"]
+
+
+def test_levels():
+    """What SCR_DEBUG adds."""
+    for debug in range(3):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=1, SCR_DEBUG=debug, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0) as job:
+            job.run("init", checkpoint("a"))
+            job.run("init", restart("a")).says("REBUILD_STARTED", times=int(debug == 2))
+            job.lose("n1", "n2")
+            run = job.run("init", restart("a"), checkpoint("b"), checkpoint("c"), "finalize")
+            run.says("FETCH_COMPLETE", times=1)
+            for level, identifiers in ((1, EVENTS), (2, DETAILS)):
+                for identifier in identifiers:
+                    run.says(identifier, times=None if debug >= level else 0)
+
+
 def test_cache_is_full():
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job, Mounted(job.node("n2") / "cache", "size=200k"):
         run = job.run("init", "start:b:c", "put:b/f_%r:120000", "complete:1 => REDUNDANCY")

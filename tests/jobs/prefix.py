@@ -364,7 +364,8 @@ def test_damaged_halt_file():
         job.run("init", checkpoint("c1"), "finalize")
         for hurt in damage.CONTENTS + [damage.remove]:
             hurt(job.prefix / ".scr/halt.scr")
-            job.run("init", "exit => 0", restart("c1"), "finalize")
+            run = job.run("init", "exit => 0", restart("c1"), "finalize")
+            run.says("HALT_FILE_REPLACED", times=int(hurt != damage.remove))
             tree.read(job.prefix / ".scr/halt.scr")
 
 

@@ -195,6 +195,9 @@ def test_one_node():
     with Job(2, 1) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0, SCR_GROUP="WORLD")
         run.says("REDUNDANCY_NONE", "2 ranks", times=1)
+    with Job(layout=[("n1", 3), ("n2", 1)]) as job:
+        run = job.run("init", checkpoint("a"), SCR_FLUSH=0)
+        run.says("REDUNDANCY_PARTIAL", "2 of 4 ranks", times=1)
 
 
 def test_two_nodes_lost_with_rs():
