@@ -8,9 +8,9 @@
 void message_format(char *line, size_t size, const message_kind *kind, const char *format,
                     va_list args)
 {
-    const size_t room = size - strlen(kind->identifier) - 3;
-    vsnprintf(line, room, format, args);
-    sprintf(line + strlen(line), " [%s]", kind->identifier);
+    vsnprintf(line, size - strlen(kind->identifier) - 3, format, args);
+    const size_t length = strlen(line);
+    snprintf(line + length, size - length, " [%s]", kind->identifier);
 }
 
 int message_level(const message_kind *kind)
