@@ -19,8 +19,8 @@ TABLES = {
     ROOT / "tools/lib/messages.def": ("TOOL_MSG_", "Messages of commands", "Lines that begin with the name of a command. "
                                       "Commands also print messages of a run."),
 }
-SEVERITIES = {"ERROR": "error", "WARNING": "warning", "NOTICE": "notice", "INFO": "information, with `SCR_DEBUG=1`",
-              "DEBUG": "information, with `SCR_DEBUG=2`"}
+SEVERITIES = {"ERROR": "Error", "WARNING": "Warning", "NOTICE": "Notice", "INFO": "Information, with `SCR_DEBUG=1`",
+              "DEBUG": "Information, with `SCR_DEBUG=2`"}
 INTRODUCTION = """# Messages
 
 This page is made by `docs/messages.py` from the tables in the sources.
@@ -71,7 +71,7 @@ def page():
             if entry.topic != topic:
                 topic = entry.topic
                 text += f"\n### {topic[0].upper()}{topic[1:]}\n"
-            text += (f"\n#### {entry.identifier}\n\n{SEVERITIES.get(entry.severity)}: {entry.meaning}\n\n"
+            text += (f"\n#### {entry.identifier}\n\n**{SEVERITIES.get(entry.severity)}.** {entry.meaning}\n\n"
                      f"- Cause: {entry.cause}\n- Remedy: {entry.remedy}\n")
     return text
 
