@@ -13,10 +13,10 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOC = ROOT / "docs/messages.md"
-# each with the names of its identifiers in C, and its part of the page
+# each with what may precede its identifiers in C, and its part of the page
 TABLES = {
-    ROOT / "libscr-core/report/messages.def": ("SCR_MSG_", "Messages of a run", "Lines that begin with `SCR: `."),
-    ROOT / "tools/lib/messages.def": ("TOOL_MSG_", "Messages of commands", "Lines that begin with the name of a command. "
+    ROOT / "libscr-core/report/messages.def": (["SCR_MSG_"], "Messages of a run", "Lines that begin with `SCR: `."),
+    ROOT / "tools/lib/messages.def": (["", "TOOL_MSG_"], "Messages of commands", "Lines that begin with the name of a command. "
                                       "Commands also print messages of a run."),
 }
 SEVERITIES = {"ERROR": "Error", "WARNING": "Warning", "NOTICE": "Notice", "INFO": "Information, with `SCR_DEBUG=1`",

@@ -5,7 +5,7 @@ have records of their own, and are found again."""
 import os
 import shutil
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, messages, restart
 from scavenged import command
 import damage
 import tree
@@ -103,7 +103,7 @@ def test_commands():
         job.run("init", checkpoint("c1"), "finalize")
         forget(job)
         done = command(job, "scr_index", code=1)
-        assert "no index; --rebuild makes one of what is there" in done.err, str(done)
+        assert messages(done.err, "INDEX_MISSING", "--rebuild"), str(done)
         assert "1 datasets found, 1 added" in command(job, "scr_index", "--rebuild").out
         job.run("init", restart("c1"))
 
