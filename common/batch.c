@@ -262,15 +262,17 @@ static int batch_check_rename(const batch_item *item, int from, int to, const ch
 {
     struct stat source, target, st;
     if (from >= 0 && (fstat(from, &source) != 0 || fstat(to, &target) != 0))
-        return err_sys(err, -errno, "stat the folder of %s", item->name);
+        return err_sys(err, -errno, "stat the directory of %s", item->name);
     if (from >= 0 && source.st_dev != target.st_dev)
-        return err_set(err, -EXDEV,
-                       "%s lies in another file system than the folder %s, in which it "
-                       "is written first",
-                       item->name, item->temporary);
+        return err_set(
+            err, -EXDEV,
+            "%s lies in another file system than the directory %s, in which it "
+            "is written first",
+            item->name, item->temporary);
     if (fstatat(to, last, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "stat %s", item->name);
-    return S_ISDIR(st.st_mode) ? err_set(err, -EISDIR, "%s is a folder", item->name) : 0;
+    return S_ISDIR(st.st_mode) ? err_set(err, -EISDIR, "%s is a directory", item->name)
+                               : 0;
 }
 
 /* Opens the folder of the final name, or leaves that to the commit: *to is -1 then. */
@@ -413,7 +415,8 @@ static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
     while (!rc && ++*i < b->count && (item = &b->items[*i]) &&
            beneath_is_same_folder(first->name, item->name));
     if (!rc && b->durability != BATCH_UNSYNCED && (rc = io_fsync(parent)) != 0)
-        err_sys(err, rc, "fsync of the folder of %s (the file is in place)", first->name);
+        err_sys(err, rc, "fsync of the directory of %s (the file is in place)",
+                first->name);
     if (parent != first->parent) io_close(&parent);
     return rc;
 }
@@ -504,7 +507,7 @@ int batch_sweep(int dir, kvtree_error *err)
 {
     int first = 0;
     DIR *stream = beneath_list(dir);
-    if (!stream) return err_sys(err, -errno, "list the folder");
+    if (!stream) return err_sys(err, -errno, "list the directory");
     const struct dirent *entry;
     while ((entry = readdir(stream)) != NULL) {
         int rc = batch_remove_abandoned(dir, entry->d_name);

@@ -40,7 +40,7 @@ int beneath_check_name(const char *name, kvtree_error *err)
 int beneath_open_folder(const char *path, int *dir, kvtree_error *err)
 {
     int fd = io_open(AT_FDCWD, path, FOLDER_FLAGS, 0);
-    if (fd < 0) return err_sys(err, fd, "open folder %s", path);
+    if (fd < 0) return err_sys(err, fd, "open directory %s", path);
     *dir = fd;
     return 0;
 }
@@ -57,7 +57,7 @@ static int beneath_component_failed(int dir, const char *part, int rc, mode_t mo
                                     int len, const char *name, kvtree_error *err)
 {
     struct stat st = {.st_mode = 0};
-    const char *what = mode ? "make folder" : "open folder";
+    const char *what = mode ? "make directory" : "open directory";
     if (rc == -ENOTDIR) (void)fstatat(dir, part, &st, AT_SYMLINK_NOFOLLOW);
     int is_link = S_ISLNK(st.st_mode);
     err_sys(err, is_link ? -ELOOP : rc, "%s %.*s", what, len, name);
@@ -71,7 +71,7 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
     int rc = beneath_check_name(name, err);
     if (rc) return rc;
     int here = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-    if (here < 0) return err_sys(err, -errno, "open folder of %s", name);
+    if (here < 0) return err_sys(err, -errno, "open directory of %s", name);
     const char *start = name, *slash;
     while ((slash = strchr(start, '/')) != NULL) {
         memcpy(part, start, (size_t)(slash - start));
@@ -197,7 +197,7 @@ static int beneath_sync_parent(int dir, const char *name, kvtree_error *err)
     if (rc) return rc;
     rc = io_fsync(parent);
     io_close(&parent);
-    return rc ? err_sys(err, rc, "fsync of the folder of %s", name) : 0;
+    return rc ? err_sys(err, rc, "fsync of the directory of %s", name) : 0;
 }
 
 int beneath_make_durable(int dir, const char *name, mode_t mode, kvtree_error *err)
@@ -245,7 +245,7 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
     if (unlinkat(parent, last, 0) != 0 && errno != ENOENT)
         rc = err_sys(err, -errno, "remove %s", name);
     else if ((rc = io_fsync(parent)) != 0)
-        err_sys(err, rc, "fsync of the folder of %s", name);
+        err_sys(err, rc, "fsync of the directory of %s", name);
     io_close(&parent);
     return rc;
 }
@@ -256,7 +256,7 @@ static int beneath_empty_folder(int fd, kvtree_error *err)
 {
     DIR *stream = fdopendir(fd);
     if (!stream) {
-        int rc = err_sys(err, -errno, "read a folder");
+        int rc = err_sys(err, -errno, "read a directory");
         io_close(&fd);
         return rc;
     }
@@ -288,9 +288,9 @@ int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
     if (folder >= 0)
         rc = beneath_empty_folder(folder, err);
     else if (folder != -ENOENT)
-        rc = err_sys(err, folder, "open folder %s", name);
+        rc = err_sys(err, folder, "open directory %s", name);
     if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)
-        rc = err_sys(err, -errno, "remove folder %s", name);
+        rc = err_sys(err, -errno, "remove directory %s", name);
     io_close(&parent);
     return rc;
 }
@@ -344,7 +344,7 @@ static int beneath_refuse_component(int rc, const char *base, const char *name, 
                        "%s is a symbolic link of user %ld, which is not followed; remove "
                        "it, or choose another place",
                        path, (long)st.st_uid);
-    return err_sys(err, rc, "make folder %s", path);
+    return err_sys(err, rc, "make directory %s", path);
 }
 
 int beneath_private_folder(const char *base, const char *name, int *dir,
@@ -354,7 +354,7 @@ int beneath_private_folder(const char *base, const char *name, int *dir,
     int rc = beneath_check_name(name, err);
     if (rc) return rc;
     int here = io_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (here < 0) return err_sys(err, here, "open folder %s", base);
+    if (here < 0) return err_sys(err, here, "open directory %s", base);
     for (const char *start = name; start;) {
         size_t len = strcspn(start, "/"), end = (size_t)(start - name) + len;
         memcpy(part, start, len);

@@ -15,6 +15,8 @@
 
 enum { LINE_SIZE = 2048 };
 
+static const char wrong_usage[] = "USAGE_WRONG";
+
 const char *command_self(void)
 {
     return program_invocation_short_name;
@@ -54,21 +56,22 @@ static bool command_is_outlived(void)
 
 /* ---- the end ---- */
 
-int command_complain_list(const char *format, va_list list)
+int command_complain_list(const char *identifier, const char *word, const char *format,
+                          va_list list)
 {
     char text[LINE_SIZE];
     vsnprintf(text, sizeof text, format, list);
-    fprintf(stderr, "%s: ", command_self());
+    fprintf(stderr, "%s: %s", command_self(), word);
     quote_text(stderr, text, "");
-    fputc('\n', stderr);
+    fprintf(stderr, " [%s]\n", identifier);
     return COMMAND_BAD;
 }
 
-int command_complain(const char *format, ...)
+int command_complain(const char *identifier, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    int code = command_complain_list(format, list);
+    int code = command_complain_list(identifier, "", format, list);
     va_end(list);
     return code;
 }
@@ -76,7 +79,7 @@ int command_complain(const char *format, ...)
 int command_write_failed(int error)
 {
     if (command_is_outlived()) return COMMAND_GOOD;
-    return command_complain("write: %s", strerror(error));
+    return command_complain("OUTPUT_LOST", "write: %s", strerror(error));
 }
 
 int command_flush(void)
@@ -94,30 +97,35 @@ void command_usage(FILE *out, const char *arguments)
 int command_wrong_usage(const char *arguments)
 {
     command_usage(stderr, arguments);
-    fprintf(stderr, "Try '%s --help'.\n", command_self());
+    fprintf(stderr, "Try '%s --help'. [%s]\n", command_self(), wrong_usage);
     return COMMAND_WRONG_USAGE;
+}
+
+int command_misused(const char *arguments, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    command_complain_list(wrong_usage, "", format, list);
+    va_end(list);
+    return command_wrong_usage(arguments);
 }
 
 int command_count(const char *usage, int count, int least, int most)
 {
     if (count >= least && (most < 0 || count <= most)) return COMMAND_GOOD;
     if (count < least)
-        command_complain("%s%d argument%s needed, and %d %s given",
-                         least == most ? "" : "at least ", least,
-                         least == 1 ? " is" : "s are", count, count == 1 ? "is" : "are");
-    else
-        command_complain("at most %d argument%s taken, and %d are given", most,
-                         most == 1 ? " is" : "s are", count);
-    return command_wrong_usage(usage);
+        return command_misused(usage, "%s%d argument%s needed, and %d %s given",
+                               least == most ? "" : "at least ", least,
+                               least == 1 ? " is" : "s are", count,
+                               count == 1 ? "is" : "are");
+    return command_misused(usage, "at most %d argument%s taken, and %d are given", most,
+                           most == 1 ? " is" : "s are", count);
 }
 
 int command_names(const char *usage, int count, char **list)
 {
-    for (int i = 0; i < count; i++) {
-        if (*list[i]) continue;
-        command_complain("an argument is empty");
-        return command_wrong_usage(usage);
-    }
+    for (int i = 0; i < count; i++)
+        if (!*list[i]) return command_misused(usage, "an argument is empty");
     return COMMAND_GOOD;
 }
 
@@ -127,15 +135,14 @@ int command_version(void)
     return command_flush();
 }
 
-int command_number(const char *option, const char *text, int *number)
+int command_number(const char *usage, const char *option, const char *text, int *number)
 {
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value < 0 || value > INT_MAX) {
-        command_complain("%s takes a number from 0 on, not '%s'", option, text);
-        return COMMAND_WRONG_USAGE;
-    }
+    if (errno || *end || end == text || value < 0 || value > INT_MAX)
+        return command_misused(usage, "%s takes a number from 0 on, not '%s'", option,
+                               text);
     *number = (int)value;
     return COMMAND_GOOD;
 }

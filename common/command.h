@@ -17,6 +17,7 @@
 #define command_complain_list COMMON(command_complain_list)
 #define command_usage COMMON(command_usage)
 #define command_wrong_usage COMMON(command_wrong_usage)
+#define command_misused COMMON(command_misused)
 #define command_count COMMON(command_count)
 #define command_names COMMON(command_names)
 #define command_version COMMON(command_version)
@@ -28,11 +29,15 @@ enum { COMMAND_GOOD = 0, COMMAND_BAD = 1, COMMAND_WRONG_USAGE = 2 };
 /* The name by which the program was called. */
 const char *command_self(void);
 
-/* Prints "<self>: <text>" as a line on standard error, with control characters quoted
- * (quote.h): names and contents may come from others. COMMAND_BAD. */
-int command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int command_complain_list(const char *format, va_list list)
-    __attribute__((format(printf, 1, 0)));
+/* Prints "<self>: <word><text> [<identifier>]" as a line on standard error, with control
+ * characters quoted (quote.h): names and contents may come from others. A text that is
+ * too long is cut, the identifier is not. Identifiers are those of
+ * tools/lib/messages.def; command_complain is for errors, which have no word.
+ * COMMAND_BAD. */
+int command_complain(const char *identifier, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+int command_complain_list(const char *identifier, const char *word, const char *format,
+                          va_list list) __attribute__((format(printf, 3, 0)));
 
 /* To be called first: opens those of the descriptors 0 to 2 that are closed, so that no
  * file gets their numbers and the output with them. Reading and writing still fail. */
@@ -54,8 +59,11 @@ int command_flush(void);
 /* "usage: <self> <arguments>" */
 void command_usage(FILE *out, const char *arguments);
 
-/* The same on standard error, with a reference to --help; COMMAND_WRONG_USAGE. */
+/* The same on standard error, with a reference to --help, after a message of getopt; or
+ * after the formatted text. COMMAND_WRONG_USAGE. */
 int command_wrong_usage(const char *arguments);
+int command_misused(const char *arguments, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Checks that there are least to most (-1: any number) arguments besides options. If not,
  * reports that, and the usage. */
@@ -64,8 +72,9 @@ int command_count(const char *usage, int count, int least, int most);
 /* The same where one of them is empty, for example from an unset variable. */
 int command_names(const char *usage, int count, char **list);
 
-/* Parses the value of an option that takes a number from 0 on; reports others. */
-int command_number(const char *option, const char *text, int *number);
+/* Parses the value of an option that takes a number from 0 on; reports others, and the
+ * usage. */
+int command_number(const char *usage, const char *option, const char *text, int *number);
 
 /* Prints name and version; an exit code. */
 int command_version(void);

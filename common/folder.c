@@ -81,7 +81,7 @@ int folder_make(const char *path, mode_t mode, int *fd, kvtree_error *err)
         int start = io_open(AT_FDCWD, *path == '/' ? "/" : ".", PASS_FLAGS, 0);
         found = folder_use(folder_walk(start, path, mode, PASS_FLAGS));
     }
-    if (found < 0) return err_sys(err, found, "%s folder %s", folder_verb(mode), path);
+    if (found < 0) return err_sys(err, found, "%s directory %s", folder_verb(mode), path);
     *fd = found;
     return 0;
 }
@@ -92,9 +92,10 @@ int folder_make_beneath(int base, const char *name, mode_t mode, int *fd,
     int start = io_open(base, ".", PASS_FLAGS, 0);
     int found = folder_use(folder_walk(start, name, mode, PASS_FLAGS | O_NOFOLLOW));
     if (found == -ENOTDIR)
-        return err_set(err, -ELOOP, "%s folder %s: a link, or no folder, is on the way",
+        return err_set(err, -ELOOP,
+                       "%s directory %s: a link, or no directory, is on the way",
                        folder_verb(mode), name);
-    if (found < 0) return err_sys(err, found, "%s folder %s", folder_verb(mode), name);
+    if (found < 0) return err_sys(err, found, "%s directory %s", folder_verb(mode), name);
     *fd = found;
     return 0;
 }
@@ -109,7 +110,7 @@ int folder_of(int dir, const char *name, mode_t mode, int *parent, const char **
     if (rc) return rc;
     size_t length = slash == name ? 1 : slash ? (size_t)(slash - name) : 0;
     char *path = length ? strndup(name, length) : strdup(".");
-    if (!path) return err_sys(err, -ENOMEM, "open the folder of %s", name);
+    if (!path) return err_sys(err, -ENOMEM, "open the directory of %s", name);
     rc = folder_make(path, mode, parent, err);
     free(path);
     if (!rc) *last = start;
@@ -130,7 +131,7 @@ int folder_make_below(const char *base, const char *path, mode_t mode, int *fd,
     int start;
     if (!base) return folder_make(path, mode, fd, err);
     const char *rest = folder_rest(base, path);
-    if (!rest) return err_set(err, -EINVAL, "%s is not below folder %s", path, base);
+    if (!rest) return err_set(err, -EINVAL, "%s is not below directory %s", path, base);
     int rc = folder_make(base, 0, &start, err);
     if (rc) return rc;
     rc = folder_make_beneath(start, rest, mode, fd, err);

@@ -127,12 +127,15 @@ static int others_check_upwards(const struct stat *top, int here)
 int others_reach(int top, int parent, const char *name, kvtree_error *err)
 {
     struct stat st;
-    if (fstat(top, &st) != 0) return err_sys(err, -errno, "inspect the folder of names");
+    if (fstat(top, &st) != 0)
+        return err_sys(err, -errno, "inspect the directory of names");
     int here = io_open(parent, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     int rc = here < 0 ? here : others_check_upwards(&st, here);
-    if (rc != -EPERM) return rc ? err_sys(err, rc, "inspect the folder of %s", name) : 0;
-    return err_set(err, rc,
-                   "%s is in a folder that others may not change, but in a record that "
-                   "they may",
-                   name);
+    if (rc != -EPERM)
+        return rc ? err_sys(err, rc, "inspect the directory of %s", name) : 0;
+    return err_set(
+        err, rc,
+        "%s is in a directory that others may not change, but in a record that "
+        "they may",
+        name);
 }

@@ -160,7 +160,7 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
         int config = decisive[i].config;
         rc = owner_check_entry(folder, name, *owner, config, &inner, &known, err);
         if (!rc && known && *owner && !config && !S_ISDIR(inner.st_mode))
-            rc = err_set(err, -EPERM, "%s in it is no folder", name);
+            rc = err_set(err, -EPERM, "%s in it is no directory", name);
         if (!rc && known && !*owner && !config && !owner_is_root_only(&inner))
             rc = err_set(err, -EPERM,
                          "it belongs to root, but others may write to %s in it; run this "
@@ -174,7 +174,7 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
                      "user of the job");
     if (!rc && *owner == 0 && !firm)
         rc = err_set(err, -EPERM,
-                     "it belongs to root, but others can put another folder in its "
+                     "it belongs to root, but others can put another directory in its "
                      "place, or in that of one above it");
     return rc;
 }
@@ -210,7 +210,8 @@ static int owner_continue_as(uid_t owner, const char *what, const char *folder)
     const struct passwd *user = getpwuid(owner);
     pid_t front = 0;
     if (!user)
-        return command_complain("%s %s belongs to user %lu, whom the user database of "
+        return command_complain("OWNER_UNKNOWN",
+                                "%s %s belongs to user %lu, whom the user database of "
                                 "this machine does not know",
                                 what, folder, (unsigned long)owner);
     int rc = relay_split(&front);
@@ -218,7 +219,8 @@ static int owner_continue_as(uid_t owner, const char *what, const char *folder)
     if (!rc) rc = relay_depend(front);
     if (!rc) rc = owner_leave_hidden_folder(folder);
     if (rc)
-        return command_complain("%s %s belongs to %s, and this program cannot become "
+        return command_complain("OWNER_CHANGE_FAILED",
+                                "%s %s belongs to %s, and this program cannot become "
                                 "that user: %s",
                                 what, folder, user->pw_name, strerror(-rc));
     return COMMAND_GOOD;
@@ -230,8 +232,8 @@ static int owner_complain(const char *what, const char *folder, int rc, const ch
     if (*folder != '/' && !getcwd(cwd, sizeof cwd)) *cwd = 0;
     const char *slash = *cwd && strcmp(cwd, "/") != 0 ? "/" : "";
     if (strcmp(folder, ".") == 0 && *cwd) folder = slash = "";
-    return command_complain("%s %s%s%s: %s", what, cwd, slash, folder,
-                            rc == -ENOENT ? strerror(ENOENT) : why);
+    return command_complain("DIRECTORY_UNUSABLE", "%s %s%s%s: %s", what, cwd, slash,
+                            folder, rc == -ENOENT ? strerror(ENOENT) : why);
 }
 
 static int owner_enter_folder(const char *what, const char *folder, const char *file)
@@ -257,8 +259,9 @@ int owner_enter_of(const char *path)
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash - path) + (slash == path) : 0;
     if (n >= sizeof folder)
-        return command_complain("%.100s...: %s", path, strerror(ENAMETOOLONG));
+        return command_complain("PATH_TOO_LONG", "%.100s...: %s", path,
+                                strerror(ENAMETOOLONG));
     memcpy(folder, slash ? path : ".", slash ? n : 1);
     folder[slash ? n : 1] = 0;
-    return owner_enter_folder("folder", folder, slash ? slash + 1 : path);
+    return owner_enter_folder("directory", folder, slash ? slash + 1 : path);
 }

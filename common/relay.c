@@ -94,7 +94,8 @@ static int relay_read_signal(const relay *r)
     if (waitid(P_PID, (id_t)r->child, &news, events) != 0 || news.si_pid != r->child)
         return 0;
     if (news.si_code != CLD_STOPPED) return 1;
-    command_complain("process %ld was stopped by another one, and is killed",
+    command_complain("PROCESS_STOPPED",
+                     "process %ld was stopped by another one, and is killed",
                      (long)r->child);
     kill(r->child, SIGKILL);
     return waitid(P_PID, (id_t)r->child, &news, WEXITED | WNOWAIT) == 0;
@@ -127,7 +128,7 @@ static void relay_exit_as_child(relay *r)
     }
     code = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_BAD;
     if (r->streams[0].lost) {
-        command_complain("write: %s", strerror(r->streams[0].lost));
+        command_complain("OUTPUT_LOST", "write: %s", strerror(r->streams[0].lost));
         if (code == COMMAND_GOOD) code = COMMAND_BAD;
     }
     _exit(code);

@@ -54,7 +54,7 @@ static int serve(const request *r)
                            .owner = -1};
     handle_signals();
     int rc = axl_serve(&service, &err);
-    if (rc) command_complain("%s", err.text);
+    if (rc) command_complain("TRANSFER_FAILED", "%s", err.text);
     if (rc == -EBUSY) return AXL_ATTENDED;
     return rc ? COMMAND_BAD : COMMAND_GOOD;
 }
@@ -87,11 +87,10 @@ static int parse_interval(const char *text, double *interval)
 {
     char *end;
     double value = strtod(text, &end);
-    if (*end || end == text || !(value > 0 && value <= INTERVAL_MAX)) {
-        command_complain("--interval takes seconds above 0, at most %g, not '%s'",
-                         INTERVAL_MAX, text);
-        return COMMAND_WRONG_USAGE;
-    }
+    if (*end || end == text || !(value > 0 && value <= INTERVAL_MAX))
+        return command_misused(ARGUMENTS,
+                               "--interval takes seconds above 0, at most %g, not '%s'",
+                               INTERVAL_MAX, text);
     *interval = value;
     return COMMAND_GOOD;
 }
@@ -115,8 +114,10 @@ int main(int argc, char **argv)
             return help();
         else if (c == 'V')
             return command_version();
-        else if (c != 'i' || parse_interval(optarg, &r.interval) != COMMAND_GOOD)
+        else if (c != 'i')
             return command_wrong_usage(ARGUMENTS);
+        else if (parse_interval(optarg, &r.interval) != COMMAND_GOOD)
+            return COMMAND_WRONG_USAGE;
     }
     if (command_count(ARGUMENTS, argc - optind, 1, 1) != COMMAND_GOOD ||
         command_names(ARGUMENTS, 1, argv + optind) != COMMAND_GOOD)

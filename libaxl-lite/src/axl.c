@@ -171,7 +171,8 @@ static int transfer_check_base(const axl_transfer *t, const char *destination,
     const char *rest = t->base ? folder_rest(t->base, destination) : NULL;
     if (!t->base) return 0;
     if (!rest || !*rest)
-        return err_set(err, -EINVAL, "%s is not below folder %s", destination, t->base);
+        return err_set(err, -EINVAL, "%s is not below directory %s", destination,
+                       t->base);
     return beneath_check_name(rest, err);
 }
 

@@ -124,7 +124,7 @@ static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *
         return 0;
     axl_folder_done(folder);
     char *parent = strndup(path, length);
-    if (!parent) return err_sys(err, -ENOMEM, "open the folder of %s", path);
+    if (!parent) return err_sys(err, -ENOMEM, "open the directory of %s", path);
     int rc = place_open_folder(t, parent, item->part ? 0 : 0777, &folder->fd, err);
     if (rc)
         free(parent);
@@ -168,7 +168,7 @@ static int place_refuse_folder(const axl_folder *folder, const char *last,
     struct stat st;
     if (fstatat(folder->fd, last, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
         return 0;
-    return err_set(err, -EISDIR, "%s is a folder", path);
+    return err_set(err, -EISDIR, "%s is a directory", path);
 }
 
 static int place_create(const axl_transfer *t, size_t i, const axl_folder *folder,
@@ -360,7 +360,7 @@ int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item,
     axl_folder folder = {0};
     int rc = place_enter(transfer, item, &folder, &last, err);
     if (!rc && (rc = io_fsync(folder.fd)) != 0)
-        err_sys(err, rc, "fsync of the folder of %s (the file is in place)",
+        err_sys(err, rc, "fsync of the directory of %s (the file is in place)",
                 item->file.destination);
     axl_folder_done(&folder);
     return rc;
@@ -389,7 +389,7 @@ int axl_place_sync_folder(const char *path, axl_error *err)
     if (rc) return rc;
     rc = io_fsync(folder);
     io_close(&folder);
-    return rc ? err_sys(err, rc, "fsync of the folder of %s", path) : 0;
+    return rc ? err_sys(err, rc, "fsync of the directory of %s", path) : 0;
 }
 
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,

@@ -201,7 +201,7 @@ def test_only_one():
     write(listed(sources(1, 10)))
     with serving():
         wait_for(lambda: value(read(), 'FLAG') == 'DONE')
-        expect(run('transfer'), 3, '', ['another process works on transfer'])
+        expect(run('transfer'), 3, '', ['TRANSFER_FAILED', ' transfer '])
 
 
 def test_damaged_files():
@@ -217,7 +217,7 @@ def test_damaged_files():
                 {'BW': {'fast': {}}}, {'PERCENT': {'-1': {}}}, {'PERCENT': {'nan': {}}}, {'ID': {'../../x': {}}}):
         write({**listed({}), **lie})
         done = run('--leave', 'transfer')
-        assert done.returncode == 1 and b'state file transfer: ' in done.stderr, (lie, done)
+        assert done.returncode == 1 and b'state file transfer: ' in done.stderr and b'[TRANSFER_FAILED]' in done.stderr, (lie, done)
     assert not os.path.exists('out')
 
 

@@ -280,7 +280,7 @@ static void refused(void **arg)
     assert_int_equal(axl_add(t, s->source, outside, &err), -EINVAL);
     snprintf(outside, sizeof outside, "%s2/file", base);
     assert_int_equal(axl_add(t, s->source, outside, &err), -EINVAL);
-    assert_non_null(strstr(err.text, "is not below folder"));
+    assert_non_null(strstr(err.text, "is not below directory"));
     assert_int_equal(axl_add(t, s->source, base, &err), -EINVAL);
     assert_int_equal(add(t, s, 0, &err), 0);
     assert_int_equal(unlink(base), 0);

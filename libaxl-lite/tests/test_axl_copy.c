@@ -175,7 +175,7 @@ static void test_destination_is_folder(void **state)
     axl_error err = {""};
     scratch_write(s->source, "abc", 3);
     assert_int_equal(axl_copy(s->source, s->folder, 0, NULL, NULL, &err), -EISDIR);
-    assert_non_null(strstr(err.text, "is a folder"));
+    assert_non_null(strstr(err.text, "is a directory"));
     snprintf(path, sizeof path, "%s/new/", s->folder);
     assert_int_equal(axl_copy(s->source, path, 0, NULL, NULL, &err), -EISDIR);
     assert_int_equal(scratch_count(s->folder), 1);

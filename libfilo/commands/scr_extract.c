@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define ARGUMENTS "[OPTION]... FOLDER [NAME]..."
+#define ARGUMENTS "[OPTION]... DIRECTORY [NAME]..."
 
 enum task { EXTRACT, LIST, VERIFY };
 
@@ -98,7 +98,8 @@ static void extract_report(extract_work *w, int rank, const filo_file *file,
         printf(": %s\n", outcome_names[outcome]);
     }
     if (outcome >= DAMAGED)
-        command_complain("%s: %s: %s", file->name, outcome_names[outcome], reason);
+        command_complain("EXTRACT_FILE_FAILED", "%s: %s: %s", file->name,
+                         outcome_names[outcome], reason);
 }
 
 static void extract_print_summary(const extract_work *w)
@@ -146,7 +147,8 @@ static int extract_open_folder(extract_work *w)
     filo_error err = {""};
     int rc = folder_make(r->place.folder, 0, &w->dir, &err);
     if (!rc) w->shared = others_put_below(w->dir, map, &err);
-    if (rc || w->shared < 0) return command_complain("%s: %s", r->place.folder, err.text);
+    if (rc || w->shared < 0)
+        return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);
     return COMMAND_GOOD;
 }
 
@@ -169,17 +171,21 @@ static int extract_check_map(extract_work *w)
     for (int i = 0; i < r->names && !rc; i++)
         rc = kvtree_set(w->wanted, r->name[i], NULL) ? 0 : -ENOMEM;
     if (!rc) rc = extract_read_map(w, &ranks, extract_note, &err);
-    if (rc) return command_complain("%s: %s", r->place.folder, err.text);
+    if (rc)
+        return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);
     if (r->rank >= ranks)
-        return command_complain("%s: no rank %d in the map, which is of %d ranks",
+        return command_complain("EXTRACT_NOT_IN_MAP",
+                                "%s: no rank %d in the map, which is of %d ranks",
                                 r->place.folder, r->rank, ranks);
     for (kvtree_elem *e = kvtree_elem_first(w->wanted); e; e = kvtree_elem_next(e)) {
         if (kvtree_size(kvtree_elem_hash(e)) > 0) continue;
         w->count[FAILED]++;
         if (r->rank < 0)
-            command_complain("%s: not in the map", kvtree_elem_key(e));
+            command_complain("EXTRACT_NOT_IN_MAP", "%s: not in the map",
+                             kvtree_elem_key(e));
         else
-            command_complain("%s: no file of rank %d", kvtree_elem_key(e), r->rank);
+            command_complain("EXTRACT_NOT_IN_MAP", "%s: no file of rank %d",
+                             kvtree_elem_key(e), r->rank);
     }
     return COMMAND_GOOD;
 }
@@ -234,10 +240,10 @@ static int extract_all(extract_work *w)
     const extract_request *r = w->r;
     filo_error err = {""};
     if (r->to && folder_make(r->to, 0777, &w->to, &err) != 0)
-        return command_complain("%s", err.text);
+        return command_complain("EXTRACT_FAILED", "%s", err.text);
     if (r->task == LIST && !r->json) printf("   rank           size crc32       name\n");
     if (extract_read_map(w, NULL, extract_files, &err) != 0)
-        return command_complain("%s: %s", r->place.folder, err.text);
+        return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);
     extract_print_summary(w);
     return w->count[DAMAGED] || w->count[FAILED] ? COMMAND_BAD : COMMAND_GOOD;
 }
@@ -266,18 +272,20 @@ static int extract_help(void)
 {
     command_usage(stdout, ARGUMENTS);
     printf(
-        "Copies the files NAME (default: all packed files) of the dataset in FOLDER out "
+        "Copies the files NAME (default: all packed files) of the dataset in DIRECTORY "
+        "out "
         "of its\n"
         "containers. Sizes and checksums are compared with the map, and a file gets its "
         "name\n"
         "when it is complete.\n"
         "\n"
-        "  -t, --to FOLDER2   put them there (default: FOLDER, under their names)\n"
+        "  -t, --to DIRECTORY2\n"
+        "                     put them there (default: DIRECTORY, under their names)\n"
         "  -f, --force        replace other files that have these names\n"
         "  -l, --list         only list: rank, size, checksum, name, place\n"
         "  -n, --verify       only check, also files that are not packed\n"
         "  -r, --rank N       only files of that rank\n"
-        "  -m, --map NAME     the map below FOLDER (default: " FILO_MAP ")\n"
+        "  -m, --map NAME     the map below DIRECTORY (default: " FILO_MAP ")\n"
         "  -j, --json         print a JSON object per file\n"
         "  -h, --help         print this text\n"
         "  -V, --version      print the version\n"
@@ -290,8 +298,7 @@ static int extract_help(void)
 
 static int extract_conflict(const char *options)
 {
-    command_complain("%s exclude each other", options);
-    return command_wrong_usage(ARGUMENTS);
+    return command_misused(ARGUMENTS, "%s exclude each other", options);
 }
 
 /* Takes one option; -1 to continue, or an exit code. */
@@ -310,8 +317,8 @@ static int extract_take_option(int c, extract_request *r)
         r->task = c == 'l' ? LIST : VERIFY;
         break;
     case 'r':
-        if (command_number("--rank", optarg, &r->rank) != COMMAND_GOOD)
-            return command_wrong_usage(ARGUMENTS);
+        if (command_number(ARGUMENTS, "--rank", optarg, &r->rank) != COMMAND_GOOD)
+            return COMMAND_WRONG_USAGE;
         break;
     case 'm':
         r->place.map = optarg;
@@ -351,6 +358,6 @@ int main(int argc, char **argv)
     r.place.folder = argv[optind];
     r.name = argv + optind + 1;
     r.names = argc - optind - 1;
-    int code = owner_enter("folder", r.place.folder);
+    int code = owner_enter("directory", r.place.folder);
     return code == COMMAND_GOOD ? extract_run(&r) : code;
 }

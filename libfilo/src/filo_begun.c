@@ -69,7 +69,7 @@ int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *ar
     int rc = beneath_open_below(dir, stage, &fd, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     DIR *stream = beneath_list(fd);
-    if (!stream) first = err_sys(err, -errno, "read folder %s", stage);
+    if (!stream) first = err_sys(err, -errno, "read directory %s", stage);
     while (stream && (item = readdir(stream)) != NULL) {
         filo_error cause = {""};
         if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;

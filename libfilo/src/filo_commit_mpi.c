@@ -93,7 +93,7 @@ static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t con
     rc = commit_remove_surplus(job, (uint64_t)containers);
     if (rc) return rc;
     rc = io_fsync(job->dir);
-    return rc ? err_sys(&job->err, rc, "fsync of folder %s", job->folder) : 0;
+    return rc ? err_sys(&job->err, rc, "fsync of directory %s", job->folder) : 0;
 }
 
 int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree *entry,

@@ -28,8 +28,8 @@ static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
     if (rc) return rc;
     rc = beneath_stat(job->dir, name, st, &job->err);
     if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP)
-        return err_wrap(&job->err, FILO_DAMAGED, "folder %s", job->folder);
-    if (rc) return err_wrap(&job->err, rc, "folder %s", job->folder);
+        return err_wrap(&job->err, FILO_DAMAGED, "directory %s", job->folder);
+    if (rc) return err_wrap(&job->err, rc, "directory %s", job->folder);
     return S_ISREG(st->st_mode)
                ? 0
                : err_set(&job->err, FILO_DAMAGED, "%s/%s is not a regular file",

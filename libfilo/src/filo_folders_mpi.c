@@ -104,9 +104,9 @@ static int folders_make_one(const filo_job *job, const char *name, filo_error *e
     if (rc) return rc;
     int there = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (!there && mkdirat(parent, last, 0777) != 0 && errno != EEXIST) rc = -errno;
-    if (rc) err_sys(err, rc, "make folder %s/%s", job->folder, name);
+    if (rc) err_sys(err, rc, "make directory %s/%s", job->folder, name);
     if (there && !S_ISDIR(st.st_mode))
-        rc = err_set(err, -ENOTDIR, "%s/%s is no folder", job->folder, name);
+        rc = err_set(err, -ENOTDIR, "%s/%s is no directory", job->folder, name);
     io_close(&parent);
     return rc;
 }
@@ -145,12 +145,12 @@ int filo_folders_make(filo_job *job, int rc, int count, const filo_file files[],
     int listed = folders ? 0 : -ENOMEM;
     for (int i = 0; i < count && !listed; i++)
         listed = folders_add(folders, files[i].name);
-    if (!rc && listed) rc = err_sys(&job->err, listed, "list folders");
+    if (!rc && listed) rc = err_sys(&job->err, listed, "list directories");
     int64_t all = kvtree_size(folders);
     rc = agree_sum(job->own, rc, &job->err, 1, &all);
     if (!rc && all) {
         rc = folders_to_owners(job, folders);
-        if (rc) err_sys(&job->err, rc, "list folders");
+        if (rc) err_sys(&job->err, rc, "list directories");
         rc = folders_make_levels(job, rc, folders);
     }
     if (rc)
@@ -169,7 +169,7 @@ int filo_folders_sync(filo_job *job, const kvtree *own)
         rc = beneath_open_below(job->dir, name, &fd, &job->err);
         if (rc) return rc;
         rc = io_fsync(fd);
-        if (rc) err_sys(&job->err, rc, "fsync of folder %s/%s", job->folder, name);
+        if (rc) err_sys(&job->err, rc, "fsync of directory %s/%s", job->folder, name);
         io_close(&fd);
     }
     return rc;

@@ -25,7 +25,7 @@ typedef struct work {
 static int map_file_begin(work *w, const filo_place *place, filo_error *err)
 {
     if (!place || !place->folder || !*place->folder)
-        return err_set(err, -EINVAL, "no folder");
+        return err_set(err, -EINVAL, "no directory");
     w->folder = place->folder;
     w->base = place->base;
     w->map = place->map ? place->map : FILO_MAP;
@@ -51,7 +51,7 @@ int filo_map_make_folder(const char *base, const char *folder, const char *map,
     char *path;
     int made;
     if (asprintf(&path, "%s/%.*s", folder, (int)beneath_folder_length(map), map) < 0)
-        return err_sys(err, -ENOMEM, "make folder %s", folder);
+        return err_sys(err, -ENOMEM, "make directory %s", folder);
     int rc = folder_make_below(base, path, 0777, &made, err);
     free(path);
     if (!rc) io_close(&made);

@@ -71,7 +71,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
     job->dir = -1;
     int rc = job_duplicate(job);
     if (rc) return rc;
-    if (!folder || !*folder) return err_set(&job->err, -EINVAL, "no folder");
+    if (!folder || !*folder) return err_set(&job->err, -EINVAL, "no directory");
     rc = beneath_check_name(job->map, &job->err);
     if (rc) return err_wrap(&job->err, rc, "name of the map");
     rc = job_name_stage(job);
@@ -137,7 +137,7 @@ int filo_job_agree_key(filo_job *job, int rc)
         (uint64_t)n[SUM] * (uint64_t)n[SUM] == (uint64_t)job->size * (uint64_t)n[SQUARES])
         return rc;
     return err_set(&job->err, -EINVAL,
-                   "folder, map or options are not the same on all ranks");
+                   "directory, map or options are not the same on all ranks");
 }
 
 /* ---- the stage ---- */
@@ -148,7 +148,7 @@ static int job_make_folder(filo_job *job, const char *name)
     int parent, rc = beneath_open_parent(job->dir, name, 0, &parent, &last, &job->err);
     if (rc) return rc;
     if (mkdirat(parent, last, 0777) != 0 && errno != EEXIST)
-        rc = err_sys(&job->err, -errno, "make folder %s/%s", job->folder, name);
+        rc = err_sys(&job->err, -errno, "make directory %s/%s", job->folder, name);
     io_close(&parent);
     return rc;
 }

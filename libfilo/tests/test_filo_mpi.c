@@ -192,7 +192,7 @@ static void test_flush_refuses_arguments(void)
     CHECK_INT(filo_flush(MPI_COMM_WORLD, is_culprit() ? NULL : prefix, NULL, l.count,
                          l.files, NULL, &err),
               -EINVAL);
-    list_expect_text(err.text, "no folder");
+    list_expect_text(err.text, "no directory");
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, is_culprit() ? -1 : l.count,
                          l.files, NULL, &err),
               -EINVAL);
@@ -216,7 +216,7 @@ static void test_flush_fails_midway(void)
     uint64_t before = list_folder_sum(prefix);
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &with_crc, &err),
               -EISDIR);
-    list_expect_text(err.text, "is a folder");
+    list_expect_text(err.text, "is a directory");
     CHECK(list_folder_sum(prefix) == before);
     list_unlink(&l);
 }
@@ -367,7 +367,7 @@ static void test_fetch_cannot_store(void)
     list_write(l.local[0], "old", 3);
     if (is_culprit()) CHECK(mkdir(l.local[2], 0700) == 0);
     CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, &err), -EISDIR);
-    list_expect_text(err.text, "is a folder");
+    list_expect_text(err.text, "is a directory");
     if (is_culprit()) CHECK(rmdir(l.local[2]) == 0);
     struct stat st;
     CHECK(stat(l.local[0], &st) == 0 && st.st_size == 3);

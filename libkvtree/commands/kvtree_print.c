@@ -26,7 +26,7 @@ struct request {
 
 static int kvtree_print_complain(const char *file, const char *text)
 {
-    return command_complain("read %s: %s", file, text);
+    return command_complain("KVTREE_FILE_UNREADABLE", "read %s: %s", file, text);
 }
 
 /* People have links to files, so here, unlike in kvtree_read_file, one is followed. */
@@ -117,10 +117,9 @@ static int kvtree_print_parse_indent(const char *text, int *indent)
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value < 1 || value > INDENT_MAX) {
-        command_complain("--indent takes a number from 1 to %d", INDENT_MAX);
-        return COMMAND_WRONG_USAGE;
-    }
+    if (errno || *end || end == text || value < 1 || value > INDENT_MAX)
+        return command_misused(ARGUMENTS, "--indent takes a number from 1 to %d",
+                               INDENT_MAX);
     *indent = (int)value;
     return COMMAND_GOOD;
 }
@@ -149,9 +148,10 @@ int main(int argc, char **argv)
             return kvtree_print_help();
         else if (c == 'V')
             return command_version();
-        else if (c != 'i' ||
-                 kvtree_print_parse_indent(optarg, &request.indent) != COMMAND_GOOD)
+        else if (c != 'i')
             return command_wrong_usage(ARGUMENTS);
+        else if (kvtree_print_parse_indent(optarg, &request.indent) != COMMAND_GOOD)
+            return COMMAND_WRONG_USAGE;
     }
     if (command_count(ARGUMENTS, argc - optind, 1, -1) != COMMAND_GOOD ||
         command_names(ARGUMENTS, argc - optind, argv + optind) != COMMAND_GOOD)

@@ -54,7 +54,7 @@ def refused(data, *reasons, verify=True):
     """The same file by its name, through standard input, and through a pipe."""
     pathlib.Path('bad').write_bytes(data)
     options = ['--verify'] if verify else []
-    expect(run(*options, 'bad'), 1, '', ['kvtree_print: read bad: ', *reasons])
+    expect(run(*options, 'bad'), 1, '', ['KVTREE_FILE_UNREADABLE', 'kvtree_print: read bad: ', *reasons])
     with open('bad', 'rb') as file:
         expect(run(*options, '-', stdin=file), 1, '', ['kvtree_print: read -: ', *reasons])
     expect(run(*options, '-', input=data), 1, '', ['kvtree_print: read -: ', *reasons])
@@ -83,7 +83,7 @@ def test_things_that_are_no_files():
     expect(run('missing'), 1, '', ['kvtree_print: read missing: No such file or directory'])
     expect(run('mis\x1b\nsing'), 1, '', ['read mis\\x1b\\nsing: No such'])
     expect(run('/dev/zero'), 1, '', ['read /dev/zero: not a tree file'])
-    expect(run('missing', ''), 2, '', ['kvtree_print: an argument is empty'])
+    expect(run('missing', ''), 2, '', ['USAGE_WRONG'])
     expect(run('-', stdin=None, preexec_fn=lambda: os.close(0)), 1, '', ['read -: ', 'Bad file descriptor'])
     pathlib.Path('private').write_bytes(image(SMALL))
     os.chmod('private', 0)

@@ -347,7 +347,7 @@ static void temporary_files_in_another_file_system(void **state)
     assert_int_equal(batch_add(&b, &file, &err), 0);
     assert_int_equal(batch_make(&b, &err), -EXDEV);
     assert_non_null(
-        strstr(err.text, "one lies in another file system than the folder .test"));
+        strstr(err.text, "one lies in another file system than the directory .test"));
     batch_drop(&b);
     assert_int_equal(faccessat(other, ".test_batch.tmp", F_OK, 0), -1);
     close(other);

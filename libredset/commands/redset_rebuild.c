@@ -16,7 +16,7 @@
 
 enum { CAN_BE_REBUILT = 3 }; /* exit code */
 
-#define ARGUMENTS "[OPTION]... FOLDER"
+#define ARGUMENTS "[OPTION]... DIRECTORY"
 
 typedef struct request {
     const char *folder, *redundancy;
@@ -83,7 +83,7 @@ static int rebuild_work(const request *r)
         rebuild_print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
     redset_found_free(found);
     int flushed = command_flush();
-    if (rc) command_complain("%s: %s", r->folder, err.text);
+    if (rc) command_complain("REDUNDANCY_REBUILD_FAILED", "%s: %s", r->folder, err.text);
     if (rc == REDSET_RECOVERABLE)
         return flushed == COMMAND_GOOD ? CAN_BE_REBUILT : COMMAND_BAD;
     return rc ? COMMAND_BAD : flushed;
@@ -94,24 +94,24 @@ static int rebuild_work(const request *r)
 static int rebuild_help(void)
 {
     command_usage(stdout, ARGUMENTS);
-    printf(
-        "Rebuilds the files of lost processes from those of the others, by the "
-        "redundancy\n"
-        "files in FOLDER. FOLDER holds the files of all processes, under the names that "
-        "they\n"
-        "had in the encode. Nothing is changed unless all can be rebuilt.\n"
-        "\n"
-        "  -n, --verify           only report what is lost; reads all files\n"
-        "  -r, --redundancy NAME  the folder below FOLDER with the redundancy files\n"
-        "                         (default: FOLDER itself)\n"
-        "  -s, --set ID           only the set with redundancy files *_in_ID.*\n"
-        "  -q, --quiet            print nothing about sets\n"
-        "  -h, --help             print this text\n"
-        "  -V, --version          print the version\n"
-        "\n"
-        "Exit code: 0 all is there (now), 1 more is lost than can be rebuilt, or an "
-        "error,\n"
-        "2 wrong usage, 3 with --verify: something is lost that can be rebuilt.\n");
+    printf("Rebuilds the files of lost processes from those of the others, by the "
+           "redundancy\n"
+           "files in DIRECTORY, which holds the files of all processes, under the names "
+           "that\n"
+           "they had in the encode. Nothing is changed unless all can be rebuilt.\n"
+           "\n"
+           "  -n, --verify           only report what is lost; reads all files\n"
+           "  -r, --redundancy NAME  the directory below DIRECTORY with the redundancy "
+           "files\n"
+           "                         (default: DIRECTORY itself)\n"
+           "  -s, --set ID           only the set with redundancy files *_in_ID.*\n"
+           "  -q, --quiet            print nothing about sets\n"
+           "  -h, --help             print this text\n"
+           "  -V, --version          print the version\n"
+           "\n"
+           "Exit code: 0 all is there (now), 1 more is lost than can be rebuilt, or an "
+           "error,\n"
+           "2 wrong usage, 3 with --verify: something is lost that can be rebuilt.\n");
     return command_flush();
 }
 
@@ -129,9 +129,9 @@ static int rebuild_take_option(int c, request *r)
         r->redundancy = optarg;
         return -1;
     case 's':
-        return command_number("--set", optarg, &r->id) == COMMAND_GOOD
+        return command_number(ARGUMENTS, "--set", optarg, &r->id) == COMMAND_GOOD
                    ? -1
-                   : command_wrong_usage(ARGUMENTS);
+                   : COMMAND_WRONG_USAGE;
     case 'h':
         return rebuild_help();
     case 'V':
@@ -160,6 +160,6 @@ int main(int argc, char **argv)
         command_names(ARGUMENTS, 1, argv + optind) != COMMAND_GOOD)
         return COMMAND_WRONG_USAGE;
     r.folder = argv[optind];
-    int code = owner_enter("folder", r.folder);
+    int code = owner_enter("directory", r.folder);
     return code == COMMAND_GOOD ? rebuild_work(&r) : code;
 }

@@ -225,7 +225,7 @@ static void names_of_others(void **state)
     rebuild(NULL);
     assert_int_equal(told->rc, -EPERM);
     assert_non_null(
-        strstr(told->err.text, "1/a is in a folder that others may not change"));
+        strstr(told->err.text, "1/a is in a directory that others may not change"));
     assert_true(!alone_same(&set, FIRST * OF_MEMBER));
     assert_int_equal(chmod(own, 0777), 0);
     scratch_path(own, set.folder, "3");

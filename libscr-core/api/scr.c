@@ -27,15 +27,13 @@ static bool api_is_mpi_up(void)
 }
 
 /* Prints an error on one rank, even without a communicator. */
-static void api_report(const char *text)
+static void api_report(scr_message message, const char *text)
 {
     struct scr *scr = scr_default();
     int rank = scr->report.rank;
     if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    char line[sizeof(kvtree_error) + 16];
-    snprintf(line, sizeof line, "error: %s", text);
-    if (rank == 0) scr_print_line(line);
+    scr_say(&(scr_report){.rank = rank}, message, "%s", text);
 }
 
 /* SCR_SUCCESS if the call is legal; otherwise reports the reason, on one rank. */
@@ -52,7 +50,7 @@ static int api_enter(scr_call call)
             err_set(&err, -EPERM, "%s: MPI is finalized; SCR_Finalize was missing before",
                     scr_call_name(call));
     if (!rc) return SCR_SUCCESS;
-    if (scr->lifecycle.init_failed < 2) api_report(err.text);
+    if (scr->lifecycle.init_failed < 2) api_report(SCR_MSG_CALL_OUT_OF_ORDER, err.text);
     if (scr->lifecycle.init_failed) scr->lifecycle.init_failed = 2;
     return SCR_ERR_STATE;
 }
@@ -113,13 +111,14 @@ int SCR_Init_comm(MPI_Comm comm)
     if (!api_is_mpi_up()) {
         int ended = 0;
         MPI_Finalized(&ended);
-        api_report(ended ? "SCR_Init: MPI is finalized already"
+        api_report(SCR_MSG_CALL_OUT_OF_ORDER,
+                   ended ? "SCR_Init: MPI is finalized already"
                          : "SCR_Init: MPI is not initialized; MPI_Init is missing");
         return SCR_ERR_STATE;
     }
     if (agree_possible(comm, &err) != 0) {
         err_wrap(&err, 0, "SCR_Init_comm: the communicator");
-        api_report(err.text);
+        api_report(SCR_MSG_CALL_ARGUMENT_INVALID, err.text);
         return SCR_ERR_ARGUMENT;
     }
     rc = scr_start(scr, comm, api_init_config());
@@ -141,14 +140,14 @@ static int api_close_open(void)
 {
     struct scr *scr = scr_default();
     if (scr->lifecycle.state == SCR_STATE_OUTPUT) {
-        scr_fail(&scr->report, SCR_ERR_STATE,
+        scr_fail(&scr->report, SCR_MSG_CALL_OUT_OF_ORDER, SCR_ERR_STATE,
                  "SCR_Finalize: an output is open; SCR_Complete_output is missing");
         scr_output_complete(scr, 0);
         return SCR_ERR_STATE;
     }
     if (scr->lifecycle.state != SCR_STATE_RESTART) return SCR_SUCCESS;
     scr_restart_abandon(scr);
-    return scr_fail(&scr->report, SCR_ERR_STATE,
+    return scr_fail(&scr->report, SCR_MSG_CALL_OUT_OF_ORDER, SCR_ERR_STATE,
                     "SCR_Finalize: a restart is open; SCR_Complete_restart is missing");
 }
 
@@ -173,7 +172,8 @@ const char *SCR_Config(const char *config)
     if (!config || api_init_config() != 0) return NULL;
     if (scr_config_is_question(config)) return scr_query(scr, config);
     if (api_enter(SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
-    if (scr_config_set(&scr->config, config, &err) != 0) api_report(err.text);
+    if (scr_config_set(&scr->config, config, &err) != 0)
+        api_report(SCR_MSG_CONFIG_MISTAKE, err.text);
     return NULL;
 }
 
@@ -230,8 +230,8 @@ int SCR_Route_file(const char *name, char *file)
     if (!name || !file || !name[0] || api_copy_name(name, file) != SCR_SUCCESS) {
         if (file) file[0] = 0;
         scr_route_refused(scr, name ? name : "");
-        scr_print_line("error: SCR_Route_file: a name is missing or too long");
-        return SCR_ERR_ARGUMENT;
+        return scr_fail_local(&(scr_report){0}, SCR_MSG_ROUTE_REFUSED, SCR_ERR_ARGUMENT,
+                              "SCR_Route_file: a name is missing or too long");
     }
     int rc = api_enter(SCR_CALL_ROUTE_FILE);
     if (rc) return rc;
@@ -330,8 +330,9 @@ static int api_by_name(scr_call call, const char *name)
     int rc = api_enter_collective(call);
     if (rc) return rc;
     if (api_check_name(name, &err))
-        return api_leave(scr_fail(&scr->report, SCR_ERR_ARGUMENT, "%s: %s",
-                                  scr_call_name(call), err.text));
+        return api_leave(scr_fail(&scr->report, SCR_MSG_CALL_ARGUMENT_INVALID,
+                                  SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
+                                  err.text));
     if (call == SCR_CALL_CURRENT) return api_leave(scr_manage_current(scr, name));
     return api_leave(scr_manage_delete(scr, name, call == SCR_CALL_DELETE));
 }
@@ -368,12 +369,12 @@ const char *SCR_Strerror(int code)
         [SCR_ERR_STATE] = "the call is not allowed in this state",
         [SCR_ERR_ARGUMENT] = "an argument is invalid",
         [SCR_ERR_CONFIG] = "the configuration is invalid",
-        [SCR_ERR_CACHE] = "a control or cache folder cannot be used",
+        [SCR_ERR_CACHE] = "a control or cache directory cannot be used",
         [SCR_ERR_INVALID] = "a rank reported invalid files, or a file is missing",
         [SCR_ERR_REDUNDANCY] = "the files could not be protected",
-        [SCR_ERR_FLUSH] = "the files could not be copied to the prefix folder",
+        [SCR_ERR_FLUSH] = "the files could not be copied to the prefix directory",
         [SCR_ERR_NO_DATASET] = "there is no such dataset",
-        [SCR_ERR_PREFIX] = "the prefix folder cannot be used",
+        [SCR_ERR_PREFIX] = "the prefix directory cannot be used",
     };
     if (code < 0 || code >= (int)(sizeof texts / sizeof *texts)) return "unknown code";
     return texts[code];

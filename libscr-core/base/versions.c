@@ -13,7 +13,7 @@ int scr_version_check(const kvtree *tree, int wanted, const char *name, kvtree_e
     if (version == wanted) return 0;
     return err_set(err, SCR_OTHER_VERSION,
                    "%s is of version %d; this program knows version %d: use the SCR that "
-                   "wrote it, or another prefix folder",
+                   "wrote it, or another prefix directory",
                    name, version, wanted);
 }
 

@@ -55,13 +55,11 @@ static int catalog_open_folder(const scr_store_dir *dir, const char *name)
 /* One message per store. */
 static void catalog_report_unusable(const struct catalog_folder *f)
 {
-    char line[sizeof f->first + SCR_NODE_SIZE + 100];
-    if (!f->unusable) return;
-    snprintf(line, sizeof line,
-             "warning: node %s: %d redundancy files count as lost, the first is that of "
-             "%s",
-             f->cache->job->node_name, f->unusable, f->first);
-    scr_event_local(f->cache->job->report, 0, line);
+    if (f->unusable)
+        scr_fail_local(
+            f->cache->job->report, SCR_MSG_CACHE_REDUNDANCY_LOST, 0,
+            "node %s: %d redundancy files count as lost, the first is that of %s",
+            f->cache->job->node_name, f->unusable, f->first);
 }
 
 static int64_t catalog_time_of(const struct stat *st)
@@ -453,16 +451,15 @@ static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, kvtree_e
                                     scr_cached_find(cache, id) != NULL))
         return 0;
     if (!scr_job_max(cache->job, catalog_has_redundancy(cache, id))) {
-        scr_say(cache->job->report, 1,
-                "removing what a run that was interrupted left of dataset %d", id);
+        scr_say(cache->job->report, SCR_MSG_CACHE_INCOMPLETE_REMOVED,
+                "removing the remains of dataset %d, which an interrupted run left", id);
         scr_dataset_folder_remove(cache, id);
         return 0;
     }
     if (id > *highest) *highest = id;
-    scr_say(cache->job->report, 0,
-            "warning: dataset %d is lost from the cache; what is left of it stays there "
-            "until a newer checkpoint is complete: none of its redundancy files can be "
-            "used",
+    scr_say(cache->job->report, SCR_MSG_REBUILD_IMPOSSIBLE,
+            "dataset %d is lost from the cache: none of its redundancy files can be "
+            "used; its remains stay until a newer checkpoint is complete",
             id);
     return scr_cached_note(cache, &unknown, SCR_CACHED_USELESS, err);
 }

@@ -54,11 +54,9 @@ void scr_control_close(scr_cache *cache)
 
 void scr_control_warn(const scr_cache *cache, const char *reason)
 {
-    char line[sizeof(kvtree_error) + 400];
-    snprintf(line, sizeof line,
-             "warning: node %s: a control file in %s counts as lost: %s",
-             cache->job->node_name, cache->control, reason);
-    scr_event_local(cache->job->report, 0, line);
+    scr_fail_local(cache->job->report, SCR_MSG_CONTROL_FILE_LOST, 0,
+                   "node %s: a control file in %s counts as lost: %s",
+                   cache->job->node_name, cache->control, reason);
 }
 
 bool scr_control_exists(const scr_cache *cache, const char *owner)
@@ -77,19 +75,18 @@ bool scr_control_exists(const scr_cache *cache, const char *owner)
 /* What other users can do, or have done, where this job keeps its files. */
 static void control_warn_of_base(const scr_cache *cache, const char *base)
 {
-    char line[sizeof(kvtree_error) + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
+    char below[SCR_BASE_NAME];
     if (cache->job->rank == 0 && scr_base_is_unsafe(base))
-        scr_say(cache->job->report, 0,
-                "warning: everybody may rename and remove what is in %s; set its sticky "
-                "bit (chmod +t), or choose another place",
-                base);
+        scr_say(
+            cache->job->report, SCR_MSG_CACHE_BASE_UNSAFE,
+            "all users may rename and remove files in %s; set its sticky bit (chmod +t)",
+            base);
     if (cache->job->node_rank != 0 || scr_base_name(base, cache->job->owner, below) != 1)
         return;
-    snprintf(line, sizeof line,
-             "warning: node %s: %s/%s belongs to somebody else; files of this job are in "
-             "%s/%s",
-             cache->job->node_name, base, cache->job->user, base, below);
-    scr_event_local(cache->job->report, 0, line);
+    scr_fail_local(
+        cache->job->report, SCR_MSG_CACHE_BASE_OF_OTHERS, 0,
+        "node %s: %s/%s belongs to another user; files of this job are in %s/%s",
+        cache->job->node_name, base, cache->job->user, base, below);
 }
 
 void scr_control_warn_of_bases(const scr_cache *cache)

@@ -212,9 +212,9 @@ static int distribute_find_copies(scr_cache *cache, const scr_dataset *dataset,
     if (rc < 0) return rc;
     distribute_drop_damaged(cache, dataset->id, held);
     if (rc > 0)
-        scr_say(cache->job->report, 0,
-                "warning: dataset %d (%.200s): files count as lost %s", dataset->id,
-                dataset->name, err->text);
+        scr_say(cache->job->report, SCR_MSG_CACHE_FILES_LOST,
+                "dataset %d (%.200s): files count as lost %s", dataset->id, dataset->name,
+                err->text);
     err->text[0] = 0;
     return 0;
 }

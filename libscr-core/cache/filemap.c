@@ -301,7 +301,7 @@ static int filemap_names_in_folder(int dir, kvtree *names, kvtree_error *err)
             rc = -ENOMEM;
     if (!rc) rc = -errno;
     if (stream) closedir(stream);
-    return rc ? err_sys(err, rc, "list the control folder") : 0;
+    return rc ? err_sys(err, rc, "list the control directory") : 0;
 }
 
 int scr_filemap_names(int dir, int all, kvtree *names, kvtree_error *err)

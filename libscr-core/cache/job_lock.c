@@ -79,7 +79,7 @@ static int lock_retry(scr_cache *cache, double patience, scr_record_owner *owner
     while ((rc = lock_attempt(cache, owner, &holder, err)) == -EAGAIN &&
            scr_clock() < start + patience) {
         if (!reported && scr_clock() > start + SCR_WAIT_SECONDS) {
-            scr_say(cache->job->report, 0,
+            scr_say(cache->job->report, SCR_MSG_CACHE_LOCK_WAIT,
                     "waits for another run, process %ld, that uses %s", (long)holder,
                     cache->control);
             reported = true;
@@ -188,11 +188,11 @@ static void lock_report_left_behind(scr_cache *cache, const char *beside, int *e
     ours = scr_job_sum(cache->job, ours);
     *elsewhere = scr_job_max(cache->job, newest);
     if (ours)
-        scr_say(cache->job->report, 0,
-                "warning: what %d nodes have in %s for this calculation is not used: on "
-                "other nodes that folder belongs to another prefix folder. It stays "
-                "there; to begin with it, end this run, remove %s on all nodes, and "
-                "start without those other nodes",
+        scr_say(cache->job->report, SCR_MSG_CACHE_ELSEWHERE_UNUSED,
+                "datasets of this calculation on %d nodes, in %s, are not used: on other "
+                "nodes that directory belongs to another prefix directory; to restart "
+                "from them, end this run, remove %s on all nodes, and start without the "
+                "other nodes",
                 ours, cache->job->owner, beside);
 }
 
@@ -205,12 +205,13 @@ static int lock_go_beside(scr_cache *cache, const char *beside, scr_record_owner
     scr_control_close(cache);
     strcpy(cache->job->owner, beside);
     scr_say(
-        cache->job->report, 1,
-        "the cache of job %s is that of another prefix folder; this run uses %s in it",
+        cache->job->report, SCR_MSG_CACHE_SHARED_JOB,
+        "the cache of job %s is that of another prefix directory; this run uses %s in it",
         cache->job->id, cache->job->owner);
     int rc = lock_open(cache, PATIENCE, owner, err);
     if (!rc && *owner == SCR_RECORD_THEIRS)
-        rc = err_set(err, -EBUSY, "%s belongs to another prefix folder", cache->control);
+        rc = err_set(err, -EBUSY, "%s belongs to another prefix directory",
+                     cache->control);
     return agree(cache->job->world, rc, err);
 }
 
@@ -274,7 +275,7 @@ static int lock_replace(scr_cache *cache, scr_record_owner *owner, kvtree_error 
     int rc = lock_open(&fresh, 0, owner, err);
     cache->recorded = fresh.recorded;
     if (!rc && *owner == SCR_RECORD_THEIRS)
-        rc = err_set(err, -EBUSY, "node %s: %s belongs to another prefix folder now",
+        rc = err_set(err, -EBUSY, "node %s: %s belongs to another prefix directory now",
                      cache->job->node_name, fresh.control);
     if (!rc) {
         const scr_cache old = *cache;
@@ -290,15 +291,13 @@ static int lock_replace(scr_cache *cache, scr_record_owner *owner, kvtree_error 
 static int lock_renew_leader(scr_cache *cache, kvtree_error *err)
 {
     scr_record_owner owner = SCR_RECORD_NONE;
-    char line[sizeof(kvtree_error) + 400];
     int rc = lock_is_held(cache) ? 0 : lock_replace(cache, &owner, err);
     if (!rc && owner == SCR_RECORD_NONE) rc = scr_record_write(cache, err);
     if (rc) return rc;
-    snprintf(line, sizeof line,
-             "warning: node %s: somebody has removed %s of this run, or files in it, "
-             "which are made again",
-             cache->job->node_name, cache->control);
-    scr_event_local(cache->job->report, 0, line);
+    scr_fail_local(
+        cache->job->report, SCR_MSG_CONTROL_DIRECTORY_RECREATED, 0,
+        "node %s: %s of this run, or files in it, were removed; they are recreated",
+        cache->job->node_name, cache->control);
     return 0;
 }
 

@@ -305,11 +305,9 @@ static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
 
 static void transfer_report(const scr_cache *cache, int id, int rc, const char *err)
 {
-    char line[sizeof(kvtree_error) + 100];
-    snprintf(line, sizeof line,
-             "warning: rank %d: files of dataset %d could not be moved: %s",
-             cache->job->rank, id, err[0] ? err : strerror(-rc));
-    scr_event_local(cache->job->report, 0, line);
+    scr_fail_local(cache->job->report, SCR_MSG_REBUILD_FILES_NOT_MOVED, 0,
+                   "rank %d: files of dataset %d could not be moved: %s",
+                   cache->job->rank, id, err[0] ? err : strerror(-rc));
 }
 
 /* The receiver keeps the files, or drops them; the sender removes its copy if the

@@ -83,7 +83,8 @@ void scr_removal_begin(scr_cache *cache, int store, int id)
     }
     /* without a thread, at once */
     if (beneath_remove_tree(c->fd, name, &err) != 0)
-        scr_event_local(cache->job->report, 0, err.text);
+        scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
+                       err.text);
 }
 
 char *scr_removal_spare(const scr_cache *cache, int id)
@@ -103,13 +104,14 @@ void scr_removal_settle(scr_cache *cache)
     scr_wait wait;
     cache->leaving = 0;
     if (!r) return;
-    scr_wait_begin(cache->job->report, &wait,
+    scr_wait_begin(cache->job->report, &wait, SCR_MSG_CACHE_REMOVAL_WAIT,
                    "waits for the removal of dataset %d from %.400s", id,
                    cache->stores[cache->leaving_from].path);
     pthread_join(r->thread, NULL);
     scr_wait_end(&wait);
     if (beneath_remove_tree(r->dir, r->name, &err) != 0)
-        scr_event_local(cache->job->report, 0, err.text);
+        scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
+                       err.text);
     cache->removing = NULL;
     free(r);
 }
@@ -123,6 +125,7 @@ void scr_removal_sweep(const scr_cache *cache, const scr_store_dir *store)
     while ((item = readdir(stream)) != NULL)
         if (strncmp(item->d_name, LEAVING, strlen(LEAVING)) == 0 &&
             beneath_remove_tree(store->fd, item->d_name, &err) != 0)
-            scr_event_local(cache->job->report, 0, err.text);
+            scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
+                           err.text);
     closedir(stream);
 }

@@ -181,8 +181,7 @@ void scr_stores_close(scr_cache *cache)
 /* Local. After an error nothing has changed. */
 static int store_renew(scr_cache *cache, scr_store_dir *dir, kvtree_error *err)
 {
-    char *folder = dir->folder, path[SCR_DESC_PATH_SIZE],
-         line[sizeof(kvtree_error) + 400];
+    char *folder = dir->folder, path[SCR_DESC_PATH_SIZE];
     int fd = dir->fd;
     dir->fd = -1;
     memcpy(path, dir->path, sizeof path);
@@ -196,12 +195,12 @@ static int store_renew(scr_cache *cache, scr_store_dir *dir, kvtree_error *err)
     }
     io_close(&fd);
     free(folder);
-    snprintf(
-        line, sizeof line,
-        "warning: node %s: somebody has removed %s of this run, which is made again; "
-        "the datasets in it are lost%s",
-        cache->job->node_name, dir->folder, dir->global ? "" : " on this node");
-    if (dir->rank == 0) scr_event_local(cache->job->report, 0, line);
+    if (dir->rank == 0)
+        scr_fail_local(cache->job->report, SCR_MSG_CACHE_DIRECTORY_RECREATED, 0,
+                       "node %s: %s of this run was removed; it is recreated, and the "
+                       "datasets in it are lost%s",
+                       cache->job->node_name, dir->folder,
+                       dir->global ? "" : " on this node");
     return 0;
 }
 
@@ -355,7 +354,8 @@ static void store_remove_folder(const scr_cache *cache, const scr_store_dir *dir
     kvtree_error err = {""};
     scr_dataset_folder_name(id, name);
     if (dir->rank == 0 && beneath_remove_tree(dir->fd, name, &err) != 0)
-        scr_event_local(cache->job->report, 0, err.text);
+        scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
+                       err.text);
 }
 
 void scr_dataset_folder_remove(scr_cache *cache, int id)

@@ -45,13 +45,11 @@ int scr_cache_compare(const scr_cache *cache, int id, kvtree_error *err)
 
 void scr_cache_verify(const scr_cache *cache, int id)
 {
-    char line[sizeof(kvtree_error) + 100];
     kvtree_error err = {""};
     if (!cache->set->crc_on_delete) return;
     int rc = scr_cache_compare(cache, id, &err);
     if (rc) err_wrap(&err, rc, "node %s", cache->job->node_name);
-    if (agree(cache->job->world, rc, &err) == 0 || cache->job->rank != 0) return;
-    snprintf(line, sizeof line,
-             "warning: dataset %d was damaged when it left the cache: %s", id, err.text);
-    scr_event_local(cache->job->report, 0, line);
+    if (agree(cache->job->world, rc, &err) != 0)
+        scr_fail(cache->job->report, SCR_MSG_CACHE_DATASET_DAMAGED, 0,
+                 "dataset %d was damaged when it left the cache: %s", id, err.text);
 }

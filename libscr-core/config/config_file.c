@@ -58,8 +58,8 @@ static const char *file_find_distrust(int fd, const struct stat *st,
 {
     if (!file_is_accepted_owner(place, st->st_uid))
         return st->st_uid == geteuid()
-                   ? "is in a folder where others can give that name to any of your "
-                     "files, and is not read; chmod g-w,o-w (or +t) the folder, or "
+                   ? "is in a directory where others can give that name to any of your "
+                     "files, and is not read; chmod g-w,o-w (or +t) the directory, or "
                      "SCR_CONF_FILE=<its path> reads it, or your name in "
                      "SCR_TRUSTED_OWNERS, in the environment or the system file"
                    : "belongs to another user, and is not read; SCR_CONF_FILE=<its path> "
@@ -99,7 +99,7 @@ static const char *file_find_foreign_link(const char *path, const file_place *pl
     if (!place->shared || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode)) return NULL;
     if (file_is_accepted_owner(place, st.st_uid)) return NULL;
     return st.st_uid == geteuid()
-               ? "is a link in a folder where others can put it, and is not followed"
+               ? "is a link in a directory where others can put it, and is not followed"
                : "is a link of another user, and is not followed";
 }
 

@@ -179,8 +179,8 @@ static void param_check_home(const scr_config *config, scr_problems *problems)
     if (!param_below_home(v.text))
         scr_value_bad(
             &v, problems,
-            "home folders of other users are not looked up; give the whole path, "
-            "or \"./%s\" for a folder of that name",
+            "home directories of other users are not looked up; give the whole path, "
+            "or \"./%s\" for a directory of that name",
             v.text);
     else if (!home || home[0] != '/')
         scr_value_bad(&v, problems, "HOME is not set to a path; give the whole path");

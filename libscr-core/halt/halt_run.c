@@ -22,12 +22,11 @@ static void halt_find_end(scr_halt *halt, int64_t end_time)
     if (end_time > 0)
         halt->end = (scr_halt_end){end_time, "SCR_END_TIME"};
     else if (scr_halt_find_end(&halt->end, &err))
-        scr_say(halt->job->report, 0, "warning: %s", err.text);
+        scr_say(halt->job->report, SCR_MSG_HALT_END_TIME_INVALID, "%s", err.text);
     if (scr_halt_lacks_end(halt->file, &halt->end))
-        scr_say(halt->job->report, 0,
-                "warning: SCR_HALT_SECONDS has no end to count from: neither "
-                "SCR_END_TIME, the batch system nor ExitBefore in the halt file tells "
-                "when the allocation ends");
+        scr_say(halt->job->report, SCR_MSG_HALT_END_UNKNOWN,
+                "SCR_HALT_SECONDS has no effect: the end of the allocation is not known; "
+                "set SCR_END_TIME");
 }
 
 /* A reason that a run recorded does not stop the next run; other reasons do. */
@@ -44,8 +43,8 @@ int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time,
     int rc =
         scr_halt_change(halt->prefix, halt_begin_conditions, &seconds, halt->file, err);
     if (rc == -EBADMSG) {
-        scr_say(halt->job->report, 0, "warning: %s; what it asked for is lost",
-                err->text);
+        scr_say(halt->job->report, SCR_MSG_HALT_FILE_REPLACED,
+                "%s; its conditions are lost", err->text);
         halt_begin_conditions(halt->file, &seconds);
         rc = scr_halt_write(halt->prefix, halt->file, err);
     }
@@ -59,7 +58,8 @@ int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time,
 static void halt_report_unusable(scr_halt *halt, const char *why)
 {
     if (!halt->is_unusable)
-        scr_say(halt->job->report, 0, "warning: the halt file is not usable: %s", why);
+        scr_say(halt->job->report, SCR_MSG_HALT_FILE_UNUSABLE,
+                "the halt file is not usable: %s", why);
     halt->is_unusable = true;
 }
 
@@ -100,8 +100,8 @@ void scr_halt_run_change(scr_halt *halt, scr_changer *change, void *arg)
     kvtree_delete(&fresh);
     if (rc == -EBADMSG) rc = halt_replace_file(halt, change, arg, &err);
     if (rc)
-        scr_say(halt->job->report, 0, "warning: the halt file could not be written: %s",
-                err.text);
+        scr_say(halt->job->report, SCR_MSG_HALT_FILE_NOT_WRITTEN,
+                "the halt file could not be written: %s", err.text);
 }
 
 static int halt_add_reason(kvtree *file, void *reason)
@@ -119,10 +119,10 @@ void scr_halt_run_record(scr_halt *halt, const char *reason)
 static void halt_report(scr_halt *halt, const char *reason)
 {
     bool is_request = !halt->signal && scr_halt_is_request(halt->file, halt_today());
-    scr_event(halt->job->report, 0,
+    scr_event(halt->job->report, SCR_MSG_HALT_REQUESTED,
               &(scr_log_event){.kind = SCR_LOG_HALT, .note = reason},
               "the run should end: %s%s%s", reason,
-              is_request ? "; to go on: scr_halt --remove " : "",
+              is_request ? "; to continue: scr_halt --remove " : "",
               is_request ? halt->prefix_path : "");
     halt->is_reported = true;
 }

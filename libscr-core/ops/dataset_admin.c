@@ -47,7 +47,9 @@ static int admin_look_up(struct scr *scr, const char *name, struct indexed *foun
         if (!rc && scr_index_get(index, name, &found->d) == 0)
             scr_index_look(index, &found->d, &found->state);
         if (!rc) scr_index_names(index, found->names, sizeof found->names);
-        if (rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
+        if (rc)
+            scr_fail(&scr->report, SCR_MSG_INDEX_UNREADABLE, SCR_ERR_PREFIX, "%s",
+                     err.text);
     }
     MPI_Bcast(&rc, 1, MPI_INT, 0, scr->job.world);
     /* all ranks run the same program, so the struct has the same layout */
@@ -58,8 +60,8 @@ static int admin_look_up(struct scr *scr, const char *name, struct indexed *foun
 static int admin_fail_unknown(struct scr *scr, const char *name,
                               const struct indexed *found)
 {
-    return scr_fail(&scr->report, SCR_ERR_NO_DATASET,
-                    "there is no dataset \"%s\"; the prefix folder has: %s", name,
+    return scr_fail(&scr->report, SCR_MSG_DATASET_UNKNOWN, SCR_ERR_NO_DATASET,
+                    "there is no dataset \"%s\"; the prefix directory has: %s", name,
                     found->names);
 }
 
@@ -87,7 +89,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     int id = admin_find_cached(scr, name);
     if (!id && !found.d.id) return admin_fail_unknown(scr, name, &found);
     const char *reason = found.d.id ? scr_index_why_not(&found.d, &found.state)
-                                    : "the prefix folder does not have it";
+                                    : "the prefix directory does not have it";
     if (id && !admin_is_checkpoint(scr, id)) {
         reason = "it is no checkpoint";
         id = 0;
@@ -96,14 +98,15 @@ int scr_manage_current(struct scr *scr, const char *name)
      * newer, or not complete there yet */
     int flushed = !reason && found.d.id >= id;
     if (!flushed && !id)
-        return scr_fail(&scr->report, SCR_ERR_NO_DATASET,
+        return scr_fail(&scr->report, SCR_MSG_DATASET_NOT_SELECTABLE, SCR_ERR_NO_DATASET,
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
     int rc = flushed && scr->job.rank == 0
                  ? scr_index_change(&scr->prefix, &found.d, scr_index_choose, &err)
                  : 0;
     if (agree(scr->job.world, rc, &err) != 0)
-        return scr_fail(&scr->report, SCR_ERR_PREFIX, "SCR_Current: %s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_DATASET_NOT_SELECTED, SCR_ERR_PREFIX,
+                        "SCR_Current: %s", err.text);
     scr_dataset chosen;
     if (scr_cached_get(&scr->cache, id, &chosen) == 0)
         scr_location(&scr->prefix, &chosen, SCR_LOCATION_FAILED, 0);
@@ -145,7 +148,7 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
             agree(scr->job.world,
                   scr->job.rank ? 0 : scr_index_drop(&scr->prefix, &found.d, &err), &err);
     if (!rc && dropped) scr_cached_find(&scr->cache, dropped)->dropped = true;
-    return rc ? scr_fail(&scr->report, SCR_ERR_PREFIX, "%s could not be removed: %s",
-                         name, err.text)
+    return rc ? scr_fail(&scr->report, SCR_MSG_DATASET_NOT_REMOVED, SCR_ERR_PREFIX,
+                         "%s could not be removed: %s", name, err.text)
               : SCR_SUCCESS;
 }

@@ -86,17 +86,17 @@ static void eviction_report(const struct scr *scr, const eviction *e,
 {
     const scr_store_dir *dir = &scr->cache.stores[e->store];
     if (action == SCR_EVICT_HOLD)
-        scr_say(&scr->report, 0,
-                "warning: dataset %d cannot be flushed, so it stays in %s, which holds "
-                "more than %d datasets now",
+        scr_say(&scr->report, SCR_MSG_CACHE_OVER_CAPACITY,
+                "dataset %d cannot be flushed and stays in %s, which now holds more than "
+                "%d datasets",
                 id, dir->folder, dir->capacity);
     if (action == SCR_EVICT_LOSE)
-        scr_say(&scr->report, 0,
-                "warning: dataset %d leaves the cache, and is lost, because it cannot be "
-                "flushed, and %s has too many others that cannot",
+        scr_say(&scr->report, SCR_MSG_CACHE_EVICTED_UNFLUSHED,
+                "dataset %d is lost: it cannot be flushed, and leaves %s, which has too "
+                "many others that cannot",
                 id, dir->folder);
     if (action == SCR_EVICT_LOSE || action == SCR_EVICT_REMOVE)
-        scr_say(&scr->report, 2, "dataset %d leaves the cache", id);
+        scr_say(&scr->report, SCR_MSG_CACHE_EVICTED, "dataset %d leaves the cache", id);
 }
 
 /* Collective. Executes steps up to the next removal: the id of the dataset that leaves;
@@ -174,9 +174,8 @@ void scr_cache_relieve(struct scr *scr, int store)
         c = scr_cached_next_unusable(&scr->cache, c->d.id);
     if (!c) return;
     if (!scr_job_max(&scr->job, scr_cached_lacks_room(&scr->cache, store))) return;
-    scr_say(&scr->report, 0,
-            "warning: %s has no room for a new dataset beside the remains of lost ones, "
-            "which are removed now",
+    scr_say(&scr->report, SCR_MSG_CACHE_REMAINS_REMOVED,
+            "%s has no room for a new dataset; remains of lost datasets are removed",
             scr->cache.stores[store].folder);
     for (int id = 0; (c = scr_cached_next_unusable(&scr->cache, id)) != NULL;) {
         id = c->d.id;

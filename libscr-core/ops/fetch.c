@@ -19,7 +19,8 @@ static void fetch_mark(struct scr *scr, const scr_dataset *d, scr_index_changer 
 {
     kvtree_error err = {""};
     if (scr->job.rank == 0 && scr_index_change(&scr->prefix, d, change, &err) != 0)
-        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err.text);
+        scr_say(&scr->report, SCR_MSG_INDEX_NOT_WRITTEN,
+                "the index could not be written: %s", err.text);
 }
 
 /* Where each file goes in the cache. */
@@ -185,14 +186,12 @@ static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *
     kvtree_error first, why = {""};
     int rc = fetch_read_in_place(scr, d, 1, &why);
     if (!rc)
-        scr_say(&scr->report, 0,
-                "warning: %s could not be brought into the cache, and is read from %s "
-                "itself: %s",
+        scr_say(&scr->report, SCR_MSG_FETCH_READ_IN_PLACE,
+                "%s could not be copied to the cache and is read in %s directly: %s",
                 d->name, scr->prefix.path, err->text);
     if (rc > 0) return err_set(err, rc, "%s", why.text);
     first = *err;
-    return rc ? err_set(err, rc, "%.250s; and where it lies: %s", first.text, why.text)
-              : 0;
+    return rc ? err_set(err, rc, "%.250s; and in place: %s", first.text, why.text) : 0;
 }
 
 /* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
@@ -254,7 +253,8 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     int rc = fetch_read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP) return rc;
     if ((rc = fetch_open_store(scr, d, err)) != 0) return rc;
-    scr_say(&scr->report, 1, "dataset %d (%s): %s", d->id, d->name, err->text);
+    scr_say(&scr->report, SCR_MSG_FETCH_NOT_IN_PLACE, "dataset %d (%s): %s", d->id,
+            d->name, err->text);
     return fetch_to_cache(scr, d, err);
 }
 
@@ -263,8 +263,8 @@ void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
     if (!on)
         kvtree_unset_kv_int(scr->restart.spared, "ID", d->id);
     else if (!kvtree_set_kv_int(scr->restart.spared, "ID", d->id))
-        scr_say(&scr->report, 0, "warning: no memory to note that %s has to stay",
-                d->name);
+        scr_say(&scr->report, SCR_MSG_FETCH_NOT_SPARED,
+                "no memory to note that %s has to stay", d->name);
 }
 
 /* Whether a newer one is skipped that the next run is to begin with. */
@@ -290,14 +290,13 @@ static int fetch_report_failure(struct scr *scr, const scr_dataset *d, int rc,
     scr_fetch_spare(scr, d, rc < 0);
     fetch_mark(scr, d, rc > 0 ? scr_index_mark_failed : scr_index_unmark_tried);
     if (rc > 0)
-        scr_event(&scr->report, 0, &e,
+        scr_event(&scr->report, SCR_MSG_FETCH_CHECKPOINT_DAMAGED, &e,
                   "%s could not be fetched from %s and is marked as failed: %s", d->name,
                   scr->prefix.path, err);
     else
-        scr_event(&scr->report, 0, &e,
-                  "warning: %s could not be fetched from %s: %s. That is no fault of the "
-                  "checkpoint, so it stays there in this run, whatever SCR_PREFIX_SIZE "
-                  "says; end the run, mend that, and start again to use it",
+        scr_event(&scr->report, SCR_MSG_FETCH_FAILED, &e,
+                  "%s could not be fetched from %s: %s; the checkpoint is not marked as "
+                  "failed: correct this and start again to use it",
                   d->name, scr->prefix.path, err);
     return rc;
 }
@@ -309,7 +308,8 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     fetch_mark(scr, d, scr_index_mark_fetched);
     MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
     scr_log_event e = fetch_event(scr, d, SCR_LOG_FETCH_START, start);
-    scr_event(&scr->report, 2, &e, "the fetch of dataset %d (%s) begins", d->id, d->name);
+    scr_event(&scr->report, SCR_MSG_FETCH_STARTED, &e,
+              "the fetch of dataset %d (%s) begins", d->id, d->name);
     int rc = fetch_bring(scr, d, &err);
     if (rc) return fetch_report_failure(scr, d, rc, start, err.text);
     scr_fetch_spare(scr, d, 0);
@@ -319,13 +319,13 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
     e = fetch_event(scr, d, SCR_LOG_FETCH_COMPLETE, start);
     if (scr->prefix.direct.dataset.id == d->id) {
-        scr_event(&scr->report, 0, &e,
-                  "dataset %d (%s) is read from %s itself: %lu bytes", d->id, d->name,
+        scr_event(&scr->report, SCR_MSG_FETCH_DIRECT, &e,
+                  "dataset %d (%s) is read in %s directly: %lu bytes", d->id, d->name,
                   scr->prefix.path, d->size);
         return 0;
     }
     fetch_record_copies(scr, d);
-    scr_event(&scr->report, 0, &e,
+    scr_event(&scr->report, SCR_MSG_FETCH_COMPLETE, &e,
               "dataset %d (%s) is fetched from %s: %lu bytes, %.3f s, %.1f MB/s", d->id,
               d->name, scr->prefix.path, d->size, e.secs,
               e.secs > 0 ? (double)d->size / e.secs / 1e6 : 0.0);

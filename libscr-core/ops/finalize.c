@@ -41,17 +41,16 @@ static void finalize_delete_all(struct scr *scr)
 void scr_leave_cache(struct scr *scr)
 {
     if (!scr->set.fetch) {
-        scr_say(&scr->report, 0,
-                "warning: SCR_GLOBAL_RESTART=1 has no effect with SCR_FETCH=0: the run "
-                "could not restart from what leaves the cache");
+        scr_say(&scr->report, SCR_MSG_CONFIG_GLOBAL_RESTART_UNUSED,
+                "SCR_GLOBAL_RESTART=1 has no effect with SCR_FETCH=0: the run could not "
+                "restart from the prefix directory");
         return;
     }
     int rc = finalize_flush_outputs(scr), newest = scr_flush_newest(scr);
     if (rc || newest)
         scr_say(
-            &scr->report, 0,
-            "warning: SCR_GLOBAL_RESTART: not all could be flushed, so the cache stays "
-            "as it is");
+            &scr->report, SCR_MSG_CACHE_KEPT_NOT_FLUSHED,
+            "SCR_GLOBAL_RESTART: a dataset could not be flushed, so the cache is kept");
     else
         finalize_delete_all(scr);
 }
@@ -77,10 +76,10 @@ static void finalize_delete_of_other_ranks(struct scr *scr)
         if (scr_job_first(&scr->job, scr->job.rank == 0 && scr_fetch_finds(scr, &d)))
             scr_cache_delete(scr, d.id);
         else
-            scr_say(&scr->report, 0,
-                    "warning: dataset %d (%s) of %d ranks is in the cache only, where it "
-                    "stays; start with %d ranks on these nodes to use it, or with "
-                    "SCR_CACHE_PURGE=1 to give it up",
+            scr_say(&scr->report, SCR_MSG_CACHE_KEPT_OTHER_RANKS,
+                    "dataset %d (%s) of %d ranks is in the cache only, which is kept; "
+                    "start with %d ranks on these nodes to use it, or with "
+                    "SCR_CACHE_PURGE=1 to delete it",
                     d.id, d.name, d.ranks, d.ranks);
     }
 }
@@ -93,9 +92,9 @@ static int finalize_is_complete_on_prefix(struct scr *scr, int id)
                  scr_fetch_finds(scr, &d);
     there = scr_job_first(&scr->job, there);
     if (!there)
-        scr_say(&scr->report, 0,
-                "warning: checkpoint %d was flushed, but is not whole in %s any more; "
-                "the cache stays as it is for the next run on these nodes",
+        scr_say(&scr->report, SCR_MSG_PREFIX_CHECKPOINT_LOST,
+                "checkpoint %d was flushed, but is no longer complete in %s; the cache "
+                "is kept for the next run on these nodes",
                 id, scr->prefix.path);
     return there;
 }
@@ -107,9 +106,9 @@ static void finalize_empty_cache(struct scr *scr)
     int newest = scr_cached_newest(&scr->cache);
     if (scr->set.cache_keep || !scr->set.fetch || scr->cache.lost) return;
     if (newest && !scr_cache_is_saved(scr, newest)) {
-        scr_say(&scr->report, 1,
-                "checkpoint %d is in the cache only, which stays as it is for the next "
-                "run on these nodes",
+        scr_say(&scr->report, SCR_MSG_CACHE_KEPT,
+                "checkpoint %d is in the cache only, which is kept for the next run on "
+                "these nodes",
                 newest);
         return;
     }
@@ -130,12 +129,11 @@ static int finalize_warn(MPI_Comm comm, int keyval, void *value, void *unused)
     (void)keyval;
     (void)unused;
     if (scr->lifecycle.watching)
-        scr_say(
-            &scr->report, 0,
-            "warning: SCR_Finalize was not called before MPI_Finalize: what is only in "
-            "the cache is not copied to %s; the next run on these nodes finds it, and "
-            "scr_postrun saves it",
-            scr->prefix.path);
+        scr_say(&scr->report, SCR_MSG_RUN_NOT_FINALIZED,
+                "SCR_Finalize was not called before MPI_Finalize: datasets that are only "
+                "in the cache are not copied to %s; the next run on these nodes finds "
+                "them, and scr_postrun saves them",
+                scr->prefix.path);
     return MPI_SUCCESS;
 }
 
@@ -165,12 +163,10 @@ static void finalize_report_no_advice(const struct scr *scr)
     if (!scr->pace.need_calls || scr->pace.need_given || set->interval ||
         set->interval_auto || set->seconds || set->overhead > 0)
         return;
-    scr_say(
-        &scr->report, 0,
-        "warning: SCR_Need_checkpoint was called %lld times and never asked for a "
-        "checkpoint, as none of SCR_CHECKPOINT_INTERVAL, SCR_CHECKPOINT_SECONDS and "
-        "SCR_CHECKPOINT_OVERHEAD is set; SCR_CHECKPOINT_INTERVAL=auto chooses by itself",
-        (long long)scr->pace.need_calls);
+    scr_say(&scr->report, SCR_MSG_CHECKPOINT_NEVER_DUE,
+            "SCR_Need_checkpoint was called %lld times and never asked for a checkpoint; "
+            "set SCR_CHECKPOINT_INTERVAL=auto, or a number",
+            (long long)scr->pace.need_calls);
 }
 
 int scr_finish(struct scr *scr)
@@ -180,16 +176,16 @@ int scr_finish(struct scr *scr)
     if (scr->job.rank == 0) scr_halt_run_record(&scr->halt, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
-    scr_wait_begin(&scr->report, &wait, "copies what is only in the cache to %.400s",
-                   scr->prefix.path);
+    scr_wait_begin(&scr->report, &wait, SCR_MSG_FLUSH_WAIT,
+                   "waits for the copy of the cache to %.400s", scr->prefix.path);
     int rc = finalize_flush_outputs(scr);
     int newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;
     scr_wait_end(&wait);
     rc = rc ? rc : newest ? newest : scr_flush_result(scr);
     if (scr->cache.unsaved && rc == SCR_SUCCESS)
-        rc = scr_fail(&scr->report, SCR_ERR_CACHE,
+        rc = scr_fail(&scr->report, SCR_MSG_CACHE_TAKEN_OVER, SCR_ERR_CACHE,
                       "SCR_Finalize: the newest checkpoint, or an output, was only in "
-                      "the cache, which is another run's now");
+                      "the cache, which another run uses now");
     if (rc == SCR_SUCCESS) finalize_empty_cache(scr);
     scr_summary_print(&scr->report, scr->flush.waited);
     scr_logging_end(scr, rc);

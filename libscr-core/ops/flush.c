@@ -95,12 +95,12 @@ static void flush_report_complete(struct scr *scr, const struct scr_flush_run *f
 {
     const scr_dataset *d = &f->d;
     if (f->resumed)
-        scr_event(&scr->report, 1, e,
+        scr_event(&scr->report, SCR_MSG_FLUSH_RESUMED_COMPLETE, e,
                   "the flush of dataset %d (%s) that an earlier run began is complete: "
                   "%lu bytes in %s",
                   d->id, d->name, d->size, scr->prefix.path);
     else
-        scr_event(&scr->report, 1, e,
+        scr_event(&scr->report, SCR_MSG_FLUSH_COMPLETE, e,
                   "dataset %d (%s) is flushed to %s%s: %lu bytes, %.3f s, %.1f MB/s",
                   d->id, d->name, scr->prefix.path,
                   f->background ? " in the background" : "", d->size, e->secs,
@@ -125,15 +125,16 @@ static void flush_report(struct scr *scr, const struct scr_flush_run *f,
     e.secs = seconds;
     e.code = SCR_ERR_FLUSH;
     if (kind == SCR_LOG_FLUSH_START)
-        scr_event(&scr->report, f->resumed ? 1 : 2, &e, "the flush of dataset %d (%s)%s",
-                  d->id, d->name,
-                  f->resumed ? ", which an earlier run began, goes on" : " begins");
+        scr_event(&scr->report,
+                  f->resumed ? SCR_MSG_FLUSH_RESUMED : SCR_MSG_FLUSH_STARTED, &e,
+                  "the flush of dataset %d (%s)%s", d->id, d->name,
+                  f->resumed ? ", which an earlier run began, is continued" : " begins");
     else if (kind == SCR_LOG_FLUSH_STOPPED)
-        scr_event(&scr->report, 1, &e, "the flush of dataset %d (%s) is stopped", d->id,
-                  d->name);
+        scr_event(&scr->report, SCR_MSG_FLUSH_STOPPED, &e,
+                  "the flush of dataset %d (%s) is stopped", d->id, d->name);
     else if (kind == SCR_LOG_FLUSH_FAILED)
-        scr_event_fail(&scr->report, SCR_ERR_FLUSH, &e, "flush of dataset %d to %s: %s",
-                       d->id, scr->prefix.path, err);
+        scr_event(&scr->report, SCR_MSG_FLUSH_FAILED, &e, "flush of dataset %d to %s: %s",
+                  d->id, scr->prefix.path, err);
     else
         flush_report_complete(scr, f, &e);
 }
@@ -218,10 +219,9 @@ static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc,
     scr_location(&scr->prefix, d, SCR_LOCATION_FLUSHING, 0);
     flush_report(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err->text);
     if (!rc && filo_flush_left(f->transfer))
-        scr_say(&scr->report, 0,
-                "warning: the stage of the flush of dataset %d (%s), which has no data "
-                "any more, stays in %s: %s",
-                d->id, d->name, scr->prefix.path, filo_flush_left(f->transfer));
+        scr_say(&scr->report, SCR_MSG_FLUSH_STAGE_KEPT,
+                "the empty stage of the flush of dataset %d (%s) stays in %s: %s", d->id,
+                d->name, scr->prefix.path, filo_flush_left(f->transfer));
     if (!rc && d->ckpt) scr_retain(scr, d->id);
     filo_flush_free(f->transfer);
     /* no run restarts from it: the cache is for what protects the run */
@@ -257,7 +257,7 @@ void scr_flush_wait(struct scr *scr)
     scr_wait wait;
     if (!scr->flush.current) return;
     const scr_dataset *d = &scr->flush.current->d;
-    scr_wait_begin(&scr->report, &wait,
+    scr_wait_begin(&scr->report, &wait, SCR_MSG_FLUSH_WAIT,
                    "waits for the flush of dataset %d (%.150s) to %.250s", d->id, d->name,
                    scr->prefix.path);
     int rc = filo_flush_wait(scr->flush.current->transfer, &err);
@@ -306,8 +306,8 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
     int rc = agree(scr->job.world, f ? 0 : err_set(&err, -ENOMEM, "no memory"), &err);
     if (rc) {
         free(f);
-        *code = scr_fail(&scr->report, SCR_ERR_FLUSH, "flush of dataset %d: %s", id,
-                         err.text);
+        *code = scr_fail(&scr->report, SCR_MSG_FLUSH_FAILED, SCR_ERR_FLUSH,
+                         "flush of dataset %d: %s", id, err.text);
         return NULL;
     }
     const scr_store_dir *cache = scr_cache_of(&scr->cache, id);
@@ -412,9 +412,9 @@ static int flush_check_replaced(struct scr *scr, int id, kvtree_error *err)
     }
     free(list);
     if (replaced > 0)
-        scr_say(&scr->report, 1,
-                "dataset %d is not flushed: the prefix folder has a newer one of its "
-                "name, or with files of the same names",
+        scr_say(&scr->report, SCR_MSG_FLUSH_SUPERSEDED,
+                "dataset %d is not flushed: the prefix directory has a newer one with "
+                "its name or files",
                 id);
     return replaced;
 }
@@ -426,9 +426,9 @@ static bool flush_is_wanted(struct scr *scr, int id, int *code)
     int replaced = flush_check_replaced(scr, id, &err);
     *code = SCR_SUCCESS;
     if (replaced < 0)
-        *code = scr_fail(&scr->report, SCR_ERR_FLUSH,
-                         "flush of dataset %d: it cannot be told whether a newer one has "
-                         "files of the same names: %s",
+        *code = scr_fail(&scr->report, SCR_MSG_FLUSH_FAILED, SCR_ERR_FLUSH,
+                         "flush of dataset %d: datasets with files of the same names "
+                         "could not be read: %s",
                          id, err.text);
     return replaced == 0;
 }

@@ -155,12 +155,12 @@ static void recovery_stop(const recovery *r)
         if (path && filo_flush_abandon(path, scr->set.node_timeout, &err) == 0)
             stopped++;
         else if (path)
-            scr_event_local(&scr->report, 0, err.text);
+            scr_fail_local(&scr->report, SCR_MSG_FLUSH_NOT_ABANDONED, 0, "%s", err.text);
         free(path);
     }
     MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->job.world);
     if (stopped)
-        scr_say(&scr->report, 1,
+        scr_say(&scr->report, SCR_MSG_FLUSH_ABANDONED,
                 "%d transfers of files that an earlier run began are abandoned", stopped);
 }
 

@@ -10,15 +10,19 @@ int scr_folders_open(struct scr *scr)
     kvtree_error err = {""};
     int rc = scr_prefix_open(&scr->prefix, &scr->config, &err);
     if (agree(scr->job.world, rc, &err))
-        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_PREFIX_NOT_OPENED, SCR_ERR_PREFIX, "%s",
+                        err.text);
     rc = scr_job_find_names(&scr->job, &scr->config, scr->prefix.real, &err);
     if (agree(scr->job.world, rc, &err))
-        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_RUN_NAME_INVALID, SCR_ERR_CONFIG, "%s",
+                        err.text);
     scr->cache.prefix = scr->prefix.real;
     if (scr_job_lock_take(&scr->cache, &scr->restart.elsewhere, &err))
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_CACHE_NOT_LOCKED, SCR_ERR_CACHE, "%s",
+                        err.text);
     if (scr_stores_open(&scr->cache, &err))
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_CACHE_NOT_OPENED, SCR_ERR_CACHE, "%s",
+                        err.text);
     scr_control_warn_of_bases(&scr->cache);
     return SCR_SUCCESS;
 }
@@ -56,8 +60,8 @@ void scr_folders_ensure(struct scr *scr)
     int gone = scr_cache_is_gone(&scr->cache);
     MPI_Allreduce(MPI_IN_PLACE, &gone, 1, MPI_INT, MPI_MAX, scr->job.world);
     if (gone && scr_folders_renew(scr, &err) != 0)
-        scr_say(&scr->report, 0, "warning: folders that somebody has removed: %s",
-                err.text);
+        scr_say(&scr->report, SCR_MSG_CACHE_NOT_RECREATED,
+                "removed directories of this run could not be recreated: %s", err.text);
 }
 
 void scr_folders_close(struct scr *scr)

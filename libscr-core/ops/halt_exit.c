@@ -22,7 +22,8 @@ static void halt_exit_report(struct scr *scr)
 {
     char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
     scr_halt_run_reason(&scr->halt, why);
-    scr_say(&scr->report, 0, "the run is ended (SCR_HALT_EXIT=1): %s", why);
+    scr_say(&scr->report, SCR_MSG_HALT_EXIT, "the run is ended (SCR_HALT_EXIT=1): %s",
+            why);
     snprintf(reason, sizeof reason, SCR_HALT_EXITED ": %s", why);
     scr_halt_run_record(&scr->halt, reason);
 }
@@ -32,9 +33,9 @@ void scr_halt_exit(struct scr *scr)
     int halt = 0;
     if (!scr->set.halt_exit || scr_look(scr, NULL, &halt) != SCR_SUCCESS || !halt) return;
     if (!halt_exit_has_all(&scr->job)) {
-        scr_say(&scr->report, 0,
-                "warning: SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given "
-                "some of its processes");
+        scr_say(&scr->report, SCR_MSG_HALT_EXIT_REFUSED,
+                "SCR_HALT_EXIT=1 does not end this run: SCR_Init_comm was given some of "
+                "its processes");
         scr->set.halt_exit = 0;
         return;
     }

@@ -16,7 +16,8 @@
 static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
-    scr_say(&scr->report, 0, "warning: prefix folder %s: %s", scr->prefix.real, err);
+    scr_say(&scr->report, SCR_MSG_PREFIX_NOT_WRITABLE, "prefix directory %s: %s",
+            scr->prefix.real, err);
     return 0;
 }
 
@@ -46,7 +47,7 @@ static int init_read_records(struct scr *scr, kvtree_error *err)
             scr,
             scr_halt_run_begin(&scr->halt, scr->set.halt_seconds, scr->set.end_time, err),
             err->text);
-    return rc ? err_wrap(err, rc, "prefix folder %s", scr->prefix.real) : 0;
+    return rc ? err_wrap(err, rc, "prefix directory %s", scr->prefix.real) : 0;
 }
 
 static int init_begin_records(struct scr *scr)
@@ -60,7 +61,8 @@ static int init_begin_records(struct scr *scr)
     int rc = init_make_trees(scr) ? 0 : err_set(&err, -ENOMEM, "no memory");
     if (!rc && scr->job.rank == 0) rc = init_read_records(scr, &err);
     if (agree(scr->job.world, rc, &err))
-        return scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_PREFIX_RECORDS_UNREADABLE, SCR_ERR_PREFIX,
+                        "%s", err.text);
     scr->lifecycle.dataset_id = scr_job_first(&scr->job, scr->lifecycle.dataset_id);
     scr->lifecycle.ckpt_id = scr_job_first(&scr->job, scr->lifecycle.ckpt_id);
     return SCR_SUCCESS;
@@ -70,7 +72,7 @@ static int init_read_cache(struct scr *scr)
 {
     kvtree_error err = {""};
     if (scr_catalog_read(&scr->cache, &err) == 0) return SCR_SUCCESS;
-    return scr_fail(&scr->report, SCR_ERR_CACHE, "%s", err.text);
+    return scr_fail(&scr->report, SCR_MSG_CACHE_NOT_READ, SCR_ERR_CACHE, "%s", err.text);
 }
 
 /* Where the last checkpoint makes room for the next. */
@@ -78,10 +80,10 @@ static void init_report_hazards(struct scr *scr)
 {
     for (int i = 0; i < scr->cache.store_count; i++)
         if (scr->cache.stores[i].capacity == 1)
-            scr_say(&scr->report, 0,
-                    "warning: %s keeps 1 dataset (SCR_CACHE_SIZE=1, or COUNT=1 of its "
-                    "STORE): the last checkpoint leaves it before the next one is "
-                    "complete; a failure in between falls back to the prefix folder",
+            scr_say(&scr->report, SCR_MSG_CACHE_KEEPS_ONE,
+                    "%s holds 1 dataset (SCR_CACHE_SIZE or COUNT of its STORE): a "
+                    "checkpoint is deleted before the next one is complete; a failure "
+                    "then falls back to the prefix directory",
                     scr->cache.stores[i].path);
 }
 
@@ -98,7 +100,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
     if (rc) err_sys(&err, rc, "configuration");
     if (agree(scr->job.world, rc, &err))
-        return scr_fail(&scr->report, SCR_FAILURE, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s",
+                        err.text);
     rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
     if (!rc && scr_job_find_nodes(&scr->job, &scr->config) != MPI_SUCCESS)

@@ -18,7 +18,8 @@ void scr_cache_drop(struct scr *scr, int id)
     scr_filemap_remove_dataset(scr->cache.map, id);
     /* the map first: files that no map knows are swept away at the next start */
     if (scr_filemaps_write(&scr->cache, &err) != 0)
-        scr_event_local(&scr->report, 0, err.text);
+        scr_fail_local(&scr->report, SCR_MSG_CACHE_FILEMAP_NOT_WRITTEN, 0, "%s",
+                       err.text);
     scr_dataset_folder_remove(&scr->cache, id);
     scr_location_remove(&scr->prefix, id);
 }

@@ -31,8 +31,9 @@ void scr_logging_begin(struct scr *scr)
                              .prefix = scr->prefix.path,
                              .ranks = job->ranks,
                              .nodes = job->nodes};
-    scr_event(&scr->report, 2, &e, "run %s of job %s: %d ranks on %d nodes", run, job->id,
-              job->ranks, job->nodes);
+    scr_event(&scr->report, SCR_MSG_RUN_STARTED, &e,
+              "run %s of job %s: %d ranks on %d nodes", run, job->id, job->ranks,
+              job->nodes);
 }
 
 void scr_logging_ready(struct scr *scr)
@@ -40,7 +41,7 @@ void scr_logging_ready(struct scr *scr)
     if (!scr_events_run(&scr->report)) return;
     double seconds = scr_events_seconds(&scr->report);
     const scr_log_event e = {.kind = SCR_LOG_RUN_READY, .secs = seconds};
-    scr_event(&scr->report, 2, &e, "SCR_Init is done: %.3f s", seconds);
+    scr_event(&scr->report, SCR_MSG_RUN_READY, &e, "SCR_Init is done: %.3f s", seconds);
 }
 
 void scr_logging_end(struct scr *scr, int code)
@@ -48,6 +49,6 @@ void scr_logging_end(struct scr *scr, int code)
     if (!scr_events_run(&scr->report)) return;
     double seconds = scr_events_seconds(&scr->report);
     const scr_log_event e = {.kind = SCR_LOG_RUN_END, .secs = seconds, .code = code};
-    scr_event(&scr->report, 2, &e, "the run ends after %.3f s: %s", seconds,
-              SCR_Strerror(code));
+    scr_event(&scr->report, SCR_MSG_RUN_FINALIZED, &e, "the run ends after %.3f s: %s",
+              seconds, SCR_Strerror(code));
 }

@@ -157,14 +157,16 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     int gone;
     kvtree_error err = {""};
     if (output_check_arguments(scr, name, flags, &created, &gone, &err))
-        return scr_fail(&scr->report, SCR_ERR_ARGUMENT, "SCR_Start_output: %s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_CALL_ARGUMENT_INVALID, SCR_ERR_ARGUMENT,
+                        "SCR_Start_output: %s", err.text);
     if (scr->lifecycle.dataset_id >= SCR_ID_MAX || scr->lifecycle.ckpt_id >= SCR_ID_MAX)
-        return scr_fail(&scr->report, SCR_FAILURE,
-                        "SCR_Start_output: numbers of datasets end at %d, and %s or the "
-                        "cache has that one; use another prefix folder",
+        return scr_fail(&scr->report, SCR_MSG_DATASET_IDS_EXHAUSTED, SCR_FAILURE,
+                        "SCR_Start_output: the highest dataset id, %d, is used in %s or "
+                        "the cache; use another prefix directory",
                         SCR_ID_MAX, scr->prefix.path);
     if (gone && scr_folders_renew(scr, &err) != 0 && !scr->cache.lost)
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_OUTPUT_NO_CACHE, SCR_ERR_CACHE,
+                        "SCR_Start_output: %s", err.text);
     scr_restart_remind(scr);
     scr_job_lock_touch(&scr->cache);
     /* no rank removes anything before all ranks have reached this point */
@@ -172,19 +174,22 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     const scr_reddesc *desc = scr_reddesc_for_dataset(
         &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
     if (scr->cache.lost && !desc->bypass)
-        return scr_fail(&scr->report, SCR_ERR_CACHE, "SCR_Start_output: %s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_OUTPUT_NO_CACHE, SCR_ERR_CACHE,
+                        "SCR_Start_output: %s", err.text);
     scr->lifecycle.open.bypass = desc->bypass;
     int rc = desc->bypass ? output_start_in_place(scr, &err)
                           : output_start_in_cache(scr, desc, &err);
-    if (rc) return scr_fail(&scr->report, rc, "SCR_Start_output: %s", err.text);
+    if (rc)
+        return scr_fail(&scr->report, SCR_MSG_OUTPUT_NOT_STARTED, rc,
+                        "SCR_Start_output: %s", err.text);
     kvtree_unset_all(scr->output.routed);
     kvtree_unset_all(scr->output.refused);
     scr->output.route_failed = 0;
     scr->restart.offered = 0;
     scr_log_event e = scr_event_of(SCR_LOG_OUTPUT_START, &scr->lifecycle.open);
     e.compute = scr->output.start - scr->pace.idle_since;
-    scr_event(&scr->report, 2, &e, "dataset %d (%s) begins", scr->lifecycle.open.id,
-              scr->lifecycle.open.name);
+    scr_event(&scr->report, SCR_MSG_OUTPUT_STARTED, &e, "dataset %d (%s) begins",
+              scr->lifecycle.open.id, scr->lifecycle.open.name);
     scr->lifecycle.state = SCR_STATE_OUTPUT;
     return SCR_SUCCESS;
 }
@@ -330,14 +335,13 @@ static void output_report(struct scr *scr, int rc, double seconds, const char *e
     e.secs = seconds;
     e.code = rc;
     if (rc)
-        scr_event_fail(&scr->report, rc, &e,
-                       "dataset %d (%s) is not complete and removed: %s", d->id, d->name,
-                       err);
+        scr_event(&scr->report, SCR_MSG_OUTPUT_FAILED, &e,
+                  "dataset %d (%s) is not complete and removed: %s", d->id, d->name, err);
     else
-        scr_event(&scr->report, 1, &e,
+        scr_event(&scr->report, SCR_MSG_OUTPUT_COMPLETE, &e,
                   "dataset %d (%s) is complete in the %s: %d files, %lu bytes, %.3f s, "
                   "%.1f MB/s",
-                  d->id, d->name, d->bypass ? "prefix folder" : "cache", d->files,
+                  d->id, d->name, d->bypass ? "prefix directory" : "cache", d->files,
                   d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);
 }
 

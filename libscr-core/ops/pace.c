@@ -21,8 +21,8 @@ void scr_advise_begin(struct scr *scr)
     int rc = scr_history_read(scr->prefix.fd, scr_events_run(&scr->report), micro,
                               &scr->pace.history, &err);
     if (rc && rc != -ENOENT)
-        scr_say(&scr->report, 0,
-                "warning: nothing is learned from the log of earlier runs: %s", err.text);
+        scr_say(&scr->report, SCR_MSG_LOG_HISTORY_UNREADABLE,
+                "the log of earlier runs could not be read: %s", err.text);
 }
 
 void scr_advise_cost(struct scr *scr)
@@ -66,9 +66,9 @@ static double pace_optimum(struct scr *scr, double now)
     if (scr_cadence_differs(interval, scr->pace.interval_told)) {
         scr->pace.interval_told = interval;
         pace_describe_source(scr, source);
-        scr_say(&scr->report, 1,
-                "a checkpoint every %.3g s is best: one takes %.3g s, and a failure is "
-                "expected every %.3g s (%s)",
+        scr_say(&scr->report, SCR_MSG_CHECKPOINT_INTERVAL_CHOSEN,
+                "the best interval between checkpoints is %.3g s: one takes %.3g s, and "
+                "a failure is expected every %.3g s (%s)",
                 interval, cost, mtbf, source);
     }
     return interval;

@@ -181,9 +181,9 @@ static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, in
         kept->unread = 0;
         recover_remove_old_redundancy(&scr->cache, dataset->id, old);
         scr_log_event e = scr_event_of(SCR_LOG_REBUILD_COMPLETE, dataset);
-        scr_event(&scr->report, 0, &e,
-                  "dataset %d (%s) has lost its redundancy, but none of its files: they "
-                  "are as they were written, and are protected anew: %s",
+        scr_event(&scr->report, SCR_MSG_REDUNDANCY_RENEWED, &e,
+                  "dataset %d (%s) lost its redundancy, but none of its files; it is "
+                  "protected again: %s",
                   dataset->id, dataset->name, lost.text);
     }
     kvtree_delete(&copy);
@@ -217,8 +217,8 @@ static int recover_distribute(struct scr *scr, const scr_dataset *dataset,
     scr_log_event e =
         recover_event(scr, SCR_LOG_DISTRIBUTE_COMPLETE, dataset, start, moved->sums);
     if (moved->sums[0])
-        scr_event(&scr->report, 1, &e,
-                  "%lu files of dataset %d (%s) were brought to their ranks",
+        scr_event(&scr->report, SCR_MSG_REBUILD_FILES_MOVED, &e,
+                  "%lu files of dataset %d (%s) were moved to their ranks",
                   moved->sums[0], dataset->id, dataset->name);
     return 0;
 }
@@ -234,11 +234,10 @@ static int recover_report_rebuilt(struct scr *scr, const scr_dataset *dataset,
     if (rebuilt) scr_cached_sums(&scr->cache, dataset->id, sums);
     scr_log_event e = recover_event(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, sums);
     e.rebuilt = ranks;
-    scr_event(
-        &scr->report, 0, &e,
-        "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt in "
-        "%.3f s: %s",
-        dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
+    scr_event(&scr->report, SCR_MSG_REBUILD_COMPLETE, &e,
+              "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt "
+              "in %.3f s: %s",
+              dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
     return ranks;
 }
 
@@ -247,8 +246,9 @@ static void recover_report_complete(struct scr *scr, const scr_dataset *dataset,
 {
     unsigned long none[2] = {0, 0};
     scr_log_event e = recover_event(scr, SCR_LOG_REBUILD_COMPLETE, dataset, start, none);
-    scr_event(&scr->report, 1, &e, "dataset %d (%s) is in the cache with all its files",
-              dataset->id, dataset->name);
+    scr_event(&scr->report, SCR_MSG_REBUILD_NOT_NEEDED, &e,
+              "dataset %d (%s) is in the cache with all its files", dataset->id,
+              dataset->name);
 }
 
 static void recover_continue_ids(struct scr *scr, const scr_dataset *dataset)
@@ -267,29 +267,28 @@ static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double s
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_FAILED, dataset);
     e.secs = MPI_Wtime() - start;
     if (rc > 0)
-        scr_event(&scr->report, 0, &e,
-                  "warning: dataset %d (%s) is lost from the cache; what is left of it "
-                  "stays there until a newer checkpoint is complete: %s",
+        scr_event(&scr->report, SCR_MSG_REBUILD_IMPOSSIBLE, &e,
+                  "dataset %d (%s) is lost from the cache: %s; its remains stay until a "
+                  "newer checkpoint is complete",
                   dataset->id, dataset->name, err);
     else
-        scr_event(&scr->report, 0, &e,
-                  "warning: dataset %d (%s) could not be rebuilt; what is left stays in "
-                  "the cache until a newer checkpoint is complete, and is not used in "
-                  "this run: %s",
+        scr_event(&scr->report, SCR_MSG_REBUILD_FAILED, &e,
+                  "dataset %d (%s) could not be rebuilt, and is not used in this run: "
+                  "%s; it stays in the cache until a newer checkpoint is complete",
                   dataset->id, dataset->name, err);
     if (scr_cached_note(&scr->cache, dataset,
                         rc > 0 ? SCR_CACHED_USELESS : SCR_CACHED_UNREADABLE, &why) == 0)
         return SCR_SUCCESS;
-    return scr_fail(&scr->report, SCR_FAILURE, "%s", why.text);
+    return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s", why.text);
 }
 
 /* Another number of ranks wrote it. */
 static void recover_leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
-    scr_say(&scr->report, 0,
-            "warning: dataset %d (%s) in the cache was written by %d ranks, and this "
-            "run has %d; it stays there unused. Start with %d ranks to use it, or "
-            "with SCR_CACHE_PURGE=1 to give it up",
+    scr_say(&scr->report, SCR_MSG_CACHE_OTHER_RANKS,
+            "dataset %d (%s) in the cache was written by %d ranks, and this run has %d; "
+            "it is not used: start with %d ranks to use it, or with SCR_CACHE_PURGE=1 to "
+            "delete it",
             dataset->id, dataset->name, dataset->ranks, scr->job.ranks, dataset->ranks);
     scr_cached_set_state(&scr->cache, dataset->id, SCR_CACHED_OTHER_RANKS);
 }
@@ -335,8 +334,8 @@ static int recover_one(struct scr *scr, int id)
     int code = recover_find(scr, id, &dataset, &usable);
     if (code || !usable) return code;
     scr_log_event e = scr_event_of(SCR_LOG_REBUILD_START, &dataset);
-    scr_event(&scr->report, 2, &e, "dataset %d (%s) is found in the cache", id,
-              dataset.name);
+    scr_event(&scr->report, SCR_MSG_REBUILD_STARTED, &e,
+              "dataset %d (%s) is found in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(&scr->cache, id, &err);
     rc = agree(scr->job.world, rc, &err);
     int whole = rc ? 0 : scr_distribute_is_done(&scr->cache, &dataset);
@@ -372,7 +371,8 @@ int scr_cache_ensure(struct scr *scr, int id)
         recover_abandon(scr, &dataset, start, rc, err.text);
     else if (recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text) &&
              scr_filemaps_write(&scr->cache, &err) != 0)
-        scr_event_local(&scr->report, 0, err.text);
+        scr_fail_local(&scr->report, SCR_MSG_CACHE_FILEMAP_NOT_WRITTEN, 0, "%s",
+                       err.text);
     return rc == 0;
 }
 
@@ -387,8 +387,8 @@ static void recover_clean_flush_file(struct scr *scr)
     scr_flush_file_keep(scr->prefix.flush_file, ids, count);
     free(ids);
     if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, &err) != 0)
-        scr_say(&scr->report, 0, "warning: the flush file could not be written: %s",
-                err.text);
+        scr_say(&scr->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
+                "the flush file could not be written: %s", err.text);
 }
 
 int scr_rebuild_cache(struct scr *scr)
@@ -403,11 +403,12 @@ int scr_rebuild_cache(struct scr *scr)
         if (code) return code;
     }
     if (scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id, &err) != 0)
-        return scr_fail(&scr->report, SCR_FAILURE, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s",
+                        err.text);
     if (scr_filemaps_begin(&scr->cache, &err) != 0)
-        scr_say(&scr->report, 0,
-                "warning: filemaps could not be written, so commands may not find all "
-                "that is in the cache: %s",
+        scr_say(&scr->report, SCR_MSG_CACHE_FILEMAP_NOT_WRITTEN,
+                "filemaps could not be written, so commands may not find datasets in the "
+                "cache: %s",
                 err.text);
     recover_clean_flush_file(scr);
     return SCR_SUCCESS;

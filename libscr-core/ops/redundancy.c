@@ -38,15 +38,15 @@ static void redundancy_report_alone(const scr_job *job, const scr_reddesc *d,
     if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
     alone = scr_job_sum(job, alone);
     if (alone == job->ranks)
-        scr_say(job->report, 0,
-                "warning: %sall %d ranks are in one failure group, so %s cannot protect "
-                "their files; using SINGLE: checkpoints in the cache survive the "
-                "program, not the node",
-                which, job->ranks, d->type);
+        scr_say(
+            job->report, SCR_MSG_REDUNDANCY_NONE,
+            "%sall %d ranks are in one failure group, so %s cannot protect their files; "
+            "SINGLE is used: cached checkpoints do not survive the loss of a node",
+            which, job->ranks, d->type);
     else if (alone)
-        scr_say(job->report, 0,
-                "warning: %sthe files of %d of %d ranks are not protected, because their "
-                "%s has more ranks than the others together; spread the ranks evenly",
+        scr_say(job->report, SCR_MSG_REDUNDANCY_PARTIAL,
+                "%sthe files of %d of %d ranks are not protected, because their %s has "
+                "more ranks than the others together; spread the ranks evenly",
                 which, alone, job->ranks,
                 strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
 }
@@ -59,11 +59,9 @@ static void redundancy_report_fewer(const scr_job *job, const scr_reddesc *d,
     int least = place->scheme == REDSET_SINGLE ? INT_MAX : place->failures;
     least = scr_job_min(job, least);
     if (least < d->set_failures)
-        scr_say(
-            job->report, 0,
-            "warning: SET_FAILURES=%d, but some sets have %d members, of which %d may "
-            "be lost",
-            d->set_failures, least + 1, least);
+        scr_say(job->report, SCR_MSG_REDUNDANCY_REDUCED,
+                "SET_FAILURES=%d, but sets of %d members survive the loss of %d only",
+                d->set_failures, least + 1, least);
 }
 
 /* Collective. The redundancy sets of a descriptor. */
@@ -76,11 +74,14 @@ static int redundancy_begin_sets(struct scr *scr, const scr_reddesc *d, redset *
                             .no_checksums = !scr->set.crc_on_copy,
                             .unsynced = 1};
     if (redundancy_find_group(&scr->cache, d, &config.failure_group, &err))
-        return scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_REDUNDANCY_GROUP_INVALID, SCR_ERR_CONFIG,
+                        "%s", err.text);
     redset_scheme_from_name(d->type, &config.scheme);
     if (config.scheme == REDSET_RS) config.failures = d->set_failures;
     int rc = redset_create(scr->job.world, &config, set, &err);
-    if (rc) return scr_fail(&scr->report, SCR_ERR_REDUNDANCY, "%s", err.text);
+    if (rc)
+        return scr_fail(&scr->report, SCR_MSG_REDUNDANCY_NOT_CREATED, SCR_ERR_REDUNDANCY,
+                        "%s", err.text);
     redundancy_report_alone(&scr->job, d, *set);
     if (config.scheme == REDSET_RS) redundancy_report_fewer(&scr->job, d, *set);
     return SCR_SUCCESS;
@@ -93,7 +94,8 @@ int scr_redundancy_begin(struct scr *scr)
     scr->cache.sets = calloc((size_t)r->count, sizeof *scr->cache.sets);
     int rc = scr->cache.sets ? 0 : err_set(&err, -ENOMEM, "no memory");
     if (agree(scr->job.world, rc, &err))
-        return scr_fail(&scr->report, SCR_FAILURE, "%s", err.text);
+        return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s",
+                        err.text);
     for (int i = 0; i < r->count && !rc; i++)
         if (scr->cache.store_of_desc[i] >= 0)
             rc = redundancy_begin_sets(scr, &r->list[i], &scr->cache.sets[i]);

@@ -119,8 +119,8 @@ static int restart_gather_cached(struct scr *scr, struct table *t)
         failed |= scr->job.rank == 0 && !row;
         if (row) skip = restart_is_unwanted(scr, row, id);
         if (scr_job_first(&scr->job, skip)) {
-            scr_say(&scr->report, 1, "dataset %d (%s) of the cache is skipped", id,
-                    c->d.name);
+            scr_say(&scr->report, SCR_MSG_RESTART_SKIPPED,
+                    "dataset %d (%s) of the cache is skipped", id, c->d.name);
             scr_cached_set_state(&scr->cache, id, SCR_CACHED_USELESS);
         } else if (row) {
             row->cached = SCR_COPY_THERE;
@@ -155,12 +155,14 @@ static int restart_gather(struct scr *scr, struct table *t)
     t->rc = 0;
     if (scr->set.fetch && scr->job.rank == 0) {
         t->rc = restart_gather_index(scr, t, &err);
-        if (t->rc) scr_fail(&scr->report, SCR_ERR_PREFIX, "%s", err.text);
+        if (t->rc)
+            scr_fail(&scr->report, SCR_MSG_INDEX_UNREADABLE, SCR_ERR_PREFIX, "%s",
+                     err.text);
     }
     int rc = restart_gather_cached(scr, t);
     if (!rc && scr->job.rank == 0) rc = restart_gather_unreadable(&scr->cache, t);
     return scr_job_first(&scr->job, rc)
-               ? scr_fail(&scr->report, SCR_FAILURE,
+               ? scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE,
                           "no memory for the list of checkpoints")
                : SCR_SUCCESS;
 }
@@ -216,9 +218,9 @@ static int restart_fetch(struct scr *scr, struct table *t, const scr_restart_ste
     if (scr_job_first(&scr->job, scr->job.rank == 0 && scr_fetch_correct(scr, d)))
         return 1;
     if (step->rises && !t->rises)
-        scr_say(&scr->report, 0,
-                "warning: neither the checkpoint to begin with nor an older one can be "
-                "used, so newer ones are tried");
+        scr_say(&scr->report, SCR_MSG_RESTART_NEWER_TRIED,
+                "neither the chosen checkpoint nor an older one is usable; newer ones "
+                "are tried");
     t->rises |= step->rises;
     const int rc = scr_fetch_dataset(scr, d);
     if (scr->job.rank != 0) return 0;
@@ -263,9 +265,9 @@ static void restart_report_exhausted(const struct scr *scr, const struct table *
             newest = i;
         }
     if (newest >= 0)
-        scr_say(&scr->report, 0,
-                "warning: %s is skipped, because %d runs that tried to restart from it "
-                "did not get that far; SCR_CURRENT=%s tries it again",
+        scr_say(&scr->report, SCR_MSG_RESTART_ATTEMPTS_EXHAUSTED,
+                "%s is skipped, because %d runs did not complete a restart from it; "
+                "SCR_CURRENT=%s tries it again",
                 t->datasets[newest].name, SCR_INDEX_ATTEMPTS, t->datasets[newest].name);
 }
 
@@ -283,9 +285,9 @@ static void restart_report_other_ranks(const struct scr *scr, const struct table
             newest = i;
     }
     if (newest >= 0)
-        scr_say(&scr->report, 0,
-                "warning: %s on the prefix folder was written by %d ranks, and this run "
-                "has %d; it is not used",
+        scr_say(&scr->report, SCR_MSG_RESTART_OTHER_RANKS,
+                "%s on the prefix directory was written by %d ranks, and this run has "
+                "%d; it is not used",
                 t->datasets[newest].name, t->datasets[newest].ranks, scr->job.ranks);
 }
 
@@ -294,28 +296,28 @@ static void restart_report_other_ranks(const struct scr *scr, const struct table
 static int restart_fail(const struct scr *scr, scr_restart_action end, int rc)
 {
     if (end == SCR_RESTART_FAIL_ELSEWHERE)
-        return scr_fail(&scr->report, SCR_ERR_CACHE,
-                        "SCR_Have_restart: checkpoint %d, newer than any other, is in "
-                        "caches that this run does not use, for the reason given above; "
-                        "start again without the nodes named there, or with "
-                        "SCR_CACHE_PURGE=1 to go on without it",
-                        scr->restart.elsewhere);
+        return scr_fail(
+            &scr->report, SCR_MSG_RESTART_CACHE_ELSEWHERE, SCR_ERR_CACHE,
+            "SCR_Have_restart: the newest checkpoint, %d, is in caches that this run "
+            "does not use, for the reason given above; start again without the nodes "
+            "named there, or with SCR_CACHE_PURGE=1 to abandon it",
+            scr->restart.elsewhere);
     if (rc && rc != -EOPNOTSUPP) return SCR_ERR_PREFIX; /* the index, as was reported */
     if (scr->cache.unsaved)
-        return scr_fail(&scr->report, SCR_ERR_CACHE,
+        return scr_fail(&scr->report, SCR_MSG_CACHE_TAKEN_OVER, SCR_ERR_CACHE,
                         "SCR_Have_restart: the newest checkpoint, or an output, was only "
-                        "in the cache, which is another run's now");
+                        "in the cache, which another run uses now");
     if (end == SCR_RESTART_FAIL_CACHE)
-        return scr_fail(&scr->report, SCR_ERR_CACHE,
-                        "SCR_Have_restart: there is a checkpoint in the cache, but it "
-                        "could not be rebuilt, for the reason given above; start again "
-                        "when that is mended, or on other nodes, or with "
-                        "SCR_CACHE_PURGE=1 to begin anew");
+        return scr_fail(&scr->report, SCR_MSG_RESTART_CACHE_UNUSABLE, SCR_ERR_CACHE,
+                        "SCR_Have_restart: the checkpoint in the cache could not be "
+                        "rebuilt, for the reason given above; correct this and start "
+                        "again, or start with SCR_CACHE_PURGE=1 without a checkpoint");
     if (end == SCR_RESTART_ANEW) return SCR_SUCCESS;
-    return scr_fail(&scr->report, rc ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
-                    "SCR_Have_restart: there are checkpoints in %s, but none could be "
-                    "read, for the reason given above; start again when that is mended, "
-                    "or with SCR_FETCH=0 to begin anew",
+    return scr_fail(&scr->report, SCR_MSG_RESTART_PREFIX_UNUSABLE,
+                    rc ? SCR_ERR_CACHE : SCR_ERR_PREFIX,
+                    "SCR_Have_restart: none of the checkpoints in %s could be read, for "
+                    "the reason given above; correct this and start again, or start with "
+                    "SCR_FETCH=0 without a checkpoint",
                     scr->prefix.path);
 }
 
@@ -342,8 +344,8 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     scr->restart.offered = d.id;
     if (name) strcpy(name, d.name);
     scr_log_event e = scr_event_of(SCR_LOG_RESTART_OFFERED, &d);
-    scr_event(&scr->report, 2, &e, "dataset %d (%s) is offered for a restart", d.id,
-              d.name);
+    scr_event(&scr->report, SCR_MSG_RESTART_OFFERED, &e,
+              "dataset %d (%s) is offered for a restart", d.id, d.name);
     return SCR_SUCCESS;
 }
 
@@ -357,14 +359,12 @@ void scr_restart_remind(struct scr *scr)
     restart_next_step(scr, &t, &d);
     restart_table_free(&t);
     if (!d.id || scr_job_max(&scr->job, scr->restart.routed_early)) return;
-    scr_say(
-        &scr->report, 0,
-        "warning: checkpoint %d (%s) can be loaded, but the program has not asked for "
-        "it and begins anew: it did not call SCR_Have_restart, and SCR_Route_file gave "
-        "no file of it before this output. New checkpoints take the places of older "
-        "ones. A program that restarts by SCR_Route_file alone needs "
-        "SCR_FETCH_ON_INIT=1",
-        d.id, d.name);
+    scr_say(&scr->report, SCR_MSG_RESTART_NOT_ASKED,
+            "checkpoint %d (%s) is available, but the program starts without it: it "
+            "called neither SCR_Have_restart nor SCR_Route_file for it. New checkpoints "
+            "will replace older ones. A program that restarts by SCR_Route_file alone "
+            "needs SCR_FETCH_ON_INIT=1",
+            d.id, d.name);
 }
 
 /* ---- results ---- */
@@ -375,7 +375,8 @@ static int restart_mark(struct scr *scr, const scr_dataset *d, scr_index_changer
     kvtree_error err = {""};
     int rc = scr_index_change(&scr->prefix, d, change, &err);
     if (rc && rc != -ENOENT)
-        scr_say(&scr->report, 0, "warning: the index could not be changed: %s", err.text);
+        scr_say(&scr->report, SCR_MSG_INDEX_NOT_WRITTEN,
+                "the index could not be written: %s", err.text);
     return rc;
 }
 
@@ -413,9 +414,9 @@ int scr_restart_start(struct scr *scr, char *name)
     else if (!rc)
         rc = scr_cached_get(&scr->cache, scr->restart.offered, &scr->lifecycle.open);
     if (rc)
-        return scr_fail(&scr->report, SCR_ERR_STATE,
-                        "SCR_Start_restart: no checkpoint was offered; "
-                        "SCR_Have_restart is missing, or gave 0");
+        return scr_fail(&scr->report, SCR_MSG_RESTART_NOT_OFFERED, SCR_ERR_STATE,
+                        "SCR_Start_restart: no checkpoint was offered; SCR_Have_restart "
+                        "is missing, or gave 0");
     if (name) strcpy(name, scr->lifecycle.open.name);
     scr->lifecycle.begun = 1;
     restart_begin_attempt(scr);
@@ -426,8 +427,9 @@ int scr_restart_start(struct scr *scr, char *name)
     scr->restart.no_memory = 0;
     scr->restart.start = MPI_Wtime();
     scr_log_event e = scr_event_of(SCR_LOG_RESTART_START, &scr->lifecycle.open);
-    scr_event(&scr->report, 2, &e, "the restart from dataset %d (%s) begins",
-              scr->lifecycle.open.id, scr->lifecycle.open.name);
+    scr_event(&scr->report, SCR_MSG_RESTART_STARTED, &e,
+              "the restart from dataset %d (%s) begins", scr->lifecycle.open.id,
+              scr->lifecycle.open.name);
     return SCR_SUCCESS;
 }
 
@@ -437,11 +439,10 @@ static int restart_offer_again(struct scr *scr, const scr_log_event *e)
 {
     if (scr->set.fetch && scr->job.rank == 0)
         restart_mark(scr, &scr->lifecycle.open, scr_index_unmark_tried);
-    return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
-                          "the application could not restart from dataset %d (%s), as "
-                          "somebody has removed files of this run just now; what others "
-                          "have of it is tried next",
-                          scr->lifecycle.open.id, scr->lifecycle.open.name);
+    return scr_event(&scr->report, SCR_MSG_RESTART_FILES_REMOVED, e,
+                     "the application could not restart from dataset %d (%s); files of "
+                     "this run were removed meanwhile, and other copies are tried next",
+                     scr->lifecycle.open.id, scr->lifecycle.open.name);
 }
 
 /* Local, with a text: 0, or the reason if the application could not read an intact
@@ -463,11 +464,11 @@ static int restart_give_way(struct scr *scr, const scr_log_event *e, const char 
     if (scr->set.fetch) scr_fetch_spare(scr, &scr->lifecycle.open, 1);
     if (scr->set.fetch && scr->job.rank == 0)
         restart_mark(scr, &scr->lifecycle.open, scr_index_unmark_tried);
-    return scr_event_fail(&scr->report, SCR_ERR_INVALID, e,
-                          "the application could not restart from dataset %d (%s): %s. "
-                          "The checkpoint is not marked as failed; this run offers an "
-                          "older one next, and the next run offers this one again",
-                          scr->lifecycle.open.id, scr->lifecycle.open.name, why);
+    return scr_event(
+        &scr->report, SCR_MSG_RESTART_NOT_READ, e,
+        "the application could not restart from dataset %d (%s): %s; it is not marked as "
+        "failed: this run offers an older one, the next run this one again",
+        scr->lifecycle.open.id, scr->lifecycle.open.name, why);
 }
 
 int scr_restart_complete(struct scr *scr, int valid)
@@ -488,7 +489,8 @@ int scr_restart_complete(struct scr *scr, int valid)
         if (cached) cached->used = true;
         if (scr->set.fetch && scr->job.rank == 0)
             restart_mark(scr, &scr->lifecycle.open, scr_index_mark_good);
-        scr_event(&scr->report, 2, &e, "the application restarted from dataset %d (%s)",
+        scr_event(&scr->report, SCR_MSG_RESTART_COMPLETE, &e,
+                  "the application restarted from dataset %d (%s)",
                   scr->lifecycle.open.id, scr->lifecycle.open.name);
         return SCR_SUCCESS;
     }
@@ -497,10 +499,10 @@ int scr_restart_complete(struct scr *scr, int valid)
     /* also when the index has a newer one, or cannot be changed */
     scr->restart.below = scr_dataset_age(&scr->lifecycle.open);
     if (excuse) return restart_give_way(scr, &e, why.text);
-    scr_event_fail(&scr->report, SCR_ERR_INVALID, &e,
-                   "the application could not restart from dataset %d (%s); it is marked "
-                   "as failed, and an older one is tried next",
-                   scr->lifecycle.open.id, scr->lifecycle.open.name);
+    scr_event(&scr->report, SCR_MSG_RESTART_FAILED, &e,
+              "the application could not restart from dataset %d (%s); it is marked as "
+              "failed, and an older one is tried next",
+              scr->lifecycle.open.id, scr->lifecycle.open.name);
     restart_mark_failed(scr, &scr->lifecycle.open);
     if (!direct) {
         scr_location(&scr->prefix, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);

@@ -19,11 +19,8 @@
 /* Local call: every rank speaks for itself. */
 static int route_refuse(const struct scr *scr, int code, const char *text)
 {
-    char line[sizeof(kvtree_error) + 64];
-    snprintf(line, sizeof line, "error: SCR_Route_file: rank %d: %s", scr->job.rank,
-             text);
-    scr_event_local(&scr->report, code, line);
-    return code;
+    return scr_fail_local(&scr->report, SCR_MSG_ROUTE_REFUSED, code,
+                          "SCR_Route_file: rank %d: %s", scr->job.rank, text);
 }
 
 /* The absolute path with the links followed that lead to the prefix folder, or, where
@@ -159,12 +156,13 @@ static void route_explain_outside(const scr_prefix *prefix, const char *name,
     char cwd[PATH_MAX];
     if (name[0] != '/' && getcwd(cwd, sizeof cwd))
         err_set(err, -EXDEV,
-                "\"%.120s\" is not below the prefix folder: names are relative to the "
-                "current folder %.150s; the prefix folder is %.150s",
+                "\"%.120s\" is not below the prefix directory: names are relative to the "
+                "current directory %.150s; the prefix directory is %.150s",
                 name, cwd, prefix->path);
     else
-        err_set(err, -EXDEV, "\"%.150s\" (%.150s) is not below the prefix folder %.150s",
-                name, path, prefix->path);
+        err_set(err, -EXDEV,
+                "\"%.150s\" (%.150s) is not below the prefix directory %.150s", name,
+                path, prefix->path);
 }
 
 int scr_route_output(struct scr *scr, const char *name, char *file)
@@ -251,7 +249,7 @@ static int route_find_of_others(const struct scr *scr, const scr_file_match *mat
     return err_set(
         err, -ENOENT,
         "dataset %.150s has no file \"%.150s\" of this rank, and is not on the "
-        "prefix folder, where those of other ranks can be read",
+        "prefix directory, where those of other ranks can be read",
         d->name, match->name);
 }
 

@@ -12,9 +12,8 @@
 
 static void settings_warn_unknown(void *report, const char *name, const char *nearest)
 {
-    scr_say(report, 0,
-            "warning: unknown variable %s in the environment; did you mean %s?", name,
-            nearest);
+    scr_say(report, SCR_MSG_CONFIG_VARIABLE_UNKNOWN,
+            "unknown variable %s in the environment; did you mean %s?", name, nearest);
 }
 
 /* ---- descriptors ---- */
@@ -32,9 +31,9 @@ static void settings_warn_of_descs(struct scr *scr)
     const scr_reddescs *r = &scr->descs.reddescs;
     const char *source, *type = scr_config_get(&scr->config, "SCR_COPY_TYPE", &source);
     if (r->ignored > 0)
-        scr_say(&scr->report, 0,
-                "warning: the descriptors CKPT are not used, because of SCR_COPY_TYPE=%s "
-                "(%s); with SCR_COPY_TYPE=FILE they are",
+        scr_say(&scr->report, SCR_MSG_CONFIG_DESCRIPTORS_UNUSED,
+                "SCR_COPY_TYPE=%s (%s) overrides the descriptors CKPT; "
+                "SCR_COPY_TYPE=FILE uses them",
                 type, source);
 }
 
@@ -62,7 +61,8 @@ static int settings_share_layers(struct scr *scr)
     c->have_env = 1;
     kvtree_delete(&all);
     return scr_job_max(&scr->job, failed)
-               ? scr_fail(&scr->report, SCR_FAILURE, "parameters could not be shared")
+               ? scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE,
+                          "parameters could not be shared")
                : SCR_SUCCESS;
 }
 
@@ -73,7 +73,7 @@ static int settings_report_problems(struct scr *scr, scr_problems *problems)
     char *line, *rest = problems->text;
     kvtree_error err = {""};
     while (scr->job.rank == 0 && (line = strsep(&rest, "\n")) && *line)
-        scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", line);
+        scr_fail(&scr->report, SCR_MSG_CONFIG_MISTAKE, SCR_ERR_CONFIG, "%s", line);
     int here = scr->job.rank == 0 && problems->count > 0, rc = 0;
     if (problems->count > 0)
         rc = err_set(&err, -EINVAL, "%.*s",
@@ -81,8 +81,8 @@ static int settings_report_problems(struct scr *scr, scr_problems *problems)
                      problems->text ? problems->text : "");
     if (agree(scr->job.world, rc, &err) == 0) return SCR_SUCCESS;
     if (scr->job.rank == 0 && !here)
-        scr_fail(&scr->report, SCR_ERR_CONFIG, "%s", err.text);
-    return scr_fail(&scr->report, SCR_ERR_CONFIG,
+        scr_fail(&scr->report, SCR_MSG_CONFIG_MISTAKE, SCR_ERR_CONFIG, "%s", err.text);
+    return scr_fail(&scr->report, SCR_MSG_CONFIG_REFUSED, SCR_ERR_CONFIG,
                     "the configuration has mistakes; SCR is off");
 }
 

@@ -22,7 +22,7 @@ static int stored_read_summary(const struct scr *scr, const scr_dataset *d,
     int folder;
     int rc = scr_place_open(&scr->prefix, d->name, &folder, err);
     if (rc == -ENOENT || rc == -ELOOP)
-        return err_set(err, FILO_DAMAGED, "its folder is not there any more%s",
+        return err_set(err, FILO_DAMAGED, "its directory is not there any more%s",
                        rc == -ELOOP ? "; what has its name is a link or a file" : "");
     if (!rc) {
         rc = scr_summary_read(folder, found, err);
@@ -43,7 +43,7 @@ int scr_fetch_check_summary(struct scr *scr, const scr_dataset *d, kvtree_error 
         rc = err_set(err, FILO_DAMAGED,
                      "its summary is of dataset %d (%d ranks, complete %d)%s", found.id,
                      found.ranks, found.complete,
-                     found.created == d->created ? "" : ", made at another time");
+                     found.created == d->created ? "" : ", created at another time");
     return rc;
 }
 
@@ -60,11 +60,11 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *d)
     const int unknown = scr_index_view(&scr->prefix, &index, &err) == 0 &&
                         scr_index_look(index, &found, &state) != 0;
     if (!unknown || scr_index_correct(&scr->prefix, &found, &err) != 0) return 0;
-    scr_say(&scr->report, 0,
-            "warning: " SCR_INDEX_NAME " names dataset %d as %s, but the one that is "
-            "there is dataset %d%s, which is entered in its place",
+    scr_say(&scr->report, SCR_MSG_INDEX_CORRECTED,
+            SCR_INDEX_NAME " has dataset %d as %s, but its directory has dataset %d%s; "
+                           "the index is corrected",
             d->id, d->name, found.id,
-            found.created == d->created ? "" : ", made at another time");
+            found.created == d->created ? "" : ", created at another time");
     return 1;
 }
 

@@ -112,7 +112,7 @@ int scr_dataset_check_name(const char *name, kvtree_error *err)
 {
     int rc = beneath_check_name(name, err);
     if (!rc && strncmp(name, ".scr", 4) == 0 && (name[4] == 0 || name[4] == '/'))
-        rc = err_set(err, -EBADMSG, "\"%.200s\" is a folder of SCR itself", name);
+        rc = err_set(err, -EBADMSG, "\"%.200s\" is a directory of SCR itself", name);
     return rc;
 }
 

@@ -60,8 +60,8 @@ static int direct_check_place(const scr_prefix *prefix, const char *name,
         direct_let_tick(&st);
         return 0;
     }
-    return err_set(err, -EINVAL, "\"%.200s\" in the prefix folder is not a regular file",
-                   name);
+    return err_set(err, -EINVAL,
+                   "\"%.200s\" in the prefix directory is not a regular file", name);
 }
 
 int scr_direct_route(const scr_prefix *prefix, const scr_dataset *d, const char *below,
@@ -92,8 +92,8 @@ static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d,
     const kvtree *index;
     int rc = scr_index_view(prefix, &index, err);
     if (rc || scr_index_get(index, d->name, &earlier) != 0) return rc;
-    scr_say(prefix->job->report, 1,
-            "dataset %d (%s) in the prefix folder is written over", earlier.id,
+    scr_say(prefix->job->report, SCR_MSG_OUTPUT_OVERWRITES,
+            "dataset %d (%s) in the prefix directory is replaced", earlier.id,
             earlier.name);
     rc = scr_index_change(prefix, &earlier, scr_index_remove, err);
     snprintf(summary, sizeof summary, "%s/" SCR_SUMMARY_NAME, d->name);
@@ -234,14 +234,15 @@ void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *r
     for (; e; e = kvtree_elem_next(e))
         if (direct_name(d, kvtree_elem_key(e), name, &err) == 0)
             rc = beneath_unlink(prefix->fd, name, rc ? NULL : &err) && !rc ? -1 : rc;
-    if (rc) scr_event_local(prefix->job->report, 0, err.text);
+    if (rc)
+        scr_fail_local(prefix->job->report, SCR_MSG_OUTPUT_FILES_KEPT, 0, "%s", err.text);
     MPI_Barrier(prefix->job->world);
     if (prefix->job->rank != 0) return;
     rc = scr_records_remove(prefix, d, &err);
     if (!rc) rc = scr_index_change(prefix, d, scr_index_remove, &err);
     if (rc)
-        scr_say(prefix->job->report, 0, "warning: dataset %d (%s): %s", d->id, d->name,
-                err.text);
+        scr_say(prefix->job->report, SCR_MSG_OUTPUT_FILES_KEPT, "dataset %d (%s): %s",
+                d->id, d->name, err.text);
 }
 
 /* ---- restart ---- */

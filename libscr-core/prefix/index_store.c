@@ -41,22 +41,21 @@ static void store_report_rebuilt(const scr_prefix *prefix, const scr_scan *scan,
     if (!scan->count && !err_is_damage(scan->code) && !store_had_runs(prefix)) {
         /* most likely nothing is there: a first run begins */
         if (scan->stopped || scan->refused)
-            scr_say(prefix->job->report, 0,
-                    "warning: %s has no index, and was not searched for datasets to its "
-                    "end: it has too many or too deep folders, or some that cannot be "
-                    "read. If it has datasets, scr_index --add NAME enters them",
-                    prefix->path);
+            scr_say(
+                prefix->job->report, SCR_MSG_INDEX_NOT_SEARCHED,
+                "%s has no index, and the search for datasets is incomplete: too many, "
+                "too deep or unreadable directories; scr_index --add NAME adds datasets",
+                prefix->path);
         return;
     }
     if (scan->refused)
-        snprintf(more, sizeof more, "; %d cannot be restarted from, the first is %s",
-                 scan->refused, scan->why.text);
-    scr_say(prefix->job->report, 0,
-            "warning: %s; the index is made again from what %d datasets on the prefix "
-            "folder say of themselves%s%s",
-            lost, scan->count, more,
+        snprintf(more, sizeof more, "; %d are not usable, the first is %s", scan->refused,
+                 scan->why.text);
+    scr_say(prefix->job->report, SCR_MSG_INDEX_REBUILT,
+            "%s; the index is rebuilt from %d datasets on the prefix directory%s%s", lost,
+            scan->count, more,
             scan->stopped
-                ? "; the search did not look into all folders: there may be more"
+                ? "; the search did not look into all directories: there may be more"
                 : "");
 }
 
@@ -80,8 +79,8 @@ static int store_make(scr_prefix *prefix, const scr_scan *scan, bool must, kvtre
     kvtree_unset_all(index);
     if (scr_index_enter(index, scan->found, scan->count, &added) != 0)
         return err_set(err, -ENOMEM, "no memory for the index");
-    scr_say(prefix->job->report, 0, "warning: the index could not be written: %s",
-            why.text);
+    scr_say(prefix->job->report, SCR_MSG_INDEX_NOT_WRITTEN,
+            "the index could not be written: %s", why.text);
     return 0;
 }
 
@@ -101,7 +100,7 @@ static int store_refuse_unread(const scr_scan *scan, kvtree_error *err)
         if (scan->found[i].complete) return 0;
     return scan->unread
                ? err_set(err, -EIO,
-                         "the index is missing, and what is in the prefix folder "
+                         "the index is missing, and what is in the prefix directory "
                          "cannot be read now: %s",
                          scan->why.text)
                : 0;
@@ -175,9 +174,9 @@ static int store_write(scr_prefix *prefix, scr_changer *change, void *arg,
                        kvtree_error *err)
 {
     scr_wait wait;
-    scr_wait_begin(prefix->job->report, &wait,
-                   "waits to change %.400s/" SCR_INDEX_NAME ": another process has its "
-                   "lock, or the file system is slow",
+    scr_wait_begin(prefix->job->report, &wait, SCR_MSG_INDEX_LOCK_WAIT,
+                   "waits to change %.400s/" SCR_INDEX_NAME
+                   ": another process has its lock, or the file system is slow",
                    prefix->path);
     int rc = scr_index_update(prefix->fd, change, arg, prefix->index, err);
     if (rc == -ENOENT || rc == -EBADMSG) {
@@ -289,14 +288,13 @@ static int store_enter_flushed(scr_prefix *prefix, kvtree_error *err)
     if (rc) return rc;
     rc = store_scan_flushed(prefix, &scan, err);
     if (!rc && scan.count) {
-        scr_say(prefix->job->report, 0,
-                "warning: " SCR_INDEX_NAME " is an earlier one: it does not have %s%s "
-                "that " SCR_FLUSH_FILE_NAME
-                " names; what is on the prefix folder is entered again",
+        scr_say(prefix->job->report, SCR_MSG_INDEX_OUTDATED,
+                SCR_INDEX_NAME " is outdated: it lacks %s%s of " SCR_FLUSH_FILE_NAME
+                               "; they are added again",
                 scan.found[0].name, scan.count > 1 ? " and others" : "");
         if (scr_index_rewrite(prefix, store_enter_scanned, &scan, &why) != 0) {
-            scr_say(prefix->job->report, 0, "warning: the index could not be written: %s",
-                    why.text);
+            scr_say(prefix->job->report, SCR_MSG_INDEX_NOT_WRITTEN,
+                    "the index could not be written: %s", why.text);
             rc = store_open_view(prefix, false, err);
             if (!rc && store_enter_scanned(prefix->index, &scan) < 0)
                 rc = err_set(err, -ENOMEM, "no memory for the index");
@@ -380,11 +378,9 @@ int scr_index_flush_ends(scr_prefix *prefix, const scr_dataset *d, scr_age below
     close(folder);
     rc = rc ? rc : scr_index_rewrite(prefix, store_enter_dataset, &e, err);
     if (!rc && e.over)
-        scr_say(
-            prefix->job->report, 0,
-            "warning: while %s was flushed, another job flushed a newer dataset of that "
-            "name, whose files are written over; give each job a prefix folder of its "
-            "own",
-            d->name);
+        scr_say(prefix->job->report, SCR_MSG_FLUSH_OVERWRITTEN,
+                "%s was written over a newer dataset of that name, which another job "
+                "flushed meanwhile; use one prefix directory per job",
+                d->name);
     return rc;
 }

@@ -13,16 +13,16 @@ static void location_write(const scr_prefix *prefix)
 {
     kvtree_error err = {""};
     if (scr_flush_file_write(prefix->fd, prefix->flush_file, &err) != 0)
-        scr_say(prefix->job->report, 0,
-                "warning: the flush file could not be written: %s", err.text);
+        scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
+                "the flush file could not be written: %s", err.text);
 }
 
 void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location, int on)
 {
     if (prefix->job->rank != 0) return;
     if (scr_flush_file_set(prefix->flush_file, d->id, d->name, location, on) != 0)
-        scr_say(prefix->job->report, 0,
-                "warning: the flush file could not be written: no memory");
+        scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
+                "the flush file could not be written: no memory");
     else
         location_write(prefix);
 }
@@ -47,9 +47,8 @@ void scr_locations_read(scr_prefix *prefix)
     kvtree_error err = {""};
     int rc = scr_flush_file_read(prefix->fd, prefix->flush_file, &err);
     if (rc && rc != -ENOENT)
-        scr_say(prefix->job->report, 0,
-                "warning: %s; it counts as empty, so datasets may be flushed again",
-                err.text);
+        scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_LOST,
+                "%s; it counts as empty: datasets may be flushed again", err.text);
 }
 
 /* Clears the location of what counts as flushed, but is not in the index as complete. */

@@ -29,10 +29,11 @@ static int prefix_make(const char *path, kvtree_error *err)
     snprintf(above, sizeof above, "%s", path);
     *strrchr(above, '/') = 0;
     if (above[0] && stat(above, &st) != 0 && errno == ENOENT)
-        return err_set(err, -ENOENT,
-                       "prefix folder %.180s: the folder %.180s is missing; make it, or "
-                       "correct SCR_PREFIX",
-                       path, above);
+        return err_set(
+            err, -ENOENT,
+            "prefix directory %.180s: the directory %.180s is missing; make it, or "
+            "correct SCR_PREFIX",
+            path, above);
     int rc = folder_make(path, 0777, &fd, err);
     if (!rc) io_close(&fd);
     return rc;
@@ -45,7 +46,7 @@ static int prefix_find(const scr_config *config, char path[PATH_MAX], kvtree_err
     int rc = 0;
     if (given && getcwd(cwd, sizeof cwd)) full = scr_path_absolute(cwd, given);
     if (!full || strlen(full) >= PATH_MAX)
-        rc = err_sys(err, full ? -ENAMETOOLONG : -errno, "prefix folder");
+        rc = err_sys(err, full ? -ENAMETOOLONG : -errno, "prefix directory");
     else
         strcpy(path, full);
     free(full);
@@ -64,12 +65,12 @@ int scr_prefix_open(scr_prefix *prefix, const scr_config *config, kvtree_error *
     prefix->path = strdup(path);
     prefix->real = realpath(path, NULL);
     if (!prefix->path || !prefix->real)
-        return err_sys(err, -errno, "prefix folder %s", path);
+        return err_sys(err, -errno, "prefix directory %s", path);
     prefix->fd = open(prefix->real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (prefix->fd < 0) return err_sys(err, -errno, "prefix folder %s", path);
+    if (prefix->fd < 0) return err_sys(err, -errno, "prefix directory %s", path);
     if (prefix->job->rank != 0) return 0;
     rc = beneath_make_durable(prefix->fd, ".scr", 0777, err);
-    return rc ? err_wrap(err, rc, "prefix folder %s", path) : 0;
+    return rc ? err_wrap(err, rc, "prefix directory %s", path) : 0;
 }
 
 void scr_prefix_close(scr_prefix *prefix)
@@ -133,7 +134,8 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
     kvtree_error err = {""};
     int fd = openat(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && batch_sweep(fd, &err) != 0)
-        scr_say(prefix->job->report, 0, "warning: %s/.scr: %s", name, err.text);
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_TEMPORARY_FILES_KEPT, "%s/.scr: %s",
+                name, err.text);
     io_close(&fd);
 }
 

@@ -179,7 +179,7 @@ static int retention_check_name(const deletion *x, kvtree_error *err)
     if (rc <= 0 || others_reach(prefix, x->folder, x->d->name, NULL) == 0)
         return rc < 0 ? rc : 0;
     int above = io_open(x->folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    rc = above < 0 ? err_sys(err, above, "open the folder of %s", x->d->name)
+    rc = above < 0 ? err_sys(err, above, "open the directory of %s", x->d->name)
                    : others_reach(prefix, above, x->d->name, err);
     io_close(&above);
     return rc;
@@ -190,7 +190,7 @@ static int retention_check_records(const deletion *x, kvtree_error *err)
 {
     struct stat st;
     if (fstatat(x->folder, SCR_INDEX_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
-    return err_set(err, -EPERM, "%s is a prefix folder", x->d->name);
+    return err_set(err, -EPERM, "%s is a prefix directory", x->d->name);
 }
 
 /* Opens the folder of the dataset; no link leads there. What is read and removed from
@@ -419,9 +419,9 @@ static void retention_report_rest(scr_prefix *prefix, const scr_dataset *d)
     struct stat st;
     if (!d->scattered && fstatat(prefix->fd, d->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return;
-    scr_say(prefix->job->report, 0,
-            "warning: %s had no map on the prefix folder; if its flush did not end, "
-            "files of it may stay there",
+    scr_say(prefix->job->report, SCR_MSG_PREFIX_FILES_KEPT,
+            "%s had no map on the prefix directory; files of an incomplete flush may "
+            "stay there",
             d->name);
 }
 
@@ -461,7 +461,7 @@ static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
     MPI_Bcast(&r.count, 1, MPI_INT, 0, prefix->job->world);
     if (r.count == 0) return;
     r.others = prefix->job->rank == 0 ? kvtree_new() : NULL;
-    scr_wait_begin(prefix->job->report, &wait,
+    scr_wait_begin(prefix->job->report, &wait, SCR_MSG_PREFIX_REMOVAL_WAIT,
                    "waits for the removal of %d datasets from %.400s", r.count,
                    prefix->path);
     if (prefix->job->rank == 0) retention_prepare(&r);
@@ -493,13 +493,12 @@ static void retention_report_deleted(const scr_prefix *prefix, const doomed *x,
                                      const char *reason)
 {
     if (x->rc)
-        scr_say(prefix->job->report, 0,
-                "warning: dataset %d (%s) could not be deleted from the prefix folder "
-                "(%s): %s",
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_NOT_DELETED,
+                "dataset %d (%s) could not be deleted from the prefix directory (%s): %s",
                 x->d.id, x->d.name, reason, x->err.text);
     else
-        scr_say(prefix->job->report, 1,
-                "dataset %d (%s) is deleted from the prefix folder (%s)", x->d.id,
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_DELETED,
+                "dataset %d (%s) is deleted from the prefix directory (%s)", x->d.id,
                 x->d.name, reason);
 }
 
@@ -509,8 +508,8 @@ static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int coun
 {
     doomed *all = count ? calloc((size_t)count, sizeof *all) : NULL;
     if (count && !all) {
-        scr_say(prefix->job->report, 0,
-                "warning: nothing is deleted from the prefix folder: no memory");
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
+                "nothing is deleted from the prefix directory: no memory");
         count = 0;
     }
     for (int i = 0; i < count; i++)
@@ -549,8 +548,8 @@ static int retention_list(scr_prefix *prefix, const scr_window *window,
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
     if (!rc && !window) rc = retention_list_start(prefix, index, list, &count);
     if (rc)
-        scr_say(prefix->job->report, 0,
-                "warning: nothing is deleted from the prefix folder: %s",
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
+                "nothing is deleted from the prefix directory: %s",
                 err.text[0] ? err.text : "no memory");
     return rc ? 0 : count;
 }
@@ -561,7 +560,7 @@ void scr_retention_begin(scr_prefix *prefix)
     scr_dataset *list = NULL;
     int count = prefix->job->rank == 0 ? retention_list(prefix, NULL, &list) : 0;
     if (purge && count > 0)
-        scr_say(prefix->job->report, 0,
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_PURGED,
                 "SCR_PREFIX_PURGE: all %d datasets of %s are deleted", count,
                 prefix->path);
     retention_delete_all(prefix, list, count,

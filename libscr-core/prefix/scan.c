@@ -24,7 +24,7 @@ int scr_scan_open(scr_scan *scan, const char *prefix, kvtree_error *err)
 {
     memset(scan, 0, sizeof *scan);
     scan->dir = io_open(AT_FDCWD, prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (scan->dir < 0) return err_sys(err, scan->dir, "open folder %s", prefix);
+    if (scan->dir < 0) return err_sys(err, scan->dir, "open directory %s", prefix);
     scan->path = strdup(prefix);
     scan->staged = kvtree_new();
     if (scan->path && scan->staged) return 0;
@@ -257,7 +257,7 @@ static int scan_look_into(struct search *s, const char *name)
     if (scr_is_transient(rc)) {
         s->scan->unread = 1;
         if (!s->scan->why.text[0])
-            err_sys(&s->scan->why, rc, "list folder %.300s",
+            err_sys(&s->scan->why, rc, "list directory %.300s",
                     *name ? name : s->scan->path);
     }
     return 0;

@@ -102,11 +102,10 @@ static int stages_keep(void *arg, const filo_begun *flush)
             strcmp(s->identity, flush->identity) != 0 || strcmp(s->name, v->name) != 0)
             continue;
         if (!v->rows[i].is_removed) return 1;
-        scr_say(
-            v->prefix->job->report, 1,
-            "a flush of dataset %d (%s) that an earlier run began is not resumed; its "
-            "stage is removed",
-            s->id, s->name);
+        scr_say(v->prefix->job->report, SCR_MSG_FLUSH_NOT_RESUMED,
+                "a flush of dataset %d (%s) that an earlier run began is not resumed; "
+                "its stage is removed",
+                s->id, s->name);
         return 0;
     }
     return 1; /* it has begun just now */
@@ -144,9 +143,9 @@ void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
         io_close(&folder);
         stages_path(v.name, stage);
         if (filo_begun_sweep(prefix->fd, stage, stages_keep, &v, &err) != 0)
-            scr_say(prefix->job->report, 0,
-                    "warning: what an interrupted flush left in %s/%s stays: %s",
-                    prefix->path, stage, err.text);
+            scr_say(prefix->job->report, SCR_MSG_FLUSH_STAGE_KEPT,
+                    "remains of an interrupted flush stay in %s/%s: %s", prefix->path,
+                    stage, err.text);
         stages_vacate(prefix, v.name, stage);
     }
 }

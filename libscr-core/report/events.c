@@ -24,9 +24,9 @@ struct scr_events {
 
 /* ---- begin and end ---- */
 
-static void events_print_warning(void *arg, const char *line)
+static void events_print(void *arg, scr_message message, const char *text)
 {
-    scr_say(arg, 0, "%s", line);
+    scr_say(arg, message, "%s", text);
 }
 
 void scr_events_open(scr_report *report, const scr_log_options *options, const char *run)
@@ -36,7 +36,7 @@ void scr_events_open(scr_report *report, const scr_log_options *options, const c
     snprintf(ev->run, sizeof ev->run, "%s", run);
     ev->options = *options;
     ev->options.run = ev->run;
-    ev->options.report = events_print_warning;
+    ev->options.report = events_print;
     ev->options.arg = report;
     ev->start = scr_clock();
     report->events = ev;
@@ -73,72 +73,63 @@ scr_log_event scr_event_of(int kind, const scr_dataset *d)
                            .type = types[(d->ckpt != 0) + 2 * (d->output != 0)]};
 }
 
-static void events_report(const scr_report *report, int level, const scr_log_event *event,
-                          const char *error, const char *format, va_list args)
+int scr_event(const scr_report *report, scr_message message, const scr_log_event *event,
+              const char *format, ...)
 {
-    char text[1000];
+    char text[SCR_MESSAGE_SIZE];
     scr_log_event e = *event;
-    if (report->rank != 0) return;
-    vsnprintf(text, sizeof text, format, args);
-    scr_say(report, level, "%s%s", error, text);
+    if (report->rank != 0) return (int)e.code;
+    va_list args;
+    va_start(args, format);
+    message_format(text, sizeof text, &scr_messages[message], format, args);
+    va_end(args);
+    if (message_level(&scr_messages[message]) <= report->debug)
+        scr_print_message(message, text);
     scr_summary_add(report, event);
     if (!e.note) e.note = text;
     if (report->events) scr_log_write(report->events->log, &e);
+    return (int)e.code;
 }
 
-void scr_event(const scr_report *report, int level, const scr_log_event *event,
-               const char *format, ...)
+static void events_log_error(struct scr_events *ev, int rank, int code, const char *note)
 {
-    va_list args;
-    va_start(args, format);
-    events_report(report, level, event, "", format, args);
-    va_end(args);
-}
-
-int scr_event_fail(const scr_report *report, int code, const scr_log_event *event,
-                   const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    /* of all levels: an error is printed always */
-    events_report(report, report->debug, event, "error: ", format, args);
-    va_end(args);
-    return code;
-}
-
-/* Logs an error that is printed elsewhere, on any rank. */
-static void events_log_error(const scr_report *report, int code, const char *text)
-{
-    struct scr_events *ev = report->events;
-    if (!ev || ev->errors >= (report->rank ? ERRORS_OF_OTHERS : ERRORS_OF_FIRST)) return;
+    if (!ev || ev->errors >= (rank ? ERRORS_OF_OTHERS : ERRORS_OF_FIRST)) return;
     ev->errors++;
     if (!ev->log) {
         ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE);
         ev->options.report = NULL; /* rank 0 reports them */
         if (scr_log_open(&ev->options, &ev->log) != 0) return;
     }
-    scr_log_event e = {.kind = SCR_LOG_ERROR, .code = code, .note = text};
+    scr_log_event e = {.kind = SCR_LOG_ERROR, .code = code, .note = note};
     scr_log_write(ev->log, &e);
 }
 
-int scr_fail(const scr_report *report, int code, const char *format, ...)
+static void events_fail(const scr_report *report, scr_message message, int code,
+                        const char *format, va_list args)
 {
-    char line[1100];
+    char text[SCR_MESSAGE_SIZE];
+    message_format(text, sizeof text, &scr_messages[message], format, args);
+    scr_print_message(message, text);
+    events_log_error(report->events, report->rank, code, text);
+}
+
+int scr_fail(const scr_report *report, scr_message message, int code, const char *format,
+             ...)
+{
     if (report->rank != 0) return code;
     va_list args;
     va_start(args, format);
-    int n = snprintf(line, sizeof line, "error: ");
-    vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    events_fail(report, message, code, format, args);
     va_end(args);
-    scr_print_line(line);
-    events_log_error(report, code, line + n);
     return code;
 }
 
-void scr_event_local(const scr_report *report, int code, const char *text)
+int scr_fail_local(const scr_report *report, scr_message message, int code,
+                   const char *format, ...)
 {
-    static const char error[] = "error: ";
-    scr_print_line(text);
-    if (strncmp(text, error, sizeof error - 1) == 0) text += sizeof error - 1;
-    events_log_error(report, code, text);
+    va_list args;
+    va_start(args, format);
+    events_fail(report, message, code, format, args);
+    va_end(args);
+    return code;
 }

@@ -33,26 +33,26 @@ static const char *const log_target_names[] = {
     [SCR_LOG_DATABASE] = "the database",
 };
 
-static void log_warn(const scr_log *log, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static void log_warn(const scr_log *log, scr_message message, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static void log_warn(const scr_log *log, const char *format, ...)
+static void log_warn(const scr_log *log, scr_message message, const char *format, ...)
 {
     char line[sizeof(kvtree_error) + 200];
     va_list args;
     if (!log->options.report) return;
     va_start(args, format);
-    int n = snprintf(line, sizeof line, "warning: ");
-    vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    log->options.report(log->options.arg, line);
+    log->options.report(log->options.arg, message, line);
 }
 
 /* The first failure of a target is reported, the others are only counted. */
 static void log_report_failure(scr_log *log, int target, const char *err)
 {
     if (!log->targets[target].is_reported)
-        log_warn(log, "events are not logged to %s: %s", log_target_names[target], err);
+        log_warn(log, SCR_MSG_LOG_TARGET_FAILED, "events are not logged to %s: %s",
+                 log_target_names[target], err);
     log->targets[target].is_reported = true;
 }
 
@@ -117,7 +117,7 @@ static int log_queue_event(scr_log *log, const scr_log_event *event, kvtree_erro
     scr_log_event *copy = scr_log_copy(event, &log->options);
     char *statement = log->options.set.db_debug ? scr_log_statement(event) : NULL;
     if (statement && log->options.report)
-        log->options.report(log->options.arg, statement);
+        log->options.report(log->options.arg, SCR_MSG_LOG_STATEMENT, statement);
     free(statement);
     if (scr_log_queue_failed(log->queue, err))
         log_report_failure(log, SCR_LOG_DATABASE, err->text);
@@ -163,8 +163,8 @@ scr_log *scr_log_close(scr_log *log)
     }
     for (int i = 0; i < SCR_LOG_TARGETS; i++)
         if (log->targets[i].dropped)
-            log_warn(log, "%ld events were not logged to %s", log->targets[i].dropped,
-                     log_target_names[i]);
+            log_warn(log, SCR_MSG_LOG_EVENTS_DROPPED, "%ld events were not logged to %s",
+                     log->targets[i].dropped, log_target_names[i]);
     io_close(&log->files[SCR_LOG_TEXT].fd);
     io_close(&log->files[SCR_LOG_JSON].fd);
     io_close(&log->syslog.fd);

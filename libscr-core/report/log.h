@@ -21,6 +21,7 @@
  */
 
 #include "config/log_config.h"
+#include "report/messages.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -129,8 +130,8 @@ typedef struct scr_log_options {
     double db_answer; /* seconds that the server has for an answer; 0: 5 */
     double db_end;    /* seconds that the end of the log waits for it; 0: 2 */
 
-    /* Gets each warning as a line of text, during a call of the functions below. */
-    void (*report)(void *arg, const char *line);
+    /* Gets each message, during a call of the functions below. */
+    void (*report)(void *arg, scr_message message, const char *text);
     void *arg;
 } scr_log_options;
 

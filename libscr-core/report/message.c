@@ -3,31 +3,28 @@
 #include "report/report.h"
 
 #include "common/io.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
-void scr_print_line(const char *line)
+void scr_print_message(scr_message message, const char *text)
 {
-    char text[1200];
+    char line[SCR_MESSAGE_SIZE + 20];
     /* one write per line, so that lines of several processes do not mix */
-    int n = snprintf(text, sizeof text, "SCR: %s\n", line);
-    if (n >= (int)sizeof text) {
-        n = (int)sizeof text - 1;
-        text[n - 1] = '\n';
-    }
-    if (io_write(STDERR_FILENO, text, (size_t)n) != 0) {
+    int n = snprintf(line, sizeof line, "SCR: %s%s\n",
+                     message_word(&scr_messages[message]), text);
+    if (io_write(STDERR_FILENO, line, (size_t)n) != 0) {
         /* stderr is the last place for reports */
     }
 }
 
-void scr_say(const scr_report *report, int level, const char *format, ...)
+void scr_say(const scr_report *report, scr_message message, const char *format, ...)
 {
-    char line[1100];
-    if (report->rank != 0 || level > report->debug) return;
+    const message_kind *kind = &scr_messages[message];
+    char text[SCR_MESSAGE_SIZE];
+    if (report->rank != 0 || message_level(kind) > report->debug) return;
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    message_format(text, sizeof text, kind, format, args);
     va_end(args);
-    scr_print_line(line);
+    scr_print_message(message, text);
 }

@@ -2,17 +2,23 @@
 #ifndef SCR_REPORT_H
 #define SCR_REPORT_H
 
-/* What a run reports: lines for people on stderr, events in the log, and totals for the
- * summary at the end. Chapters above report what happens by one call; this one decides
- * where it goes. No MPI: rank 0 reports what all ranks have agreed on, and other ranks
- * only what they alone can see. */
+/* What a run reports: messages for people on stderr, events in the log, and totals for
+ * the summary at the end. Chapters above report what happens by one call; this one
+ * decides where it goes. No MPI: rank 0 reports what all ranks have agreed on, and other
+ * ranks only what they alone can see.
+ *
+ *     scr_say(report, SCR_MSG_FLUSH_STAGE_KEPT, "%s stays: %s", stage, err.text);
+ *
+ * prints "SCR: warning: ... stays: ... [FLUSH_STAGE_KEPT]". messages.def has the severity
+ * of each message, and with it whether the run prints it. */
 
 #include "plan/dataset.h"
 #include "report/log.h"
+#include "report/messages.h"
 
 typedef struct scr_report {
     int rank;                    /* of this process; rank 0 reports for all */
-    int debug;                   /* SCR_DEBUG: the highest level that is printed */
+    int debug;                   /* SCR_DEBUG: 1 prints INFO, too, 2 also DEBUG */
     struct scr_events *events;   /* NULL: nothing is logged */
     struct scr_summary *summary; /* on rank 0, or NULL */
 } scr_report;
@@ -22,12 +28,16 @@ double scr_clock(void);
 
 /* ---- report/message.c ---- */
 
-/* Prints one line for people, on rank 0 only, at level 0 (warnings, errors), 1 or 2. */
-void scr_say(const scr_report *report, int level, const char *format, ...)
+/* Prints a message, on rank 0 only. */
+void scr_say(const scr_report *report, scr_message message, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The one place that writes: a line to stderr, whatever the rank. */
-void scr_print_line(const char *line);
+/* Size of a text that ends with its identifier: what the note of an event takes. */
+#define SCR_MESSAGE_SIZE 1024
+
+/* The one place that writes: a message with its text of message_format to stderr,
+ * whatever the rank. */
+void scr_print_message(scr_message message, const char *text);
 
 /* ---- report/events.c: one call prints and logs ---- */
 
@@ -42,24 +52,22 @@ const char *scr_events_run(const scr_report *report);
 /* Seconds since the log began; 0 where nothing is logged. */
 double scr_events_seconds(const scr_report *report);
 
-/* Prints text as an error (on rank 0), logs it, and returns code. */
-int scr_fail(const scr_report *report, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Prints a message on rank 0 only, logs it as an error, and returns code. */
+int scr_fail(const scr_report *report, scr_message message, int code, const char *format,
+             ...) __attribute__((format(printf, 4, 5)));
+
+/* The same for what only this rank sees, on any rank. */
+int scr_fail_local(const scr_report *report, scr_message message, int code,
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* An event of a dataset: kind, id, name and type. */
 scr_log_event scr_event_of(int kind, const scr_dataset *dataset);
 
-/* On rank 0: prints the text as scr_say does, and logs the event; where the event has a
- * note and gives none, it is the text. */
-void scr_event(const scr_report *report, int level, const scr_log_event *event,
-               const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* The same as an error, which scr_fail would print. Returns code. */
-int scr_event_fail(const scr_report *report, int code, const scr_log_event *event,
-                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Prints and logs a failure that only this rank sees; code 0: a warning. */
-void scr_event_local(const scr_report *report, int code, const char *text);
+/* On rank 0: prints a message as scr_say does, and logs the event; where the event has a
+ * note and gives none, it is the text with its identifier. Returns the code of the event.
+ */
+int scr_event(const scr_report *report, scr_message message, const scr_log_event *event,
+              const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- report/summary.c: totals of the run ---- */
 void scr_summary_begin(scr_report *report);

@@ -83,13 +83,18 @@ void scr_summary_print(const scr_report *report, double waited)
     for (int i = 0; i < FAILURES; i++, t++) {
         if (i != BACKGROUND) spent += t->secs;
         if (t->count > 0)
-            scr_say(report, 1, "summary: %s: %d, %.3f MB in %.3f s, %.1f MB/s",
-                    summary_names[i], t->count, t->bytes / 1e6, t->secs,
+            scr_say(report, SCR_MSG_RUN_SUMMARY,
+                    "summary: %s: %d, %.3f MB in %.3f s, %.1f MB/s", summary_names[i],
+                    t->count, t->bytes / 1e6, t->secs,
                     t->secs > 0 ? t->bytes / t->secs / 1e6 : 0.0);
     }
     if (waited >= 0.001)
-        scr_say(report, 1, "summary: waited for asynchronous flushes: %.3f s", waited);
-    if (t->count > 0) scr_say(report, 1, "summary: failures: %d, see above", t->count);
-    scr_say(report, 1, "summary: %.3f s of %.3f s were spent with this (%.1f %%)", spent,
-            run, run > 0 ? 100 * spent / run : 0.0);
+        scr_say(report, SCR_MSG_RUN_SUMMARY,
+                "summary: waited for asynchronous flushes: %.3f s", waited);
+    if (t->count > 0)
+        scr_say(report, SCR_MSG_RUN_SUMMARY, "summary: failures: %d, see above",
+                t->count);
+    scr_say(report, SCR_MSG_RUN_SUMMARY,
+            "summary: %.3f s of %.3f s were spent with this (%.1f %%)", spent, run,
+            run > 0 ? 100 * spent / run : 0.0);
 }

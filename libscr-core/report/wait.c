@@ -26,19 +26,21 @@ static void *wait_announce(void *arg)
     pthread_mutex_lock(&w->mutex);
     while (!w->is_over && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&w->ends, &w->mutex, &until);
-    if (!w->is_over) scr_print_line(w->text);
+    if (!w->is_over) scr_print_message(w->message, w->text);
     pthread_mutex_unlock(&w->mutex);
     return NULL;
 }
 
-void scr_wait_begin(const scr_report *report, scr_wait *w, const char *format, ...)
+void scr_wait_begin(const scr_report *report, scr_wait *w, scr_message message,
+                    const char *format, ...)
 {
     va_list args;
     w->start = scr_clock();
+    w->message = message;
     w->is_running = w->is_over = false;
     if (report->rank != 0) return;
     va_start(args, format);
-    vsnprintf(w->text, sizeof w->text, format, args);
+    message_format(w->text, sizeof w->text, &scr_messages[message], format, args);
     va_end(args);
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->ends, NULL);

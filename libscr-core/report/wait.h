@@ -5,7 +5,7 @@
 /* Announces on rank 0 a wait that takes long, while it lasts.
  *
  *     scr_wait w;
- *     scr_wait_begin(report, &w, "SCR waits for the removal of dataset %d", id);
+ *     scr_wait_begin(report, &w, SCR_MSG_CACHE_REMOVAL_WAIT, "waits for ...", id);
  *     ...
  *     double seconds = scr_wait_end(&w);
  */
@@ -22,12 +22,13 @@ typedef struct scr_wait {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t ends;
-    char text[600];
+    scr_message message;
+    char text[SCR_MESSAGE_SIZE];
 } scr_wait;
 
 /* Local. Without a thread nothing is announced. */
-void scr_wait_begin(const scr_report *report, scr_wait *wait, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void scr_wait_begin(const scr_report *report, scr_wait *wait, scr_message message,
+                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Returns the seconds that it took. */
 double scr_wait_end(scr_wait *wait);

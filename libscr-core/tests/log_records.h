@@ -15,12 +15,27 @@ struct told {
     char text[4000];
 };
 
-static inline void told_line(void *arg, const char *line)
+static inline void told_line(void *arg, scr_message message, const char *line)
 {
     struct told *told = arg;
     size_t length = strlen(told->text);
-    snprintf(told->text + length, sizeof told->text - length, "%s\n", line);
+    snprintf(told->text + length, sizeof told->text - length, "%s: %s\n",
+             scr_messages[message].identifier, line);
     told->lines++;
+}
+
+/* Whether a line has that identifier and both values. */
+static inline bool told_has(const struct told *told, const char *identifier,
+                            const char *one, const char *two)
+{
+    char line[sizeof told->text];
+    for (const char *at = told->text; *at; at += strcspn(at, "\n") + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        if (strncmp(line, identifier, strlen(identifier)) == 0 && strstr(line, one) &&
+            strstr(line, two))
+            return true;
+    }
+    return false;
 }
 
 static inline scr_log_options log_options(const struct scratch *s, unsigned targets,

@@ -81,7 +81,7 @@ contains
       call scr_strerror(SCR_SUCCESS, short, ierror)
       call check(ierror == SCR_ERR_ARGUMENT .and. short == 'suc', 'a text that is cut')
       call scr_strerror(SCR_ERR_PREFIX, text, ierror)
-      call check(index(text, 'prefix folder') > 0, 'text of SCR_ERR_PREFIX')
+      call check(index(text, 'prefix directory') > 0, 'text of SCR_ERR_PREFIX')
       call scr_get_version(text, ierror)
       call check(ierror == SCR_SUCCESS .and. text(1:1) == 'v', 'version')
    end subroutine test_texts

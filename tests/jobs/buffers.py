@@ -40,7 +40,7 @@ def test_messages_of_redundancy():
             all_are(job.run("init", checkpoint("a", SIZE), "largest:message"), "message", size)
             job.lose("n2")
             run = job.run("init", "largest:message", restart("a", SIZE))
-            run.said("files of 1 of 2 ranks were rebuilt", times=1)
+            run.says("REBUILD_COMPLETE", "1 of 2 ranks", times=1)
             assert largest(run, "message") == [[size, 0]], run
 
 
@@ -53,7 +53,7 @@ def test_files_that_move():
             job.run("init", checkpoint("a", SIZE))
             run = job.run("init", "largest:read", "largest:write", "largest:message", restart("a", SIZE),
                           layout=[("n2", 1), ("n1", 1)])
-            run.said("2 files of dataset 1 .* were brought to their ranks", times=1)
+            run.says("REBUILD_FILES_MOVED", "2 files of dataset 1", times=1)
             for what, size in (("read", piece), ("write", piece), ("message", message)):
                 all_are(run, what, size)
 

@@ -22,12 +22,12 @@ def test_checkpoint_and_restart():
     """Complete at once, without a flush; the loss of all nodes harms nothing."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1, SCR_FLUSH=0) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b"))
-        run.said("dataset 2 .b. is complete in the prefix folder: 4 files", times=1)
-        run.not_said("is flushed")
+        run.says("OUTPUT_COMPLETE", "dataset 2 .b.", "4 files", times=1)
+        run.says("FLUSH_COMPLETE", times=0)
         assert in_place(job, "a") and in_place(job, "b") and nothing_cached(job)
         job.lose("n1", "n2")
         run = job.run("init", restart("b"), checkpoint("c"))
-        run.said("dataset 2 .b. is read from .* itself", times=1)
+        run.says("FETCH_DIRECT", "dataset 2 .b.", times=1)
         assert nothing_cached(job)
         job.run("init", restart("c"), "current:b", restart("b"), "delete:b", restart("c"), "drop:c", restart("a"))
         assert not (job.prefix / "b").exists() and in_place(job, "c")
@@ -64,14 +64,14 @@ def test_names_used_again():
             job.run("init", "start:a:c", again)
             job.run("init", "start:b:c", newer, dies="kill:1" in newer)
             run = job.run("init", f"have => {int(bool(name))} {name or '='}")
-            run.said('a could not be fetched .*"rank_.*was written again, by a newer dataset', times=not name)
+            run.says("FETCH_CHECKPOINT_DAMAGED", "a", '"rank_.*was written again, by a newer dataset', times=not name)
 
 
 def test_shared_file():
     """One file that all ranks write: in the map once, and every rank reads it."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         run = job.run("init", "start:a:c", "put:a/all:0", "complete:1")
-        run.said("is complete in the prefix folder: 1 files, 0 bytes", times=1)
+        run.says("OUTPUT_COMPLETE", "1 files, 0 bytes", times=1)
         job.run("init", "have => 1 a", "start_restart => a", "get:a/all:0", "complete_restart:1")
         job.run("init", "start:a:c", "put:a/all:0", "complete:1 => INVALID", SCR_CACHE_BYPASS=0)
 
@@ -100,7 +100,8 @@ def test_written_over():
         with Job(**PAIR, SCR_FLUSH=1) as job:
             job.run("init", checkpoint("a"), checkpoint("b"), SCR_CACHE_BYPASS=1 - flushed)
             job.lose("n1", "n2")
-            job.run("init", "start:b:c", "put:b/rank_%r:1000", "kill:1", dies=True, SCR_CACHE_BYPASS=1)
+            run = job.run("init", "start:b:c", "put:b/rank_%r:1000", "kill:1", dies=True, SCR_CACHE_BYPASS=1)
+            run.says("OUTPUT_OVERWRITES", "dataset 2 .b.", times=1)
             job.run("init", restart("a"), SCR_CACHE_BYPASS=1)
             (job.prefix / ".scr" / "index.scr").unlink()
             job.run("init", restart("a"), checkpoint("b"), SCR_CACHE_BYPASS=1)
@@ -110,12 +111,12 @@ def test_written_over():
 def test_older_of_the_same_name():
     """What the cache has of an earlier dataset does not take the place of the newer one when it is flushed."""
     slow = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
-    for size, more, said in ((500, {}, "dataset 1 is not flushed: .* a newer one of its name"),
-                             (50_000, slow, "dataset 1 .a. is flushed to .* in the background")):
+    for size, more, said in ((500, {}, ("FLUSH_SUPERSEDED", "dataset 1")),
+                             (50_000, slow, ("FLUSH_COMPLETE", "dataset 1 .a.", "in the background"))):
         with Job(**PAIR, **more) as job:
             (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
             run = job.run("init", checkpoint("a", size), checkpoint("a", 2 * size), "finalize")
-            run.said(said, times=1)
+            run.says(*said, times=1)
             job.run("init", restart("a", 2 * size))
 
 
@@ -127,11 +128,11 @@ def test_older_with_files_of_the_same_names():
     with Job(**PAIR) as job:
         (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
         run = job.run("init", scattered("a"), scattered("b"), "finalize")
-        run.said("dataset 1 is not flushed: .* with files of the same names", times=1)
+        run.says("FLUSH_SUPERSEDED", "dataset 1", times=1)
         job.run("init", "have => 1 b", "start_restart => b", "get:rank_%r:1000", "get:b_%r:10", "complete_restart:1",
                 scattered("c"), "start:d:c", "put:d_%r:100", "complete:1")
         run = job.run("init", "finalize")
-        run.said("dataset 3 .c. is flushed", times=1)
+        run.says("FLUSH_COMPLETE", "dataset 3 .c.", times=1)
 
 
 def test_newer_names_are_not_to_be_known():
@@ -140,11 +141,11 @@ def test_newer_names_are_not_to_be_known():
     with Job(**PAIR) as job:
         (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
         run = job.run("init", "start:a:c", files, "start:b:c", files, "unreadable@0:rank2file.scr", "finalize => FLUSH")
-        run.said("flush of dataset 1: it cannot be told whether a newer one has files of the same names: .*rank2file.scr",
+        run.says("FLUSH_FAILED", "dataset 1", "rank2file.scr",
                  times=1)
         damage.empty(job.prefix / "b/.scr/rank2file.scr")
         run = job.run("init", "finalize")
-        run.said("dataset 1 .a. is flushed", times=1)
+        run.says("FLUSH_COMPLETE", "dataset 1 .a.", times=1)
 
 
 def test_damaged():
@@ -154,7 +155,7 @@ def test_damaged():
             job.run("init", checkpoint("a"), checkpoint("b"))
             hurt(job.prefix / "b" / "rank_2")
             run = job.run("init", restart("a"))
-            run.said("b could not be fetched .* and is marked as failed: .*rank_2", times=1)
+            run.says("FETCH_CHECKPOINT_DAMAGED", "b", "rank_2", times=1)
 
 
 def test_some_descriptors():
@@ -174,7 +175,7 @@ def test_output():
     """Output too; nothing is left to flush."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         run = job.run("init", checkpoint("o", flags="o"), "finalize")
-        run.not_said("is flushed")
+        run.says("FLUSH_COMPLETE", times=0)
         assert in_place(job, "o")
         job.run("init", "have => 0")
 
@@ -191,7 +192,7 @@ def test_fetch_bypass():
         job.run("init", checkpoint("b"), SCR_USE_CONTAINERS=1)
         job.lose("n1", "n2")
         run = job.run("init", restart("b"), SCR_FETCH_BYPASS=1)
-        run.said("packed into containers", times=1)
+        run.says("FETCH_NOT_IN_PLACE", "packed into containers", times=1)
         assert job.cached() == [2]
 
 
@@ -207,10 +208,10 @@ def test_containers_of_an_earlier_run():
         for config, how in (([], {"SCR_CACHE_BYPASS": 1}), (own, {}), (both, {})):
             job.lose("n1", "n2")
             run = job.run(config, "init", restart("b"), restart("b"), checkpoint("c"), "delete:c", "finalize", **how)
-            run.said("dataset 2 .b. is fetched", times=1)
+            run.says("FETCH_COMPLETE", "dataset 2 .b.", times=1)
             assert nothing_cached(job)
         run = job.run(f"config:STORE={job.root}/file/x", f"config:CKPT=0 BYPASS=1 STORE={job.root}/file/x", "init", restart("a"), "finalize")
-        run.said("b could not be fetched.*packed into containers.*and a cache cannot be had: .*Not a directory", times=1)
+        run.says("FETCH_FAILED", "b", "packed into containers", "Not a directory", times=1)
 
 
 def test_planted_links():

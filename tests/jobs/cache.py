@@ -35,7 +35,7 @@ def test_sizes():
             run = job.run("init", series(1, 5))
             kept = list(range(6 - size, 6))
             assert job.cached("n1") == job.cached("n2") == kept, job.cached()
-            run.said("keeps 1 dataset .SCR_CACHE_SIZE=1, .*: the last checkpoint leaves it before", times=size == 1)
+            run.says("CACHE_KEEPS_ONE", "SCR_CACHE_SIZE", times=size == 1)
             job.run("init", restart("c5"), series(6, 7))
             assert job.cached() == [number + 2 for number in kept], job.cached()
 
@@ -69,7 +69,7 @@ def test_leaves_while_the_program_writes():
         job.run("init", series(1, 2), "slow:300", "start:c3:c", "put:c3/rank_%r", "kill@0", dies=True)
         assert job.cached() == [2, 3] and leaving(job) == 2, job.cached()
         run = job.run("init", restart("c2"))
-        run.said("left of dataset", times=1)
+        run.says("CACHE_INCOMPLETE_REMOVED", times=1)
         run.not_said("dataset 1 ")
         assert job.cached() == [2] and leaving(job) == 0, job.cached()
         job.run("init", "slow:20", series(3, 5), restart("c5"))
@@ -106,7 +106,7 @@ def test_cannot_leave():
     """That is said, but costs nothing but the room."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         run = job.run("init", series(1, 2), "no_room@0:rank_0", checkpoint("c3"), "no_room@0:", restart("c3"))
-        run.said("No space left on device", times=1)
+        run.says("CACHE_REMOVAL_FAILED", "No space left on device", times=1)
         assert leaving(job) == 1, leaving(job)
         job.run("init", restart("c3"))
         assert leaving(job) == 0 and job.cached() == [2, 3], job.cached()
@@ -119,7 +119,7 @@ def test_purge():
         assert job.cached() == [], job.cached()
         job.run("init", series(1, 2), "finalize")
         run = job.run("init", restart("c2"), SCR_CACHE_PURGE=1)
-        run.said("c2.* is fetched from", times=1)
+        run.says("FETCH_COMPLETE", "c2", times=1)
 
 
 def test_not_distributed():
@@ -164,7 +164,7 @@ def test_finalize_flushes_the_newest():
         assert flushed(job) == ["c3"], flushed(job)
         before = (job.prefix / "c3/rank_0").stat()
         run = job.run("init", restart("c3"), "finalize")
-        run.not_said("is flushed to")  # it is there already
+        run.says("FLUSH_COMPLETE", times=0)  # it is there already
         assert (job.prefix / "c3/rank_0").stat().st_ino == before.st_ino
 
 
@@ -180,7 +180,7 @@ def test_no_room_in_the_prefix_folder():
     with Job(**PAIR, SCR_FLUSH=1) as job:
         (job.prefix / "c2").write_text("this is a file")
         run = job.run("init", series(1, 1), checkpoint("c2", code="FLUSH"), restart("c2"), series(3, 3))
-        run.said(r"error: flush of dataset 2 .*c2", times=1)
+        run.says("FLUSH_FAILED", "dataset 2", "c2", times=1)
         assert flushed(job) == ["c1", "c3"], flushed(job)
         assert (job.prefix / "c2").read_text() == "this is a file"
 
@@ -255,7 +255,7 @@ def test_current():
         assert job.cached() == [1, 2], job.cached()
         job.lose("n1", "n2")
         run = job.run("init", restart("c2"), "current:c3", restart("c3"))
-        run.said("is fetched", times=2)
+        run.says("FETCH_COMPLETE", times=2)
         job.run("init", restart("c1"), SCR_CURRENT="c1")
         job.run("init => NO_DATASET", SCR_CURRENT="no")
 
@@ -271,7 +271,7 @@ def test_current_of_the_cache_but_not_of_the_index():
     """It stays so, although the index has a newer one."""
     with Job(**PAIR, SCR_FLUSH=2) as job:
         run = job.run("init", series(1, 2), "current:c1", restart("c1"), "finalize")
-        run.not_said("is fetched")
+        run.says("FETCH_COMPLETE", times=0)
         job.lose("n1", "n2")
         job.run("init", restart("c1"))
 
@@ -314,7 +314,7 @@ def test_delete_by_other_numbers_of_ranks():
         with Job(4, 2, SCR_FLUSH=1, SCR_USE_CONTAINERS=containers) as job:
             job.run("init", series(1, 3), "finalize")
             run = job.run("init", "delete:c1", "delete:c2", "finalize", layout=[("n1", 1)])
-            run.not_said("had no map|could not")
+            run.not_said("PREFIX_FILES_KEPT|could not")
             assert flushed(job) == ["c3"] and not list(job.prefix.glob("c[12]")), index(job)
             run = job.run("init", "delete:c3", "finalize", layout=[("n1", 3)], SCR_FLUSH_WIDTH=1)
             assert "DIR" not in index(job) and not list(job.prefix.glob("c*")), index(job)
@@ -329,8 +329,8 @@ def test_delete_of_what_is_not_whole():
         (job.prefix / "c4/rank_1").mkdir(parents=True)  # where a file should go
         run = job.run("init", series(1, 3), "start:c4:c", "put:c4/rank_%r:100", "complete:1 => FLUSH",
                       "delete:c4")
-        run.said("flush of dataset 4 .*rank_1", times=1)
-        run.said("c4 had no map on the prefix folder; if its flush did not end, files of it may stay there", times=1)
+        run.says("FLUSH_FAILED", "dataset 4", "rank_1", times=1)
+        run.says("PREFIX_FILES_KEPT", "c4", times=1)
         assert "c4" not in index(job)["DIR"] and not (job.prefix / "c4/.scr").exists()
         (job.prefix / "c3").rename(job.prefix / "elsewhere")
         (job.prefix / "c2/.scr/rank2file.scr").write_text("this is no map")
@@ -340,7 +340,7 @@ def test_delete_of_what_is_not_whole():
         (job.prefix / "c1").rename(job.prefix / "away")
         (job.prefix / "c1").symlink_to("away")
         run = job.run("init", "drop:c2", "delete:c1 => PREFIX", "finalize")
-        run.said("error: c1 could not be removed: [^:]*: a symbolic link, which is not followed", times=1)
+        run.says("DATASET_NOT_REMOVED", "c1", "a symbolic link, which is not followed", times=1)
         assert set(index(job)["DIR"]) == {"c1"} and (job.prefix / "away/rank_0").exists(), index(job)
 
 

@@ -39,7 +39,7 @@ def kind_of(name):
 
 
 def refused(text):
-    return {found[1]: found[0] for found in re.findall(r"((\b(?:SCR_\w+|STORE=\S+ \w+|CKPT=\S+ \w+))=.*)", text)}
+    return {found[1]: found[0] for found in re.findall(r"((\b(?:SCR_\w+|STORE=\S+ \w+|CKPT=\S+ \w+))=.*?)(?: \[\w+\])?$", text, re.MULTILINE)}
 
 
 def compare(job, **values):

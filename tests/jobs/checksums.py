@@ -9,7 +9,6 @@ import damage
 import tree
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0, "SCR_CACHE_SIZE": 1}
-WARNING = "warning: dataset 1 was damaged when it left the cache: "
 
 
 def cached_file(job, node, rank, dataset=1, name="a"):
@@ -47,13 +46,13 @@ def test_only_sizes_count_without():
             job.run("init", checkpoint("a"))
             damage.flip(cached_file(job, "n1", 0))
             run = job.run("init", restart("a") if on else "have => 1 a")
-            run.said("files of 1 of 2 ranks were rebuilt", times=on)
+            run.says("REBUILD_COMPLETE", "1 of 2 ranks", times=on)
         with Job(**PAIR, SCR_CRC_ON_COPY=on) as job:
             job.run("init", checkpoint("a"))
             damage.cut(cached_file(job, "n1", 0))
-            job.run("init", restart("a")).said("files of 1 of 2 ranks were rebuilt", times=1)
+            job.run("init", restart("a")).says("REBUILD_COMPLETE", "1 of 2 ranks", times=1)
             job.lose("n2")
-            job.run("init", restart("a")).said("files of 1 of 2 ranks were rebuilt", times=1)
+            job.run("init", restart("a")).says("REBUILD_COMPLETE", "1 of 2 ranks", times=1)
 
 
 def test_damage_is_mended_before_use():
@@ -63,17 +62,17 @@ def test_damage_is_mended_before_use():
         for dataset, name in ((1, "a"), (2, "b")):
             damage.flip(cached_file(job, "n1", 0, dataset, name))
         run = job.run("init", "have => 1 b", "have => 1 b", restart("b"))
-        run.said(r"dataset 2 .b. is complete again: files of 1 of 2 ranks were rebuilt", times=1)
-        run.said("is complete again", times=1)
+        run.says("REBUILD_COMPLETE", "dataset 2 .b.", "1 of 2 ranks", times=1)
+        run.says("REBUILD_COMPLETE", times=1)
         run = job.run("init", "have => 1 b", "start_restart", "complete_restart:0 => INVALID", restart("a"))
-        run.said(r"dataset 1 .a. is complete again: files of 1 of 2 ranks were rebuilt", times=1)
+        run.says("REBUILD_COMPLETE", "dataset 1 .a.", "1 of 2 ranks", times=1)
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         damage.flip(cached_file(job, "n1", 0))
         run = job.run("init", restart("a"), SCR_FLUSH_ON_RESTART=1, SCR_CRC_ON_FLUSH=0)
-        run.said("is complete again: files of 1 of 2 ranks were rebuilt", times=1)
+        run.says("REBUILD_COMPLETE", "1 of 2 ranks", times=1)
         job.lose("n1", "n2")
-        job.run("init", restart("a")).said("is fetched from", times=1)
+        job.run("init", restart("a")).says("FETCH_COMPLETE", times=1)
 
 
 def test_what_cannot_be_mended_is_not_used():
@@ -83,15 +82,15 @@ def test_what_cannot_be_mended_is_not_used():
         for node, rank in (("n1", 0), ("n2", 1)):
             damage.flip(cached_file(job, node, rank, 2, "b"))
         run = job.run("init", restart("a"))
-        run.said(r"dataset 2 .b. is lost from the cache; .*: .*rank_0 has checksum", times=1)
+        run.says("REBUILD_IMPOSSIBLE", "dataset 2 .b.", "rank_0 has checksum", times=1)
         assert job.cached() == [1, 2], job.cached()
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for node, rank in (("n1", 0), ("n2", 1)):
             damage.flip(cached_file(job, node, rank))
         run = job.run("init", "have => 0 =", SCR_FLUSH_ON_RESTART=1, SCR_CRC_ON_FLUSH=0)
-        run.said(r"dataset 1 .a. is lost from the cache", times=1)
-        run.said(r"dataset 1 .*could not be flushed|flush of dataset 1.*not in the cache", times=1)
+        run.says("REBUILD_IMPOSSIBLE", "dataset 1 .a.", times=1)
+        run.says("FLUSH_FAILED", "dataset 1", times=1)
         assert job.cached() == [1] and not (job.prefix / "a").exists(), tree
 
 
@@ -99,7 +98,7 @@ def test_flush_and_fetch_without():
     """The flush makes its own, which the fetch compares."""
     with Job(**PAIR | {"SCR_FLUSH": 1}, SCR_CRC_ON_COPY=0) as job:
         job.run("init", checkpoint("a"), "finalize")
-        job.run("init", restart("a")).said("is fetched from", times=1)
+        job.run("init", restart("a")).says("FETCH_COMPLETE", times=1)
         job.lose("n1", "n2")
         damage.flip(job.prefix / "a/rank_1")
         job.run("init", "have => 0 =")
@@ -129,7 +128,7 @@ def test_flush_without():
             damage.flip(path)
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as when a disk does that
             run = job.run("init", "have => 0 =" if on else "have => 1 a")
-            run.said("is fetched from", times=not on)
+            run.says("FETCH_COMPLETE", times=not on)
 
 
 # ---- SCR_CRC_ON_DELETE ----
@@ -149,10 +148,10 @@ def test_damage_is_told_when_the_dataset_leaves():
             with Job(**PAIR, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0, SCR_LOG_JSON_ENABLE=1) as job:
                 run = job.run(spoiled(["tag:x", how]), SCR_CRC_ON_DELETE=on)
                 told = pattern is not None and on
-                run.said(WARNING + (pattern or ""), times=told)
+                run.says("CACHE_DATASET_DAMAGED", "dataset 1", pattern or "", times=told)
                 assert job.cached() == [2], job.cached()
                 notes = [json.loads(line).get("note", "") for line in (job.prefix / ".scr/log.jsonl").open()]
-                assert sum("was damaged when it left" in note for note in notes) == told, notes
+                assert sum(note.endswith("[CACHE_DATASET_DAMAGED]") for note in notes) == told, notes
 
 
 def test_what_another_run_left():
@@ -164,8 +163,8 @@ def test_what_another_run_left():
             if hurt:
                 hurt(cached_file(job, "n1", 0))
             run = job.run("init", "have => 0 =", SCR_CACHE_PURGE=1, layout=[("n2", 1), ("n1", 1)])
-            run.said(WARNING + f"rank 1: node n1: .*/rank_0.*{pattern}", times=pattern is not None)
-            run.not_said("damaged.*rank_1")
+            run.says("CACHE_DATASET_DAMAGED", "dataset 1", f"rank 1: node n1: .*/rank_0.*{pattern}", times=pattern is not None)
+            run.says("CACHE_DATASET_DAMAGED", "rank_1", times=0)
             assert job.cached() == [], job.cached()
 
 

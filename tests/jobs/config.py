@@ -33,13 +33,14 @@ def test_all_mistakes_at_once():
         del job.parameters["SCR_FLUSH"]
         write(job, MISTAKES)
         run = job.run("init => CONFIG", "have => STATE 0", SCR_DEBUG=None)
-        run.said(r'scr.yaml:1:1: unknown parameter "SCR_CACHE_SIZ"; did you mean SCR_CACHE_SIZE\?', times=1)
-        run.said(r'scr.yaml:3:1: given twice: "SCR_FLUSH"', times=1)
-        run.said(r'scr.yaml:4:15: one value was expected for "SCR_SET_SIZE"', times=1)
-        run.said(r'scr.yaml:6:15: no such environment variable: "NO_SUCH_VARIABLE"', times=1)
-        run.said(r'SCR_DEBUG="many" \(.*scr.yaml:7:12\)', times=1)
-        run.said(r'SCR_CHECKPOINT_SECONDS="10 parsecs" \(.*scr.yaml:8:25\)', times=1)
-        run.said(r'SCR_COPY_TYPE="ZOR" \(.*scr.yaml:9:16\): must be SINGLE, PARTNER, XOR, RS or FILE', times=1)
+        run.says("CONFIG_MISTAKE", r'scr.yaml:1:1: unknown parameter "SCR_CACHE_SIZ"; did you mean SCR_CACHE_SIZE\?', times=1)
+        run.says("CONFIG_MISTAKE", 'scr.yaml:3:1: given twice: "SCR_FLUSH"', times=1)
+        run.says("CONFIG_MISTAKE", 'scr.yaml:4:15: one value was expected for "SCR_SET_SIZE"', times=1)
+        run.says("CONFIG_MISTAKE", 'scr.yaml:6:15: no such environment variable: "NO_SUCH_VARIABLE"', times=1)
+        run.says("CONFIG_MISTAKE", r'SCR_DEBUG="many" \(.*scr.yaml:7:12\)', times=1)
+        run.says("CONFIG_MISTAKE", r'SCR_CHECKPOINT_SECONDS="10 parsecs" \(.*scr.yaml:8:25\)', times=1)
+        run.says("CONFIG_MISTAKE", r'SCR_COPY_TYPE="ZOR" \(.*scr.yaml:9:16\): must be SINGLE, PARTNER, XOR, RS or FILE', times=1)
+        run.says("CONFIG_REFUSED", times=1)
         run.said("^SCR: error: ", times=7 + 2)  # and one for SCR_Have_restart, one for them all
         assert not (job.root / "nodes").exists()
 
@@ -50,7 +51,7 @@ def test_no_yaml():
         with Job(**PAIR) as job:
             write(job, text)
             run = job.run("init => CONFIG")
-            run.said(f"error: .*scr.yaml{place}", times=1)
+            run.says("CONFIG_MISTAKE", f"scr.yaml{place}", times=1)
 
 
 def test_good_file():
@@ -70,7 +71,7 @@ def test_another_file():
         write(job, "SCR_CACHE_SIZE: 4\n", "other.yaml")
         job.run("init", "config:SCR_CACHE_SIZE => 1 =4", SCR_CONF_FILE=job.prefix / "other.yaml")
         run = job.run("init => CONFIG", SCR_CONF_FILE=job.prefix / "no.yaml")
-        run.said("error: SCR_CONF_FILE=.*no.yaml: no such file", times=1)
+        run.says("CONFIG_MISTAKE", "SCR_CONF_FILE=.*no.yaml: no such file", times=1)
 
 
 def test_link_to_a_file():
@@ -80,7 +81,7 @@ def test_link_to_a_file():
         for link, named, why in (("scr.yaml", "gone.yaml", "this symbolic link has no target"),
                                  (".scrconf", ".scrconf", "Too many levels of symbolic links|a symbolic link")):
             (job.prefix / link).symlink_to(named)
-            job.run("init => CONFIG").said(f"error: .*/{link}: {why}", times=1)
+            job.run("init => CONFIG").says("CONFIG_MISTAKE", f"/{link}: {why}", times=1)
             (job.prefix / link).unlink()
         (job.prefix / "scr.yaml").symlink_to("site.yaml")
         job.run("init", "config:SCR_CACHE_SIZE => 1 =5")
@@ -97,7 +98,7 @@ def test_older_form():
         write(job, "SCR_CACHE_SIZE: 3\n")
         write(job, "SCR_CACHE_SIZE=3\n", ".scrconf")
         run = job.run("init => CONFIG")
-        run.said("error: both .*/scr.yaml and .*/.scrconf exist; remove one of them", times=1)
+        run.says("CONFIG_MISTAKE", "both .*/scr.yaml and .*/.scrconf exist; remove one of them", times=1)
 
 
 # ---- descriptors ----
@@ -129,7 +130,7 @@ def test_node_without_a_group():
     with Job(4, 1, SCR_FLUSH=0, SCR_GROUP="POWER") as job:
         write(job, POWER.replace("n3", "n7"))
         run = job.run("init => CONFIG")
-        run.said("error: rank 2: node n3 has no value for the group POWER in GROUPS", times=1)
+        run.says("REDUNDANCY_GROUP_INVALID", "rank 2: node n3 has no value for the group POWER in GROUPS", times=1)
 
 
 def test_one_descriptor():
@@ -146,7 +147,7 @@ CKPT=1 ENABLED=0 INTERVAL=2 TYPE=XOR
                       "config:CKPT=0 GROUP => 1 POWER", f"config:CKPT=0 STORE => 1 {store}",
                       f"config:STORE={store} COUNT => 1 =1", "config:CKPT=1 ENABLED => 1 =0",
                       checkpoint("a"), checkpoint("b"))
-        run.not_said("no effect")
+        run.not_said("_UNUSED")
         cache = store / "tester" / "scr.17"
         assert [path.name for path in cache.iterdir()] == ["scr.dataset.2"], list(cache.iterdir())
         assert redundancy_files(cache) == {".partner"}, redundancy_files(cache)
@@ -159,34 +160,33 @@ def test_descriptor_of_the_application():
     with Job(4, 1, SCR_FLUSH=0) as job:
         run = job.run("config:CKPT=0 TYPE=RS SET_SIZE=4 SET_FAILURES=2", "config:CKPT=0 TYPE => 1 RS", "init",
                       "config:CKPT=0 TYPE => 1 RS", "config:CKPT=0 TYPE=XOR => ANY", checkpoint("a"))
-        run.said("error: SCR_Config: .*", times=1)
+        run.says("CALL_OUT_OF_ORDER", "SCR_Config", times=1)
         assert redundancy_files(job.cache("n1")) == {".rs"}, redundancy_files(job.cache("n1"))
         job.lose("n1", "n2")
         job.run("init", restart("a"))
         run = job.run("config:CKPT=0 TYP=RS", "config:CKPT=0 TYPE => 1 XOR", "init")
-        run.said('SCR_Config:1:8: unknown field of CKPT "TYP"; did you mean TYPE', times=1)
+        run.says("CONFIG_MISTAKE", 'SCR_Config:1:8: unknown field of CKPT "TYP"; did you mean TYPE', times=1)
 
 
 def test_copy_type_of_a_run():
     with Job(**PAIR) as job:
         write(job, "CKPT=0 TYPE=RS\n")
         run = job.run("init", "config:CKPT=0 TYPE => 1 PARTNER", SCR_COPY_TYPE="PARTNER")
-        run.said(r"warning: the descriptors CKPT are not used, because of SCR_COPY_TYPE=PARTNER "
-                 r"\(the environment\); with SCR_COPY_TYPE=FILE they are", times=1)
+        run.says("CONFIG_DESCRIPTORS_UNUSED", r"SCR_COPY_TYPE=PARTNER \(the environment\)", times=1)
         for copy_type in (None, "FILE"):
             run = job.run("init", "config:CKPT=0 TYPE => 1 RS", SCR_COPY_TYPE=copy_type)
-            run.not_said("warning: the descriptors")
+            run.says("CONFIG_DESCRIPTORS_UNUSED", times=0)
 
 
 def test_mistakes_of_descriptors():
     with Job(**PAIR) as job:
         write(job, "CKPT=1 TYPE=XRO STORE=/sdd\nSTORE=/ssd COUNT=0\nCKPT=1\n")
         run = job.run("init => CONFIG")
-        run.said(r'error: .*scr.yaml:3:6: given twice: "CKPT=1"', times=1)
-        run.said(r'error: CKPT=1 TYPE="XRO" \(.*scr.yaml:1:13\): must be SINGLE, PARTNER, XOR or RS', times=1)
-        run.said(r'error: CKPT=1 STORE="/sdd" \(.*scr.yaml:1:23\): no such store; did you mean /ssd\?', times=1)
-        run.said(r'error: STORE=/ssd COUNT="0" \(.*scr.yaml:2:18\): must be at least 1', times=1)
-        run.said(r"error: CKPT=1 \(.*scr.yaml:1:6\): numbers must be consecutive from 0; CKPT=0 is missing", times=1)
+        run.says("CONFIG_MISTAKE", 'scr.yaml:3:6: given twice: "CKPT=1"', times=1)
+        run.says("CONFIG_MISTAKE", r'CKPT=1 TYPE="XRO" \(.*scr.yaml:1:13\): must be SINGLE, PARTNER, XOR or RS', times=1)
+        run.says("CONFIG_MISTAKE", r'CKPT=1 STORE="/sdd" \(.*scr.yaml:1:23\): no such store; did you mean /ssd\?', times=1)
+        run.says("CONFIG_MISTAKE", r'STORE=/ssd COUNT="0" \(.*scr.yaml:2:18\): must be at least 1', times=1)
+        run.says("CONFIG_MISTAKE", r"CKPT=1 \(.*scr.yaml:1:6\): numbers must be consecutive from 0; CKPT=0 is missing", times=1)
         run.said("^SCR: error: ", times=5 + 1)
 
 
@@ -196,8 +196,8 @@ def test_places():
     with Job(**PAIR) as job:
         write(job, "SCR_LOCKED: [SCR_FLUSH]\nSCR_NODE_NAME: me\n")
         run = job.run("init => CONFIG")
-        run.said(r"error: SCR_LOCKED \(.*scr.yaml:1:14\): only the system file may have it", times=1)
-        run.said(r'error: SCR_NODE_NAME="me" \(.*scr.yaml:2:16\): may only be set in the environment', times=1)
+        run.says("CONFIG_MISTAKE", r"SCR_LOCKED \(.*scr.yaml:1:14\): only the system file may have it", times=1)
+        run.says("CONFIG_MISTAKE", r'SCR_NODE_NAME="me" \(.*scr.yaml:2:16\): may only be set in the environment', times=1)
         run.said("^SCR: error: ", times=2 + 1)
 
 
@@ -205,7 +205,7 @@ def test_mistake_of_one_node():
     """Only the environment of n2 has it; all ranks hear of it."""
     with Job(**PAIR) as job:
         run = job.run("init => CONFIG", of_node={"n2": {"SCR_CACHE_BASE": "/" + "x" * 1100}})
-        run.said(r'error: rank 1: SCR_CACHE_BASE="/x*" \(the environment\): longer than 1023 bytes', times=1)
+        run.says("CONFIG_MISTAKE", r'rank 1: SCR_CACHE_BASE="/x*" \(the environment\): longer than 1023 bytes', times=1)
         run.said("^SCR: error: ", times=1 + 1)
 
 
@@ -295,7 +295,7 @@ def test_environment_mistakes():
                 job.run("init", **{name: value})
                 continue
             run = job.run("init => CONFIG", **{name: value})
-            run.said(rf"error: {name}=.*{value}.* \(the environment\): {text}", times=1)
+            run.says("CONFIG_MISTAKE", rf"{name}=.*{value}.* \(the environment\): {text}", times=1)
             run.said("error: ", times=2)  # this one, and that the configuration has mistakes
 
 
@@ -305,16 +305,16 @@ def test_identity_mistakes():
                         ("SCR_JOB_ID", "x" * 200), ("SCR_USER_NAME", "x" * 200)):
         with Job(**PAIR) as job:
             run = job.run("init => CONFIG", **{name: value})
-            run.said("error: ", times=1)
+            run.says("RUN_NAME_INVALID", times=1)
     with Job(**PAIR) as job:
         run = job.run("init => CACHE", of_node={"n2": {"SCR_NODE_NAME": "a/b"}})
-        run.said("error: .*SCR_NODE_NAME=a/b has a slash", times=1)
+        run.says("CACHE_NOT_LOCKED", "SCR_NODE_NAME=a/b has a slash", times=1)
 
 
 def test_only_warnings():
     with Job(**PAIR) as job:
         run = job.run("init", SCR_CACHE_SIZ=3)
-        run.said("warning: unknown variable SCR_CACHE_SIZ in the environment; did you mean SCR_CACHE_SIZE",
+        run.says("CONFIG_VARIABLE_UNKNOWN", "SCR_CACHE_SIZ", "SCR_CACHE_SIZE",
                  times=1)
 
 
@@ -324,7 +324,7 @@ def test_sets_too_small():
         with Job(nodes=nodes, per_node=1, SCR_COPY_TYPE="RS", SCR_SET_FAILURES=failures) as job:
             run = job.run("init", checkpoint("a"), "finalize")
             if members:
-                run.said(f"warning: SET_FAILURES={failures}, but some sets have {members} members, of which {members - 1} may be lost",
+                run.says("REDUNDANCY_REDUCED", f"{failures}", f"{members}", f"{members - 1}",
                          times=1)
             else:
                 run.not_said("warning")

@@ -45,15 +45,15 @@ def test_ends_the_program():
         for name, over in (("c3", 0), ("c3", 0), ("c2", 1), ("c2", 1)):
             lose_all(job)
             run = job.run("init", crash_in(name), dies=True)
-            run.said("warning: c3 is skipped, because 2 runs", times=over)
+            run.says("RESTART_ATTEMPTS_EXHAUSTED", "c3", "2 runs", times=over)
         lose_all(job)
         run = job.run("init", restart("c1"), "finalize")
-        run.said("warning: c3 is skipped", times=1)
+        run.says("RESTART_ATTEMPTS_EXHAUSTED", "c3", times=1)
         assert [attempts(job, name) for name in ("c1", "c2", "c3")] == [0, 2, 2]
         assert "FETCHED" in entry(job, "c3") and "FAILED" not in entry(job, "c3")
         lose_all(job)
         run = job.run("init", restart("c3"), SCR_CURRENT="c3")
-        run.not_said("is skipped")
+        run.not_said("RESTART_(SKIPPED|ATTEMPTS)")
         assert attempts(job, "c3") == 0
 
 
@@ -63,7 +63,7 @@ def test_ends_the_program_from_the_cache():
         job.run("init", series(1, 3))
         for name in ("c3", "c3", "c2", "c2"):
             run = job.run("init", crash_in(name), dies=True)
-            run.not_said("is fetched")
+            run.says("FETCH_COMPLETE", times=0)
         run = job.run("init", restart("c1"), series(4, 4), "finalize")
         assert job.cached() == [1, 4], job.cached()
         lose_all(job)
@@ -92,23 +92,22 @@ def test_no_older_one():
         for _ in range(2):
             job.run("init", crash_in("c1"), dies=True)
         run = job.run("init", "have => 0 =")
-        run.said("c1 is skipped.*SCR_CURRENT=c1 tries it again", times=1)
+        run.says("RESTART_ATTEMPTS_EXHAUSTED", "c1", "SCR_CURRENT=c1", times=1)
         job.run("init", "current:c1", restart("c1"))
 
 
 def test_only_newer_ones():
     """Than the chosen one, which is damaged, or ended two runs: better than nothing, after all older ones."""
-    said = "warning: neither the checkpoint to begin with nor an older one can be used, so newer ones are tried"
     with Job(**PAIR) as job:
         job.run("init", series(1, 3), "current:c2", "finalize")
         damage.flip(job.prefix / "c2/rank_1")
         lose_all(job)
-        job.run("init", restart("c1"), "kill@0", dies=True).not_said(said)
+        job.run("init", restart("c1"), "kill@0", dies=True).says("RESTART_NEWER_TRIED", times=0)
         damage.flip(job.prefix / "c1/rank_0")
         job.run("init", "current:c1", series(4, 4), "current:c1", "finalize")
         lose_all(job)
         damage.flip(job.prefix / "c4/rank_0")
-        job.run("init", restart("c3"), "finalize").said(said, times=1)
+        job.run("init", restart("c3"), "finalize").says("RESTART_NEWER_TRIED", times=1)
         assert [name for name in ("c1", "c2", "c3", "c4") if "FAILED" in entry(job, name)] == ["c1", "c2", "c4"]
     with Job(**PAIR) as job:
         job.run("init", series(1, 2), "current:c1", "finalize")
@@ -117,8 +116,8 @@ def test_only_newer_ones():
             job.run("init", crash_in("c1"), dies=True)
         lose_all(job)
         run = job.run("init", restart("c2"), "finalize")
-        run.said(said, times=1)
-        run.said("c1 is skipped", times=1)
+        run.says("RESTART_NEWER_TRIED", times=1)
+        run.says("RESTART_ATTEMPTS_EXHAUSTED", "c1", times=1)
 
 
 def test_only_newer_ones_than_what_was_refused():
@@ -129,7 +128,7 @@ def test_only_newer_ones_than_what_was_refused():
         lose_all(job)
         run = job.run("init", [[f"have => 1 {name}", f"start_restart => {name}", no] for name in ("c2", "c1", "c4")], restart("c3"),
                       "finalize", SCR_CURRENT="c2")
-        run.said("warning: neither the checkpoint to begin with nor an older one can be used, so newer ones are tried", times=1)
+        run.says("RESTART_NEWER_TRIED", times=1)
         lose_all(job)
         job.run("init", [restart("c3"), restart("c3")[:2], no], "have => 0 =", "finalize")
         assert all("FAILED" in entry(job, f"c{number}") for number in range(1, 5))
@@ -172,7 +171,7 @@ def test_asking_is_no_attempt():
         ask = ["init", "have => 1 c2"]
         for rest in (["finalize"], ["exit => 0", "finalize"], [checkpoint("o1", flags="o"), "finalize"]):
             for _ in range(3):
-                job.run(ask, rest).not_said("is skipped")
+                job.run(ask, rest).not_said("RESTART_(SKIPPED|ATTEMPTS)")
                 assert attempts(job, "c2") == 0
         for _ in range(3):
             lose_all(job)
@@ -202,7 +201,7 @@ def test_errors_are_no_attempts():
         for _ in range(3):
             lose_all(job)
             run = job.run("init", "no_room@1:rank_1", "have => CACHE 0 =")
-            run.said("c1 could not be fetched .*No space left", times=1)
+            run.says("FETCH_FAILED", "c1", "No space left", times=1)
         assert attempts(job, "c1") == 0
         job.run("init", restart("c1"))
 
@@ -222,7 +221,7 @@ def test_fetch_is_off():
             job.run("init", crash_in("c1"), dies=True)
         lose_all(job)
         run = job.run("init", "have => 0 =", "current:c1", "have => 0 =")
-        run.not_said("is skipped|fetch")
+        run.not_said("_SKIPPED|ATTEMPTS_EXHAUSTED|FETCH")
 
 
 # ---- the cache of a node fails ----
@@ -245,12 +244,11 @@ def test_no_room_in_the_cache():
     with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
         job.run("init", series(1, 3), "finalize")
         run = job.run("init", "no_room@1:rank_1", restart("c3"), "kill@0", dies=True)
-        run.said("warning: c3 could not be brought into the cache, and is read from .* itself: node n2: rank 1: .*"
-                 "cache.*rank_1: No space left", times=1)
+        run.says("FETCH_READ_IN_PLACE", "c3", "node n2: rank 1", "rank_1: No space left", times=1)
         assert names(job) == ["c2", "c3"] and job.cached() == [], names(job)
         damage.flip(job.prefix / "c3/rank_0")
         run = job.run("init", "no_room@1:scr.dataset.3", "have => 1 c2")
-        run.said("c3 could not be fetched .*marked as failed: .*rank_0.* was altered", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "c3", "rank_0", "was altered", times=1)
         assert "FAILED" in entry(job, "c3") and "FAILED" not in entry(job, "c2")
 
 
@@ -302,8 +300,8 @@ def test_cache_is_gone():
             finally:
                 go.touch()
             run = run.result()
-            run.said("warning: node n[12]: somebody has removed .*/cache/.* of this run, which is made again", times=len(nodes))
-            run.said("c2. is fetched", times=1)
+            run.says("CACHE_DIRECTORY_RECREATED", "node n[12]", "/cache/", times=len(nodes))
+            run.says("FETCH_COMPLETE", "c2.", times=1)
             assert not any("FAILED" in entry(job, name) for name in ("c1", "c2")), names(job)
             job.run("init", restart("c2"), "finalize")
 
@@ -314,9 +312,8 @@ def test_nothing_can_be_read():
         job.run("init", series(1, 3), "finalize")
         run = job.run("init", "no_room@1:rank_1", "have => CACHE 0 =", "have => CACHE 0 =", "no_room@1:none",
                       series(4, 5), "finalize")
-        run.said("warning: c3 could not be fetched .*: node n2: rank 1: .*rank_1: No space left.*; and where it lies: "
-                 ".*packed into containers.*it stays there in this run, whatever SCR_PREFIX_SIZE says", times=2)
-        run.said("error: SCR_Have_restart: there are checkpoints in .*, but none could be read", times=2)
+        run.says("FETCH_FAILED", "c3", "node n2: rank 1: .*rank_1: No space left", "packed into containers", times=2)
+        run.says("RESTART_PREFIX_UNUSABLE", times=2)
         assert names(job) == ["c3", "c5"], names(job)
         job.run("init", restart("c5"), series(6, 6), "finalize")
         assert names(job) == ["c6"], names(job)
@@ -335,7 +332,7 @@ def test_an_older_one_for_now():
     with Job(**PACKED) as job:
         job.run("init", small("c1"), small("c2"), small("c3"), "finalize")
         run = job.run("init", "no_room@1:of_c3_1", restart_small("c2"), "kill@0", dies=True, SCR_PREFIX_SIZE=1)
-        run.said("warning: c3 could not be fetched", times=1)
+        run.says("FETCH_FAILED", "c3", times=1)
         assert tree.only(tree.read(job.prefix / ".scr/index.scr")["CURRENT"]) == "c3"
         lose_all(job)
         job.run("init", restart_small("c3"))
@@ -352,24 +349,24 @@ def test_current_that_had_failed():
         job.run("init", series(1, 2), "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
         lose_all(job)
         run = job.run("init", restart("c1"), "current:c2", restart("c2"))
-        run.said("is fetched", times=2)
+        run.says("FETCH_COMPLETE", times=2)
         assert "FAILED" not in entry(job, "c2"), entry(job, "c2")
         damage.flip(job.prefix / "c2/rank_0")
         lose_all(job)
         run = job.run("init", restart("c1"), SCR_CURRENT="c2")
-        run.said("c2 could not be fetched .*marked as failed", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "c2", times=1)
 
 
 def test_unknown_current():
     """The error tells the names that there are."""
     with Job(**PAIR) as job:
         run = job.run("init => NO_DATASET", SCR_CURRENT="c1")
-        run.said('there is no dataset "c1"; the prefix folder has: none', times=1)
+        run.says("DATASET_UNKNOWN", '"c1"', "none", times=1)
         run = job.run("init", series(1, 3), "current:c4 => NO_DATASET", "delete:x => NO_DATASET",
                       "drop:x => NO_DATASET")
-        run.said("the prefix folder has: c3, c2, c1", times=3)
+        run.says("DATASET_UNKNOWN", "c3, c2, c1", times=3)
         run = job.run("init => NO_DATASET", SCR_CURRENT="c")
-        run.said('there is no dataset "c"; the prefix folder has: c3, c2, c1', times=1)
+        run.says("DATASET_UNKNOWN", '"c"', "c3, c2, c1", times=1)
 
 
 def test_current_that_cannot_be():
@@ -379,8 +376,8 @@ def test_current_that_cannot_be():
                 "current:o => NO_DATASET", restart("c2"))
         lose_all(job)
         run = job.run("init", "current:c2 => NO_DATASET", "current:o => NO_DATASET", restart("c1"))
-        run.said("c2 cannot be the current checkpoint: it is not complete on the prefix folder", times=1)
-        run.said("o cannot be the current checkpoint: it is no checkpoint", times=1)
+        run.says("DATASET_NOT_SELECTABLE", "c2", "it is not complete", times=1)
+        run.says("DATASET_NOT_SELECTABLE", "o", "it is no checkpoint", times=1)
 
 
 # ---- where a dataset is ----

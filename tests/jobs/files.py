@@ -38,7 +38,7 @@ def test_many_kinds():
             job.run("init", again)
         job.lose(*job.nodes())
         run = job.run("init", again)
-        run.said("is fetched", times=1)
+        run.says("FETCH_COMPLETE", times=1)
 
 
 def test_nothing_on_some_ranks():
@@ -89,7 +89,7 @@ def test_through_links():
                       "start_restart => ANY", "have => 1 a", "start_restart", [f"get:{file}" for file in files],
                       "route:a/b/c/x_%r", f"route:{job.prefix}/a/b/v_%r", f"route@1:{job.root}/loop/x => ARGUMENT",
                       "complete_restart:1", "finalize", SCR_PREFIX=None)
-        run.said("rank 1: .*is not below the prefix folder", times=3)
+        run.says("ROUTE_REFUSED", "rank 1: .*is not below the prefix directory", times=3)
         assert sorted(str(path.relative_to(job.prefix / "a")) for path in job.prefix.glob("a/**/*_1")) == \
             ["b/c/x_1", "b/v_1", "b/y_1", "z_1"]
 
@@ -109,8 +109,8 @@ def test_no_place():
         with Job(2, 2, SCR_FLUSH=0, SCR_CACHE_BYPASS=bypass) as job:
             run = job.run("init", checkpoint("a"), "start:b:c", "no_room@1:b", f"route@1:b/rank_1 => {code}", "no_room@1:",
                           "complete:1 => INVALID", restart("a"), checkpoint("b"), restart("b"))
-            run.said("SCR_Route_file: rank 1: make folder .*b: No space", times=1)
-            run.said("dataset 2 .b. is not complete and removed: .*rank 1.* SCR_Route_file failed", times=1)
+            run.says("ROUTE_REFUSED", "rank 1: make directory .*b: No space", times=1)
+            run.says("OUTPUT_FAILED", "dataset 2 .b.", "rank 1", "SCR_Route_file failed", times=1)
 
 
 def test_outside_the_prefix_folder():
@@ -119,7 +119,7 @@ def test_outside_the_prefix_folder():
         run = job.run("init", "start:a:c", "route@1:/tmp/x => ARGUMENT", "route@1:../x => ARGUMENT",
                       f"route@1:{job.root}/prefix2/x => ARGUMENT", "put:a/rank_%r:1000", "put@1:a/x:10", "put@1:a/y:10",
                       "complete:1", restart("a"), "finalize")
-        run.said("rank 1: .*is not below the prefix folder", times=3)
+        run.says("ROUTE_REFUSED", "rank 1: .*is not below the prefix directory", times=3)
 
 
 def test_control_characters():
@@ -127,7 +127,7 @@ def test_control_characters():
     with Job(2, 1) as job:
         run = job.run("init", checkpoint("a"), "start_restart => ANY", "have", "start_restart",
                       "route@1:x\nSCR: error: y => ARGUMENT", "complete_restart:1", "finalize")
-        run.said("error: SCR_Route_file: rank 1: dataset a has no file .x.SCR: error: y. of this rank", times=1)
+        run.says("ROUTE_REFUSED", "SCR_Route_file: rank 1: dataset a has no file .x.SCR: error: y. of this rank", times=1)
 
 
 def test_link_in_the_prefix_folder():
@@ -136,7 +136,7 @@ def test_link_in_the_prefix_folder():
         (job.root / "elsewhere").mkdir()
         (job.prefix / "ckpts").symlink_to(job.root / "elsewhere")
         run = job.run("init", checkpoint("ckpts/1", code="FLUSH"), "finalize => FLUSH")
-        run.said("make folder ckpts: a symbolic link, which is not followed", times=2)
+        run.says("FLUSH_FAILED", "make directory ckpts: a symbolic link, which is not followed", times=2)
         (job.prefix / "ckpts").unlink()
         job.run("init", restart("ckpts/1"), "finalize")
 
@@ -198,7 +198,7 @@ def test_one_file_of_two_ranks():
         with Job(2, 1) as job:
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/shared:100",
                           "complete:1 => INVALID", restart("a"), "finalize", layout=layout)
-            run.said("dataset 2 .*b/shared.* ranks 0 and 1", times=1)
+            run.says("OUTPUT_FAILED", "dataset 2", "b/shared", "ranks 0 and 1", times=1)
 
 
 def test_many_files():
@@ -217,7 +217,7 @@ def test_file_not_written():
     with Job(4, 1, SCR_FLUSH=0) as job:
         run = job.run("init", checkpoint("a"), "start:b:c", "put@0,1,2:b/rank_%r:1000",
                       "route@3:b/rank_3", "complete:1 => INVALID", checkpoint("c"))
-        run.said("dataset 2.*rank 3: .*b/rank_3.* was not written", times=1)
+        run.says("OUTPUT_FAILED", "dataset 2", "rank 3: .*b/rank_3.* was not written", times=1)
         assert job.cached() == [1, 3], job.cached()
         job.run("init", restart("c"))
 
@@ -243,8 +243,8 @@ def test_not_valid():
         run = job.run("init", checkpoint("a"), checkpoint("b", valid="!2", code="INVALID"),
                       checkpoint("c", valid="0", code="INVALID"), restart("a"), checkpoint("d"),
                       "finalize")
-        run.said(r"dataset 2 \(b\) is not complete and removed: rank 2: the application says", times=1)
-        run.said(r"dataset 3 \(c\) .* on 4 ranks, first rank 0: the application says", times=1)
+        run.says("OUTPUT_FAILED", r"dataset 2 \(b\)", "rank 2: the application says", times=1)
+        run.says("OUTPUT_FAILED", r"dataset 3 \(c\)", "on 4 ranks, first rank 0: the application says", times=1)
         assert job.cached() == [1, 4], job.cached()
         assert set(tree.read(job.prefix / ".scr/index.scr")["DIR"]) == {"a", "d"}
         assert not (job.prefix / "b").exists() and not (job.prefix / "c").exists()

@@ -70,7 +70,7 @@ def test_only_copy_stays():
     """Without a flush, or when it fails, the cache has the only copy."""
     with Job(**PAIR) as job:
         run = job.run("init", series(1, 2), "finalize", SCR_FLUSH=0)
-        run.said("checkpoint 2 is in the cache only, which stays as it is", times=1)
+        run.says("CACHE_KEPT", "2", times=1)
         assert job.cached() == [1, 2]
         job.run("init", restart("c2"), "finalize")
         assert left(job) == [], left(job)
@@ -87,7 +87,7 @@ def test_wanted():
             job.run("init", series(1, 3), "finalize")
             assert job.cached() == [2, 3], job.cached()
             run = job.run("init", restart("c3"), "finalize")
-            run.not_said("is fetched")
+            run.says("FETCH_COMPLETE", times=0)
 
 
 def test_of_another_size():
@@ -98,12 +98,12 @@ def test_of_another_size():
         job.run("init", "have => 0", "finalize", layout=small)
         assert job.cached() == [1, 2]
         run = job.run("init", "have => 0", checkpoint("c3"), "finalize", layout=small)
-        run.said("warning: dataset [12] .c[12]. of 4 ranks is in the cache only, where it stays; start with 4 ranks", times=2)
+        run.says("CACHE_KEPT_OTHER_RANKS", "dataset [12] .c[12].", "4 ranks", times=2)
         assert job.cached() == [1, 2] == job.cached("n2"), job.cached()
         run = job.run("init", restart("c3"), series(4, 5), "finalize", layout=small, SCR_CACHE_SIZE=1)
         assert job.cached() == [1, 2] == job.cached("n2"), job.cached()
         run = job.run("init", restart("c2"), checkpoint("c6"), "finalize")
-        run.said("c5 on the prefix folder was written by 2 ranks, and this run has 4", times=1)
+        run.says("RESTART_OTHER_RANKS", "c5", "2 ranks", "4", times=1)
         assert left(job) == [], left(job)
         job.run("init", restart("c6"), "finalize")
         job.run("init", restart("c5"), "finalize", layout=small)
@@ -115,12 +115,12 @@ def test_of_another_size_and_more_nodes():
         job.run("init", series(1, 5), "kill@1", dies=True)
         few = [(node, 1) for node in job.nodes()[:3]]
         run = job.run("init", "have => 0", checkpoint("other"), "finalize", layout=few)
-        run.said("warning: dataset [45] .c[45]. of 4 ranks is in the cache only", times=2)
+        run.says("CACHE_KEPT_OTHER_RANKS", "dataset [45] .c[45].", "4 ranks", times=2)
         job.lose("n2")
         job.replace("n2", "n5")
         run = job.run("init", restart("c5"), "finalize")
-        run.said("dataset 5 .c5. is complete again", times=1)
-        run.not_said("stays")
+        run.says("REBUILD_COMPLETE", "dataset 5 .c5.", times=1)
+        run.not_said("CACHE_KEPT|REBUILD_IMPOSSIBLE|REBUILD_FAILED|CACHE_OTHER_RANKS")
 
 
 def test_of_another_size_and_flushed():
@@ -130,7 +130,7 @@ def test_of_another_size_and_flushed():
         job.run("init", series(1, 2), SCR_CACHE_SIZE=2)
         shutil.rmtree(job.prefix / "c1")
         run = job.run("init", checkpoint("c3"), "finalize", layout=small)
-        run.said("dataset 1 .c1. of 4 ranks is in the cache only", times=1)
+        run.says("CACHE_KEPT_OTHER_RANKS", "dataset 1 .c1.", "4 ranks", times=1)
         run.not_said("c2. of 4 ranks")
         assert job.cached() == [1], job.cached()
         job.run("init", "finalize", SCR_CACHE_PURGE=1, layout=small)
@@ -143,7 +143,7 @@ def test_output_of_other_ranks_stays():
     with Job(**PAIR) as job:
         job.run("init", "no_room@0:rank2file.scr", checkpoint("o", flags="o", code="FLUSH"))
         job.run("init", checkpoint("c"), "finalize", layout=[("n1", 1), ("n2", 1)])
-        job.run("init", "finalize").said("dataset 1 .o. is flushed", times=1)
+        job.run("init", "finalize").says("FLUSH_COMPLETE", "dataset 1 .o.", times=1)
         assert (job.prefix / "o" / "rank_3").exists() and left(job) == [], left(job)
 
 
@@ -153,7 +153,7 @@ def test_removed_from_the_prefix_folder():
         job.run("init", checkpoint("a"))
         shutil.rmtree(job.prefix / "a")
         run = job.run("init", "finalize")
-        run.said("checkpoint 1 was flushed, but is not whole in .* any more", times=1)
+        run.says("PREFIX_CHECKPOINT_LOST", "1", times=1)
         job.run("init", restart("a"))
 
 
@@ -183,7 +183,7 @@ def test_summary():
         job.lose("n1")
         run = job.run("init", restart("c9"), "finalize", SCR_FLUSH_ASYNC=1, SCR_DEBUG=1)
         run.said("summary: datasets rebuilt: 1, ", times=1)
-        job.run("init", "finalize", SCR_DEBUG=0).not_said("summary")
+        job.run("init", "finalize", SCR_DEBUG=0).says("RUN_SUMMARY", times=0)
 
 
 # ---- messages ----
@@ -193,38 +193,36 @@ SLOW = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
 
 def test_never_time_for_a_checkpoint():
     """Nothing is configured, so SCR_Need_checkpoint never says so: once, at the end."""
-    never = "warning: SCR_Need_checkpoint .* never"
     with Job(**PAIR) as job:
         run = job.run("init", "need => 0", "need => 0", "finalize", SCR_DEBUG=0)
-        run.said(f"{never}.*SCR_CHECKPOINT_INTERVAL", times=1)
-        job.run("init", checkpoint("a"), "finalize").not_said(never)
-        job.run("init", "need => 0", "finalize", SCR_CHECKPOINT_INTERVAL=100).not_said(never)
-        job.run("init", "need => 0", "finalize", SCR_CHECKPOINT_SECONDS=100).not_said(never)
+        run.says("CHECKPOINT_NEVER_DUE", "SCR_CHECKPOINT_INTERVAL", times=1)
+        job.run("init", checkpoint("a"), "finalize").says("CHECKPOINT_NEVER_DUE", times=0)
+        job.run("init", "need => 0", "finalize", SCR_CHECKPOINT_INTERVAL=100).says("CHECKPOINT_NEVER_DUE", times=0)
+        job.run("init", "need => 0", "finalize", SCR_CHECKPOINT_SECONDS=100).says("CHECKPOINT_NEVER_DUE", times=0)
 
 
 def test_finalize_is_forgotten():
     """MPI_Finalize reports it, for whatever communicator; not where SCR_Finalize was called or SCR never began."""
-    forgotten = "SCR_Finalize was not called"
     with Job(**PAIR) as job:
-        job.run("init", checkpoint("a"), "mpi_end", SCR_DEBUG=0).said(f"warning: {forgotten}", times=1)
-        job.run("init_comm:-1", checkpoint("a"), SCR_DEBUG=0).said(f"warning: {forgotten}", times=1)
-        job.run("init", checkpoint("a"), "finalize", "init", "finalize", "mpi_end").not_said(forgotten)
-        job.run("init => CONFIG", SCR_CACHE_SIZE=0).not_said(forgotten)
-        job.run("init => DISABLED", SCR_ENABLE=0).not_said(forgotten)
+        job.run("init", checkpoint("a"), "mpi_end", SCR_DEBUG=0).says("RUN_NOT_FINALIZED", times=1)
+        job.run("init_comm:-1", checkpoint("a"), SCR_DEBUG=0).says("RUN_NOT_FINALIZED", times=1)
+        job.run("init", checkpoint("a"), "finalize", "init", "finalize", "mpi_end").says("RUN_NOT_FINALIZED", times=0)
+        job.run("init => CONFIG", SCR_CACHE_SIZE=0).says("RUN_NOT_FINALIZED", times=0)
+        job.run("init => DISABLED", SCR_ENABLE=0).says("RUN_NOT_FINALIZED", times=0)
 
 
 def test_long_waits():
     """Those of more than two seconds are announced, and the summary has that of SCR_Finalize."""
     with Job(**PAIR, SCR_DEBUG=1) as job:
         run = job.run("init", checkpoint("a", 150_000), "finalize", **SLOW)
-        run.said("waits for the flush of dataset 1 .a. to", times=1)
+        run.says("FLUSH_WAIT", "dataset 1 .a.", times=1)
         waited = float(re.search(r"summary: waited for asynchronous flushes: (\d+\.\d+) s", run.err)[1])
         spent = float(re.search(r"summary: (\d+\.\d+) s of .* were spent", run.err)[1])
         assert 2 < waited < spent, run
         run = job.run("init", series(1, 2), "slow@0:1000", checkpoint("c3"), SCR_FLUSH=0)
-        run.said("waits for the removal of dataset .* from", times=1)
+        run.says("CACHE_REMOVAL_WAIT", times=1)
         run = job.run("init", series(4, 6), "finalize")
-        run.not_said("waits for|summary: waited")
+        run.not_said(r"_WAIT\]|summary: waited")
 
 
 def test_long_wait_for_a_lock():
@@ -232,7 +230,7 @@ def test_long_wait_for_a_lock():
         first = job.start(os.environ["JOB_PROBE"], "init", f"touch:{job.root}/begun", f"await:{job.root}/go", "finalize")
         wait_until((job.root / "begun").exists)
         run = job.run("init => CACHE")
-        run.said(f"waits for another run, process \\d+, that uses {job.node('n1')}", times=1)
+        run.says("CACHE_LOCK_WAIT", f"process \\d+, that uses {job.node('n1')}", times=1)
         (job.root / "go").touch()
         first.communicate()
 
@@ -249,7 +247,7 @@ def test_long_wait_for_the_index():
             time.sleep(3)
         _, err = run.communicate()
         assert len(re.findall("waits to change .*/.scr/index.scr: another process has its lock", err)) == 1, err
-        job.run("init", restart("b"), "finalize").not_said("waits to change")
+        job.run("init", restart("b"), "finalize").says("INDEX_LOCK_WAIT", times=0)
 
 
 if __name__ == "__main__":

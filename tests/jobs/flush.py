@@ -5,7 +5,7 @@ when one fails, is stopped, or is still under way when its dataset should leave 
 import os
 import subprocess
 
-from job import Job, Skip, checkpoint, main, restart
+from job import Job, Skip, checkpoint, main, messages, restart
 import tree
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
@@ -57,7 +57,7 @@ def test_unknown_types():
     with Job(**PAIR) as job:
         for kind in ("BBAPI", "swallow"):
             run = job.run("init => CONFIG", SCR_FLUSH_TYPE=kind)
-            run.said(f'SCR_FLUSH_TYPE="{kind}" .*: must be SYNC, PTHREAD or DAEMON')
+            run.says("CONFIG_MISTAKE", f'SCR_FLUSH_TYPE="{kind}" .*: must be SYNC, PTHREAD or DAEMON')
 
 
 def test_bad_values():
@@ -105,7 +105,7 @@ def test_damaged_container():
         container.write_bytes(content)
         lose_all(job)
         run = job.run("init", restart("c1"))
-        run.said(r"c2 could not be fetched .*c2/\.scr/ctr\.0\.scr, which has rank_1, was altered: CRC32")
+        run.says("FETCH_CHECKPOINT_DAMAGED", "c2", r"c2/\.scr/ctr\.0\.scr, which has rank_1, was altered: CRC32")
 
 
 # ---- the stage ----
@@ -120,7 +120,7 @@ def test_another_file_system():
             raise Skip("no file system could be mounted")
         try:
             run = job.run("init", "start:c1:c", "put:else/rank_%r:1000", "complete:1 => FLUSH", checkpoint("c2"), "finalize")
-            run.said("else/rank_0 lies in another file system than the folder c1/.scr/stage/", times=1)
+            run.says("FLUSH_FAILED", "else/rank_0 lies in another file system than the directory c1/.scr/stage/", times=1)
             assert not temporaries(job) and not list(other.iterdir())
             lose_all(job)
             job.run("init", restart("c2"))
@@ -134,7 +134,7 @@ def test_goes_on():
     """The flush has not ended when the call has; it has at the end."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1", LARGE), "need => 0", "exit => 0", "finalize", SCR_CACHE_KEEP=1, **SLOW)
-        run.said("c1.* is flushed to .* in the background", times=1)
+        run.says("FLUSH_COMPLETE", "c1", "in the background", times=1)
         assert places(job, 1) >= {"PFS"} and "FLUSHING" not in places(job, 1)
         assert not temporaries(job)
         lose_all(job)
@@ -145,21 +145,21 @@ def test_alone_is_enough():
     """SCR_FLUSH_ASYNC=1 without a type: in the background."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1"), "finalize", SCR_FLUSH_ASYNC=1)
-        run.said("in the background", times=1)
+        run.says("FLUSH_COMPLETE", "in the background", times=1)
 
 
 def test_seen_to_end_by_other_calls():
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1"), "sleep:300", "need => 0", "start:x:c", "put:x/f_%r:10",
                       "complete:1", "finalize", SCR_FLUSH_ASYNC=1, SCR_FLUSH=1)
-        run.said("in the background", times=2)
+        run.says("FLUSH_COMPLETE", "in the background", times=2)
 
 
 def test_one_after_the_other():
     """A second flush waits for the first; both are whole."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1", LARGE), checkpoint("c2", LARGE), "finalize", **SLOW)
-        run.said("in the background", times=2)
+        run.says("FLUSH_COMPLETE", "in the background", times=2)
         lose_all(job)
         job.run("init", "current:c1", restart("c1", LARGE))
 
@@ -183,7 +183,7 @@ def test_deleted_meanwhile():
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1", LARGE), "delete:c1", "have => 0", checkpoint("c2"), "finalize",
                       **SLOW)
-        run.said("the flush of dataset 1 .* is stopped", times=1)
+        run.says("FLUSH_STOPPED", "dataset 1", times=1)
         run.not_said("warning")  # all is gone
         assert not temporaries(job)
         assert not (job.prefix / "c1").exists()
@@ -210,7 +210,7 @@ def test_fails_meanwhile():
         (job.prefix / "c1/rank_1").mkdir(parents=True)
         run = job.run("init", checkpoint("c1", code="SUCCESS"), "sleep:200", "need => 0",
                       checkpoint("c2", code="FLUSH"), checkpoint("c3"), "finalize", SCR_FLUSH_ASYNC=1)
-        run.said("error: flush of dataset 1 to .*rank_1 is a folder", times=1)
+        run.says("FLUSH_FAILED", "dataset 1", "rank_1 is a directory", times=1)
         lose_all(job)
         job.run("init", restart("c3"))
 
@@ -229,7 +229,7 @@ def test_output_that_cannot_be_flushed():
         more = [checkpoint(f"c{n}", code="ANY") for n in (2, 3, 4)]
         run = job.run("init", checkpoint("c1"), "no_room@0:rank2file.scr", checkpoint("o", flags="o", code="ANY"),
                       more, "no_room@0:", checkpoint("c5", code="ANY"), "finalize => ANY")
-        run.said("warning: dataset 2 cannot be flushed, so it stays in")
+        run.says("CACHE_OVER_CAPACITY", "dataset 2")
         assert (job.prefix / "o" / "rank_1").exists(), run
         assert all(len(job.cached(node)) <= 3 for node in job.nodes())
 
@@ -240,7 +240,7 @@ def test_too_many_outputs_that_cannot_be_flushed():
         outputs = [[f"start:o{n}:o", f"put:o{n}/rank_%r:1000", "complete:1 => ANY"] for n in range(1, 7)]
         run = job.run("init", checkpoint("c"), "no_room@0:rank2file.scr", outputs, restart("c"))
         for lost in (4, 5, 6):
-            run.said(f"warning: dataset {lost} leaves the cache, and is lost, because it cannot be flushed", times=1)
+            run.says("CACHE_EVICTED_UNFLUSHED", f"dataset {lost}", times=1)
         assert job.cached() == [1, 2, 3, 7], job.cached()
 
 
@@ -255,9 +255,9 @@ def test_stage_cannot_be_removed():
                                   "FAULTS_HOW": "EIO", "FAULTS_READING": 1, "FAULTS_MARK": struck})
             if not struck.exists():
                 break
-            if "is flushed to" not in str(run):
+            if not messages(run.err, "FLUSH_COMPLETE"):
                 continue
-            assert bool(stages(job)) == ("which has no data any more, stays in" in str(run)), (number, str(run))
+            assert bool(stages(job)) == bool(messages(run.err, "FLUSH_STAGE_KEPT")), (number, str(run))
             stay += bool(stages(job))
             lose_all(job)
             job.run("init", restart("a"), "finalize")
@@ -268,7 +268,7 @@ def test_fails_at_the_end():
     with Job(**PAIR) as job:
         (job.prefix / "c1/rank_0").mkdir(parents=True)
         run = job.run("init", checkpoint("c1"), "finalize => FLUSH", SCR_FLUSH_ASYNC=1)
-        run.said("rank_0 is a folder")
+        run.says("FLUSH_FAILED", "rank_0 is a directory")
 
 
 if __name__ == "__main__":

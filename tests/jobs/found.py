@@ -5,14 +5,12 @@ have records of their own, and are found again."""
 import os
 import shutil
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, messages, restart
 from scavenged import command
 import damage
 import tree
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
-AGAIN = "warning: .scr/index.scr is missing; the index is made again from what {} datasets on the prefix folder say of themselves"
-
 
 def forget(job):
     """The caches are gone, and so is what the prefix folder has of all datasets."""
@@ -26,11 +24,11 @@ def test_removed():
         job.run("init", checkpoint("c1"), checkpoint("deep/in/c2"), checkpoint("out", flags="o"), "finalize")
         forget(job)
         run = job.run("init", restart("deep/in/c2"), checkpoint("c3"), "finalize")
-        run.said(AGAIN.format(3), times=1)
+        run.says("INDEX_REBUILT", "index.scr is missing", "3 datasets", times=1)
         index = tree.read(job.prefix / ".scr/index.scr")
         assert sorted(index["DIR"]) == ["c1", "c3", "deep/in/c2", "out"] and "4" in index["DSET"], index
         job.lose(*job.nodes())
-        job.run("init", restart("c3"), "finalize").not_said("made again")
+        job.run("init", restart("c3"), "finalize").says("INDEX_REBUILT", times=0)
 
 
 def test_emptied():
@@ -40,7 +38,7 @@ def test_emptied():
         forget(job)
         (job.prefix / ".scr").mkdir()
         tree.write(job.prefix / ".scr/halt.scr", {"CheckpointsLeft": {"5": {}}})
-        job.run("init", restart("c1"), "finalize").said(AGAIN.format(1), times=1)
+        job.run("init", restart("c1"), "finalize").says("INDEX_REBUILT", "index.scr is missing", "1 datasets", times=1)
 
 
 def test_removed_and_cached():
@@ -48,7 +46,7 @@ def test_removed_and_cached():
     with Job(**{**PAIR, "SCR_FLUSH": 2}) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"))
         shutil.rmtree(job.prefix / ".scr")
-        job.run("init", restart("c3"), "finalize").said(AGAIN.format(1), times=1)
+        job.run("init", restart("c3"), "finalize").says("INDEX_REBUILT", "index.scr is missing", "1 datasets", times=1)
         job.lose(*job.nodes())
         job.run("init", restart("c3"), "finalize")
 
@@ -59,7 +57,7 @@ def test_bypass():
         job.run("init", "start:a:c", "put:elsewhere/rank_%r:100", "complete:1", "finalize")
         forget(job)
         run = job.run("init", "have => 1 a", "start_restart => a", "get:elsewhere/rank_%r:100", "complete_restart:1")
-        run.said(AGAIN.format(1), times=1)
+        run.says("INDEX_REBUILT", "index.scr is missing", "1 datasets", times=1)
 
 
 def test_damaged():
@@ -69,7 +67,7 @@ def test_damaged():
         forget(job)
         damage.flip(job.prefix / "c2/.scr/summary.scr")
         run = job.run("init", restart("c1"), "finalize")
-        run.said(AGAIN.format(1) + "; 1 cannot be restarted from, the first is c2: ", times=1)
+        run.says("INDEX_REBUILT", "1 datasets", "the first is c2", times=1)
 
 
 def test_fresh_folder():
@@ -94,9 +92,9 @@ def test_search_has_limits():
             os.mknod(f"{job.prefix}/input/{number}")
         shutil.rmtree(job.prefix / "c1")
         run = job.run("init", "have => 0 =", "finalize")
-        run.said("warning: .* has no index, and was not searched for datasets to its end.*scr_index --add NAME", times=1)
+        run.says("INDEX_NOT_SEARCHED", "scr_index --add NAME", times=1)
         run = job.run("init", "have => 0 =", "finalize")
-        run.not_said("search")
+        run.says("INDEX_NOT_SEARCHED", times=0)
 
 
 def test_commands():
@@ -105,7 +103,7 @@ def test_commands():
         job.run("init", checkpoint("c1"), "finalize")
         forget(job)
         done = command(job, "scr_index", code=1)
-        assert "no index; --rebuild makes one of what is there" in done.err, str(done)
+        assert messages(done.err, "INDEX_MISSING", "--rebuild"), str(done)
         assert "1 datasets found, 1 added" in command(job, "scr_index", "--rebuild").out
         job.run("init", restart("c1"))
 

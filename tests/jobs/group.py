@@ -133,7 +133,7 @@ def test_deleted_by_name():
         job.by(ALICE).run("init", SCATTERED, "finalize")
         work = keep(job)
         rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
-        job.run("init", "delete:a => ANY", "finalize").said("own/work is in a folder that others may not change")
+        job.run("init", "delete:a => ANY", "finalize").says("DATASET_NOT_REMOVED", "own/work is in a directory that others may not change")
         assert work.read_text() == "work" and not (job.prefix / "beside/g_1").exists()
 
 
@@ -149,7 +149,7 @@ def test_replaced_by_name():
         (folder / "beside/g_0").rename(folder / "own/work")
         os.chown(folder / "own", BOB.pw_uid, SHARED)
         done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
-        assert "own/work is in a folder that others may not change" in done.err and work.read_text() == "work", done
+        assert "own/work is in a directory that others may not change" in done.err and work.read_text() == "work", done
 
 
 def change_index(job, change):
@@ -186,8 +186,8 @@ def test_deleted_by_index():
         change_index(job, mark)
         job.umask = 0o007
         run = job.by(ALICE).run("init", "have => ANY", "finalize")
-        run.said("own/ckpt is in a folder that others may not change, but in a record that they may")
-        run.said("own is a prefix folder")
+        run.says("PREFIX_DATASET_NOT_DELETED", "own/ckpt is in a directory that others may not change")
+        run.says("PREFIX_DATASET_NOT_DELETED", "own is a prefix directory")
         assert files_below(job.prefix / "own") == before, run
 
 
@@ -315,7 +315,7 @@ def test_private():
         assert not [name for name, mode in found.items() if mode & 0o022], found
         done = command(job.by(BOB), "scr_index", "--list", code=1)
         assert "index.scr: Permission denied" in done.err, done
-        job.run("init => PREFIX").said("error: .*Permission denied")
+        job.run("init => PREFIX").says("PREFIX_RECORDS_UNREADABLE", "Permission denied")
         job.by(ALICE).run("init", restart("a"), "finalize").not_said("warning|error")
 
 
@@ -334,7 +334,7 @@ def test_shared_with_another_umask():
     """Bob cannot change what Alice keeps to herself, and his run says what is in the way."""
     with Shared(0o2770, 0o077) as job:
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
-        job.by(BOB).run("init => ANY", "have => ANY").said("error: .*Permission denied")
+        job.by(BOB).run("init => ANY", "have => ANY").says("PREFIX_NOT_OPENED", "Permission denied")
         job.by(ALICE).run("init", restart("a"), "finalize")
 
 

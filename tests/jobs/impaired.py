@@ -62,9 +62,9 @@ def test_no_control_file():
                 path.unlink()
                 put(path)
                 run = job.run("init", restart("c1"), checkpoint("c2"))
-                run.said(f"warning: node n2: a control file in .* counts as lost: {name} is no regular file, or has another name, and is removed",
+                run.says("CONTROL_FILE_LOST", "node n2", f"{name} is no regular file, or has another name, and is removed",
                          times=1)
-                run.not_said("rebuilt|error")
+                run.not_said("REBUILD_COMPLETE|error")
                 assert path.is_file() and not path.is_symlink()
                 job.lose("n1")
                 job.run("init", restart("c2"))
@@ -87,7 +87,7 @@ def test_folder_without_rights():
         folder = job.cache("n2") / "scr.dataset.2"
         folder.chmod(0)
         run = job.run("init", restart("c2"))
-        run.not_said("lost|rebuilt|error")
+        run.not_said("_LOST|REBUILD_(COMPLETE|IMPOSSIBLE|FAILED)|error")
         assert folder.stat().st_mode & 0o777 == 0o700
         job.lose("n1")
         job.run("init", restart("c2"))
@@ -99,7 +99,7 @@ def test_full_node():
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         fill(job.node("n2"))
         run = job.run("init", restart("c2"))
-        run.said("warning: filemaps could not be written, .*node n2: .*No space left on device", times=1)
+        run.says("CACHE_FILEMAP_NOT_WRITTEN", "node n2", "No space left on device", times=1)
         job.run("init", restart("c2"), "start:c3:c", "put:c3/rank_%r:3000000 => ANY", "complete:1 => ANY", restart("c2"))
         (job.node("n2") / "filler").unlink()
         job.run("init", restart("c2"), checkpoint("c4"))
@@ -129,7 +129,7 @@ def test_full_prefix():
             path.unlink()
         fill(job.prefix)
         run = job.run("init", restart("c1"), SCR_HALT_SECONDS=7)
-        run.said(f"warning: .*{job.prefix}: .*No space left on device")
+        run.says("PREFIX_NOT_WRITABLE", job.prefix.name, "No space left on device")
         run.not_said("error")
         (job.prefix / "filler").unlink()
         job.run("init", restart("c1"), "finalize", SCR_FLUSH=1)

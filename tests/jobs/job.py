@@ -79,6 +79,15 @@ def complaints(wanted, got):
     return found
 
 
+# ---- messages ----
+
+def messages(text, identifier, *values):
+    """The lines of text with an identifier (a pattern) that have all values, each a pattern of whole words."""
+    words = [re.sub(r"^(?=\w)|(?<=\w)$", r"\\b", value) for value in values]
+    return [line for line in text.splitlines()
+            if re.search(rf" \[{identifier}\]$", line) and all(re.search(word, line) for word in words)]
+
+
 # ---- one run ----
 
 def merged(ops):
@@ -130,6 +139,12 @@ class Run:
 
     def not_said(self, pattern):
         self.said(pattern, times=0)
+
+    def says(self, identifier, *values, times=None):
+        """SCR printed messages with that identifier (docs/messages.md) and all those values, or so many."""
+        found = messages(self.err, identifier, *values)
+        assert found if times is None else len(found) == times, \
+            f"{len(found)} messages {identifier} have {values}\n{self}"
 
 
 def descendants():
@@ -299,7 +314,7 @@ class Job:
         run = Run(process.returncode, out + self.late(), err)
         self.told += run.out + run.err
         run.check(pairs, dies, ends)
-        run.not_said("MPI_Finalize was not called")
+        run.says("RUN_NOT_FINALIZED", "MPI", times=0)
         return run
 
 

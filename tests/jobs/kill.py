@@ -22,7 +22,7 @@ def test_between_calls():
         for last in range(1, len(steps) + 1):
             job.run("init", restart("c1"), steps[:last], "kill@2", dies=True)
             run = job.run("init", restart("c1"))
-            run.said("left of dataset 2", times=1)
+            run.says("CACHE_INCOMPLETE_REMOVED", "dataset 2", times=1)
             assert all(job.cached(node) == [1] for node in job.nodes()), job.cached()
 
 
@@ -42,7 +42,7 @@ def test_killed_with_its_node():
         job.lose("n3")
         job.replace("n3", "n9")
         run = job.run("init", restart("c2"), checkpoint("c3"))
-        run.said("is complete again: files of 2 of 8 ranks", times=1)
+        run.says("REBUILD_COMPLETE", "2 of 8 ranks", times=1)
 
 
 # ---- within calls ----
@@ -75,7 +75,7 @@ def judge_by(*names, lost=(), seen=None, **parameters):
         run = job.run("init", RESTART, checkpoint("next"), restart("next"), **parameters)
         offered = run.first("start_restart")["text"][0]
         assert offered in names, f"{offered} was offered\n{run}"
-        run.not_said("could not be fetched")  # an unfinished flush is not tried in the first place
+        run.not_said("FETCH_(CHECKPOINT_DAMAGED|FAILED)")  # an unfinished flush is not tried in the first place
         assert all(len(job.cached(node)) <= 2 for node in job.nodes()), job.cached()
         assert not list(job.prefix.rglob(".*.tmp")), list(job.prefix.rglob(".*.tmp"))
         if seen is not None:

@@ -31,7 +31,7 @@ def test_rebuilt():
         job.lose("n2")
         job.replace("n2", "n5")
         run = job.run("init", restart("a"))
-        run.said(r"complete again: files of 1 of 4 ranks were rebuilt .*lost members 1 .*2_of_4_in_0.xor is missing$", times=1)
+        run.says("REBUILD_COMPLETE", "1 of 4 ranks", "lost members 1 .*2_of_4_in_0.xor is missing", times=1)
         run.not_said("No such file")
 
 
@@ -42,26 +42,45 @@ def test_one_line_for_all():
         for path in job.cache("n2").glob("scr.dataset.1/a/*"):
             damage.cut(path)
         run = job.run("init", restart("a"))
-        run.said(r"warning: dataset 1 \(a\): files count as lost on 2 ranks, first rank 2: node n2: ", times=1)
-        run.said("count as lost", times=1)
+        run.says("CACHE_FILES_LOST", r"dataset 1 \(a\)", "on 2 ranks, first rank 2: node n2", times=1)
+        run.says("CACHE_FILES_LOST", times=1)
     with Job(nodes=4, per_node=2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         for path in job.cache("n2").glob("scr.dataset.1/*.xor"):
             damage.flip_first(path)
         run = job.run("init", restart("a"))
-        run.said("warning: node n2: 2 redundancy files count as lost, the first is that of dataset 1, ", times=1)
+        run.says("CACHE_REDUNDANCY_LOST", "node n2: 2", "dataset 1", times=1)
+
+
+DETAILS = ["RUN_STARTED", "RUN_READY", "FETCH_STARTED", "RESTART_OFFERED", "RESTART_STARTED", "RESTART_COMPLETE", "OUTPUT_STARTED",
+           "FLUSH_STARTED", "CACHE_EVICTED", "RUN_FINALIZED"]
+EVENTS = ["OUTPUT_COMPLETE", "FLUSH_COMPLETE", "RUN_SUMMARY"]
+
+
+def test_levels():
+    """What SCR_DEBUG adds."""
+    for debug in range(3):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=1, SCR_DEBUG=debug, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0) as job:
+            job.run("init", checkpoint("a"))
+            job.run("init", restart("a")).says("REBUILD_STARTED", times=int(debug == 2))
+            job.lose("n1", "n2")
+            run = job.run("init", restart("a"), checkpoint("b"), checkpoint("c"), "finalize")
+            run.says("FETCH_COMPLETE", times=1)
+            for level, identifiers in ((1, EVENTS), (2, DETAILS)):
+                for identifier in identifiers:
+                    run.says(identifier, times=None if debug >= level else 0)
 
 
 def test_cache_is_full():
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job, Mounted(job.node("n2") / "cache", "size=200k"):
         run = job.run("init", "start:b:c", "put:b/f_%r:120000", "complete:1 => REDUNDANCY")
-        run.said(rf"error: dataset 1 .*No space left on device; {job.cache('n2')} on node n2 has \d+ of 204800 bytes free", times=1)
+        run.says("OUTPUT_FAILED", "dataset 1", rf"No space left on device; {job.cache('n2')} on node n2 has \d+ of 204800 bytes free", times=1)
 
 
 def test_prefix_is_read_only():
     with Job(nodes=1, per_node=2) as job, Mounted(job.prefix, "ro"):
         run = job.run("init => ANY")
-        run.said(f"error: .*prefix folder {job.prefix}: make folder .scr: Read-only file system", times=1)
+        run.says("PREFIX_NOT_OPENED", f"prefix directory {job.prefix}: make directory .scr: Read-only file system", times=1)
 
 
 if __name__ == "__main__":

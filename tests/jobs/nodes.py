@@ -29,7 +29,7 @@ def test_filemap():
         for hurt in damage.EVERY:
             hurt(job.control("n2") / "filemap_1.scriinfo")
             run = job.run("init", restart("a"))
-            run.said("warning: node n2: a control file .*counts as lost", times=hurt != damage.remove)
+            run.says("CONTROL_FILE_LOST", "node n2", times=hurt != damage.remove)
         protected(job, "n1")
 
 
@@ -53,9 +53,9 @@ def test_all_filemaps():
                     for path in job.control(node).glob("*.scriinfo"):
                         hurt(path)
                 run = job.run("init", restart("b"))
-                run.not_said("rebuilt|interrupted|fetched")
+                run.not_said("REBUILD_COMPLETE|CACHE_INCOMPLETE_REMOVED|FETCH_COMPLETE")
                 run = job.run("init", "have => 1 b", "start_restart", "complete_restart:0 => INVALID", restart("a"))
-                run.not_said("counts as lost")
+                run.says("CONTROL_FILE_LOST", times=0)
                 protected(job, "n2")
 
 
@@ -68,8 +68,8 @@ def test_records_and_redundancy_lost():
                 damage.garbage(path)
             damage.garbage(next(job.cache(node).glob("scr.dataset.1/*.xor")))
         run = job.run("init", restart("a"))
-        run.said("dataset 1 is lost from the cache; what is left of it stays", times=1)
-        run.said("a.* is fetched from", times=1)
+        run.says("REBUILD_IMPOSSIBLE", "dataset 1", times=1)
+        run.says("FETCH_COMPLETE", "a", times=1)
 
 
 def test_not_readable_now():
@@ -80,9 +80,9 @@ def test_not_readable_now():
             (job.control(node) / "filemap_0.scriinfo").unlink()
         for name in ("2_of_2_in_0.xor", "scr.dataset.1"):
             run = job.run(f"unreadable@1:{name}", "init => CACHE")
-            run.said(f"error: .*node n2: .*{name}.*Input/output error", times=1)
+            run.says("CACHE_NOT_READ", f"node n2: .*{name}.*Input/output error", times=1)
         run = job.run("init", restart("a"))
-        run.not_said("rebuilt")
+        run.says("REBUILD_COMPLETE", times=0)
         protected(job, "n1")
 
 
@@ -99,7 +99,7 @@ def test_another_node_comes_back():
         shutil.copytree(kept / "scr.dataset.1", job.cache("n2") / "scr.dataset.1")
         (job.control("n2") / "filemap_0.scriinfo").unlink()
         run = job.run("init", restart("a", 5000))
-        run.said("files of 1 of 2 ranks were rebuilt", times=1)
+        run.says("REBUILD_COMPLETE", "1 of 2 ranks", times=1)
 
 
 def test_whose_the_folders_are():
@@ -109,7 +109,7 @@ def test_whose_the_folders_are():
         for hurt in damage.CONTENTS:
             hurt(job.control("n2") / "prefix.scriinfo")
             run = job.run("init", restart("a"))
-            run.said("warning: node n2: a control file .*counts as lost: .*prefix.scriinfo", times=1)
+            run.says("CONTROL_FILE_LOST", "node n2", "prefix.scriinfo", times=1)
         job.run("init", restart("a")).not_said("warning: (?!SCR_Finalize)")
 
 
@@ -121,7 +121,7 @@ def test_master_filemap():
             for node in job.nodes():
                 hurt(job.control(node) / "filemap.scriinfo")
             run = job.run("init", restart("a"))
-            run.not_said("rebuilt|complete again")
+            run.says("REBUILD_COMPLETE", times=0)
 
 
 def hostile(change):
@@ -153,7 +153,7 @@ def test_hostile_path():
                 "{cache}/scr.dataset.2/a/rank_1"):
         def change(sets, victim, job):
             rename_file(sets, way.format(victim=victim, cache=job.cache("n2")))
-        hostile(change).said("warning: node n2.*counts as lost", times=1)
+        hostile(change).says("CONTROL_FILE_LOST", "node n2", times=1)
 
 
 def test_hostile_numbers():
@@ -210,7 +210,7 @@ def test_data():
         for hurt in damage.EVERY:
             hurt(of_rank(job, "n2", "a/rank_2"))
             run = job.run("init", restart("a"))
-            run.said("is complete again: files of 1 of 4 ranks", times=1)
+            run.says("REBUILD_COMPLETE", "1 of 4 ranks", times=1)
             run.said("rank 2.*: a/rank_2 (has (checksum|[0-9]+ bytes)|is )", times=1)
 
 
@@ -221,8 +221,8 @@ def test_redundancy_file():
         for hurt in damage.EVERY:
             hurt(of_rank(job, "n2", "*.xor"))
             run = job.run("init", restart("a"))
-            run.said("is complete again: files of 1 of 3 ranks", times=1)
-            run.said("rank 1.*: .*2_of_3_in_0.xor")
+            run.says("REBUILD_COMPLETE", "1 of 3 ranks", times=1)
+            run.says("REBUILD_COMPLETE", "rank 1", "2_of_3_in_0.xor")
         job.lose("n1")
         job.run("init", restart("a"))
 
@@ -238,7 +238,7 @@ def test_earlier_redundancy_file():
             job.run("init", checkpoint("a"))
             path.write_bytes(earlier)
             run = job.run("init", restart("a"))
-            run.said(f"is complete again: files of 1 of {nodes} ranks", times=1)
+            run.says("REBUILD_COMPLETE", f"1 of {nodes} ranks", times=1)
             protected(job, "n1")
 
 
@@ -249,7 +249,7 @@ def test_one_file_of_each():
         for node, rank in (("n1", 0), ("n2", 1)):
             damage.flip(job.cache(node) / f"scr.dataset.2/b/rank_{rank}")
         run = job.run("init", restart("a"))
-        run.said(r"dataset 2 \(b\) is lost from the cache", times=1)
+        run.says("REBUILD_IMPOSSIBLE", r"dataset 2 \(b\)", times=1)
 
 
 def test_damaged_and_lost():
@@ -258,7 +258,7 @@ def test_damaged_and_lost():
         job.lose("n1")
         damage.flip(of_rank(job, "n3", "a/rank_2"))
         run = job.run("init", "have => 0 =")
-        run.said(r"dataset 1 \(a\) is lost from the cache", times=1)
+        run.says("REBUILD_IMPOSSIBLE", r"dataset 1 \(a\)", times=1)
 
 
 def test_link_instead_of_a_file():
@@ -299,11 +299,11 @@ def test_no_folder_of_a_dataset():
             elsewhere = in_the_way(job, kind)
             before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()} if elsewhere else {}
             run = job.run("init", restart("b"))
-            run.said("dataset 2 .b. is complete again: files of 2 of 4 ranks were rebuilt", times=1)
+            run.says("REBUILD_COMPLETE", "dataset 2 .b.", "2 of 4 ranks", times=1)
             folder = job.cache("n2") / "scr.dataset.2"
             assert folder.is_dir() and not folder.is_symlink(), kind
             assert before == {path: path.read_bytes() for path in before} and not (job.root / "nowhere").exists(), kind
-            job.run("init", restart("b")).not_said("is complete again")
+            job.run("init", restart("b")).says("REBUILD_COMPLETE", times=0)
 
 
 def test_leftovers():
@@ -315,7 +315,7 @@ def test_leftovers():
             (job.cache("n2") / name / "deep/file").write_text("x")
         (job.cache("n2") / "scr.dataset.9/link").symlink_to(job.root)
         run = job.run("init", restart("a"))
-        run.said("left of dataset 9", times=1)
+        run.says("CACHE_INCOMPLETE_REMOVED", "dataset 9", times=1)
         assert sorted(path.name for path in job.cache("n2").iterdir()) == \
             ["mine", "scr.dataset.1", "scr.dataset.x"]
 
@@ -412,8 +412,8 @@ def test_moved_with_little_room():
         job.run("init", checkpoint("a", size=100000))
         job.layout.reverse()
         run = job.run("init", restart("a", size=100000))
-        run.said("6 files of dataset 1|12 files of dataset 1", times=1)
-        run.not_said("could not be moved")
+        run.says("REBUILD_FILES_MOVED", "6|12", "dataset 1", times=1)
+        run.says("REBUILD_FILES_NOT_MOVED", times=0)
 
 
 def test_moved_without_room():
@@ -422,9 +422,9 @@ def test_moved_without_room():
         job.run("init", checkpoint("a", size=100000))
         job.layout.reverse()
         run = job.run("init", "have => CACHE 0")
-        run.said("files of dataset 1 could not be moved: .*No space left on device")
-        run.said("SCR_Have_restart: there is a checkpoint in the cache, but it could not be rebuilt", times=1)
-        run.said("warning: dataset 1 .a. could not be rebuilt; what is left stays", times=1)
+        run.says("REBUILD_FILES_NOT_MOVED", "dataset 1", "No space left on device")
+        run.says("RESTART_CACHE_UNUSABLE", times=1)
+        run.says("REBUILD_FAILED", "dataset 1 .a.", times=1)
         job.layout.reverse()
         job.run("init", restart("a", size=100000))
 
@@ -441,7 +441,7 @@ def test_full_cache():
             run = job.run("init", checkpoint("a", size=10000),
                           checkpoint("b", size=250000, code="REDUNDANCY"),
                           checkpoint("c", size=10000), restart("c", size=10000))
-            run.said(r"dataset 2 \(b\).*No space left on device", times=1)
+            run.says("OUTPUT_FAILED", r"dataset 2 \(b\)", "No space left on device", times=1)
             run = job.run("init", restart("c", size=10000))
         finally:
             subprocess.run(["umount", base], check=True)

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from job import JOB, USER, Job, checkpoint, main, restart
+from job import JOB, USER, Job, checkpoint, main, messages, restart
 from scavenged import command, is_committed, lose_all, next_run_reads, scavenge
 
 SOMEBODY = 65534
@@ -53,7 +53,7 @@ def test_on_some_nodes():
         with Job(4, 1, SCR_FLUSH=0) as job:
             obstruct(job, ["n2", "n3"], make)
             run = job.run("init", checkpoint("a"))
-            run.said(f"warning: node n[23]: .*/{USER} belongs to somebody else; files of this job are in .*/{DETOUR}/{USER}/", times=4)
+            run.says("CACHE_BASE_OF_OTHERS", "node n[23]", f"/{USER}", f"/{DETOUR}/{USER}/", times=4)
             assert is_beside(job, "n2") and is_beside(job, "n3") and not is_beside(job, "n1")
             job.run("init", restart("a"), checkpoint("b"))
             remove_obstacles(job, ["n2", "n3"])
@@ -70,7 +70,7 @@ def test_it_comes_later():
         job.lose("n3")
         obstruct(job, ["n3"], make_folder)
         run = job.run("init", restart("a"), checkpoint("b"))
-        run.said("belongs to somebody else", times=2)
+        run.says("CACHE_BASE_OF_OTHERS", times=2)
         job.lose("n1")
         job.run("init", restart("b"), "finalize")
 
@@ -97,7 +97,7 @@ def test_both_names():
         obstruct(job, ["n2"], make_folder)
         obstruct(job, ["n2"], make_folder, name=DETOUR)
         run = job.run("init => CACHE")
-        run.said(f"error: .*/{DETOUR} belongs to user {SOMEBODY}, not to us", times=1)
+        run.says("CACHE_NOT_LOCKED", f"/{DETOUR} belongs to user {SOMEBODY}, not to us", times=1)
         for base in bases(job, "n2"):
             done = command(job, "scr_check_node", "-c", base, "-a", base, code=1)
             assert f"private: {base}/{DETOUR} belongs to user {SOMEBODY}" in done.err, done
@@ -112,7 +112,7 @@ def test_a_link_of_ours():
     with Job(2, 1) as job:
         obstruct(job, ["n1"], make_link, owner=os.geteuid())
         run = job.run("init => CACHE")
-        run.said(f"error: .*/cntl/{USER} is a symbolic link of user {os.geteuid()}, which is not followed; remove it", times=1)
+        run.says("CACHE_NOT_LOCKED", f"/cntl/{USER} is a symbolic link of user {os.geteuid()}, which is not followed; remove it", times=1)
         base = bases(job, "n1")[0]
         done = command(job, "scr_check_node", "-c", base, "-a", base, code=1)
         assert f"{base}/{USER} is a symbolic link" in done.err, done
@@ -128,13 +128,13 @@ def test_a_file_of_ours():
     for make in (make_file, make_open_folder):
         with Job(2, 1, SCR_FLUSH=0) as job:
             obstruct(job, ["n1"], make, name=DETOUR, owner=os.geteuid())
-            job.run("init", checkpoint("a")).not_said("somebody|error")
+            job.run("init", checkpoint("a")).not_said("CACHE_BASE_OF_OTHERS|error")
             job.run("init", restart("a"))
             base = bases(job, "n1")[0]
             command(job, "scr_check_node", "-c", base, "-a", base)
     with Job(2, 1, SCR_FLUSH=0) as job:
         obstruct(job, ["n1"], make_file, owner=os.geteuid())
-        job.run("init", checkpoint("a")).said("belongs to somebody else", times=2)
+        job.run("init", checkpoint("a")).says("CACHE_BASE_OF_OTHERS", times=2)
         assert is_beside(job, "n1")
 
 
@@ -146,10 +146,10 @@ def test_no_sticky_bit():
                 base.mkdir(parents=True)
                 base.chmod(0o777)
         run = job.run("init", checkpoint("a"), "finalize")
-        run.said("warning: everybody may rename and remove what is in .*set its sticky bit", times=2)
+        run.says("CACHE_BASE_UNSAFE", times=2)
         base = bases(job, "n1")[0]
         done = command(job, "scr_check_node", "-c", base, "-a", base)
-        assert "warning: everybody may rename and remove" in done.err and "PASS" in done.out, done
+        assert messages(done.err, "CACHE_BASE_UNSAFE", "warning: ") and "PASS" in done.out, done
         for node in job.nodes():
             for base in bases(job, node):
                 base.chmod(0o1777)

@@ -59,7 +59,7 @@ def test_fetch_width():
             path = job.prefix / f"a/rank_{rank}"
             os.utime(path, ns=(0, path.stat().st_mtime_ns))
         run = job.run("init", "have => 1 a", SCR_FETCH_WIDTH=1)
-        run.said("is fetched from", times=1)
+        run.says("FETCH_COMPLETE", times=1)
         reads = [(job.prefix / f"a/rank_{rank}").stat().st_atime_ns for rank in (0, 1)]
         if 0 in reads:
             raise Skip("this file system does not tell when a file was read")
@@ -76,7 +76,7 @@ def test_syslog():
     for on in (1, 0):
         with Job(**PAIR) as job:
             run = job.run("init", SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=on)
-            run.said("warning: events are not logged to syslog", times=on and not os.path.exists("/dev/log"))
+            run.says("LOG_TARGET_FAILED", "syslog", times=on and not os.path.exists("/dev/log"))
 
 
 
@@ -121,11 +121,11 @@ def test_database():
                           SCR_LOG_DB_PASS="secret", SCR_LOG_DB_DEBUG=debug)
             listener.join(20)
         if os.environ["JOB_DATABASE"] == "0" and not heard:
-            run.said(r"not logged to the database: .*/scr_log_mariadb\.so: No such file", times=1)
+            run.says("LOG_TARGET_FAILED", "the database", r"/scr_log_mariadb\.so: No such file", times=1)
             continue
         assert b"writer\0\x14" + hashed(b"secret") + b"scr_events\0" in heard[0], heard
         run.not_said("secret")
-        run.said("INSERT INTO", times=None if debug else 0)
+        run.says("LOG_STATEMENT", "INSERT INTO", times=None if debug else 0)
 
 
 if __name__ == "__main__":

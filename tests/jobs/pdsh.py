@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from job import Job, Skip, checkpoint, main, nothing_is_left, wait_until
+from job import Job, Skip, checkpoint, main, messages, nothing_is_left, wait_until
 from scavenged import TOOLS, cached, command, is_committed, next_run_reads, saved
 import damage
 
@@ -70,7 +70,7 @@ def test_failures():
         damage.flip(path)
         hangs(job, "n4", "scr_copy")
         done = command(job, "scr_scavenge", "--id", 3, "--up", "n[1-4]", "--timeout", 20, **reach(job))
-        assert "node n2: pdsh: exit code 1: files of 1 rank could not be copied; the first: " in done.err, done
+        assert messages(done.err, "NODE_REPORT", "node n2: pdsh: exit code 1: ", " 1 rank", r"\[CACHE_COPY_FAILED\]"), done
         assert "node n4: pdsh: " in done.err and "node n1" not in done.err and "node n3" not in done.err, done
         assert "Permanently" not in done.out and " of 8 ranks are missing" in done.out, done
         expect_gone(job)

@@ -42,12 +42,12 @@ def test_damaged_index():
             hurt(index)
             bytes_ = index.read_bytes()
             run = job.run("init", restart("c2"), checkpoint("c3"), "finalize")
-            run.said("warning: .*index.scr.*is set aside as .*made again from what 2 datasets", times=1)
+            run.says("INDEX_REBUILT", "index.scr", "is set aside as", "2 datasets", times=1)
             aside = list(index.parent.glob("index.scr.damaged*"))
             assert [path.read_bytes() for path in aside] == [bytes_], aside
             lose_all(job)
             run = job.run("init", restart("c3"))
-            run.not_said("made again")
+            run.says("INDEX_REBUILT", times=0)
 
 
 def test_damaged_again():
@@ -68,7 +68,7 @@ def test_damaged_index_and_cache():
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         damage.garbage(job.prefix / ".scr/index.scr")
         run = job.run("init", restart("c2"), checkpoint("c3"), restart("c3"))
-        run.said("is set aside as", times=1)
+        run.says("INDEX_REBUILT", "is set aside as", times=1)
 
 
 def test_lost_index_is_filled_again():
@@ -96,7 +96,7 @@ def test_index_damaged_during_the_run():
     with Job(**PAIR) as job:
         hurt = ["route@0:.scr/index.scr", "write@0:70"]  # outside of a phase names stay as they are
         run = job.run("init", checkpoint("c1"), hurt, checkpoint("c2"), hurt, "delete:c2", "finalize")
-        run.said("is set aside as", times=2)
+        run.says("INDEX_REBUILT", "is set aside as", times=2)
         lose_all(job)
         run = job.run("init", restart("c1"))
 
@@ -148,8 +148,8 @@ def test_last_number():
         content["DSET"]["1000000000"]["DIR"]["c2"]["DSET"]["ID"] = {"1000000000": {}}
         tree.write(index, content)
         run = job.run("init", "start:c3:c => FAILURE", restart("c2"))
-        run.said("SCR_Start_output: numbers of datasets end at 1000000000", times=1)
-        run.said("names dataset 1000000000 as c2, but the one that is there is dataset 2, which is entered", times=1)
+        run.says("DATASET_IDS_EXHAUSTED", "1000000000", times=1)
+        run.says("INDEX_CORRECTED", "dataset 1000000000 as c2", "dataset 2", times=1)
 
 
 # ---- what belongs to one dataset ----
@@ -160,12 +160,12 @@ def falls_back(job, hurt, name):
     path = job.prefix / "c2" / name
     hurt(path)
     run = job.run("init", restart("c1"))
-    run.said("c2 could not be fetched .*marked as failed", times=1)
+    run.says("FETCH_CHECKPOINT_DAMAGED", "c2", times=1)
     assert "FAILED" in entry(job, "c2"), entry(job, "c2")
     assert (job.prefix / "c2").is_dir()
     lose_all(job)
     run = job.run("init", restart("c1"), checkpoint("c2"))  # the name may be used again
-    run.not_said("c2 could not be fetched")
+    run.not_said("c2 .*(CHECKPOINT_DAMAGED|FETCH_FAILED)")
     lose_all(job)
     job.run("init", restart("c2"))
 
@@ -204,7 +204,7 @@ def test_damaged_and_no_room():
         tree.write(job.prefix / ".scr/index.scr", index)
         damage.flip(job.prefix / "c2/rank_0")
         run = job.run("init", restart("c1"), SCR_CACHE_SIZE=1)
-        run.said("c2 could not be fetched", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "c2", times=1)
 
 
 def test_nothing_is_good():
@@ -213,7 +213,7 @@ def test_nothing_is_good():
         for name in ("c1", "c2"):
             damage.flip(job.prefix / name / "rank_0")
         run = job.run("init", "have => 0 =", checkpoint("c3"), restart("c3"))
-        run.said("marked as failed", times=2)
+        run.says("FETCH_CHECKPOINT_DAMAGED", times=2)
         assert not job.cached() == [], job.cached()
 
 
@@ -223,13 +223,13 @@ def test_folder_gone():
         two_flushed(job)
         (job.prefix / "c2").rename(job.prefix / "elsewhere")
         run = job.run("init", restart("c1"))
-        run.said("c2 could not be fetched .*marked as failed: rank 0: its folder is not there", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "c2", "rank 0: its directory is not there", times=1)
         assert "FAILED" in entry(job, "c2"), entry(job, "c2")
         run = job.run("init", "current:c2", restart("c1"))
-        run.said("c2 could not be fetched .*marked as failed: rank 0: its folder is not there", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "c2", "rank 0: its directory is not there", times=1)
         (job.prefix / "c2").symlink_to(job.prefix / "elsewhere")
         run = job.run("init", "current:c2", restart("c1"))
-        run.said("its folder is not there any more; what has its name is a link", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "its directory is not there any more; what has its name is a link", times=1)
         (job.prefix / "c2").unlink()
         job.run("init", "delete:c2", "delete:c2 => NO_DATASET")
 
@@ -248,9 +248,9 @@ def test_home():
         assert (job.root / "home/run/a/1").exists() and (job.root / "home/new/.scr").exists()
         for value in ("~nobody/x", "~nobody"):
             run = job.run("init => CONFIG", SCR_PREFIX=value, **home)
-            run.said(f'SCR_PREFIX="{value}" .*: home folders of other users are not looked up', times=1)
+            run.says("CONFIG_MISTAKE", f'SCR_PREFIX="{value}" .*: home directories of other users', times=1)
         run = job.run("init => CONFIG", SCR_PREFIX="~/x", HOME="")
-        run.said('SCR_PREFIX="~/x" .*: HOME is not set', times=1)
+        run.says("CONFIG_MISTAKE", 'SCR_PREFIX="~/x" .*: HOME is not set', times=1)
         assert not list(job.root.glob("**/~*"))
         job.run("init", "finalize", SCR_PREFIX="./~", **home)
         assert (job.prefix / "~/.scr").is_dir()
@@ -261,7 +261,7 @@ def test_parent_is_missing():
     with Job(2, 1) as job:
         for value, parent in (("tpyo/run", "tpyo"), (f"{job.root}/x/y/z/", "x/y"), ("tpyo/../../x/run", "x")):
             run = job.run("init => PREFIX", SCR_PREFIX=value)
-            run.said(f"prefix folder .*: the folder .*{parent} is missing", times=1)
+            run.says("PREFIX_NOT_OPENED", f"the directory .*{parent} is missing", times=1)
         assert not (job.prefix / "tpyo").exists() and not (job.root / "x").exists()
         job.run("init", "finalize", SCR_PREFIX="new")
         assert (job.prefix / "new/.scr").is_dir()
@@ -298,8 +298,8 @@ def test_not_restarted_from_the_cache():
                       "start_restart => STATE (untouched)",
                       "have => 1 c1", "start_restart", "complete_restart:!1 => INVALID",
                       "have => 0 =", "finalize")
-        run.said("could not restart from dataset 2 .*marked as failed", times=1)
-        run.said("could not restart from dataset 1 .*marked as failed", times=1)
+        run.says("RESTART_FAILED", "dataset 2", times=1)
+        run.says("RESTART_FAILED", "dataset 1", times=1)
         assert job.cached() == [1, 2], job.cached()
         job.run("init", "have => 0 =", checkpoint("c3"))
         assert job.cached() == [3], job.cached()
@@ -314,7 +314,7 @@ def test_not_restarted_at_all():
                 "finalize")
         assert all("FAILED" in entry(job, f"c{number}") for number in (1, 2, 3, 4))
         run = job.run("init", "have => 0 =", checkpoint("c5"), "finalize")
-        run.not_said("fetched")
+        run.not_said("FETCH_")
         lose_all(job)
         job.run("init", restart("c5"))
 
@@ -347,7 +347,7 @@ def test_halt():
             (job.prefix / ".scr").mkdir()
             tree.write(job.prefix / ".scr/halt.scr", content)
             run = job.run("init", "need => 1", "exit => 1", "finalize")
-            run.said("the run should end", times=1)
+            run.says("HALT_REQUESTED", times=1)
 
 
 def test_halt_after_checkpoints():
@@ -364,7 +364,8 @@ def test_damaged_halt_file():
         job.run("init", checkpoint("c1"), "finalize")
         for hurt in damage.CONTENTS + [damage.remove]:
             hurt(job.prefix / ".scr/halt.scr")
-            job.run("init", "exit => 0", restart("c1"), "finalize")
+            run = job.run("init", "exit => 0", restart("c1"), "finalize")
+            run.says("HALT_FILE_REPLACED", times=int(hurt != damage.remove))
             tree.read(job.prefix / ".scr/halt.scr")
 
 
@@ -374,7 +375,7 @@ def test_unusable_halt_file():
         empty = f"touch@0:{job.prefix}/.scr/halt.scr"
         for name in ("c1", "c2"):
             run = job.run("init", "exit => 0", empty, ["exit => 0"] * 20, "need => 0", checkpoint(name), "finalize")
-            run.said("the halt file is not usable", times=1)
+            run.says("HALT_FILE_UNUSABLE", times=1)
 
 
 def lock(path):
@@ -435,10 +436,10 @@ def test_no_prefix_folder():
     with Job(**PAIR) as job:
         (job.root / "file").write_text("")
         run = job.run("init => PREFIX", "have => STATE 0", SCR_PREFIX=job.root / "file" / "prefix")
-        run.said("error: .*file/prefix", times=1)
+        run.says("PREFIX_NOT_OPENED", "file/prefix", times=1)
         (job.prefix / ".scr").write_text("")
         run = job.run("init => PREFIX")
-        run.said(r"error: .*\.scr", times=1)
+        run.says("PREFIX_NOT_OPENED", r"\.scr", times=1)
 
 
 if __name__ == "__main__":

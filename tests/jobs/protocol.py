@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The older restart protocol: between SCR_Init and the first SCR_Start_..., SCR_Route_file gives the path of a file of the
 newest checkpoint (SCR Developer Guide 1.2, sections 2.1.1 and 2.29)."""
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, messages, restart
 
 PAIR = {"nodes": 2, "per_node": 1}
-UNASKED = "warning: checkpoint .* can be loaded, but the program has not asked for it"
 
 
 def older(number):
@@ -20,11 +19,11 @@ def test_from_the_cache():
     """As long as nothing was started; after a loss, too. Other names are copied."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         run = job.run("init", older(1), older(2), "route:ckpt_0 => ckpt_0")
-        run.not_said(UNASKED)
+        run.says("RESTART_NOT_ASKED", times=0)
         for lost in (None, "n2"):
             job.lose(lost) if lost else None
             run = job.run("route:ckpt_0 => ckpt_0", "init", read(2), read(2), "route:other => other", f"route:{job.root}/x => {job.root}/x")
-            run.not_said(UNASKED)
+            run.says("RESTART_NOT_ASKED", times=0)
         job.run("init", read(2), older(3), "route:ckpt_0 => ckpt_0")
         job.run("init", read(3), "have => 1 scr.dataset.3", read(3), "start_restart => scr.dataset.3", "complete_restart:1",
                 "route:ckpt_0 => ckpt_0", "finalize")
@@ -38,16 +37,16 @@ def test_from_the_prefix_folder():
             run = job.run("init", "route:ckpt_0 => ckpt_0", "finalize")
             for _ in range(2):
                 run = job.run("init", read(2), "tag:x", "start:x:o", "put:x/%r:10", "complete:1", "finalize", SCR_FETCH_ON_INIT=1)
-                run.not_said(UNASKED)
+                run.says("RESTART_NOT_ASKED", times=0)
             run = job.run("init", "route:ckpt_0 => ckpt_0", older(6), older(7), "finalize")
-            run.said(UNASKED, times=1)
-            run.said("SCR_FETCH_ON_INIT=1", times=1)
+            run.says("RESTART_NOT_ASKED", times=1)
+            run.says("RESTART_NOT_ASKED", "SCR_FETCH_ON_INIT=1", times=1)
 
 
 def test_nothing_to_fetch():
     with Job(**PAIR) as job:
         run = job.run("init", "route:ckpt_0 => ckpt_0", older(1), SCR_FETCH_ON_INIT=1)
-        run.not_said(UNASKED)
+        run.says("RESTART_NOT_ASKED", times=0)
 
 
 def test_checkpoints_that_cannot_be_read():
@@ -67,7 +66,7 @@ def test_damaged():
         data[500] ^= 1
         path.write_bytes(data)
         run = job.run("init", "tag:a", "get@0:a/rank_0", "route@1:a/rank_1 => FAILURE")
-        run.said("SCR_Route_file: rank 1: .*rank_1 has checksum", times=1)
+        run.says("ROUTE_REFUSED", "SCR_Route_file: rank 1: .*rank_1 has checksum", times=1)
         job.run("init", "tag:a", "get:a/rank_%r:1000", SCR_FETCH_ON_INIT=1)
 
 
@@ -75,15 +74,15 @@ def test_never_asked():
     """One message, before anything leaves the cache; not where the program asked, or nothing is there."""
     with Job(**PAIR, SCR_FLUSH=0, SCR_CACHE_SIZE=1) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b"))
-        run.not_said(UNASKED)
+        run.says("RESTART_NOT_ASKED", times=0)
         run = job.run("init", checkpoint("c"), checkpoint("d"), SCR_DEBUG=2)
-        run.said(UNASKED, times=1)
-        lines = [line for line in run.err.splitlines() if "can be loaded" in line or "dataset 3 (c) begins" in line]
-        assert "can be loaded" in lines[0] and "dataset 3 (c) begins" in lines[1], run
+        run.says("RESTART_NOT_ASKED", times=1)
+        lines = messages(run.err, "RESTART_NOT_ASKED|OUTPUT_STARTED")
+        assert "RESTART_NOT_ASKED" in lines[0] and "dataset 3 (c)" in lines[1], run
         run = job.run("init", "have => 1 d", checkpoint("e"))
-        run.not_said(UNASKED)
+        run.says("RESTART_NOT_ASKED", times=0)
         run = job.run("init", checkpoint("f"), SCR_CACHE_PURGE=1)
-        run.not_said(UNASKED)
+        run.says("RESTART_NOT_ASKED", times=0)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def nothing_is_lost(job, change, newest="c2", **parameters):
     before = data_of(job)
     change()
     run = job.run("init", restart(newest), **parameters)
-    run.not_said("is lost from the cache|interrupted")
+    run.not_said("REBUILD_IMPOSSIBLE|CACHE_INCOMPLETE_REMOVED")
     after = data_of(job)
     changed = [str(path) for path, data in before.items() if after.get(path) != data]
     assert not changed, f"changed or gone: {changed}\n{run}"
@@ -136,7 +136,7 @@ def test_index_of_another_job():
         job.lose(*[node for node in job.nodes() if job.node(node).exists()])
         shutil.copy(job.root / "kept", job.prefix / ".scr/index.scr")
         run = job.run("init", restart("c2"), checkpoint("c3"))
-        run.said("names dataset 2 as c2, but the one that is there is dataset 2, made at another time, which is entered", times=1)
+        run.says("INDEX_CORRECTED", "dataset 2 as c2", "created at another time", times=1)
         job.run("init", restart("c3"))
 
 
@@ -165,7 +165,7 @@ def test_records_of_datasets():
             files = {path: path.read_bytes() for path in job.prefix.rglob("rank_*")}
             shutil.copy(job.prefix / "c1/.scr" / name, job.prefix / "c2/.scr" / name)
             run = job.run("init", restart(offered))
-            run.said("c2 could not be fetched", times=int(offered == "c1"))
+            run.says("FETCH_CHECKPOINT_DAMAGED", "c2", times=int(offered == "c1"))
             assert files == {path: path.read_bytes() for path in job.prefix.rglob("rank_*")}
 
 
@@ -183,13 +183,12 @@ def test_lost_and_found():
             for node in ("n1", "n2"):
                 job.replace(node, f"s{node}")
             run = job.run("init", restart("c1") if flush else "have => 0 =")
-            run.said("warning: dataset 2 .c2. is lost from the cache; what is left of it stays there until a newer "
-                     "checkpoint is complete: ", times=1)
-            run.not_said("removed")
+            run.says("REBUILD_IMPOSSIBLE", "dataset 2 .c2.", times=1)
+            run.says("CACHE_REMAINS_REMOVED", times=0)
             for node in ("n1", "n2"):
                 (job.root / node).rename(job.node(node))
             job.layout = before
-            job.run("init", restart("c2")).not_said("lost|rebuilt")
+            job.run("init", restart("c2")).not_said("_LOST|REBUILD_(COMPLETE|IMPOSSIBLE|FAILED)")
 
 
 def test_newer_one_is_complete():
@@ -198,7 +197,7 @@ def test_newer_one_is_complete():
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         job.lose("n1", "n2")
         run = job.run("init", "have => 0 =", checkpoint("c3", valid="0@0", code="ANY"), "have => 0 =", "kill@0", dies=True)
-        run.said("is lost from the cache", times=2)
+        run.says("REBUILD_IMPOSSIBLE", times=2)
         assert job.cached("n3") == [1, 2], job.cached("n3")
         job.run("init", "have => 0 =", checkpoint("c4"), "kill@0", dies=True)
         assert {len(job.cached(node)) for node in job.nodes()} == {1}
@@ -213,7 +212,7 @@ def test_no_room_beside_it():
             for node in ("n1", "n2"):
                 shutil.rmtree(job.cache(node))
             run = job.run("init", "have => 0 =", "start:c2:c", "put:c2/rank_%r:100000", "kill@0", dies=True)
-            run.said("beside the remains of lost ones, which are removed now", times=int(not remains))
+            run.says("CACHE_REMAINS_REMOVED", times=int(not remains))
             assert job.cached("n3") == ([1, 2] if remains else [2]), job.cached("n3")
 
 

@@ -8,8 +8,8 @@ import shutil
 
 from job import Job, checkpoint, main, restart, wait_until
 
-CACHE = "warning: node {}: somebody has removed .*/cache/.* of this run, which is made again; the datasets in it are lost on this node"
-CONTROL = "warning: node {}: somebody has removed .*/cntl/.* of this run, or files in it, which are made again"
+CACHE = "CACHE_DIRECTORY_RECREATED"
+CONTROL = "CONTROL_DIRECTORY_RECREATED"
 
 
 def run_beside(job, first, *steps, **how):
@@ -60,7 +60,7 @@ def test_one_node():
                 goes_on = checkpoint("c2", 2000) if complete else ["start:c2:c", "put:c2/rank_%r:2000"]
                 run = run_beside(job, ["init", checkpoint("c1")], (lambda: remove(folders), [goes_on, "kill@0"]), dies=True)
                 for line in (CACHE, CONTROL):
-                    run.said(line.format("n2"), times=int(line in lines))
+                    run.says(line, "node n2", times=int(line in lines))
                 run.not_said("error")
                 if complete:
                     job.lose("n3")
@@ -73,7 +73,7 @@ def test_all_nodes():
         run = run_beside(job, ["init", checkpoint("c1")],
                          (lambda: remove(job.root.glob("nodes/n*")), [checkpoint("c2"), checkpoint("c3"), restart("c3"), "finalize"]))
         for line in (CACHE, CONTROL):
-            run.said(line.format("n."), times=3)
+            run.says(line, "node n.", times=3)
         job.run("init", restart("c3"), "finalize")
 
 
@@ -81,7 +81,7 @@ def test_again_and_again():
     with Job(2, 1, SCR_FLUSH=0) as job:
         gone = lambda: remove([job.cache("n1")])
         run = run_beside(job, ["init", checkpoint("c1")], *[(gone, checkpoint(name)) for name in ("c2", "c3", "c4")])
-        run.said(CACHE.format("n1"), times=3)
+        run.says(CACHE, "node n1", "on this node", times=3)
         job.lose("n2")
         job.run("init", restart("c4"), "finalize")
 
@@ -95,8 +95,8 @@ def test_cannot_be_made_again():
 
         run = run_beside(job, ["init", checkpoint("c1")], (block, ["start:c2:c => CACHE", "start:c3:c => CACHE"]),
                          (job.node("n1").unlink, [checkpoint("c4"), restart("c4")]))
-        run.said("error: SCR_Start_output: .*node n1.*Not a directory", times=2)
-        run.said(CACHE.format("n1"), times=1)
+        run.says("OUTPUT_NO_CACHE", "node n1.*Not a directory", times=2)
+        run.says(CACHE, "node n1", "on this node", times=1)
         job.run("init", restart("c4"), "finalize")
 
 
@@ -106,12 +106,12 @@ def test_same_run():
         with Job(3, 2, SCR_FLUSH=0, SCR_CACHE_SIZE=2) as job:
             folders, lines = places(job, "n2")[which]
             run = run_beside(job, ["init", checkpoint("c1")], (lambda: remove(folders), [restart("c1"), "kill@0"]), dies=True)
-            run.said("c1. is complete again: files of 2 of 6 ranks were rebuilt", times=int(CACHE in lines))
+            run.says("REBUILD_COMPLETE", "c1.", "2 of 6 ranks", times=int(CACHE in lines))
             job.lose("n3")
             job.run("init", restart("c1"))
         with Job(3, 2, SCR_FLUSH=2) as job:
             folders, lines = places(job, "n2")[which]
-            run_beside(job, ["init", checkpoint("c1")], (lambda: remove(folders), ["finalize"])).said("c1. is flushed", times=1)
+            run_beside(job, ["init", checkpoint("c1")], (lambda: remove(folders), ["finalize"])).says("FLUSH_COMPLETE", "c1.", times=1)
             job.lose(*filter(lambda node: job.node(node).exists(), job.nodes()))
             job.run("init", restart("c1"))
 
@@ -120,8 +120,8 @@ def test_nothing_is_left():
     """Which is not said to be in the cache."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         run = run_beside(job, ["init", checkpoint("c1")], (lambda: remove(job.root.glob("nodes/n*")), ["have => 0 =", "finalize"]))
-        run.said("c1. is lost from the cache", times=1)
-        run.not_said("is in the cache only")
+        run.says("REBUILD_IMPOSSIBLE", "c1.", times=1)
+        run.not_said("CACHE_KEPT")
 
 
 def test_files_stay_young():
@@ -146,7 +146,7 @@ def test_while_it_is_read():
             run = run_beside(job, ["init", "have => 1 c1", "start_restart"],
                              (lambda: remove(gone), ["route@1:c1/rank_1 => FAILURE", "complete_restart:0 => INVALID", restart("c1"),
                                                      "finalize"]), SCR_FLUSH=0)
-            run.said("could not restart from dataset 1 .c1., as somebody has removed files of this run just now", times=1)
+            run.says("RESTART_FILES_REMOVED", "dataset 1 .c1.", times=1)
             job.lose(*filter(lambda node: flush and job.node(node).exists(), job.nodes()))
             job.run("init", restart("c1"), "finalize")
 
@@ -156,8 +156,8 @@ def test_while_it_is_flushed():
     with Job(3, 1, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="100KB") as job:
         files = [f"put:c1/{number}_%r:20000" for number in range(8)]
         run = run_beside(job, ["init", "start:c1:c", files, "complete:1"], (lambda: remove([job.node("n2")]), ["finalize"]))
-        run.said("c1. is flushed", times=1)
-        run.said("error: flush of dataset 1", times=1)
+        run.says("FLUSH_COMPLETE", "c1.", times=1)
+        run.says("FLUSH_FAILED", "dataset 1", times=1)
         assert not list(job.root.glob("nodes/*/cache/*/*/scr.dataset.*"))
 
 
@@ -196,7 +196,6 @@ def taken(job, rest, *theirs, how, ours=checkpoint("c1"), **parameters):
 def test_taken():
     """By another calculation, or by a second run of the same one: what there is of theirs is not touched, whatever
     this run does then, and it does not call saved what is not."""
-    lost = "the newest checkpoint, or an output, was only in the cache, which is another run's now"
     for flush, end in ((0, "CACHE"), (2, "CACHE"), (1, "SUCCESS")):
         for first in (["start:c2:c => CACHE", "start:c3:c => CACHE"], ["have => CACHE" if flush != 1 else "have => 1 c1"], []):
             for how, same in (([], False), (["run.lock", "prefix.scriinfo"], False), (["run.lock"], True)):
@@ -204,10 +203,10 @@ def test_taken():
                     theirs = [checkpoint("theirs", 2000)] + [checkpoint("theirs2", 2000)] * same
                     where = {} if same else {"prefix": job.root / "other"}
                     run = taken(job, first + [f"finalize => {end}"], *theirs, how=how, **where)
-                    run.said(f"error: SCR_Finalize: {lost}", times=int(end != "SUCCESS"))
-                    run.said(f"error: SCR_Have_restart: {lost}", times=int(first == ["have => CACHE"]))
-                    run.said("belongs to another prefix folder now|another run, process .*, uses", times=1)
-                    run.not_said("which stays as it is")
+                    run.says("CACHE_TAKEN_OVER", "SCR_Finalize", times=int(end != "SUCCESS"))
+                    run.says("CACHE_TAKEN_OVER", "SCR_Have_restart", times=int(first == ["have => CACHE"]))
+                    run.said("belongs to another prefix directory now|another run, process .*, uses", times=1)
+                    run.not_said("CACHE_KEPT")
                     job.run("init", restart("theirs2" if same else "theirs", 2000), "finalize", **where)
 
 
@@ -216,7 +215,7 @@ def test_taken_with_an_output():
     with Job(2, 2, SCR_FLUSH=0, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="1KB") as job:
         run = taken(job, ["have => CACHE", "finalize => CACHE"], checkpoint("theirs"), how=[], prefix=job.root / "other",
                     ours=checkpoint("o1", 20000, flags="o"))
-        run.said("error: SCR_Finalize: the newest checkpoint, or an output, was only in the cache", times=1)
+        run.says("CACHE_TAKEN_OVER", "SCR_Finalize", times=1)
         assert not list(job.prefix.glob("o1/rank*"))
 
 
@@ -231,11 +230,11 @@ def test_files_that_keep_others_away():
                 def another():
                     job.run("init", "have => 0 =", checkpoint("d1"), "finalize", prefix=other)
                     if names == ["run.lock"]:
-                        job.run("init => CACHE").said("another run, process .*, uses")
+                        job.run("init => CACHE").says("CACHE_NOT_LOCKED", "another run, process .*, uses")
 
                 run = run_beside(job, ["init", checkpoint("c1")], (lambda: tidy(job, names, job.control), [checkpoint("c2")]),
                                  (another, [checkpoint("c3"), "finalize"]))
-                run.said(CONTROL.format("n."), times=2)
+                run.says(CONTROL, "node n.", times=2)
                 job.run("init", restart("c3"), "finalize")
 
 

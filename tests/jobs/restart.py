@@ -19,8 +19,8 @@ def test_nothing_lost():
     with Job() as job:
         job.run("init", checkpoint("a"), checkpoint("b"), SCR_FLUSH=0)
         run = job.run("init", restart("b"), "finalize", SCR_FLUSH=0)
-        run.said(r"dataset 2 \(b\) is in the cache with all its files", times=1)
-        run.not_said("rebuilt")
+        run.says("REBUILD_NOT_NEEDED", r"dataset 2 \(b\)", times=1)
+        run.says("REBUILD_COMPLETE", times=0)
         assert not (job.prefix / "b").exists()
 
 
@@ -32,7 +32,7 @@ def test_each_node_lost():
             job.lose(node)
             job.replace(node, f"spare{number}")
             run = job.run("init", restart(f"c{number}"), checkpoint(f"c{number + 1}"))
-            run.said(rf"\(c{number}\) is complete again: files of 2 of 8 ranks were rebuilt", times=1)
+            run.says("REBUILD_COMPLETE", f"c{number}", "2 of 8 ranks", times=1)
         job.run("init", restart("c4"))
         assert not list(job.prefix.glob("c*"))
 
@@ -44,7 +44,7 @@ def test_ranks_move():
         for layout in ([("n3", 2), ("n1", 2), ("n4", 2), ("n2", 2)], placed(2 * FOUR),
                        [("n4", 1), ("n1", 5), ("n2", 1), ("n3", 1)]):
             run = job.run("init", restart("a", size=3000), layout=layout)
-            run.not_said("rebuilt")
+            run.says("REBUILD_COMPLETE", times=0)
             for node, count in layout:
                 files = list(job.cache(node).glob("scr.dataset.1/a/rank_*"))
                 wanted = sum(ranks for other, ranks in layout if other == node)
@@ -56,7 +56,7 @@ def test_ranks_move_and_a_node_is_lost():
         job.run("init", checkpoint("a"), checkpoint("b"))
         job.lose("n1")
         run = job.run("init", restart("b"), layout=placed(["n3", "n4", "n5", "n2"] * 2))
-        run.said("is complete again", times=2)
+        run.says("REBUILD_COMPLETE", times=2)
 
 
 def test_large_files():
@@ -73,7 +73,7 @@ def test_more_nodes():
         job.run("init", checkpoint("a"))
         layout = placed(FOUR + ["n5", "n6", "n7", "n8"])
         run = job.run("init", restart("a"), checkpoint("b"), layout=layout)
-        run.not_said("rebuilt")
+        run.says("REBUILD_COMPLETE", times=0)
         job.lose("n6")
         job.run("init", restart("b"), layout=layout)
 
@@ -94,8 +94,8 @@ def test_two_nodes_lost():
         job.run("init", checkpoint("a", flags="co"), checkpoint("b"))
         job.lose("n2", "n3")
         run = job.run("init", restart("a"), checkpoint("c"), "finalize")
-        run.said(r"dataset 2 \(b\) is lost from the cache", times=1)
-        run.said(r"dataset 1 \(a\) is fetched from", times=1)
+        run.says("REBUILD_IMPOSSIBLE", r"dataset 2 \(b\)", times=1)
+        run.says("FETCH_COMPLETE", r"dataset 1 \(a\)", times=1)
         job.run("init", restart("c"), "finalize")
 
 
@@ -104,10 +104,10 @@ def test_all_nodes_lost():
         job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
         job.lose(*FOUR)
         run = job.run("init", restart("b"), "finalize")
-        run.said("is fetched from", times=1)
+        run.says("FETCH_COMPLETE", times=1)
         job.lose("n3")
         run = job.run("init", restart("b"), "finalize")  # what was fetched is protected
-        run.said("is complete again", times=1)
+        run.says("REBUILD_COMPLETE", times=1)
         job.lose(*FOUR)
         run = job.run("init", "have => 0 =", "finalize", SCR_FETCH=0)
 
@@ -115,7 +115,7 @@ def test_all_nodes_lost():
 def test_nothing_anywhere():
     with Job(2, 1) as job:
         run = job.run("init", "have => 0 =", "start_restart => STATE (untouched)", "finalize")
-        run.said("SCR_Have_restart is missing, or gave 0", times=1)
+        run.says("RESTART_NOT_OFFERED", times=1)
         job.run("init", checkpoint("a"))
         job.lose("n1", "n2")
         job.run("init", "have => 0 =", checkpoint("b"), "have => 1 b", "finalize")
@@ -146,7 +146,7 @@ def test_id_used_twice():
         job.lose("n2")
         away.rename(job.node("n2"))
         run = job.run("init", restart("new", size=500))
-        run.said(r"dataset 1 \(new\) is complete again", times=1)
+        run.says("REBUILD_COMPLETE", r"dataset 1 \(new\)", times=1)
 
 
 def test_id_used_twice_by_other_numbers_of_ranks():
@@ -159,7 +159,7 @@ def test_id_used_twice_by_other_numbers_of_ranks():
         job.run("init", "have => 0", checkpoint("new"), layout=[("n1", 2), ("n3", 2)])
         away.rename(job.node("n2"))
         run = job.run("init", "have => 0 =", checkpoint("next"), restart("next"))
-        run.said(r"dataset 1 \(new\) in the cache was written by 4 ranks, and this run has 2", times=1)
+        run.says("CACHE_OTHER_RANKS", r"dataset 1 \(new\)", "4 ranks", "2", times=1)
         job.run("init", restart("next"))
 
 
@@ -171,7 +171,7 @@ def test_shared_base():
         job.run("init", checkpoint("a"), checkpoint("b"), of_node=of_node)
         run = job.run("init", restart("b"), checkpoint("c"), of_node=of_node,
                       layout=placed(["n4", "n3", "n2", "n1"] * 2))
-        run.not_said("rebuilt")
+        run.says("REBUILD_COMPLETE", times=0)
         job.run("init", restart("c"), of_node=of_node)
 
 
@@ -190,11 +190,14 @@ def test_one_node():
     """XOR over ranks of one node protects nothing: SCR says so, and works."""
     with Job(1, 4) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0)
-        run.said("warning: all 4 ranks are in one failure group.*using SINGLE", times=1)
+        run.says("REDUNDANCY_NONE", "4 ranks", times=1)
         job.run("init", restart("a"), SCR_FLUSH=0)
     with Job(2, 1) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0, SCR_GROUP="WORLD")
-        run.said("warning: all 2 ranks are in one failure group.*using SINGLE", times=1)
+        run.says("REDUNDANCY_NONE", "2 ranks", times=1)
+    with Job(layout=[("n1", 3), ("n2", 1)]) as job:
+        run = job.run("init", checkpoint("a"), SCR_FLUSH=0)
+        run.says("REDUNDANCY_PARTIAL", "2 of 4 ranks", times=1)
 
 
 def test_two_nodes_lost_with_rs():
@@ -204,7 +207,7 @@ def test_two_nodes_lost_with_rs():
         job.lose("n2")
         job.lose("n3")
         run = job.run("init", restart("a"))
-        run.said("rebuilt")
+        run.says("REBUILD_COMPLETE")
         for node in ("n1", "n2", "n4"):
             job.lose(node)
         job.run("init", "have => 0")
@@ -217,7 +220,7 @@ def test_neighbours_lost_with_partner():
         job.lose("n1")
         job.lose("n3")
         run = job.run("init", restart("a"))
-        run.said("rebuilt")
+        run.says("REBUILD_COMPLETE")
         job.lose("n2")
         job.lose("n3")
         job.run("init", "have => 0")
@@ -231,7 +234,7 @@ def test_single():
         job.run("init", restart("a"))
         job.lose("n2")
         run = job.run("init", "have => 0")
-        run.said(r"dataset 1 \(a\) is lost from the cache", times=1)
+        run.says("REBUILD_IMPOSSIBLE", r"dataset 1 \(a\)", times=1)
 
 
 # ---- only redundancy is lost ----
@@ -251,14 +254,14 @@ def test_only_redundancy_lost():
                     for path in redundancy(job, node, 2):
                         path.unlink()
                 run = job.run("init", restart("b"))
-                run.not_said("is lost|could not")
+                run.not_said("REBUILD_IMPOSSIBLE|could not")
                 if scheme != "RS" or nodes == FOUR:
-                    run.said("dataset 2 .b. has lost its redundancy, but none of its files", times=1)
+                    run.says("REDUNDANCY_RENEWED", "dataset 2 .b.", times=1)
                 assert {len(redundancy(job, node, 2)) for node in FOUR} == {1}, scheme
                 if scheme != "SINGLE":
                     job.lose("n2")
                 run = job.run("init", restart("b"), "finalize", SCR_FLUSH=1)
-                run.said("dataset 2 .b. is complete again", times=int(scheme != "SINGLE"))
+                run.says("REBUILD_COMPLETE", "dataset 2 .b.", times=int(scheme != "SINGLE"))
 
 
 def test_only_redundancy_lost_and_a_rank_without_files():
@@ -270,7 +273,7 @@ def test_only_redundancy_lost_and_a_rank_without_files():
                 path.unlink()
         run = job.run("init", "have => 1 a", "start_restart => a", [f"get@{rank}:a/rank_{rank}:1000" for rank in range(3)],
                       "complete_restart:1")
-        run.said("dataset 1 .a. has lost its redundancy, but none of its files", times=1)
+        run.says("REDUNDANCY_RENEWED", "dataset 1 .a.", times=1)
 
 
 def test_damaged_in_the_run_that_wrote():
@@ -278,8 +281,8 @@ def test_damaged_in_the_run_that_wrote():
     with Job(4, 1, SCR_FLUSH=0) as job, concurrent.futures.ThreadPoolExecutor() as pool:
         begun, go = job.root / "begun", job.root / "go"
         appointment = [f"touch@0:{begun}", f"await:{go}"]
-        for lost, name, (said, times) in ((1, "b", ("is complete again: files of 1 of 4 ranks", 1)),
-                                          (2, "a", ("dataset 2 .b. is lost from the cache", 1)), (0, "b", ("rebuilt", 0))):
+        for lost, name, (said, values, times) in ((1, "b", ("REBUILD_COMPLETE", ["1 of 4 ranks"], 1)),
+                                          (2, "a", ("REBUILD_IMPOSSIBLE", ["dataset 2 .b."], 1)), (0, "b", ("REBUILD_COMPLETE", [], 0))):
             run = pool.submit(job.run, "init", checkpoint("a"), checkpoint("b"), restart("b"), appointment, restart(name),
                               restart(name))
             try:
@@ -289,7 +292,7 @@ def test_damaged_in_the_run_that_wrote():
                     file.write_bytes(file.read_bytes()[:10])
             finally:
                 go.touch()
-            run.result().said(said, times=times)
+            run.result().says(said, *values, times=times)
             begun.unlink()
             go.unlink()
             job.lose(*FOUR)
@@ -302,13 +305,13 @@ def test_redundancy_that_disagrees():
         shutil.copytree(job.root / "nodes", job.root / "before")
         for path in redundancy(job, "n1", 1) + redundancy(job, "n2", 1):
             path.unlink()
-        job.run("init", restart("a"), SCR_COPY_TYPE="PARTNER").said("are protected anew", times=1)
+        job.run("init", restart("a"), SCR_COPY_TYPE="PARTNER").says("REDUNDANCY_RENEWED", times=1)
         shutil.rmtree(job.node("n3"))
         (job.root / "before/n3").rename(job.node("n3"))
         run = job.run("init", restart("a"))
-        run.not_said("is lost")
+        run.says("REBUILD_IMPOSSIBLE", times=0)
         assert {len(redundancy(job, node, 1)) for node in FOUR} == {1}
-        job.run("init", restart("a")).not_said("anew|again")
+        job.run("init", restart("a")).not_said("REDUNDANCY_RENEWED|REBUILD_COMPLETE")
 
 
 def test_redundancy_lost_and_more():
@@ -321,7 +324,7 @@ def test_redundancy_lost_and_more():
                     path.unlink()
             hurt(job.cache("n3") / "scr.dataset.2/b/rank_2")
             run = job.run("init", restart("a"))
-            run.said("dataset 2 .b. is lost from the cache", times=1)
+            run.says("REBUILD_IMPOSSIBLE", "dataset 2 .b.", times=1)
 
 
 # ---- another number of ranks ----
@@ -333,12 +336,12 @@ def test_fewer_ranks():
         job.run("init", checkpoint("eight"))
         run = job.run("init", "have => 0 =", checkpoint("four.1"), checkpoint("four.2"),
                       checkpoint("four.3"), layout=half)
-        run.said(r"dataset 1 \(eight\) in the cache was written by 8 ranks, and this run has 4",
+        run.says("CACHE_OTHER_RANKS", r"dataset 1 \(eight\)", "8 ranks", "4",
                  times=1)
         assert job.cached() == [1, 3, 4], job.cached()
         run = job.run("init", restart("eight"))
-        run.not_said("rebuilt")
-        run.said("in the cache was written by 4 ranks, and this run has 8", times=2)
+        run.says("REBUILD_COMPLETE", times=0)
+        run.says("CACHE_OTHER_RANKS", "4 ranks", "8", times=2)
         job.run("init", restart("four.3"), layout=half)
         job.run("init", "have => 0", layout=half, SCR_CACHE_PURGE=1)
         assert job.cached() == [], job.cached()
@@ -349,10 +352,10 @@ def test_more_ranks():
         job.run("init", checkpoint("a"), SCR_FLUSH=0)
         twice = [(node, 2) for node in FOUR]
         run = job.run("init", "have => 0 =", layout=twice)
-        run.said("was written by 4 ranks, and this run has 8", times=1)
+        run.says("CACHE_OTHER_RANKS", "4 ranks", "8", times=1)
         job.lose("n3")  # after another run came in between
         run = job.run("init", restart("a"), SCR_FLUSH=0)
-        run.said("is complete again", times=1)
+        run.says("REBUILD_COMPLETE", times=1)
 
 
 def test_other_number_in_prefix():
@@ -360,7 +363,7 @@ def test_other_number_in_prefix():
         job.run("init", checkpoint("a"), "finalize")
         job.lose(*FOUR)
         run = job.run("init", "have => 0 =", "finalize", layout=[("n1", 2), ("n2", 2)])
-        run.said("a on the prefix folder was written by 8 ranks, and this run has 4", times=1)
+        run.says("RESTART_OTHER_RANKS", "a", "8 ranks", "4", times=1)
         job.run("init", restart("a"), "finalize")
 
 

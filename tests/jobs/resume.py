@@ -15,9 +15,6 @@ DAEMON = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}
 PAIR = {"nodes": 2, "per_node": 1, **DAEMON}
 THREADS = {"SCR_FLUSH_TYPE": "PTHREAD", "SCR_FLUSH_ASYNC_BW": "100KB"}
 OLD = 12345
-GOES_ON = r"the flush of dataset {} .*which an earlier run began, goes on"
-COMPLETE = r"the flush of dataset {} .*that an earlier run began is complete"
-GIVEN_UP = r"a flush of dataset {} .*is not resumed; its stage is removed"
 
 
 # ---- what is there ----
@@ -86,7 +83,7 @@ def test_flush_file_lost():
                 assert len(temporaries(job)) == 2
                 hurt(job.prefix / ".scr/flush.scr")
                 run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
-                run.said("warning: .*flush.scr.* counts as empty", times=hurt != damage.remove)
+                run.says("FLUSH_FILE_LOST", "flush.scr", times=hurt != damage.remove)
                 assert "PFS" in places(job, 1)
                 expect_clean(job)
 
@@ -132,7 +129,7 @@ def test_flush_file_lost_beside_a_complete_one():
             damage.flip(job.prefix / ".scr/flush.scr")
             lose_all(job)
             run = job.run("init", restart("c1"))
-            run.said("warning: .*flush.scr.* counts as empty", times=1)
+            run.says("FLUSH_FILE_LOST", "flush.scr", times=1)
             expect_clean(job)
 
 
@@ -146,7 +143,7 @@ def test_cache_lost_scattered():
             for name in lost:
                 damage.garbage(job.prefix / ".scr" / name)
             run = job.run("init", "have => 0")
-            run.said(GIVEN_UP.format(1), times=1)
+            run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
             expect_clean(job)
 
 
@@ -158,7 +155,7 @@ def test_record_damaged():
             let_finish(job, 2)
             hurt(next(stages(job)[0].glob("*/stage.scr")))
             run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
-            run.said("2 transfers of files .* are abandoned", times=1)
+            run.says("FLUSH_ABANDONED", "2", times=1)
             assert "PFS" in places(job, 1)
             expect_clean(job)
             lose_all(job)
@@ -173,7 +170,7 @@ def test_state_damaged():
         for path in states(job):
             damage.flip(path)
         run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
-        run.said("warning: node n[12]: a control file .*counts as lost: .*transfer_[01].scrinfo", times=2)
+        run.says("CONTROL_FILE_LOST", "node n[12]", "transfer_[01].scrinfo", times=2)
         assert "PFS" in places(job, 1)
         expect_clean(job)
         lose_all(job)
@@ -190,8 +187,8 @@ def test_state_and_record_damaged():
         damage.flip(states(job)[0])
         damage.flip(job.prefix / ".scr/flush.scr")
         run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
-        run.said("warning: .*flush.scr.* counts as empty", times=1)
-        run.said("warning: node n1: a control file .*counts as lost: .*transfer_0.scrinfo", times=1)
+        run.says("FLUSH_FILE_LOST", "flush.scr", times=1)
+        run.says("CONTROL_FILE_LOST", "node n1", "transfer_0.scrinfo", times=1)
         expect_clean(job)
 
 
@@ -201,8 +198,8 @@ def test_goes_on():
         die(job, **SLOW)
         assert len(states(job)) == 2 and len(temporaries(job)) == 2
         run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
-        run.said(GOES_ON.format(1), times=1)
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED", "dataset 1", times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         assert "PFS" in places(job, 1) and "FLUSHING" not in places(job, 1)
         expect_clean(job)
         lose_all(job)
@@ -216,7 +213,7 @@ def test_done_when_the_run_begins():
         let_finish(job, 2)
         make_old(job)
         run = job.run("init", "finalize", SCR_FLUSH_ASYNC=0, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH=0, SCR_CACHE_KEEP=1)
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         assert kept(job, "c1") == [0, 1], kept(job, "c1")
         assert "PFS" in places(job, 1)
         expect_clean(job)
@@ -237,7 +234,7 @@ def test_scattered():
         let_finish(job, 2)
         assert len(temporaries(job)) == 2 and not list((job.prefix / "else").iterdir())
         run = job.run("init", "finalize")
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         expect_clean(job)
         assert len(list((job.prefix / "else").glob("where_*"))) == 2
 
@@ -247,7 +244,7 @@ def test_an_older_one_does_not_take_the_place_of_a_newer():
     with Job(**PAIR) as job:
         die(job, **SLOW)
         run = job.run("init", restart("c1", LARGE), checkpoint("c2"), "finalize")
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         lose_all(job)
         job.run("init", restart("c2"))
 
@@ -258,7 +255,7 @@ def test_newer_one_of_the_same_name():
         die(job)
         job.run("init", checkpoint("c1", 700), "finalize", SCR_JOB_ID=18)
         run = job.run("init", restart("c1", 700), "finalize")
-        run.said(GIVEN_UP.format(1), times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
         expect_clean(job)
 
 
@@ -269,7 +266,7 @@ def test_waves():
         let_finish(job, 1)
         make_old(job)
         run = job.run("init", restart("c1", LARGE), "finalize")
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         assert kept(job, "c1") == [0], kept(job, "c1")
         expect_clean(job)
 
@@ -280,7 +277,7 @@ def test_containers():
         die(job, **packed)
         let_finish(job, 4)
         run = job.run("init", "finalize")  # files are not packed now, but those are
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         expect_clean(job)
         sizes = [path.stat().st_size for path in (job.prefix / "c1/.scr").glob("ctr.*.scr")]
         assert max(sizes) == 150_000, sizes
@@ -307,7 +304,7 @@ def test_altered_in_between():
             make_old(job)
             hurt(temporaries(job)[0])
             run = job.run("init", "finalize")
-            run.said(COMPLETE.format(1), times=1)
+            run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
             assert kept(job, "c1") == [1], f"{hurt.__name__}: {kept(job, 'c1')}"
             expect_clean(job)
             lose_all(job)
@@ -322,7 +319,7 @@ def test_altered_container():
         for path in temporaries(job):
             blank(path)
         run = job.run("init", "finalize")
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         expect_clean(job)
         lose_all(job)
         job.run("init", restart("c1", LARGE))
@@ -352,8 +349,8 @@ def test_node_lost_in_between():
         job.lose("n2")
         job.replace("n2", "n4")
         run = job.run("init", restart("c1", LARGE), "finalize")
-        run.said("files of 2 of 6 ranks were rebuilt", times=1)
-        run.said(COMPLETE.format(1), times=1)
+        run.says("REBUILD_COMPLETE", "2 of 6 ranks", times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         assert kept(job, "c1") == [0, 1, 4, 5], kept(job, "c1")
         expect_clean(job)
 
@@ -366,8 +363,8 @@ def test_ranks_go_elsewhere():
         make_old(job)
         job.layout = [("n1", 1), ("n2", 1), ("n3", 2)]
         run = job.run("init", restart("c1", LARGE), "finalize")
-        run.said(COMPLETE.format(1), times=1)
-        run.said("3 transfers of files .* are abandoned", times=1)  # of ranks 1, 2 and 3
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
+        run.says("FLUSH_ABANDONED", "3", times=1)  # of ranks 1, 2 and 3
         assert kept(job, "c1") == [0], kept(job, "c1")
         expect_clean(job)
 
@@ -379,7 +376,7 @@ def test_containers_elsewhere():
         let_finish(job, 4)
         job.layout = [("n1", 1), ("n2", 1), ("n3", 2)]
         run = job.run("init", restart("c1", LARGE))
-        run.said(GIVEN_UP.format(1), times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
         expect_clean(job)
         job.run("init", "finalize")
         lose_all(job)
@@ -397,8 +394,8 @@ def test_cache_lost():
         for node in job.nodes():
             shutil.rmtree(job.cache(node))
         run = job.run("init", restart("c1"))
-        run.said("2 transfers of files .* are abandoned", times=1)
-        run.said(GIVEN_UP.format(2), times=1)
+        run.says("FLUSH_ABANDONED", "2", times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 2", times=1)
         expect_clean(job)
 
 
@@ -411,8 +408,8 @@ def test_damaged_in_the_cache():
             path = next(job.cache(node).rglob(f"c1/rank_{rank}"))
             path.write_bytes(bytes(path.stat().st_size))
         run = job.run("init", "have => 0", checkpoint("c2"), "finalize")
-        run.said("dataset 1 .* is lost from the cache", times=1)
-        run.said(GIVEN_UP.format(1), times=1)
+        run.says("REBUILD_IMPOSSIBLE", "dataset 1", times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
         expect_clean(job)
 
 
@@ -425,7 +422,7 @@ def test_earlier_index():
         assert (job.prefix / "c1").exists()
         (job.prefix / ".scr/index.scr").write_bytes(index)
         run = job.run("init", restart("c1", LARGE), SCR_FLUSH=0)
-        run.said(GIVEN_UP.format(2), times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 2", times=1)
         expect_clean(job)
         assert not (job.prefix / "c1").exists()
 
@@ -438,7 +435,7 @@ def test_all_nodes_lost():
         let_finish(job, 2)
         lose_all(job)
         run = job.run("init", restart("c1"))
-        run.said(GIVEN_UP.format(2), times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 2", times=1)
         expect_clean(job)
 
 
@@ -453,7 +450,7 @@ def test_purged():
     with Job(**PAIR) as job:
         die(job, **SLOW)
         run = job.run("init", "have => 0", "finalize", SCR_CACHE_PURGE=1)
-        run.said(GIVEN_UP.format(1), times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
         expect_clean(job)
 
 
@@ -463,7 +460,7 @@ def test_threads():
         die(job, **SLOW)
         assert len(temporaries(job)) == 2
         run = job.run("init", restart("c1", LARGE), "kill@0", dies=True)
-        run.said(GIVEN_UP.format(1), times=1)
+        run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
         expect_clean(job)
         job.run("init", "finalize")
         lose_all(job)
@@ -477,10 +474,10 @@ def test_of_another_job():
         before = temporaries(job), states(job)
         assert len(before[0]) == len(before[1]) == 2
         run = job.run("init", "have => 0", checkpoint("other"), "finalize", SCR_JOB_ID="18")
-        run.not_said("that an earlier run began")
+        run.not_said("FLUSH_(NOT_)?RESUMED")
         assert before[0] == temporaries(job)
         run = job.run("init", "finalize")
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         expect_clean(job)
 
 
@@ -491,7 +488,7 @@ def test_fails_when_it_goes_on():
         let_finish(job, 2)
         (job.prefix / "c1/rank_1").mkdir()
         run = job.run("init", restart("c1", LARGE), checkpoint("c2", code="FLUSH"), "finalize")
-        run.said("error: flush of dataset 1 ", times=1)
+        run.says("FLUSH_FAILED", "dataset 1", times=1)
         expect_clean(job)
 
 

@@ -12,9 +12,6 @@ import tree
 PAIR = {"nodes": 2, "per_node": 2, "SCR_FLUSH": 1}
 UNCHECKED = {"SCR_CRC_ON_COPY": 0, "SCR_CRC_ON_FLUSH": 0}
 SIZE = 400_000
-DAMAGED = "{} could not be fetched .* and is marked as failed: .*latest_"
-WRITTEN = DAMAGED + ".* was written again"
-UNKNOWN = "warning: {} could not be fetched .*latest_.* was written since .*no checksum.*cp -a"
 
 
 def begin(name, latest="latest_%r"):
@@ -63,7 +60,7 @@ def test_killed_in_the_second():
                 done = verify(job, "a", "damaged")
                 assert "latest_1" in done.err, str(done)
                 run = job.run("init", "have => 0 =")
-                run.said(DAMAGED.format("a"), times=1)
+                run.says("FETCH_CHECKPOINT_DAMAGED", "a", r"latest_\d", times=1)
 
 
 def test_killed_before():
@@ -90,7 +87,7 @@ def test_the_second_failed():
         job.run("init", write("a"), write("b"))
         verify(job, "b", "good")
         run = job.run("init", read("b"), "have => 1 b", "start_restart => b", "complete_restart:0 => INVALID", "have => 0 =")
-        run.said(WRITTEN.format("a"), times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "a", "latest_.* was written again", times=1)
 
 
 def test_flushed():
@@ -104,7 +101,7 @@ def test_flushed():
             verify(job, "a", "damaged")
             lose_all(job)
             run = job.run("init", "have => 0 =")
-            run.said(DAMAGED.format("a"), times=1)
+            run.says("FETCH_CHECKPOINT_DAMAGED", "a", r"latest_\d", times=1)
 
 
 def test_written_by_somebody():
@@ -115,7 +112,7 @@ def test_written_by_somebody():
             rewrite(job.prefix / "latest_1")
             lose_all(job)
             run = job.run("init", "have => PREFIX 0 =")
-            run.said(UNKNOWN.format("a"), times=1)
+            run.says("FETCH_FAILED", "a", "latest_.* was written since .*no checksum.*cp -a", times=1)
             assert "damaged" in verify(job, "a", "damaged").out
 
 
@@ -127,8 +124,8 @@ def test_copied():
             lose_all(job)
             copy(job, keep)
             run = job.run("init", read("a") if keep or checked else "have => PREFIX 0 =")
-            run.not_said("marked as failed")
-            run.said("cp -a", times=not (keep or checked))
+            run.says("FETCH_CHECKPOINT_DAMAGED", times=0)
+            run.says("FETCH_FAILED", "cp -a", times=not (keep or checked))
 
 
 def test_nothing_is_read():

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 
-from job import Job, Skip, descendants, main, wait_until
+from job import Job, Skip, descendants, main, messages, wait_until
 
 POINTS, EVERY = 48, 20
 TOOLS = os.environ["JOB_TOOLS"]
@@ -21,7 +21,7 @@ LIMIT = 200  # seconds per job
 
 # Each rank begins with it. Only the last run comes to its end: 3 checkpoints after the newest one.
 WRAPPER = f"""#!/bin/sh
-[ "$run" ] || run=$(grep -c ': begins on ' "$SCR_PREFIX/.scr/runs.log")
+[ "$run" ] || run=$(grep -c 'RUN_LAUNCHED' "$SCR_PREFIX/.scr/runs.log")
 steps=100000000
 if [ "$run" -ge "$LAST_RUN" ]; then
     id=$("{TOOLS}/scr_flush_file" --latest 2>/dev/null)
@@ -88,6 +88,14 @@ class Runs:
         lines = path.read_text().splitlines() if path.exists() else []
         return [line.split("  ", 1)[1] for line in lines if re.search(pattern, line)]
 
+    def logged(self, identifier, *values):
+        """Whether the log has a message of that identifier for each of the values, in this order, and no others."""
+        found = self.log(rf" \[{identifier}\]$")
+        return len(found) == len(values) and all(value in line for value, line in zip(values, found))
+
+    def says(self, identifier, *values):
+        assert messages(self.out, identifier, *values), f"no message {identifier} has {values}\n{self.out}"
+
     def said(self, pattern):
         assert re.search(pattern, self.out), f"nothing matches {pattern!r}\n{self.out}"
 
@@ -102,19 +110,18 @@ class Runs:
 def test_node_lost():
     with Runs() as runs:
         runs.run("--simulate", "5x2", "--nodes", "4", "--runs", "3", "--fail", "node=3,after=2checkpoints")
-        assert runs.log("begins") == ["run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks"]
-        assert runs.log("node3") == ["run 1: node3 is lost now, as --fail says",
-                                     "node node3 is down: no answer: node3: Host is down"], runs.out
-        assert runs.log("run 1: ended .* it failed"), runs.out
-        assert runs.log("no further") == ["no further run: the program is done"]
-        runs.said("files of 2 of 8 ranks were rebuilt")
+        assert runs.logged("RUN_LAUNCHED", "run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks")
+        assert runs.logged("RUN_FAILURE_SIMULATED", "run 1: node3 ") and runs.logged("NODE_DOWN", ": node3: Host is down"), runs.out
+        assert len(runs.log("node3")) == 2 and not runs.logged("RUN_EXITED", "exit code 0"), runs.out
+        assert runs.logged("RUN_DONE", "")
+        runs.says("REBUILD_COMPLETE", "2 of 8 ranks")
         runs.check_result()
 
 
 def test_node_lost_while_it_writes():
     with Runs(SCR_FLUSH=3) as runs:
         runs.run("--simulate", "5x2", "--nodes", "4", "--runs", "3", "--fail", "node=1,after=2,while=checkpoint")
-        assert runs.log("begins")[1:] == ["run 2: begins on node[2-5], 8 ranks"]
+        assert runs.logged("RUN_LAUNCHED", "run 1: ", "run 2: begins on node[2-5], 8 ranks")
         runs.said("heat: restarted from ckpt")
         runs.check_result()
 
@@ -122,7 +129,7 @@ def test_node_lost_while_it_writes():
 def test_fewer_nodes():
     with Runs(SCR_MIN_NODES=3) as runs:
         runs.run("--simulate", "4x2", "--runs", "-1", "--fail", "node=4,after=2")
-        assert runs.log("begins")[1:] == ["run 2: begins on node[1-3], 8 ranks"]
+        assert runs.logged("RUN_LAUNCHED", "run 1: ", "run 2: begins on node[1-3], 8 ranks")
         runs.said("heat: restarted from ckpt")
         runs.check_result()
 
@@ -130,8 +137,8 @@ def test_fewer_nodes():
 def test_one_after_the_other():
     with Runs(last=3) as runs:
         runs.run("--simulate", "6x2", "--nodes", "4", "--runs", "-1", "--fail", "node=3,after=2", "--fail", "node=1,after=1,run=2")
-        assert runs.log("begins") == ["run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks",
-                                      "run 3: begins on node[2,4-6], 8 ranks"]
+        assert runs.logged("RUN_LAUNCHED", "run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks",
+                           "run 3: begins on node[2,4-6], 8 ranks")
         runs.check_result()
 
 
@@ -145,10 +152,10 @@ def test_node_hangs():
     """mpiexec would wait for ever: the check of the nodes ends the run. It waited for the node; nobody does so again."""
     with Runs(SCR_NODE_TIMEOUT=6, SCR_NODE_INTERVAL=1) as runs:
         runs.run("--simulate", "3x2", "--nodes", "2", "--runs", "2", "--fail", "node=2,after=2,how=hang")
-        assert runs.log("it was ended: down: node2"), runs.out
-        waited = told_at(runs, "node node2 is down: no answer: ") - told_at(runs, "it was ended")
+        assert runs.log("run 1: .* down: node2.*RUN_EXITED"), runs.out
+        waited = told_at(runs, " node2: .*NODE_DOWN") - told_at(runs, "run 1: .*RUN_EXITED")
         assert waited.total_seconds() < 6, runs.out
-        assert runs.log("begins")[1:] == ["run 2: begins on node[1,3], 4 ranks"]
+        assert runs.logged("RUN_LAUNCHED", "run 1: ", "run 2: begins on node[1,3], 4 ranks")
         runs.said("heat: restarted from ckpt")
         runs.job.layout = [("n1", 2), ("n2", 2)]
         runs.check_result()
@@ -161,14 +168,14 @@ def test_watched_with_bypass():
         time.sleep(6)
         runs.process.send_signal(signal.SIGINT)
         runs.finish(fails=None)
-        assert runs.log("scr_run was told to end") and not runs.log("it hangs"), runs.out
+        assert runs.log("RUN_SIGNALLED") and not runs.log("SCR_WATCHDOG"), runs.out
 
 
 def test_node_lost_with_bypass():
     for more in ("", ",while=checkpoint"):
         with Runs(SCR_CACHE_BYPASS=1) as runs:
             runs.run("--simulate", "3x2", "--nodes", "2", "--runs", "2", "--fail", f"node=2,after=2checkpoints{more}")
-            assert runs.log("begins")[1:] == ["run 2: begins on node[1,3], 4 ranks"], runs.out
+            assert runs.logged("RUN_LAUNCHED", "run 1: ", "run 2: begins on node[1,3], 4 ranks"), runs.out
             runs.said("heat: restarted from ckpt")
             runs.job.layout = [("n1", 2), ("n2", 2)]
             runs.check_result()
@@ -201,9 +208,9 @@ def test_node_comes_and_goes():
         wait_until(lambda: newest(runs) >= 2)
         hot.touch()
         runs.finish()
-        assert runs.log("it was ended: down: node2") and not hot.exists(), runs.out
-        assert len(runs.log("node node2 is down: .*too hot")) == 1, runs.out
-        assert runs.log("begins") == ["run 1: begins on node[1-2], 4 ranks", "run 2: begins on node[1,3], 4 ranks"], runs.out
+        assert runs.log("run 1: .* down: node2.*RUN_EXITED") and not hot.exists(), runs.out
+        assert len(runs.log(" node2: .*too hot.*NODE_DOWN")) == 1, runs.out
+        assert runs.logged("RUN_LAUNCHED", "run 1: begins on node[1-2], 4 ranks", "run 2: begins on node[1,3], 4 ranks"), runs.out
         events = re.findall(" NODE_LOST .*", (runs.prefix / ".scr/log").read_text())
         assert len(events) == 1 and re.search('node="node2" .*too hot', events[0]), events
         runs.job.layout = [("n1", 2), ("n2", 2)]
@@ -225,8 +232,7 @@ def test_shared_stores():
                 f"  1: {{INTERVAL: 2, STORE: {stores['all']}, TYPE: SINGLE}}\n")
             runs.more.update(variables)
             runs.run("--simulate", "2x1")
-            assert [line.split(": ")[1] for line in runs.log("warning: ")] == [
-                f"the simulated nodes share the store {stores[name]}" for name in warnings], runs.out
+            assert runs.logged("RUN_STORE_SHARED", *(str(stores[name]) for name in warnings)), runs.out
 
 
 # In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and folders here, but have proxies of their own.
@@ -279,9 +285,9 @@ def lose_under_hydra(number):
         wait_until(lambda: newest(runs) >= 2)
         end_node(runs, "n2", number)
         runs.finish()
-        assert runs.log("begins") == ["run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,3-4], 6 ranks"], runs.out
-        assert len(runs.log("node n2 is down: no answer: ")) == 1
-        runs.said("files of 2 of 6 ranks were rebuilt")
+        assert runs.logged("RUN_LAUNCHED", "run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,3-4], 6 ranks"), runs.out
+        assert len(runs.log(" n2: .*no answer: .*NODE_DOWN")) == 1
+        runs.says("REBUILD_COMPLETE", "2 of 6 ranks")
         runs.job.layout = [("n1", 2), ("n2", 2), ("n3", 2)]
         runs.check_result()
 
@@ -310,19 +316,19 @@ def test_nobody_could_ask():
         talks.unlink()
         runs.process.send_signal(signal.SIGINT)
         runs.finish(fails=None)
-        assert not runs.log("down") and runs.log("scr_run was told to end"), runs.out
+        assert not runs.log("down") and runs.log("RUN_SIGNALLED"), runs.out
 
 
 def test_saved_for_the_next_job():
     """Too few nodes are left; the newest checkpoint is saved from their caches, and the next job begins with it."""
     with Runs(SCR_FLUSH=0) as runs:
         runs.run("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3", fails=True)
-        assert len(runs.log("begins")) == 1
-        assert runs.log("no further") == ["no further run: 3 of 4 nodes are left, 4 are needed"]
+        assert len(runs.log("RUN_LAUNCHED")) == 1
+        assert runs.logged("RUN_NODES_LOST", "3 of 4 nodes are left, 4 are needed")
         runs.said(r"dataset \d+ \(ckpt\.\d+\) is only in the cache: it is copied from node.1,3-4.")
-        assert not runs.log("scr_postrun"), runs.out
+        assert not runs.log("RUN_SAVE_FAILED"), runs.out
         runs.run("--simulate", "4x2")
-        runs.said(r"dataset \d+ \(ckpt\.\d+\) is fetched from ")
+        runs.says("FETCH_COMPLETE", r"dataset \d+ \(ckpt\.\d+\)")
         runs.said("heat: restarted from ckpt")
         runs.check_result()
 
@@ -334,14 +340,14 @@ def test_interrupted_and_saved():
         wait_until(lambda: newest(runs) >= 1)
         runs.process.send_signal(signal.SIGINT)
         runs.finish(fails=None)
-        assert runs.log("scr_run was told to end") and not runs.log("scr_postrun"), runs.out
+        assert runs.log("RUN_SIGNALLED") and not runs.log("RUN_SAVE_FAILED"), runs.out
         runs.run("--simulate", "4x2")
         runs.said("heat: restarted from ckpt")
 
 
 def is_saved(runs):
     """The newest checkpoint is; the next job begins with it."""
-    assert runs.log("the end, with exit code") and not runs.log("scr_postrun|given up"), runs.log("")
+    assert runs.log("RUN_FINISHED") and not runs.log("RUN_SAVE_"), runs.log("")
     name = f"ckpt.{EVERY * newest(runs)}"
     runs.more = {}
     runs.run("--simulate", "4x2")
@@ -369,8 +375,8 @@ def test_program_dies_of_it():
         runs.wrapper.write_text(WRAPPER.replace("exec ", "echo it begins || exit\nexec "))
         runs.start_unread(("--simulate", "2x2", "--runs", "2"), stderr=subprocess.DEVNULL)
         runs.finish(fails=True)
-        assert len(runs.log("begins")) == 2 and len(runs.log("it failed")) == 2, runs.log("")
-        assert runs.log("no further") == ["no further run: all runs are used up (SCR_RUNS)"] and runs.log("the end"), runs.log("")
+        assert len(runs.log("RUN_LAUNCHED")) == 2 and len(runs.log("RUN_EXITED")) == 2, runs.log("")
+        assert runs.logged("RUN_USED_UP", "SCR_RUNS") and runs.log("RUN_FINISHED"), runs.log("")
 
 
 def test_output_is_lost():
@@ -379,7 +385,7 @@ def test_output_is_lost():
         runs.wrapper.write_text(WRAPPER.replace("exec ", "exec >>said 2>&1 "))
         runs.start_unread(("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3"), stdout=full, stderr=full)
         runs.finish(fails=True)
-        assert runs.log("scr_postrun") == ["scr_postrun: exit code 1; see above"], runs.log("")
+        assert runs.logged("RUN_SAVE_FAILED", " exit code 1"), runs.log("")
         assert [path.name for path in runs.prefix.glob("ckpt.*")] == [f"ckpt.{EVERY * newest(runs)}"]
         runs.wrapper.write_text(WRAPPER)
         runs.run("--simulate", "4x2")
@@ -412,10 +418,10 @@ def test_interrupted_while_it_saves():
         runs.start("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3")
         wait_until(struck.exists)
         runs.process.send_signal(signal.SIGINT)
-        wait_until(lambda: runs.log("what is only in the caches is saved first"))
+        wait_until(lambda: runs.log("RUN_SIGNAL]"))
         go_on("scr_copy")
         runs.finish(fails=True)
-        assert runs.process.returncode > 0 and not runs.log("given up|scr_postrun"), runs.out
+        assert runs.process.returncode > 0 and not runs.log("RUN_SAVE_"), runs.out
         runs.more = {}
         runs.run("--simulate", "4x2")
         runs.said("heat: restarted from ckpt")
@@ -434,8 +440,8 @@ def give_up(at):
         runs.finish(fails=None)
         number, name = newest(runs), f"ckpt.{EVERY * newest(runs)}"
         assert runs.process.returncode == -signal.SIGINT, (runs.process.returncode, runs.out)
-        runs.said(rf"dataset {number} \({re.escape(name)}\) is not saved, .*; scr_postrun --prefix={runs.prefix} saves it")
-        assert runs.log(f"saving is given up; .* scr_postrun --prefix={runs.prefix}, as long as the nodes keep it"), runs.out
+        runs.says("DATASET_UNSAVED", rf"dataset {number} \({re.escape(name)}\) ", f"; scr_postrun --prefix={runs.prefix} ")
+        assert runs.log(f" scr_postrun --prefix={runs.prefix} .*RUN_SAVE_ABANDONED"), runs.out
         index = subprocess.run([f"{TOOLS}/scr_index", "--list", runs.prefix], capture_output=True, text=True, check=False)
         assert name not in index.stdout and not list(runs.prefix.glob(f"{name}/rank_*")), index.stdout
         runs.more["LD_PRELOAD"] = ""
@@ -463,7 +469,7 @@ def test_interrupted():
         wait_until(lambda: (runs.prefix / ".scr/flush.scr").exists())
         runs.process.send_signal(signal.SIGINT)
         runs.finish(fails=None)
-        assert len(runs.log("begins")) == 1 and runs.log("scr_run was told to end"), runs.out
+        assert len(runs.log("RUN_LAUNCHED")) == 1 and runs.log("RUN_SIGNALLED"), runs.out
 
 
 def test_system():
@@ -487,23 +493,23 @@ def test_halt():
     def halted(runs, why, remedy, **more):
         runs.more = more
         runs.run("--simulate", "2x2", "--runs", "-1")
-        assert len(runs.log("begins")) == 1 and not runs.log("(it|program) is done"), runs.out
-        assert re.fullmatch(f"no further run: the program was halted: {why}", runs.log("no further")[0]), runs.out
-        assert runs.log("run 1: ended .* with exit code 0: it was halted: ") and runs.log("to go on") == [f"to go on: {remedy}"], runs.out
+        assert len(runs.log("RUN_LAUNCHED")) == 1 and not runs.log("RUN_DONE"), runs.out
+        assert runs.log(f": {why} \\[RUN_HALTED") and runs.log(f"exit code 0: .*: {why} \\[RUN_EXITED"), runs.out
+        assert runs.logged("HALT_REMEDY", remedy), runs.out
         os.unlink(runs.prefix / ".scr/runs.log")
 
     with Runs(last=9) as runs:
         subprocess.run([f"{TOOLS}/scr_halt", "--checkpoints", "3", runs.prefix], stdout=subprocess.DEVNULL, check=True)
         remove = f"scr_halt --remove {runs.prefix}"
-        halted(runs, "the number of checkpoints that was asked for is done", f"{remove}, and start it again")
+        halted(runs, ".*checkpoints.*", f": {remove}, ")
         subprocess.run(remove.replace("scr_halt", f"{TOOLS}/scr_halt").split(), stdout=subprocess.DEVNULL, check=True)
-        halted(runs, r"\d+ seconds are left until the allocation ends \(SCR_END_TIME\)", "start it again in a new allocation",
+        halted(runs, r"\d+ seconds .*\(SCR_END_TIME\)", "a new allocation",
                SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800)
-        halted(runs, r"SCR_HALT_EXIT: \d+ seconds are left until the allocation ends \(SCR_END_TIME\)", "start it again in a new allocation",
+        halted(runs, r"SCR_HALT_EXIT: \d+ seconds .*\(SCR_END_TIME\)", "a new allocation",
                SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800, SCR_HALT_EXIT=1)
         runs.last, runs.more = 1, {}
         runs.run("--simulate", "2x2")
-        assert runs.log("no further") == ["no further run: the program is done"] and not runs.log("to go on"), runs.out
+        assert runs.logged("RUN_DONE", "") and not runs.log("HALT_REMEDY"), runs.out
         runs.said("heat: restarted from ckpt")
         runs.check_result()
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 from flush import stages, with_scr_transfer
-from job import Job, checkpoint, main, nothing_is_left, restart, wait_until
+from job import Job, checkpoint, main, messages, nothing_is_left, restart, wait_until
 from resume import DAEMON, expect_clean, let_finish, temporaries
 from scavenged import (TOOLS, begin, cached, command, copy, entry, index, is_committed, lose_all, next_run_reads, saved, scavenge)
 import damage
@@ -125,7 +125,7 @@ def test_index_is_lost():
             spoil(job.prefix / ".scr/index.scr")
             scavenge(job, 3)
             done = command(job, "scr_index", "--add", "b", code=1)
-            assert "--rebuild makes" in done.err and not (job.prefix / "b/rank_0").exists(), done
+            assert messages(done.err, "INDEX_(MISSING|UNREADABLE)", "--rebuild") and not (job.prefix / "b/rank_0").exists(), done
             command(job, "scr_index", "--rebuild")
             command(job, "scr_index", "--add", "b")
             is_good(job, files)
@@ -139,7 +139,7 @@ def test_node_hangs():
         files = files_of(job)
         (job.node("n2") / "hung").touch()
         done = scavenge(job, 3, "--timeout", 20)
-        assert "node n2: " in done.err and "2 of 8 ranks are missing" in done.out, done
+        assert messages(done.err, "NODE_REPORT", "node n2: ") and "2 of 8 ranks are missing" in done.out, done
         command(job, "scr_index", "--add", "b")
         is_good(job, files)
 
@@ -151,7 +151,7 @@ def test_node_comes_back():
         job.node("n2").rename(job.root / "away")
         scavenge(job, 3, code=1)
         done = command(job, "scr_index", "--add", "b", code=1)
-        assert "files of 2 of 8 ranks are missing; rank 2: nothing of it was saved" in done.err, done
+        assert messages(done.err, "DATASET_INCOMPLETE", " 2 of 8 ranks ", " rank 2: "), done
         assert "REASON" in entry(job, "b", 3) and tree.only(index(job)["CURRENT"]) == "a"
         (job.root / "away").rename(job.node("n2"))
         scavenge(job, 3)
@@ -166,7 +166,7 @@ def test_damage_in_a_cache():
         files = files_of(job)
         damage.flip(next(job.cache("n3").glob("scr.dataset.3/b/rank_4")))
         done = scavenge(job, 3)
-        assert "node n3: " in done.err and "b/rank_4: altered: CRC32" in done.err, done
+        assert messages(done.err, "NODE_REPORT", "node n3: ", "b/rank_4: altered: CRC32"), done
         done = command(job, "scr_index", "--add", "b")
         assert "set 0: files of 1 rank were rebuilt: rank 4" in done.out and "set 1" not in done.out, done
         is_good(job, files)
@@ -179,7 +179,7 @@ def test_damaged_filemaps():
         for path in job.control("n1").glob("filemap*"):
             damage.flip(path)
         done = copy(job, 3, nodes=["n1"], code=3)
-        assert "filemaps count as lost" in done.err, done
+        assert messages(done.err, "CACHE_FILEMAP_REFUSED", "2 "), done
         scavenge(job, 3)
         command(job, "scr_index", "--add", "b")
         is_good(job, files)
@@ -212,7 +212,7 @@ def test_other_prefix_folder():
         other = job.root / "other"
         other.mkdir()
         done = command(job, "scr_copy", "--id", 1, "--prefix", other, node="n1", code=1)
-        assert f"is of the prefix folder {job.prefix}" in done.err, done
+        assert messages(done.err, "CACHE_UNUSABLE", f" {job.prefix}"), done
         assert not list(other.rglob("*"))
 
 
@@ -226,7 +226,7 @@ def test_run_goes_on():
                             f"await:{gone}", "finalize")
         wait_until(lambda: all((job.root / f"ready_{rank}").exists() for rank in (0, 1)))
         done = copy(job, 1, "--wait", 0, nodes=["n1"], code=1)
-        assert "a run, process " in done.err and not (job.prefix / "c1").exists(), done
+        assert messages(done.err, "CACHE_IN_USE", r"process \d+") and not (job.prefix / "c1").exists(), done
         assert command(job, "scr_inspect", "--brief", node="n1").out.split()[5] == "1"
         gone.touch()
         process.communicate(timeout=120)
@@ -323,7 +323,7 @@ def test_postrun_is_interrupted():
             process.send_signal(number)
             out, _ = process.communicate(timeout=120)
             assert process.returncode == -number, (process.returncode, out)
-            assert f"ended by signal {int(number)}: dataset 3 (b) is not saved, it may be only in the cache; " in out, out
+            assert messages(out, "DATASET_UNSAVED", f" signal {int(number)}: ", r"dataset 3 \(b\)"), out
             assert nothing_is_left(), out
             assert "b" not in index(job)["DSET"].get("3", {}).get("DIR", {}), out
             command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")

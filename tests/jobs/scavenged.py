@@ -73,7 +73,7 @@ def next_run_reads(job, name, size=1000):
     """All caches are gone."""
     lose_all(job)
     run = job.run("init", restart(name, size), "finalize")
-    run.said(f"dataset [0-9]+ \\({name}\\) is fetched")
+    run.says("FETCH_COMPLETE", name)
 
 
 SCHEMES = {"PARTNER": {}, "XOR": {"SCR_SET_SIZE": 4}, "RS": {"SCR_SET_SIZE": 4, "SCR_SET_FAILURES": 2}}

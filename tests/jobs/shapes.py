@@ -20,11 +20,11 @@ def everywhere(job, write, read, lost="n2"):
     job.run("init", read)
     job.lose(lost)
     run = job.run("init", read, "finalize")
-    run.said("is complete again: files of .* ranks were rebuilt", times=1)
-    run.said("is flushed to", times=1)
+    run.says("REBUILD_COMPLETE", times=1)
+    run.says("FLUSH_COMPLETE", times=1)
     job.lose(*job.nodes())
     run = job.run("init", read, "finalize")
-    run.said("is fetched from", times=1)
+    run.says("FETCH_COMPLETE", times=1)
 
 
 # ---- numbers of ranks ----
@@ -32,7 +32,7 @@ def everywhere(job, write, read, lost="n2"):
 def test_one_rank():
     with Job(layout=[("n1", 1)], SCR_FLUSH=2) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b"), checkpoint("c"), restart("c"))
-        run.said("all 1 ranks are in one failure group", times=1)
+        run.says("REDUNDANCY_NONE", "1 ranks", times=1)
         job.run("init", restart("c"), "finalize")
         job.lose("n1")
         job.run("init", restart("c"))
@@ -46,7 +46,7 @@ def test_32_ranks():
         job.lose("n3")
         job.replace("n3", "n9")
         run = job.run("init", restart("a", size=5000), checkpoint("b", size=5000), "finalize", SCR_FLUSH=1)
-        run.said("is complete again: files of 4 of 32 ranks", times=1)
+        run.says("REBUILD_COMPLETE", "4 of 32 ranks", times=1)
         job.lose(*job.nodes())
         job.run("init", restart("b", size=5000))
 
@@ -92,11 +92,11 @@ def other_number(layout):
     with Job(2, 2, SCR_FLUSH=2) as job:
         job.run("init", checkpoint("a"), checkpoint("b"), checkpoint("c"))
         run = job.run("init", "have => 0 =", layout=layout)
-        run.said("4 ranks", times=None)
+        run.says("(CACHE|RESTART)_OTHER_RANKS", "4 ranks", times=None)
         job.run("init", restart("c"))
         job.lose("n1", "n2")
         run = job.run("init", "have => 0 =", layout=layout)
-        run.said("4 ranks", times=None)
+        run.says("RESTART_OTHER_RANKS", "4 ranks", times=None)
         job.run("init", restart("b"))
 
 
@@ -120,7 +120,7 @@ def test_older_one_of_another_number():
         job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
         job.run("init", checkpoint("c"), checkpoint("d"), "finalize", layout=few)
         begins_with("b")
-        begins_with("d", layout=few).said("b .* was written by 4 ranks", times=1)
+        begins_with("d", layout=few).says("RESTART_OTHER_RANKS", "b", "4 ranks", times=1)
         begins_with("b")
         begins_with("c", layout=few, SCR_CURRENT="c")
         begins_with("b")

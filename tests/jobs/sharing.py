@@ -27,7 +27,7 @@ def test_one_after_the_other():
         for number, folder in enumerate((a, b, c)):
             run = job.run("init", "have => 0 =", checkpoint("ckpt", 1000 + 100 * number), "finalize",
                           prefix=folder)
-            run.said("the cache of job .* is that of another prefix folder", times=int(number > 0))
+            run.says("CACHE_SHARED_JOB", times=int(number > 0))
         for number, folder in reversed(list(enumerate((a, b, c)))):
             job.run("init", restart("ckpt", 1000 + 100 * number), "finalize", prefix=folder)
 
@@ -65,14 +65,13 @@ def test_spare_node_of_another():
         job.lose("n3")
         for _ in range(2):
             run = job.run("init", "have => CACHE", "start_restart => STATE", prefix=a, layout=OTHER_SPARE)
-            run.said("warning: what 2 nodes have in .* for this calculation is not used: on other nodes .* another prefix "
-                     "folder", times=1)
-            run.said("SCR_Have_restart: checkpoint 1, newer than any other, is in caches that this run does not use", times=1)
+            run.says("CACHE_ELSEWHERE_UNUSED", "2 nodes", times=1)
+            run.says("RESTART_CACHE_ELSEWHERE", "1", times=1)
         for node in ("n1", "n2"):
             for folder in job.node(node).glob(f"*/*/{job.cache(node).name}.*"):
                 shutil.rmtree(folder)
         run = job.run("init", restart("c1"), "finalize", prefix=a, layout=[("n1", 1), ("n2", 1), ("n6", 1)])
-        run.not_said("is not used")
+        run.says("CACHE_ELSEWHERE_UNUSED", times=0)
 
 
 def test_spare_node_of_another_and_a_way_on():
@@ -96,7 +95,7 @@ def test_moved_by_a_link():
         (job.root / "link").symlink_to(a)
         job.run("init", checkpoint("c1"), "finalize", prefix=a)
         run = job.run("init", restart("c1"), "finalize", prefix=job.root / "link")
-        run.not_said("another prefix folder")
+        run.not_said("CACHE_SHARED_JOB|CACHE_ELSEWHERE_UNUSED")
 
 
 def test_at_the_same_time():
@@ -131,7 +130,7 @@ def test_does_not_end():
         with open(job.control("n2") / "run.lock", "r+") as lock:
             fcntl.lockf(lock, fcntl.LOCK_EX)
             run = job.run("init => CACHE")
-            run.said("node n2: another run, process [0-9]+, uses .*; wait for its end, or .*SCR_JOB_ID", times=1)
+            run.says("CACHE_NOT_LOCKED", "node n2: another run, process [0-9]+, uses", "SCR_JOB_ID", times=1)
         job.run("init", restart("c1"))
 
 

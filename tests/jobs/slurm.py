@@ -169,11 +169,11 @@ def lose_node(make, *options, kind=Cluster, **parameters):
         cluster.lose("n2")
         end(runs, cluster)
         assert runs.process.returncode == 0, runs.out
-        runs.said("files of 2 of 6 ranks were rebuilt")
+        runs.says("REBUILD_COMPLETE", "2 of 6 ranks")
         runs.job.layout = [("n1", 2), ("n2", 2), ("n3", 2)]
         runs.check_result()
-        assert len(runs.log("node n2 is down: ")) == len(runs.log("run 2: begins")), runs.out
-        return runs.log("begins")
+        assert len(runs.log(" n2: .*NODE_DOWN")) == len(runs.log("run 2: .*RUN_LAUNCHED")), runs.out
+        return runs.log("RUN_LAUNCHED")
 
 
 def named(name):
@@ -255,7 +255,7 @@ def switched_off(runs, cluster):
     assert found["nodes"] == "4 nodes" and found["steer"] == "without n4" and found["crash"].startswith("exit code "), found
     assert found["detect"].startswith("n1: ") and found["again"] == "on n[2-4]", found
     assert re.fullmatch(r"from ckpt\.\d+; see .scr/runs.log", found["cycle"]), found
-    runs.said("node n1 is switched off\n")
+    runs.says("SYSTEM_SWITCH_OFF", " n1 ")
     ends_as_undisturbed(runs, cluster)
 
 
@@ -411,10 +411,10 @@ class Interrupted:
         """It ends with that exit code, or with that of the last run."""
         runs = self.runs
         runs.out, _ = runs.process.communicate(timeout=120)
-        ends = runs.log(r"run \d+: ended")
-        last = int(re.search(r"with exit code (\d+)", ends[-1])[1])
+        ends = runs.log("RUN_EXITED")
+        last = int(re.search(r" exit code (\d+)", ends[-1])[1])
         assert runs.process.returncode == (last if code is None else code), (runs.process.returncode, runs.out)
-        assert runs.log("no further") == ["no further run: scr_run was told to end"], runs.out
+        assert runs.logged("RUN_SIGNALLED", ""), runs.out
         assert not (runs.job.root / "steps").read_text(), (runs.job.root / "steps").read_text()
         expect_clean(runs)
 
@@ -428,8 +428,8 @@ def test_interrupted():
             jobs.signal(number)
             jobs.finish()
             runs = jobs.runs
-            assert len(runs.log("begins")) == 1 and runs.log(f"run 1: ended .*: signal {number:d} came"), runs.out
-            assert current(runs) == newest_name(runs) != before and not runs.log("scr_postrun"), runs.out
+            assert len(runs.log("RUN_LAUNCHED")) == 1 and runs.log(f"run 1: .*: signal {number:d} .*RUN_EXITED"), runs.out
+            assert current(runs) == newest_name(runs) != before and not runs.log("RUN_SAVE_FAILED"), runs.out
             if before:
                 runs.said(f"heat: restarted from {re.escape(before)},")
             before = current(runs)
@@ -438,14 +438,14 @@ def test_interrupted():
 def test_interrupted_between_runs():
     """A rank is killed; the signal comes when its run has ended, and when the next one begins."""
     with Interrupted() as jobs:
-        for number, moment, count in ((signal.SIGTERM, "run 1: ended", 1), (signal.SIGINT, "run 2: begins", 2)):
+        for number, moment, count in ((signal.SIGTERM, "run 1: .*RUN_EXITED", 1), (signal.SIGINT, "run 2: .*RUN_LAUNCHED", 2)):
             jobs.start()
             os.kill(running("heat")[0], signal.SIGKILL)
             jobs.wait(lambda: jobs.runs.log(moment))
             jobs.signal(number)
             jobs.finish()
-            assert len(jobs.runs.log("begins")) == count and jobs.runs.log("run 1: ended .*: it failed"), jobs.runs.out
-            assert current(jobs.runs) == newest_name(jobs.runs) and not jobs.runs.log("scr_postrun"), jobs.runs.out
+            assert len(jobs.runs.log("RUN_LAUNCHED")) == count and jobs.runs.log("run 1: .* exit code [^0].*RUN_EXITED"), jobs.runs.out
+            assert current(jobs.runs) == newest_name(jobs.runs) and not jobs.runs.log("RUN_SAVE_FAILED"), jobs.runs.out
 
 
 def test_saving_is_given_up():
@@ -466,8 +466,8 @@ def test_saving_is_given_up():
         jobs.finish(128 + signal.SIGINT)
         name = newest_name(runs)
         assert name != before == current(runs), runs.out
-        runs.said(rf"dataset {newest(runs)} \({re.escape(name)}\) is not saved")
-        assert runs.log("saving is given up"), runs.out
+        runs.says("DATASET_UNSAVED", rf"dataset {newest(runs)} \({re.escape(name)}\) ")
+        assert runs.log("RUN_SAVE_ABANDONED"), runs.out
         runs.more.clear()
         jobs.start()
         jobs.signal(signal.SIGINT)
@@ -509,16 +509,16 @@ def test_batch():
     which lets nothing begin on other nodes any more: they are not called down, and what is saved is told."""
     with Batch() as jobs:
         runs, before = jobs.runs, ""
-        for how, why in ((("--signal=USR1",), "the program was halted: SCR_SIGNAL: "), (("--batch", "--signal=TERM"), "scr_run was told to end")):
+        for how, why in ((("--signal=USR1",), r": SCR_SIGNAL: .*\[RUN_HALTED"), (("--batch", "--signal=TERM"), "RUN_SIGNALLED")):
             jobs.start()
             jobs.end(*how)
-            assert runs.log("no further")[0].startswith(f"no further run: {why}") and current(runs) == newest_name(runs) != before, runs.out
+            assert runs.log(why) and current(runs) == newest_name(runs) != before, runs.out
             before = current(runs)
         jobs.start()
         assert jobs.end() == "CANCELLED"
         runs.said(f"heat: restarted from {re.escape(before)},")
-        assert runs.log("no further run: (scr_run was told to end|the allocation is over)"), runs.out
-        assert len(runs.log("begins")) == 1 and not runs.log("is down|no answer"), runs.out
+        assert runs.log("RUN_SIGNALLED|RUN_ALLOCATION_OVER"), runs.out
+        assert len(runs.log("RUN_LAUNCHED")) == 1 and not runs.log("NODE_DOWN"), runs.out
         assert current(runs) == newest_name(runs) or "the files of 2 of 4 ranks are missing" in runs.out, runs.out
 
 
@@ -529,9 +529,9 @@ def test_revoked():
         runs = jobs.runs
         told("env", f"SLURM_CONF={runs.cluster.conf}", "scancel", "1")
         runs.out, _ = runs.process.communicate(timeout=120)
-        assert runs.process.returncode != 0 and runs.log("no further") == ["no further run: the allocation is over"], runs.out
-        assert len(runs.log("begins")) == 1 and not runs.log("is down|no answer"), runs.out
-        runs.said(rf"dataset {newest(runs)} \({re.escape(newest_name(runs))}\) is not saved: no node is left to copy from")
+        assert runs.process.returncode != 0 and runs.logged("RUN_ALLOCATION_OVER", ""), runs.out
+        assert len(runs.log("RUN_LAUNCHED")) == 1 and not runs.log("NODE_DOWN"), runs.out
+        runs.says("DATASET_UNSAVED", rf"dataset {newest(runs)} \({re.escape(newest_name(runs))}\)")
         assert not current(runs), runs.out
         expect_clean(runs)
 
@@ -540,13 +540,13 @@ def test_revoked():
 
 def test_scr_run():
     begins = lose_node(named("scr_run"), "--nodes", "3", "--per-node", "2")
-    assert begins == ["run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,3-4], 6 ranks"], begins
+    assert begins == [f"run {text} [RUN_LAUNCHED]" for text in ("1: begins on n[1-3], 6 ranks", "2: begins on n[1,3-4], 6 ranks")], begins
 
 
 def test_scr_srun():
     """The arguments of srun; which of its nodes it takes, and how many, is said by them."""
     begins = lose_node(named("scr_srun"), "--nodes=3", "--ntasks=6")
-    assert begins == ["run 1: begins on n[1-4]", "run 2: begins on n[1,3-4]"], begins
+    assert begins == [f"run {text} [RUN_LAUNCHED]" for text in ("1: begins on n[1-4]", "2: begins on n[1,3-4]")], begins
 
 
 ASKS = """PATH={tools}:$PATH

@@ -20,7 +20,7 @@ esac
 exec {srun} "$@"
 """
 DIES = """#!/bin/sh
-[ $SLURM_PROCID != 0 ] || [ "$(grep -c ': begins on ' "$SCR_PREFIX/.scr/runs.log")" != 1 ] || kill -9 $$
+[ $SLURM_PROCID != 0 ] || [ "$(grep -c 'RUN_LAUNCHED' "$SCR_PREFIX/.scr/runs.log")" != 1 ] || kill -9 $$
 exec {wrapper}
 """
 
@@ -50,10 +50,10 @@ def srun_hangs():
         os.kill(slurmd.pid, signal.SIGCONT)
         runs.out, _ = runs.process.communicate(timeout=120)
         runs.out = said + runs.out
-        assert runs.process.returncode == 0 and len(runs.log("begins")) == 2, runs.out
-        if runs.log("run 1: ended .*: it failed"):
+        assert runs.process.returncode == 0 and len(runs.log("RUN_LAUNCHED")) == 2, runs.out
+        if runs.log("run 1: .*: it failed.*RUN_EXITED"):
             return 0
-        assert runs.log("run 1: ended .*: it was ended: it hangs: no checkpoint for "), runs.out
+        assert runs.log("run 1: .*SCR_WATCHDOG.*RUN_EXITED"), runs.out
         runs.job.layout = [("n1", 1), ("n2", 1)]
         runs.check_result()
         return 1

@@ -73,7 +73,7 @@ def test_no_place():
         cluster.lose("n2")
         slurm.end(runs, cluster)
         runs.said("srun: error: Unable to create step for job 1: Requested nodes are busy")
-        seconds, = re.findall(r"run 2: ended after (\d+).* it failed", "".join(runs.log("ended")))
+        seconds, = re.findall(r"run 2: ended after (\d+)", "".join(runs.log("RUN_EXITED")))
         assert 19 <= int(seconds) < 40 and runs.process.returncode == 1, runs.out
         assert slurm.current(runs) == slurm.newest_name(runs) != "", runs.out
     slurm.system(body, kind=Cluster, SCR_FLUSH=0, SCR_RUNS=2, SCR_MIN_NODES=3)

@@ -21,7 +21,7 @@ def story(body, **parameters):
         slurm.start(runs, runs.cluster, f"{TOOLS}/scr_run", "--nodes", 3, "--per-node", 2)
         wait_until(lambda: newest(runs) >= 2 or runs.process.poll() is not None)
         body(runs)
-        assert not runs.log("is down|down: "), runs.out
+        assert not runs.log("NODE_DOWN|down: "), runs.out
         assert " NODE_LOST " not in (runs.prefix / ".scr/log").read_text(), runs.out
 
 
@@ -34,7 +34,7 @@ def goes_on(runs):
     time.sleep(CHECKS)
     before = newest(runs)
     wait_until(lambda: newest(runs) > before or runs.process.poll() is not None)
-    if runs.process.poll() is not None or runs.log("ended"):
+    if runs.process.poll() is not None or runs.log("RUN_EXITED"):
         slurm.end(runs, runs.cluster)
         raise AssertionError(runs.out)
 
@@ -63,7 +63,7 @@ def test_drained():
     def body(runs):
         drain(runs)
         assert runs.process.returncode == 0, runs.out
-        assert runs.log("begins") == ["run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,4], 6 ranks"], runs.out
+        assert runs.logged("RUN_LAUNCHED", "run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,4], 6 ranks"), runs.out
         runs.said(f"heat: restarted from {re.escape(saved_from(runs, 'n[1-4]'))},")
         runs.job.layout = [("n1", 6)]
         runs.check_result()
@@ -75,8 +75,8 @@ def test_drained_and_needed():
     def body(runs):
         drain(runs)
         assert runs.process.returncode == 0, runs.out
-        assert runs.log("begins") == ["run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1-2,4], 6 ranks"], runs.out
-        assert saved_from(runs, "n[1-4]") and runs.log("node n3 is left out: "), runs.out
+        assert runs.logged("RUN_LAUNCHED", "run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1-2,4], 6 ranks"), runs.out
+        assert saved_from(runs, "n[1-4]") and runs.logged("NODE_DRAINED", " n3 "), runs.out
     story(body, SCR_RUNS=2, SCR_MIN_NODES=3)
 
 
@@ -92,7 +92,7 @@ def test_time_is_over():
     def body(runs):
         control(runs, "jobid=1", f"EndTime={time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(time.time() + 2))}")
         slurm.end(runs, runs.cluster)
-        assert runs.log("no further") == ["no further run: the allocation is over"], runs.out
+        assert runs.logged("RUN_ALLOCATION_OVER", ""), runs.out
     story(body, SCR_RUNS=2, SCR_MIN_NODES=1, SCR_HALT_SIGNALS="NONE")
 
 

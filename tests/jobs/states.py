@@ -102,7 +102,7 @@ def expect_messages(state, run, calls):
     """One for each call, on one rank."""
     for name, count in collections.Counter(missing(state, call) for call in calls).items():
         if name:
-            run.said(f"^SCR: error: .*{name} is missing", times=count)
+            run.says("(CALL_OUT_OF_ORDER|RESTART_NOT_OFFERED)", f"{name} is missing", times=count)
 
 
 def test_calls_that_do_not_belong():
@@ -180,9 +180,9 @@ def test_failed_init():
     with Job(2, 1) as job:
         run = job.run("config:SCR_CACHE_SIZE=0", "init => CONFIG", list(refused("failed")), "route:x => x",
                       "config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize")
-        run.said(r'SCR_CACHE_SIZE="0" \(SCR_Config\): must be at least 1', times=1)
+        run.says("CONFIG_MISTAKE", r'SCR_CACHE_SIZE="0" \(SCR_Config\): must be at least 1', times=1)
         # the error of SCR_Init was seen; that all other calls fail, too, is said once
-        run.said("SCR_Init is missing or has failed", times=1)
+        run.says("CALL_OUT_OF_ORDER", "SCR_Init is missing", times=1)
 
 
 def test_again():
@@ -198,9 +198,9 @@ def test_finalize_in_an_output():
     for bypass in (0, 1):
         with Job(2, 1, SCR_CACHE_BYPASS=bypass) as job:
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:1000", "finalize => STATE", "finalize => STATE")
-            run.said("error: SCR_Finalize: an output is open; SCR_Complete_output is missing", times=1)
-            run.said(r"dataset 2 \(b\) is not complete and removed", times=1)
-            run.said("SCR_Finalize: SCR is not initialized", times=1)
+            run.says("CALL_OUT_OF_ORDER", "SCR_Finalize: an output is open; SCR_Complete_output is missing", times=1)
+            run.says("OUTPUT_FAILED", r"dataset 2 \(b\)", times=1)
+            run.says("CALL_OUT_OF_ORDER", "SCR_Finalize: SCR is not initialized", times=1)
             job.run("init", restart("a"), "finalize")
 
 
@@ -210,7 +210,7 @@ def test_finalize_in_a_restart():
         job.run("init", checkpoint("a"))
         for _ in range(4):
             run = job.run("init", "have => 1 a", "start_restart => a", "finalize => STATE", "init", "finalize")
-            run.said("error: SCR_Finalize: a restart is open; SCR_Complete_restart is missing", times=1)
+            run.says("CALL_OUT_OF_ORDER", "SCR_Finalize: a restart is open; SCR_Complete_restart is missing", times=1)
         job.run("init", restart("a"), "finalize")
 
 
@@ -218,7 +218,7 @@ def test_communicator():
     """SCR_Init_comm keeps a copy; ranks are those of the communicator it was given."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         job.run("init_comm:1", checkpoint("a"), "finalize")
-        job.run("init_comm:2 => ARGUMENT").said("SCR_Init_comm: the communicator: an intercommunicator", times=1)
+        job.run("init_comm:2 => ARGUMENT").says("CALL_ARGUMENT_INVALID", "SCR_Init_comm: the communicator: an intercommunicator", times=1)
         run = job.run("init_comm:-1", "have => 1 a", "start_restart => a", "route:a/rank_%r => ANY",
                       "complete_restart:1", "finalize")
         # rank 0 of this run is rank 3 for SCR
@@ -235,7 +235,7 @@ def test_config():
                       "init", "config:SCR_CACHE_SIZE => 1 =3", "start:a:c",
                       "config:SCR_CACHE_SIZE => 1 =3", "put:a/%r:10", "complete:1", "finalize",
                       "config:SCR_CACHE_SIZE => 1 =2")
-        run.said('unknown parameter "SCR_CACHE_SIZ"; did you mean SCR_CACHE_SIZE', times=1)
+        run.says("CONFIG_MISTAKE", 'unknown parameter "SCR_CACHE_SIZ"; did you mean SCR_CACHE_SIZE', times=1)
 
 
 def test_dataset_names():
@@ -245,7 +245,7 @@ def test_dataset_names():
         run = job.run("init", [f"start:{name}:c => ARGUMENT" for name in bad],
                       [f"start:a:{flags} => ARGUMENT" for flags in ("4", "-1", "0x100", "%r")],
                       checkpoint("a/b/c"), checkpoint(".a"), checkpoint("a b'\"ä"), "finalize", SCR_CACHE_KEEP=1)
-        run.said("error: SCR_Start_output", times=len(bad) + 4)
+        run.says("CALL_ARGUMENT_INVALID", "SCR_Start_output", times=len(bad) + 4)
         assert job.cached() == [2, 3], job.cached()
 
 
@@ -254,9 +254,9 @@ def test_one_name_missing():
     with Job(2, 1) as job:
         run = job.run("init", "start:a:c||%N:c => ARGUMENT", "start:%N:c||a:c => ARGUMENT",
                       "delete:a||%N => ARGUMENT", "delete:%N||a => ARGUMENT", "finalize")
-        run.said("SCR_Start_output: rank 1: rank 0 gave", times=2)
-        run.said("SCR_Delete: rank 1: no name given", times=1)
-        run.said("SCR_Delete: .*first rank 0: no name given", times=1)
+        run.says("CALL_ARGUMENT_INVALID", "SCR_Start_output: rank 1: rank 0 gave", times=2)
+        run.says("CALL_ARGUMENT_INVALID", "SCR_Delete: rank 1: no name given", times=1)
+        run.says("CALL_ARGUMENT_INVALID", "SCR_Delete: .*first rank 0: no name given", times=1)
 
 
 def test_file_names():
@@ -269,9 +269,9 @@ def test_file_names():
                       "route:%L1024 => ARGUMENT =", "complete:1 => INVALID", "start:a:c", "put:a/%r:10", "complete:1", "have => 1 a",
                       "start_restart => a", "route:%N => ARGUMENT =", "route:a/no => ARGUMENT a/no",
                       "route:no => ARGUMENT no", "get:a/%r:10", "complete_restart:1", "finalize")
-        run.said("rank 1: .*is not below the prefix folder", times=5)
-        run.said("rank 0: .*is a name of SCR itself", times=4)
-        run.said("rank 1: the path in the cache of .* is too long", times=1)
+        run.says("ROUTE_REFUSED", "rank 1: .*is not below the prefix directory", times=5)
+        run.says("ROUTE_REFUSED", "rank 0: .*is a name of SCR itself", times=4)
+        run.says("ROUTE_REFUSED", "rank 1: the path in the cache of .* is too long", times=1)
 
 
 def test_names_of_no_dataset():
@@ -284,9 +284,9 @@ def test_names_of_no_dataset():
                       [f"{call}: => ARGUMENT" for call in calls],
                       [f"{call}:../prefix => NO_DATASET" for call in calls],
                       [f"{call}:a%r => ARGUMENT" for call in calls], "have => 1 a", "finalize")
-        run.said('there is no dataset "no"', times=3)
+        run.says("DATASET_UNKNOWN", '"no"', times=3)
         for call in calls:
-            run.said(f"SCR_{call.capitalize()}: .*rank 0 gave", times=1)
+            run.says("CALL_ARGUMENT_INVALID", f"SCR_{call.capitalize()}: .*rank 0 gave", times=1)
 
 
 def test_no_place_for_an_answer():

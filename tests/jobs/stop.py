@@ -5,7 +5,7 @@ SCR_HALT_EXIT."""
 import re
 import time
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, messages, restart
 import tree
 
 SMALL = {"nodes": 2, "per_node": 2}
@@ -35,7 +35,7 @@ def test_signal():
             text = f"SCR_SIGNAL: SIG{name} came to rank {rank} on node {node}"
             run = job.run("init", "need => 0", "exit => 0", f"raise@{rank}:{name}", "need => 1", checkpoint("c1"),
                           "exit => 1")
-            run.said(f"the run should end: {text}")
+            run.says("HALT_REQUESTED", f"{text}")
             assert reason(job) == text
             assert log_of(job).count(f'HALT run="') == 1 and text in log_of(job), log_of(job)
             job.run("init", "exit => 0", restart("c1"), "finalize")
@@ -75,7 +75,7 @@ def test_signal_before_asking():
 def test_wrong_signals():
     with Job(**SMALL) as job:
         run = job.run("init => CONFIG", SCR_HALT_SIGNALS="TERM,KILL")
-        run.said('SCR_HALT_SIGNALS="TERM,KILL" .*: not NONE or a list of TERM', times=1)
+        run.says("CONFIG_MISTAKE", 'SCR_HALT_SIGNALS="TERM,KILL" .*: not NONE or a list of TERM', times=1)
 
 
 # ---- reasons ----
@@ -107,20 +107,20 @@ def test_why_is_said():
         with Job(**SMALL, SCR_DEBUG=0) as job:
             wish(job, **wanted)
             run = job.run("init", "need => 1", "exit => 1", checkpoint("c1"), "exit => 1", "finalize")
-            run.said(rf"the run should end: .*{why}.*; to go on: scr_halt --remove {job.prefix}$", times=1)
-            assert "the run should end" in run.err.splitlines()[0], run
+            run.says("HALT_REQUESTED", f"{why}.*scr_halt --remove {job.prefix}", times=1)
+            assert run.err.splitlines()[0].endswith("[HALT_REQUESTED]"), run
 
 
 def test_why_is_said_when_it_comes():
     with Job(**SMALL, SCR_DEBUG=0) as job:
         wish(job, CheckpointsLeft=1)
         run = job.run("init", "exit => 0", checkpoint("c1"), "exit => 1", "exit => 1", "finalize")
-        run.said("the run should end: the number of checkpoints .*; to go on: scr_halt --remove ", times=1)
+        run.says("HALT_REQUESTED", "the number of checkpoints .*scr_halt --remove ", times=1)
     with Job(**SMALL, SCR_DEBUG=0, SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800) as job:
         run = job.run("init", "exit => 1", "need => 1")
-        run.said("the run should end: .* until the allocation ends", times=1)
-        run.not_said("scr_halt --remove")  # it is no condition of the halt file
-        job.run("init", "exit => 0", "raise@1:TERM", "exit => 1", SCR_HALT_SECONDS=0).said("the run should end: SCR_SIGNAL", times=1)
+        run.says("HALT_REQUESTED", "until the allocation ends", times=1)
+        run.says("HALT_REQUESTED", "scr_halt --remove", times=0)  # it is no condition of the halt file
+        job.run("init", "exit => 0", "raise@1:TERM", "exit => 1", SCR_HALT_SECONDS=0).says("HALT_REQUESTED", "SCR_SIGNAL", times=1)
 
 
 def test_halt_seconds_of_an_earlier_run():
@@ -134,7 +134,7 @@ def test_halt_seconds_of_an_earlier_run():
             assert "HaltSeconds" not in conditions(job), conditions(job)
     with Job(**SMALL, SCR_END_TIME=now + 1800) as job:
         wish(job, HaltSeconds=3600)
-        job.run("init", "exit => 1").said("to go on: scr_halt --remove", times=1)
+        job.run("init", "exit => 1").says("HALT_REQUESTED", "scr_halt --remove", times=1)
         job.run("init", "exit => 1", SCR_HALT_SECONDS=7200)
         wish(job, **{**conditions(job), "HaltSeconds": 3601})  # a person, after that run
         job.run("init", "exit => 1")
@@ -148,10 +148,10 @@ def test_end_of_allocation():
     for name in ("SCR_END_TIME", "SLURM_JOB_END_TIME"):
         with Job(**SMALL, SCR_HALT_SECONDS="1h") as job:
             run = job.run("init", "need => 1", "exit => 1", **{name: now + 1800})
-            run.said(rf"seconds are left until the allocation ends \({name}\)")
+            run.says("HALT_REQUESTED", rf"allocation ends \({name}\)")
             run = job.run("init", "need => 0", "exit => 0", "finalize", **{name: now + 36000})
-            run.not_said("has no end")
-            run.not_said("unknown variable")
+            run.says("HALT_END_UNKNOWN", times=0)
+            run.says("CONFIG_VARIABLE_UNKNOWN", times=0)
             # it is of one allocation, and nothing of it stays in the halt file
             job.run("init", "exit => 0", **{name: now + 36000})
 
@@ -159,11 +159,11 @@ def test_end_of_allocation():
 def test_no_end():
     with Job(**SMALL, SCR_HALT_SECONDS=100) as job:
         run = job.run("init", "exit => 0", "need => 0")
-        run.said("warning: SCR_HALT_SECONDS has no end to count from", times=1)
+        run.says("HALT_END_UNKNOWN", times=1)
         run = job.run("init", "exit => 0", SLURM_JOB_END_TIME="tomorrow")
-        run.said('warning: SLURM_JOB_END_TIME="tomorrow" is no time', times=1)
+        run.says("HALT_END_TIME_INVALID", 'SLURM_JOB_END_TIME="tomorrow" is no time', times=1)
         run = job.run("init => CONFIG", SCR_END_TIME="tomorrow")
-        run.said('SCR_END_TIME="tomorrow" .*not a whole number', times=1)
+        run.says("CONFIG_MISTAKE", 'SCR_END_TIME="tomorrow" .*not a whole number', times=1)
         wish(job, ExitBefore=4000000000)
         job.run("init", "exit => 0", "finalize").not_said("warning")
     with Job(**SMALL) as job:
@@ -178,7 +178,7 @@ def test_exit_after_checkpoint():
         wish(job, CheckpointsLeft=2)
         run = job.run("init", checkpoint("c1"), "need => 0", checkpoint("c2"), "need => 1", "finalize", ends=True)
         assert run.code == 0 and run.ops[-1]["op"].startswith("put:c2"), run
-        run.said("the run is ended .SCR_HALT_EXIT=1.: the number of checkpoints that was asked for is done", times=1)
+        run.says("HALT_EXIT", "SCR_HALT_EXIT=1", "the number of checkpoints that was asked for is done", times=1)
         assert reason(job) == "SCR_HALT_EXIT: the number of checkpoints that was asked for is done", reason(job)
         assert log_of(job).count("RUN_END") == 1, log_of(job)
         job.lose("n1", "n2")
@@ -212,7 +212,7 @@ def test_exit_in_init():
         job.run("init", checkpoint("c1"))
         wish(job, ExitReason="enough")
         run = job.run("init_comm:-1", ends=True, SCR_HALT_EXIT=1, SCR_DEBUG=0)
-        run.said("the run is ended .SCR_HALT_EXIT=1.: enough", times=1)
+        run.says("HALT_EXIT", "SCR_HALT_EXIT=1", "enough", times=1)
         assert run.code == 0 and not run.ops, run
         assert reason(job) == "enough"
         job.lose("n1", "n2")
@@ -233,13 +233,12 @@ def test_exit_without_flush():
 
 # ---- when to checkpoint ----
 
-CHOSEN = r"a checkpoint every ([0-9.e+-]+) s is best: one takes ([0-9.e+-]+) s, and a failure is expected every " \
-         r"([0-9.e+-]+) s \((.*)\)"
+CHOSEN = r"([0-9.e+-]+) s\b.* ([0-9.e+-]+) s\b.* ([0-9.e+-]+) s \((.*)\)"
 
 
 def chosen(run):
     """What SCR said: interval, cost, time between failures, and where that is from."""
-    found = re.findall(CHOSEN, run.err)
+    found = [re.search(CHOSEN, line).groups() for line in messages(run.err, "CHECKPOINT_INTERVAL_CHOSEN")]
     assert found, run
     return [(*map(float, numbers), source) for *numbers, source in found]
 
@@ -258,7 +257,7 @@ def test_interval():
         assert len(chosen(run)) == 1, run
         job.run("init", "need => 1", checkpoint("c2"), "sleep:1500", "need => 1", SCR_MTBF="1s")
         run = job.run("init => CONFIG", SCR_CHECKPOINT_INTERVAL="often")
-        run.said('SCR_CHECKPOINT_INTERVAL="often" .*neither a whole number nor "auto"', times=1)
+        run.says("CONFIG_MISTAKE", 'SCR_CHECKPOINT_INTERVAL="often" .*neither a whole number nor "auto"', times=1)
 
 
 def test_cost():
@@ -288,7 +287,7 @@ def test_learned():
         (job.prefix / ".scr/log").unlink()
         (job.prefix / ".scr/log").mkdir()
         run = job.run("init", "need => 1", checkpoint("c2"), "need => 0", "finalize")
-        run.said("warning: nothing is learned from the log of earlier runs", times=1)
+        run.says("LOG_HISTORY_UNREADABLE", times=1)
 
 
 if __name__ == "__main__":

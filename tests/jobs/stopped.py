@@ -11,12 +11,11 @@ import time
 
 from flush import LARGE, SLOW, lose_all, places, temporaries, with_scr_transfer
 from job import Job, checkpoint, descendants, main, restart, wait_until
-from resume import COMPLETE, DAEMON, GOES_ON, die, expect_clean, states
+from resume import DAEMON, die, expect_clean, states
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_NODE_TIMEOUT": 6, **DAEMON}
 SYNC = {"SCR_FLUSH_ASYNC": 0}
-STUCK = r"error: flush of dataset {} to .*scr_transfer"
-ENDED = STUCK + r" \(process \d+\).* for 6 seconds.*; it was killed"
+ENDED = r"scr_transfer \(process \d+\).* for 6 seconds.*; it was killed"
 
 
 def transfers():
@@ -85,8 +84,8 @@ def test_from_the_first_call_to_the_last():
             assert time.monotonic() - begin < 40
             if not struck(job):
                 break
-            if "error: flush" in run.err:
-                run.said(STUCK.format(1), times=1)
+            if "[FLUSH_FAILED]" in run.err:
+                run.says("FLUSH_FAILED", "dataset 1", "scr_transfer", times=1)
             lose_all(job)
             job.run("init", restart("c2"), "finalize", **SYNC)
         at += 1 if at < 4 else 7
@@ -101,7 +100,7 @@ def test_in_the_background():
     """The next checkpoint waits for the flush, which fails then; the one after it is flushed."""
     with Job(**PAIR) as job:
         run = run_meanwhile(job, lambda: stop_all(2), checkpoint("c2", code="FLUSH"), checkpoint("c3"), "finalize")
-        run.said(ENDED.format(1), times=1)
+        run.says("FLUSH_FAILED", "dataset 1", ENDED, times=1)
         expect_nothing_left(job)
         lose_all(job)
         job.run("init", restart("c3"))
@@ -112,7 +111,7 @@ def test_at_the_end():
     for stopped in (2, 1):
         with Job(**PAIR) as job:
             run = run_meanwhile(job, lambda: stop_all(2, stopped), "finalize")
-            run.said(ENDED.format(1), times=1)
+            run.says("FLUSH_FAILED", "dataset 1", ENDED, times=1)
             expect_clean(job)
             lose_all(job)
             job.run("init", restart("c1", LARGE))
@@ -157,7 +156,7 @@ def test_hangs_in_a_file_system():
         run = job.run("init", checkpoint("c1", code="FLUSH"), checkpoint("c2"), "finalize", **SYNC,
                       faults=faults(job, FAULTS_BELOW=job.prefix, FAULTS_HOW="hang", FAULTS_AT=2))
         assert struck(job)
-        run.said(STUCK.format(1) + r" \(process \d+\) has copied nothing for 10 seconds.*; it was killed", times=1)
+        run.says("FLUSH_FAILED", "dataset 1", r"scr_transfer \(process \d+\) has copied nothing for 10 seconds.*; it was killed", times=1)
         expect_nothing_left(job)
         lose_all(job)
         job.run("init", restart("c2"))
@@ -193,8 +192,8 @@ def test_next_run():
     with Job(**PAIR) as job:
         stop_and_die(job)
         run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
-        run.said(GOES_ON.format(1), times=1)
-        run.said(COMPLETE.format(1), times=1)
+        run.says("FLUSH_RESUMED", "dataset 1", times=1)
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         assert "PFS" in places(job, 1) and not transfers()
         expect_clean(job)
         lose_all(job)
@@ -209,7 +208,7 @@ def test_next_run_without_the_cache():
             for path in job.cache(node).rglob("rank_*"):
                 path.unlink()
         run = job.run("init", "have => 0", checkpoint("c2"), "finalize")
-        run.said("2 transfers of files .* are abandoned", times=1)
+        run.says("FLUSH_ABANDONED", "2", times=1)
         assert not transfers() and not temporaries(job)
         lose_all(job)
         job.run("init", restart("c2"))

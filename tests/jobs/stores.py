@@ -56,7 +56,7 @@ def test_each_to_its_store():
         nodes = job.root / "nodes"
         assert kinds(nodes, 8) == {".xor"} and kinds(nodes, 6) == {".partner"}
         run = job.run("init", restart("c8"))
-        run.said("dataset 6 .* is in the cache with all its files", times=1)
+        run.says("REBUILD_NOT_NEEDED", "dataset 6", times=1)
         job.run("init", restart("c8"), checkpoint("c9"))
         assert job.held("out") == [9] and job.held("slow") == [6], (job.held("out"), job.held("slow"))
         job.run("init", restart("c9"))
@@ -76,7 +76,7 @@ def test_only_checkpoint_and_output():
     """An output that needs its place in the cache does not cost the only checkpoint."""
     with Stores("", SCR_CACHE_SIZE=1) as job:
         run = job.run("init", checkpoint("c1"), checkpoint("o2", flags="o"))
-        run.said("dataset 1 .c1. is flushed", times=1)
+        run.says("FLUSH_COMPLETE", "dataset 1 .c1.", times=1)
         job.run("init", restart("c1"))
 
 
@@ -95,7 +95,7 @@ CKPT=1 INTERVAL=2 STORE=$more TYPE=PARTNER
             path.unlink()
         run = job.run("init", restart("c3"))
         for number in (1, 2, 3):
-            run.said(f"dataset {number} .* is complete again", times=1)
+            run.says("REBUILD_COMPLETE", f"dataset {number}", times=1)
 
 
 def test_configuration_changed():
@@ -120,7 +120,7 @@ def test_earlier_store_cannot_be_read():
             disk = {"FAULTS_RANK": 0, "FAULTS_BELOW": job.root / "nodes/old", "FAULTS_AT": 1, "FAULTS_STAYS": 1, "FAULTS_HOW": how,
                     "FAULTS_READING": 1, "FAULTS_MARK": struck}
             run = job.run("init => CACHE", dies=None, faults=disk)
-            run.said("error: .*STORE of an earlier run=.*/old")
+            run.says("CACHE_NOT_READ", "STORE of an earlier run=.*/old")
             assert struck.exists(), str(run)
             job.run("init", restart("c1"))
 
@@ -154,17 +154,17 @@ def test_not_enabled():
         assert job.held("fast") == [2, 3] and not (job.root / "nodes" / "slow").exists()
         job.configure(THREE.replace("STORE=$fast COUNT=2", "STORE=$fast COUNT=2 ENABLED=0"))
         run = job.run("init => CONFIG")
-        run.said("no enabled descriptor with an enabled STORE has INTERVAL=1", times=1)
+        run.says("CONFIG_MISTAKE", "no enabled descriptor with an enabled STORE has INTERVAL=1", times=1)
         job.configure("STORE=$fast ENABLED=0\n")
         run = job.run("init => CONFIG", of_node={node: {"SCR_CACHE_BASE": job.root / "nodes" / "fast"}
                                                  for node in job.nodes()})
-        run.said("STORE=.*/fast is not enabled, and no CKPT names another one", times=1)
+        run.says("CONFIG_MISTAKE", "STORE=.*/fast is not enabled, and no CKPT names another one", times=1)
 
 
 def test_not_to_be_made():
     with Stores("STORE=$slow MKDIR=0\nCKPT=0 STORE=$slow\n", "slow") as job:
         run = job.run("init => CACHE")
-        run.said("error: .*node n1: STORE=.*/slow is not there, and is not to be made", times=1)
+        run.says("CACHE_NOT_OPENED", "node n1: STORE=.*/slow is not there, and is not to be made", times=1)
         assert not (job.root / "nodes" / "slow").exists()
         (job.root / "nodes" / "slow").mkdir()
         job.run("init", checkpoint("c1"))
@@ -181,7 +181,7 @@ def test_transfer_type():
             assert f'"{said}"' in log, log
     with Stores("STORE=$slow TYPE=BBAPI\nCKPT=0 STORE=$slow\n", "slow") as job:
         run = job.run("init => CONFIG")
-        run.said("STORE=.*/slow TYPE=BBAPI: not in this build; there are SYNC, PTHREAD and DAEMON", times=1)
+        run.says("CONFIG_MISTAKE", "STORE=.*/slow TYPE=BBAPI: not in this build; there are SYNC, PTHREAD and DAEMON", times=1)
 
 
 def test_shared_by_all():
@@ -206,7 +206,7 @@ def test_shared_and_all_nodes_lost():
             for node in lost:
                 job.replace(node, node + "b")
             run = job.run("init", restart("c2"), checkpoint("c4"))
-            run.not_said("is complete again")
+            run.says("REBUILD_COMPLETE", times=0)
             assert job.held("all") == [2, 3], job.held("all")
             job.run("init", restart("c4"), "finalize", SCR_FETCH=0)
 
@@ -220,7 +220,7 @@ def test_shared_and_damaged():
         next(folder.glob("**/scr.dataset.2/1_of_4_in_0.xor")).write_bytes(b"nothing")
         next(folder.glob("**/scr.dataset.2/c2/rank_1")).unlink()
         run = job.run("init", restart("c2"))
-        run.said("dataset 2 .c2. is complete again: files of 2 of 8 ranks", times=1)
+        run.says("REBUILD_COMPLETE", "dataset 2 .c2.", "2 of 8 ranks", times=1)
         job.lose(*job.nodes())
         for path in folder.glob("**/scr.dataset.2/*.xor"):
             path.write_bytes(b"nothing")
@@ -242,7 +242,7 @@ CKPT=0 STORE=$all GROUP=RACK TYPE=XOR
         job.run("init", restart("c2"))
         job.configure("GROUPS=n1 RACK=r1\nSTORE=$all GROUP=RACK\nCKPT=0 STORE=$all\n")
         run = job.run("init => CACHE")
-        run.said("rank 1: node n2 has no value for the group RACK in GROUPS", times=1)
+        run.says("CACHE_NOT_OPENED", "rank 1: node n2 has no value for the group RACK in GROUPS", times=1)
 
 
 def test_planted():
@@ -252,7 +252,7 @@ def test_planted():
         (store / "elsewhere").mkdir(parents=True)
         (store / USER).symlink_to(store / "elsewhere")
         run = job.run("init => CACHE")
-        run.said("error: .*STORE=.*/slow: ", times=1)
+        run.says("CACHE_NOT_OPENED", "STORE=.*/slow: ", times=1)
         assert not os.listdir(store / "elsewhere")
 
 

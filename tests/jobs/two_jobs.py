@@ -57,9 +57,7 @@ def test_older_in_the_cache():
     for first, second in NAMES:
         with Job(**PAIR) as job:
             older_in_the_cache(job, first, second)
-            job.run("init", restart(second, NEW), "kill@0", dies=True, **FIRST).said(
-                f"warning: {second} could not be brought into the cache, and is read from .* itself: "
-                ".*another dataset 1 is there", times=1)
+            job.run("init", restart(second, NEW), "kill@0", dies=True, **FIRST).says("FETCH_READ_IN_PLACE", second, "another dataset 1 is there", times=1)
             job.run("init", f"have => 1 {second}", f"start_restart => {second}", "complete_restart:0 => INVALID",
                     restart(first, OLD), checkpoint("c2"), "finalize", **FIRST)
             assert "FAILED" in entries(job, second)[1]
@@ -79,8 +77,7 @@ def test_flush_of_the_older():
     """Does not take the place of the newer one."""
     with Job(**PAIR) as job:
         older_in_the_cache(job, "c1", "c1")
-        job.run("init", "have => 1 c1", "finalize", SCR_FETCH=0, SCR_FLUSH=1, **FIRST).said(
-            "dataset 1 is not flushed: the prefix folder has a newer one of its name", times=1)
+        job.run("init", "have => 1 c1", "finalize", SCR_FETCH=0, SCR_FLUSH=1, **FIRST).says("FLUSH_SUPERSEDED", "dataset 1", times=1)
         of_the_second(job, "c1")
 
 
@@ -88,7 +85,7 @@ def test_flush_of_the_newer():
     """Counts as not flushed before, and takes the place of the older one."""
     with Job(**PAIR) as job:
         newer_in_the_cache(job, "c1", "c1")
-        job.run("init", restart("c1", NEW), "finalize", SCR_FLUSH=1, **FIRST).said("dataset 1 .c1. is flushed", times=1)
+        job.run("init", restart("c1", NEW), "finalize", SCR_FLUSH=1, **FIRST).says("FLUSH_COMPLETE", "dataset 1 .c1.", times=1)
         of_the_second(job, "c1")
 
 
@@ -126,7 +123,7 @@ def test_newer_while_it_is_written():
         with Job(**PAIR) as job:
             run = beside(job, ["init", "start:c1:c", f"put:c1/rank_%r:{OLD}"], [checkpoint("c1", NEW), "finalize"],
                          ["complete:1", "finalize"], SCR_FLUSH=1, SCR_FLUSH_ASYNC=background)
-            run.said("dataset 1 is not flushed: the prefix folder has a newer one of its name")
+            run.says("FLUSH_SUPERSEDED", "dataset 1")
             of_the_second(job, "c1")
 
 
@@ -135,7 +132,7 @@ def test_newer_while_it_is_flushed():
     with Job(**PAIR) as job:
         run = beside(job, ["init", checkpoint("c1", 200000)], [checkpoint("c1", NEW), "finalize"], "finalize", SCR_FLUSH=1,
                      SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="100KB")
-        run.said("warning: while c1 was flushed, another job flushed a newer dataset of that name, whose files are written over", times=1)
+        run.says("FLUSH_OVERWRITTEN", "c1", times=1)
         job.run("init", restart("c1", 200000), "finalize", SCR_JOB_ID=73)
 
 
@@ -150,16 +147,15 @@ def test_summary_of_the_other():
         job.run("init", "have => 0 =", checkpoint("c1"), "finalize", **SECOND)
         summary.write_bytes(first)
         run = job.run("init", restart("c1"), "finalize", SCR_JOB_ID=73)
-        run.said("names dataset 1 as c1, but the one that is there is dataset 1, made at another time", times=1)
-        job.run("init", restart("c1"), "finalize", SCR_JOB_ID=74).not_said("names dataset")
+        run.says("INDEX_CORRECTED", "dataset 1 as c1", "created at another time", times=1)
+        job.run("init", restart("c1"), "finalize", SCR_JOB_ID=74).says("INDEX_CORRECTED", times=0)
 
 
 def test_containers():
     """Cannot be read where they are: the older one is offered, nothing is marked as failed, and all is told."""
     with Job(**PAIR) as job:
         older_in_the_cache(job, "a1", "b1", SCR_USE_CONTAINERS=1)
-        job.run("init", restart("a1", OLD), "finalize", **FIRST).said(
-            "b1 could not be fetched .*another dataset 1 is there.*no fault of the checkpoint", times=1)
+        job.run("init", restart("a1", OLD), "finalize", **FIRST).says("FETCH_FAILED", "b1", "another dataset 1 is there", times=1)
         assert "FAILED" not in entries(job, "b1")[1]
         of_the_second(job, "b1")
 
@@ -172,8 +168,8 @@ def test_remains():
         folder, = job.node("n2").glob("cache/*/scr.71/scr.dataset.1/a1")
         disk = {"FAULTS_BELOW": folder, "FAULTS_AT": 1, "FAULTS_STAYS": 1, "FAULTS_HOW": "EIO", "FAULTS_READING": 1}
         run = job.run("init", restart("b1", NEW), "finalize", faults=disk, **FIRST)
-        run.said("a1. could not be rebuilt; what is left stays", times=1)
-        run.said("dataset 1 .b1. is fetched", times=1)
+        run.says("REBUILD_FAILED", "a1.", times=1)
+        run.says("FETCH_COMPLETE", "dataset 1 .b1.", times=1)
         of_the_second(job, "b1")
 
 

@@ -64,7 +64,7 @@ def test_folder_of_scr_3_1():
         folder_of_scr_3_1(job.prefix)
         before = contents(job.prefix)
         run = job.run("init => PREFIX", "have => ANY")
-        run.said(REFUSED.format("prefix folder .*index.scr", 2, 1), times=1)
+        run.says("PREFIX_RECORDS_UNREADABLE", REFUSED.format("index.scr", 2, 1), times=1)
         assert contents(job.prefix) == before
         for words in CHANGES + PRINTS:
             done = command(job, *words, code=1)
@@ -83,7 +83,7 @@ def test_index_of_a_later_version():
         other_version(index, 99)
         before, cached = contents(job.prefix), contents(job.cache("n1"))
         run = job.run("init => PREFIX")
-        run.said(REFUSED.format("index.scr", 99, 1), times=1)
+        run.says("PREFIX_RECORDS_UNREADABLE", REFUSED.format("index.scr", 99, 1), times=1)
         assert contents(job.prefix) == before and contents(job.cache("n1")) == cached
         index.write_bytes(whole)
         job.run("init", restart("c2"))
@@ -100,7 +100,7 @@ def test_files_of_a_later_version():
             other_file_version(path)
             before = contents(job.prefix)
             run = job.run("init => PREFIX")
-            run.said(REFUSED.format(f"{name}.scr", 2, 1), times=1)
+            run.says("PREFIX_RECORDS_UNREADABLE", REFUSED.format(f"{name}.scr", 2, 1), times=1)
             assert contents(job.prefix) == before, name
             command(job, "scr_index", code=1)
             path.write_bytes(whole)
@@ -117,7 +117,7 @@ def test_version_that_was_damaged():
         data[7] ^= 2
         index.write_bytes(data)
         run = job.run("init", restart("c1"))
-        run.said("is set aside as", times=1)
+        run.says("INDEX_REBUILT", "is set aside as", times=1)
 
 
 def test_dataset_of_a_later_version():
@@ -141,7 +141,7 @@ def test_dataset_of_a_later_version():
             change(job.prefix / "c2/.scr")
             before = contents(job.prefix / "c2")
             run = job.run("init", restart("c1"), "finalize")
-            run.said("warning: c2 could not be fetched .* version [72].*no fault of the checkpoint", times=1)
+            run.says("FETCH_FAILED", "c2", "version [72]", times=1)
             done = command(job, "scr_index", "--verify", "c2", code=1)
             assert "unreadable" in done.out and " version " in done.err, str(done)
             lose_all(job)
@@ -158,7 +158,7 @@ def test_dataset_of_a_later_version_without_an_index():
         other_version(job.prefix / "c2/.scr/summary.scr", 7)
         before = contents(job.prefix)
         run = job.run("init => PREFIX")
-        run.said("c2: .*" + REFUSED.format("summary.scr", 7, 6), times=1)
+        run.says("PREFIX_RECORDS_UNREADABLE", "c2: .*" + REFUSED.format("summary.scr", 7, 6), times=1)
         assert contents(job.prefix) == before
         done = command(job, "scr_index", "--rebuild", code=1)
         assert "of version 7" in done.err and contents(job.prefix) == before, str(done)

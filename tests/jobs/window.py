@@ -40,7 +40,7 @@ def test_sizes():
         with Job(**PAIR, SCR_PREFIX_SIZE=size) as job:
             run = job.run("init", series(1, 5), "finalize")
             assert kept(job) == names, kept(job)
-            run.said("is deleted from the prefix folder .SCR_PREFIX_SIZE.", times=5 - len(names))
+            run.says("PREFIX_DATASET_DELETED", "SCR_PREFIX_SIZE", times=5 - len(names))
             job.lose("n1", "n2")
             job.run("init", restart("c5"), series(6, 6), "finalize")
             assert len(kept(job)) == (len(names) if size else 6)
@@ -81,7 +81,7 @@ def test_failed_ones_do_not_count():
             damage.flip(job.prefix / f"c{number}/rank_0")
         job.lose("n1", "n2")
         run = job.run("init", restart("c3"), "current:c3", series(5, 5), SCR_PREFIX_SIZE=2)
-        run.said("marked as failed", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", times=1)
         assert kept(job) == ["c3", "c4", "c5"], kept(job)
         job.run("init", series(6, 6), SCR_PREFIX_SIZE=2)
         assert kept(job) == ["c5", "c6"], kept(job)
@@ -100,11 +100,11 @@ def test_cannot_be_deleted():
     with Job(**PAIR, SCR_PREFIX_SIZE=1) as job:
         run = job.run("init", "start:c1:c", "put:c1/old_%r:100", "complete:1", "no_room@0,1:old_1", series(2, 2),
                       "no_room@0,1:", series(3, 3))
-        run.said("warning: dataset 1 .c1. could not be deleted .*old_1: No space left", times=1)
+        run.says("PREFIX_DATASET_NOT_DELETED", "dataset 1 .c1.", "old_1: No space left", times=1)
         assert kept(job) == ["c3"] and not (job.prefix / "c1").exists(), kept(job)
         damage.flip(job.prefix / "c3/.scr/rank2file.scr")
         run = job.run("init", series(4, 5))
-        run.said("warning: dataset 3 .c3. could not be deleted", times=2)
+        run.says("PREFIX_DATASET_NOT_DELETED", "dataset 3 .c3.", times=2)
         assert kept(job) == ["c3", "c5"] and (job.prefix / "c3/rank_0").exists(), kept(job)
 
 
@@ -115,7 +115,7 @@ def test_killed_while_it_deletes():
         run = job.run("init", "no_room@0,1:rank_1", "delete:c1 => PREFIX", "kill@0", dies=True)
         assert "DELETING" in entry(job, "c1") and (job.prefix / "c1/rank_1").exists(), run
         run = job.run("init", "current:c1 => NO_DATASET", restart("c2"))
-        run.said("dataset 1 .c1. is deleted from the prefix folder .as begun by an earlier run.", times=1)
+        run.says("PREFIX_DATASET_DELETED", "dataset 1 .c1.", "as begun by an earlier run", times=1)
         assert kept(job) == ["c2"], kept(job)
 
 
@@ -155,8 +155,8 @@ def test_purge():
         (job.prefix / "mine").write_text("not of SCR")
         job.run("init", series(1, 2), checkpoint("o", flags="o"), "finalize")
         run = job.run("init", restart("c2"), "finalize", SCR_PREFIX_PURGE=1)
-        run.said("SCR_PREFIX_PURGE: all 3 datasets of .* are deleted", times=1)
-        run.said("is deleted from the prefix folder", times=3)
+        run.says("PREFIX_PURGED", "3 datasets", times=1)
+        run.says("PREFIX_DATASET_DELETED", times=3)
         assert kept(job) == ["c2"] and (job.prefix / "mine").exists(), kept(job)
         assert places(job, 2) == {"CACHE", "PFS"}
         job.lose("n1", "n2")
@@ -164,7 +164,7 @@ def test_purge():
         assert kept(job) == ["c4"], kept(job)
         run = job.run("init", SCR_PREFIX_PURGE=1)
         run = job.run("init", SCR_PREFIX_PURGE=1)
-        run.not_said("PURGE")
+        run.not_said("PREFIX_PURGED")
 
 
 def test_global_restart():
@@ -172,11 +172,11 @@ def test_global_restart():
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), SCR_FLUSH=0)
         run = job.run("init", restart("c2"), checkpoint("c3"), "finalize", SCR_GLOBAL_RESTART=1)
-        run.said("c2.* is flushed to", times=1)
-        run.said("c2.* is fetched from", times=1)
+        run.says("FLUSH_COMPLETE", "c2", times=1)
+        run.says("FETCH_COMPLETE", "c2", times=1)
         job.run("init", checkpoint("c4"), SCR_FLUSH=0)
         run = job.run("init", "have => 1 c4", "finalize", SCR_GLOBAL_RESTART=1, SCR_FLUSH=0)
-        run.said("c4.* is fetched from", times=1)
+        run.says("FETCH_COMPLETE", "c4", times=1)
 
 
 def test_global_restart_without_fetch():
@@ -184,7 +184,7 @@ def test_global_restart_without_fetch():
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), SCR_FLUSH=0)
         run = job.run("init", restart("c1"), SCR_GLOBAL_RESTART=1, SCR_FETCH=0)
-        run.said("warning: SCR_GLOBAL_RESTART=1 has no effect with SCR_FETCH=0", times=1)
+        run.says("CONFIG_GLOBAL_RESTART_UNUSED", "SCR_GLOBAL_RESTART=1", "SCR_FETCH=0", times=1)
 
 
 def test_global_restart_without_room():
@@ -193,7 +193,7 @@ def test_global_restart_without_room():
         job.run("init", checkpoint("c1"), SCR_FLUSH=0)
         (job.prefix / "c1/rank_1").mkdir(parents=True)
         run = job.run("init", restart("c1"), SCR_GLOBAL_RESTART=1)
-        run.said("warning: SCR_GLOBAL_RESTART: not all could be flushed", times=1)
+        run.says("CACHE_KEPT_NOT_FLUSHED", times=1)
 
 
 if __name__ == "__main__":

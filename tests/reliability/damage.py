@@ -287,7 +287,7 @@ def what_is_told(story, name, way):
     if re.search("/cache/2/", name):
         # one file tells what its rank has lost; what turns up while others are given back is counted
         rank = int(name[1]) - 1
-        return rf"{file}|rank {rank}: (read |open )?\S*(c2/rank_|_of_4)|dataset 2 .*: files count as lost (rank {rank}: |on [0-9]+ ranks)|of 2 of 4 ranks"
+        return rf"{file}|rank {rank}: (read |open )?\S*(c2/rank_|_of_4)|dataset 2 .*(rank {rank}: |on [0-9]+ ranks).*CACHE_FILES_LOST|of 2 of 4 ranks"
     record = re.search(r"(filemap(_0)?|prefix).scriinfo$|(index|halt|flush).scr$|transfer_[0-9]+.scrinfo$", name)
     untold = way in OLD + ["remove"]
     return file if record and not untold else None
@@ -297,7 +297,7 @@ def check_told(story, run, changed):
     patterns = {name: what_is_told(story, name, way) for name, way in changed}
     fetched = [name for name in patterns if name.startswith("prefix/c2/")]
     for name in fetched if len(fetched) > 1 else ():  # a fetch ends with the first of them
-        patterns[name] = patterns[name] and patterns[name] + "|c2 could not be fetched"
+        patterns[name] = patterns[name] and patterns[name] + "|c2 .*FETCH_(CHECKPOINT_DAMAGED|FAILED)"
     for pattern in patterns.values():
         if pattern:
             run.said(pattern)

@@ -13,6 +13,7 @@ import shutil
 from sweep import (Job, Sweep, agreed, anyhow, check_nodes, check_prefix, check_processes, checkpoint, contents,
                    fault, has_struck, options, stage, start_over, PROBE, SIZE)
 from schemes import covers, sets_of
+from job import messages  # sweep.py knows where that is
 
 NEWEST, OLDER = "c3", "c2"
 TWIN = "twin"  # what files of an earlier life of the job were written under
@@ -156,12 +157,11 @@ def judge_first(job, run, expected):
     got = offered(job, run, ranks_of(job.layout))
     assert got in expected.names, f"{got} was offered, and not one of {expected.names}\n{run}"
     if expected.is_covered and expected.missing:
-        run.said(rf"dataset 3 \({NEWEST}\) is complete again: files of {len(expected.missing)} of "
-                 f"{ranks_of(job.layout)} ranks", times=1)
+        run.says("REBUILD_COMPLETE", rf"dataset 3 \({NEWEST}\)", f"{len(expected.missing)} of {ranks_of(job.layout)} ranks", times=1)
     elif expected.is_covered:
-        run.not_said("rebuilt|is lost")
+        run.not_said("REBUILD_(COMPLETE|IMPOSSIBLE)")
     elif expected.is_told:
-        run.said(rf"dataset 3 \({NEWEST}\) is lost from the cache", times=1)
+        run.says("REBUILD_IMPOSSIBLE", rf"dataset 3 \({NEWEST}\)", times=1)
     return got
 
 
@@ -189,7 +189,7 @@ def finish(job, scheme, got, must_be_told):
     for op in ("start_restart", "get:", "complete_restart") if name else ():
         assert set(run.first(op)["code"]) == {0}, f"{op} failed\n{run}"
     if must_be_told:
-        run.said(rf"\({name}\) is complete again", times=1)
+        run.says("REBUILD_COMPLETE", name, times=1)
     clean(job, run)
 
 
@@ -227,7 +227,7 @@ def interrupted(scheme, flush, first, second, rank, at):
     run = job.run(descriptors(scheme) + AGAIN, dies=None, faults=fault(job, PROBE, rank, at=at))
     struck = has_struck(job)
     (job.root / "struck").unlink(missing_ok=True)
-    was_whole = f"({NEWEST}) is complete" in run.err
+    was_whole = bool(messages(run.err, "(OUTPUT|REBUILD)_COMPLETE", NEWEST))
     job.lose(*[node for node in second if job.node(node).exists()])
     both = ranks_on(job.layout, second) | ranks_on([(node, 1) for node in ("n1", "n2", "n3", "n4")], first)
     sets = sets_of(counts, least)

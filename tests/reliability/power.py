@@ -21,7 +21,7 @@ import time
 
 from sweep import (DAEMON, METHODS, PARAMETERS, PROBE, RANKS, STORY, Sweep, anyhow, calls_of, check_prefix, completed,
                    fault, has_struck, judge, options)
-from job import SKIP, Job, checkpoint, end_all  # sweep.py knows where that is
+from job import SKIP, Job, checkpoint, end_all, messages  # sweep.py knows where that is
 import scavenged
 
 CLONE_NEWNS = 0x20000
@@ -130,7 +130,7 @@ def begin():
 
 def flushed(run):
     """Names of the datasets that SCR said to be on the prefix folder."""
-    return re.findall(r"dataset \d+ \((\w+)\) is flushed to ", run.err)
+    return [re.search(r"dataset \d+ \((\w+)\)", line)[1] for line in messages(run.err, "FLUSH_COMPLETE")]
 
 
 def cut(program, rank, at, method, how, place):

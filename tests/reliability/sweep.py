@@ -22,7 +22,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "jobs"))
-from job import CODES, Job, checkpoint, descendants, flat, PR_SET_CHILD_SUBREAPER  # noqa: E402
+from job import CODES, Job, checkpoint, descendants, flat, messages, PR_SET_CHILD_SUBREAPER  # noqa: E402
 import leftovers  # noqa: E402
 import tree  # noqa: E402
 
@@ -137,8 +137,8 @@ def check_prefix(job, names, ranks=RANKS, hurt=(), size=SIZE):
         known = parts[0] in entries or parts[0] in hurt or parts[0] == ".scr" and (len(parts) == 1 or parts[1] in OURS)
         assert known and not path.name.endswith(".tmp"), f"nobody owns {path}"
         if ".scr/stage" in str(path):
-            warning = f"({parts[0]}), which has no data any more, stays in"
-            assert warning in job.told and (path.is_dir() or path.name == "stage.scr"), f"nobody owns {path}"
+            warnings = messages(job.told, "FLUSH_STAGE_KEPT", rf"\({parts[0]}\)")
+            assert warnings and (path.is_dir() or path.name == "stage.scr"), f"nobody owns {path}"
 
 
 def check_nodes(job):

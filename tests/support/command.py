@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""For tests of the commands: runs one and compares what it says; its help and its manual page; tree files.
+"""For tests of the commands: runs one and compares its messages; its help and its manual page; tree files.
 
 A test of a command gets the path of the program and of its page; its functions test_* run in new folders, one
 after the other:
@@ -70,14 +70,24 @@ def run_closed(*arguments, first=0, **how):
                preexec_fn=lambda: os.closerange(first, 3), **how)
 
 
+IDENTIFIER = re.compile(r'(?!SCR_)[A-Z]+(_[A-Z]+)+')
+
+
+def identifiers(done):
+    """Those of its messages, in their order."""
+    return re.findall(r' \[([A-Z]+(?:_[A-Z]+)+)\]$', done.stderr.decode(), flags=re.MULTILINE)
+
+
 def expect(done, code, out='', err=()):
-    """The exit code, the output word for word, and what the errors say."""
+    """The exit code, the output word for word, and what the errors have: identifiers of messages, and values in them."""
     told = done.stderr.decode()
     assert done.returncode == code, (done.args, done.returncode, done.stdout, told)
     assert done.stdout.decode() == out, (done.args, done.stdout.decode(), out)
     for text in err:
-        assert text in told, (done.args, told, text)
+        assert (f' [{text}]\n' if IDENTIFIER.fullmatch(text) else text) in told, (done.args, told, text)
     assert err or not told, (done.args, told)
+    for line in told.splitlines():
+        assert not line.startswith(f'{COMMAND.name}: ') or re.search(r' \[[A-Z]+(_[A-Z]+)+\]$', line), (done.args, line)
 
 
 def expect_output_fails(*calls):
@@ -86,9 +96,9 @@ def expect_output_fails(*calls):
         with open('/dev/full', 'w') as full:
             done = run(*arguments, stdout=full)
         assert done.returncode == 1, arguments
-        assert done.stderr == f'{COMMAND.name}: write: No space left on device\n'.encode(), done.stderr
+        assert done.stderr == f'{COMMAND.name}: write: No space left on device [OUTPUT_LOST]\n'.encode(), done.stderr
         done = run(*arguments, stdout=None, preexec_fn=lambda: os.close(1))
-        assert (done.returncode, done.stderr) == (1, f'{COMMAND.name}: write: Bad file descriptor\n'.encode()), done
+        assert (done.returncode, done.stderr) == (1, f'{COMMAND.name}: write: Bad file descriptor [OUTPUT_LOST]\n'.encode()), done
 
 
 def expect_ends_unread(*calls):
@@ -105,6 +115,7 @@ def expect_wrong_usage(*calls):
         assert f'usage: {COMMAND.name} ['.encode() in done.stderr and b'--help' in done.stderr, arguments
         reason = done.stderr.splitlines()[0]
         assert b': ' in reason and not reason.startswith(b'usage: '), (arguments, done.stderr)
+        assert set(identifiers(done)) == {'USAGE_WRONG'}, (arguments, done.stderr)
 
 
 # ---- help and manual page ----

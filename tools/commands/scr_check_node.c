@@ -14,6 +14,7 @@ typedef struct request {
     const char *dir, *control, *cache, *tests;
     int seconds, list;
     char user[SCR_USER_SIZE]; /* of the job */
+    const tool *usage;
 } request;
 
 static int check_node_list_checks(void)
@@ -40,24 +41,22 @@ static int check_node_folder(const request *r, const char *path, uint64_t bytes,
     kvtree_error err = {""};
     const node_folder folder = {path, bytes, made, r->user};
     if (scr_base_is_unsafe(path))
-        tool_complain("warning: everybody may rename and remove what is in %s", path);
-    return node_check_folder(&folder, &err) ? tool_complain("%s", err.text)
-                                            : COMMAND_GOOD;
+        tool_say(CACHE_BASE_UNSAFE, "everybody may remove what is in %s", path);
+    return tool_result(NODE_DIRECTORY_UNUSABLE, node_check_folder(&folder, &err), &err);
 }
 
 /* PATH or PATH:SIZE, separated by commas. */
 static int check_node_given(const request *r, const char *list)
 {
     char *copy = strdup(list), *rest = copy, *path;
-    int code = copy ? COMMAND_GOOD : tool_complain("no memory");
+    int code = copy ? COMMAND_GOOD : tool_no_memory();
     while (code != COMMAND_WRONG_USAGE && (path = strsep(&rest, ",")) != NULL) {
         uint64_t bytes = 0;
         char *colon = strrchr(path, ':');
         if (colon) *colon = 0;
         if (*path != '/' || (colon && scr_parse_bytes(colon + 1, &bytes) != 0)) {
-            tool_complain("'%s%s%s' is no FOLDER or FOLDER:SIZE", path, colon ? ":" : "",
-                          colon ? colon + 1 : "");
-            code = COMMAND_WRONG_USAGE;
+            code = tool_misused(r->usage, "'%s%s%s' is no DIRECTORY or DIRECTORY:SIZE",
+                                path, colon ? ":" : "", colon ? colon + 1 : "");
         } else if (check_node_folder(r, path, bytes, 0) != COMMAND_GOOD) {
             code = COMMAND_BAD;
         }
@@ -97,8 +96,7 @@ static int check_node_folders(const request *r, const tool_prefix *prefix)
 {
     scr_problems problems = {0, NULL};
     scr_descs descs;
-    if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
-        return tool_complain("no memory");
+    if (scr_descs_load(&prefix->config, &descs, &problems) != 0) return tool_no_memory();
     int control = r->control ? check_node_given(r, r->control)
                              : check_node_control(r, prefix, &descs);
     int code = r->cache             ? check_node_given(r, r->cache)
@@ -121,7 +119,7 @@ static int check_node_run(const request *r, const tool_prefix *prefix)
     if (!tests) tests = scr_config_get(&prefix->config, "SCR_NODE_TESTS", NULL);
     if (code == COMMAND_GOOD && tests && *tests &&
         node_check_programs(tests, r->seconds, &err) != 0)
-        code = tool_complain("%s", err.text);
+        code = tool_say(NODE_TEST_FAILED, "%s", err.text);
     if (code == COMMAND_GOOD) printf("PASS\n");
     return code;
 }
@@ -131,10 +129,11 @@ int main(int argc, char **argv)
     request r = {.seconds = 30};
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&r.dir),
-        {'c', "cntl", "LIST", "control folders, FOLDER or FOLDER:SIZE, with commas",
+        {'c', "cntl", "LIST",
+         "control directories, DIRECTORY or DIRECTORY:SIZE, with commas",
          .text = &r.control},
-        {'a', "cache", "LIST", "the same for cache folders", .text = &r.cache},
-        {'t', "tests", "FOLDER", "programs to run (default: SCR_NODE_TESTS)",
+        {'a', "cache", "LIST", "the same for cache directories", .text = &r.cache},
+        {'t', "tests", "DIRECTORY", "programs to run (default: SCR_NODE_TESTS)",
          .text = &r.tests},
         {'s', "seconds", "N", "seconds that one of them may take (default: 30)",
          .number = &r.seconds},
@@ -142,7 +141,7 @@ int main(int argc, char **argv)
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
-        .about = "Tells whether this node can be used: the folders of SCR on it are "
+        .about = "Tells whether this node can be used: the directories of SCR on it are "
                  "there, large\nenough and can be written, and tests of the site pass. "
                  "Prints PASS then.\n",
         .codes =
@@ -154,9 +153,10 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     if (r.list) return check_node_list_checks();
+    r.usage = &t;
     code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = tool_owner_user(&prefix, r.user);
     if (code == COMMAND_GOOD) code = check_node_run(&r, &prefix);
     tool_prefix_close(&prefix);
-    return code == COMMAND_WRONG_USAGE ? tool_misused(&t, "folders") : tool_finish(code);
+    return tool_finish(code);
 }

@@ -33,12 +33,12 @@ static int ckpt_interval_read_log(const tool_prefix *prefix, findings *f)
     kvtree_error err = {""};
     int64_t now = (int64_t)time(NULL) * 1000000;
     int rc = scr_history_read(prefix->dir, NULL, now, &f->history, &err);
-    if (rc && rc != -ENOENT) return tool_complain("%s", err.text);
+    if (rc && rc != -ENOENT) return tool_say(LOG_UNREADABLE, "%s", err.text);
     if (f->cost <= 0 && f->history.ckpts > 0)
         f->cost = f->history.ckpt_seconds / f->history.ckpts;
     if (f->cost <= 0)
-        return tool_complain("%s checkpoint: --cost is needed",
-                             rc ? "there is no log of a" : "the log has no");
+        return tool_say(LOG_WITHOUT_CHECKPOINT, "%s checkpoint: --cost is needed",
+                        rc ? "there is no log of a" : "the log has no");
     if (!f->nodes && scr_nodes_read(prefix->dir, &f->nodes, &err) != 0) f->nodes = 1;
     if (f->mtbf <= 0) f->mtbf = scr_history_mtbf(&f->history, f->nodes, 0);
     return COMMAND_GOOD;
@@ -114,11 +114,11 @@ int main(int argc, char **argv)
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {0}};
     const tool t = {
-        .arguments = "[OPTION]... [FOLDER]",
+        .arguments = "[OPTION]... [DIRECTORY]",
         .about =
             "Prints how long to compute between two checkpoints, so that checkpoints "
             "and\nfailures together cost the least time. What is not given comes from "
-            "the log\nof earlier runs in the prefix folder FOLDER.\n",
+            "the log\nof earlier runs in the prefix directory DIRECTORY.\n",
         .codes = "0 done, 1 an error, or nothing is known, 2 wrong usage.\n",
         .options = options,
         .most = 1,

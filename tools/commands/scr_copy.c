@@ -52,10 +52,11 @@ static int copy_print(const copy_request *r, const scavenge_copied *c)
     return tool_table_print(table, TOOL_JSON);
 }
 
-static int copy_fail(int rc, const char *err)
+static int copy_fail(tool_message message, int rc, const char *err)
 {
-    tool_complain("%s", err);
-    return rc == -ENOENT ? SCAVENGE_NOTHING_HERE : COMMAND_BAD;
+    bool nothing = rc == -ENOENT;
+    tool_print_message(nothing ? TOOL_MSG_CACHE_EMPTY : message, "%s", err);
+    return nothing ? SCAVENGE_NOTHING_HERE : COMMAND_BAD;
 }
 
 static int copy_dataset(const copy_request *r, const tool_prefix *prefix,
@@ -65,14 +66,13 @@ static int copy_dataset(const copy_request *r, const tool_prefix *prefix,
     scavenge_copied copied;
     int rc = scavenge_copy(node, prefix->dir, &r->wish, &copied, &err);
     if (node->refused)
-        tool_complain("%d filemaps count as lost; the first: %s", node->refused,
-                      node->why.text);
-    if (rc) return copy_fail(rc, err.text);
+        tool_say(CACHE_FILEMAP_REFUSED, "%d filemaps count as lost; the first: %s",
+                 node->refused, node->why.text);
+    if (rc) return copy_fail(TOOL_MSG_CACHE_COPY_FAILED, rc, err.text);
     int code = copy_print(r, &copied);
     if (copied.failed)
-        code =
-            tool_complain("files of %d rank%s could not be copied; the first: %s",
-                          copied.failed, copied.failed == 1 ? "" : "s", copied.why.text);
+        code = tool_say(CACHE_COPY_FAILED, "%d rank%s; the first: %s", copied.failed,
+                        copied.failed == 1 ? "" : "s", copied.why.text);
     return code;
 }
 
@@ -84,12 +84,12 @@ static int copy_work(const copy_request *r, const tool_prefix *prefix)
     if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
         return COMMAND_BAD;
     int rc = scavenge_node_open(control, prefix->path, &node, &err);
-    if (rc) return copy_fail(rc, err.text);
+    if (rc) return copy_fail(TOOL_MSG_CACHE_UNUSABLE, rc, err.text);
     tool_heartbeat heartbeat;
     tool_heartbeat_begin(&heartbeat, r->alive);
     rc = scavenge_node_wait(&node, r->wait, &err);
-    int code =
-        rc ? tool_complain("%s: %s", control, err.text) : copy_dataset(r, prefix, &node);
+    int code = rc ? tool_say(CACHE_IN_USE, "%s: %s", control, err.text)
+                  : copy_dataset(r, prefix, &node);
     tool_heartbeat_end(&heartbeat);
     scavenge_node_close(&node);
     return code;
@@ -116,7 +116,7 @@ static int copy_take_sets(const tool *t, const char *text, scavenge_wish *wish)
     if (rc) free(sets);
     if (rc) return tool_misused(t, "%s", err.text);
     wish->sets = sets;
-    return sets ? -1 : tool_complain("no memory");
+    return sets ? -1 : tool_no_memory();
 }
 
 static int copy_take_request(const tool *t, copy_request *r)
@@ -138,8 +138,8 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         {'i', "id", "ID", "the dataset", .number = &r.wish.dset},
         TOOL_PREFIX_OPTION(&r.dir),
-        {'c', "cntldir", "FOLDER",
-         "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
+        {'c', "cntldir", "DIRECTORY", "the control directory (default: as scr_list_dir)",
+         .text = &r.control},
         {'t', "created", "TIME",
          "only the dataset with this time of creation, in\nmicroseconds since 1970",
          .text = &r.created},
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
     const tool t = {
         .arguments = "[OPTION]... --id ID",
         .about = "Copies what the cache of this node has of a dataset to the prefix "
-                 "folder.\n",
+                 "directory.\n",
         .codes =
             "0 copied, 1 not all of it, or an error, 2 wrong usage, 3 the cache has\n"
             "nothing of that dataset.\n",

@@ -76,8 +76,8 @@ static int crc32_print(const char *name, char *buffer, int json)
     char crc[16];
     sum s;
     int rc = crc32_sum_file(name, buffer, &s);
-    if (rc == -EINVAL) return tool_complain("%s is not a regular file", name);
-    if (rc) return tool_complain("%s: %s", name, strerror(-rc));
+    if (rc == -EINVAL) return tool_say(FILE_UNREADABLE, "%s is not a regular file", name);
+    if (rc) return tool_say(FILE_UNREADABLE, "%s: %s", name, strerror(-rc));
     snprintf(crc, sizeof crc, "0x%08" PRIx32, s.crc);
     if (json) return crc32_print_json(name, crc, s.size);
     printf("%s  ", crc);
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     if (command_names(t.arguments, args.count, args.list) != COMMAND_GOOD)
         return COMMAND_WRONG_USAGE;
     char *buffer = malloc(BUFFER);
-    code = buffer ? COMMAND_GOOD : tool_complain("no memory");
+    code = buffer ? COMMAND_GOOD : tool_no_memory();
     for (int i = 0; buffer && i < args.count; i++)
         if (crc32_print(args.list[i], buffer, json) != COMMAND_GOOD) code = COMMAND_BAD;
     free(buffer);

@@ -24,7 +24,7 @@ static int env_find_nodes(const tool_prefix *prefix, int down, char **text)
     int code = tool_manager_nodes(prefix, &all);
     if (code == COMMAND_GOOD && down) code = tool_manager_down(&all, ANSWER, &bad);
     *text = code == COMMAND_GOOD ? hostlist_compress(down ? &bad : &all) : NULL;
-    if (code == COMMAND_GOOD && !*text) code = tool_complain("no memory");
+    if (code == COMMAND_GOOD && !*text) code = tool_no_memory();
     hostlist_done(&all);
     hostlist_done(&bad);
     return code;
@@ -52,7 +52,7 @@ static int env_print_end(const tool_prefix *prefix)
 {
     scr_halt_end end;
     if (tool_manager_find_end(prefix, ANSWER, &end) != COMMAND_GOOD) return COMMAND_BAD;
-    if (!end.time) return tool_complain("the end of the allocation is not known");
+    if (!end.time) return tool_say(END_TIME_UNKNOWN, "the allocation has no known end");
     printf("%" PRId64 "\n", end.time);
     return COMMAND_GOOD;
 }
@@ -62,7 +62,7 @@ static int env_print_run_nodes(const tool_prefix *prefix)
     kvtree_error err = {""};
     int nodes;
     if (scr_nodes_read(prefix->dir, &nodes, &err) != 0)
-        return tool_complain("%s", err.text);
+        return tool_say(RUN_NODES_UNKNOWN, "%s", err.text);
     printf("%d\n", nodes);
     return COMMAND_GOOD;
 }

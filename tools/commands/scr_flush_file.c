@@ -62,7 +62,7 @@ static int flush_file_answer(const flush_file_request *r, const kvtree *flush)
     const char *has[PLACES];
     int id = r->needflush > 0 ? r->needflush : r->location > 0 ? r->location : r->subdir;
     if (!kvtree_get_kv_int(flush, "DSET", id))
-        return tool_complain("there is no dataset %d", id);
+        return tool_say(DATASET_UNKNOWN, "there is no dataset %d", id);
     if (r->needflush > 0)
         return scr_flush_file_has(flush, id, SCR_LOCATION_PFS) ? COMMAND_BAD
                                                                : COMMAND_GOOD;
@@ -73,7 +73,7 @@ static int flush_file_answer(const flush_file_request *r, const kvtree *flush)
         return count ? COMMAND_GOOD : COMMAND_BAD;
     }
     const char *name = scr_flush_file_name(flush, id);
-    if (!name) return tool_complain("dataset %d has no name that can be used", id);
+    if (!name) return tool_say(FLUSH_FILE_UNUSABLE, "dataset %d has no name", id);
     tool_print(name);
     printf("\n");
     return COMMAND_GOOD;
@@ -87,10 +87,10 @@ static int flush_file_work(const flush_file_request *r, const tool_prefix *prefi
     int rc =
         flush ? kvtree_file_read(prefix->dir, SCR_FLUSH_FILE_NAME, flush, &err) : -ENOMEM;
     if (rc) {
-        code = tool_complain("%s: %s", prefix->path, err.text);
+        code = tool_say(FLUSH_FILE_UNUSABLE, "%s: %s", prefix->path, err.text);
         tool_prefix_tell_unused(prefix);
     } else if (scr_flush_file_list(flush, &count, &ids) != 0)
-        code = tool_complain("%s has something else than ids", SCR_FLUSH_FILE_NAME);
+        code = tool_say(FLUSH_FILE_UNUSABLE, SCR_FLUSH_FILE_NAME ": an id is no number");
     else if (r->latest || r->before > 0)
         code = flush_file_print_latest(r->before, count, ids);
     else if (r->list)
@@ -134,15 +134,16 @@ int main(int argc, char **argv)
          .number = &r.needflush},
         {'o', "location", "ID", "print where dataset ID is: CACHE, PFS, FLUSHING",
          .number = &r.location},
-        {'s', "subdir", "ID", "print the folder that dataset ID has below FOLDER",
+        {'s', "subdir", "ID", "print the directory that dataset ID has below DIRECTORY",
          .number = &r.subdir},
         {'a', "list", NULL, "list all datasets", .flag = &r.list},
         {'j', "json", NULL, "with --list: a JSON object per dataset", .flag = &r.json},
         {0}};
     const tool t = {
-        .arguments = "[OPTION]... [FOLDER]",
-        .about = "Prints where the datasets of the last run in the prefix folder FOLDER "
-                 "are, from\nits flush file.\n",
+        .arguments = "[OPTION]... [DIRECTORY]",
+        .about =
+            "Prints where the datasets of the last run in DIRECTORY are, from its flush "
+            "file.\n",
         .codes = "0 found, or yes; 1 not found, or no, or an error; 2 wrong usage.\n",
         .options = options,
         .most = 1,

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
         return tool_misused(&t, "'%s' is no process id", args.list[0]);
     code = COMMAND_GOOD;
     if (tool_jobstep_find((pid_t)pid, step, &err) != 0) {
-        code = tool_complain("%s", err.text);
+        code = tool_say(JOBSTEP_UNKNOWN, "%s", err.text);
         snprintf(step, sizeof step, "-1");
     }
     printf("%s\n", step);

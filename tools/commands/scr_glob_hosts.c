@@ -36,7 +36,7 @@ static int glob_hosts_print(const request *r, const hostlist *all)
 {
     hostlist list = *all; /* the names are those of all */
     if (r->nth > list.count)
-        return tool_complain("there are %d hosts, and no host %d", list.count, r->nth);
+        return tool_say(NODELIST_NO_SUCH, "of %d hosts, no host %d", list.count, r->nth);
     if (r->nth > 0) list = (hostlist){1, all->names + r->nth - 1};
     if (r->count && !r->json) {
         printf("%d\n", list.count);
@@ -46,7 +46,7 @@ static int glob_hosts_print(const request *r, const hostlist *all)
         printf("%s\n", list.names[i]);
     if (r->expand && !r->json) return COMMAND_GOOD;
     char *text = hostlist_compress(&list);
-    int code = text ? COMMAND_GOOD : tool_complain("no memory");
+    int code = text ? COMMAND_GOOD : tool_no_memory();
     if (text && r->json)
         code = glob_hosts_print_json(&list, text);
     else if (text)
@@ -62,9 +62,9 @@ static int glob_hosts_parse_two(const char *text, hostlist *a, hostlist *b)
 {
     const char *colon = strchr(text, ':');
     if (!colon || strchr(colon + 1, ':'))
-        return tool_complain("'%s' is not two lists with a colon between them", text);
+        return tool_say(NODELIST_INVALID, "'%s' is no pair of lists, as A:B", text);
     char *first = strndup(text, (size_t)(colon - text));
-    int code = first ? tool_manager_parse(first, a) : tool_complain("no memory");
+    int code = first ? tool_manager_parse(first, a) : tool_no_memory();
     free(first);
     return code == COMMAND_GOOD ? tool_manager_parse(colon + 1, b) : code;
 }
@@ -78,7 +78,7 @@ static int glob_hosts_combine(const request *r, int task)
     /* A contains B when B without A is empty */
     const hostlist *first = task == CONTAINS ? &b : &a;
     if (code == COMMAND_GOOD && combine[task](first, first == &a ? &b : &a, &result) != 0)
-        code = tool_complain("no memory");
+        code = tool_no_memory();
     if (code == COMMAND_GOOD && task == CONTAINS)
         code = result.count ? COMMAND_BAD : COMMAND_GOOD;
     else if (code == COMMAND_GOOD)

@@ -198,7 +198,7 @@ static int halt_print(const kvtree *halt, const request *r)
 static void halt_report_damaged(const tool_prefix *prefix)
 {
     char *remedy = tool_halt_damaged(prefix->path);
-    if (remedy) tool_complain("%s", remedy);
+    if (remedy) tool_say(HALT_REMEDY, "%s", remedy);
     free(remedy);
 }
 
@@ -213,13 +213,13 @@ static void halt_explain(const tool_prefix *prefix, const kvtree *halt)
     scr_halt_find_end(&end, NULL); /* others are for scr_run to ask */
     if (!scr_halt_check(halt, &end, now, reason)) return;
     if (tool_halt_is_own(halt, &end, now)) {
-        tool_complain("SCR in the last run recorded why it ended; the next one removes "
-                      "that");
+        tool_say(HALT_RECORDED,
+                 "the last run recorded why it ended; the next one removes that");
         return;
     }
     char *remedy = tool_halt_remedy(halt, &end, now, prefix->path);
-    tool_complain("a run ends at its next chance, and none begins: %s; %s", reason,
-                  remedy ? remedy : "no memory");
+    tool_say(HALT_IN_FORCE, "a run ends at its next chance, and none begins: %s; %s",
+             reason, remedy ? remedy : "no memory");
     free(remedy);
 }
 
@@ -231,7 +231,8 @@ static int halt_run(request *r)
     int code = tool_prefix_open(&prefix, r->dir);
     if (code == COMMAND_GOOD) {
         int rc = halt ? halt_change(&prefix, r, halt, &err) : -ENOMEM;
-        code = rc ? tool_complain("%s: %s", prefix.path, err.text) : halt_print(halt, r);
+        code = rc ? tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix.path, err.text)
+                  : halt_print(halt, r);
         if (rc == -EBADMSG) halt_report_damaged(&prefix);
         if (!rc && !r->json) halt_explain(&prefix, halt);
     }
@@ -270,15 +271,15 @@ int main(int argc, char **argv)
          .flag = &r.remove},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {0}};
-    const tool t = {
-        .arguments = "[OPTION]... [FOLDER]",
-        .about = "Sets when the run in the prefix folder FOLDER ends, and prints the "
-                 "conditions.\nSCR checks them after each checkpoint, and whenever the "
-                 "program asks.\nTIME: " TOOL_TIME_FORMS ".\n",
-        .codes = "0 done, 1 an error, 2 wrong usage.\n",
-        .options = options,
-        .most = 1,
-        .folder = &r.dir};
+    const tool t = {.arguments = "[OPTION]... [DIRECTORY]",
+                    .about = "Sets when the run in DIRECTORY ends, and prints the "
+                             "conditions. SCR checks them "
+                             "after\neach checkpoint, and whenever the program "
+                             "asks.\nTIME: " TOOL_TIME_FORMS ".\n",
+                    .codes = "0 done, 1 an error, 2 wrong usage.\n",
+                    .options = options,
+                    .most = 1,
+                    .folder = &r.dir};
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;

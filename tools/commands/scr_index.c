@@ -24,9 +24,9 @@ int index_read(const tool_prefix *prefix, kvtree **index)
     if (!rc) return COMMAND_GOOD;
     kvtree_delete(index);
     if (rc != -ENOENT)
-        return tool_complain("%s: %s%s", prefix->path, err.text,
-                             rc == -EBADMSG ? "; --rebuild makes a new one" : "");
-    tool_complain("%s: no index; --rebuild makes one of what is there", prefix->path);
+        return tool_say(INDEX_UNREADABLE, "%s: %s%s", prefix->path, err.text,
+                        rc == -EBADMSG ? "; --rebuild makes a new one" : "");
+    tool_say(INDEX_MISSING, "%s: no index; --rebuild makes one", prefix->path);
     tool_prefix_tell_unused(prefix);
     return COMMAND_BAD;
 }
@@ -40,8 +40,8 @@ static int index_find(const tool_prefix *prefix, const char *name, kvtree **inde
     if (code != COMMAND_GOOD || scr_index_get(*index, name, d) == 0) return code;
     scr_index_names(*index, names, sizeof names);
     kvtree_delete(index);
-    return tool_complain("there is no dataset \"%s\"; %s has: %s", name, prefix->path,
-                         names);
+    return tool_say(DATASET_UNKNOWN, "there is no dataset \"%s\"; %s has: %s", name,
+                    prefix->path, names);
 }
 
 /* ---- tasks that print ---- */
@@ -54,7 +54,7 @@ static int index_print_list(const tool_prefix *prefix, const index_request *r)
     int code = index_read(prefix, &index);
     if (code != COMMAND_GOOD) return code;
     if (scr_index_list(index, &list, &count) != 0) {
-        code = tool_complain("no memory");
+        code = tool_no_memory();
     } else {
         tool_table *table = index_table(r->json);
         for (int i = count - 1; i >= 0; i--)
@@ -93,9 +93,9 @@ static int index_print_summary(const tool_prefix *prefix, const index_request *r
     int rc = beneath_open_below(prefix->dir, r->name, &folder, &err);
     if (!rc) rc = scr_summary_read(folder, &d, &err);
     io_close(&folder);
-    if (rc) return tool_complain("%s: %s", r->name, err.text);
+    if (rc) return tool_say(SUMMARY_UNUSABLE, "%s: %s", r->name, err.text);
     if (strcmp(d.name, r->name) != 0)
-        tool_complain("%s: its summary has the name %s", r->name, d.name);
+        tool_say(SUMMARY_OTHER_NAME, "%s: its summary has the name %s", r->name, d.name);
     return index_print_one(NULL, &d, r->json);
 }
 
@@ -121,7 +121,7 @@ static int index_change_entry(const tool_prefix *prefix, index_change c)
     int rc =
         index ? scr_index_update(prefix->dir, index_apply, &c, index, &err) : -ENOMEM;
     kvtree_delete(&index);
-    return rc ? tool_complain("%s", err.text) : COMMAND_GOOD;
+    return rc ? tool_say(INDEX_NOT_CHANGED, "%s", err.text) : COMMAND_GOOD;
 }
 
 static int index_unset_location(kvtree *flush, void *arg)
@@ -147,7 +147,7 @@ static void index_drop_location(const tool_prefix *prefix, scr_dataset *d)
                           .arg = d};
     int rc = flush ? scr_change_record(&c, flush, &err) : -ENOMEM;
     if (rc && rc != -ENOENT && rc != -EBADMSG)
-        tool_complain("warning: the flush file could not be written: %s", err.text);
+        tool_say(FLUSH_FILE_NOT_WRITTEN, "flush file: %s", err.text);
     kvtree_delete(&flush);
 }
 
@@ -181,7 +181,7 @@ static int index_set_current(const tool_prefix *prefix, const index_request *r)
     scr_index_look(index, &d, &state);
     kvtree_delete(&index);
     const char *why = scr_index_why_not(&d, &state);
-    if (why) return tool_complain("%s cannot be the current checkpoint: %s", d.name, why);
+    if (why) return tool_say(DATASET_NOT_SELECTABLE, "%s: %s", d.name, why);
     code = index_change_entry(prefix, (index_change){scr_index_choose, &d});
     if (code == COMMAND_GOOD)
         index_report(d.name, "current: the next run begins with it, unless it finds a "
@@ -200,7 +200,7 @@ int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added)
         index ? scr_index_make(prefix->dir, scan->found, scan->count, index, added, &err)
               : -ENOMEM;
     kvtree_delete(&index);
-    return rc ? tool_complain("%s", err.text) : COMMAND_GOOD;
+    return rc ? tool_say(INDEX_NOT_CHANGED, "%s", err.text) : COMMAND_GOOD;
 }
 
 static int index_set_damaged_aside(const tool_prefix *prefix)
@@ -211,11 +211,11 @@ static int index_set_damaged_aside(const tool_prefix *prefix)
     int rc = index ? scr_index_read(prefix->dir, index, &err) : -ENOMEM;
     kvtree_delete(&index);
     if (rc == -EBADMSG) {
-        tool_complain("%s", err.text);
+        tool_say(INDEX_UNREADABLE, "%s", err.text);
         rc = scr_index_set_aside(prefix->dir, aside, &err);
         if (!rc && aside[0]) printf("the damaged index is %s now\n", aside);
     }
-    return rc && rc != -ENOENT ? tool_complain("%s", err.text) : COMMAND_GOOD;
+    return tool_result(INDEX_NOT_CHANGED, rc && rc != -ENOENT, &err);
 }
 
 static int index_enter_scan(const tool_prefix *prefix, const scr_scan *scan)
@@ -225,16 +225,16 @@ static int index_enter_scan(const tool_prefix *prefix, const scr_scan *scan)
     /* a folder that no run has used is probably a mistake: it stays unchanged */
     if (scan->count == 0 && tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
     if (beneath_mkdirs(prefix->dir, ".scr", 0777, &err) != 0)
-        return tool_complain("%s", err.text);
-    if (scan->code == SCR_OTHER_VERSION) return tool_complain("%s", scan->why.text);
+        return tool_say(DIRECTORY_UNUSABLE, "%s", err.text);
+    if (scan->code == SCR_OTHER_VERSION)
+        return tool_say(PREFIX_VERSION, "%s", scan->why.text);
     int code = index_enter_all(prefix, scan, &added);
     if (code != COMMAND_GOOD) return code;
     printf("%d datasets found, %d added to the index\n", scan->count, added);
     if (scan->refused)
-        tool_complain("%d cannot be restarted from; the first: %s", scan->refused,
-                      scan->why.text);
-    if (scan->stopped)
-        tool_complain("the search did not reach all folders: there may be more datasets");
+        tool_say(DATASET_REFUSED, "%d cannot be restarted from; the first: %s",
+                 scan->refused, scan->why.text);
+    if (scan->stopped) tool_say(SCAN_INCOMPLETE, "not all directories were searched");
     return COMMAND_GOOD;
 }
 
@@ -245,8 +245,8 @@ static int index_rebuild(const tool_prefix *prefix, const index_request *r)
     int code = index_set_damaged_aside(prefix);
     if (code != COMMAND_GOOD) return code;
     if (scr_scan_open(&scan, prefix->path, &err) != 0)
-        return tool_complain("%s", err.text);
-    code = scr_scan_all(&scan, NULL, &err) != 0 ? tool_complain("%s", err.text)
+        return tool_say(SCAN_FAILED, "%s", err.text);
+    code = scr_scan_all(&scan, NULL, &err) != 0 ? tool_say(SCAN_FAILED, "%s", err.text)
                                                 : index_enter_scan(prefix, &scan);
     scr_scan_close(&scan);
     return code;
@@ -265,7 +265,7 @@ static const index_task index_tasks[] = {
     {'l', "list", NULL, "list all datasets, newest first (the default)",
      .run = index_print_list},
     {'a', "add", "NAME",
-     "add the dataset in the folder NAME below FOLDER; a\n"
+     "add the dataset in the directory NAME below DIRECTORY; a\n"
      "scavenged dataset is completed first",
      .run = index_add, .changes = true},
     {'r', "remove", "NAME", "remove dataset NAME from the index; its files stay",
@@ -282,7 +282,7 @@ static const index_task index_tasks[] = {
      "missing",
      .run = index_print_scan},
     {'b', "rebuild", NULL,
-     "rebuild the index from the datasets in FOLDER, or add\n"
+     "rebuild the index from the datasets in DIRECTORY, or add\n"
      "those that it lacks",
      .run = index_rebuild, .changes = true},
     {'v', "verify", NULL,
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
     }
     const tool t = {
         .arguments = "[OPTION]... [NAME]...",
-        .about = "Lists the datasets in a prefix folder, and changes and checks the "
+        .about = "Lists the datasets in a prefix directory, and changes and checks the "
                  "index of them.\n",
         .codes = "0 done, 1 an error, or a dataset is damaged, 2 wrong usage.\n",
         .options = options,

@@ -21,7 +21,7 @@ static void index_add_report_sets(const char *name, const scavenge_commit_result
         snprintf(what, sizeof what, "set %d: files of %d rank%s were rebuilt: %s", r->id,
                  r->ranks, r->ranks == 1 ? "" : "s", r->why.text);
         if (r->failed)
-            tool_complain("%s: set %d: %s", name, r->id, r->why.text);
+            tool_say(SCAVENGE_REBUILD_FAILED, "%s: set %d: %s", name, r->id, r->why.text);
         else
             index_report(name, what);
     }
@@ -37,7 +37,7 @@ static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
     scr_config_bytes(&prefix->config, "SCR_CONTAINER_SIZE", &size, &problems);
     int code = tool_tell_problems(&problems);
     if (code == COMMAND_GOOD && containers && (size == 0 || size > INT64_MAX))
-        code = tool_complain("SCR_CONTAINER_SIZE is no size of a container");
+        code = tool_say(CONFIG_MISTAKE, "SCR_CONTAINER_SIZE is no size of a container");
     *bytes = containers ? size : 0;
     return code;
 }
@@ -56,12 +56,11 @@ static int index_add_scavenged(const tool_prefix *prefix, const index_request *r
         setrlimit(RLIMIT_NOFILE, &files);
     }
     if (scavenge_commit(&where, key, &result, &err) != 0)
-        return tool_complain("%s: %s", r->name, err.text);
+        return tool_say(SCAVENGE_COMMIT_FAILED, "%s: %s", r->name, err.text);
     index_add_report_sets(r->name, &result);
     free(result.rebuilt);
     if (!result.complete)
-        return tool_complain("%s: in the index as not complete: %s", r->name,
-                             result.why.text);
+        return tool_say(DATASET_INCOMPLETE, "%s: %s", r->name, result.why.text);
     index_report(r->name,
                  result.current ? "added; the next run begins with it" : "added");
     return COMMAND_GOOD;
@@ -75,18 +74,18 @@ int index_print_scan(const tool_prefix *prefix, const index_request *r)
     const scavenge_prefix where = {prefix->path, prefix->dir, r->width, 0};
     int rc = scavenge_find(prefix->dir, r->name, &key, &err);
     if (!rc) rc = scavenge_open(&where, &key, &saved, &err);
-    if (rc) return tool_complain("%s: %s", r->name, err.text);
+    if (rc) return tool_say(SCAVENGE_UNREADABLE, "%s: %s", r->name, err.text);
     kvtree *tree = kvtree_new();
     rc = tree ? scavenge_scan_to_tree(&saved.scan, tree) : -ENOMEM;
     if (!rc)
         rc =
             kvtree_fprint(stdout, tree, r->json ? KVTREE_FORM_JSON : KVTREE_FORM_TREE, 2);
     if (saved.scan.refused)
-        tool_complain("%d files cannot be used; the first: %s", saved.scan.refused,
-                      saved.scan.why.text);
+        tool_say(SCAVENGE_FILE_REFUSED, "%d files cannot be used; the first: %s",
+                 saved.scan.refused, saved.scan.why.text);
     kvtree_delete(&tree);
     scavenge_close(&saved);
-    return rc ? tool_complain("the scan could not be printed") : COMMAND_GOOD;
+    return rc ? tool_say(OUTPUT_LOST, "the scan could not be printed") : COMMAND_GOOD;
 }
 
 /* ---- datasets on the prefix folder ---- */
@@ -97,15 +96,15 @@ static int index_add_found(const tool_prefix *prefix, const index_request *r)
     scr_scan scan;
     int added = 0, code;
     if (scr_scan_open(&scan, prefix->path, &err) != 0)
-        return tool_complain("%s", err.text);
+        return tool_say(SCAN_FAILED, "%s", err.text);
     if (scr_scan_one(&scan, r->name, &err) != 0)
-        code = tool_complain("%s", err.text);
+        code = tool_say(SCAN_FAILED, "%s", err.text);
     else if (scan.count == 0)
-        code = tool_complain("%s", scan.why.text);
+        code = tool_say(DATASET_REFUSED, "%s", scan.why.text);
     else
         code = index_enter_all(prefix, &scan, &added);
     if (code == COMMAND_GOOD) {
-        if (scan.refused) tool_complain("%s", scan.why.text);
+        if (scan.refused) tool_say(DATASET_REFUSED, "%s", scan.why.text);
         index_report(r->name,
                      scan.found[0].complete
                          ? "added"
@@ -127,7 +126,7 @@ int index_add(const tool_prefix *prefix, const index_request *r)
     kvtree_delete(&index);
     int rc = scavenge_find(prefix->dir, r->name, &key, &err);
     if (rc == 0) return index_add_scavenged(prefix, r, &key);
-    if (rc != -ENOENT) return tool_complain("%s", err.text);
+    if (rc != -ENOENT) return tool_say(SCAVENGE_UNREADABLE, "%s", err.text);
     if (!there) return index_add_found(prefix, r);
     index_report(r->name, "is in the index already");
     return COMMAND_GOOD;

@@ -46,7 +46,7 @@ static int verify_report_file(verify_result *v, int rank, const char *name,
     const hostlist *ranks = &v->ranks;
     char text[32];
     if (++v->bad <= REPORTED) {
-        tool_complain("%s: rank %d: %s: %s", v->name, rank, name, why);
+        tool_say(DATASET_FILE_BAD, "%s: rank %d: %s: %s", v->name, rank, name, why);
         return 0;
     }
     snprintf(text, sizeof text, "rank%d", rank);
@@ -60,8 +60,8 @@ static void verify_report_others(verify_result *v)
 {
     char *ranks = hostlist_compress(&v->ranks);
     if (v->bad > REPORTED)
-        tool_complain("%s: %d more files are damaged or cannot be read, of %s", v->name,
-                      v->bad - REPORTED, ranks ? ranks : "?");
+        tool_say(DATASET_FILE_BAD, "%s: %d more files, of %s", v->name, v->bad - REPORTED,
+                 ranks ? ranks : "?");
     free(ranks);
     hostlist_done(&v->ranks);
 }
@@ -103,7 +103,7 @@ static void verify_dataset(const tool_prefix *prefix, const scr_dataset *d,
     free(folder);
     verify_note(v, rc);
     verify_report_others(v);
-    if (rc) tool_complain("%s: %s", d->name, err.text);
+    if (rc) tool_say(DATASET_MAP_UNUSABLE, "%s: %s", d->name, err.text);
 }
 
 /* Summary and map first: they must describe the same files. */
@@ -112,13 +112,13 @@ static void verify_found(const tool_prefix *prefix, scr_scan *scan, verify_resul
     kvtree_error err = {""};
     int rc = scr_scan_one(scan, v->name, &err);
     if (rc) {
-        tool_complain("%s: %s", v->name, err.text);
+        tool_say(SCAN_FAILED, "%s: %s", v->name, err.text);
         v->verdict = rc == -ENOENT ? "missing" : verify_unreadable;
     } else if (scan->refused) {
-        tool_complain("%s", scan->why.text);
+        tool_say(DATASET_REFUSED, "%s", scan->why.text);
         verify_note(v, scan->code);
     } else if (!scan->found[0].complete) {
-        tool_complain("%s: it is not complete", v->name);
+        tool_say(DATASET_INCOMPLETE, "%s: it is not complete", v->name);
         v->verdict = "incomplete";
     } else {
         verify_dataset(prefix, &scan->found[0], v);
@@ -135,7 +135,7 @@ static int verify_name(const tool_prefix *prefix, const char *name, tool_table *
         verify_found(prefix, &scan, &v);
         scr_scan_close(&scan);
     } else {
-        tool_complain("%s: %s", name, err.text);
+        tool_say(SCAN_FAILED, "%s: %s", name, err.text);
         v.verdict = verify_unreadable;
     }
     tool_table_text(table, name);
@@ -153,7 +153,7 @@ static int verify_all(const tool_prefix *prefix, const kvtree *index, tool_table
 {
     scr_dataset *list = NULL;
     int count = 0, code = COMMAND_GOOD;
-    if (scr_index_list(index, &list, &count) != 0) code = tool_complain("no memory");
+    if (scr_index_list(index, &list, &count) != 0) code = tool_no_memory();
     for (int i = count - 1; i >= 0; i--) {
         scr_index_state state = {.complete = 0};
         scr_index_look(index, &list[i], &state);

@@ -111,8 +111,7 @@ static int inspect_print(const inspect_request *r, const scavenge_node *node)
     };
     int count = 0, *ids = NULL;
     inspect_contents c;
-    if (scr_filemap_list_datasets(node->map, &count, &ids) != 0)
-        return tool_complain("no memory");
+    if (scr_filemap_list_datasets(node->map, &count, &ids) != 0) return tool_no_memory();
     tool_table *table = r->brief ? NULL : tool_table_new(columns, 13);
     for (int i = 0; i < count; i++) {
         if ((r->id && ids[i] != r->id) || inspect_dataset(node, ids[i], &c) != 0)
@@ -133,8 +132,7 @@ static void inspect_report_nothing(const tool_prefix *prefix, const inspect_requ
 {
     tool_owner owner;
     if (r->control || tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
-    tool_complain("nothing of job %s (SCR_JOB_ID) is on this node; --all asks all nodes",
-                  owner.job);
+    tool_say(CACHE_EMPTY, "nothing of job %s (SCR_JOB_ID) is here; see --all", owner.job);
     tool_prefix_tell_unused(prefix);
 }
 
@@ -146,14 +144,16 @@ static int inspect_work(const inspect_request *r, const tool_prefix *prefix)
     if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
         return COMMAND_BAD;
     int rc = scavenge_node_open(control, prefix->path, &node, &err);
-    if (rc) tool_complain("%s", err.text);
+    if (rc)
+        tool_print_message(rc == -ENOENT ? TOOL_MSG_CACHE_EMPTY : TOOL_MSG_CACHE_UNUSABLE,
+                           "%s", err.text);
     if (rc == -ENOENT && !r->brief) inspect_report_nothing(prefix, r);
     if (rc) return rc == -ENOENT ? SCAVENGE_NOTHING_HERE : COMMAND_BAD;
     if (node.run)
-        tool_complain("%s: a run, process %ld, uses the cache", control, (long)node.run);
+        tool_say(CACHE_IN_USE, "%s: a run, process %ld", control, (long)node.run);
     if (node.refused)
-        tool_complain("%d filemaps count as lost; the first: %s", node.refused,
-                      node.why.text);
+        tool_say(CACHE_FILEMAP_REFUSED, "%d filemaps count as lost; the first: %s",
+                 node.refused, node.why.text);
     int code = inspect_print(r, &node);
     scavenge_node_close(&node);
     return code;
@@ -164,9 +164,9 @@ int main(int argc, char **argv)
     inspect_request r = {.dir = NULL};
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&r.dir),
-        {'c', "cntldir", "FOLDER",
-         "the control folder (default: as scr_list_dir\nprints it)", .text = &r.control},
-        {'f', "from", "FOLDER", "the same", .text = &r.control},
+        {'c', "cntldir", "DIRECTORY", "the control directory (default: as scr_list_dir)",
+         .text = &r.control},
+        {'f', "from", "DIRECTORY", "the same", .text = &r.control},
         {'i', "id", "ID", "only this dataset", .number = &r.id},
         {'b', "brief", NULL,
          "print one line per dataset: id, creation in microseconds,\nranks, ranks here, "

@@ -56,7 +56,7 @@ static void inspect_add_answer(inspect_survey *s, const char *node,
     kvtree_error err = {"no memory"};
     inspect_found *f = inspect_find(s, a);
     if (!f || hostlist_parse(node, &f->nodes, &err) != 0) {
-        s->code = tool_complain("%s", err.text);
+        s->code = tool_say(NODELIST_INVALID, "%s", err.text);
         return;
     }
     f->sum.here += a->here;
@@ -79,7 +79,7 @@ static void inspect_take_answers(int task, const tool_end *end, void *arg)
     s->answers++;
     if (tool_remote_reason(end, "scr_inspect", warning, sizeof warning) &&
         tool_fold_add(&s->failures, node, warning) != 0)
-        tool_complain("node %s: %s", node, warning);
+        tool_say(NODE_REPORT, "node %s: %s", node, warning);
     while (scavenge_answer_next(&output, &answer))
         inspect_add_answer(s, node, &answer);
 }
@@ -89,7 +89,8 @@ static int inspect_ask(inspect_survey *s, const inspect_request *r)
     tool_words words = {0};
     tool_remote remote = {.seconds = ANSWER, .bytes = OUTPUT, .joined = 1};
     int code = tool_manager_up(s->prefix, r->up, NULL, ANSWER, &s->nodes);
-    if (code == COMMAND_GOOD && s->nodes.count == 0) code = tool_complain("no nodes");
+    if (code == COMMAND_GOOD && s->nodes.count == 0)
+        code = tool_say(NODELIST_EMPTY, "no nodes");
     if (code == COMMAND_GOOD) code = tool_remote_choose(&remote, s->prefix, &s->nodes);
     if (code == COMMAND_GOOD) {
         scavenge_command_begin(&words, "scr_inspect", s->prefix);
@@ -143,7 +144,7 @@ int inspect_nodes(const inspect_request *r, const tool_prefix *prefix)
         int printed = inspect_print_survey(&s, r);
         if (code == COMMAND_GOOD) code = printed;
     } else if (code == COMMAND_GOOD) {
-        tool_complain("no run was on any of these nodes");
+        tool_say(CACHE_EMPTY, "no run was on any of these nodes");
         tool_prefix_tell_unused(prefix);
         code = SCAVENGE_NOTHING_HERE;
     }

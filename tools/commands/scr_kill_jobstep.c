@@ -31,6 +31,9 @@ int main(int argc, char **argv)
         return tool_misused(&t, "'%.60s' is no id of a job step", step);
     command_outlive_reader();
     int rc = tool_jobstep_kill(step, seconds, &err);
-    if (rc) tool_complain("%s", err.text);
+    if (rc)
+        tool_print_message(rc == -ESRCH ? TOOL_MSG_JOBSTEP_OVER
+                                        : TOOL_MSG_JOBSTEP_NOT_ENDED,
+                           "%s", err.text);
     return rc && rc != -ESRCH ? COMMAND_BAD : COMMAND_GOOD;
 }

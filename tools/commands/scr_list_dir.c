@@ -68,8 +68,7 @@ static int list_dir_work(const list_dir_request *r, const tool_prefix *prefix)
     if (tool_owner_find(prefix, &o.owner) != COMMAND_GOOD) return COMMAND_BAD;
     if (r->user) snprintf(o.owner.user, sizeof o.owner.user, "%s", r->user);
     if (r->jobid) snprintf(o.owner.job, sizeof o.owner.job, "%s", r->jobid);
-    if (scr_descs_load(&prefix->config, &descs, &problems) != 0)
-        return tool_complain("no memory");
+    if (scr_descs_load(&prefix->config, &descs, &problems) != 0) return tool_no_memory();
     int code = tool_tell_problems(&problems);
     if (code == COMMAND_GOOD) code = list_dir_print(&o, &descs.reddescs);
     scr_descs_done(&descs);
@@ -92,16 +91,16 @@ int main(int argc, char **argv)
     list_dir_request r = {.dir = NULL};
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&r.dir),
-        {'u', "user", "NAME", "the folders of that user", .text = &r.user},
-        {'i', "jobid", "ID", "the folders of that allocation", .text = &r.jobid},
-        {'b', "base", NULL, "print only the base folders", .flag = &r.base},
-        {'j', "json", NULL, "print a JSON object per folder", .flag = &r.json},
+        {'u', "user", "NAME", "the directories of that user", .text = &r.user},
+        {'i', "jobid", "ID", "the directories of that allocation", .text = &r.jobid},
+        {'b', "base", NULL, "print only the base directories", .flag = &r.base},
+        {'j', "json", NULL, "print a JSON object per directory", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... control|cache|all",
-        .about =
-            "Prints the control folder, or the cache folders, that a job has on this "
-            "node,\none per line.\n",
+        .about = "Prints the control directory, or the cache directories, that a job has "
+                 "on this "
+                 "node,\none per line.\n",
         .codes = "0 printed, 1 the configuration has mistakes, or an error, 2 wrong\n"
                  "usage.\n",
         .options = options,

@@ -40,7 +40,7 @@ static int list_down_print_list(const hostlist *nodes, const down_reason *reason
         if (*reasons[i].text) down.names[down.count++] = nodes->names[i];
     char *text = down.names ? hostlist_compress(&down) : NULL;
     if (text && *text) printf("%s\n", text);
-    int code = text ? COMMAND_GOOD : tool_complain("no memory");
+    int code = text ? COMMAND_GOOD : tool_no_memory();
     free(text);
     free(down.names);
     return code;
@@ -50,7 +50,7 @@ static void list_down_write_log(const tool_prefix *prefix, const hostlist *nodes
                                 const down_reason *reasons, const hostlist *known)
 {
     hostlist fresh = {0, NULL};
-    if (hostlist_minus(nodes, known, &fresh) != 0) tool_complain("no memory");
+    if (hostlist_minus(nodes, known, &fresh) != 0) tool_no_memory();
     for (int i = 0, k = 0; i < nodes->count && k < fresh.count; i++) {
         /* both are in the same order */
         if (strcmp(nodes->names[i], fresh.names[k]) != 0) continue;
@@ -96,7 +96,7 @@ static int list_down_run(const tool_prefix *prefix, const request *r, hostlist *
     if (code == COMMAND_GOOD && r->seconds == 0)
         code = down_nodes_patience(prefix, &seconds);
     down_reason *reasons = calloc((size_t)nodes->count + 1, sizeof *reasons);
-    if (!reasons) code = tool_complain("no memory");
+    if (!reasons) code = tool_no_memory();
     if (code == COMMAND_GOOD) {
         down_nodes_mark(nodes, known, "known to be down", reasons);
         code = down_nodes_check(prefix);
@@ -105,7 +105,7 @@ static int list_down_run(const tool_prefix *prefix, const request *r, hostlist *
     if (code == COMMAND_GOOD) code = down_nodes_find(prefix, nodes, seconds, reasons);
     if (code == COMMAND_GOOD && list_down_count_down(nodes, reasons) > before &&
         tool_manager_is_over(seconds))
-        code = tool_complain("the allocation is over: which nodes are down is not known");
+        code = tool_say(ALLOCATION_OVER, "the allocation is over");
     code = code == COMMAND_GOOD ? list_down_report(prefix, r, nodes, known, reasons)
                                 : (int)UNKNOWN;
     free(reasons);

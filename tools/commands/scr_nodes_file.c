@@ -10,13 +10,13 @@ int main(int argc, char **argv)
 {
     const char *dir = NULL;
     const tool_option options[] = {TOOL_DIR_OPTION(&dir), {0}};
-    const tool t = {
-        .arguments = "[OPTION]... [FOLDER]",
-        .about = "Prints how many nodes the last run in the prefix folder FOLDER used.\n",
-        .codes = "0 printed, 1 there was no run, or an error, 2 wrong usage.\n",
-        .options = options,
-        .most = 1,
-        .folder = &dir};
+    const tool t = {.arguments = "[OPTION]... [DIRECTORY]",
+                    .about = "Prints how many nodes the last run in DIRECTORY used.\n",
+                    .codes =
+                        "0 printed, 1 there was no run, or an error, 2 wrong usage.\n",
+                    .options = options,
+                    .most = 1,
+                    .folder = &dir};
     kvtree_error err = {""};
     int nodes;
     tool_args args;
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     code = tool_prefix_open(&prefix, dir);
     if (code == COMMAND_GOOD && scr_nodes_read(prefix.dir, &nodes, &err) != 0) {
-        code = tool_complain("%s: %s", prefix.path, err.text);
+        code = tool_say(RUN_NODES_UNKNOWN, "%s: %s", prefix.path, err.text);
         tool_prefix_tell_unused(&prefix);
     } else if (code == COMMAND_GOOD)
         printf("%d\n", nodes);

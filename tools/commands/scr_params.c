@@ -37,8 +37,7 @@ static void params_check_type(const scr_config *c, const scr_param *p,
 static void params_report_unknown(void *found, const char *name, const char *nearest)
 {
     *(int *)found = 1;
-    tool_complain("%s is in the environment, but no parameter; did you mean %s?", name,
-                  nearest);
+    tool_say(CONFIG_VARIABLE_UNKNOWN, "%s; did you mean %s?", name, nearest);
 }
 
 /* An exit code, after all complaints. */
@@ -108,7 +107,7 @@ int main(int argc, char **argv)
     const tool t = {
         .arguments = "[OPTION]... [PARAMETER]...",
         .about =
-            "Prints parameters of SCR: the value for a run in the prefix folder, its\n"
+            "Prints parameters of SCR: the value for a run in the prefix directory, its\n"
             "source, its type, its default and its meaning; all of them, or those that\n"
             "are named. Reports mistakes in the configuration, too.\n",
         .codes =
@@ -129,7 +128,7 @@ int main(int argc, char **argv)
             return tool_misused(&t, "%s is no parameter; did you mean %s?", args.list[i],
                                 scr_param_nearest(args.list[i]));
     if (r.system && access(r.system, R_OK) != 0)
-        return tool_complain("%s: %s", r.system, strerror(errno));
+        return tool_say(CONFIG_FILE_UNREADABLE, "%s: %s", r.system, strerror(errno));
     code = tool_prefix_configure_by(&prefix, r.dir, r.system);
     /* all mistakes are reported at once */
     if (prefix.config.env && params_check(&prefix.config) != COMMAND_GOOD)

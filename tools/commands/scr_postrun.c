@@ -45,11 +45,9 @@ static int postrun_list_datasets(postrun *s)
     int rc = s->flush ? scr_flush_file_read(s->prefix->dir, s->flush, &err) : -ENOMEM;
     if (rc == -ENOENT) return COMMAND_GOOD;
     if (!rc) rc = scr_flush_file_list(s->flush, &s->count, &s->ids);
-    if (rc == -EBADMSG)
-        return tool_complain("%s: %s; scr_inspect --all lists what is in the caches, "
-                             "scr_scavenge --id ID and scr_index --add NAME save it",
-                             s->prefix->path, err.text);
-    if (rc) return tool_complain("%s: %s", s->prefix->path, err.text);
+    if (rc)
+        return tool_say(FLUSH_FILE_UNUSABLE, "%s: %s; scr_inspect --all lists the caches",
+                        s->prefix->path, err.text);
     if (s->count > 1)
         qsort(s->ids, (size_t)s->count, sizeof *s->ids, postrun_compare_ids);
     return COMMAND_GOOD;
@@ -112,10 +110,10 @@ static int postrun_split(postrun *s, const hostlist *nodes, const down_reason *r
     s->down = down.names ? hostlist_compress(&down) : NULL;
     free(up.names);
     free(down.names);
-    if (!s->up || !s->down) return tool_complain("no memory");
+    if (!s->up || !s->down) return tool_no_memory();
     if (*s->up) return COMMAND_GOOD;
-    return tool_complain("dataset %d (%s) is not saved: no node is left to copy from",
-                         s->id, s->name ? s->name : "?");
+    return tool_say(DATASET_UNSAVED, "dataset %d (%s): no node is left", s->id,
+                    s->name ? s->name : "?");
 }
 
 static int postrun_find_nodes(postrun *s, const hostlist *known)
@@ -127,7 +125,7 @@ static int postrun_find_nodes(postrun *s, const hostlist *known)
     if (code == COMMAND_GOOD) code = down_nodes_patience(s->prefix, &seconds);
     if (code == COMMAND_GOOD) {
         reasons = calloc((size_t)nodes.count + 1, sizeof *reasons);
-        if (!reasons) code = tool_complain("no memory");
+        if (!reasons) code = tool_no_memory();
     }
     if (code == COMMAND_GOOD) {
         down_nodes_mark(&nodes, known, "known to be down", reasons);
@@ -156,10 +154,7 @@ static int postrun_run(postrun *s, const char *name, const char *const *argument
     int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &s->signals, &result);
     tool_words_done(&words);
     if (!rc) return result.code;
-    if (rc == -ENOENT)
-        tool_complain("%s is not there", name);
-    else
-        tool_complain("%s: %s", name, strerror(-rc));
+    tool_say(RUN_LAUNCH_FAILED, "%s: %s", name, strerror(-rc));
     return rc;
 }
 
@@ -171,7 +166,7 @@ static int postrun_save_dataset(postrun *s)
         "--stop", "--id", id, "--up", s->up, *s->down ? "--down" : NULL, s->down, NULL};
     const char *const add[] = {"--add", s->name, NULL};
     scr_dataset d;
-    if (!s->name) return tool_complain("dataset %d has no name in the flush file", s->id);
+    if (!s->name) return tool_say(FLUSH_FILE_UNUSABLE, "dataset %d has no name", s->id);
     printf("dataset %d (%s) is only in the cache: it is copied from %s\n", s->id, s->name,
            s->up);
     fflush(stdout);
@@ -188,10 +183,10 @@ static int postrun_report_unsaved(const postrun *s)
     char why[64] = "";
     if (s->signals.stop)
         snprintf(why, sizeof why, "ended by signal %d: ", s->signals.stop);
-    return tool_complain("%sdataset %d (%s) is not saved, it may be only in the cache; "
-                         "scr_postrun --prefix=%s %s",
-                         why, s->id, s->name ? s->name : "?", s->prefix->path,
-                         s->signals.stop ? "saves it" : "tries again");
+    return tool_say(DATASET_UNSAVED,
+                    "%sdataset %d (%s) is not saved; scr_postrun --prefix=%s %s", why,
+                    s->id, s->name ? s->name : "?", s->prefix->path,
+                    s->signals.stop ? "saves it" : "tries again");
 }
 
 /* The selected dataset, and then the next one that is to be saved; after a failure that
@@ -221,10 +216,8 @@ static void postrun_warn_of_owner(const postrun *s)
     if (!owner || tool_owner_find(s->prefix, &us) != COMMAND_GOOD ||
         tool_owner_is(&us, owner))
         return;
-    tool_complain(
-        "warning: the datasets are in the caches of %s, but this is job %s of %s "
-        "(SCR_JOB_ID, SCR_USER_NAME)",
-        owner, us.job, us.user);
+    tool_say(CACHE_OTHER_JOB, "the datasets are in the caches of %s, not of job %s of %s",
+             owner, us.job, us.user);
 }
 
 static int postrun_save(postrun *s, const hostlist *known)
@@ -242,7 +235,7 @@ static int postrun_save(postrun *s, const hostlist *known)
     }
     postrun_warn_of_owner(s);
     if (processes_adopt() != 0 || tool_signals_catch(&s->signals, true) != 0)
-        code = tool_complain("signals cannot be handled");
+        code = tool_say(PROCESS_CONTROL_FAILED, "signals cannot be handled");
     if (code == COMMAND_GOOD) {
         code = postrun_find_nodes(s, known);
         if (code != COMMAND_GOOD && tool_signals_wait(&s->signals, 0, 0))
@@ -250,7 +243,7 @@ static int postrun_save(postrun *s, const hostlist *known)
     }
     if (code == COMMAND_GOOD) code = postrun_save_all(s);
     if (s->signals.stop && processes_end(&all, PATIENCE) != 0)
-        tool_complain("processes are left behind");
+        tool_say(PROCESSES_LEFT, "processes are left behind");
     tool_signals_release(&s->signals);
     return code;
 }
@@ -291,7 +284,7 @@ int main(int argc, char **argv)
     const tool t = {
         .arguments = "[OPTION]...",
         .about = "After the last run of an allocation: if the newest dataset is only in "
-                 "the caches of\nthe nodes, copies it to the prefix folder, rebuilds "
+                 "the caches of\nthe nodes, copies it to the prefix directory, rebuilds "
                  "missing files, and enters it\ninto the index; likewise datasets with "
                  "an interrupted flush. scr_run does so\nitself.\n",
         .codes = "0 saved, or there was nothing to save, 1 it could not be saved, or an\n"

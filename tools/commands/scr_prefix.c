@@ -7,14 +7,14 @@
 int main(int argc, char **argv)
 {
     const tool_option options[] = {{0}};
-    const tool t = {.arguments = "[OPTION]...",
-                    .about =
-                        "Prints the prefix folder, without links: SCR_PREFIX, as the "
-                        "environment or a\nconfiguration file has it, else the "
-                        "current folder.\n",
-                    .codes = "0 printed, 1 there is no such folder, or the configuration "
-                             "has mistakes,\n2 wrong usage.\n",
-                    .options = options};
+    const tool t = {
+        .arguments = "[OPTION]...",
+        .about = "Prints the prefix directory, without links: SCR_PREFIX, as the "
+                 "environment or a\nconfiguration file has it, else the "
+                 "current directory.\n",
+        .codes = "0 printed, 1 there is no such directory, or the configuration "
+                 "has mistakes,\n2 wrong usage.\n",
+        .options = options};
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);

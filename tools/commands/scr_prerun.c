@@ -19,14 +19,13 @@ int main(int argc, char **argv)
 {
     const char *dir = NULL;
     const tool_option options[] = {TOOL_PREFIX_OPTION(&dir), {0}};
-    const tool t = {
-        .arguments = "[OPTION]... [FOLDER]",
-        .about = "Prepares an allocation for runs with SCR in the prefix folder FOLDER. "
-                 "scr_run does\nso itself.\n",
-        .codes = "0 it is ready, 1 it is not, or an error, 2 wrong usage.\n",
-        .options = options,
-        .most = 1,
-        .folder = &dir};
+    const tool t = {.arguments = "[OPTION]... [DIRECTORY]",
+                    .about = "Prepares an allocation for runs with SCR in DIRECTORY. "
+                             "scr_run does so itself.\n",
+                    .codes = "0 it is ready, 1 it is not, or an error, 2 wrong usage.\n",
+                    .options = options,
+                    .most = 1,
+                    .folder = &dir};
     tool_args args;
     tool_prefix prefix;
     int code = tool_start(&t, argc, argv, &args);

@@ -38,7 +38,7 @@ static void retries_halt_report_remedy(const tool_prefix *prefix, const kvtree *
 {
     char *text = end ? tool_halt_remedy(halt, end, time(NULL), prefix->path)
                      : tool_halt_damaged(prefix->path);
-    if (text) tool_complain("%s", text);
+    if (text) tool_say(HALT_REMEDY, "%s", text);
     free(text);
 }
 
@@ -50,7 +50,7 @@ static int retries_halt_check(const tool_prefix *prefix, const request *r)
     kvtree *halt = kvtree_new();
     int rc = halt ? scr_halt_read(prefix->dir, halt, &err) : -ENOMEM;
     int code = retries_halt_find_end(prefix, halt, &end);
-    if (rc) tool_complain("%s: %s", prefix->path, err.text);
+    if (rc) tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix->path, err.text);
     if (rc == -EBADMSG) retries_halt_report_remedy(prefix, halt, NULL);
     if (rc || code != COMMAND_GOOD)
         code = UNKNOWN;
@@ -73,11 +73,12 @@ int main(int argc, char **argv)
         {'q', "quiet", NULL, "print neither the reason nor what to do", .flag = &r.quiet},
         {0}};
     const tool t = {
-        .arguments = "[OPTION]... [FOLDER]",
+        .arguments = "[OPTION]... [DIRECTORY]",
         .about =
-            "Tests whether the run in the prefix folder FOLDER should end, and no other "
-            "one\nstart: a condition in the halt file holds. Prints the reason then, "
-            "and how to\ncontinue the job to standard error.\n",
+            "Tests whether the run in DIRECTORY should end, and no other one start: a "
+            "condition in\nthe halt file holds. Prints the reason then, and how to "
+            "continue the job to "
+            "standard\nerror.\n",
         .codes = "0 it should end, 1 it may continue, 2 wrong usage, 3 unknown\n"
                  "(the halt file is damaged, or the configuration has mistakes).\n",
         .options = options,

@@ -21,14 +21,15 @@ static int run_as_launcher(const char *name, char **argv)
 {
     const run_request request = {
         .launcher = name, .raw = 1, .words = (const char *const *)argv + 1};
+    static const char usage[] = "ARGUMENT... PROGRAM [ARGUMENT]...";
     if (!argv[1])
-        tool_complain(
-            "no PROGRAM given: it follows the arguments of the launcher, as in: "
-            "%s -n 4 ./program",
-            command_self());
-    if (!argv[1] || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        command_usage(argv[1] ? stdout : stderr, "ARGUMENT... PROGRAM [ARGUMENT]...");
-        return argv[1] ? command_flush() : COMMAND_WRONG_USAGE;
+        return command_misused(usage,
+                               "no PROGRAM given: it follows the arguments of the "
+                               "launcher, as in: %s -n 4 ./program",
+                               command_self());
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        command_usage(stdout, usage);
+        return command_flush();
     }
     if (strcmp(argv[1], "--version") == 0) return command_version();
     command_outlive_reader();

@@ -184,7 +184,7 @@ static int scavenge_count_missing(const scavenge_job *s, int *ranks, char **sets
     int *ids = NULL, count = 0, missing = -1;
     *sets = NULL;
     if (scavenge_open(&prefix, &s->key, &saved, &err) != 0) {
-        tool_complain("%s", err.text);
+        tool_say(SCAVENGE_UNREADABLE, "%s", err.text);
         return -1;
     }
     if (scavenge_scan_repairable(&saved.scan, &ids, &count) == 0 &&
@@ -192,10 +192,10 @@ static int scavenge_count_missing(const scavenge_job *s, int *ranks, char **sets
         missing = scavenge_scan_missing(&saved.scan);
         *ranks = saved.scan.dataset.ranks;
     } else {
-        tool_complain("no memory");
+        tool_no_memory();
     }
     free(ids);
-    if (saved.scan.refused) tool_complain("%s", saved.scan.why.text);
+    if (saved.scan.refused) tool_say(SCAVENGE_FILE_REFUSED, "%s", saved.scan.why.text);
     scavenge_close(&saved);
     return missing;
 }
@@ -270,12 +270,10 @@ static int scavenge_find_id(const tool_prefix *prefix, int *id)
     kvtree_delete(&flush);
     if (rc == -ENOENT && tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
     if (rc)
-        return tool_complain(
-            "%s: %s; scr_inspect --all lists what is in the caches, --id "
-            "names a dataset",
-            prefix->path, err.text);
+        return tool_say(FLUSH_FILE_UNUSABLE, "%s: %s; --id names a dataset", prefix->path,
+                        err.text);
     if (*id) return COMMAND_GOOD;
-    tool_complain("no dataset is in a cache");
+    tool_say(CACHE_EMPTY, "no dataset is in a cache");
     return NOTHING;
 }
 
@@ -283,9 +281,8 @@ static int scavenge_report_nothing(const scavenge_job *s)
 {
     tool_owner owner;
     bool known = tool_owner_find(s->prefix, &owner) == COMMAND_GOOD;
-    tool_complain("no node has anything of dataset %d in the caches of job %s "
-                  "(SCR_JOB_ID); scr_inspect --all lists what they have",
-                  s->r->id, known ? owner.job : "?");
+    tool_say(CACHE_EMPTY, "no node has anything of dataset %d of job %s (SCR_JOB_ID)",
+             s->r->id, known ? owner.job : "?");
     tool_prefix_tell_unused(s->prefix);
     return s->failed ? COMMAND_BAD : NOTHING;
 }
@@ -298,10 +295,10 @@ static int scavenge_prepare(scavenge_job *s)
     int code = tool_manager_up(s->prefix, s->r->up, s->r->down, ANSWER, &s->nodes);
     if (code != COMMAND_GOOD) return code;
     size_t count = (size_t)s->nodes.count;
-    if (!count) return tool_complain("there is no node to copy from");
+    if (!count) return tool_say(NODELIST_EMPTY, "there is no node to copy from");
     s->states = calloc(count, sizeof *s->states);
     s->asked_nodes = calloc(count, sizeof *s->asked_nodes);
-    if (!s->states || !s->asked_nodes) return tool_complain("no memory");
+    if (!s->states || !s->asked_nodes) return tool_no_memory();
     if (down_nodes_patience(s->prefix, &seconds) != COMMAND_GOOD) return COMMAND_BAD;
     s->silence = seconds < SIGNS ? SIGNS : seconds > INT_MAX ? INT_MAX : (int)seconds;
     s->remote.bytes = OUTPUT;
@@ -350,7 +347,7 @@ int main(int argc, char **argv)
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",
-        .about = "Copies a dataset from the caches of all nodes to the prefix folder, "
+        .about = "Copies a dataset from the caches of all nodes to the prefix directory, "
                  "when the\njob's last run has ended. scr_index --add then makes it one "
                  "to restart from.\n",
         .codes = "0 all ranks were saved, or what is needed to rebuild the others; 1 "
@@ -367,8 +364,7 @@ int main(int argc, char **argv)
     if (code < 0) code = tool_manager_check(&t, r.down);
     if (code >= 0) return code;
     command_outlive_reader();
-    if (jobset && setenv("SCR_NODELIST", jobset, 1) != 0)
-        return tool_complain("no memory");
+    if (jobset && setenv("SCR_NODELIST", jobset, 1) != 0) return tool_no_memory();
     code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = scavenge_work(&r, &prefix);
     tool_prefix_close(&prefix);

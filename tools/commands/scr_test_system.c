@@ -387,7 +387,7 @@ static int system_make_all(test *t, int json)
     tool_table *table = tool_table_new(columns, 4);
     int bad = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !t->run.signals.stop; i++) {
-        fprintf(stderr, "%s: %s ...\n", command_self(), steps[i].what);
+        tool_say(SYSTEM_STEP, "%s ...", steps[i].what);
         *t->text = 0;
         if (steps[i].recovery) system_get_recovery(t);
         int result = steps[i].recovery && t->made < 1 ? t->made : steps[i].make(t);

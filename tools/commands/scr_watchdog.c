@@ -31,8 +31,7 @@ static int watchdog_read_limits(const tool_prefix *prefix, const request *r, wat
     if (r->timeout) timeout = pfs = r->timeout;
     if (r->timeout_pfs) pfs = r->timeout_pfs;
     if (!timeout)
-        return tool_complain("the longest time without a checkpoint is needed: --timeout "
-                             "or SCR_WATCHDOG_TIMEOUT");
+        return tool_say(CONFIG_MISTAKE, "--timeout or SCR_WATCHDOG_TIMEOUT is needed");
     w->timeout = (double)timeout;
     w->timeout_pfs = (double)(pfs ? pfs : timeout);
     return COMMAND_GOOD;
@@ -45,7 +44,7 @@ static bool watchdog_is_hanging(progress_reader *source, watchdog *w, double *se
     run_progress p = source->last;
     if (run_progress_read(source, &p, &err) == 0)
         return watchdog_has_expired(w, &p, tool_now(), seconds);
-    if (!w->reported) tool_complain("whether it hangs is not known now: %s", err.text);
+    if (!w->reported) tool_say(RUN_PROGRESS_UNKNOWN, "progress unknown: %s", err.text);
     w->reported = true;
     return false;
 }
@@ -64,7 +63,8 @@ static bool watchdog_wait(const tool_prefix *prefix, const request *r, watchdog 
         nanosleep(&second, NULL);
     }
     if (tool_jobstep_has_ended(r->step, 1)) return false;
-    tool_complain("%s hangs: no checkpoint for %.0f s; it is ended", r->step, seconds);
+    tool_say(JOBSTEP_HANGS, "%s: no checkpoint for %.0f s; it is ended", r->step,
+             seconds);
     return true;
 }
 
@@ -76,10 +76,10 @@ static int watchdog_run(const tool_prefix *prefix, const request *r)
     int rc =
         watchdog_wait(prefix, r, &w) ? tool_jobstep_kill(r->step, GRACE, &err) : -ESRCH;
     if (rc == -ESRCH) {
-        tool_complain("%s has ended already; it was not ended from here", r->step);
+        tool_say(JOBSTEP_OVER, "%s has ended already", r->step);
         return WAS_OVER;
     }
-    return rc ? tool_complain("%s", err.text) : ENDED;
+    return rc ? tool_say(JOBSTEP_NOT_ENDED, "%s", err.text) : ENDED;
 }
 
 int main(int argc, char **argv)
@@ -100,9 +100,11 @@ int main(int argc, char **argv)
                                    {0}};
     const tool t = {
         .arguments = "[OPTION]... --jobStepId ID",
-        .about = "Waits until the run in the prefix folder has completed no checkpoint "
-                 "for too long,\nand ends its job step then. It is to be ended with the "
-                 "run. scr_run with\nSCR_WATCHDOG=1 needs no scr_watchdog.\n",
+        .about = "Waits until the run has completed no checkpoint for too long, and ends "
+                 "its job "
+                 "step\nthen. It is to be ended with the run. scr_run with "
+                 "SCR_WATCHDOG=1 needs no "
+                 "scr_watchdog.\n",
         .codes = "0 it hung, and has ended, 1 an error, 2 wrong usage, 3 it had ended\n"
                  "by itself.\n",
         .options = options};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options, help and complaints of all commands; see tool.h. */
+/* Options, help and messages of all commands; see tool.h. */
 #include "lib/tool.h"
 
 #include "report/quote.h"
@@ -15,22 +15,29 @@ enum { OPTIONS_MAX = 40, HELP_COLUMN = 26 };
 
 /* ---- text ---- */
 
-int tool_complain(const char *format, ...)
+const message_kind tool_messages[] = {
+#define MESSAGE(identifier, severity, meaning, cause, remedy)                            \
+    {#identifier, MESSAGE_##severity},
+#include "report/messages.def"
+/* clang-format off */
+#include "lib/messages.def"
+    /* clang-format on */
+};
+
+const char *tool_message_word(tool_message message)
 {
-    va_list list;
-    va_start(list, format);
-    command_complain_list(format, list);
-    va_end(list);
-    return COMMAND_BAD;
+    const message_kind *kind = &tool_messages[message];
+    return kind->severity == MESSAGE_ERROR ? "" : message_word(kind);
 }
 
-int tool_misused(const tool *t, const char *format, ...)
+int tool_print_message(tool_message message, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    command_complain_list(format, list);
+    command_complain_list(tool_messages[message].identifier, tool_message_word(message),
+                          format, list);
     va_end(list);
-    return command_wrong_usage(t->arguments);
+    return COMMAND_BAD;
 }
 
 void tool_print(const char *text)
@@ -114,13 +121,12 @@ static int tool_take_option(const tool *t, int letter)
     if (!o->name) return command_wrong_usage(t->arguments);
     if (o->flag) *o->flag = 1;
     if (o->text) *o->text = optarg;
-    if (o->joined && tool_join_values(o->joined, optarg) != 0)
-        return tool_complain("no memory");
+    if (o->joined && tool_join_values(o->joined, optarg) != 0) return tool_no_memory();
     if (o->number) {
         char name[64];
         snprintf(name, sizeof name, "--%s", o->name);
-        if (command_number(name, optarg, o->number) != COMMAND_GOOD)
-            return command_wrong_usage(t->arguments);
+        if (command_number(t->arguments, name, optarg, o->number) != COMMAND_GOOD)
+            return COMMAND_WRONG_USAGE;
     }
     return -1;
 }
@@ -142,7 +148,7 @@ static int tool_check_count(const tool *t, const tool_args *args)
     if (t->most == 0)
         return tool_misused(t, "'%s': only options are taken%s", first,
                             tool_has_option(t, "prefix")
-                                ? "; --prefix FOLDER names the prefix folder"
+                                ? "; --prefix DIRECTORY names the prefix directory"
                                 : "");
     return tool_misused(t, "'%s' is one argument too many", first);
 }
@@ -150,7 +156,7 @@ static int tool_check_count(const tool *t, const tool_args *args)
 static int tool_take_folder(const tool *t, const tool_args *args)
 {
     if (!t->folder || args->count == 0) return -1;
-    if (*t->folder) return tool_misused(t, "two prefix folders");
+    if (*t->folder) return tool_misused(t, "two prefix directories");
     *t->folder = args->list[0];
     return -1;
 }

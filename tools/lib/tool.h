@@ -8,7 +8,7 @@
  *     int json = 0;
  *     const char *dir = NULL;
  *     const tool_option options[] = {
- *         {'d', "dir", "FOLDER", "the prefix folder", .text = &dir},
+ *         {'d', "dir", "DIRECTORY", "the prefix directory", .text = &dir},
  *         {'j', "json", NULL, "print JSON", .flag = &json},
  *         {0}};
  *     const tool t = {.arguments = "[OPTION]... ID", .about = ..., .codes = ...,
@@ -22,6 +22,7 @@
 
 #include "common/command.h"
 #include "common/errtext.h"
+#include "common/message.h"
 
 /* An option; exactly one of the last pointers is set. When an option is repeated the last
  * value counts, except for joined. */
@@ -39,14 +40,14 @@ typedef struct tool_option {
 /* Options of many commands. */
 #define TOOL_FOLDER_OPTION(letter, name, to)                                             \
     {                                                                                    \
-        letter, name, "FOLDER", "the prefix folder (default: SCR_PREFIX, or this one)",  \
-            .text = (to)                                                                 \
+        letter, name, "DIRECTORY",                                                       \
+            "the prefix directory (default: SCR_PREFIX, or this one)", .text = (to)      \
     }
 #define TOOL_PREFIX_OPTION(to) TOOL_FOLDER_OPTION('p', "prefix", to)
 #define TOOL_DIR_OPTION(to) TOOL_FOLDER_OPTION('d', "dir", to)
 
 typedef struct tool {
-    const char *arguments;      /* "[OPTION]... [FOLDER]" */
+    const char *arguments;      /* "[OPTION]... [DIRECTORY]" */
     const char *about;          /* what the command does: lines, each with its newline */
     const char *codes;          /* exit codes, in the same way */
     const tool_option *options; /* ended by one without a name */
@@ -66,13 +67,40 @@ typedef struct tool_args {
  * continue; otherwise the exit code. */
 int tool_start(const tool *t, int argc, char **argv, tool_args *args);
 
-/* Reports wrong usage, and the usage of the command; COMMAND_WRONG_USAGE. */
-int tool_misused(const tool *t, const char *format, ...)
+/* ---- messages ---- */
+
+/* TOOL_MSG_<IDENTIFIER>: the messages of a run, which commands print, too, with the
+ * numbers of scr_message; and those of commands. */
+#define MESSAGE(identifier, severity, meaning, cause, remedy) TOOL_MSG_##identifier,
+typedef enum tool_message {
+#include "report/messages.def"
+/* clang-format off */
+#include "lib/messages.def"
+    /* clang-format on */
+} tool_message;
+#undef MESSAGE
+
+extern const message_kind tool_messages[];
+
+/* "warning: " or "", which stands before the text. */
+const char *tool_message_word(tool_message message);
+
+/* tool_say(IDENTIFIER, "text, as for printf", ...) prints "<command>: <text>
+ * [IDENTIFIER]" to standard error, with control characters quoted. COMMAND_BAD. */
+#define tool_say(identifier, ...) tool_print_message(TOOL_MSG_##identifier, __VA_ARGS__)
+int tool_print_message(tool_message message, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints "<command>: <text>" to standard error, with control characters quoted.
- * COMMAND_BAD. */
-int tool_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* For results of functions with an error text; an exit code. */
+#define tool_result(identifier, rc, err)                                                 \
+    ((rc) ? tool_say(identifier, "%s", (err)->text) : COMMAND_GOOD)
+
+#define tool_no_memory() tool_say(MEMORY_EXHAUSTED, "no memory")
+
+/* Reports wrong usage, and the usage of the command; COMMAND_WRONG_USAGE. */
+#define tool_misused(t, ...) command_misused((t)->arguments, __VA_ARGS__)
+
+/* ---- output ---- */
 
 /* Prints a text to standard output, quoted in the same way, without a newline. */
 void tool_print(const char *text);

@@ -2,8 +2,8 @@
 /* Folded messages about nodes; see tool_fold.h. */
 #include "lib/tool_fold.h"
 
-#include "lib/tool.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,16 +71,14 @@ int tool_fold_add(tool_fold *fold, const char *node, const char *text)
     return fold_add_line(fold, node, text, bare);
 }
 
-void tool_fold_complain(tool_fold *fold)
+void tool_fold_report(tool_fold *fold, tool_fold_reporter *report, void *arg)
 {
     for (int i = 0; i < fold->count; i++) {
         const tool_fold_line *line = &fold->list[i];
-        char *names = hostlist_compress(&line->nodes);
-        if (line->nodes.count == 1)
-            tool_complain("node %s: %s", line->nodes.names[0], line->text);
-        else
-            tool_complain("%d nodes, %s: %s", line->nodes.count, names ? names : "?",
-                          line->text);
+        char *names = hostlist_compress(&line->nodes), count[32] = "node";
+        if (line->nodes.count > 1)
+            snprintf(count, sizeof count, "%d nodes,", line->nodes.count);
+        report(arg, count, names ? names : "?", line->text);
         free(names);
     }
     tool_fold_done(fold);

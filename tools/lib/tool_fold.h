@@ -7,9 +7,8 @@
  *     tool_fold fold = {0};
  *     tool_fold_add(&fold, "n1", "n1: Host is down");
  *     tool_fold_add(&fold, "n2", "n2: Host is down");
- *     for (int i = 0; i < fold.count; i++)
- *         fold.list[i]: nodes n1 and n2, "Host is down"
- *     tool_fold_done(&fold); */
+ *     tool_fold_report(&fold, report, NULL);
+ *         calls report(NULL, "2 nodes,", "n[1-2]", "Host is down") */
 
 #include "lib/hostlist.h"
 
@@ -28,9 +27,10 @@ typedef struct tool_fold {
 /* 0, or -ENOMEM with fold unchanged. */
 int tool_fold_add(tool_fold *fold, const char *node, const char *text);
 
-/* Prints all lines as messages, "node n1: TEXT" or "2 nodes, n[1-2]: TEXT", and empties
- * it. */
-void tool_fold_complain(tool_fold *fold);
+/* Reports all lines, "node", "n1", TEXT or "2 nodes,", "n[1-2]", TEXT, and empties it. */
+typedef void tool_fold_reporter(void *arg, const char *count, const char *nodes,
+                                const char *text);
+void tool_fold_report(tool_fold *fold, tool_fold_reporter *report, void *arg);
 
 void tool_fold_done(tool_fold *fold);
 

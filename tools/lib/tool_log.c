@@ -75,10 +75,10 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text)
 /* ---- the log ---- */
 
 /* A target of the log failed. */
-static void log_event_report_line(void *failed, const char *line)
+static void log_event_report_line(void *failed, scr_message message, const char *text)
 {
     *(int *)failed = 1;
-    tool_complain("%s", line);
+    tool_print_message((tool_message)message, "%s", text);
 }
 
 int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *on)
@@ -97,7 +97,7 @@ int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *o
     options.user = owner.user;
     options.job_id = owner.job;
     options.host = owner.node;
-    if (scr_log_open(&options, &log) != 0) return tool_complain("no memory");
+    if (scr_log_open(&options, &log) != 0) return tool_no_memory();
     scr_log_write(log, event);
     scr_log_close(log);
     return failed ? COMMAND_BAD : COMMAND_GOOD;
@@ -186,8 +186,8 @@ int tool_log_main(int argc, char **argv, int transfer)
         {'N', "note", "TEXT", "a reason, for people", .text = &v[5]},
         {'S', "start", "TIME", "time of the event (default: now)", .text = &v[6]},
         {'L', "secs", "N", "duration in seconds", .text = &v[7]},
-        {'X', "from", "FOLDER", "source of files", .text = &v[8]},
-        {'Y', "to", "FOLDER", "their destination", .text = &v[9]},
+        {'X', "from", "DIRECTORY", "source of files", .text = &v[8]},
+        {'Y', "to", "DIRECTORY", "their destination", .text = &v[9]},
         {'B', "bytes", "N", "bytes of all files", .text = &v[10]},
         {'F', "files", "N", "number of files", .text = &v[11]},
         {0}};
@@ -195,9 +195,9 @@ int tool_log_main(int argc, char **argv, int transfer)
         .arguments = "[OPTION]... [FIELD=VALUE]...",
         .about = transfer
                      ? "Adds the transfer of a dataset to the log of a prefix "
-                       "folder, with the values\nof its fields. TIME: " TOOL_TIME_FORMS
+                       "directory, with the values\nof its fields. TIME: " TOOL_TIME_FORMS
                        ".\n"
-                     : "Adds an event to the log of a prefix folder, with the values "
+                     : "Adds an event to the log of a prefix directory, with the values "
                        "of its fields.\nTIME: " TOOL_TIME_FORMS ".\n",
         .codes = "0 logged, or the log is off; 1 an error, or not all targets of the\n"
                  "log took it; 2 wrong usage.\n",
@@ -215,7 +215,7 @@ int tool_log_main(int argc, char **argv, int transfer)
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);
     if (code == COMMAND_GOOD) code = tool_log_write(&prefix, &event, &on);
-    if (!on) fprintf(stderr, "%s: nothing is logged (SCR_LOG_ENABLE)\n", command_self());
+    if (!on) tool_say(LOG_OFF, "nothing is logged (SCR_LOG_ENABLE)");
     tool_prefix_close(&prefix);
     return code;
 }

@@ -61,8 +61,7 @@ const char *tool_manager_name(void)
 int tool_manager_parse(const char *text, hostlist *list)
 {
     kvtree_error err = {""};
-    return hostlist_parse(text, list, &err) == 0 ? COMMAND_GOOD
-                                                 : tool_complain("%s", err.text);
+    return tool_result(NODELIST_INVALID, hostlist_parse(text, list, &err), &err);
 }
 
 static int manager_parse_file(const char *name, hostlist *list)
@@ -73,11 +72,12 @@ static int manager_parse_file(const char *name, hostlist *list)
     if (fd >= 0 && text) size = io_read(fd, text, FILE_SIZE + 1);
     if (size > FILE_SIZE) size = -EFBIG;
     if (size < 0) {
-        code = tool_complain("list of nodes %s: %s", name, strerror((int)-size));
+        code = tool_say(NODELIST_INVALID, "list of nodes %s: %s", name,
+                        strerror((int)-size));
     } else {
         text[size] = 0;
         code = strlen(text) < (size_t)size
-                   ? tool_complain("list of nodes %s: no text", name)
+                   ? tool_say(NODELIST_INVALID, "list of nodes %s: no text", name)
                    : tool_manager_parse(text, list);
     }
     if (fd >= 0) io_close(&fd);
@@ -94,9 +94,7 @@ static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
     if (manager_variable(m->file))
         return manager_parse_file(manager_variable(m->file), list);
     if (m->job[0])
-        return tool_complain("%s does not list the nodes of the allocation; set "
-                             "SCR_NODELIST",
-                             m->name);
+        return tool_say(NODELIST_MISSING, "%s lists no nodes; set SCR_NODELIST", m->name);
     return tool_manager_parse(owner->node, list);
 }
 
@@ -110,8 +108,7 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
         code = given && *given ? tool_manager_parse(given, &all)
                                : manager_allocation_nodes(manager_find(), &owner, &all);
     /* files have a line per processor */
-    if (code == COMMAND_GOOD && hostlist_once(&all, nodes) != 0)
-        code = tool_complain("no memory");
+    if (code == COMMAND_GOOD && hostlist_once(&all, nodes) != 0) code = tool_no_memory();
     hostlist_done(&all);
     return code;
 }
@@ -129,12 +126,12 @@ static int manager_ask_states(const hostlist *nodes, const char *states, double 
                                    "--nodes", text,         NULL};
     if (text && strcmp(tool_manager_name(), "slurm") == 0 && nodes->count > 0) {
         if (tool_run(command, seconds, &output, &err) != 0)
-            code = tool_complain("%s", err.text);
+            code = tool_say(BATCH_QUERY_FAILED, "%s", err.text);
         else
             code = tool_manager_parse(output, &all);
     }
     if (!text || (code == COMMAND_GOOD && hostlist_intersect(nodes, &all, found) != 0))
-        code = tool_complain("no memory");
+        code = tool_no_memory();
     hostlist_done(&all);
     free(output);
     free(text);
@@ -197,7 +194,7 @@ static int manager_take_end(const char *text, scr_halt_end *end)
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!text || strcasecmp(text, without[i]) == 0) return COMMAND_GOOD;
     if (tool_time_parse(text, time(NULL), &end->time) != 0)
-        return tool_complain("squeue: the job ends at \"%.60s\", which is no time", text);
+        return tool_say(BATCH_QUERY_FAILED, "squeue: \"%.60s\" is no time", text);
     end->source = "squeue";
     return COMMAND_GOOD;
 }
@@ -211,10 +208,11 @@ int tool_manager_end(double seconds, scr_halt_end *end)
     const char *const command[] = {"squeue", "--noheader", "--format=%A %e",
                                    "--job",  job,          NULL};
     *end = (scr_halt_end){0, NULL};
-    if (scr_halt_find_end(end, &err) != 0) return tool_complain("%s", err.text);
+    if (scr_halt_find_end(end, &err) != 0)
+        return tool_say(END_TIME_INVALID, "%s", err.text);
     if (end->time || strcmp(m->name, "slurm") != 0) return COMMAND_GOOD;
     if (manager_ask_squeue(command, seconds, &output, &err) != 0)
-        return tool_complain("%s", err.text);
+        return tool_say(BATCH_QUERY_FAILED, "%s", err.text);
     int code = manager_take_end(manager_find_state(output, job, &rest), end);
     free(output);
     return code;
@@ -279,7 +277,7 @@ int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
         code = tool_manager_down(&all, seconds, &without);
     if (code == COMMAND_GOOD &&
         (hostlist_minus(&all, &without, &left) != 0 || hostlist_once(&left, nodes) != 0))
-        code = tool_complain("no memory");
+        code = tool_no_memory();
     hostlist_done(&all);
     hostlist_done(&without);
     hostlist_done(&left);

@@ -24,7 +24,7 @@ int tool_tell_problems(scr_problems *problems)
     char *line, *rest = problems->text;
     int code = problems->count ? COMMAND_BAD : COMMAND_GOOD;
     while ((line = strsep(&rest, "\n")) && *line)
-        tool_complain("%s", line);
+        tool_say(CONFIG_MISTAKE, "%s", line);
     scr_problems_done(problems);
     return code;
 }
@@ -34,7 +34,7 @@ static int prefix_read_config(tool_prefix *prefix, const char *system)
     scr_problems problems = {0, NULL};
     if (scr_config_init(&prefix->config) != 0 ||
         scr_config_capture_env(&prefix->config) != 0)
-        return tool_complain("no memory");
+        return tool_no_memory();
     scr_config_read_files(&prefix->config, system, &problems);
     scr_config_check_places(&prefix->config, &problems);
     prefix->mistaken = problems.count > 0;
@@ -46,14 +46,14 @@ static int prefix_check_versions(const tool_prefix *prefix)
 {
     kvtree_error err = {""};
     if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
-    return tool_complain("prefix folder %s: %s", prefix->path, err.text);
+    return tool_say(PREFIX_VERSION, "prefix directory %s: %s", prefix->path, err.text);
 }
 
 static int prefix_open_folder(tool_prefix *prefix, const char *path)
 {
     char cwd[PATH_MAX];
     if (!getcwd(cwd, sizeof cwd))
-        return tool_complain("current folder: %s", strerror(errno));
+        return tool_say(DIRECTORY_UNUSABLE, "current directory: %s", strerror(errno));
     char *full = scr_path_absolute(cwd, path);
     if (full) prefix->path = realpath(full, NULL);
     if (prefix->path)
@@ -63,7 +63,9 @@ static int prefix_open_folder(tool_prefix *prefix, const char *path)
         prefix->dir = full ? -errno : -ENOMEM;
     int rc = prefix->dir;
     if (rc < 0) prefix->dir = -1;
-    if (rc < 0) tool_complain("prefix folder %s: %s", full ? full : path, strerror(-rc));
+    if (rc < 0)
+        tool_say(DIRECTORY_UNUSABLE, "prefix directory %s: %s", full ? full : path,
+                 strerror(-rc));
     free(full);
     return rc < 0 ? COMMAND_BAD : prefix_check_versions(prefix);
 }
@@ -83,17 +85,17 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     char *known = NULL;
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
-    if (given && !*given) return tool_complain("a prefix folder without a name");
+    if (given && !*given) return tool_say(DIRECTORY_UNUSABLE, "empty name");
     if (tool_user_enter(prefix_config_folder(given)) != COMMAND_GOOD) return COMMAND_BAD;
     /* configuration files of users lie in the prefix folder */
-    if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_complain("no memory");
+    if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_no_memory();
     if (!given || system) {
         int code = prefix_read_config(prefix, system ? system : SCR_SYSTEM_FILE);
         if (prefix->mistaken && !given && !system)
-            tool_complain("the prefix folder is uncertain: name it");
+            tool_say(PREFIX_UNCERTAIN, "the prefix directory is uncertain: name it");
         if (code != COMMAND_GOOD && !(anyway && prefix->mistaken)) return code;
         if (!given) known = scr_config_prefix(&prefix->config);
-        if (!given && !(given = known)) return tool_complain("no memory");
+        if (!given && !(given = known)) return tool_no_memory();
     }
     int code = tool_user_enter(given);
     if (code == COMMAND_GOOD) code = prefix_open_folder(prefix, given);
@@ -126,10 +128,8 @@ int tool_prefix_tell_unused(const tool_prefix *prefix)
     struct stat st;
     if (fstatat(prefix->dir, ".scr", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
         return 0;
-    tool_complain("%s has no folder .scr, which every run of SCR makes in its prefix "
-                  "folder. Name that of the run: SCR_PREFIX of its environment or "
-                  "configuration file, else the folder in which it was started",
-                  prefix->path);
+    tool_say(PREFIX_UNUSED, "%s: no run has used this prefix directory: it has no .scr",
+             prefix->path);
     return 1;
 }
 
@@ -149,7 +149,7 @@ static int prefix_identity(const scr_config *config, const char *name, char *val
     const char *text = scr_config_get(config, name, NULL);
     if (!text || !*text) return 0;
     if (strlen(text) >= size || strchr(text, '/')) {
-        tool_complain("%s=%.60s is too long, or has a slash", name, text);
+        tool_say(IDENTITY_INVALID, "%s=%.60s is too long, or has a slash", name, text);
         return -1;
     }
     strcpy(value, text);
@@ -173,7 +173,7 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
     if (user != COMMAND_GOOD || job < 0 || node < 0) return COMMAND_BAD;
     if (!node) scr_identity_node(owner->node);
     if (!job && scr_identity_job(prefix->path, owner->job, &err) != 0)
-        return tool_complain("%s", err.text);
+        return tool_say(IDENTITY_INVALID, "%s", err.text);
     return COMMAND_GOOD;
 }
 
@@ -215,7 +215,7 @@ int tool_control_folder(const tool_prefix *prefix, const char *given,
     tool_owner owner;
     if (given) {
         if (strlen(given) >= TOOL_PATH_SIZE)
-            return tool_complain("a path that is too long");
+            return tool_say(PATH_TOO_LONG, "a path that is too long");
         strcpy(path, given);
         return COMMAND_GOOD;
     }

@@ -157,14 +157,14 @@ static int remote_find_brokers(tool_remote *remote)
     int rc = tool_run(command, ANSWER, &text, &err);
     if (!rc) rc = hostlist_parse(text, &remote->brokers, &err);
     free(text);
-    return rc ? tool_complain("brokers of Flux: %s", err.text) : COMMAND_GOOD;
+    return rc ? tool_say(REMOTE_UNUSABLE, "brokers of Flux: %s", err.text) : COMMAND_GOOD;
 }
 
 /* The value, to be freed; NULL where there is none. */
 static int remote_copy(const char *value, char **text)
 {
     *text = value && *value ? strdup(value) : NULL;
-    return value && *value && !*text ? tool_complain("no memory") : COMMAND_GOOD;
+    return value && *value && !*text ? tool_no_memory() : COMMAND_GOOD;
 }
 
 /* A program that others may change is refused. A missing one fails later. */
@@ -176,7 +176,7 @@ static int remote_check_shell(tool_remote *remote)
     remote->is_ssh = strcmp(slash ? slash + 1 : remote->shell, "ssh") == 0;
     if (!tool_run_find(remote->shell, path)) return COMMAND_GOOD;
     if (tool_user_program(path, &program, &err) != 0)
-        return tool_complain("SCR_REMOTE_SHELL: %s", err.text);
+        return tool_say(REMOTE_UNUSABLE, "SCR_REMOTE_SHELL: %s", err.text);
     free(remote->shell);
     remote->shell = program;
     return COMMAND_GOOD;
@@ -199,14 +199,10 @@ int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
     strcpy(remote->self, owner.node);
     if (!name || !*name) name = remote_find_name(remote, nodes);
     const way *w = remote_find_way(name);
-    if (!w)
-        return tool_complain("SCR_REMOTE=%.60s is none of local, simulate, srun, flux, "
-                             "pdsh and shell",
-                             name);
+    if (!w) return tool_say(REMOTE_UNUSABLE, "SCR_REMOTE=%.60s: no such way", name);
     remote->way = w->name;
     if (remote_is(w, "simulate") && !remote->simulated)
-        return tool_complain("SCR_REMOTE=simulate: only scr_run --simulate makes such "
-                             "nodes");
+        return tool_say(REMOTE_UNUSABLE, "SCR_REMOTE=simulate needs scr_run --simulate");
     if (remote_is(w, "shell")) return remote_check_shell(remote);
     return remote_is(w, "flux") ? remote_find_brokers(remote) : COMMAND_GOOD;
 }

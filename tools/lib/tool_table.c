@@ -178,7 +178,7 @@ static int table_column_width(const tool_table *table, int rows, int column)
 static int table_print_columns(const tool_table *table, int rows)
 {
     int *widths = calloc((size_t)table->width, sizeof *widths), last = 0;
-    if (!widths) return tool_complain("no memory");
+    if (!widths) return tool_no_memory();
     for (int i = 0; i < table->width; i++) {
         widths[i] = table_column_width(table, rows, i);
         if (table->columns[i].title) last = i;
@@ -232,7 +232,7 @@ int tool_table_print(tool_table *table, tool_form form)
 {
     if (!table || table->failed) {
         if (table) table_delete(table);
-        return tool_complain("no memory");
+        return tool_no_memory();
     }
     int rows = table->cells / table->width, code = COMMAND_GOOD;
     if (form == TOOL_JSON)

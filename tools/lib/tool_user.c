@@ -16,7 +16,7 @@
 
 int tool_user_enter(const char *prefix)
 {
-    return owner_enter("prefix folder", prefix);
+    return owner_enter("prefix directory", prefix);
 }
 
 /* Checks that only root or this user can change what the path leads to. Entries of a
@@ -25,7 +25,7 @@ static int user_check_open(int fd, const char *path, kvtree_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "%s", path);
-    const char *folder = S_ISDIR(st.st_mode) ? "folder " : "";
+    const char *folder = S_ISDIR(st.st_mode) ? "directory " : "";
     if (st.st_uid != 0 && st.st_uid != geteuid())
         return err_set(err, -EPERM,
                        "%s%s belongs to user %lu, and %s executed only if it is yours or "

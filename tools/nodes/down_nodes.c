@@ -53,7 +53,7 @@ static int down_nodes_read_excluded(const tool_prefix *prefix, hostlist *list)
     const char *text = scr_config_get(&prefix->config, "SCR_EXCLUDE_NODES", NULL);
     *list = (hostlist){0, NULL};
     if (!text || !*text || hostlist_parse(text, list, &err) == 0) return COMMAND_GOOD;
-    return tool_complain("SCR_EXCLUDE_NODES: %s", err.text);
+    return tool_say(NODELIST_INVALID, "SCR_EXCLUDE_NODES: %s", err.text);
 }
 
 int down_nodes_check(const tool_prefix *prefix)
@@ -90,6 +90,9 @@ static void down_nodes_take_answer(int task, const tool_end *end, void *arg)
     char line[DOWN_REASON_SIZE];
     if (end->code == 0) return;
     int answered = tool_remote_reason(end, "scr_check_node", line, sizeof line);
+    char *identifier = answered ? strrchr(line, '[') : NULL;
+    /* a reason becomes part of another message, or of a table */
+    if (identifier && identifier > line) identifier[-1] = 0;
     if (answered && end->code == NODE_UNCHECKED) {
         strcpy(s->unchecked, line);
         return;
@@ -117,13 +120,14 @@ static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
         s->asked[asked.count] = i;
         asked.names[asked.count++] = s->nodes->names[i];
     }
-    if (!command || !asked.names) code = tool_complain("no memory");
+    if (!command || !asked.names) code = tool_no_memory();
     if (code == COMMAND_GOOD) code = tool_remote_choose(&remote, prefix, &asked);
     int rc = code == COMMAND_GOOD
                  ? tool_remote_run(&remote, &asked, argv, down_nodes_take_answer, s, &err)
                  : 0;
     /* a signal is reported by the caller */
-    if (rc) code = rc == -EINTR ? COMMAND_BAD : tool_complain("%s", err.text);
+    if (rc)
+        code = rc == -EINTR ? COMMAND_BAD : tool_say(NODE_QUERY_FAILED, "%s", err.text);
     tool_remote_done(&remote);
     free(asked.names); /* the names are those of nodes */
     free(command);
@@ -137,12 +141,11 @@ int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double sec
     int code = COMMAND_GOOD;
     down_nodes_mark_excluded(prefix, &s);
     s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);
-    if (!s.asked) code = tool_complain("no memory");
+    if (!s.asked) code = tool_no_memory();
     /* without an answer of the batch system all nodes are asked */
     if (code == COMMAND_GOOD) down_nodes_ask_manager(&s);
     if (code == COMMAND_GOOD) code = down_nodes_ask_nodes(prefix, &s);
-    if (*s.unchecked)
-        tool_complain("nodes are not checked, they count as good: %s", s.unchecked);
+    if (*s.unchecked) tool_say(NODES_UNCHECKED, "not checked: %s", s.unchecked);
     free(s.asked);
     return code;
 }

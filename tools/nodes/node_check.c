@@ -120,10 +120,10 @@ static int node_check_private(const node_folder *folder, const char *path,
 }
 
 const node_check node_checks[] = {
-    {"access", "the folder is there and can be listed", node_check_access},
+    {"access", "the directory is there and can be listed", node_check_access},
     {"capacity", "its file system is as large as it should be", node_check_capacity},
     {"write", "a file can be written, read back and removed", node_check_write},
-    {"private", "folders of the user in it are private", node_check_private},
+    {"private", "directories of the user in it are private", node_check_private},
     {NULL, NULL, NULL},
 };
 

@@ -32,14 +32,14 @@ static int hooks_run(const char *path, const char *first, const char *second)
     kvtree_error err = {""};
     tool_answer a = {0};
     if (tool_user_program(path, &program, &err) != 0)
-        return tool_complain("SCR_SITE_HOOKS: %s", err.text);
+        return tool_say(HOOK_UNUSABLE, "SCR_SITE_HOOKS: %s", err.text);
     const char *const argv[] = {program, first, second, NULL};
     int code = COMMAND_GOOD;
     if (tool_run_answer(argv, &limits, &a, &err) != 0)
-        code = tool_complain("%s", err.text);
+        code = tool_say(HOOK_FAILED, "%s", err.text);
     else
         hooks_print_lines(a.output);
-    if (a.code) code = tool_complain("%s", a.err.text);
+    if (a.code) code = tool_say(HOOK_FAILED, "%s", a.err.text);
     free(a.output);
     free(program);
     return code;
@@ -53,12 +53,11 @@ int hooks_call(const tool_prefix *prefix, const char *name, const char *first,
     if (!folder || !*folder) return COMMAND_GOOD;
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof path)
-        return tool_complain("SCR_SITE_HOOKS=%.60s...: %s", folder,
-                             strerror(ENAMETOOLONG));
+        return tool_say(HOOK_UNUSABLE, "SCR_SITE_HOOKS: %s", strerror(ENAMETOOLONG));
     /* a folder that is missing is a mistake; a program in it need not be there */
     if (access(folder, X_OK) != 0)
-        return tool_complain("SCR_SITE_HOOKS=%s: %s", folder, strerror(errno));
+        return tool_say(HOOK_UNUSABLE, "SCR_SITE_HOOKS=%s: %s", folder, strerror(errno));
     if (access(path, F_OK) != 0 && errno == ENOENT) return COMMAND_GOOD;
-    if (setenv("SCR_PREFIX", prefix->path, 1) != 0) return tool_complain("no memory");
+    if (setenv("SCR_PREFIX", prefix->path, 1) != 0) return tool_no_memory();
     return hooks_run(path, first, second);
 }

@@ -36,14 +36,10 @@ int launcher_report_missing(const char *name)
 {
     for (size_t i = 0; name && i < sizeof launchers / sizeof *launchers; i++)
         if (strcmp(launchers[i]->name, name) == 0)
-            return tool_complain("there is no launcher %s: %s is not in PATH", name,
-                                 launchers[i]->programs[0]);
-    return name
-               ? tool_complain("there is no launcher %s: there are slurm, flux and hydra "
-                               "(--launcher)",
-                               name)
-               : tool_complain("there is no launcher: srun, flux or mpiexec has to be in "
-                               "PATH");
+            return tool_say(LAUNCHER_MISSING, "%s: no %s in PATH", name,
+                            launchers[i]->programs[0]);
+    return name ? tool_say(LAUNCHER_MISSING, "%s: not slurm, flux or hydra", name)
+                : tool_say(LAUNCHER_MISSING, "no srun, flux or mpiexec in PATH");
 }
 
 int launcher_ranks(const launch *l)

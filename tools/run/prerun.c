@@ -24,7 +24,7 @@ static int prerun_need(const char *program, const char *what)
 {
     return tool_run_is_there(program)
                ? COMMAND_GOOD
-               : tool_complain("%s is not there: %s", program, what);
+               : tool_say(PROGRAM_MISSING, "%s is not there: %s", program, what);
 }
 
 static int prerun_test_ours(void)
@@ -34,7 +34,7 @@ static int prerun_test_ours(void)
     int code = COMMAND_GOOD;
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         char *path = tool_remote_command(ours[i]);
-        if (!path) return tool_complain("no memory");
+        if (!path) return tool_no_memory();
         if (*path != '/' && prerun_need(path, "a command of SCR") != COMMAND_GOOD)
             code = COMMAND_BAD;
         free(path);
@@ -97,11 +97,10 @@ static void prerun_warn_dropped(const kvtree *flush)
     free(ids);
     if (newest <= saved) return;
     const char *name = scr_flush_file_name(flush, newest);
-    tool_complain(
-        "warning: dataset %d (%s) was only in the caches of %s, and is not known "
-        "here any more; as long as its nodes keep it, scr_inspect --all finds it "
-        "with the SCR_JOB_ID of that job, and scr_scavenge --id %d saves it",
-        newest, name ? name : "?", owner ? owner : "another job", newest);
+    tool_say(CACHE_DATASET_DROPPED,
+             "dataset %d (%s) was only in the caches of %s, and is not known here any "
+             "more; scr_scavenge --id %d saves it in that job",
+             newest, name ? name : "?", owner ? owner : "another job", newest);
 }
 
 static int prerun_drop_datasets(const tool_prefix *prefix, kvtree_error *err)
@@ -112,9 +111,8 @@ static int prerun_drop_datasets(const tool_prefix *prefix, kvtree_error *err)
     if (rc == -ENOENT) {
         rc = 0;
     } else if (rc == -EBADMSG) {
-        tool_complain("%s; it is removed. What may be in caches is not known: "
-                      "scr_inspect lists it on each node",
-                      err->text);
+        tool_say(FLUSH_FILE_REMOVED, "%s; it is removed; see scr_inspect --all",
+                 err->text);
         rc = beneath_unlink(prefix->dir, SCR_FLUSH_FILE_NAME, err);
     } else if (!rc && !prerun_is_of_this_allocation(prefix, flush)) {
         prerun_warn_dropped(flush);
@@ -155,6 +153,6 @@ int prerun_prefix(const tool_prefix *prefix)
     if (!rc) rc = prerun_drop_datasets(prefix, &err);
     if (!rc) rc = prerun_drop_halt_reason(prefix->dir, &err);
     if (!rc) rc = beneath_unlink(prefix->dir, SCR_NODES_NAME, &err);
-    if (rc) return tool_complain("%s: %s", prefix->path, err.text);
+    if (rc) return tool_say(DIRECTORY_UNUSABLE, "%s: %s", prefix->path, err.text);
     return hooks_call(prefix, HOOK_PRERUN, NULL, NULL);
 }

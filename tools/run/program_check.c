@@ -69,14 +69,15 @@ static int program_check_there(const char *program, bool here)
     struct stat st;
     if (tool_run_is_there(program)) return -1;
     const char *why = !strchr(program, '/')
-                          ? "there is no such program in PATH; one in this folder is "
+                          ? "there is no such program in PATH; one in this directory is "
                             "./PROGRAM"
                       : stat(program, &st) != 0 ? "there is no such program"
-                      : S_ISDIR(st.st_mode)     ? "that is a folder, not a program"
+                      : S_ISDIR(st.st_mode)     ? "that is a directory, not a program"
                                                 : "it is not executable (chmod +x)";
-    tool_complain("%s%s: %s%s", here ? "" : "warning: ", *program ? program : "''", why,
-                  here ? "" : ", on this machine");
-    return here ? COMMAND_BAD : -1;
+    if (!*program) program = "''";
+    if (here) return tool_say(PROGRAM_MISSING, "%s: %s", program, why);
+    tool_say(PROGRAM_NOT_HERE, "%s: %s, on this machine", program, why);
+    return -1;
 }
 
 int program_check(const tool *t, char **argv, const tool_args *args, bool here)
@@ -91,9 +92,7 @@ int program_check(const tool *t, char **argv, const tool_args *args, bool here)
     if (!own.failed) program_advise(tool_words_list(&own), words, &line);
     if (!own.failed && !line.failed) tool_words_add_quoted(&text, tool_words_list(&line));
     int code = tool_misused(
-        t,
-        "PROGRAM is the launcher %s, but %s starts a launcher itself: each rank would be "
-        "a job of its own, and all of them in one prefix folder. Instead: %s",
+        t, "PROGRAM is the launcher %s, but %s starts a launcher itself. Instead: %s",
         program_base(words[0]), command_self(), text.count ? text.list[0] : "no memory");
     tool_words_done(&own);
     tool_words_done(&line);

@@ -147,10 +147,10 @@ static bool recovery_check(void *arg, char why[TOOL_WHY_SIZE])
     if (p.completed < CHECKPOINTS) return 0;
     c->done = 1;
     if (!c->switch_off) {
-        tool_complain("now switch off node %s", c->node);
+        tool_say(SYSTEM_SWITCH_OFF, "now switch off node %s", c->node);
         return 0;
     }
-    tool_complain("node %s is switched off", c->node);
+    tool_say(SYSTEM_SWITCH_OFF, "node %s is switched off", c->node);
     recovery_switch_off(c);
     snprintf(why, TOOL_WHY_SIZE, "the node is not off");
     return *c->trouble != 0;

@@ -50,25 +50,21 @@ static bool run_has_new_down(run *r)
     return count && !r->facts.over;
 }
 
+static void run_report_node_down(void *arg, const char *count, const char *nodes,
+                                 const char *text)
+{
+    run *r = arg;
+    run_say(r, NODE_DOWN, "%s %s: down: %s", count, nodes, text);
+}
+
 static void run_report_down(run *r)
 {
     tool_fold fold = {0};
     for (int i = 0; i < r->nodes.count; i++)
         if (run_is_new_down(r, i) &&
             tool_fold_add(&fold, r->nodes.names[i], r->reasons[i].text) != 0)
-            run_log_add(&r->log, "node %s is down: %s", r->nodes.names[i],
-                        r->reasons[i].text);
-    for (int i = 0; i < fold.count; i++) {
-        const tool_fold_line *line = &fold.list[i];
-        char *names = hostlist_compress(&line->nodes);
-        if (line->nodes.count == 1)
-            run_log_add(&r->log, "node %s is down: %s", line->nodes.names[0], line->text);
-        else
-            run_log_add(&r->log, "%d nodes are down, %s: %s", line->nodes.count,
-                        names ? names : "?", line->text);
-        free(names);
-    }
-    tool_fold_done(&fold);
+            run_report_node_down(r, "node", r->nodes.names[i], r->reasons[i].text);
+    tool_fold_report(&fold, run_report_node_down, r);
 }
 
 /* A node that was down once stays so. */
@@ -125,23 +121,21 @@ static void run_end_launch(void *arg)
     run *r = arg;
     kvtree_error err = {""};
     if (r->launcher->end && r->launcher->end(&r->launch, &err) != 0)
-        tool_complain("%s", err.text);
+        tool_say(JOBSTEP_NOT_ENDED, "%s", err.text);
 }
 
 static void run_report_start(run *r)
 {
     char *list = hostlist_compress(&r->chosen);
+    char text[32] = "";
     int ranks = launcher_ranks(&r->launch);
     const scr_log_event event = {.kind = SCR_LOG_LAUNCH_START,
                                  .ranks = ranks,
                                  .nodes = r->chosen.count,
                                  .note = list};
-    if (ranks)
-        run_log_add(&r->log, "run %d: begins on %s, %d ranks", r->facts.attempts,
-                    list ? list : "?", ranks);
-    else
-        run_log_add(&r->log, "run %d: begins on %s", r->facts.attempts,
-                    list ? list : "?");
+    if (ranks) snprintf(text, sizeof text, ", %d ranks", ranks);
+    run_say(r, RUN_LAUNCHED, "run %d: begins on %s%s", r->facts.attempts,
+            list ? list : "?", text);
     tool_log_write(&r->prefix, &event, NULL);
     free(list);
 }
@@ -163,8 +157,8 @@ static void run_report_end(run *r, const tool_job_result *result)
                                  .secs = result->seconds,
                                  .code = result->code,
                                  .note = why};
-    run_log_add(&r->log, "run %d: ended after %.1f s with exit code %d: %s",
-                r->facts.attempts, result->seconds, result->code, why);
+    run_say(r, RUN_EXITED, "run %d: ended after %.1f s with exit code %d: %s",
+            r->facts.attempts, result->seconds, result->code, why);
     tool_log_write(&r->prefix, &event, NULL);
 }
 
@@ -221,10 +215,10 @@ static void run_launch(run *r)
     run_report_start(r);
     run_monitor_begin(r);
     int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &r->signals, &result);
-    if (rc) tool_complain("%s: %s", r->program, strerror(-rc));
+    if (rc) tool_say(RUN_LAUNCH_FAILED, "%s: %s", r->program, strerror(-rc));
     run_monitor_end(r);
     if (processes_end(&all, LAST_RANK) != 0)
-        tool_complain("processes of the run do not end");
+        tool_say(PROCESSES_LEFT, "processes of the run do not end");
     processes_reap();
     *r->halted = 0;
     if (result.code == 0 && !result.ended) run_read_halted(r);
@@ -241,7 +235,7 @@ static void run_pause(run *r)
 {
     double until = tool_now() + r->delay;
     if (r->delay > 0)
-        run_log_add(&r->log, "the next run begins in %.0f s (SCR_RUN_PAUSE)", r->delay);
+        run_say(r, RUN_PAUSES, "the next run begins in %.0f s (SCR_RUN_PAUSE)", r->delay);
     while (!r->signals.stop && !*r->halt && tool_now() < until) {
         double left = until - tool_now();
         tool_signals_wait(&r->signals, left < 1 ? left : 1, 0);
@@ -269,43 +263,36 @@ static void run_warn_unprotected(run *r)
 {
     int nodes;
     if (scr_nodes_read(r->prefix.dir, &nodes, NULL) != -ENOENT) return;
-    run_log_add(
-        &r->log,
-        "warning: nothing of this program was protected: it did not call SCR_Init, "
-        "or that failed, or its SCR_PREFIX is another folder than %s",
-        r->prefix.path);
+    run_say(r, RUN_UNPROTECTED, "nothing of this program was protected by SCR in %s",
+            r->prefix.path);
 }
 
 static void run_warn_first_signal(void *arg)
 {
     run *r = arg;
-    run_log_add(&r->log,
-                "signal %d came: what is only in the caches is saved first; a further "
-                "signal gives that up",
-                r->signals.last);
+    run_say(r, RUN_SIGNAL,
+            "signal %d came: the caches are saved first; a further signal gives that up",
+            r->signals.last);
 }
 
 static void run_report_abandoned(run *r)
 {
     r->given_up = r->signals.last;
-    run_log_add(&r->log,
-                r->simulated
-                    ? "signal %d came: saving is given up; what is only in the caches is "
-                      "lost with the simulated nodes"
-                    : "signal %d came: saving is given up; what is only in the caches is "
-                      "saved by scr_postrun --prefix=%s, as long as the nodes keep it",
-                r->given_up, r->prefix.path);
+    run_say(r, RUN_SAVE_ABANDONED,
+            "signal %d came: saving is given up; scr_postrun --prefix=%s saves what real "
+            "nodes keep",
+            r->given_up, r->prefix.path);
 }
 
 /* True when all is saved. */
 static bool run_report_saved(run *r, int rc, const tool_job_result *result)
 {
     if (rc)
-        run_log_add(&r->log, "scr_postrun: %s", strerror(-rc));
+        run_say(r, RUN_SAVE_FAILED, "scr_postrun: %s", strerror(-rc));
     else if (result->code && result->signalled)
         run_report_abandoned(r);
     else if (result->code)
-        run_log_add(&r->log, "scr_postrun: exit code %d; see above", result->code);
+        run_say(r, RUN_SAVE_FAILED, "scr_postrun: exit code %d; see above", result->code);
     return !rc && !result->code;
 }
 
@@ -359,8 +346,8 @@ static bool run_save_drained(run *r)
     for (int i = 0; i < r->nodes.count; i++) {
         run_node *node = &r->table[i];
         if (!node->drained || node->down || !node->used || node->chosen) continue;
-        run_log_add(&r->log, "node %s is left out: the batch system drains it",
-                    r->nodes.names[i]);
+        run_say(r, NODE_DRAINED, "node %s is left out: the batch system drains it",
+                r->nodes.names[i]);
         node->used = 0;
         some = true;
     }
@@ -389,8 +376,10 @@ static int run_without_scr(run *r)
     tool_words words = {0};
     r->facts.halt = NULL;
     if (r->failure_count)
-        return tool_complain("--fail: with SCR_ENABLE=0 checkpoints are not counted");
-    if (run_plan(&r->facts).why != RUN_LAUNCH) return tool_complain("no nodes");
+        return tool_say(SIMULATION_INVALID,
+                        "--fail: with SCR_ENABLE=0 checkpoints are not counted");
+    if (run_plan(&r->facts).why != RUN_LAUNCH)
+        return tool_say(NODELIST_EMPTY, "no nodes");
     run_take_chosen(r);
     run_describe(r, "scr_run");
     r->launcher->build(&r->launch, &words);
@@ -399,7 +388,7 @@ static int run_without_scr(run *r)
     tool_job_result result;
     int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &r->signals, &result);
     tool_words_done(&words);
-    if (rc) return tool_complain("%s: %s", r->program, strerror(-rc));
+    if (rc) return tool_say(RUN_LAUNCH_FAILED, "%s: %s", r->program, strerror(-rc));
     return result.code;
 }
 
@@ -414,26 +403,33 @@ static int run_prepare(run *r)
     if (code == COMMAND_GOOD) code = prerun_prefix(&r->prefix);
     r->log.quiet = r->request->quiet;
     if (code == COMMAND_GOOD && run_log_open(&r->log, r->prefix.dir, &err) != 0)
-        code = tool_complain("%s: %s", r->prefix.path, err.text);
+        code = tool_say(RUN_LOG_UNUSABLE, "%s: %s", r->prefix.path, err.text);
     return code;
 }
 
 static int run_with_scr(run *r)
 {
+    static const tool_message why[] = {[RUN_DONE] = TOOL_MSG_RUN_DONE,
+                                       [RUN_STOPPED] = TOOL_MSG_RUN_SIGNALLED,
+                                       [RUN_OVER] = TOOL_MSG_RUN_ALLOCATION_OVER,
+                                       [RUN_USED_UP] = TOOL_MSG_RUN_USED_UP,
+                                       [RUN_HOME_DOWN] = TOOL_MSG_RUN_HOME_DOWN,
+                                       [RUN_HALTED] = TOOL_MSG_RUN_HALTED,
+                                       [RUN_TOO_FEW] = TOOL_MSG_RUN_NODES_LOST};
     char text[RUN_TEXT_SIZE];
     int code = run_prepare(r);
     if (code != COMMAND_GOOD) return code;
     run_warn_shared(r);
     run_decision d = run_all(r);
     run_plan_describe(&r->facts, &d, text);
-    run_log_add(&r->log, "no further run: %s", text);
-    if (d.why == RUN_HALTED && r->remedy) run_log_add(&r->log, "%s", r->remedy);
+    run_log_add(&r->log, why[d.why], "no further run: %s", text);
+    if (d.why == RUN_HALTED && r->remedy) run_say(r, HALT_REMEDY, "%s", r->remedy);
     if (r->facts.attempts > 0 && !r->signals.stop) run_warn_unprotected(r);
     bool missed = run_report_missed(r);
     /* also without a run: an earlier job may have left something; not on new nodes */
     bool saved = (r->facts.attempts == 0 && r->simulated) || run_save_caches(r, false);
     if ((missed || !saved) && d.code == 0) d.code = NOT_COMPLETE;
-    run_log_add(&r->log, "the end, with exit code %d", d.code);
+    run_say(r, RUN_FINISHED, "the end, with exit code %d", d.code);
     return d.code;
 }
 

@@ -82,6 +82,12 @@ typedef struct run {
 /* The whole of scr_run; its exit code. */
 int run_job(const run_request *request);
 
+/* run_say(r, IDENTIFIER, "text, as for printf", ...) adds a message to the log of the
+ * job.
+ */
+#define run_say(r, identifier, ...)                                                      \
+    run_log_add(&(r)->log, TOOL_MSG_##identifier, __VA_ARGS__)
+
 /* ---- run_setup.c ---- */
 
 /* Opens everything; an exit code, after a message. */

@@ -23,7 +23,7 @@ static void run_find_end(run *r)
     r->end_known = true;
     if (tool_manager_find_end(&r->prefix, ANSWER, &r->end) != COMMAND_GOOD) return;
     snprintf(text, sizeof text, "%" PRId64, r->end.time);
-    if (r->end.time && setenv("SCR_END_TIME", text, 1) != 0) tool_complain("no memory");
+    if (r->end.time && setenv("SCR_END_TIME", text, 1) != 0) tool_no_memory();
 }
 
 /* The halt file; NULL with the error where it cannot be read. */
@@ -41,7 +41,7 @@ static void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg)
     kvtree_error err = {"no memory"};
     kvtree *halt = kvtree_new();
     if (!halt || scr_halt_change(r->prefix.dir, change, NULL, halt, &err) != 0)
-        tool_complain("%s", err.text);
+        tool_say(HALT_FILE_UNREADABLE, "%s", err.text);
     kvtree_delete(&halt);
 }
 
@@ -75,7 +75,8 @@ void run_read_halted(run *r)
     *r->halted = 0;
     if (rc > 0) snprintf(r->halted, sizeof r->halted, "%s", reason);
     if (rc < 0)
-        tool_complain("whether the program was halted is not known: %s", err.text);
+        tool_say(HALT_FILE_UNREADABLE, "whether the program was halted is not known: %s",
+                 err.text);
     kvtree_delete(&halt);
 }
 

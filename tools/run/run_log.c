@@ -4,7 +4,6 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
-#include "lib/tool.h"
 #include "lib/tool_time.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -21,34 +20,28 @@ int run_log_open(run_log *log, int prefix, kvtree_error *err)
     return rc;
 }
 
-static void run_log_write(run_log *log, int quiet, const char *format, va_list args)
+void run_log_add(run_log *log, tool_message message, const char *format, ...)
 {
-    char text[2048], line[2048 + TOOL_TIME_SIZE + 4], when[TOOL_TIME_SIZE];
-    vsnprintf(text, sizeof text, format, args);
-    if (!quiet) tool_complain("%s", text);
+    const message_kind *kind = &tool_messages[message];
+    const char *word = tool_message_word(message);
+    char text[2048], line[2048 + TOOL_TIME_SIZE + 16], when[TOOL_TIME_SIZE];
+    va_list args;
+    va_start(args, format);
+    if (!log->quiet || kind->severity == MESSAGE_ERROR) {
+        va_list copy;
+        va_copy(copy, args);
+        command_complain_list(kind->identifier, word, format, copy);
+        va_end(copy);
+    }
+    message_format(text, sizeof text, kind, format, args);
+    va_end(args);
     if (log->fd < 0) return;
     for (char *at = text; *at; at++)
         if ((unsigned char)*at < ' ' || *at == 127) *at = ' ';
     tool_time_text((int64_t)time(NULL), when);
-    int n = snprintf(line, sizeof line, "%s  %s\n", when, text);
+    int n = snprintf(line, sizeof line, "%s  %s%s\n", when, word, text);
     /* a single write: lines of several processes do not mix */
     if (io_write(log->fd, line, (size_t)n) < 0) io_close(&log->fd);
-}
-
-void run_log_add(run_log *log, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    run_log_write(log, log->quiet, format, args);
-    va_end(args);
-}
-
-void run_log_complain(run_log *log, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    run_log_write(log, 0, format, args);
-    va_end(args);
 }
 
 void run_log_close(run_log *log)

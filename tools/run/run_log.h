@@ -7,25 +7,22 @@
 
 #define RUN_LOG_NAME ".scr/runs.log"
 
-#include <kvtree/kvtree_error.h>
+#include "lib/tool.h"
 #include <stdbool.h>
 
 typedef struct run_log {
     int fd;     /* -1: there is no file */
-    bool quiet; /* only the file */
+    bool quiet; /* only the file, but for errors */
 } run_log;
 
 /* Opens the file below the open prefix folder. 0, or -errno with a text; then lines go to
  * standard error only. */
 int run_log_open(run_log *log, int prefix, kvtree_error *err);
 
-/* Adds a line, which begins with the time in the file. */
-void run_log_add(run_log *log, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* The same for an error, which goes to standard error even if the log is quiet. */
-void run_log_complain(run_log *log, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Adds a message, a line which begins with the time in the file. Errors go to standard
+ * error even if the log is quiet. */
+void run_log_add(run_log *log, tool_message message, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 void run_log_close(run_log *log);
 

@@ -40,9 +40,10 @@ static void monitor_fail_nodes(run *r, const run_progress *p)
         simulate_failure *f = &r->failures[i];
         if (!simulate_is_due(f, r->simulated, r->facts.attempts, p)) continue;
         f->done = 1;
-        run_log_add(&r->log, "run %d: %s %s now, as --fail says", r->facts.attempts,
-                    f->node, f->hangs ? "hangs" : "is lost");
-        if (simulate_strike(r->simulated, f, &err) != 0) tool_complain("%s", err.text);
+        run_say(r, RUN_FAILURE_SIMULATED, "run %d: %s %s now, as --fail says",
+                r->facts.attempts, f->node, f->hangs ? "hangs" : "is lost");
+        if (simulate_strike(r->simulated, f, &err) != 0)
+            tool_say(SIMULATION_FAILED, "%s", err.text);
     }
 }
 
@@ -54,7 +55,7 @@ bool run_report_missed(run *r)
         if (r->failures[i].done) continue;
         missed = true;
         simulate_describe_missed(&r->failures[i], text);
-        run_log_complain(&r->log, "%s", text);
+        run_say(r, RUN_FAILURE_MISSED, "%s", text);
     }
     return missed;
 }
@@ -182,7 +183,8 @@ static bool monitor_is_hanging(run *r, const run_progress *p, const char *unknow
     if (!r->watch) return false;
     if (!unknown) return watchdog_has_expired(&r->watchdog, p, tool_now(), seconds);
     if (!r->watchdog.reported)
-        run_log_add(&r->log, "whether the program hangs is not known now: %s", unknown);
+        run_say(r, RUN_PROGRESS_UNKNOWN, "whether the program hangs is not known now: %s",
+                unknown);
     r->watchdog.reported = true;
     return false;
 }

@@ -36,7 +36,7 @@ static int setup_export_nodes(run *r, int count)
                    setup_export_one(r, "SCR_NODELIST", list) &&
                    unsetenv("SCR_NODE_NAME") == 0
                ? COMMAND_GOOD
-               : tool_complain("no memory");
+               : tool_no_memory();
 }
 
 static int setup_simulated_nodes(run *r)
@@ -46,13 +46,15 @@ static int setup_simulated_nodes(run *r)
     hostlist nodes = {0, NULL};
     int count;
     if (simulate_parse(request->simulate, &count, &r->per_node) != 0)
-        return tool_complain("--simulate %s: not NODESxRANKS, as 4x2", request->simulate);
+        return tool_say(SIMULATION_INVALID, "--simulate %s: not NODESxRANKS, as 4x2",
+                        request->simulate);
     if (request->fail && simulate_parse_failures(request->fail, count, r->failures,
                                                  &r->failure_count, &err) != 0)
-        return tool_complain("--fail %s", err.text);
+        return tool_say(SIMULATION_INVALID, "--fail %s", err.text);
     int rc = simulate_open(count, &r->simulated, &r->lock, &nodes, &err);
     hostlist_done(&nodes);
-    return rc ? tool_complain("%s", err.text) : setup_export_nodes(r, count);
+    return rc ? tool_say(SIMULATION_FAILED, "%s", err.text)
+              : setup_export_nodes(r, count);
 }
 
 /* Whether datasets lie in a store of a descriptor that a lost simulated node keeps. */
@@ -77,16 +79,13 @@ void run_warn_shared(run *r)
     rc = rc ? rc : scr_descs_load(&r->prefix.config, &descs, &problems);
     scr_problems_done(&problems);
     if (rc) {
-        tool_complain("no memory");
+        tool_no_memory();
         return;
     }
     for (int i = 0; i < descs.stores.count; i++)
         if (setup_is_shared(&descs.stores.list[i], &descs.reddescs))
-            run_log_add(&r->log,
-                        "warning: the simulated nodes share the store %s: one that is "
-                        "lost loses nothing there; without descriptors "
-                        "(SCR_COPY_TYPE=XOR, say) each has a cache of its own",
-                        descs.stores.list[i].path);
+            run_say(r, RUN_STORE_SHARED, "the simulated nodes share the store %s",
+                    descs.stores.list[i].path);
     scr_descs_done(&descs);
 }
 
@@ -144,7 +143,8 @@ static int setup_find_nodes(run *r)
 {
     int code = tool_manager_nodes(&r->prefix, &r->nodes);
     if (code != COMMAND_GOOD) return code;
-    if (r->nodes.count == 0) return tool_complain("the allocation has no nodes");
+    if (r->nodes.count == 0)
+        return tool_say(NODELIST_EMPTY, "the allocation has no nodes");
     size_t n = (size_t)r->nodes.count;
     r->table = calloc(n, sizeof *r->table);
     r->reasons = calloc(n, sizeof *r->reasons);
@@ -152,16 +152,14 @@ static int setup_find_nodes(run *r)
     r->chosen.names = calloc(n, sizeof *r->chosen.names);
     r->out.names = calloc(n, sizeof *r->out.names);
     if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->out.names)
-        return tool_complain("no memory");
+        return tool_no_memory();
     for (int i = 0; i < r->nodes.count; i++)
         r->table[i].home = strcmp(r->nodes.names[i], r->owner.node) == 0;
     r->facts.count = r->nodes.count;
     r->facts.nodes = r->table;
     if (r->facts.wanted > r->nodes.count)
-        return tool_complain(
-            "--nodes %d: the allocation has only %d%s%s%s", r->facts.wanted,
-            r->nodes.count, r->simulated ? " (--simulate " : "",
-            r->simulated ? r->request->simulate : "", r->simulated ? ")" : "");
+        return tool_say(RUN_NODES_TOO_FEW, "--nodes %d: the allocation has only %d",
+                        r->facts.wanted, r->nodes.count);
     return COMMAND_GOOD;
 }
 
@@ -180,7 +178,7 @@ static int setup_set_output(run *r)
     r->output = STDERR_FILENO;
     if (r->request->quiet)
         r->output = io_open(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
-    return r->output < 0 ? tool_complain("/dev/null: %s", strerror(-r->output))
+    return r->output < 0 ? tool_say(OUTPUT_LOST, "/dev/null: %s", strerror(-r->output))
                          : COMMAND_GOOD;
 }
 
@@ -192,7 +190,7 @@ static int setup_export_all(const run *r)
     return setenv("SCR_PREFIX", r->prefix.path, 1) == 0 &&
                    setenv("SLURM_OVERLAP", "1", 0) == 0
                ? COMMAND_GOOD
-               : tool_complain("no memory");
+               : tool_no_memory();
 }
 
 int run_open(run *r, const run_request *request)
@@ -203,7 +201,7 @@ int run_open(run *r, const run_request *request)
     int code = tool_prefix_configure(&r->prefix, request->dir);
     if (code == COMMAND_GOOD &&
         (processes_adopt() != 0 || tool_signals_catch(&r->signals, true) != 0))
-        code = tool_complain("no signals");
+        code = tool_say(PROCESS_CONTROL_FAILED, "no signals");
     if (code == COMMAND_GOOD) code = setup_set_output(r);
     if (code == COMMAND_GOOD && request->simulate) code = setup_simulated_nodes(r);
     if (code == COMMAND_GOOD) code = setup_export_all(r);
@@ -216,7 +214,8 @@ int run_open(run *r, const run_request *request)
 void run_close(run *r)
 {
     const processes_filter all = {.spared = NULL};
-    if (processes_end(&all, 30) != 0) tool_complain("processes are left behind");
+    if (processes_end(&all, 30) != 0)
+        tool_say(PROCESSES_LEFT, "processes are left behind");
     processes_reap();
     simulate_close(r->simulated, &r->lock);
     run_log_close(&r->log);

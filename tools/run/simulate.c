@@ -206,8 +206,9 @@ static void simulate_remove_stale(const char *base)
             simulate_lock_folder(dir, item->d_name, &lock) != 0)
             continue;
         if (beneath_remove_tree(dir, item->d_name, NULL) == 0)
-            tool_complain("%s/%s is removed, the nodes of a scr_run that was killed",
-                          base, item->d_name);
+            tool_say(SIMULATION_REMOVED,
+                     "%s/%s is removed, the nodes of a scr_run that was killed", base,
+                     item->d_name);
         io_close(&lock);
     }
     if (stream) closedir(stream);
@@ -273,8 +274,8 @@ void simulate_close(char *folder, int *lock)
         /* a second attempt for what was short for a moment, as memory */
         if (simulate_remove_folder(folder, slash + 1, &err) != 0 &&
             simulate_remove_folder(folder, slash + 1, &err) != 0)
-            tool_complain("simulated nodes are left in %s/%s: %s", folder, slash + 1,
-                          err.text);
+            tool_say(SIMULATION_LEFT, "simulated nodes are left in %s/%s: %s", folder,
+                     slash + 1, err.text);
         io_close(lock);
     }
     free(folder);

@@ -61,9 +61,8 @@ int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int
     io_close(&folder);
     if (other <= 0) return COMMAND_GOOD;
     io_close(lock);
-    return tool_complain(
-        "process %ld is a scr_run of job %s in this prefix folder, and may "
-        "still save what its program left in the caches; start this one "
-        "when that has ended",
+    return tool_say(
+        RUN_ACTIVE,
+        "process %ld is a scr_run of job %s in this prefix directory; wait for its end",
         (long)other, owner->job);
 }

@@ -158,7 +158,7 @@ static int commit_remove_staging(int hidden, int id, kvtree_error *err)
 {
     scavenge_key one;
     DIR *stream = beneath_list(hidden);
-    int rc = stream ? 0 : err_sys(err, -errno, "list the staging folders");
+    int rc = stream ? 0 : err_sys(err, -errno, "list the staging directories");
     const struct dirent *item;
     while (!rc && (item = readdir(stream)) != NULL) {
         if (!scavenge_key_parse(item->d_name, &one) || one.id != id) continue;

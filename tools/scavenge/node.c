@@ -67,7 +67,8 @@ static int node_check_prefix(const scavenge_node *node, const char *prefix,
                     : err_set(err, -ENOMEM, "no memory");
     if (!rc && kvtree_util_get_str(record, "PREFIX", &other) == 0 &&
         strcmp(other, prefix) != 0)
-        rc = err_set(err, -EPERM, "%s is of the prefix folder %.300s", node->path, other);
+        rc = err_set(err, -EPERM, "%s is of the prefix directory %.300s", node->path,
+                     other);
     kvtree_delete(&record);
     return rc == -ENOENT || rc == -EBADMSG ? 0 : rc; /* the record is optional */
 }

@@ -17,6 +17,13 @@ void scavenge_command_begin(tool_words *words, const char *name,
     free(path);
 }
 
+static void node_command_report(void *arg, const char *count, const char *nodes,
+                                const char *text)
+{
+    (void)arg;
+    tool_say(NODE_REPORT, "%s %s: %s", count, nodes, text);
+}
+
 int scavenge_command_run(const tool_remote *remote, const hostlist *nodes,
                          tool_words *words, tool_report told, void *arg,
                          tool_fold *failures)
@@ -26,8 +33,8 @@ int scavenge_command_run(const tool_remote *remote, const hostlist *nodes,
     if (!words->failed)
         rc = tool_remote_run(remote, nodes, tool_words_list(words), told, arg, &err);
     tool_words_done(words);
-    tool_fold_complain(failures);
-    return rc ? tool_complain("%s", err.text) : COMMAND_GOOD;
+    tool_fold_report(failures, node_command_report, NULL);
+    return tool_result(NODE_QUERY_FAILED, rc, &err);
 }
 
 void scavenge_command_failed(tool_fold *failures, const char *node, const char *command,
@@ -37,7 +44,8 @@ void scavenge_command_failed(tool_fold *failures, const char *node, const char *
     tool_remote_reason(end, command, line, sizeof line);
     snprintf(all, sizeof all, "%s%s%s", end->code ? end->text : "this is no answer",
              *line ? ": " : "", line);
-    if (tool_fold_add(failures, node, all) != 0) tool_complain("node %s: %s", node, all);
+    if (tool_fold_add(failures, node, all) != 0)
+        tool_say(NODE_REPORT, "node %s: %s", node, all);
 }
 
 void scavenge_answer_print(const scavenge_answer *a)

@@ -34,12 +34,12 @@ def check_places(good):
     expect(run(*good), 0)
     assert len(logged('other')) == 2
     del os.environ['SCR_PREFIX']
-    expect(run('-p', 'no', *good), 1, '', ['prefix folder'])
+    expect(run('-p', 'no', *good), 1, '', ['DIRECTORY_UNUSABLE'])
     os.environ['SCR_LOG_ENABLE'] = '0'
-    expect(run(*good), 0, '', ['nothing is logged (SCR_LOG_ENABLE)'])
+    expect(run(*good), 0, '', ['LOG_OFF', 'SCR_LOG_ENABLE'])
     assert not os.listdir('.scr')
     pathlib.Path('scr.yaml').write_text('SCR_LOG_TXT_ENABLE: maybe\n')
-    expect(run(*good), 1, '', ['SCR_LOG_TXT_ENABLE'])
+    expect(run(*good), 1, '', ['CONFIG_MISTAKE', 'SCR_LOG_TXT_ENABLE'])
     os.unlink('scr.yaml')
 
 
@@ -52,7 +52,7 @@ def check_targets_that_fail(good):
     """The others still get the event, and the exit code tells."""
     os.mkdir('.scr/log')
     done = run(*good)
-    assert done.returncode == 1 and b'.scr/log' in done.stderr, done
+    assert done.returncode == 1 and b'.scr/log' in done.stderr and b'[LOG_TARGET_FAILED]' in done.stderr, done
     assert len(pathlib.Path('.scr/log.jsonl').read_text().splitlines()) == 1
     # nor do its complaints get into the log where they have no other place
     os.rmdir('.scr/log')
@@ -64,7 +64,7 @@ def check_targets_that_fail(good):
         told = pathlib.Path('.scr/log').read_text()
         assert told.count('\n') == first + 2 and 'log.jsonl' not in told, told
     os.environ.update(SCR_JOB_ID='a/b')
-    expect(run(*good), 1, '', ['SCR_JOB_ID=a/b'])
+    expect(run(*good), 1, '', ['IDENTITY_INVALID', 'SCR_JOB_ID=a/b'])
 
 
 def check_usage(kind):

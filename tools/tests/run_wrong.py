@@ -21,6 +21,12 @@ def lines(pattern=''):
     return [line.split('  ', 1)[1] for line in told if pattern in line]
 
 
+def has(done, identifier, *values):
+    """Whether a message has that identifier and these values."""
+    return any(line.endswith(f' [{identifier}]') and all(value in line for value in values)
+               for line in done.stderr.decode().splitlines())
+
+
 def launcher(script, name='mpiexec.mpich'):
     """What it does in place of mpiexec: N is the number of the run."""
     put_program(name, f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
@@ -54,13 +60,11 @@ def test_launcher_as_program():
             ([], ['srun', '-n4', 'program'], 'scr_srun -n4 program'),
             (['-q'], ['flux', 'run', '-n', '4', 'program'], 'scr_run -q PROGRAM ...')):
         done = run(*own, *words)
-        said = done.stderr.decode().splitlines()
         assert done.returncode == 2 and not done.stdout, done
-        assert said[0].startswith(f'scr_run: PROGRAM is the launcher {os.path.basename(words[0])}, '), said
-        assert said[0].endswith(f'Instead: {advice}'), said
+        assert has(done, 'USAGE_WRONG', f' {os.path.basename(words[0])}, ', f': {advice} [USAGE_WRONG]'), done
         untouched()
     done = run('--simulate', '3x1', 'mpirun', '-n', '2', 'program', command=COMMAND.parent / 'scr_test_system')
-    assert done.returncode == 2 and b'Instead: scr_test_system --simulate 3x1 PROGRAM ...' in done.stderr, done
+    assert done.returncode == 2 and has(done, 'USAGE_WRONG', ': scr_test_system --simulate 3x1 PROGRAM ...'), done
     untouched()
 
 
@@ -83,20 +87,19 @@ def test_no_program():
     prepare()
     for options in ([], ['--simulate', '4x2'], ['--']):
         done = run(*options)
-        assert done.returncode == 2, done
-        assert done.stderr.startswith(b'scr_run: no PROGRAM given: it follows the options, as in: scr_run --simulate 4x2 ./program\n'), done
+        assert done.returncode == 2 and has(done, 'USAGE_WRONG', 'PROGRAM', ': scr_run --simulate 4x2 ./program'), done
     os.symlink(COMMAND, 'scr_srun')
     done = run(command=os.path.abspath('scr_srun'))
-    assert done.returncode == 2 and b'scr_srun: no PROGRAM given: it follows the arguments of the launcher, as in: scr_srun -n 4 ' in done.stderr
+    assert done.returncode == 2 and has(done, 'USAGE_WRONG', 'PROGRAM', ': scr_srun -n 4 '), done
     beside = COMMAND.parent
     for command, arguments, told in (
-            ('scr_scavenge', ['/tmp'], "scr_scavenge: '/tmp': only options are taken; --prefix FOLDER names the prefix folder"),
-            ('scr_halt', ['a', 'b'], "scr_halt: 'b' is one argument too many"),
-            ('scr_nodes_file', ['a', 'b'], "scr_nodes_file: 'b' is one argument too many"),
-            ('scr_list_dir', [], 'scr_list_dir: 1 argument is needed, and 0 are given'),
-            ('scr_scavenge', ['--id', 'x'], "scr_scavenge: --id takes a number from 0 on, not 'x'")):
+            ('scr_scavenge', ['/tmp'], ("'/tmp'", '--prefix DIRECTORY')),
+            ('scr_halt', ['a', 'b'], ("'b'",)),
+            ('scr_nodes_file', ['a', 'b'], ("'b'",)),
+            ('scr_list_dir', [], (' 1 argument ', ' 0 ')),
+            ('scr_scavenge', ['--id', 'x'], ('--id ', "'x'"))):
         done = run(*arguments, command=beside / command)
-        assert done.returncode == 2 and done.stderr.decode().splitlines()[0] == told, done
+        assert done.returncode == 2 and has(done, 'USAGE_WRONG', f'{command}: ', *told), done
     untouched()
 
 
@@ -106,17 +109,14 @@ def test_program_that_cannot_run():
     launcher('exit 0')
     os.mkdir('folder')
     pathlib.Path('text').write_text('no program\n')
-    for program, why in (('./none', 'there is no such program'), ('./folder', 'that is a folder, not a program'),
-                         ('./text', 'it is not executable (chmod +x)'),
-                         ('none', 'there is no such program in PATH; one in this folder is ./PROGRAM')):
+    for program, why in (('./none', ''), ('./folder', ''), ('./text', 'chmod +x'), ('none', './PROGRAM'), ('', '')):
         done = run('--simulate', '2x1', '--runs', '5', program)
-        assert (done.returncode, done.stderr.decode()) == (1, f'scr_run: {program}: {why}\n'), done
-    assert run('--simulate', '1', '').stderr.startswith(b"scr_run: '': there is no such program")
+        assert done.returncode == 1 and has(done, 'PROGRAM_MISSING', f'scr_run: {program}' if program else "scr_run: ''", why), done
     untouched()
     os.environ.update(SCR_NODELIST='here', SCR_NODE_NAME='here', SCR_REMOTE='local')
     done = run('--launcher', 'hydra', './none')
     assert done.returncode == 0 and calls() == 1, done
-    assert done.stderr.startswith(b'scr_run: warning: ./none: there is no such program, on this machine\n'), done
+    assert has(done, 'PROGRAM_NOT_HERE', 'warning: ./none: '), done
     for name in ('NODELIST', 'NODE_NAME', 'REMOTE'):
         del os.environ[f'SCR_{name}']
 
@@ -124,26 +124,26 @@ def test_program_that_cannot_run():
 def test_without_scr_init():
     """A program that SCR does not know is told: who trusts that it goes on from checkpoints is mistaken."""
     prepare()
-    warning = ('warning: nothing of this program was protected: it did not call SCR_Init, or that failed, or its SCR_PREFIX is '
-               f'another folder than {os.getcwd()}')
     launcher('exit 0')
     done = run('--simulate', '1', 'true')
-    assert done.returncode == 0 and lines('protected') == [warning] and f'scr_run: {warning}\n' in done.stderr.decode(), done
+    assert done.returncode == 0 and len(lines('[RUN_UNPROTECTED]')) == 1, done
+    assert lines('RUN_UNPROTECTED')[0].startswith('warning: ') and has(done, 'RUN_UNPROTECTED', ': warning: ', os.getcwd()), done
     shutil.rmtree('.scr')
     # what SCR_Init leaves
     put_tree('nodes', {'NODES': value(1)})
     launcher('cp nodes .scr/nodes.scr; exit 0')
-    assert run('--simulate', '1', 'true').returncode == 0 and not lines('protected'), lines()
+    assert run('--simulate', '1', 'true').returncode == 0 and not lines('RUN_UNPROTECTED'), lines()
     # of an earlier job
     launcher('exit 0')
-    assert run('--simulate', '1', 'true').returncode == 0 and lines('protected') == [warning], lines()
+    assert run('--simulate', '1', 'true').returncode == 0 and len(lines('RUN_UNPROTECTED')) == 1, lines()
 
 
 def test_one_line_for_all_nodes():
     prepare()
     launcher('rm -r $SCR_SIMULATE/node[124]; exit 9')
     assert run('--simulate', '4x1', 'true').returncode == 9
-    assert lines('down') == ['3 nodes are down, node[1-2,4]: no answer: Host is down'], lines()
+    down, = lines('NODE_DOWN')
+    assert '3 nodes, ' in down and ' node[1-2,4]: ' in down and ': Host is down' in down, lines()
 
 
 # ---- failures of simulated nodes ----
@@ -155,8 +155,8 @@ def test_each_failure_counts():
         launcher('while [ -e $SCR_SIMULATE/node1 ] || [ -e $SCR_SIMULATE/node3 ]; do sleep 0.05; done; exit 9')
         done = run('--simulate', '3x1', *options, 'true')
         assert done.returncode == 9, done
-        assert sorted(lines('is lost now')) == [f'run 1: node{n} is lost now, as --fail says' for n in (1, 3)], lines()
-        assert not lines('did not happen'), lines()
+        assert [line[:12] for line in sorted(lines('RUN_FAILURE_SIMULATED'))] == [f'run 1: node{n}' for n in (1, 3)], lines()
+        assert not lines('RUN_FAILURE_MISSED'), lines()
         os.unlink('.scr/runs.log')
 
 
@@ -165,22 +165,22 @@ def test_failure_that_did_not_happen():
     prepare()
     launcher('exit 0')
     for options, told in (
-            (['--fail', 'node=1,after=3checkpoints'], ['node=1,after=3checkpoints did not happen: run 1 ended after 0 of 3 checkpoints']),
+            (['--fail', 'node=1,after=3checkpoints'], [('node=1,after=3checkpoints ', ' run 1 ', ' 0 of 3 ')]),
             (['--fail', 'node=2,run=2', '--fail', 'node=1,while=checkpoint', '--quiet'],
-             ['node=2,run=2 did not happen: there was no run 2 (--runs)',
-              'node=1,while=checkpoint did not happen: run 1 was over before another checkpoint was written'])):
+             [('node=2,run=2 ', ' run 2 (--runs)'), ('node=1,while=checkpoint ', ' run 1 ')])):
         done = run('--simulate', '2x1', *options, 'true')
         assert done.returncode == 1, done
-        assert lines('did not happen') == [f'--fail {text}' for text in told], lines()
-        for text in told:
-            assert f'scr_run: --fail {text}\n' in done.stderr.decode(), done
-        assert lines('the end') == ['the end, with exit code 1'], lines()
+        assert len(lines('RUN_FAILURE_MISSED')) == len(told), lines()
+        for (failure, *values), line in zip(told, lines('RUN_FAILURE_MISSED')):
+            assert line.startswith(f'--fail {failure}') and all(value in line for value in values), lines()
+            assert has(done, 'RUN_FAILURE_MISSED', f'scr_run: {line}'), done
+        assert len(lines('exit code 1 [RUN_FINISHED]')) == 1, lines()
         os.unlink('.scr/runs.log')
     launcher('exit 7')
     assert run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true').returncode == 7
     os.environ['SCR_ENABLE'] = '0'
     before, done = calls(), run('--simulate', '2x1', '--fail', 'node=1,after=3', 'true')
-    assert done.returncode == 1 and b'scr_run: --fail: with SCR_ENABLE=0 checkpoints are not counted\n' in done.stderr, done
+    assert done.returncode == 1 and has(done, 'SIMULATION_INVALID', '--fail', 'SCR_ENABLE=0'), done
     assert calls() == before
     del os.environ['SCR_ENABLE']
 
@@ -188,27 +188,34 @@ def test_failure_that_did_not_happen():
 def test_wrong_failures():
     """The message has the option, the failure that is wrong, the word that is, and what there is instead."""
     prepare()
-    for wrong, told in (('node=9', 'node=9: there are nodes 1 to 2'),
-                        ('node=1,after=x', 'node=1,after=x: after=x: it is a number of checkpoints, as 2checkpoints'),
-                        ('node=1,after=3points', 'node=1,after=3points: after=3points: it is a number of checkpoints, as 2checkpoints'),
-                        ('node=1 node=2,run=0', 'node=2,run=0: run=0: runs are counted from 1'),
-                        ('node=1,how=slowly', 'node=1,how=slowly: how=slowly: it is kill or hang'),
-                        ('node=1,while=idle', 'node=1,while=idle: while=idle: it is compute or checkpoint'),
-                        ('node=1,when=now', 'node=1,when=now: when=now: there are node, after, run, how and while'),
-                        ('node=1,node=2', 'node=1,node=2: node= is there twice; another node is another --fail'),
-                        ('after=2', 'after=2: which node? it needs node=N, as node=1'),
-                        ('3', "3: '3' is not NAME=VALUE, as node=1")):
+    for wrong, told in (('node=9', 'node=9: '),
+                        ('node=1,after=x', 'node=1,after=x: after=x: '),
+                        ('node=1,after=3points', 'node=1,after=3points: after=3points: '),
+                        ('node=1 node=2,run=0', 'node=2,run=0: run=0: '),
+                        ('node=1,how=slowly', 'node=1,how=slowly: how=slowly: '),
+                        ('node=1,while=idle', 'node=1,while=idle: while=idle: '),
+                        ('node=1,when=now', 'node=1,when=now: when=now: '),
+                        ('node=1,node=2', 'node=1,node=2: node= '),
+                        ('after=2', 'after=2: '),
+                        ('3', "3: '3' ")):
         done = run('--simulate', '2x1', '--fail', wrong, 'true')
-        assert done.returncode == 2, done
-        assert done.stderr.decode().splitlines()[0] == f'scr_run: --fail {told} (--simulate 2x1)', done
+        assert done.returncode == 2 and has(done, 'USAGE_WRONG', f'scr_run: --fail {told}', ' (--simulate 2x1)'), done
     done = run('--simulate', '1', '--fail', 'node=2', 'true')
-    assert done.stderr.startswith(b'scr_run: --fail node=2: there is only node 1 (--simulate 1)\n'), done
-    for wrong, told in ((['--simulate', '1', *['--fail=node=1'] * 17],
-                         '--fail node=1: that is one too many, 16 are possible (--simulate 1)'),
-                        (['--simulate', '0x2'], '--simulate 0x2: not NODESxRANKS, as 4x2'),
-                        (['--runs', '0'], '--runs 0: no number of runs; it is 1 to 1000000, or -1: any number')):
-        assert run(*wrong, 'true').stderr.decode().splitlines()[0] == f'scr_run: {told}'
+    assert has(done, 'USAGE_WRONG', '--fail node=2: ', ' node 1 '), done
+    for wrong, *told in ((['--simulate', '1', *['--fail=node=1'] * 17], '--fail node=1: ', ' 16 '),
+                         (['--simulate', '0x2'], '--simulate 0x2: ', 'NODESxRANKS'),
+                         (['--runs', '0'], '--runs 0: ', ' 1000000')):
+        assert has(run(*wrong, 'true'), 'USAGE_WRONG', *told), wrong
     untouched()
+
+
+def test_bad_list_of_nodes():
+    prepare()
+    launcher('exit 0')
+    os.environ['SCR_EXCLUDE_NODES'] = 'node1['
+    done = run('--simulate', '2x1', 'true')
+    del os.environ['SCR_EXCLUDE_NODES']
+    assert done.returncode == 1 and not calls() and has(done, 'NODELIST_INVALID', 'SCR_EXCLUDE_NODES: '), done
 
 
 # ---- halted ----
@@ -216,29 +223,27 @@ def test_wrong_failures():
 def test_halted():
     """A program that was told to end is not done, whatever its exit code. Why, and what to do, is told."""
     prepare()
-    remove = f'to go on: scr_halt --remove {os.getcwd()}, and start it again'
-    nothing = 'to go on: start it again; nothing has to be removed'
+    remove = f': scr_halt --remove {os.getcwd()}, '
+    nothing = 'nothing has to be removed'
     for script, code, why, told in (
-            ('scr_halt --reason "the disk is full" >/dev/null 2>&1; exit 0', 0, 'the program was halted: the disk is full', remove),
-            ('scr_halt --checkpoints 0 >/dev/null 2>&1; exit 0', 0,
-             'the program was halted: the number of checkpoints that was asked for is done', remove),
-            ('scr_halt --reason "SCR_SIGNAL: SIGTERM came" >/dev/null 2>&1; exit 0', 0,
-             'the program was halted: SCR_SIGNAL: SIGTERM came', nothing),
-            ('scr_halt --reason SCR_FINALIZE_CALLED >/dev/null 2>&1; exit 0', 0, 'the program is done', None),
-            ('scr_halt --reason SCR_FINALIZE_CALLED >/dev/null 2>&1; exit 7', 7, 'the job should halt: SCR_FINALIZE_CALLED', nothing),
-            ('scr_halt --reason enough >/dev/null 2>&1; exit 7', 7, 'the job should halt: enough', remove)):
+            ('scr_halt --reason "the disk is full" >/dev/null 2>&1; exit 0', 0, ': the disk is full', remove),
+            ('scr_halt --checkpoints 0 >/dev/null 2>&1; exit 0', 0, '', remove),
+            ('scr_halt --reason "SCR_SIGNAL: SIGTERM came" >/dev/null 2>&1; exit 0', 0, ': SCR_SIGNAL: SIGTERM came', nothing),
+            ('scr_halt --reason SCR_FINALIZE_CALLED >/dev/null 2>&1; exit 0', 0, None, None),
+            ('scr_halt --reason SCR_FINALIZE_CALLED >/dev/null 2>&1; exit 7', 7, ': SCR_FINALIZE_CALLED', nothing),
+            ('scr_halt --reason enough >/dev/null 2>&1; exit 7', 7, ': enough', remove)):
         launcher(script)
         done = run('--simulate', '1', '--runs', '3', 'true')
-        assert done.returncode == code and lines('no further run') == [f'no further run: {why}'], (done, lines())
-        assert lines('to go on') == ([told] if told else []), lines()
+        assert done.returncode == code and lines('[RUN_DONE]' if why is None else f'{why} [RUN_HALTED]'), (done, lines())
+        assert [told in line for line in lines('HALT_REMEDY')] == ([True] if told else []), lines()
         if code == 0 and told:
-            assert lines('run 1: ended')[0].endswith(f'with exit code 0: it was {why[16:]}'), lines()
+            assert lines(f'{why} [RUN_EXITED]'), lines()
         shutil.rmtree('.scr')
     # what an earlier run set is that run's
     launcher('exit 0')
     os.environ['SCR_END_TIME'] = str(int(time.time()) + 600)
     put_halt({'HaltSeconds': value(3600), 'HaltSecondsOfRun': value(3600)})
-    assert run('--simulate', '1', 'true').returncode == 0 and lines('no further') == ['no further run: the program is done'], lines()
+    assert run('--simulate', '1', 'true').returncode == 0 and lines('[RUN_DONE]'), lines()
     put_halt({'HaltSeconds': value(3600)})
     assert run('--simulate', '1', 'true').returncode == 1, lines()
     del os.environ['SCR_END_TIME']
@@ -246,11 +251,11 @@ def test_halted():
     # no run begins
     put_halt({'CheckpointsLeft': value(0)})
     done, before = run('--simulate', '1', 'true'), calls()
-    assert done.returncode == 1 and lines('to go on') == [remove] and calls() == before, done
+    assert done.returncode == 1 and remove in lines('HALT_REMEDY')[0] and calls() == before, done
     put(HALT, b'damaged')
     os.unlink('.scr/runs.log')
     done = run('--simulate', '1', 'true')
-    assert done.returncode == 1 and lines('to go on')[0].startswith('what the halt file asked for is lost; to go on: scr_halt --rem'), done
+    assert done.returncode == 1 and ': scr_halt --remove ' in lines('HALT_REMEDY')[0], done
 
 
 def test_pipe_as_log():
@@ -261,7 +266,7 @@ def test_pipe_as_log():
     os.mkdir('.scr')
     os.mkfifo('.scr/runs.log')
     done = run('--simulate', '2x1', 'program')
-    assert done.returncode == 1 and b'runs.log' in done.stderr and not calls(), done
+    assert done.returncode == 1 and has(done, 'RUN_LOG_UNUSABLE', 'runs.log') and not calls(), done
 
 
 run_tests(globals())

@@ -29,12 +29,12 @@ def test_good():
 def test_bad():
     control, cache = folders()
     put('file', b'')
-    expect(run('--cntl', control, '--cache', f'{cache}/none'), 1, '', ['access: ', 'No such file or directory'])
-    expect(run('--cntl', f'{control}/none', '--cache', cache), 1, '', ['access: '])
-    expect(run('--cntl', control, '--cache', os.path.abspath('file')), 1, '', ['Not a directory'])
-    expect(run('--cntl', control, '--cache', f'{cache}:1000000TB'), 1, '', ['capacity: ', 'its file system has'])
+    expect(run('--cntl', control, '--cache', f'{cache}/none'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'access: ', 'No such file or directory'])
+    expect(run('--cntl', f'{control}/none', '--cache', cache), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'access: '])
+    expect(run('--cntl', control, '--cache', os.path.abspath('file')), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'Not a directory'])
+    expect(run('--cntl', control, '--cache', f'{cache}:1000000TB'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
     # nobody may write there, whoever he is
-    expect(run('--cntl', control, '--cache', '/proc/self'), 1, '', ['write: /proc/self: a new file'])
+    expect(run('--cntl', control, '--cache', '/proc/self'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'write: /proc/self: a new file'])
     # each folder that is bad is told
     done = run('--cntl', f'{control}/none', '--cache', f'{cache}/none')
     assert done.returncode == 1 and done.stderr.count(b'access') == 2, done
@@ -59,7 +59,7 @@ def test_full():
             done, struck = with_faults(control, cache, AT=number, HOW=how)
             if not struck:
                 break
-            expect(done, 1, '', [f'write: {cache}: a new file: {told}'])
+            expect(done, 1, '', ['NODE_DIRECTORY_UNUSABLE', f'write: {cache}: a new file: {told}'])
             assert names('cache') == [], names('cache')
         assert number > 2 and done.returncode == 0, (number, done)
     done, struck = with_faults(control, cache, AT=1, HOW='short')
@@ -106,27 +106,27 @@ def test_configuration():
     os.mkdir('cache/a')
     expect(run('--prefix', '.'), 0, 'PASS\n')
     put('scr.yaml', f'SCR_NODE_CAPACITY: 1000000TB\nSCR_CACHE_BASE: {cache}\n'.encode())
-    expect(run('--prefix', '.'), 1, '', ['capacity: '])
+    expect(run('--prefix', '.'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
     # of one store: it counts in place of the other, also where that is larger, or this is 0
     for usual, own, code in (('1000000TB', '1', 0), ('1000000TB', '0', 0), ('1', '1000000TB', 1), ('1000000TB', None, 1)):
         put('scr.yaml', f'SCR_NODE_CAPACITY: {usual}\nSCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}\n'.encode()
             + (f'    CAPACITY: {own}\n' if own else '    COUNT: 2\n').encode())
-        expect(run('--prefix', '.'), code, '' if code else 'PASS\n', ['capacity: '] if code else [])
+        expect(run('--prefix', '.'), code, '' if code else 'PASS\n', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '] if code else [])
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {control}\n    CAPACITY: 1000000TB\n'.encode())
-    expect(run('--prefix', '.'), 1, '', ['capacity: '])
+    expect(run('--prefix', '.'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}\n    CAPACITY: much\n'.encode())
-    expect(run('--prefix', '.'), 3, '', ['CAPACITY="much"'])
+    expect(run('--prefix', '.'), 3, '', ['CONFIG_MISTAKE', 'CAPACITY="much"'])
     put('scr.yaml', b'SCR_CACHE_BAS: x\n')
     done = run('--prefix', '.')
     assert done.returncode == 3 and b'SCR_CACHE_BASE' in done.stderr and not done.stdout, done
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSCR_NODE_CAPACITY: much\n'.encode())
-    expect(run('--prefix', '.'), 3, '', ['SCR_NODE_CAPACITY'])
+    expect(run('--prefix', '.'), 3, '', ['CONFIG_MISTAKE', 'SCR_NODE_CAPACITY'])
     # what is wrong with the node in any case counts more
     put('scr.yaml', b'SCR_CACHE_BAS: x\n')
     done = run('--prefix', '.', '--cache', '/none')
     assert done.returncode == 1 and b'access: /none' in done.stderr, done
     os.remove('scr.yaml')
-    expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
+    expect(run('--prefix', 'none'), 1, '', ['DIRECTORY_UNUSABLE'])
     del os.environ['SCR_CNTL_BASE']
 
 
@@ -139,16 +139,16 @@ def test_site_tests():
     expect(run(*given), 0, 'PASS\n')
     # the last line that says something is the reason
     put_program('b-bad', 'seq 5000; echo the GPU is gone >&2; echo; echo " "; exit 3')
-    expect(run(*given), 1, '', ['test b-bad: the GPU is gone\n'])
+    expect(run(*given), 1, '', ['NODE_TEST_FAILED', 'test b-bad: the GPU is gone '])
     put_program('b-bad', 'printf "the GPU is gone"; exit 3')
-    expect(run(*given), 1, '', ['test b-bad: the GPU is gone\n'])
+    expect(run(*given), 1, '', ['NODE_TEST_FAILED', 'test b-bad: the GPU is gone '])
     put_program('b-bad', 'seq 5000')
     expect(run(*given), 0, 'PASS\n')
     put_program('b-bad', 'exit 3')
-    expect(run(*given), 1, '', ['test ', '/b-bad: exit code 3\n'])
+    expect(run(*given), 1, '', ['NODE_TEST_FAILED', 'test ', '/b-bad: exit code 3 '])
     put_program('b-bad', 'echo begins; sleep 1000')
-    expect(run(*given, '--seconds', '1'), 1, '', ['did not end within 1 seconds'])
-    expect(run(*given, '--tests', os.path.abspath('none')), 1, '', ['tests ', 'No such file'])
+    expect(run(*given, '--seconds', '1'), 1, '', ['NODE_TEST_FAILED', '1 seconds'])
+    expect(run(*given, '--tests', os.path.abspath('none')), 1, '', ['NODE_TEST_FAILED', 'tests ', 'No such file'])
     del os.environ['SCR_NODE_TESTS']
 
 

@@ -81,12 +81,12 @@ def test_from_the_log():
 
 
 def test_nothing_is_known():
-    expect(run(), 1, '', ['there is no log of a checkpoint: --cost is needed'])
+    expect(run(), 1, '', ['LOG_WITHOUT_CHECKPOINT'])
     put('.scr/log', b'')
-    expect(run(), 1, '', ['the log has no checkpoint: --cost is needed'])
+    expect(run(), 1, '', ['LOG_WITHOUT_CHECKPOINT'])
     # without failures that anybody saw, once a day is assumed
     assert ask('--cost', '10')['mtbf'] == 86400
-    expect(run('no'), 1, '', ['prefix folder'])
+    expect(run('no'), 1, '', ['DIRECTORY_UNUSABLE'])
 
 
 def test_damaged_log():
@@ -97,7 +97,7 @@ def test_damaged_log():
     assert ask()['cost'] == 3
     pathlib.Path('.scr/log').unlink()
     pathlib.Path('.scr/log').mkdir()
-    expect(run(), 1, '', ['scr_ckpt_interval: '])
+    expect(run(), 1, '', ['LOG_UNREADABLE'])
 
 
 def test_usage():

@@ -87,7 +87,7 @@ def test_older_rank():
     os.unlink('cntl/me/scr.17/filemap.scriinfo')
     expect(run('--id', '4'), 0, 'dataset 4 (c4): 2 files of 1 ranks, 18 bytes\n')
     assert saved() == ['.scr/1.scrfilemap', '.scr/2_of_2_in_0.xor', 'c4/rank_1'], saved()
-    expect(run('--id', '4', '--created', str(CREATED - 1)), 3, '', ['the cache has no dataset 4'])
+    expect(run('--id', '4', '--created', str(CREATED - 1)), 3, '', ['CACHE_EMPTY', 'dataset 4'])
 
 
 def test_parts():
@@ -104,10 +104,10 @@ def test_parts():
 
 def test_nothing():
     fill()
-    expect(run('-i', '5'), 3, '', ['the cache has no dataset 5'])
-    expect(run('-i', '4', '-t', '17'), 3, '', ['the cache has no dataset 4'])
+    expect(run('-i', '5'), 3, '', ['CACHE_EMPTY', 'dataset 5'])
+    expect(run('-i', '4', '-t', '17'), 3, '', ['CACHE_EMPTY', 'dataset 4'])
     shutil.rmtree('cntl')
-    expect(run('-i', '4'), 3, '', ['No such file'])
+    expect(run('-i', '4'), 3, '', ['CACHE_EMPTY', 'No such file'])
     assert not os.path.exists('p/c4')
 
 
@@ -116,16 +116,16 @@ def test_damage():
     fill()
     put('cache/me/scr.17/scr.dataset.4/c4/rank_1', b'onE' * 5)
     expect(run('-i', '4'), 1, 'dataset 4 (c4): 0 files of 0 ranks, 0 bytes\n',
-           ['files of 1 rank could not be copied', 'rank 1: c4/rank_1: altered: CRC32'])
+           ['CACHE_COPY_FAILED', 'rank 1: c4/rank_1: altered: CRC32'])
     assert not [name for name in saved() if 'scrfilemap' in name or name.endswith('rank_1')], saved()
     fill()
     os.unlink('cache/me/scr.17/scr.dataset.4/c4/rank_1')
-    expect(run('-i', '4', '--json'), 1, run('-i', '4', '--json').stdout.decode(), ['is missing'])
+    expect(run('-i', '4', '--json'), 1, run('-i', '4', '--json').stdout.decode(), ['CACHE_COPY_FAILED', '1 rank'])
     fill()
     put('cntl/me/scr.17/filemap_0.scriinfo', b'junk')
-    expect(run('-i', '4'), 3, '', ['1 filemaps count as lost', 'the cache has no dataset 4'])
+    expect(run('-i', '4'), 3, '', ['CACHE_FILEMAP_REFUSED', 'CACHE_EMPTY', ': 1 filemap', 'dataset 4'])
     fill(COMPLETE=0)
-    expect(run('-i', '4'), 3, '', ['the cache has no dataset 4'])
+    expect(run('-i', '4'), 3, '', ['CACHE_EMPTY', 'dataset 4'])
 
 
 def test_hostile():
@@ -145,11 +145,11 @@ def test_hostile():
     fill(NAME='../x')
     assert run('-i', '4').returncode == 3 and not os.path.exists('x')
     fill()
-    expect(run('-i', '4', '-c', '/tmp'), 1, '', ['/tmp is not of the form'])
+    expect(run('-i', '4', '-c', '/tmp'), 1, '', ['CACHE_UNUSABLE', '/tmp '])
     if os.geteuid() == 0:
         return
     os.chmod('cntl/me/scr.17', 0o777)
-    expect(run('-i', '4'), 1, '', ['others may write there'])
+    expect(run('-i', '4'), 1, '', ['CACHE_UNUSABLE'])
 
 
 def test_newer_one():
@@ -160,7 +160,7 @@ def test_newer_one():
     os.chdir('p')
     prefix.put_index()
     os.chdir('..')
-    expect(run('-i', '4'), 1, '', ['dataset 5 (c4) is newer, and has its name'])
+    expect(run('-i', '4'), 1, '', ['CACHE_COPY_FAILED', 'dataset 5 (c4)'])
     # without an index that can be read, it is copied
     put('p/.scr/index.scr', b'junk')
     assert run('-i', '4').returncode == 0 and len(saved()) == 3

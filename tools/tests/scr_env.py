@@ -36,8 +36,8 @@ def test_without_batch_system():
     expect(run('--down'), 0, '\n')
     expect(run('-user'), 0, getpass.getuser() + '\n')
     assert re.fullmatch(rb'prefix-[0-9a-f]{8}\n', run('-jobid').stdout)
-    expect(run('--endtime'), 1, '', ['the end of the allocation is not known'])
-    expect(run('--runnodes'), 1, '', ['.scr/nodes.scr', 'No such file'])
+    expect(run('--endtime'), 1, '', ['END_TIME_UNKNOWN'])
+    expect(run('--runnodes'), 1, '', ['RUN_NODES_UNKNOWN', '.scr/nodes.scr', 'No such file'])
     clean(SCR_NODE_NAME='n7', SCR_USER_NAME='me', SCR_JOB_ID='j1', SCR_END_TIME='1298937600')
     put_tree(NODES, {'NODES': value(4)})
     for question, answer in (('--nodes', 'n7'), ('--user', 'me'), ('--jobid', 'j1'), ('--endtime', '1298937600'),
@@ -64,21 +64,21 @@ def test_each_batch_system():
         os.environ['SCR_NODELIST'] = 'own[1-2]'
         expect(run('--nodes'), 0, 'own[1-2]\n')
     clean(FLUX_JOB_ID='f1')
-    expect(run('--nodes'), 1, '', ['flux does not list the nodes of the allocation; set SCR_NODELIST'])
+    expect(run('--nodes'), 1, '', ['NODELIST_MISSING', 'flux ', 'SCR_NODELIST'])
     clean(PBS_JOBID='1', PBS_NODEFILE='no')
-    expect(run('--nodes'), 1, '', ['list of nodes no: No such file'])
+    expect(run('--nodes'), 1, '', ['NODELIST_INVALID', 'list of nodes no: No such file'])
     os.environ['PBS_NODEFILE'] = '.'
-    expect(run('--nodes'), 1, '', ['Is a directory'])
+    expect(run('--nodes'), 1, '', ['NODELIST_INVALID', 'Is a directory'])
     pathlib.Path('bad').write_bytes(b'n1\0n2\n')
     os.environ['PBS_NODEFILE'] = 'bad'
-    expect(run('--nodes'), 1, '', ['no text'])
+    expect(run('--nodes'), 1, '', ['NODELIST_INVALID'])
     clean(SLURM_JOB_ID='1', SLURM_JOB_NODELIST='n[1-')
-    expect(run('--nodes'), 1, '', ['hosts "n[1-"'])
-    expect(run('--down'), 1, '', ['hosts "n[1-"'])
+    expect(run('--nodes'), 1, '', ['NODELIST_INVALID', 'hosts "n[1-"'])
+    expect(run('--down'), 1, '', ['NODELIST_INVALID', 'hosts "n[1-"'])
     clean(SLURM_JOB_ID='1', SLURM_JOB_NODELIST='n1', SLURM_JOB_END_TIME='soon')
-    expect(run('--endtime'), 1, '', ['SLURM_JOB_END_TIME="soon"'])
+    expect(run('--endtime'), 1, '', ['END_TIME_INVALID', 'SLURM_JOB_END_TIME="soon"'])
     clean(SCR_JOB_ID='a/b')
-    expect(run('--jobid'), 1, '', ['SCR_JOB_ID=a/b'])
+    expect(run('--jobid'), 1, '', ['IDENTITY_INVALID', 'SCR_JOB_ID=a/b'])
 
 
 def test_down():
@@ -89,12 +89,13 @@ def test_down():
     assert '--nodes n[1-4]' in asked and 'down' in asked and 'drain' not in asked, asked
     put_sinfo('')
     expect(run('--down'), 0, '\n')
-    for script, reason in (('exit 3', 'sinfo: exit code 3'), ('kill -9 $$', 'sinfo: ended by signal 9'),
-                           ("printf '\\033[2J'", 'no character of a name'), ('yes n1', 'sinfo: File too large')):
+    for script, *told in (('exit 3', 'BATCH_QUERY_FAILED', 'sinfo: exit code 3'),
+                          ('kill -9 $$', 'BATCH_QUERY_FAILED', 'sinfo: ended by signal 9'),
+                          ("printf '\\033[2J'", 'NODELIST_INVALID'), ('yes n1', 'BATCH_QUERY_FAILED', 'sinfo: File too large')):
         put_sinfo(script)
-        expect(run('--down'), 1, '', [reason])
+        expect(run('--down'), 1, '', told)
     os.environ['PATH'] = os.getcwd()
-    expect(run('--down'), 1, '', ['sinfo: No such file'])
+    expect(run('--down'), 1, '', ['BATCH_QUERY_FAILED', 'sinfo: No such file'])
 
 
 SQUEUE = """echo "$@" >>asked
@@ -112,12 +113,12 @@ def test_end_of_slurm():
     assert json.loads(run('--json').stdout)['endtime'] == end
     for told in ('17 N/A', '17 UNLIMITED', '17 Unknown', '17 NONE', '17', '18 2030-05-04T03:02:01', ''):
         answer.write_text(told + '\n')
-        expect(run('--endtime'), 1, '', ['the end of the allocation is not known'])
+        expect(run('--endtime'), 1, '', ['END_TIME_UNKNOWN'])
     answer.write_text('17 soon\n')
-    expect(run('--endtime'), 1, '', ['squeue: the job ends at "soon", which is no time'])
+    expect(run('--endtime'), 1, '', ['BATCH_QUERY_FAILED', 'squeue', '"soon"'])
     for script, reason in (('echo no >&2; exit 3', 'squeue: exit code 3'), ('kill -9 $$', 'squeue: ended by signal 9')):
         put_program('squeue', script)
-        expect(run('--endtime'), 1, '', [reason])
+        expect(run('--endtime'), 1, '', ['BATCH_QUERY_FAILED', reason])
     os.unlink('asked')
     put_program('squeue', SQUEUE)
     for name in ('SCR_END_TIME', 'SLURM_JOB_END_TIME'):
@@ -125,7 +126,7 @@ def test_end_of_slurm():
         expect(run('--endtime'), 0, '1900000000\n')
         del os.environ[name]
     clean(PBS_JOBID='17')
-    expect(run('--endtime'), 1, '', ['is not known'])
+    expect(run('--endtime'), 1, '', ['END_TIME_UNKNOWN'])
     assert not os.path.exists('asked'), 'it is known, or this is not Slurm'
 
 

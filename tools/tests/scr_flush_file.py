@@ -34,7 +34,7 @@ def test_questions():
     expect(run('--location', '9'), 0, 'CACHE\nFLUSHING\n')
     expect(run('--subdir', '20'), 0, 'a/b\n')
     for question in ('--needflush', '--location', '--subdir'):
-        expect(run(question, '5'), 1, '', ['there is no dataset 5'])
+        expect(run(question, '5'), 1, '', ['DATASET_UNKNOWN', 'dataset 5 '])
 
 
 def test_list():
@@ -49,12 +49,12 @@ def test_list():
 
 
 def test_unusable():
-    expect(run('--latest'), 1, '', ['flush.scr', 'No such file'])
+    expect(run('--latest'), 1, '', ['FLUSH_FILE_UNUSABLE', 'PREFIX_UNUSED', 'flush.scr', 'No such file'])
     for _ in damage(sample, FLUSH):
         for question in (['--latest'], ['--needflush', '17'], ['--list']):
-            expect(run(*question), 1, '', ['scr_flush_file: ', '.scr/flush.scr'])
+            expect(run(*question), 1, '', ['FLUSH_FILE_UNUSABLE', '.scr/flush.scr'])
     put_tree(FLUSH, {'DSET': {'seven': entry('a', 'CACHE')}})
-    expect(run('--latest'), 1, '', ['something else than ids'])
+    expect(run('--latest'), 1, '', ['FLUSH_FILE_UNUSABLE'])
     put_tree(FLUSH, {'DSET': {'-3': entry('a', 'CACHE')}})
     expect(run('--latest'), 1)
 
@@ -63,11 +63,11 @@ def test_hostile_names():
     """No script is led elsewhere, and no terminal fooled."""
     for name in ('../x', '/etc', 'a/../b', '', '.scr/x', 'a\nb', 'x' * 2000):
         put_tree(FLUSH, {'DSET': {'1': entry(name, 'CACHE')}})
-        expect(run('--subdir', '1'), 1, '', ['dataset 1 has no name that can be used'])
+        expect(run('--subdir', '1'), 1, '', ['FLUSH_FILE_UNUSABLE', 'dataset 1 '])
     put_tree(FLUSH, {'DSET': {'1': entry('a\x1b[2J', 'CACHE')}})
     assert b'\x1b' not in run('--list').stdout + run('--list', '--json').stdout
     put_tree(FLUSH, {'DSET': {'1': {'LOCATION': {'CACHE': {}}, 'DIR': {'a': {}, 'b': {}}}, '2': {}}})
-    expect(run('--subdir', '1'), 1, '', ['no name that can be used'])
+    expect(run('--subdir', '1'), 1, '', ['FLUSH_FILE_UNUSABLE'])
     expect(run('--location', '2'), 1)
     expect(run('--list'), 0, 'DSET  NAME  LOCATION\n   1  -     CACHE\n   2  -     -\n')
 

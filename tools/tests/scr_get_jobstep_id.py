@@ -20,7 +20,7 @@ def test_process():
     expect(done, 0, f'pid:{ME}:{start}\n')
     with subprocess.Popen(['true']) as child:
         pass
-    expect(run(str(child.pid)), 1, '-1\n', [f'there is no process {child.pid}'])
+    expect(run(str(child.pid)), 1, '-1\n', ['JOBSTEP_UNKNOWN', f'process {child.pid} '])
     # whatever the program is called
     shutil.copy('/bin/cat', ') R (')
     with subprocess.Popen(['./) R ('], stdin=subprocess.PIPE) as child:
@@ -35,10 +35,10 @@ def test_slurm():
         if step:
             expect(run(ME), 0, step + '\n')
         else:
-            expect(run(ME), 1, '-1\n', ['job 17 has no step'])
+            expect(run(ME), 1, '-1\n', ['JOBSTEP_UNKNOWN', 'job 17 '])
         assert '--job 17' in open('asked').read()
     put_program('squeue', 'exit 1')
-    expect(run(ME), 1, '-1\n', ['squeue: exit code 1'])
+    expect(run(ME), 1, '-1\n', ['JOBSTEP_UNKNOWN', 'squeue: exit code 1'])
     del os.environ['SLURM_JOB_ID']
 
 

@@ -43,12 +43,12 @@ def test_each_condition():
 def test_together():
     expect(run('--checkpoints', '7', '--after', '1298937600', '--before', '1298944800', '--seconds', '1200', '-r', 'so'), 0,
            'ExitReason       so\nCheckpointsLeft  7\nExitAfter        2011-03-01T00:00:00+0000\n'
-           'ExitBefore       2011-03-01T02:00:00+0000\nHaltSeconds      1200\n', [f'none begins: so; to go on: scr_halt --remove {os.getcwd()}, and start it again\n'])
+           'ExitBefore       2011-03-01T02:00:00+0000\nHaltSeconds      1200\n', ['HALT_IN_FORCE', ': so; ', f'scr_halt --remove {os.getcwd()},'])
     before = pathlib.Path(HALT).read_bytes()
     assert run('--list').returncode == 0 and run('--checkpoints', '7').returncode == 0
     assert pathlib.Path(HALT).read_bytes() == before
     expect(run('--unset-reason', '-C', '--before', '1298944801', '--unset-seconds'), 0,
-           'ExitAfter        2011-03-01T00:00:00+0000\nExitBefore       2011-03-01T02:00:01+0000\n', ['none begins: the time ExitAfter has come; to go on: scr_halt --remove '])
+           'ExitAfter        2011-03-01T00:00:00+0000\nExitBefore       2011-03-01T02:00:01+0000\n', ['HALT_IN_FORCE', 'ExitAfter', 'scr_halt --remove '])
     expect(run('--remove'), 0, 'no halt conditions\n')
     assert not os.path.exists(HALT)
     expect(run('--remove'), 0, 'no halt conditions\n')
@@ -57,10 +57,10 @@ def test_together():
 def test_recorded_by_the_run():
     """What SCR recorded as a run ended holds up nobody."""
     put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}})
-    expect(run('--list'), 0, 'ExitReason       SCR_FINALIZE_CALLED\n', ['SCR in the last run recorded why it ended; the next one removes that\n'])
+    expect(run('--list'), 0, 'ExitReason       SCR_FINALIZE_CALLED\n', ['HALT_RECORDED'])
     put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}, 'CheckpointsLeft': {'0': {}}})
     done = run('--list')
-    assert b'none begins: ' in done.stderr and b'; to go on: scr_halt --remove ' in done.stderr, done
+    assert b' scr_halt --remove ' in done.stderr and done.stderr.endswith(b' [HALT_IN_FORCE]\n'), done
 
 
 def test_immediate():
@@ -83,14 +83,14 @@ def test_by_root():
     before = pathlib.Path(HALT).read_bytes()
     for missing in ('-setuid', '-setgid'):
         done = run('--bounding-set', missing, COMMAND, '--remove', command='setpriv')
-        expect(done, 1, '', [f'prefix folder . belongs to {some_user().pw_name}, and this program cannot become that user: Operation not permitted'])
+        expect(done, 1, '', ['OWNER_CHANGE_FAILED', f' {some_user().pw_name}', 'Operation not permitted'])
     assert pathlib.Path(HALT).read_bytes() == before
     expect(run('--list'), 0, 'CheckpointsLeft  3\n')
 
 
 def test_nothing_is_made_for_nothing():
     for options in (['--list'], ['--unset-reason']):
-        expect(run(*options), 0, 'no halt conditions\n', [f'scr_halt: {os.getcwd()} has no folder .scr, which every run of SCR makes in its prefix folder. Name that '])
+        expect(run(*options), 0, 'no halt conditions\n', ['PREFIX_UNUSED', os.getcwd(), '.scr'])
     assert not os.listdir('.')
 
 
@@ -133,11 +133,11 @@ def test_where():
     pathlib.Path('scr.yaml').write_text(f'SCR_PREFIX: {os.getcwd()}/two\n')
     assert listed()['checkpoints_left'] == 1
     pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
-    expect(run('--list'), 1, '', ['scr_halt: ', 'scr.yaml:1:1: ', 'SCR_PREFIXX', 'the prefix folder is uncertain: name it'])
-    expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n', ['has no folder .scr'])
-    expect(run('--list', 'no'), 1, '', ['prefix folder', '/no: No such file'])
-    expect(run('--list', 'scr.yaml'), 1, '', ['Not a directory'])
-    expect(run('--list', ''), 1, '', ['without a name'])
+    expect(run('--list'), 1, '', ['CONFIG_MISTAKE', 'PREFIX_UNCERTAIN', 'scr.yaml:1:1: ', 'SCR_PREFIXX'])
+    expect(run('--list', '--dir', '.'), 0, 'no halt conditions\n', ['PREFIX_UNUSED', '.scr'])
+    expect(run('--list', 'no'), 1, '', ['DIRECTORY_UNUSABLE', '/no: No such file'])
+    expect(run('--list', 'scr.yaml'), 1, '', ['DIRECTORY_UNUSABLE', 'Not a directory'])
+    expect(run('--list', ''), 1, '', ['DIRECTORY_UNUSABLE'])
 
 
 def test_damaged():
@@ -145,7 +145,7 @@ def test_damaged():
     for change in damage(lambda: put_halt({'CheckpointsLeft': {'7': {}}})):
         before = pathlib.Path(HALT).read_bytes()
         for options in (['--list'], ['-c', '3'], ['-R']):
-            expect(run(*options), 1, '', ['scr_halt: ', '.scr/halt.scr', 'asked for is lost; to go on: scr_halt --remove '])
+            expect(run(*options), 1, '', ['HALT_FILE_UNREADABLE', 'HALT_REMEDY', 'scr_halt --remove ', '.scr/halt.scr'])
         assert pathlib.Path(HALT).read_bytes() == before, change
         assert run('--remove').returncode == 0 and listed() == NOTHING
 
@@ -155,13 +155,13 @@ def test_links_and_folders():
     pathlib.Path('outside').write_bytes(image({'CheckpointsLeft': {'7': {}}}))
     os.symlink('../outside', HALT)
     before = pathlib.Path('outside').read_bytes()
-    expect(run('--list'), 1, '', [HALT])
-    expect(run('-c', '3'), 1, '', [HALT])
+    expect(run('--list'), 1, '', ['HALT_FILE_UNREADABLE', HALT])
+    expect(run('-c', '3'), 1, '', ['HALT_FILE_UNREADABLE', HALT])
     assert pathlib.Path('outside').read_bytes() == before
     os.unlink(HALT)
     os.mkdir(HALT)
-    expect(run('-c', '3'), 1, '', [HALT])
-    expect(run('--remove'), 1, '', [HALT])
+    expect(run('-c', '3'), 1, '', ['HALT_FILE_UNREADABLE', HALT])
+    expect(run('--remove'), 1, '', ['HALT_FILE_UNREADABLE', HALT])
 
 
 def test_hostile_contents():
@@ -173,7 +173,7 @@ def test_hostile_contents():
            'ExitReason       a\\x1b[2J\\xe2\\x80\\xaeb\\n\n'
            'CheckpointsLeft  many (not a number: without effect)\n'
            'ExitAfter        9223372036854775807\n'
-           'ExitBefore       9223372036854775808 (not a number: without effect)\n', ['a?[2J\\xe2\\x80\\xaeb?; to go on: '])
+           'ExitBefore       9223372036854775808 (not a number: without effect)\n', ['HALT_IN_FORCE', 'a?[2J\\xe2\\x80\\xaeb?; '])
     assert listed() == {**NOTHING, 'reason': 'a\x1b[2J\u202eb\n', 'exit_after': 9223372036854775807}
     assert b'\x1b' not in run('--list', '--json').stdout
     assert run('-c', '5', '--unset-reason').returncode == 0
@@ -218,7 +218,7 @@ def test_colours():
 def test_disk_and_rights():
     os.mkdir('.scr', 0o500)
     if os.geteuid():
-        expect(run('-c', '3'), 1, '', ['Permission denied'])
+        expect(run('-c', '3'), 1, '', ['HALT_FILE_UNREADABLE', 'Permission denied'])
     expect_output_fails(['--list'], ['--list', '--json'])
     expect_ends_unread(['--list'])
     if not os.geteuid():

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from command import (COMMAND, expect, expect_documented, expect_ends_unread, expect_output_fails, expect_well_formed_page,
-                     expect_wrong_usage, run, run_closed, run_tests, run_unread)
+                     expect_wrong_usage, identifiers, run, run_closed, run_tests, run_unread)
 from prefix import INDEX, Prefix, damage, expect_owner_kept, names, put, put_tree, value, without_scr_variables
 
 without_scr_variables()
@@ -76,7 +76,7 @@ def test_one_dataset():
         assert f'{title:<{width}}{number}\n' in text, (title, text)
     assert 'failed' not in text
     assert json.loads(run('-i', 'out', '--json').stdout) == listed()['out']
-    expect(run('--inspect', 'none'), 1, '', ['there is no dataset "none"; ', ' has: ckpt.20, ckpt.18, out, run/ckpt.12, ckpt.6'])
+    expect(run('--inspect', 'none'), 1, '', ['DATASET_UNKNOWN', '"none"', ' has: ckpt.20, ckpt.18, out, run/ckpt.12, ckpt.6'])
     # the summary is what the dataset says, whatever the index has
     os.unlink(INDEX)
     said = json.loads(run('--summary', 'ckpt.18', '--json').stdout)
@@ -84,9 +84,9 @@ def test_one_dataset():
     assert said['current'] is None and b'current' not in run('--summary', 'ckpt.18').stdout, said
     os.rename('ckpt.18', 'moved')
     done = run('--summary', 'moved')
-    assert done.returncode == 0 and b'its summary has the name ckpt.18' in done.stderr, done
+    assert done.returncode == 0 and identifiers(done) == ['SUMMARY_OTHER_NAME'] and b' ckpt.18 ' in done.stderr, done
     for name, reason in (('ckpt.18', 'No such file'), ('moved/a', '.scr/summary.scr')):
-        expect(run('--summary', name), 1, '', [name, reason])
+        expect(run('--summary', name), 1, '', ['SUMMARY_UNUSABLE', name, reason])
 
 
 # ---- changes ----
@@ -98,8 +98,8 @@ def test_current():
     # somebody's wish counts more than that it failed
     assert run('--current', 'ckpt.18').returncode == 0 and state()['ckpt.18'] == (True, True)
     before = pathlib.Path(INDEX).read_bytes()
-    for name, reason in (('out', 'it is no checkpoint'), ('ckpt.20', 'it is not complete'), ('none', 'there is no dataset "none"')):
-        expect(run('--current', name), 1, '', [reason])
+    for name, told in (('out', 'DATASET_NOT_SELECTABLE'), ('ckpt.20', 'DATASET_NOT_SELECTABLE'), ('none', 'DATASET_UNKNOWN')):
+        expect(run('--current', name), 1, '', [told, name])
     assert pathlib.Path(INDEX).read_bytes() == before
 
 
@@ -116,7 +116,7 @@ def test_remove():
     expect(run('--remove', 'run/ckpt.12'), 0, 'run/ckpt.12: removed from the index; its files stay\n')
     assert names('run') == there and 'run/ckpt.12' not in state() and not any(current for _, current in state().values())
     assert run('--drop', 'out').returncode == 0 and set(state()) == {'ckpt.6', 'ckpt.18', 'ckpt.20'}
-    expect(run('--remove', 'out'), 1, '', ['there is no dataset "out"'])
+    expect(run('--remove', 'out'), 1, '', ['DATASET_UNKNOWN', '"out"'])
 
 
 def test_dropped_is_not_flushed():
@@ -145,16 +145,16 @@ def test_add():
     before = pathlib.Path(INDEX).read_bytes()
     os.mkdir('nothing')
     for name in ('nothing', 'none', 'old/a'):
-        expect(run('--add', name), 1, '', [name])
+        expect(run('--add', name), 1, '', ['SCAN_FAILED', name])
     put('bad/.scr/summary.scr', b'no summary')
-    expect(run('--add', 'bad'), 1, '', ['bad: '])
+    expect(run('--add', 'bad'), 1, '', ['DATASET_REFUSED', 'bad: '])
     os.symlink('old', 'link')
-    expect(run('--add', 'link'), 1, '', ['link'])
+    expect(run('--add', 'link'), 1, '', ['SCAN_FAILED', 'link'])
     assert pathlib.Path(INDEX).read_bytes() == before
     # with a map that is not the summary's, nobody restarts from it
     Prefix().put_dataset('odd', 30, FILES, FILES=4)
     done = run('--add', 'odd')
-    assert done.returncode == 0 and b'odd: added; it is not complete' in done.stdout and b'the map is of' in done.stderr, done
+    assert done.returncode == 0 and b'odd: added; it is not complete' in done.stdout and identifiers(done) == ['DATASET_REFUSED'], done
     assert state()['odd'] == (False, False)
 
 
@@ -197,7 +197,7 @@ def test_missing():
     for arguments in ([], ['--inspect', 'out'], ['--remove', 'out'], ['--current', 'out'], ['--add', 'out'], ['--verify']):
         done = run(*arguments)
         assert done.returncode == 1 and not os.path.exists(INDEX), (arguments, done)
-    assert b'--rebuild makes one' in run().stderr
+    expect(run(), 1, '', ['INDEX_MISSING', '--rebuild'])
     expect(run('--rebuild'), 0, '5 datasets found, 5 added to the index\n')
     assert state() == {'ckpt.6': (True, False), 'run/ckpt.12': (True, False), 'out': (True, False), 'ckpt.18': (True, False),
                        'ckpt.20': (True, True)}
@@ -209,13 +209,13 @@ def test_damaged():
         before = pathlib.Path(INDEX).read_bytes()
         for arguments in ([], ['--remove', 'out'], ['--add', 'out']):
             done = run(*arguments)
-            assert done.returncode == 1 and b'--rebuild makes a new one' in done.stderr, (what, done)
+            assert done.returncode == 1 and identifiers(done) == ['INDEX_UNREADABLE'] and b'--rebuild' in done.stderr, (what, done)
         assert pathlib.Path(INDEX).read_bytes() == before
         done = run('--rebuild')
         assert done.returncode == 0 and b'the damaged index is .scr/index.scr.damaged.1 now\n5 datasets' in done.stdout, done
         assert pathlib.Path('.scr/index.scr.damaged.1').read_bytes() == before and len(state()) == 5
     put_tree(INDEX, {'VERSION': value(2)})
-    expect(run(), 1, '', ['is of version 2; this program knows version 1: use the SCR'])
+    expect(run(), 1, '', ['PREFIX_VERSION', 'version 2', 'version 1'])
 
 
 def test_unread():
@@ -240,19 +240,19 @@ def test_rebuild_adds():
     put('bad/.scr/summary.scr', b'')
     done = run('--rebuild')
     assert done.returncode == 0 and done.stdout == b'6 datasets found, 1 added to the index\n', done
-    assert b'1 cannot be restarted from; the first: bad: ' in done.stderr
+    assert 'DATASET_REFUSED' in identifiers(done) and b': 1 ' in done.stderr and b' bad: ' in done.stderr, done
     assert state()['new'] == (True, False) and state()['ckpt.6'] == (True, True) and state()['ckpt.18'] == (False, False)
 
 
 def test_prefix_folder_without_anything():
-    expect(run('--rebuild'), 1, '', ['has no folder .scr, which every run of SCR makes in its prefix folder'])
+    expect(run('--rebuild'), 1, '', ['PREFIX_UNUSED'])
     assert not os.path.exists('.scr')
     for arguments in ([], ['--verify'], ['--current', 'c1']):
-        expect(run(*arguments), 1, '', ['no index; --rebuild makes one of what is there', 'has no folder .scr'])
+        expect(run(*arguments), 1, '', ['INDEX_MISSING', 'PREFIX_UNUSED'])
     os.mkdir('.scr')
     expect(run('--rebuild'), 0, '0 datasets found, 0 added to the index\n')
     assert state() == {}
-    expect(run('-p', 'no'), 1, '', ['prefix folder'])
+    expect(run('-p', 'no'), 1, '', ['DIRECTORY_UNUSABLE'])
 
 
 # ---- verify ----
@@ -300,8 +300,8 @@ def test_many_are_damaged():
         os.unlink(f'c/more_{i}')
     found, told = verified('c')
     assert found == {'c': 'damaged'}, found
-    assert len(told.splitlines()) == 11 and told.count(' is missing') == 10, told
-    assert told.endswith('scr_index: c: 32 more files are damaged or cannot be read, of rank[5-19,30]\n'), told
+    assert len(told.splitlines()) == told.count(' [DATASET_FILE_BAD]\n') == 11, told
+    assert 'scr_index: c: 32 more ' in told.splitlines()[-1] and ' rank[5-19,30] ' in told.splitlines()[-1], told
 
 
 def test_hostile_maps():

@@ -6,8 +6,8 @@ import json
 import os
 import pathlib
 
-from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
-                     run_tests)
+from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage,
+                     identifiers, run, run_tests)
 from prefix import put, put_tree, value, without_scr_variables
 
 CREATED = 1795257190000000
@@ -64,17 +64,17 @@ def test_run():
         fcntl.lockf(lock, fcntl.LOCK_EX)
         done = run('--brief', '--id', '4')
     assert done.returncode == 0 and done.stdout == f'4 {CREATED + 4} 4 2 2 1 c 4\n'.encode(), done
-    assert f'a run, process {os.getpid()}, uses the cache'.encode() in done.stderr, done
+    assert identifiers(done) == ['CACHE_IN_USE'] and f' process {os.getpid()} '.encode() in done.stderr, done
 
 
 def test_nothing():
     without_scr_variables()
-    expect(run('-c', f'{os.getcwd()}/me/scr.17'), 3, '', ['No such file'])
+    expect(run('-c', f'{os.getcwd()}/me/scr.17'), 3, '', ['CACHE_EMPTY', 'No such file'])
     fill()
     put('cntl/me/scr.17/filemap_0.scriinfo', b'junk')
-    expect(run('-b'), 0, '', ['1 filemaps count as lost'])
+    expect(run('-b'), 0, '', ['CACHE_FILEMAP_REFUSED', ': 1 filemap'])
     put_tree('cntl/me/scr.17/prefix.scriinfo', {'PREFIX': value('/elsewhere')})
-    expect(run(), 1, '', ['is of the prefix folder /elsewhere'])
+    expect(run(), 1, '', ['CACHE_UNUSABLE', ' /elsewhere'])
 
 
 def test_nodes():
@@ -95,18 +95,18 @@ def test_nodes():
     assert json.loads(run('--all', '--json', '--id', '5').stdout) == {
         'dset': 5, 'created': '2026-11-21T10:33:10+0000', 'ranks': 4, 'here': 3, 'whole': 2, 'nodes': 'n[1-2]', 'name': 'c5',
         'time': CREATED + 5, 'run': False}
-    expect(run('--up', 'n3'), 3, '', ['no run was on any of these nodes\n', 'has no folder .scr'])
+    expect(run('--up', 'n3'), 3, '', ['CACHE_EMPTY', 'PREFIX_UNUSED'])
     os.environ['SCR_JOB_ID'] = '18'
-    expect(run(), 3, '', ['nothing of job 18 (SCR_JOB_ID) is on this node; --all asks all nodes\n', 'has no folder .scr'])
+    expect(run(), 3, '', ['CACHE_EMPTY', 'job 18 (SCR_JOB_ID)', '--all', 'PREFIX_UNUSED'])
     os.environ['SCR_JOB_ID'] = '17'
     done = run('--up', 'n[1-4]', '--json')
-    assert done.returncode == 1 and len(done.stdout.splitlines()) == 2 and b'node n4: n4: Host is down' in done.stderr, done
+    assert done.returncode == 1 and len(done.stdout.splitlines()) == 2 and b'node n4: n4: Host is down [NODE_REPORT]' in done.stderr, done
     done = run('--up', 'n[1-2,4-9]', '--json')
-    assert done.returncode == 1 and done.stderr == b'scr_inspect: 6 nodes, n[4-9]: Host is down\n', done
+    assert done.returncode == 1 and done.stderr == b'scr_inspect: 6 nodes, n[4-9]: Host is down [NODE_REPORT]\n', done
     # what a node says beside its answer
     put('nodes/n2/cntl/me/scr.17/n2/filemap_1.scriinfo', b'junk')
     done = run('--up', 'n2', '--json')
-    assert done.returncode == 0 and b'node n2: 1 filemaps count as lost' in done.stderr, done
+    assert done.returncode == 0 and b'node n2: 1 filemap' in done.stderr and b'[CACHE_FILEMAP_REFUSED] [NODE_REPORT]\n' in done.stderr, done
     # -from as the Developer Guide has it
     done = run('-up', 'n1', '-from', os.path.abspath('nodes/n2/cntl/me/scr.17/n2'), '--json', '--id', '4')
     assert json.loads(done.stdout)['here'] == 1, done

@@ -26,7 +26,7 @@ def test_ends():
     process, step = started('echo ready; read never')
     expect(run(step), 0)
     assert process.wait(60) == -signal.SIGTERM
-    expect(run('--jobStepId', step), 0, '', [f'process {process.pid} has ended already'])
+    expect(run('--jobStepId', step), 0, '', ['JOBSTEP_OVER', f'process {process.pid} '])
 
 
 def test_unread():
@@ -44,7 +44,7 @@ def test_does_not_want_to_end():
 
 def test_another_process_of_that_number():
     process, step = started('echo ready; read never')
-    expect(run(f'pid:{process.pid}:{int(start_of(process.pid)) + 1}'), 0, '', ['has ended already'])
+    expect(run(f'pid:{process.pid}:{int(start_of(process.pid)) + 1}'), 0, '', ['JOBSTEP_OVER'])
     assert process.poll() is None
     process.stdin.close()
     process.wait(60)
@@ -57,9 +57,9 @@ def test_slurm():
         assert open('told').read() == step + '\n'
     put_program('scancel', 'echo no >&2; exit 225')
     for script, code, told in (('echo 17.2; echo 17.3', 1, 'scancel: exit code 225'), ('exit 1', 1, 'scancel: exit code 225'),
-                               ('echo 17.2; echo 17.30', 0, 'job step 17.3 has ended already'), ('', 0, 'has ended already')):
+                               ('echo 17.2; echo 17.30', 0, ' 17.3 '), ('', 0, ' 17.3 ')):
         put_program('squeue', f'[ "$*" = "--noheader --steps --format=%i --job 17" ] || exit 2; {script}')
-        expect(run('17.3'), code, '', ['no\n', told])
+        expect(run('17.3'), code, '', ['JOBSTEP_NOT_ENDED' if code else 'JOBSTEP_OVER', 'no\n', told])
 
 
 def test_usage():

@@ -45,7 +45,7 @@ def test_stores():
     done = run('cache')
     assert done.returncode == 1 and not done.stdout and b'/no' in done.stderr, done
     pathlib.Path('scr.yaml').write_text('SCR_NO: 1\n')
-    expect(run('cache'), 1, '', ['scr.yaml:1:1'])
+    expect(run('cache'), 1, '', ['CONFIG_MISTAKE', 'scr.yaml:1:1'])
 
 
 def test_second_calculation():
@@ -68,7 +68,7 @@ def test_usage():
                        ['cache', '-u', 'x' * 128])
     clean(SCR_CNTL_BASE='/c')
     os.environ['SCR_USER_NAME'] = 'a/b'
-    expect(run('cache'), 1, '', ['SCR_USER_NAME=a/b'])
+    expect(run('cache'), 1, '', ['IDENTITY_INVALID', 'SCR_USER_NAME=a/b'])
     expect_documented(7, {'--prefix': '.', '--user': 'x', '--jobid': '1'})
     expect_well_formed_page()
 

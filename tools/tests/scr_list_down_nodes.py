@@ -50,7 +50,7 @@ def test_why():
     assert done.returncode == 1 and done.stdout.decode().split('\n')[1] == 'n2    no answer: n2: Host is down', done
     os.environ['SCR_EXCLUDE_NODES'] = 'n['
     done = run()
-    assert done.returncode == 3 and b'SCR_EXCLUDE_NODES: ' in done.stderr, done
+    assert done.returncode == 3 and b'SCR_EXCLUDE_NODES: ' in done.stderr and b'[NODELIST_INVALID]' in done.stderr, done
     del os.environ['SCR_EXCLUDE_NODES']
 
 
@@ -75,7 +75,7 @@ def test_batch_system():
     put_program('sinfo', 'echo not today >&2; exit 1')
     # then only the nodes can tell
     shutil.rmtree('nodes/n3')
-    expect(run(), 1, 'n3\n', ['not today'])
+    expect(run(), 1, 'n3\n', ['BATCH_QUERY_FAILED', 'not today'])
     del os.environ['SLURM_JOB_ID']
 
 
@@ -88,7 +88,7 @@ def test_allocation_is_over():
     put_program('sinfo', '')
     for said in ('COMPLETING 2030-01-02T03:04:05', 'RUNNING 2020-01-02T03:04:05'):
         put_program('squeue', f'echo "16 RUNNING N/A"; echo "17 {said}"')
-        expect(run('--log'), 3, '', ['the allocation is over'])
+        expect(run('--log'), 3, '', ['ALLOCATION_OVER'])
         expect(run('--log', '--down', 'n2'), 1, 'n2\n')
     assert not os.listdir('.scr')
     for said in ('17 RUNNING 2030-01-02T03:04:05', '17 RUNNING UNLIMITED', '17', ''):
@@ -119,7 +119,7 @@ def test_log():
         give_all(0, 0)
     # no log that can be written changes what is known of the nodes
     shutil.rmtree('.scr')
-    expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n', ['.scr/log'])
+    expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n', ['LOG_TARGET_FAILED', '.scr/log'])
     expect(run('--log', 'n1'), 0)
     os.makedirs('.scr')
     os.environ['SCR_LOG_ENABLE'] = '0'

@@ -16,18 +16,18 @@ def test_number():
     expect(run('--dir', '.'), 0, '4\n')
     expect(run(os.getcwd()), 0, '4\n')
     os.mkdir('other')
-    expect(run('other'), 1, '', ['scr_nodes_file: ', 'nodes.scr', 'No such file'])
-    expect(run('no'), 1, '', ['prefix folder'])
+    expect(run('other'), 1, '', ['RUN_NODES_UNKNOWN', 'PREFIX_UNUSED', 'nodes.scr', 'No such file'])
+    expect(run('no'), 1, '', ['DIRECTORY_UNUSABLE'])
     expect_output_fails([])
 
 
 def test_damaged_and_hostile():
     for _ in damage(lambda: put_tree(NODES, {'NODES': value(4)}), NODES):
-        expect(run(), 1, '', ['.scr/nodes.scr'])
+        expect(run(), 1, '', ['RUN_NODES_UNKNOWN', '.scr/nodes.scr'])
     for tree in ({}, {'NODES': {}}, {'NODES': value(0)}, {'NODES': value('-1')}, {'NODES': value('\x1b[2J')},
                  {'NODES': {'1': {}, '2': {}}}, {'NODES': value(2**31)}):
         put_tree(NODES, tree)
-        expect(run(), 1, '', ['.scr/nodes.scr does not tell'])
+        expect(run(), 1, '', ['RUN_NODES_UNKNOWN', '.scr/nodes.scr'])
 
 
 def test_usage():

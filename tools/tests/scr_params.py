@@ -45,13 +45,13 @@ def test_mistakes():
     """Those of the environment, of each type, of files and of descriptors."""
     clean('SCR_FLUSH: often\nSCR_SET_SIZ: 4\nSCR_MTBF: soon\nCKPT:\n  - CKPT: 0\n    TYPE: XOOR\n', SCR_FLUSHH='1',
           SCR_ENABLE='maybe', SCR_CONTAINER_SIZE='big', SCR_CHECKPOINT_OVERHEAD='much')
-    wrong = ['SCR_FLUSHH', 'did you mean SCR_FLUSH?', 'SCR_FLUSH="often" (conf:1:', 'SCR_SET_SIZ', 'SCR_MTBF="soon"', 'XOOR',
+    wrong = ['CONFIG_MISTAKE', 'CONFIG_VARIABLE_UNKNOWN', 'SCR_FLUSHH', 'did you mean SCR_FLUSH?', 'SCR_FLUSH="often" (conf:1:', 'SCR_SET_SIZ',
              'SCR_ENABLE="maybe" (the environment)', 'SCR_CONTAINER_SIZE="big"', 'SCR_CHECKPOINT_OVERHEAD="much"']
     expect(run('--check'), 1, '', wrong)
     for name, value in (('SCR_ENABLE', 'maybe'), ('SCR_CHECKPOINT_INTERVAL', 'now'), ('SCR_COPY_TYPE', 'XOOR'),
                         ('SCR_CRC_ON_COPY', '2')):
         clean('', **{name: value})
-        expect(run('--check'), 1, '', [name, value])
+        expect(run('--check'), 1, '', ['CONFIG_MISTAKE', name, value])
         assert rows(name, code=1)[name]['value'] == value
 
 
@@ -63,15 +63,15 @@ def test_system_file():
     assert (flush['value'], flush['source']) == ('3', 'new:1:12'), flush
     expect(run('-c', '-y', 'new'), 0, '')
     clean(SCR_FLUSH='4')
-    expect(run('-c', '-y', 'new'), 1, '', ['SCR_FLUSH="4"', 'may only be set in the system file'])
+    expect(run('-c', '-y', 'new'), 1, '', ['CONFIG_MISTAKE', 'SCR_FLUSH="4"'])
     pathlib.Path('new').write_text('SCR_FLSH: 3\n')
-    expect(run('-c', '-y', 'new'), 1, '', ['new:1:1', 'did you mean SCR_FLUSH?'])
-    expect(run('-c', '-y', 'no'), 1, '', ['scr_params: no: No such file'])
+    expect(run('-c', '-y', 'new'), 1, '', ['CONFIG_MISTAKE', 'new:1:1', 'did you mean SCR_FLUSH?'])
+    expect(run('-c', '-y', 'no'), 1, '', ['CONFIG_FILE_UNREADABLE', 'scr_params: no: No such file'])
 
 
 def test_list_of_nodes():
     clean(SCR_EXCLUDE_NODES='node1[')
-    expect(run('-c'), 1, '', ['SCR_EXCLUDE_NODES: '])
+    expect(run('-c'), 1, '', ['NODELIST_INVALID', 'SCR_EXCLUDE_NODES: '])
 
 
 def test_password():

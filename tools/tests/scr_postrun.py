@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, identifiers, run,
                      run_closed, run_tests, run_unread)
 from prefix import FLUSH, INDEX, processes_here, put, put_program, put_tree, value, wait_for, without_scr_variables
 
@@ -69,7 +69,8 @@ def test_under_scr_run():
         assert [line for line in lines if line in told] == (told if shown else []), done
         # the second run forgets what the first one could not save, which is a complaint
         told_of_run = [line for line in lines if line.startswith('scr_run: ')]
-        assert shown or len(told_of_run) == 1 and 'dataset 3 (ckpt.3) was only in the caches of another job' in told_of_run[0], done
+        missing = [line for line in told_of_run if line.endswith(' [CACHE_DATASET_DROPPED]') or ' exit code 1' in line]
+        assert shown or missing == told_of_run and 'dataset 3 (ckpt.3)' in told_of_run[0], done
     put_program('mpiexec.mpich', 'rm .scr/flush.scr; echo the result')
     expect(run('-q', *simulate, command='bin/scr_run'), 0, 'the result\n', ['from the site\n'])
     # who closes standard error loses what is said there, and nothing else
@@ -88,15 +89,15 @@ def test_another_job():
     for owner, told in (('me/scr.17.0123abcd', True), ('me/scr.18', False), ('me/scr.18.0123abcd', False), ('you/scr.18', True)):
         put_tree(FLUSH, {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}, 'OWNER': value(owner)})
         done = run(command=COMMAND)
-        warning = f'the datasets are in the caches of {owner}, but this is job 18 of me (SCR_JOB_ID, SCR_USER_NAME)\n'
-        assert done.returncode == 1 and (warning in done.stderr.decode()) == told, (owner, done)
+        assert done.returncode == 1 and ('CACHE_OTHER_JOB' in identifiers(done)) == told, (owner, done)
+        assert not told or f' {owner}, ' in done.stderr.decode() and b' job 18 of me ' in done.stderr, (owner, done)
     for name in ('USER_NAME', 'JOB_ID', 'NODELIST', 'NODE_NAME', 'REMOTE'):
         del os.environ[f'SCR_{name}']
 
 
 def test_nothing():
     # in a folder that nobody means nothing can be said of the caches
-    expect(run(), 1, '', [f'scr_postrun: {os.getcwd()} has no folder .scr, which every run of SCR makes in its prefix folder. '])
+    expect(run(), 1, '', ['PREFIX_UNUSED', os.getcwd()])
     os.mkdir('.scr')
     expect(run(), 0, 'no dataset is in the cache\n')
     for location in (['PFS'], ['CACHE', 'PFS']):
@@ -191,7 +192,8 @@ def test_which():
     os.remove(INDEX)
     put_datasets(ckpt_3='CACHE', ckpt_4='CACHE PFS')
     done = postrun()
-    assert done.returncode == 1 and called()[-1] == 'index --add ckpt_3' and b'dataset 3 (ckpt_3) is not saved' in done.stderr
+    assert done.returncode == 1 and called()[-1] == 'index --add ckpt_3' and b'dataset 3 (ckpt_3) ' in done.stderr
+    assert identifiers(done) == ['DATASET_UNSAVED'], done
     os.remove('called')
 
 
@@ -202,7 +204,7 @@ def test_output_is_lost():
     put_index(['ckpt_3', 'ckpt_4'])
     put_commands(scavenge='echo copied || exit 1', index='echo added || exit 1')
     with open('/dev/full', 'w') as full:
-        for how, code, told in (({'stdout': full}, 1, 'scr_postrun: write: Input/output error\n'), ({'stderr': full}, 0, ''),
+        for how, code, told in (({'stdout': full}, 1, 'scr_postrun: write: Input/output error [OUTPUT_LOST]\n'), ({'stderr': full}, 0, ''),
                                 ({'stdout': full, 'stderr': full}, 1, ''), ({'unread': True}, 0, '')):
             done = postrun(**how)
             assert done.returncode == code, (how, done)
@@ -240,19 +242,20 @@ def test_fails():
     os.remove('called')
     os.remove(INDEX)
     put_commands(index='exit 1')
-    again = f'dataset 3 (ckpt.3) is not saved, it may be only in the cache; scr_postrun --prefix={os.getcwd()} tries again'
-    expect(postrun(), 1, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n1\n', [again])
+    again = f'; scr_postrun --prefix={os.getcwd()} '
+    expect(postrun(), 1, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n1\n', ['DATASET_UNSAVED', 'dataset 3 (ckpt.3) ', again])
     assert len(called()) == 2
-    expect(postrun('--down', 'n[1-2]'), 1, '', ['no node is left to copy from'])
+    expect(postrun('--down', 'n[1-2]'), 1, '', ['DATASET_UNSAVED', 'dataset 3 (ckpt.3): '])
     os.remove('called')
     os.remove('bin/scr_scavenge')
     path, os.environ['PATH'] = os.environ['PATH'], '/usr/bin:/bin'
     done = postrun()
     os.environ['PATH'] = path
     assert done.returncode == 1 and not called()
-    assert b'scr_scavenge is not there\n' in done.stderr and again.encode() in done.stderr, done
+    assert identifiers(done) == ['RUN_LAUNCH_FAILED', 'DATASET_UNSAVED'], done
+    assert b': scr_scavenge: ' in done.stderr and again.encode() in done.stderr, done
     put(FLUSH, b'damaged')
-    expect(postrun(), 1, '', ['flush.scr: ', 'scr_inspect --all lists what is in the caches'])
+    expect(postrun(), 1, '', ['FLUSH_FILE_UNUSABLE', 'flush.scr: ', 'scr_inspect --all '])
 
 
 def test_mistakes():
@@ -266,6 +269,7 @@ def test_mistakes():
     done = postrun()
     assert done.returncode == 0 and called()[-1] == 'index --add ckpt.3', done
     assert b'did you mean SCR_FLUSH?' in done.stderr and b'SCR_EXCLUDE_NODES: ' in done.stderr, done
+    assert {'CONFIG_MISTAKE', 'NODELIST_INVALID'} <= set(identifiers(done)), done
     del os.environ['SCR_EXCLUDE_NODES']
     for path in ('scr.yaml', 'called'):
         os.remove(path)
@@ -283,8 +287,8 @@ def begin(**variables):
 def is_given_up(process, number):
     _, err = process.communicate(timeout=60)
     assert process.returncode == -number, (process.returncode, err)
-    told = f'ended by signal {number:d}: dataset 3 (ckpt.3) is not saved, it may be only in the cache; '
-    assert f'{told}scr_postrun --prefix={os.getcwd()} saves it\n' in err, err
+    line, = [line for line in err.splitlines() if line.endswith(' [DATASET_UNSAVED]')]
+    assert f' signal {number:d}: dataset 3 (ckpt.3) ' in line and f'; scr_postrun --prefix={os.getcwd()} ' in line, err
     assert not processes_here(), processes_here()
 
 
@@ -347,7 +351,7 @@ def test_usage():
     for name in ('SIMULATE', 'NODELIST', 'PREFIX'):
         del os.environ[f'SCR_{name}']
     expect_wrong_usage(['argument'], ['--down', 'n['])
-    expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
+    expect(run('--prefix', 'none'), 1, '', ['DIRECTORY_UNUSABLE'])
     os.makedirs('.scr', exist_ok=True)
     expect_output_fails([])
     expect_documented(5, {'--prefix': '.', '--down': 'n1'})

@@ -22,12 +22,12 @@ def test_each_place():
     os.environ['SCR_PREFIX'] = 'link/../link'
     expect(run(), 0, f'{here}/one\n')
     os.environ['SCR_PREFIX'] = here + '/no'
-    expect(run(), 1, '', ['scr_prefix: prefix folder ', '/no: No such file'])
+    expect(run(), 1, '', ['DIRECTORY_UNUSABLE', '/no: No such file'])
     os.environ['SCR_PREFIX'] = '/dev/null'
-    expect(run(), 1, '', ['Not a directory'])
+    expect(run(), 1, '', ['DIRECTORY_UNUSABLE', 'Not a directory'])
     del os.environ['SCR_PREFIX']
     pathlib.Path('.scrconf').write_text('SCR_PREFIX\n')
-    expect(run(), 1, '', ['.scrconf:1:'])
+    expect(run(), 1, '', ['CONFIG_MISTAKE', 'PREFIX_UNCERTAIN', '.scrconf:1:'])
     os.unlink('.scrconf')
     os.mkdir('a\u202eb')
     os.chdir('a\u202eb')

@@ -24,12 +24,12 @@ def test_prepares():
     put_tree(NODES, {'NODES': value(4)})
     put_tree(FLUSH, {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}, 'FLUSH': FLUSHING['FLUSH']})
     put_halt({'ExitReason': value('enough')})
-    expect(run('.'), 0, '', ['warning: dataset 3 (a) was only in the caches of another job, '])
+    expect(run('.'), 0, '', ['CACHE_DATASET_DROPPED', 'warning: dataset 3 (a)'])
     assert not os.path.exists(NODES) and os.path.exists(HALT)
     # flushes may have left temporary files, which the next run has to find
     assert pathlib.Path(FLUSH).read_bytes() in (image(FLUSHING), image({'FLUSH': FLUSHING['FLUSH']}))
     put(FLUSH, b'damaged')
-    expect(run('--prefix', '.'), 0, '', ['flush.scr: cut off', 'it is removed', 'scr_inspect'])
+    expect(run('--prefix', '.'), 0, '', ['FLUSH_FILE_REMOVED', 'flush.scr: cut off', 'scr_inspect'])
     assert not os.path.exists(FLUSH)
 
 
@@ -42,14 +42,14 @@ def test_same_allocation():
                         ('you/scr.17', False), (None, False)):
         put_tree(FLUSH, {**flush, **({'OWNER': value(owner)} if owner else {})})
         # what nobody would hear of again is told
-        expect(run(), 0, '', () if kept else [f'warning: dataset 3 (a) was only in the caches of {owner or "another job"}, and is not known ',
-                                              'scr_scavenge --id 3 saves it\n'])
+        expect(run(), 0, '', () if kept else ['CACHE_DATASET_DROPPED', 'dataset 3 (a)', f' {owner or "another job"},',
+                                              'scr_scavenge --id 3 '])
         now = pathlib.Path(FLUSH).read_bytes()
         assert (now == image({**flush, 'OWNER': value(owner)})) if kept else b'CACHE' not in now, (owner, now)
     # simulated nodes are new ones
     put_tree(FLUSH, {**flush, 'OWNER': value('me/scr.17')})
     os.environ.update(SCR_SIMULATE=os.getcwd(), SCR_NODELIST='n1', SCR_REMOTE='simulate')
-    expect(run(), 0, '', ['warning: dataset 3 (a) was only in the caches of me/scr.17, '])
+    expect(run(), 0, '', ['CACHE_DATASET_DROPPED', 'dataset 3 (a)', ' me/scr.17,'])
     assert b'CACHE' not in pathlib.Path(FLUSH).read_bytes()
     for name in ('SIMULATE', 'NODELIST', 'REMOTE', 'USER_NAME', 'JOB_ID'):
         del os.environ[f'SCR_{name}']
@@ -71,16 +71,16 @@ def test_reasons_to_halt():
 def test_not_ready():
     prepare()
     path, os.environ['PATH'] = os.environ['PATH'], os.getcwd()
-    expect(run(), 1, '', ['there is no launcher'])
+    expect(run(), 1, '', ['LAUNCHER_MISSING'])
     os.environ['PATH'] = path
-    expect(run('none'), 1, '', ['prefix folder '])
+    expect(run('none'), 1, '', ['DIRECTORY_UNUSABLE'])
     put('.scr', b'a file')
-    expect(run(), 1, '', ['.scr'])
+    expect(run(), 1, '', ['DIRECTORY_UNUSABLE', '.scr'])
     assert run_unread().returncode == 1
     os.environ['SCR_ENABLE'] = '0'
     expect(run(), 0)
     os.environ['SCR_ENABLE'] = '2'
-    expect(run(), 1, '', ['SCR_ENABLE'])
+    expect(run(), 1, '', ['CONFIG_MISTAKE', 'SCR_ENABLE'])
     del os.environ['SCR_ENABLE']
 
 
@@ -94,7 +94,7 @@ def test_site_says_no():
         put_program('prerun', f'echo "no way"; printf today; echo sorry >&2; {script}')
         done = run()
         assert done.returncode == 1 and not done.stdout and b'sorry\n' in done.stderr, done
-        assert b'no way\ntoday\nscr_prerun: ' in done.stderr and f'bin/prerun: {why}\n'.encode() in done.stderr, done
+        assert b'no way\ntoday\nscr_prerun: ' in done.stderr and f'bin/prerun: {why} [HOOK_FAILED]\n'.encode() in done.stderr, done
     del os.environ['SCR_SITE_HOOKS']
 
 
@@ -106,12 +106,12 @@ def test_runtime():
     expect(run(command=test), 0)
     os.environ.update(SCR_NODELIST='n[1-2]', SCR_REMOTE='pdsh')
     path, os.environ['PATH'] = os.environ['PATH'], os.getcwd() + '/bin'
-    expect(run(), 1, '', ['pdsh is not there: nodes are reached by it'])
-    expect(run(command=test), 1, '', ['pdsh is not there: nodes are reached by it'])
+    expect(run(), 1, '', ['PROGRAM_MISSING', ': pdsh ', 'SCR_REMOTE'])
+    expect(run(command=test), 1, '', ['PROGRAM_MISSING', ': pdsh ', 'SCR_REMOTE'])
     put_program('pdsh', '')
     os.environ['PATH'] = os.getcwd() + '/bin'
     expect(run(), 0)
-    expect(run('--launcher', 'slurm', command=test), 1, '', ['there is no launcher slurm'])
+    expect(run('--launcher', 'slurm', command=test), 1, '', ['LAUNCHER_MISSING', ': slurm: '])
     os.environ['PATH'] = path
     for name in ('NODELIST', 'REMOTE'):
         del os.environ[f'SCR_{name}']

@@ -5,7 +5,7 @@ import os
 import pathlib
 import time
 
-from command import expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests
+from command import expect, expect_documented, expect_well_formed_page, expect_wrong_usage, identifiers, run, run_tests
 from prefix import damage, put_halt, put_program, value, without_scr_variables
 
 without_scr_variables()
@@ -22,7 +22,7 @@ def test_conditions():
                          ({'ExitBefore': value(now)}, '0 seconds are left until ExitBefore'),
                          ({'HaltSeconds': value(100)}, None), ({'CheckpointsLeft': value('none')}, None), ({}, None)):
         put_halt(tree)
-        expect(run(), 1 if reason is None else 0, reason + '\n' if reason else '', ['to go on: '] if reason else ())
+        expect(run(), 1 if reason is None else 0, reason + '\n' if reason else '', ['HALT_REMEDY'] if reason else ())
         expect(run('-q', '-d', '.'), 1 if reason is None else 0)
     put_halt({'ExitBefore': value(now + 86400), 'HaltSeconds': value(90000)})
     assert run().returncode == 0
@@ -38,7 +38,7 @@ def test_end_of_allocation():
             assert done.returncode == code and (f'({name})' in done.stdout.decode()) == (code == 0), done
         del os.environ[name]
     os.environ['SLURM_JOB_END_TIME'] = 'soon'
-    expect(run(), 1, '', ['SLURM_JOB_END_TIME="soon" is no time'])
+    expect(run(), 1, '', ['END_TIME_INVALID', 'SLURM_JOB_END_TIME="soon" is no time'])
     del os.environ['SLURM_JOB_END_TIME']
     os.environ['SLURM_JOB_ID'] = '17'
     for when, code in ((end, 0), (end + 86400, 1)):
@@ -46,7 +46,7 @@ def test_end_of_allocation():
         done = run()
         assert done.returncode == code and ('(squeue)' in done.stdout.decode()) == (code == 0), done
     put_program('squeue', 'echo >asked; exit 1')
-    expect(run(), 1, '', ['squeue: exit code 1'])
+    expect(run(), 1, '', ['BATCH_QUERY_FAILED', 'squeue: exit code 1'])
     os.unlink('asked')
     put_halt({'CheckpointsLeft': value(1)})
     expect(run(), 1)
@@ -61,8 +61,7 @@ def test_what_to_do():
     """Where somebody asked for it that wish goes away by a command; what SCR recorded itself needs none; time is another matter."""
     now = int(time.time())
     os.mkdir('a b')
-    wish = f"to go on: scr_halt --remove '{os.getcwd()}/a b', and start it again\n"
-    own, late = 'to go on: start it again; nothing has to be removed\n', 'to go on: start it again in a new allocation\n'
+    wish, own, late = f"scr_halt --remove '{os.getcwd()}/a b', ", 'nothing has to be removed', 'a new allocation'
     os.chdir('a b')
     os.environ['SCR_END_TIME'] = str(now + 600)
     for tree, told in (({'ExitReason': value('enough')}, wish), ({'CheckpointsLeft': value(0)}, wish),
@@ -73,18 +72,18 @@ def test_what_to_do():
                        ({'HaltSeconds': value(3600), 'HaltSecondsOfRun': value(3600), 'ExitReason': value('SCR_FINALIZE_CALLED')}, late)):
         put_halt(tree)
         done = run()
-        assert done.returncode == 0 and done.stderr.decode() == f'scr_retries_halt: {told}', (tree, done)
+        assert done.returncode == 0 and identifiers(done) == ['HALT_REMEDY'] and told in done.stderr.decode(), (tree, done)
     del os.environ['SCR_END_TIME']
 
 
 def test_nobody_can_tell():
     """Not 0 and not 1: a script may take neither for granted."""
     for _ in damage(lambda: put_halt({'CheckpointsLeft': value(0)})):
-        expect(run(), 3, '', ['scr_retries_halt: ', '.scr/halt.scr', 'asked for is lost; to go on: scr_halt --remove '])
+        expect(run(), 3, '', ['HALT_FILE_UNREADABLE', '.scr/halt.scr', 'HALT_REMEDY', ': scr_halt --remove '])
     put_halt({'CheckpointsLeft': value(0)})
-    expect(run('no'), 3, '', ['prefix folder'])
+    expect(run('no'), 3, '', ['DIRECTORY_UNUSABLE'])
     pathlib.Path('scr.yaml').write_text('SCR_NO: 1\n')
-    expect(run(), 3, '', ['scr.yaml:1:1'])
+    expect(run(), 3, '', ['CONFIG_MISTAKE', 'scr.yaml:1:1'])
     os.unlink('scr.yaml')
     os.environ['SCR_END_TIME'] = 'soon'
     expect(run(), 3, '', ['SCR_END_TIME'])
@@ -95,7 +94,7 @@ def test_output_fails():
     put_halt({'CheckpointsLeft': value(0)})
     with open('/dev/full', 'w') as full:
         done = run(stdout=full)
-        assert done.returncode == 3 and b'No space left' in done.stderr, done
+        assert done.returncode == 3 and b'No space left' in done.stderr and b'[OUTPUT_LOST]' in done.stderr, done
         assert run('-q', stdout=full).returncode == 0
 
 

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_closed,
+from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, identifiers, run, run_closed,
                      run_tests, run_unread)
 from prefix import HALT, processes_here, put_halt, put_program, value, wait_for, without_scr_variables
 
@@ -23,6 +23,12 @@ def lines(pattern=''):
     path = pathlib.Path('.scr/runs.log')
     told = path.read_text().splitlines() if path.exists() else []
     return [line.split('  ', 1)[1] for line in told if re.search(pattern, line)]
+
+
+def logged(identifier, *values):
+    """Whether the log has a message of that identifier for each of the values, in this order, and no others."""
+    found = lines(rf' \[{identifier}\]$')
+    return len(found) == len(values) and all(text in line for text, line in zip(values, found))
 
 
 def launcher(script, name='mpiexec.mpich'):
@@ -80,9 +86,10 @@ def test_done():
     call, = calls()
     assert re.fullmatch(r'-launcher fork -n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE (\S+)/node1/cache -env '
                         r'SCR_CNTL_BASE \1/node1/cntl program -x : -n 1 -env SCR_NODE_NAME node2 .* program -x', call), call
-    assert [re.sub(r'[\d.]+ s', 'N s', line) for line in lines()] == [
-        'run 1: begins on node[1-2], 2 ranks', 'run 1: ended after N s with exit code 0: it is done',
-        'no further run: the program is done', *lines('nothing of this program was protected')[:1], 'the end, with exit code 0']
+    assert [line.rpartition(' ')[2] for line in lines()] == [
+        '[RUN_LAUNCHED]', '[RUN_EXITED]', '[RUN_DONE]', '[RUN_UNPROTECTED]', '[RUN_FINISHED]'], lines()
+    assert logged('RUN_LAUNCHED', 'run 1: begins on node[1-2], 2 ranks') and logged('RUN_EXITED', ' exit code 0'), lines()
+    assert logged('RUN_FINISHED', ' exit code 0'), lines()
     for line in lines():
         assert f'scr_run: {line}\n' in done.stderr.decode()
     assert simulate('--quiet').stderr == b''
@@ -97,7 +104,7 @@ def test_runs():
             os.environ['SCR_RUNS'] = variable
         done = simulate(*options)
         assert (done.returncode, len(calls())) == (6 + count, count), (done, calls())
-        assert lines('all runs are used up') == ['no further run: all runs are used up (SCR_RUNS)']
+        assert logged('RUN_USED_UP', 'SCR_RUNS'), lines()
         for path in (*pathlib.Path().glob('call.*'), pathlib.Path('.scr/runs.log')):
             path.unlink()
     del os.environ['SCR_RUNS']
@@ -111,16 +118,18 @@ def test_not_there():
     path, os.environ['PATH'] = os.environ['PATH'], os.getcwd()
     done = run('--simulate', '2', '/bin/true')
     os.environ['PATH'] = path
-    assert done.returncode == 1 and b'no launcher simulate: mpiexec.mpich is not in PATH' in done.stderr, done
+    assert done.returncode == 1 and identifiers(done) == ['LAUNCHER_MISSING'] and b'mpiexec.mpich' in done.stderr, done
     done = run('--launcher', 'carrier-pigeon', 'program')
-    assert done.returncode == 1 and b'no launcher carrier-pigeon: there are slurm, flux and hydra (--launcher)\n' in done.stderr, done
+    assert done.returncode == 1 and identifiers(done) == ['PROGRAM_NOT_HERE', 'LAUNCHER_MISSING'] and b' carrier-pigeon: ' in done.stderr, done
     launcher('exit 0')
     os.environ['SCR_WATCHDOG'] = '1'
     done = simulate()
-    assert done.returncode == 1 and b'longest time without a checkpoint is needed' in done.stderr and not calls(), done
+    assert done.returncode == 1 and b'SCR_WATCHDOG_TIMEOUT' in done.stderr and not calls(), done
+    assert identifiers(done) == ['CONFIG_MISTAKE'], done
     del os.environ['SCR_WATCHDOG']
     done = simulate('--nodes', '3')
-    assert done.returncode == 1 and b'--nodes 3: the allocation has only 2 (--simulate 2x1)' in done.stderr, done
+    assert done.returncode == 1 and identifiers(done) == ['RUN_NODES_TOO_FEW'], done
+    assert b'--nodes 3: ' in done.stderr and b' 2 ' in done.stderr, done
     expect_clean()
 
 
@@ -131,10 +140,9 @@ def test_nodes_lost():
     os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_JSON_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0', SCR_LOG_TXT_ENABLE='0')
     done = simulate('--runs', '-1', '--nodes', '3', nodes='4x2')
     assert done.returncode == 9, done
-    assert lines('begins') == ['run 1: begins on node[1-3], 6 ranks', 'run 2: begins on node[2-4], 6 ranks']
-    assert lines('down') == ['node node1 is down: no answer: node1: Host is down',
-                             'node node2 is down: no answer: node2: Host is down']
-    assert lines('no further') == ['no further run: 2 of 4 nodes are left, 3 are needed']
+    assert logged('RUN_LAUNCHED', 'run 1: begins on node[1-3], 6 ranks', 'run 2: begins on node[2-4], 6 ranks'), lines()
+    assert logged('NODE_DOWN', ': node1: Host is down', ': node2: Host is down'), lines()
+    assert logged('RUN_NODES_LOST', '2 of 4 nodes are left, 3 are needed'), lines()
     events = [json.loads(line) for line in open('.scr/log.jsonl')]
     assert [(e['event'], e.get('node'), e.get('code'), e.get('ranks')) for e in events] == [
         ('LAUNCH_START', None, None, 6), ('LAUNCH_END', None, 9, None), ('NODE_LOST', 'node1', None, None),
@@ -150,8 +158,8 @@ def test_fewer_nodes():
     launcher('[ $N = 1 ] && rm -r $SCR_SIMULATE/node2 || mkdir -p $SCR_SIMULATE/node2; exit 9')
     os.environ['SCR_MIN_NODES'] = '2'
     assert simulate('--runs', '3', nodes='3x2').returncode == 9
-    assert lines('begins') == ['run 1: begins on node[1-3], 6 ranks', 'run 2: begins on node[1,3], 6 ranks',
-                               'run 3: begins on node[1,3], 6 ranks']
+    assert logged('RUN_LAUNCHED', 'run 1: begins on node[1-3], 6 ranks', 'run 2: begins on node[1,3], 6 ranks',
+                  'run 3: begins on node[1,3], 6 ranks'), lines()
     assert '-n 3 -env SCR_NODE_NAME node1 ' in calls()[1] and '-n 3 -env SCR_NODE_NAME node3 ' in calls()[1]
     del os.environ['SCR_MIN_NODES']
     expect_clean()
@@ -183,17 +191,19 @@ def test_site_hooks():
         path.unlink()
     done = simulate('--runs', '2', '--nodes', '2', nodes='3x1')
     assert done.returncode == 9 and not done.stdout and done.stderr.startswith(b'welcome\n'), done
-    assert b'bin/node_down: ' in done.stderr, done
+    assert b'bin/node_down: ' in done.stderr and 'HOOK_FAILED' in identifiers(done), done
     reason = 'no answer: node{0}: Host is down'
     assert called() == ['prerun HERE ', f'node_down HERE node1 {reason.format(1)}',
                         f'node_down HERE node2 {reason.format(2)}', 'postrun HERE 0']
     hook('prerun', 'echo not today >&2; exit 1')
     done = simulate(nodes='2x1')
     assert done.returncode == 1 and b'not today\n' in done.stderr and b'bin/prerun: ' in done.stderr, done
+    assert identifiers(done) == ['HOOK_FAILED'], done
     assert called() == ['prerun HERE ']
     os.environ['SCR_SITE_HOOKS'] = os.path.abspath('none')
     done = simulate(nodes='2x1')
     assert done.returncode == 1 and b'SCR_SITE_HOOKS=' in done.stderr, done
+    assert identifiers(done) == ['HOOK_UNUSABLE'], done
     del os.environ['SCR_SITE_HOOKS']
     expect_clean()
 
@@ -204,7 +214,7 @@ def test_halt():
     prepare()
     launcher('[ $N = 2 ] && scr_halt --reason enough >&2; exit 7')
     assert simulate('--runs', '-1').returncode == 7
-    assert len(calls()) == 2 and lines('no further') == ['no further run: the job should halt: enough']
+    assert len(calls()) == 2 and logged('RUN_HALTED', ': enough'), lines()
     # it holds until somebody removes it, but what SCR recorded itself does not
     assert simulate('--runs', '-1').returncode == 1
     assert len(calls()) == 2
@@ -220,10 +230,10 @@ def test_halt_while_it_rests():
     prepare()
     launcher('exit 7')
     process = begin('--runs', '2', SCR_RUN_PAUSE='1000')
-    wait_for(lambda: lines('the next run begins in 1000 s'))
+    wait_for(lambda: logged('RUN_PAUSES', ' 1000 s '))
     subprocess.run([BESIDE / 'scr_halt', '--reason', 'enough'], stdout=subprocess.DEVNULL, check=True)
     ends(process, 7)
-    assert len(calls()) == 1 and lines('should halt: enough')
+    assert len(calls()) == 1 and logged('RUN_HALTED', ': enough')
 
 
 def test_halt_at_once():
@@ -233,7 +243,7 @@ def test_halt_at_once():
     wait_for(calls)
     subprocess.run([BESIDE / 'scr_halt', '--immediate'], stdout=subprocess.DEVNULL, check=True)
     ends(process, 5)
-    assert lines('it was ended: scr_halt --immediate') and lines('should halt: halted by ') and len(calls()) == 1
+    assert logged('RUN_EXITED', 'scr_halt --immediate') and logged('RUN_HALTED', '') and len(calls()) == 1
     listed = subprocess.run([shutil.which('kvtree_print', path=BUILD_PATH), HALT], capture_output=True, check=True).stdout
     assert b'ExitReason' in listed and b'ExitNow' not in listed
 
@@ -248,7 +258,7 @@ def test_signal_while_it_runs():
         wait_for(lambda: os.path.exists('ready'))
         process.send_signal(number)
         ends(process, 5)
-        assert lines('told to end') and len(calls()) == 1
+        assert logged('RUN_SIGNALLED', '') and len(calls()) == 1
         for path in ('ready', 'call.1', '.scr/runs.log'):
             os.remove(path)
 
@@ -264,7 +274,7 @@ def test_launcher_calls_it_success():
         os.rename(HALT, 'noted')
         process.send_signal(signal.SIGTERM)
         ends(process, code)
-        assert lines(f'the end, with exit code {code}'), lines()
+        assert logged('RUN_FINISHED', f' exit code {code}'), lines()
         for path in ('ready', 'call.1', '.scr/runs.log', HALT):
             os.remove(path)
 
@@ -296,7 +306,7 @@ def test_signal_while_it_rests():
     prepare()
     launcher('exit 7')
     process = begin('--runs', '-1', SCR_RUN_PAUSE='1000')
-    wait_for(lambda: lines('the next run begins'))
+    wait_for(lambda: lines('RUN_PAUSES'))
     process.send_signal(signal.SIGINT)
     ends(process, 7)
     assert len(calls()) == 1
@@ -307,10 +317,10 @@ def test_signal_while_nodes_are_asked():
     launcher('touch $SCR_SIMULATE/node2/hung; exit 7')
     with open('told', 'w') as told:
         process = begin('--runs', '-1', stderr=told, SCR_NODE_TIMEOUT='1000')
-    wait_for(lambda: lines('run 1: ended'))
+    wait_for(lambda: lines('RUN_EXITED'))
     process.send_signal(signal.SIGTERM)
     ends(process, 7)
-    assert lines('told to end') and len(calls()) == 1
+    assert logged('RUN_SIGNALLED', '') and len(calls()) == 1
     assert [line.removeprefix('scr_run: ') for line in open('told').read().splitlines() if 'dataset' not in line] == lines()
 
 
@@ -344,9 +354,6 @@ def is_ready():
     return os.path.exists('ready')
 
 
-GIVEN_UP = 'saving is given up; what is only in the caches is lost with the simulated nodes'
-
-
 def test_first_signal_while_it_saves():
     """Nothing else is to be ended, and what is in the caches is worth more than the time; signals for the program have
     nobody to go to."""
@@ -355,11 +362,11 @@ def test_first_signal_while_it_saves():
         wait_for(is_ready)
         process.send_signal(signal.SIGUSR1)
         process.send_signal(number)
-        wait_for(lambda: lines('what is only in the caches is saved first; a further signal gives that up'), lines)
+        wait_for(lambda: lines('RUN_SIGNAL]'), lines)
         process.send_signal(signal.SIGUSR2)
         pathlib.Path('go').touch()
         ends(process, 7)
-        assert not os.path.exists('got') and not lines('scr_postrun|given up'), lines()
+        assert not os.path.exists('got') and not lines('RUN_SAVE_'), lines()
 
 
 def test_second_signal_while_it_saves():
@@ -367,11 +374,11 @@ def test_second_signal_while_it_saves():
         process = save_by(f'trap "echo >got; exit 130" {number:d}')
         wait_for(is_ready)
         process.send_signal(number)
-        wait_for(lambda: lines('a further signal'), lines)
+        wait_for(lambda: lines('RUN_SIGNAL]'), lines)
         process.send_signal(number)
         ends(process, -number)
-        assert os.path.exists('got') and lines(GIVEN_UP), lines()
-        assert lines('the end'), 'the log is complete'
+        assert os.path.exists('got') and lines('RUN_SAVE_ABANDONED'), lines()
+        assert lines('RUN_FINISHED'), 'the log is complete'
 
 
 def test_second_signal_was_for_the_program():
@@ -381,7 +388,7 @@ def test_second_signal_was_for_the_program():
     wait_for(is_ready)
     process.send_signal(signal.SIGINT)
     ends(process, -signal.SIGINT)
-    assert lines('exit code 5: signal 2 came') and lines(GIVEN_UP) and not lines('a further signal'), lines()
+    assert logged('RUN_EXITED', 'exit code 5: signal 2 ') and lines('RUN_SAVE_ABANDONED') and not lines('RUN_SIGNAL]'), lines()
 
 
 def test_saving_does_not_end():
@@ -389,12 +396,12 @@ def test_saving_does_not_end():
     process = save_by('trap "echo >got" INT TERM\nsetsid sh -c "trap : INT TERM; while :; do sleep 1; done" &')
     wait_for(is_ready)
     process.send_signal(signal.SIGINT)
-    wait_for(lambda: lines('a further signal'), lines)
+    wait_for(lambda: lines('RUN_SIGNAL]'), lines)
     process.send_signal(signal.SIGINT)
     wait_for(lambda: os.path.exists('got'))
     process.send_signal(signal.SIGINT)
     ends(process, -signal.SIGINT)
-    assert lines(GIVEN_UP), lines()
+    assert lines('RUN_SAVE_ABANDONED'), lines()
 
 
 def test_saved_in_spite_of_signals():
@@ -402,10 +409,10 @@ def test_saved_in_spite_of_signals():
     process = save_by('trap "exit 0" INT')
     wait_for(is_ready)
     process.send_signal(signal.SIGINT)
-    wait_for(lambda: lines('a further signal'), lines)
+    wait_for(lambda: lines('RUN_SIGNAL]'), lines)
     process.send_signal(signal.SIGINT)
     ends(process, 7)
-    assert not lines('given up'), lines()
+    assert not lines('RUN_SAVE_ABANDONED'), lines()
 
 
 def test_not_saved():
@@ -413,7 +420,7 @@ def test_not_saved():
     for program, code in ((0, 1), (7, 7)):
         process = save_by('exit 1', f'exit {program}')
         ends(process, code)
-        assert lines('scr_postrun: exit code 1') and lines(f'the end, with exit code {code}'), lines()
+        assert logged('RUN_SAVE_FAILED', ' exit code 1') and logged('RUN_FINISHED', f' exit code {code}'), lines()
 
 
 def on_this_machine(job):
@@ -436,7 +443,7 @@ def test_one_at_a_time():
     wait_for(lambda: os.path.exists('ready.17'))
     second = start('17')
     told = second.communicate(timeout=60)[1]
-    assert second.returncode == 1 and f'process {first.pid} is a scr_run of job 17' in told, told
+    assert second.returncode == 1 and f'process {first.pid} ' in told and ' job 17 ' in told and '[RUN_ACTIVE]' in told, told
     other = start('18')
     wait_for(lambda: os.path.exists('ready.18'))
     beside = start('17', 'elsewhere')
@@ -461,20 +468,12 @@ def test_mistake_while_it_runs():
     launcher('echo "SCR_FLSH: 1" >scr.yaml; exit 7')
     done = simulate('--runs', '2')
     assert done.returncode == 7 and len(calls()) == 2, done
-    assert b'nodes are not checked, they count as good: ' in done.stderr and b'did you mean SCR_FLUSH?' in done.stderr, done
-    assert not lines('is down|scr_postrun: '), lines()
+    assert 'NODES_UNCHECKED' in identifiers(done) and b'did you mean SCR_FLUSH?' in done.stderr, done
+    assert not lines('NODE_DOWN|RUN_SAVE_FAILED'), lines()
     done = simulate()
     assert done.returncode == 1 and len(calls()) == 2 and b'SCR_FLSH' in done.stderr, done
+    assert 'CONFIG_MISTAKE' in identifiers(done), done
     os.remove('scr.yaml')
-
-
-def test_bad_list_of_nodes():
-    prepare()
-    launcher('exit 0')
-    os.environ['SCR_EXCLUDE_NODES'] = 'node1['
-    done = simulate()
-    del os.environ['SCR_EXCLUDE_NODES']
-    assert done.returncode == 1 and not calls() and b'SCR_EXCLUDE_NODES: ' in done.stderr, done
 
 
 def test_unread():
@@ -489,8 +488,9 @@ def test_unread():
         done = simulate('--runs', '2', *options, command='bin/scr_run', call=run_unread, **more)
         assert done.returncode == 128 + signal.SIGPIPE and len(calls()) == 2 and not os.path.exists('lives'), (done, lines())
         assert os.path.exists('saved') and int(open('ignored').read().split()[1], 16) >> signal.SIGPIPE - 1 & 1 == 0
-        assert lines()[-4:] == ['no further run: all runs are used up (SCR_RUNS)', *lines('nothing of this program was protected')[:1], 'scr_postrun: exit code 141; see above',
-                                'the end, with exit code 141'], lines()
+        assert [line.rpartition(' ')[2] for line in lines()[-4:]] == [
+            '[RUN_USED_UP]', '[RUN_UNPROTECTED]', '[RUN_SAVE_FAILED]', '[RUN_FINISHED]'], lines()
+        assert logged('RUN_SAVE_FAILED', ' exit code 141') and logged('RUN_FINISHED', ' exit code 141'), lines()
         expect_clean()
 
 
@@ -512,7 +512,7 @@ def test_node_hangs():
     os.environ.update(SCR_NODE_TIMEOUT='2', SCR_NODE_INTERVAL='1')
     process = begin('--runs', '2', '--nodes', '2', nodes='3x1')
     ends(process, 0)
-    assert lines('run 1: ended .* it was ended: down: node2') and lines('run 2: begins on node.1,3.'), lines()
+    assert lines('run 1: .* down: node2.*RUN_EXITED') and lines('run 2: .* node.1,3., .*RUN_LAUNCHED'), lines()
     del os.environ['SCR_NODE_TIMEOUT'], os.environ['SCR_NODE_INTERVAL']
 
 
@@ -521,7 +521,7 @@ def test_program_hangs():
     launcher('[ $N = 2 ] && exit 0; sleep 1000')
     process = begin('--runs', '2', SCR_WATCHDOG='1', SCR_WATCHDOG_TIMEOUT='1')
     ends(process, 0)
-    assert lines(r'run 1: ended .* it hangs: no checkpoint for \d s') and len(calls()) == 2
+    assert lines(r'run 1: .* \d s .*SCR_WATCHDOG.*RUN_EXITED') and len(calls()) == 2
 
 
 def test_nothing_is_left():
@@ -544,7 +544,7 @@ def test_mpirun():
                       SCR_MIN_NODES='1')
     done = run('-n', '4', '--help', 'program', '-x', command=os.path.abspath('scr_mpirun'))
     assert done.returncode == 3 and calls() == ['-hosts here -n 4 --help program -x'], (done, calls())
-    assert lines('begins') == ['run 1: begins on here']
+    assert logged('RUN_LAUNCHED', ' here')
     for name in ('NODELIST', 'NODE_NAME', 'REMOTE', 'EXCLUDE_NODES', 'MIN_NODES'):
         del os.environ[f'SCR_{name}']
 
@@ -563,9 +563,9 @@ def test_srun():
     os.environ.update(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n[1-2]', SCR_MIN_NODES='1', SCR_WATCHDOG='1',
                       SCR_WATCHDOG_TIMEOUT='1')
     done = run('-n', '4', 'program', command=os.path.abspath('scr_srun'))
-    assert lines('begins') == ['run 1: begins on n1'], (done, lines())
+    assert logged('RUN_LAUNCHED', ' n1'), (done, lines())
     assert open('ended').read() == '17.9\n', done
-    assert lines('it hangs') and done.returncode != 0
+    assert lines('SCR_WATCHDOG.*RUN_EXITED') and done.returncode != 0
     for name in ('SLURM_JOB_ID', 'SLURM_JOB_NODELIST', 'SCR_MIN_NODES', 'SCR_WATCHDOG', 'SCR_WATCHDOG_TIMEOUT'):
         del os.environ[name]
 

@@ -12,8 +12,8 @@ without_scr_variables()
 def test_programs():
     os.makedirs('bin')
     path, os.environ['PATH'] = os.environ['PATH'], f'{os.getcwd()}/bin'
-    expect(run(), 1, '', ['there is no launcher: srun, flux or mpiexec has to be in PATH\n'])
-    expect(run('--launcher', 'hydra'), 1, '', ['there is no launcher hydra: mpiexec.mpich is not in PATH\n'])
+    expect(run(), 1, '', ['LAUNCHER_MISSING'])
+    expect(run('--launcher', 'hydra'), 1, '', ['LAUNCHER_MISSING', ': hydra: ', ' mpiexec.mpich '])
     put_program('mpiexec', '')
     expect(run(), 0)
     os.environ.update(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n[1-2]')
@@ -21,7 +21,7 @@ def test_programs():
     expect(run('--launcher', 'slurm'), 0)
     os.remove('bin/srun')
     os.environ['SCR_REMOTE'] = 'srun'
-    expect(run('--launcher', 'hydra'), 1, '', ['srun is not there: nodes are reached by it'])
+    expect(run('--launcher', 'hydra'), 1, '', ['PROGRAM_MISSING', 'srun ', 'SCR_REMOTE'])
     for name in ('SLURM_JOB_ID', 'SLURM_JOB_NODELIST', 'SCR_REMOTE'):
         del os.environ[name]
     os.environ['PATH'] = path
@@ -29,7 +29,7 @@ def test_programs():
 
 def test_usage():
     expect_wrong_usage(['argument'])
-    expect(run('--prefix', 'none'), 1, '', ['prefix folder '])
+    expect(run('--prefix', 'none'), 1, '', ['DIRECTORY_UNUSABLE'])
     expect_documented(4, {'--prefix': '.', '--launcher': 'hydra'})
     expect_well_formed_page()
 

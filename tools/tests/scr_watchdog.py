@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from command import COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests, run_unread
+from command import COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, identifiers, run, run_tests, run_unread
 from prefix import FLUSH, INDEX, Prefix, put, put_program, put_tree, value, without_scr_variables
 
 without_scr_variables()
@@ -28,7 +28,7 @@ def test_hangs():
     process, step = started()
     os.environ['SCR_WATCHDOG_TIMEOUT'] = '1'
     done = run('--jobStepId', step)
-    assert done.returncode == 0 and f'{step} hangs: no checkpoint for '.encode() in done.stderr, done
+    assert done.returncode == 0 and identifiers(done) == ['JOBSTEP_HANGS'] and step.encode() in done.stderr, done
     assert process.wait(60) == -signal.SIGTERM
     process, step = started()
     assert run_unread('--jobStepId', step).returncode == 0 and process.wait(60) == -signal.SIGTERM
@@ -43,8 +43,8 @@ def test_ended_already():
         process.kill()
         process.wait()
         _, told = watchdog.communicate(timeout=60)
-    assert watchdog.returncode == 3 and told == f'scr_watchdog: {step} has ended already; it was not ended from here\n', told
-    expect(run('--jobStepId', step, '--timeout', '1000'), 3, '', [f'{step} has ended already'])
+    assert watchdog.returncode == 3 and told.startswith(f'scr_watchdog: {step} ') and told.endswith(' [JOBSTEP_OVER]\n'), told
+    expect(run('--jobStepId', step, '--timeout', '1000'), 3, '', ['JOBSTEP_OVER', f': {step} '])
 
 
 def test_slurm():
@@ -53,7 +53,7 @@ def test_slurm():
     for said, code in (('echo 17.2; echo 17.30', 3), ('', 3), ('echo 17.2; echo 17.3', 0), ('exit 1', 0)):
         put_program('squeue', f'echo "$*" >>asked; {said}')
         done = run('--jobStepId', '17.3', '--timeout', '1')
-        assert done.returncode == code and (b'has ended already' if code else b'17.3 hangs') in done.stderr, (said, done)
+        assert done.returncode == code and ('JOBSTEP_OVER' if code else 'JOBSTEP_HANGS') in identifiers(done), (said, done)
         assert os.path.exists('ended') == (code == 0)
     assert open('ended').read() == '17.3\n' * 2
     assert open('asked').read() == '--noheader --steps --format=%i --job 17\n' * 4
@@ -104,7 +104,7 @@ def test_unreadable():
         put_index(1)
         _, told = watchdog.communicate(timeout=60)
     assert watchdog.returncode == 0 and process.wait(60) == -signal.SIGTERM
-    assert told.count('whether it hangs is not known now: ') == 1 and INDEX in told and 'hangs: no checkpoint' in told, told
+    assert told.count('[RUN_PROGRESS_UNKNOWN]') == 1 and INDEX in told and '[JOBSTEP_HANGS]' in told, told
 
 
 def test_flush():
@@ -112,7 +112,7 @@ def test_flush():
     process, step = started()
     put_datasets(1, 'FLUSHING')
     begin = time.monotonic()
-    expect(run('--jobStepId', step, '--dir', '.', '--timeout', '1', '--timeout-pfs', '3'), 0, '', ['hangs'])
+    expect(run('--jobStepId', step, '--dir', '.', '--timeout', '1', '--timeout-pfs', '3'), 0, '', ['JOBSTEP_HANGS'])
     assert time.monotonic() - begin > 2
     assert process.wait(60) == -signal.SIGTERM
 
@@ -120,9 +120,9 @@ def test_flush():
 def test_usage():
     process, step = started()
     expect_wrong_usage([], ['--jobStepId', '17'], ['--jobStepId', step, 'x'], ['--jobStepId', step, '--timeout', 'x'])
-    expect(run(), 2, '', ['--jobStepId is needed'])
-    expect(run('--jobStepId', step), 1, '', ['longest time without a checkpoint is needed'])
-    expect(run('--jobStepId', step, '--dir', 'none'), 1, '', ['prefix folder '])
+    expect(run(), 2, '', ['USAGE_WRONG', '--jobStepId '])
+    expect(run('--jobStepId', step), 1, '', ['CONFIG_MISTAKE', 'SCR_WATCHDOG_TIMEOUT'])
+    expect(run('--jobStepId', step, '--dir', 'none'), 1, '', ['DIRECTORY_UNUSABLE'])
     os.environ['SCR_WATCHDOG_TIMEOUT_PFS'] = 'long'
     expect(run('--jobStepId', step, '--timeout', '1'), 1, '', ['SCR_WATCHDOG_TIMEOUT_PFS'])
     del os.environ['SCR_WATCHDOG_TIMEOUT_PFS']

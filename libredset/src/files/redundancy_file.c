@@ -64,7 +64,7 @@ int redset_redundancy_file_retire(const redset_redundancy_file *file, redset_err
     if (unlinkat(dir, file->name, 0) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "remove %s", file->name);
     rc = file->unsynced ? 0 : io_fsync(dir);
-    return rc ? err_sys(err, rc, "fsync of the folder of %s", file->name) : 0;
+    return rc ? err_sys(err, rc, "fsync of the directory of %s", file->name) : 0;
 }
 
 int redset_redundancy_file_commit(redset_redundancy_file *file, redset_error *err)

@@ -162,12 +162,13 @@ int redset_check_distinct_names(redset_recovery *const sets[], int count,
     const claim *bad = claim_find_conflict(claims, n);
     int rc = 0;
     if (bad && strcmp(bad[0].name, bad[1].name) == 0)
-        rc = err_set(err, -EINVAL,
-                     "one folder cannot hold the files of all ranks: two of them have %s",
-                     bad->name);
+        rc = err_set(
+            err, -EINVAL,
+            "one directory cannot hold the files of all ranks: two of them have %s",
+            bad->name);
     else if (bad)
         rc = err_set(err, -EINVAL,
-                     "one folder cannot hold the files of all ranks: %s and %s",
+                     "one directory cannot hold the files of all ranks: %s and %s",
                      bad[0].name, bad[1].name);
     free(claims);
     return rc;
