@@ -202,6 +202,18 @@ def test_terminal_stays_with_root():
     assert b'code 0, root got typed' in said, said
 
 
+def test_terminal_with_utf8():
+    """Some terminals interpret each byte of what is no character: there are only characters, also where one comes in pieces."""
+    folder = put_hook("printf '\\340\\2332J \\340\\202\\2332J \\342\\233X \\302\\233 \\360\\237\\230' >&2; sleep 0.3; printf '\\200 \\342\\202\\254 end\\n\\342\\233' >&2")
+    ours, theirs = pty.openpty()
+    subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, timeout=60,
+                   env={**os.environ, 'LC_ALL': 'C.UTF-8', 'SCR_NODELIST': 'localhost'}, check=True)
+    said = os.read(ours, 10000).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert not any(0x7f <= ord(c) < 0xa0 for c in said) and '\U0001f600 \u20ac end\r\n' in said, said
+
+
 def test_terminal_without_utf8():
     """It takes the bytes 0x80 to 0x9f for controls, also in characters of names."""
     folder = prefix_of(ATTACKER, 'p')
