@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -142,7 +143,8 @@ static void relay_exit_as_child(relay *r)
     while (waitpid(r->child, &status, 0) < 0 && errno == EINTR)
         continue;
     sigprocmask(SIG_SETMASK, &r->before, NULL);
-    if (WIFSIGNALED(status)) {
+    if (WIFSIGNALED(status)) { /* its user chose the signal: no core of this one */
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         signal(WTERMSIG(status), SIG_DFL);
         raise(WTERMSIG(status));
     }

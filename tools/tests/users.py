@@ -6,53 +6,16 @@ import ctypes
 import os
 import pathlib
 import pty
+import resource
 import select
 import shutil
 import struct
 import subprocess
 import time
 
-from accounts import two_accounts
-from command import BUILD_PATH, COMMAND, run_tests
-from prefix import HALT, put_halt, put_tree, value, without_scr_variables
-
-without_scr_variables()
-BIN = COMMAND.parent
-
-
-ATTACKER, VICTIM = two_accounts()
-
-
-def command(name, *arguments, user=None, code=None, cwd=None, **variables):
-    """By root, or by the user."""
-    who = {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []} if user else {}
-    done = subprocess.run([shutil.which(name, path=BUILD_PATH), *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
-                          env={**os.environ, 'LC_ALL': 'C', **variables}, **who)
-    assert code is None or done.returncode == code, done
-    return done
-
-
-def told(done):
-    return (done.stdout + done.stderr).decode(errors='replace')
-
-
-def give(path, user, mode=None):
-    os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
-    if mode is not None:
-        os.chmod(path, mode)
-
-
-def prefix_of(user, name, config=''):
-    """A prefix folder with .scr, and a configuration file."""
-    os.chmod('.', 0o755)
-    folder = pathlib.Path(name).resolve()
-    (folder / '.scr').mkdir(parents=True)
-    if config:
-        (folder / '.scrconf').write_text(config)
-    for path in (folder, *folder.rglob('*')):
-        give(path, user)
-    return folder
-
+from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, told
+from command import run_tests
+from prefix import HALT, put_halt, put_tree, value
 
 def put_spy(folder, user):
     """A program that writes down as whom it runs."""
@@ -146,6 +109,24 @@ def test_links_on_the_way():
     assert not (folder / HALT).exists()
 
 
+def raise_priority():
+    """As far as this machine allows it."""
+    for change in (lambda: pathlib.Path('/proc/self/oom_score_adj').write_text('-500'), lambda: os.nice(-5),
+                   lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))):
+        try:
+            change()
+        except OSError:
+            pass
+
+
+def test_priority_stays_with_root():
+    """Of root's process for processors, and where memory is short."""
+    folder = put_hook('cat /proc/self/oom_score_adj >&2; nice >&2; chrt -p $$ >&2')
+    done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          env={**os.environ, 'SCR_NODELIST': 'localhost', 'LC_ALL': 'C'}, preexec_fn=raise_priority)
+    assert b'-' not in done.stderr.split(b'pid')[0] and done.stderr.split()[1] == b'0' and b'SCHED_OTHER' in done.stderr, done
+
+
 def test_terminal():
     """What runs for the owner has no terminal of root, into which it could type."""
     here = pathlib.Path.cwd()
@@ -236,6 +217,15 @@ def test_stopped():
     done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost'})
     assert done.returncode == -9 and 'was stopped by another one' in told(done), done
+
+
+def test_memory_stays_with_root():
+    """The owner ends what works for root by a signal that writes the memory of a process into its folder."""
+    folder = put_hook('kill -SEGV $PPID')
+    done = subprocess.run([BIN / 'scr_prerun', '-p', '.'], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          env={**os.environ, 'SCR_NODELIST': 'localhost'},
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (-1, -1)))
+    assert done.returncode == -11 and not list(folder.glob('*core*')), (done, list(folder.iterdir()))
 
 
 def test_files_stay_with_root():
