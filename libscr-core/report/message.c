@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include "common/io.h"
+#include "common/utf8.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,12 +11,12 @@
 void scr_print_line(const char *line)
 {
     char text[1200];
+    int n = snprintf(text, sizeof text - 1, "SCR: %s", line);
+    if (n >= (int)sizeof text - 1) n = (int)sizeof text - 2;
+    /* names and reasons may come from other users */
+    utf8_mask(text, utf8_is_narrow(stderr));
     /* one write per line, so that lines of several processes do not mix */
-    int n = snprintf(text, sizeof text, "SCR: %s\n", line);
-    if (n >= (int)sizeof text) {
-        n = (int)sizeof text - 1;
-        text[n - 1] = '\n';
-    }
+    text[n++] = '\n';
     if (io_write(STDERR_FILENO, text, (size_t)n) != 0) {
         /* stderr is the last place for reports */
     }

@@ -4,6 +4,7 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/utf8.h"
 #include "lib/tool.h"
 #include "lib/tool_time.h"
 #include <fcntl.h>
@@ -27,8 +28,7 @@ static void run_log_write(run_log *log, int quiet, const char *format, va_list a
     vsnprintf(text, sizeof text, format, args);
     if (!quiet) tool_complain("%s", text);
     if (log->fd < 0) return;
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 127) *at = ' ';
+    utf8_mask(text, false);
     tool_time_text((int64_t)time(NULL), when);
     int n = snprintf(line, sizeof line, "%s  %s\n", when, text);
     /* a single write: lines of several processes do not mix */

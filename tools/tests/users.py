@@ -14,7 +14,7 @@ import subprocess
 import time
 
 from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, told
-from command import run_tests
+from command import BUILD_PATH, run_tests
 from prefix import HALT, put_halt, put_tree, value
 
 def put_spy(folder, user):
@@ -209,6 +209,22 @@ def test_terminal_without_utf8():
             os.close(theirs)
             os.close(ours)
             assert (shown in said or locale == 'C' and not user and b'\xc3?' in said) and b'\xc2\x9b' not in said, (user, locale, said)
+            assert locale != 'C' or not [byte for byte in said if 0x80 <= byte < 0xa0], (user, said)
+
+
+def test_tables_without_utf8():
+    """The same for what commands of users print in tables, as JSON, and as trees."""
+    folder = prefix_of(VICTIM, 'p')
+    command('scr_halt', '--reason', '\u00db', folder, code=0)
+    for words in (('scr_halt', '--list', folder), ('scr_halt', '--list', '--json', folder), ('kvtree_print', folder / HALT),
+                  ('kvtree_print', '--json', folder / HALT)):
+        ours, theirs = pty.openpty()
+        subprocess.run([shutil.which(words[0], path=BUILD_PATH), *words[1:]], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL,
+                       timeout=60, env={**os.environ, 'LC_ALL': 'C'}, check=True, user=VICTIM.pw_uid, group=VICTIM.pw_gid, extra_groups=[])
+        said = os.read(ours, 10000)
+        os.close(theirs)
+        os.close(ours)
+        assert b'\xc3' not in said and (rb'\xc3\x9b' in said or rb'\u00db' in said), (words, said)
 
 
 def test_stopped():
