@@ -78,7 +78,13 @@ bool scr_control_exists(const scr_cache *cache, const char *owner)
 static void control_warn_of_base(const scr_cache *cache, const char *base)
 {
     char line[sizeof(kvtree_error) + 2 * SCR_DESC_PATH_SIZE], below[SCR_BASE_NAME];
-    if (cache->job->rank == 0 && scr_base_is_unsafe(base))
+    const int unsafe = cache->job->rank == 0 ? scr_base_is_unsafe(base) : 0;
+    if (unsafe == 2)
+        scr_say(cache->job->report, 0,
+                "warning: %s belongs to another user, who may rename and remove what is "
+                "in it; choose another place",
+                base);
+    if (unsafe == 1)
         scr_say(cache->job->report, 0,
                 "warning: everybody may rename and remove what is in %s; set its sticky "
                 "bit (chmod +t), or choose another place",

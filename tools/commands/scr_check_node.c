@@ -39,7 +39,12 @@ static int check_node_folder(const request *r, const char *path, uint64_t bytes,
 {
     kvtree_error err = {""};
     const node_folder folder = {path, bytes, made, r->user};
-    if (scr_base_is_unsafe(path))
+    const int unsafe = scr_base_is_unsafe(path);
+    if (unsafe == 2)
+        tool_complain("warning: %s belongs to another user, who may rename and remove "
+                      "what is in it",
+                      path);
+    if (unsafe == 1)
         tool_complain("warning: everybody may rename and remove what is in %s", path);
     return node_check_folder(&folder, &err) ? tool_complain("%s", err.text)
                                             : COMMAND_GOOD;
