@@ -230,6 +230,21 @@ def check_nested(job, run):
     assert [path.read_text() for path in job.prefix.rglob("own/work")] == ["work"], run
 
 
+def test_taken_by_name():
+    """Bob saves a dataset from caches into a folder of Alice's, and writes down that a private file of hers in it is one of its files."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        keep_nested(job)
+        folder = saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/work")
+        (job.prefix / "shared/own/work").write_bytes((folder / "beside/g_0").read_bytes())
+        assert by_bob(job, f"mv {folder}/* {folder}/.scr shared; rmdir {folder}; mv shared {folder}") == 0
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert "own/work is in a folder that others may not change" in done.err and (folder / "own/work").exists(), done
+
+
 def test_moved_into_a_stage():
     """Bob moves a folder of Alice's to where an interrupted flush would have its files, which her next run removes."""
     for place in ("stage", "stage/1"):
