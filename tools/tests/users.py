@@ -393,6 +393,26 @@ def test_program_in_a_folder_of_somebody_else():
     assert seen.exists()
 
 
+def test_program_by_a_link():
+    """In a folder with a sticky bit another user puts a link to a program of the victim's, which is not meant to be executed now."""
+    here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
+    seen = put_spy(here / 'programs', VICTIM)
+    for name, link in (('tests', 'tests/10-mine'), ('hooks', 'hooks/prerun')):
+        (here / name).mkdir()
+        (here / name).chmod(0o1777)
+        (here / link).symlink_to(here / 'programs/spy')
+        give(here / link, ATTACKER)
+    how = {'user': VICTIM, 'SCR_NODE_TESTS': str(here / 'tests'), 'SCR_SITE_HOOKS': str(here / 'hooks'), 'SCR_NODELIST': 'localhost',
+           'SCR_CNTL_BASE': str(here), 'SCR_CACHE_BASE': str(here)}
+    here.chmod(0o1777)
+    for words in (('scr_check_node', '-p'), ('scr_prerun', '-p')):
+        done = command(*words, folder, code=1, **how)
+        assert f'is a link of user {ATTACKER.pw_uid}' in told(done) and not seen.exists(), done
+    give(here / 'tests/10-mine', VICTIM)
+    command('scr_check_node', '-p', folder, code=0, **how)
+    assert seen.exists()
+
+
 def test_configuration_of_somebody_else():
     """In a folder where both may write."""
     here = pathlib.Path.cwd()
