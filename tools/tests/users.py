@@ -413,6 +413,20 @@ def test_program_by_a_link():
     assert seen.exists()
 
 
+def test_command_of_somebody_else():
+    """Beside one that the victim has in a folder where others can create files."""
+    here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
+    seen = put_spy(here / 'bin', VICTIM)
+    (here / 'bin/spy').rename(here / 'bin/scr_check_node')
+    os.chown(here / 'bin', 0, 0)
+    shutil.copy(BIN / 'scr_list_down_nodes', here / 'bin')
+    give(here / 'bin/scr_list_down_nodes', VICTIM, 0o755)
+    for owner, is_run in ((ATTACKER, False), (VICTIM, True)):
+        give(here / 'bin/scr_check_node', owner, 0o755)
+        command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
+        assert seen.exists() == is_run, owner
+
+
 def test_configuration_of_somebody_else():
     """In a folder where both may write."""
     here = pathlib.Path.cwd()
