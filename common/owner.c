@@ -285,14 +285,44 @@ bool owner_is_entered(int folder)
            (fstat(folder, &st) == 0 && io_is_same_file(&st, &entered.folder));
 }
 
-int owner_enter_of(const char *path)
+/* The folder that the path of a file leads to. */
+static int owner_folder_of(const char *path, char folder[PATH_MAX])
 {
-    char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash - path) + (slash == path) : 0;
-    if (n >= sizeof folder)
+    if (n >= PATH_MAX)
         return command_complain("%.100s...: %s", path, strerror(ENAMETOOLONG));
     memcpy(folder, slash ? path : ".", slash ? n : 1);
     folder[slash ? n : 1] = 0;
-    return owner_enter_folder("folder", folder, slash ? slash + 1 : path);
+    return COMMAND_GOOD;
+}
+
+static const char *owner_name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int owner_enter_of(const char *path)
+{
+    char folder[PATH_MAX];
+    if (owner_folder_of(path, folder) != COMMAND_GOOD) return COMMAND_BAD;
+    return owner_enter_folder("folder", folder, owner_name_of(path));
+}
+
+int owner_keep_folder_of(const char **path)
+{
+    static char kept[PATH_MAX];
+    char folder[PATH_MAX];
+    if (!entered.is_known) return COMMAND_GOOD;
+    if (owner_folder_of(*path, folder) != COMMAND_GOOD) return COMMAND_BAD;
+    int fd = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return command_complain("folder %s: %s", folder, strerror(-fd));
+    if (!owner_is_entered(fd))
+        return command_complain("folder %s: another folder is in its place now", folder);
+    if (snprintf(kept, sizeof kept, "/proc/self/fd/%d/%s", fd, owner_name_of(*path)) >=
+        (int)sizeof kept)
+        return command_complain("%.100s...: %s", *path, strerror(ENAMETOOLONG));
+    *path = kept;
+    return COMMAND_GOOD;
 }

@@ -11,7 +11,7 @@ import time
 
 from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of
 from command import BUILD_PATH, run_tests
-from prefix import HALT
+from prefix import HALT, put_tree, value
 
 
 GROUP = 59998  # of both
@@ -131,6 +131,42 @@ def test_folder_is_exchanged():
     finally:
         os.kill(process, 9)
         os.waitpid(process, 0)
+
+
+def test_transfer_file_is_exchanged():
+    """The same for a transfer file: the attacker's takes what only the victim may read."""
+    above = prefix_of(ATTACKER, 'above')
+    folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
+    secret = prefix_of(VICTIM, 'own') / 'secret'
+    secret.write_text('private')
+    give(secret, VICTIM, 0o600)
+    folders[1].chmod(0o777)
+    process = as_attacker(lambda: exchange_forever(*folders, pause=0.005))
+    try:
+        for number in range(60):
+            stolen = above / f'q/stolen{number}'
+            for folder, user, source in zip(folders, (VICTIM, ATTACKER), ('/none', secret)):
+                put_tree(above / 't', {'COMMAND': value('RUN'), 'FILES': {str(source): {'DESTINATION': value(stolen), 'SIZE': value(7)}}})
+                give(above / 't', user, 0o666)
+                put_at(folders, user, above / 't')
+            command('scr_transfer', '--leave', above / 'p/t.scr')
+            found = [path for path in above.rglob('stolen*')]
+            assert not found, [(path, path.stat().st_uid) for path in found]
+    finally:
+        os.kill(process, 9)
+        os.waitpid(process, 0)
+
+
+def put_at(folders, user, file):
+    """Moves the file into that of the folders which is the user's now."""
+    for folder in folders * 100:
+        here = os.open(folder, os.O_RDONLY)
+        ours = os.fstat(here).st_uid == user.pw_uid
+        if ours:
+            os.rename(file, 't.scr', dst_dir_fd=here)
+        os.close(here)
+        if ours:
+            return
 
 
 run_tests(globals())
