@@ -256,8 +256,19 @@ def put_configuration(m, path, draw):
     return path
 
 
-MUTATIONS = [put_link, put_other_name, put_foreign, put_bits, put_list, put_way, put_anew, put_anew, put_configuration, put_configuration]
-MINE = (put_link, put_bits, put_list, put_way, put_anew, put_configuration)  # what they leave is the attacker's
+def put_reason(m, path, draw):
+    """A reason for a halt, which may have any characters, unlike names."""
+    path = m.job.prefix / ".scr/halt.scr"
+    if not path.parent.is_dir() or path.parent.is_symlink():
+        return None
+    drop(path)
+    tree.write(path, {"ExitReason": {draw.choice([CONTROL, "x\x9by", "x\nscr_halt: y"]): {}}})
+    return path
+
+
+MUTATIONS = [put_link, put_other_name, put_foreign, put_bits, put_list, put_way, put_anew, put_anew, put_configuration, put_configuration,
+             put_reason, put_reason]
+MINE = (put_link, put_bits, put_list, put_way, put_anew, put_configuration, put_reason)  # what they leave is the attacker's
 
 
 def mutate(m, draw):

@@ -124,7 +124,7 @@ def test_priority_stays_with_root():
     folder = put_hook('cat /proc/self/oom_score_adj >&2; nice >&2; chrt -p $$ >&2')
     done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost', 'LC_ALL': 'C'}, preexec_fn=raise_priority)
-    assert b'-' not in done.stderr.split(b'pid')[0] and done.stderr.split()[1] == b'0' and b'SCHED_OTHER' in done.stderr, done
+    assert all(int(number) >= 0 for number in done.stderr.split()[:2]) and b'SCHED_OTHER' in done.stderr, done
 
 
 def test_terminal():
