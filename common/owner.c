@@ -187,7 +187,7 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
 static struct {
     bool is_known;
     struct stat folder;
-} entered;
+} owner_entered;
 
 /* What root may and users may not: to run before others, and to be spared where memory is
  * short. Where this fails, it is as with other programs that change the user. */
@@ -267,7 +267,7 @@ static int owner_enter_folder(const char *what, const char *folder, const char *
     if (geteuid() != 0) return COMMAND_GOOD;
     int firm = 0, dir = owner_open_folder(folder, &firm, &err);
     int rc = dir < 0 ? dir : owner_find(dir, firm, file, &owner, &err);
-    entered.is_known = !rc && owner && fstat(dir, &entered.folder) == 0;
+    owner_entered.is_known = !rc && owner && fstat(dir, &owner_entered.folder) == 0;
     io_close(&dir);
     if (rc) return owner_complain(what, folder, rc, err.text);
     return owner ? owner_continue_as(owner, what, folder) : COMMAND_GOOD;
@@ -281,8 +281,8 @@ int owner_enter(const char *what, const char *folder)
 bool owner_is_entered(int folder)
 {
     struct stat st;
-    return !entered.is_known ||
-           (fstat(folder, &st) == 0 && io_is_same_file(&st, &entered.folder));
+    return !owner_entered.is_known ||
+           (fstat(folder, &st) == 0 && io_is_same_file(&st, &owner_entered.folder));
 }
 
 /* The folder that the path of a file leads to. */
@@ -314,7 +314,7 @@ int owner_keep_folder_of(const char **path)
 {
     static char kept[PATH_MAX];
     char folder[PATH_MAX];
-    if (!entered.is_known) return COMMAND_GOOD;
+    if (!owner_entered.is_known) return COMMAND_GOOD;
     if (owner_folder_of(*path, folder) != COMMAND_GOOD) return COMMAND_BAD;
     int fd = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) return command_complain("folder %s: %s", folder, strerror(-fd));
