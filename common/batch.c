@@ -78,6 +78,11 @@ static int batch_enter(const batch *b, const char *name, int *parent, const char
     return rc;
 }
 
+static void batch_leave(const batch_item *item, int *parent)
+{
+    if (*parent != item->parent && *parent != item->from) io_close(parent);
+}
+
 /* The folder of a temporary file, for batch_leave. */
 static int batch_enter_source(const batch *b, const batch_item *item, int *parent,
                               const char **last, kvtree_error *err)
@@ -93,12 +98,11 @@ static int batch_enter_source(const batch *b, const batch_item *item, int *paren
     } else {
         rc = beneath_check_name(item->temporary, err);
     }
+    /* a file that is taken from a folder of its own needs the same right as its name */
+    if (!rc && b->check && item->from != BATCH_BESIDE && item->from != b->dir &&
+        (rc = b->check(item->from, *parent, item->temporary, err)) != 0)
+        batch_leave(item, parent);
     return rc;
-}
-
-static void batch_leave(const batch_item *item, int *parent)
-{
-    if (*parent != item->parent && *parent != item->from) io_close(parent);
 }
 
 /* ---- the lock ---- */

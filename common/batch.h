@@ -81,7 +81,8 @@ typedef struct batch {
                        that it made are taken over, and files of batch_add that it renamed
                        need no temporary file at the commit */
     batch_check *check; /* NULL: none. Called for the folder of a name before a file is
-                           created or renamed there; refuses it by -errno and err. The
+                           created or renamed there, and for the folder below another
+                           `from` that loses the file; refuses it by -errno and err. The
                            signature is that of others_reach (common/others.h). */
 
     size_t count;

@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -250,13 +251,38 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* Empties the folder fd, which it closes. Folders are nested at most as deep as a name
- * may be long. */
-static int beneath_empty_folder(int fd, kvtree_error *err)
+/* Whether those who may put files into the folder `above` may remove all in the folder
+ * fd, too. */
+static bool beneath_is_as_open(const struct stat *above, int fd)
 {
-    DIR *stream = fdopendir(fd);
+    struct stat st;
+    if (fstat(fd, &st) != 0) return false;
+    bool by_group = above->st_gid == st.st_gid && st.st_mode & S_IWGRP;
+    return st.st_uid != geteuid() ||
+           (!(st.st_mode & S_ISVTX) && (by_group || st.st_mode & S_IWOTH));
+}
+
+static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *err);
+
+static int beneath_remove_entry(int dir, const char *name, const struct stat *above,
+                                kvtree_error *err)
+{
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT) return 0;
+    int is_folder = errno == EISDIR || errno == EPERM;
+    int inner = is_folder ? io_open(dir, name, FOLDER_FLAGS, 0) : -errno;
+    int rc = inner < 0 ? inner : beneath_empty_folder(inner, above, err);
+    if (!rc && unlinkat(dir, name, AT_REMOVEDIR) != 0 && errno != ENOENT) rc = -errno;
+    return rc;
+}
+
+/* Empties the folder fd, which it closes. Folders are nested at most as deep as a name
+ * may be long. above: a folder above it, if others may have moved that to its place. */
+static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *err)
+{
+    bool is_private = above && !beneath_is_as_open(above, fd);
+    DIR *stream = is_private ? NULL : fdopendir(fd);
     if (!stream) {
-        int rc = err_sys(err, -errno, "read a directory");
+        int rc = err_sys(err, is_private ? -EPERM : -errno, "read a directory");
         io_close(&fd);
         return rc;
     }
@@ -265,19 +291,46 @@ static int beneath_empty_folder(int fd, kvtree_error *err)
     while ((item = readdir(stream)) != NULL) {
         const char *name = item->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        if (unlinkat(fd, name, 0) == 0 || errno == ENOENT) continue;
-        int is_folder = errno == EISDIR || errno == EPERM;
-        int inner = is_folder ? io_open(fd, name, FOLDER_FLAGS, 0) : -errno;
-        int failed = inner < 0 ? inner : beneath_empty_folder(inner, err);
-        if (!failed && unlinkat(fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-            failed = -errno;
+        int failed = beneath_remove_entry(fd, name, above, err);
         if (failed && !rc) rc = err_sys(err, failed, "remove %s", name);
     }
     closedir(stream);
     return rc;
 }
 
-int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
+/* 1, and what the folder fd is, if others may put files into it; 0, or -errno. */
+static int beneath_inspect_open(int fd, struct stat *st)
+{
+    int rc = others_put(fd);
+    return rc > 0 && fstat(fd, st) != 0 ? -errno : rc;
+}
+
+/* Where others may put entries into the folder parent, the open folder in it must be one
+ * that they may empty, or have one of the files of which only its maker gives proof. */
+static int beneath_check_origin(int parent, int folder, const char *const *proofs)
+{
+    struct stat above, st;
+    int rc = beneath_inspect_open(parent, &above);
+    if (rc <= 0 || beneath_is_as_open(&above, folder)) return rc < 0 ? rc : 0;
+    for (; *proofs; proofs++)
+        if (fstatat(folder, *proofs, &st, AT_SYMLINK_NOFOLLOW) == 0) return 0;
+    return -EPERM;
+}
+
+/* Empties the open folder, which it closes. */
+static int beneath_empty_checked(int parent, int folder, const char *name,
+                                 const char *const *proofs, kvtree_error *err)
+{
+    struct stat st;
+    int rc = proofs ? beneath_check_origin(parent, folder, proofs) : 0;
+    int is_open = rc ? rc : beneath_inspect_open(folder, &st);
+    if (is_open >= 0) return beneath_empty_folder(folder, is_open ? &st : NULL, err);
+    io_close(&folder);
+    return err_sys(err, is_open, "remove the private directory %s", name);
+}
+
+int beneath_remove_found(int dir, const char *name, const char *const proofs[],
+                         kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -286,13 +339,18 @@ int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
     if (rc) return rc;
     int folder = io_open(parent, last, FOLDER_FLAGS, 0);
     if (folder >= 0)
-        rc = beneath_empty_folder(folder, err);
+        rc = beneath_empty_checked(parent, folder, name, proofs, err);
     else if (folder != -ENOENT)
         rc = err_sys(err, folder, "open directory %s", name);
     if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)
         rc = err_sys(err, -errno, "remove directory %s", name);
     io_close(&parent);
     return rc;
+}
+
+int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
+{
+    return beneath_remove_found(dir, name, NULL, err);
 }
 
 DIR *beneath_list(int dir)

@@ -37,6 +37,7 @@
 #define beneath_record_mode COMMON(beneath_record_mode)
 #define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
+#define beneath_remove_found COMMON(beneath_remove_found)
 #define beneath_private_folder COMMON(beneath_private_folder)
 
 /* Bytes of the folder part of a name or path, with its slash. */
@@ -91,8 +92,18 @@ int beneath_rmdir(int dir, const char *name, kvtree_error *err);
 int beneath_unlink_durable(int dir, const char *name, kvtree_error *err);
 
 /* Removes the folder name with all in it; links in it are removed, not followed.
- * Continues after a failure and returns the first one. */
+ * Continues after a failure and returns the first one.
+ *
+ * Where others may put files into that folder they may have moved it there, with folders
+ * that they cannot empty: these stay, with -EPERM. */
 int beneath_remove_tree(int dir, const char *name, kvtree_error *err);
+
+/* The same for a folder in a place where others may have put another one of this user
+ * under its name. Where others may put entries into the folder that has it, they must be
+ * able to empty it themselves, or it must have one of the files `proofs` (ended by NULL),
+ * which only its maker puts there; else -EPERM. */
+int beneath_remove_found(int dir, const char *name, const char *const proofs[],
+                         kvtree_error *err);
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err);

@@ -14,11 +14,21 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+enum { TEXT_SIZE = 16384 /* bytes of an entry of a user or group */ };
+
+/* In a thread beside those of an application. What does not fit has members. */
 static int others_is_own_group(gid_t gid)
 {
-    const struct passwd *user = getpwuid(geteuid());
-    const struct group *group = user && user->pw_gid == gid ? getgrgid(gid) : NULL;
-    return group && strcmp(group->gr_name, user->pw_name) == 0 &&
+    char user_text[TEXT_SIZE], group_text[TEXT_SIZE];
+    struct passwd user_room, *user = NULL;
+    struct group group_room, *group = NULL;
+    if (getpwuid_r(geteuid(), &user_room, user_text, sizeof user_text, &user) != 0 ||
+        !user || user->pw_gid != gid)
+        return 0;
+    if (getgrgid_r(gid, &group_room, group_text, sizeof group_text, &group) != 0 ||
+        !group)
+        return 0;
+    return strcmp(group->gr_name, user->pw_name) == 0 &&
            (!group->gr_mem || !*group->gr_mem);
 }
 

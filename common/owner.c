@@ -11,10 +11,12 @@
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -181,8 +183,32 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
 
 /* ---- becoming the owner ---- */
 
+/* The folder of the user that root became. */
+static struct {
+    bool is_known;
+    struct stat folder;
+} owner_entered;
+
+/* What root may and users may not: to run before others, and to be spared where memory is
+ * short. Where this fails, it is as with other programs that change the user. */
+static void owner_drop_priority(void)
+{
+    const struct sched_param none = {.sched_priority = 0};
+    char text[16] = "";
+    int policy = sched_getscheduler(0);
+    if (policy == SCHED_FIFO || policy == SCHED_RR)
+        (void)sched_setscheduler(0, SCHED_OTHER, &none);
+    if (getpriority(PRIO_PROCESS, 0) < 0) (void)setpriority(PRIO_PROCESS, 0, 0);
+    int fd = io_open(AT_FDCWD, "/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0) return;
+    if (read(fd, text, sizeof text - 1) > 0 && *text == '-')
+        (void)io_pwrite(fd, "0", 1, 0);
+    io_close(&fd);
+}
+
 static int owner_become(const struct passwd *user)
 {
+    owner_drop_priority();
     if (initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
         setuid(user->pw_uid) != 0)
         return -errno;
@@ -243,6 +269,7 @@ static int owner_enter_folder(const char *what, const char *folder, const char *
     if (geteuid() != 0) return COMMAND_GOOD;
     int firm = 0, dir = owner_open_folder(folder, &firm, &err);
     int rc = dir < 0 ? dir : owner_find(dir, firm, file, &owner, &err);
+    owner_entered.is_known = !rc && owner && fstat(dir, &owner_entered.folder) == 0;
     io_close(&dir);
     if (rc) return owner_complain(what, folder, rc, err.text);
     return owner ? owner_continue_as(owner, what, folder) : COMMAND_GOOD;
@@ -253,15 +280,57 @@ int owner_enter(const char *what, const char *folder)
     return owner_enter_folder(what, folder, NULL);
 }
 
-int owner_enter_of(const char *path)
+bool owner_is_entered(int folder)
 {
-    char folder[PATH_MAX];
+    struct stat st;
+    return !owner_entered.is_known ||
+           (fstat(folder, &st) == 0 && io_is_same_file(&st, &owner_entered.folder));
+}
+
+/* The folder that the path of a file leads to. */
+static int owner_folder_of(const char *path, char folder[PATH_MAX])
+{
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash - path) + (slash == path) : 0;
-    if (n >= sizeof folder)
+    if (n >= PATH_MAX)
         return command_complain("PATH_TOO_LONG", "%.100s...: %s", path,
                                 strerror(ENAMETOOLONG));
     memcpy(folder, slash ? path : ".", slash ? n : 1);
     folder[slash ? n : 1] = 0;
-    return owner_enter_folder("directory", folder, slash ? slash + 1 : path);
+    return COMMAND_GOOD;
+}
+
+static const char *owner_name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int owner_enter_of(const char *path)
+{
+    char folder[PATH_MAX];
+    if (owner_folder_of(path, folder) != COMMAND_GOOD) return COMMAND_BAD;
+    return owner_enter_folder("directory", folder, owner_name_of(path));
+}
+
+int owner_keep_folder_of(const char **path)
+{
+    static char kept[PATH_MAX];
+    char folder[PATH_MAX];
+    if (!owner_entered.is_known) return COMMAND_GOOD;
+    if (owner_folder_of(*path, folder) != COMMAND_GOOD) return COMMAND_BAD;
+    int fd = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return command_complain("DIRECTORY_UNUSABLE", "directory %s: %s", folder,
+                                strerror(-fd));
+    if (!owner_is_entered(fd))
+        return command_complain("DIRECTORY_UNUSABLE",
+                                "directory %s: another directory is in its place now",
+                                folder);
+    if (snprintf(kept, sizeof kept, "/proc/self/fd/%d/%s", fd, owner_name_of(*path)) >=
+        (int)sizeof kept)
+        return command_complain("PATH_TOO_LONG", "%.100s...: %s", *path,
+                                strerror(ENAMETOOLONG));
+    *path = kept;
+    return COMMAND_GOOD;
 }

@@ -6,9 +6,12 @@
  * only. */
 
 #include "common/prefix.h"
+#include <stdbool.h>
 
 #define owner_enter COMMON(owner_enter)
 #define owner_enter_of COMMON(owner_enter_of)
+#define owner_is_entered COMMON(owner_is_entered)
+#define owner_keep_folder_of COMMON(owner_keep_folder_of)
 
 /* Root becomes the owner of the folder, for the rest of the process, before anything in
  * that folder is read. The process of root stays in front (relay.h); the one that
@@ -24,5 +27,14 @@ int owner_enter(const char *what, const char *folder);
 /* The same for the folder that the path of a file leads to; what has the name of the file
  * in it, if it is there, has the same owner. */
 int owner_enter_of(const char *path);
+
+/* Whether the open folder is that of the user whom root became: others may have exchanged
+ * it meanwhile. True where root did not become a user. */
+bool owner_is_entered(int folder);
+
+/* Where root became a user: *path, of a file, becomes one by a descriptor of its folder,
+ * which stays open until the end of the process; its place may be taken by another folder
+ * at any time. Else nothing changes. An exit code. */
+int owner_keep_folder_of(const char **path);
 
 #endif

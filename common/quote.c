@@ -5,21 +5,20 @@
 #include "common/utf8.h"
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Without UTF-8 a part of a character may be a control of the terminal. */
-static bool quote_is_narrow(FILE *out)
-{
-    return isatty(fileno(out)) && !utf8_is_shown();
-}
 
 void quote_text(FILE *out, const char *text, const char *marks)
 {
+    quote_text_for(out, out, text, marks);
+}
+
+void quote_text_for(FILE *out, FILE *reader, const char *text, const char *marks)
+{
+    const bool is_narrow = utf8_is_narrow(reader);
     while (*text) {
         uint32_t c;
         size_t length = utf8_length(text, &c);
         if (length && utf8_is_hidden(c)) length = 0; /* byte by byte */
-        if (length > 1 && quote_is_narrow(out)) length = 0;
+        if (length > 1 && is_narrow) length = 0;
         if (*text == '\\' || strchr(marks, *text)) fputc('\\', out);
         if (length)
             fwrite(text, 1, length, out);

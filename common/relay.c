@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,9 +27,9 @@ enum { PIECE = 65536 };
 typedef struct stream {
     int from, to;              /* from -1: all was read */
     bool is_terminal, is_wide; /* wide: the terminal shows UTF-8 */
-    unsigned char last;        /* byte that was printed */
-    int rest;                  /* bytes that the last character lacks */
-    int lost;                  /* errno of what could not be printed */
+    char held[4];              /* bytes of a character that is not complete yet */
+    size_t held_size;
+    int lost; /* errno of what could not be printed */
 } stream;
 
 typedef struct relay {
@@ -40,46 +41,67 @@ typedef struct relay {
 
 /* ---- the process in front ---- */
 
-/* Whether a byte from 0x80 to 0x9f, which is a control (C1) by itself and behind 0xc2, is
- * none here: it continues another character. */
-static bool relay_continues(const stream *s)
+/* Terminals interpret bytes below blank. */
+static bool relay_is_control(unsigned char c)
 {
-    return s->is_wide && s->rest > 0 && s->last != 0xc2;
+    return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
 }
 
-/* Terminals interpret bytes below blank, and C1. */
-static void relay_mask_controls(stream *s, unsigned char *bytes, size_t size)
+/* Whether the bytes up to the end may be the begin of a character. */
+static bool relay_is_begun(const char *bytes, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = bytes[i];
-        bool is_control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
-                          (c >= 0x80 && c < 0xa0 && !relay_continues(s));
-        if (c >> 6 == 2)
-            s->rest -= s->rest > 0;
-        else
-            s->rest = c < 0xc2 || c > 0xf4 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
-        s->last = c;
-        if (is_control) bytes[i] = '?';
+    unsigned char c = (unsigned char)*bytes;
+    size_t length = c < 0xc2 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 1;
+    for (size_t i = 1; i < size; i++)
+        if ((unsigned char)bytes[i] >> 6 != 2) return false;
+    return size < length;
+}
+
+/* Masks what a terminal may interpret, also C1: the characters U+0080 to U+009f, and
+ * bytes of that value that are in no character. Some terminals interpret each byte of
+ * what is no valid UTF-8. Returns the number of bytes that are complete; bytes[size] is
+ * 0, and ended says that nothing follows. */
+static size_t relay_mask_controls(const stream *s, char *bytes, size_t size, bool ended)
+{
+    for (size_t i = 0, length; i < size; i += length) {
+        uint32_t c = 0;
+        length = utf8_length(bytes + i, &c);
+        if (!length && s->is_wide && !ended && relay_is_begun(bytes + i, size - i))
+            return i;
+        bool is_wide = length > 1 && s->is_wide && c >= 0xa0;
+        if (!length) length = 1;
+        for (size_t k = i; k < i + length && !is_wide; k++)
+            if (relay_is_control((unsigned char)bytes[k]) ||
+                (bytes[k] & 0x80 && (s->is_wide || !(bytes[k] & 0x60))))
+                bytes[k] = '?';
     }
+    return size;
+}
+
+static void relay_print(stream *s, const char *bytes, size_t size)
+{
+    int rc = s->lost || size == 0 ? 0 : io_write(s->to, bytes, size);
+    if (rc == -EPIPE)
+        io_close(&s->from);
+    else if (rc)
+        s->lost = -rc;
 }
 
 /* A process that prints into a pipe without a reader gets SIGPIPE: so does the process
  * behind when the reader of this one is gone. Other losses are reported at the end. */
 static void relay_forward(stream *s)
 {
-    unsigned char bytes[PIECE];
-    ssize_t n = read(s->from, bytes, sizeof bytes);
+    char bytes[sizeof s->held + PIECE + 1];
+    memcpy(bytes, s->held, s->held_size);
+    ssize_t n = read(s->from, bytes + s->held_size, PIECE);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (n <= 0) {
-        io_close(&s->from);
-        return;
-    }
-    if (s->is_terminal) relay_mask_controls(s, bytes, (size_t)n);
-    int rc = s->lost ? 0 : io_write(s->to, bytes, (size_t)n);
-    if (rc == -EPIPE)
-        io_close(&s->from);
-    else if (rc)
-        s->lost = -rc;
+    size_t size = s->held_size + (n > 0 ? (size_t)n : 0), done = size;
+    bytes[size] = 0;
+    if (s->is_terminal) done = relay_mask_controls(s, bytes, size, n <= 0);
+    s->held_size = size - done;
+    memcpy(s->held, bytes + done, s->held_size);
+    relay_print(s, bytes, done);
+    if (n <= 0) io_close(&s->from);
 }
 
 /* Forwards signals; whether the child has ended. Its user can stop it, and this process
@@ -122,7 +144,8 @@ static void relay_exit_as_child(relay *r)
     while (waitpid(r->child, &status, 0) < 0 && errno == EINTR)
         continue;
     sigprocmask(SIG_SETMASK, &r->before, NULL);
-    if (WIFSIGNALED(status)) {
+    if (WIFSIGNALED(status)) { /* its user chose the signal: no core of this one */
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         signal(WTERMSIG(status), SIG_DFL);
         raise(WTERMSIG(status));
     }

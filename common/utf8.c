@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 size_t utf8_length(const char *text, uint32_t *character)
 {
@@ -45,4 +46,24 @@ bool utf8_is_shown(void)
     for (size_t i = 0; i < sizeof names / sizeof *names && (!value || !*value); i++)
         value = getenv(names[i]);
     return value && (strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
+}
+
+bool utf8_is_narrow(FILE *out)
+{
+    return isatty(fileno(out)) && !utf8_is_shown();
+}
+
+void utf8_mask(char *text, bool is_narrow)
+{
+    while (*text) {
+        uint32_t c;
+        size_t length = utf8_length(text, &c);
+        bool is_shown = length == 1 || (length && !is_narrow);
+        if (is_shown && !utf8_is_hidden(c)) {
+            text += length;
+            continue;
+        }
+        for (size_t i = 0; i < (length ? length : 1); i++)
+            *text++ = '?';
+    }
 }

@@ -124,5 +124,6 @@ int main(int argc, char **argv)
         return COMMAND_WRONG_USAGE;
     r.file = argv[optind];
     int code = owner_enter_of(r.file);
+    if (code == COMMAND_GOOD) code = owner_keep_folder_of(&r.file);
     return code == COMMAND_GOOD ? serve(&r) : code;
 }

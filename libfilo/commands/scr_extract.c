@@ -146,6 +146,8 @@ static int extract_open_folder(extract_work *w)
     const char *map = r->place.map ? r->place.map : FILO_MAP;
     filo_error err = {""};
     int rc = folder_make(r->place.folder, 0, &w->dir, &err);
+    if (!rc && !owner_is_entered(w->dir))
+        rc = err_set(&err, -EPERM, "another directory is in its place now");
     if (!rc) w->shared = others_put_below(w->dir, map, &err);
     if (rc || w->shared < 0)
         return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);

@@ -13,6 +13,9 @@
 #define KEY_IDENTITY "IDENTITY"
 #define KEY_CONTAINER "CONTAINER"
 
+/* Other users may have moved other folders here. */
+static const char *const begun_proofs[] = {RECORD, NULL};
+
 int filo_begun_write(int dir, const char *folder, const filo_begun *flush,
                      filo_error *err)
 {
@@ -56,7 +59,7 @@ static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, voi
     kvtree_delete(&record);
     if (rc == -ENOMEM) err_sys(err, rc, "read what a flush left");
     if (rc || kept) return rc;
-    rc = beneath_remove_tree(stage, folder, err);
+    rc = beneath_remove_found(stage, folder, begun_proofs, err);
     /* what is no folder, but a file or a link */
     return rc == -ENOTDIR || rc == -ELOOP ? beneath_unlink(stage, folder, err) : rc;
 }

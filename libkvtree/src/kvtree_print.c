@@ -21,7 +21,8 @@ struct printer {
     FILE *out;
     int form;
     size_t indent;
-    uint64_t more; /* bit i: the current path has later siblings at level i */
+    bool is_narrow; /* for a terminal without UTF-8 */
+    uint64_t more;  /* bit i: the current path has later siblings at level i */
     int rc;
 };
 
@@ -99,7 +100,8 @@ static size_t printer_next_piece(const struct printer *p, const char *key, const
 {
     uint32_t c = (unsigned char)*at;
     size_t valid = utf8_length(at, &c), length = valid ? valid : 1;
-    bool json = p->form == KVTREE_FORM_JSON, strange = !valid || utf8_is_hidden(c);
+    bool json = p->form == KVTREE_FORM_JSON;
+    bool strange = !valid || utf8_is_hidden(c) || (valid > 1 && p->is_narrow);
     escape[0] = '\0';
     if (json && (strange || c == '"' || c == '\\'))
         printer_escape_json(escape, c);
@@ -142,7 +144,8 @@ static void printer_put_key(struct printer *p, const char *key)
 
 int kvtree_fprint_key(FILE *out, const char *key)
 {
-    struct printer p = {.out = out, .form = KVTREE_FORM_TREE};
+    struct printer p = {
+        .out = out, .form = KVTREE_FORM_TREE, .is_narrow = utf8_is_narrow(out)};
     printer_put_key(&p, key);
     return p.rc;
 }
@@ -257,6 +260,7 @@ int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
     struct printer p = {.out = out, .form = form, .indent = 2};
     if (indent > 0) p.indent = (size_t)indent;
     if (!out || form < KVTREE_FORM_TREE || form > KVTREE_FORM_JSON) return -EINVAL;
+    p.is_narrow = utf8_is_narrow(out);
     if (form == KVTREE_FORM_JSON)
         printer_put_json(&p, tree);
     else

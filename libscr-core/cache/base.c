@@ -66,7 +66,9 @@ int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME])
 int scr_base_is_unsafe(const char *base)
 {
     struct stat st;
-    return stat(base, &st) == 0 && st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX);
+    if (stat(base, &st) != 0 || !(st.st_mode & S_IWOTH)) return 0;
+    if (!(st.st_mode & S_ISVTX)) return 1;
+    return st.st_uid != 0 && st.st_uid != geteuid() ? 2 : 0;
 }
 
 size_t scr_base_length(const char *path, size_t n, const char *name)

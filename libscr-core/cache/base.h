@@ -20,8 +20,8 @@
  * in <user>.<uid>, 0 where it is not, -ENAMETOOLONG. */
 int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME]);
 
-/* 1 where everybody may rename and remove what others have in base: all may write to it,
- * and it has no sticky bit. */
+/* Who may rename and remove what this user has in base, to which all may write: 1:
+ * everybody, as it has no sticky bit; 2: its owner, who is another user than root. */
 int scr_base_is_unsafe(const char *base);
 
 /* The length of the base in the first n bytes of path, which are the place in which the

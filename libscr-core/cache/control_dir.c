@@ -76,7 +76,13 @@ bool scr_control_exists(const scr_cache *cache, const char *owner)
 static void control_warn_of_base(const scr_cache *cache, const char *base)
 {
     char below[SCR_BASE_NAME];
-    if (cache->job->rank == 0 && scr_base_is_unsafe(base))
+    const int unsafe = cache->job->rank == 0 ? scr_base_is_unsafe(base) : 0;
+    if (unsafe == 2)
+        scr_say(cache->job->report, SCR_MSG_CACHE_BASE_UNSAFE,
+                "%s belongs to another user, who may rename and remove files in it; "
+                "choose another directory",
+                base);
+    if (unsafe == 1)
         scr_say(
             cache->job->report, SCR_MSG_CACHE_BASE_UNSAFE,
             "all users may rename and remove files in %s; set its sticky bit (chmod +t)",

@@ -8,6 +8,7 @@
 #include "config/reader.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,14 +94,55 @@ static int file_read_all(int fd, const file_place *place, char **text, size_t *s
 }
 
 /* A link of another user may point to any file of the user, with an accepted owner. */
-static const char *file_find_foreign_link(const char *path, const file_place *place)
+static const char *file_find_foreign_link(const struct stat *link,
+                                          const file_place *place)
 {
-    struct stat st;
-    if (!place->shared || lstat(path, &st) != 0 || !S_ISLNK(st.st_mode)) return NULL;
-    if (file_is_accepted_owner(place, st.st_uid)) return NULL;
-    return st.st_uid == geteuid()
+    if (file_is_accepted_owner(place, link->st_uid)) return NULL;
+    return link->st_uid == geteuid()
                ? "is a link in a directory where others can put it, and is not followed"
                : "is a link of another user, and is not followed";
+}
+
+/* O_NONBLOCK: a pipe without a writer is refused at once. */
+static int file_open_plain(const char *path)
+{
+    return io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+}
+
+/* Opens what the open link with that path leads to. */
+static int file_follow(int link, const char *path)
+{
+    char target[PATH_MAX], full[2 * PATH_MAX];
+    ssize_t n = readlinkat(link, "", target, sizeof target - 1);
+    if (n < 0) return -errno;
+    target[n] = 0;
+    const char *slash = *target == '/' ? NULL : strrchr(path, '/');
+    int size = slash ? (int)(slash + 1 - path) : 0;
+    if (snprintf(full, sizeof full, "%.*s%s", size, path, target) >= (int)sizeof full)
+        return -ENAMETOOLONG;
+    return file_open_plain(full);
+}
+
+/* The file, open. In a shared folder what has the name may be exchanged at any time: what
+ * was judged is what is opened. */
+static int file_open(const char *path, const file_place *place, const char **fault)
+{
+    char opened[64];
+    struct stat st;
+    if (!place->shared) return file_open_plain(path);
+    int fd = -1, there = io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (there < 0) return there;
+    snprintf(opened, sizeof opened, "/proc/self/fd/%d", there);
+    if (fstat(there, &st) != 0)
+        fd = -errno;
+    else if (!S_ISLNK(st.st_mode))
+        fd = file_open_plain(opened);
+    else if ((*fault = file_find_foreign_link(&st, place)) != NULL)
+        fd = -EINVAL;
+    else
+        fd = file_follow(there, path);
+    io_close(&there);
+    return fd;
 }
 
 static int file_read(const char *path, const file_place *place, kvtree *layer,
@@ -108,15 +150,10 @@ static int file_read(const char *path, const file_place *place, kvtree *layer,
 {
     char *text = NULL;
     size_t size = 0;
-    const char *fault = file_find_foreign_link(path, place);
-    if (fault) {
-        scr_problems_add(problems, "%s: %s", path, fault);
-        return -EINVAL;
-    }
-    /* O_NONBLOCK: refuses a pipe without a writer at once */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT) return -ENOENT;
-    int rc = fd < 0 ? -errno : file_read_all(fd, place, &text, &size, &fault);
+    const char *fault = NULL;
+    int fd = file_open(path, place, &fault), rc = fd;
+    if (fd == -ENOENT) return -ENOENT;
+    if (fd >= 0) rc = file_read_all(fd, place, &text, &size, &fault);
     if (fd >= 0) io_close(&fd);
     if (rc)
         scr_problems_add(problems, "%s: %s", path, fault ? fault : strerror(-rc));

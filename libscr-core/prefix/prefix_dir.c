@@ -139,11 +139,13 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
     io_close(&fd);
 }
 
+const char *const scr_records_proofs[] = {"summary.scr", "rank2file.scr", NULL};
+
 int scr_records_remove(const scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    int rc = beneath_remove_tree(prefix->fd, hidden, err);
+    int rc = beneath_remove_found(prefix->fd, hidden, scr_records_proofs, err);
     if (!rc) beneath_rmdir(prefix->fd, d->name, NULL);
     return rc;
 }

@@ -336,7 +336,7 @@ static int retention_deal(deletion *x)
  * folder. */
 static int retention_remove_records(const deletion *x, kvtree_error *err)
 {
-    int rc = beneath_remove_tree(x->folder, ".scr", err);
+    int rc = beneath_remove_found(x->folder, ".scr", scr_records_proofs, err);
     if (!rc) beneath_rmdir(x->prefix->fd, x->d->name, NULL);
     return rc;
 }

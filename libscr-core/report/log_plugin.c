@@ -6,6 +6,7 @@
 #include "common/errtext.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdbool.h>
@@ -35,33 +36,61 @@ static bool plugin_find_own_folder(char folder[PATH_MAX], uid_t *owner)
     return true;
 }
 
-/* The plugin beside this code, if root or the owner of this code owns it too (a folder
- * may be writable by others), or else the installed one. */
-static void plugin_find(char path[SCR_LOG_PLUGIN_PATH])
+/* Opens a file that only root or the owner of this code can change: in its folder others
+ * may be able to create files. -1: there is none. */
+static int plugin_open(const char *path, uid_t owner)
+{
+    struct stat st;
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0) return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & S_IWOTH) &&
+        (st.st_uid == 0 || st.st_uid == owner))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* The plugin beside this code, open, or else the installed one (-1). */
+static int plugin_find(char path[SCR_LOG_PLUGIN_PATH])
 {
     char folder[PATH_MAX];
-    struct stat st;
     uid_t owner = 0;
+    int fd = -1;
     bool is_found = plugin_find_own_folder(folder, &owner);
     for (size_t i = 0; is_found && i < sizeof plugin_folders / sizeof(char *); i++) {
         snprintf(path, SCR_LOG_PLUGIN_PATH, "%s%s" SCR_LOG_PLUGIN_NAME, folder,
                  plugin_folders[i]);
-        if (stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == owner)) return;
+        fd = plugin_open(path, owner);
+        if (fd >= 0) return fd;
     }
     snprintf(path, SCR_LOG_PLUGIN_PATH, "%s", SCR_PLUGINS "/" SCR_LOG_PLUGIN_NAME);
+    return fd;
+}
+
+/* What was judged is what is loaded: another file may have its name by now. */
+static void *plugin_load_open(const char *path, int fd)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    void *module = dlopen(fd < 0 ? path : link, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (fd >= 0) close(fd);
+    return module;
 }
 
 int scr_log_plugin_load(const char *path, const scr_log_plugin **plugin,
                         kvtree_error *err)
 {
     char found[SCR_LOG_PLUGIN_PATH];
-    if (!path) plugin_find(found);
+    int fd = path ? -1 : plugin_find(found);
     path = path ? path : found;
-    if (access(path, F_OK) != 0)
+    if (fd < 0 && access(path, F_OK) != 0)
         return err_sys(err, -errno, "the plugin for databases, %.300s", path);
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *module = plugin_load_open(path, fd);
     const scr_log_plugin *table = module ? dlsym(module, SCR_LOG_PLUGIN_SYMBOL) : NULL;
-    if (!table) return err_set(err, -ENOSYS, "load a plugin: %s", dlerror());
+    if (!table) {
+        const char *why = dlerror();
+        return err_set(err, -ENOSYS, "load a plugin: %.300s: %s", path, why ? why : "?");
+    }
     if (table->version != SCR_LOG_PLUGIN_VERSION)
         return err_set(err, -ENOSYS, "the plugin %.300s has version %d, not %d", path,
                        table->version, SCR_LOG_PLUGIN_VERSION);

@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include "common/io.h"
+#include "common/utf8.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -10,8 +11,11 @@ void scr_print_message(scr_message message, const char *text)
 {
     char line[SCR_MESSAGE_SIZE + 20];
     /* one write per line, so that lines of several processes do not mix */
-    int n = snprintf(line, sizeof line, "SCR: %s%s\n",
-                     message_word(&scr_messages[message]), text);
+    int n = snprintf(line, sizeof line, "SCR: %s%s", message_word(&scr_messages[message]),
+                     text);
+    /* names and reasons may come from other users */
+    utf8_mask(line, utf8_is_narrow(stderr));
+    line[n++] = '\n';
     if (io_write(STDERR_FILENO, line, (size_t)n) != 0) {
         /* stderr is the last place for reports */
     }

@@ -10,6 +10,11 @@ void scr_quote_text(FILE *out, const char *text, const char *marks)
     quote_text(out, text, marks);
 }
 
+void scr_quote_text_for(FILE *out, FILE *reader, const char *text)
+{
+    quote_text_for(out, reader, text, "");
+}
+
 static void quote_json_char(FILE *out, uint32_t c)
 {
     if (c < 0x10000)
@@ -21,13 +26,19 @@ static void quote_json_char(FILE *out, uint32_t c)
 
 bool scr_quote_json(FILE *out, const char *text)
 {
+    return scr_quote_json_for(out, out, text);
+}
+
+bool scr_quote_json_for(FILE *out, FILE *reader, const char *text)
+{
     bool is_utf8 = true;
+    const bool is_narrow = utf8_is_narrow(reader);
     fputc('"', out);
     while (*text) {
         uint32_t c = (unsigned char)*text;
         size_t length = utf8_length(text, &c);
         if (*text == '"' || *text == '\\') fputc('\\', out);
-        if (length && !utf8_is_hidden(c))
+        if (length && !utf8_is_hidden(c) && (length == 1 || !is_narrow))
             fwrite(text, 1, length, out);
         else
             quote_json_char(out, c);

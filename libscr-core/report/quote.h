@@ -16,4 +16,8 @@ void scr_quote_text(FILE *out, const char *text, const char *marks);
  * represent such bytes, and each stands as the character of its number. */
 bool scr_quote_json(FILE *out, const char *text);
 
+/* The same in memory for a text that reader, a terminal or not, gets later. */
+void scr_quote_text_for(FILE *out, FILE *reader, const char *text);
+bool scr_quote_json_for(FILE *out, FILE *reader, const char *text);
+
 #endif

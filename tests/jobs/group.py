@@ -210,6 +210,72 @@ def test_deleted_by_flag():
         assert work.read_text() == "work", run
 
 
+def keep_nested(job):
+    """A private folder of Alice's in one of hers that the group may change. Bob can move that, and not empty it."""
+    shared = job.prefix / "shared"
+    (shared / "own").mkdir(parents=True)
+    (shared / "own/work").write_text("work")
+    for path, mode in ((shared / "own/work", 0o600), (shared / "own", 0o2700), (shared, 0o2770)):
+        os.chown(path, ALICE.pw_uid, SHARED)
+        path.chmod(mode)
+    assert by_bob(job, "rm -rf shared") != 0
+
+
+def by_bob(job, line):
+    return subprocess.run(["sh", "-ec", line], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED], umask=0o007,
+                          stderr=subprocess.DEVNULL).returncode
+
+
+def check_nested(job, run):
+    assert [path.read_text() for path in job.prefix.rglob("own/work")] == ["work"], run
+
+
+def test_taken_by_name():
+    """Bob saves a dataset from caches into a folder of Alice's, and writes down that a private file of hers in it is one of its files."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        keep_nested(job)
+        folder = saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/work")
+        (job.prefix / "shared/own/work").write_bytes((folder / "beside/g_0").read_bytes())
+        assert by_bob(job, f"mv {folder}/* {folder}/.scr shared; rmdir {folder}; mv shared {folder}") == 0
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert "own/work is in a folder that others may not change" in done.err and (folder / "own/work").exists(), done
+
+
+def test_moved_into_a_stage():
+    """Bob moves a folder of Alice's to where an interrupted flush would have its files, which her next run removes."""
+    for place in ("stage", "stage/1"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            assert by_bob(job, f"rm -rf a/.scr/*; mkdir -p $(dirname a/.scr/{place}); mv shared a/.scr/{place}") == 0
+            change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
+                                                for folders in datasets.values() if "a" in folders["DIR"]])
+            check_nested(job, job.by(ALICE).run("init", "have => ANY", "finalize"))
+
+
+def test_moved_into_records():
+    """The same in place of the records of a dataset, or of their folder of saved files; Alice deletes the dataset, or adds it."""
+    for line in ("mv a/.scr/* shared; rmdir a/.scr; mv shared a/.scr", "mv a/* shared; rm -r a; mv shared a; mv a/own a/.scr"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            assert by_bob(job, line) == 0
+            run = job.by(ALICE).run("init", "have => ANY", "delete:a => ANY", "finalize")
+            assert [path.read_text() for path in job.prefix.rglob("work")] == ["work"], run
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(ALICE).run("init", checkpoint("a"))
+        scavenge(job, 1)
+        keep_nested(job)
+        assert by_bob(job, "mv a/.scr/* shared; mv shared/own shared/scavenge.1.1; rmdir a/.scr; mv shared a/.scr") == 0
+        command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert (job.prefix / "a/.scr/scavenge.1.1/work").read_text() == "work"
+
+
 def exchanged(job, at, log=None):
     """Alice deletes her dataset "a"; before call number `at` of her rank 0 Bob puts another one in its place."""
     struck = job.root / "struck"

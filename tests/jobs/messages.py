@@ -71,6 +71,15 @@ def test_levels():
                     run.says(identifier, times=None if debug >= level else 0)
 
 
+def test_text_of_others():
+    """A colleague's reason for a halt moves no cursor, hides nothing, and makes no line of its own."""
+    with Job(nodes=1, per_node=1) as job:
+        for reason in ("x\u009b2J\u202ey", "x\x9b2Jy".encode("latin-1"), "x\nSCR: y"):
+            subprocess.run([f"{os.environ['JOB_TOOLS']}/scr_halt", "--reason", reason, job.prefix], env=job.environment({}), check=True,
+                           capture_output=True)
+            job.run("init", "exit => 1", "finalize").said(r"the run should end: x[?]+(2J[?]+|2J|SCR: )y; to go on", times=1)
+
+
 def test_cache_is_full():
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job, Mounted(job.node("n2") / "cache", "size=200k"):
         run = job.run("init", "start:b:c", "put:b/f_%r:120000", "complete:1 => REDUNDANCY")

@@ -154,6 +154,11 @@ def test_no_sticky_bit():
             for base in bases(job, node):
                 base.chmod(0o1777)
         job.run("init", restart("a"), "finalize").not_said("warning")
+        base = bases(job, "n1")[0]
+        os.chown(base, SOMEBODY, SOMEBODY)
+        job.run("init", restart("a"), "finalize").said(f"warning: {base} belongs to another user, who may rename and remove", times=1)
+        done = command(job, "scr_check_node", "-c", base, "-a", base)
+        assert f"warning: {base} belongs to another user" in done.err and "PASS" in done.out, done
 
 
 if __name__ == "__main__":

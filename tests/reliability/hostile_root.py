@@ -256,8 +256,19 @@ def put_configuration(m, path, draw):
     return path
 
 
-MUTATIONS = [put_link, put_other_name, put_foreign, put_bits, put_list, put_way, put_anew, put_anew, put_configuration, put_configuration]
-MINE = (put_link, put_bits, put_list, put_way, put_anew, put_configuration)  # what they leave is the attacker's
+def put_reason(m, path, draw):
+    """A reason for a halt, which may have any characters, unlike names."""
+    path = m.job.prefix / ".scr/halt.scr"
+    if not path.parent.is_dir() or path.parent.is_symlink():
+        return None
+    drop(path)
+    tree.write(path, {"ExitReason": {draw.choice([CONTROL, "x\x9by", "x\nscr_halt: y"]): {}}})
+    return path
+
+
+MUTATIONS = [put_link, put_other_name, put_foreign, put_bits, put_list, put_way, put_anew, put_anew, put_configuration, put_configuration,
+             put_reason, put_reason]
+MINE = (put_link, put_bits, put_list, put_way, put_anew, put_configuration, put_reason)  # what they leave is the attacker's
 
 
 def mutate(m, draw):
@@ -474,9 +485,10 @@ def check_output(root, words, code, said):
     assert code != 2, f"{words} is no command\n{said.decode(errors='replace')}"
     for secret in SECRETS.values() if words[0] != "kvtree_print" else []:  # that prints the files that root names
         assert secret not in said, f"{words} shows the secret\n{said.decode(errors='replace')}"
-    text = said.decode("latin-1" if root.locale == "C" else "utf-8", errors="ignore")
-    found = root.terminal and re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
-    assert not found, f"{words} prints {found.group()!r} to a terminal\n{text!r}"
+    # the process of root masks what goes to a terminal; elsewhere only the commands themselves do so, not the program of a run
+    text = said.decode("latin-1" if root.terminal and root.locale == "C" else "utf-8", errors="surrogateescape")
+    found = (root.terminal or words[0] != "scr_run") and re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff]", text)
+    assert not found, f"{words} prints {found.group()!r}{' to a terminal' if root.terminal else ''}\n{text!r}"
     assert b"runtime error" not in said and b"Sanitizer" not in said, said.decode(errors="replace")
 
 

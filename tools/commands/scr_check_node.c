@@ -40,7 +40,12 @@ static int check_node_folder(const request *r, const char *path, uint64_t bytes,
 {
     kvtree_error err = {""};
     const node_folder folder = {path, bytes, made, r->user};
-    if (scr_base_is_unsafe(path))
+    const int unsafe = scr_base_is_unsafe(path);
+    if (unsafe == 2)
+        tool_say(CACHE_BASE_UNSAFE,
+                 "%s belongs to another user, who may rename and remove files in it",
+                 path);
+    if (unsafe == 1)
         tool_say(CACHE_BASE_UNSAFE, "everybody may remove what is in %s", path);
     return tool_result(NODE_DIRECTORY_UNUSABLE, node_check_folder(&folder, &err), &err);
 }

@@ -167,8 +167,9 @@ static int postrun_save_dataset(postrun *s)
     const char *const add[] = {"--add", s->name, NULL};
     scr_dataset d;
     if (!s->name) return tool_say(FLUSH_FILE_UNUSABLE, "dataset %d has no name", s->id);
-    printf("dataset %d (%s) is only in the cache: it is copied from %s\n", s->id, s->name,
-           s->up);
+    printf("dataset %d (", s->id);
+    tool_print(s->name);
+    printf(") is only in the cache: it is copied from %s\n", s->up);
     fflush(stdout);
     snprintf(id, sizeof id, "%d", s->id);
     int code = postrun_run(s, "scr_scavenge", copy);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_test_system: tests whether jobs on this system survive failures (SCR Developer
  * Guide 1.2, section 2.34). */
+#include "common/beneath.h"
+#include "common/io.h"
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_remote.h"
@@ -11,12 +13,16 @@
 #include "run/program_check.h"
 #include "run/recovery_test.h"
 #include "run/run.h"
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MARK ".mark" /* in the folder where ranks make files */
 
 enum {
     NOT_TRIED = -2,
@@ -177,22 +183,52 @@ static int system_step_end(test *t)
 }
 
 /* Each rank makes a file in folder $0. The first one is killed when there are $1 files,
- * or after $2 seconds: other nodes may see them late. */
+ * or after $2 seconds: other nodes may see them late. Other users may give the name of
+ * the folder to another one, which has no mark. */
 static const char crash_line[] =
-    "rank=${PMI_RANK:-${SLURM_PROCID:-$FLUX_TASK_RANK}}; : >\"$0/$rank\"; n=0\n"
+    "cd \"$0\" && [ -e " MARK " ] || exit 1\n"
+    "rank=${PMI_RANK:-${SLURM_PROCID:-$FLUX_TASK_RANK}}; : >\"$rank\"; n=0\n"
     "while [ \"$rank\" = 0 ]; do\n"
-    "    [ $n -lt $2 ] && [ $(ls \"$0\" | wc -l) -lt $1 ] || kill -9 $$\n"
+    "    [ $n -lt $2 ] && [ $(ls | wc -l) -lt $1 ] || kill -9 $$\n"
     "    n=$((n + 1)); sleep 1\n"
     "done\n"
     "exec sleep 100000";
 
-static void system_remove_folder(const char *folder, int ranks)
+static bool system_is_empty(int folder)
 {
-    char *path = NULL;
-    for (int i = 0; i < ranks && asprintf(&path, "%s/%d", folder, i) >= 0; i++) {
-        unlink(path);
-        free(path);
+    int entries = 0;
+    DIR *stream = beneath_list(folder);
+    while (stream && readdir(stream))
+        entries++;
+    if (stream) closedir(stream);
+    return entries == 2; /* "." and ".." */
+}
+
+/* *dir: the new folder, open. */
+static int system_make_folder(char *folder, int *dir)
+{
+    if (!mkdtemp(folder)) return -errno;
+    int fd =
+        io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    int mark = -ENOTEMPTY;
+    if (system_is_empty(fd)) mark = io_open(fd, MARK, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (mark < 0) {
+        io_close(&fd);
+        return mark;
     }
+    *dir = fd;
+    return io_close(&mark);
+}
+
+static void system_remove_folder(const char *folder, int dir, int ranks)
+{
+    char name[16];
+    for (int i = 0; i < ranks && dir >= 0; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        unlinkat(dir, name, 0);
+    }
+    if (dir >= 0) unlinkat(dir, MARK, 0);
     rmdir(folder);
 }
 
@@ -207,11 +243,13 @@ static int system_step_crash(test *t)
     snprintf(count, sizeof count, "%d", ranks);
     snprintf(wait, sizeof wait, "%d", t->seconds / 3);
     const char *const words[] = {"sh", "-c", crash_line, folder, count, wait, NULL};
-    int rc = mkdtemp(folder) ? system_launch_words(t, words, t->seconds) : -errno;
+    int dir = -1, rc = system_make_folder(folder, &dir);
+    if (!rc) rc = system_launch_words(t, words, t->seconds);
     if (!rc && t->answer.code != -ETIMEDOUT)
         snprintf(t->text, TEXT, "exit code %d", t->answer.code);
     if (rc && !*t->text) snprintf(t->text, TEXT, "%s: %s", folder, strerror(-rc));
-    system_remove_folder(folder, ranks);
+    system_remove_folder(folder, dir, ranks);
+    io_close(&dir);
     free(folder);
     return !rc && t->answer.code != -ETIMEDOUT && t->answer.code != 0;
 }

@@ -6,6 +6,7 @@
 #include "base/versions.h"
 #include "cache/base.h"
 #include "common/io.h"
+#include "common/owner.h"
 #include "config/config_file.h"
 #include "lib/tool.h"
 #include "lib/tool_user.h"
@@ -77,6 +78,15 @@ static const char *prefix_config_folder(const char *given)
     return path && *path ? path : ".";
 }
 
+/* A folder that others put into the place of the one with the owner that root became. */
+static int prefix_check_entered(const tool_prefix *prefix)
+{
+    if (owner_is_entered(prefix->dir)) return COMMAND_GOOD;
+    return tool_say(DIRECTORY_UNUSABLE,
+                    "prefix directory %s: another directory is in its place now",
+                    prefix->path);
+}
+
 /* system is NULL where the configuration need not be known; anyway: with mistakes, too.
  */
 static int prefix_open(tool_prefix *prefix, const char *given, const char *system,
@@ -86,7 +96,8 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     memset(prefix, 0, sizeof *prefix);
     prefix->dir = -1;
     if (given && !*given) return tool_say(DIRECTORY_UNUSABLE, "empty name");
-    if (tool_user_enter(prefix_config_folder(given)) != COMMAND_GOOD) return COMMAND_BAD;
+    const char *first = prefix_config_folder(given);
+    if (tool_user_enter(first) != COMMAND_GOOD) return COMMAND_BAD;
     /* configuration files of users lie in the prefix folder */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_no_memory();
     if (!given || system) {
@@ -99,6 +110,8 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     }
     int code = tool_user_enter(given);
     if (code == COMMAND_GOOD) code = prefix_open_folder(prefix, given);
+    if (code == COMMAND_GOOD && strcmp(given, first) == 0)
+        code = prefix_check_entered(prefix);
     free(known);
     return code;
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST = 64 /* side by side */, ANSWER = 30 /* seconds for a list of brokers */ };
@@ -312,6 +313,15 @@ bool tool_remote_reason(const tool_end *end, const char *name, char *line, size_
     return own;
 }
 
+/* Whether the command at path belongs to root, the user, or the owner of this program: in
+ * its folder others may be able to create files, though not to replace these. */
+static bool remote_is_ours(const char *path)
+{
+    struct stat self, there;
+    if (stat("/proc/self/exe", &self) != 0 || lstat(path, &there) != 0) return false;
+    return there.st_uid == 0 || there.st_uid == self.st_uid || there.st_uid == geteuid();
+}
+
 char *tool_remote_command(const char *name)
 {
     char path[PATH_MAX];
@@ -319,7 +329,7 @@ char *tool_remote_command(const char *name)
     char *slash = n > 0 && (size_t)n < sizeof path ? memrchr(path, '/', (size_t)n) : NULL;
     if (slash && strlen(name) < sizeof path - (size_t)(slash + 1 - path)) {
         strcpy(slash + 1, name);
-        if (access(path, X_OK) == 0) return strdup(path);
+        if (access(path, X_OK) == 0 && remote_is_ours(path)) return strdup(path);
     }
     return strdup(name);
 }

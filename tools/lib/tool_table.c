@@ -72,9 +72,9 @@ static char *table_join(const char *const *texts, int count, bool json, bool arr
     for (int i = 0; i < count; i++) {
         if (i) fputs(array ? ", " : " ", out);
         if (json)
-            scr_quote_json(out, texts[i]);
+            scr_quote_json_for(out, stdout, texts[i]);
         else
-            scr_quote_text(out, texts[i], "");
+            scr_quote_text_for(out, stdout, texts[i]);
     }
     if (array) fputc(']', out);
     int bad = ferror(out);

@@ -9,6 +9,8 @@
 #include "common/owner.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,12 +49,32 @@ static int user_check_owner(const char *path, kvtree_error *err)
     return rc;
 }
 
+/* A link of another user, as in a sticky folder, may lead to any program of this user. */
+static int user_check_links(const char *path, kvtree_error *err)
+{
+    char part[PATH_MAX];
+    struct stat st;
+    for (size_t n = 0; path[n]; n++) {
+        n += strspn(path + n, "/");
+        n += strcspn(path + n, "/");
+        snprintf(part, sizeof part, "%.*s", (int)n, path);
+        if (lstat(part, &st) != 0) return err_sys(err, -errno, "%s", part);
+        if (S_ISLNK(st.st_mode) && st.st_uid != 0 && st.st_uid != geteuid())
+            return err_set(err, -EPERM, "%s is a link of user %lu, and not followed",
+                           part, (unsigned long)st.st_uid);
+        if (!path[n]) break;
+    }
+    return 0;
+}
+
 int tool_user_program(const char *path, char **program, kvtree_error *err)
 {
     char *full = realpath(path, NULL), *above = full ? strdup(full) : NULL;
     int rc = !full   ? err_sys(err, -errno, "%s", path)
              : above ? user_check_owner(full, err)
                      : err_sys(err, -ENOMEM, "%s", path);
+    /* later: what the link is now may not have led there */
+    if (!rc) rc = user_check_links(path, err);
     for (char *slash; !rc && above[1] && (slash = strrchr(above, '/')) != NULL;) {
         slash[slash == above] = 0;
         rc = user_check_owner(above, err);

@@ -4,6 +4,7 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/utf8.h"
 #include "lib/tool_time.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -36,8 +37,7 @@ void run_log_add(run_log *log, tool_message message, const char *format, ...)
     message_format(text, sizeof text, kind, format, args);
     va_end(args);
     if (log->fd < 0) return;
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 127) *at = ' ';
+    utf8_mask(text, false);
     tool_time_text((int64_t)time(NULL), when);
     int n = snprintf(line, sizeof line, "%s  %s%s\n", when, word, text);
     /* a single write: lines of several processes do not mix */

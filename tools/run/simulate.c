@@ -23,6 +23,10 @@
 #include <unistd.h>
 
 #define NAME "scr-nodes-XXXXXX"
+#define MARK ".scr-nodes" /* an empty file in each folder of that name */
+
+/* Other users may give such a name to another folder of this user. */
+static const char *const simulate_proofs[] = {MARK, NULL};
 
 enum {
     TRIES = 100,
@@ -205,7 +209,7 @@ static void simulate_remove_stale(const char *base)
             strncmp(item->d_name, NAME, before) != 0 ||
             simulate_lock_folder(dir, item->d_name, &lock) != 0)
             continue;
-        if (beneath_remove_tree(dir, item->d_name, NULL) == 0)
+        if (beneath_remove_found(dir, item->d_name, simulate_proofs, NULL) == 0)
             tool_say(SIMULATION_REMOVED,
                      "%s/%s is removed, the nodes of a scr_run that was killed", base,
                      item->d_name);
@@ -215,13 +219,30 @@ static void simulate_remove_stale(const char *base)
     io_close(&dir);
 }
 
+static int simulate_mark_folder(const char *path)
+{
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "%s/" MARK, path);
+    int fd = io_open(AT_FDCWD, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    return fd < 0 ? fd : io_close(&fd);
+}
+
+static void simulate_remove_marked(const char *path)
+{
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "%s/" MARK, path);
+    unlink(name);
+    rmdir(path);
+}
+
 /* File systems without locks: stale folders are never removed there. */
 static int simulate_make_one(char *path, int *lock)
 {
     if (!mkdtemp(path)) return -errno;
-    int rc = simulate_lock_folder(AT_FDCWD, path, lock);
+    int rc = simulate_mark_folder(path);
+    if (!rc) rc = simulate_lock_folder(AT_FDCWD, path, lock);
     if (rc == -ENOLCK || rc == -EOPNOTSUPP || rc == -ENOSYS) return 0;
-    if (rc) rmdir(path);
+    if (rc) simulate_remove_marked(path);
     return rc;
 }
 
@@ -260,7 +281,7 @@ static int simulate_remove_folder(const char *folder, const char *name, kvtree_e
 {
     int dir = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (dir < 0) return err_sys(err, dir, "%s", folder);
-    int rc = beneath_remove_tree(dir, name, err);
+    int rc = beneath_remove_found(dir, name, simulate_proofs, err);
     io_close(&dir);
     return rc;
 }

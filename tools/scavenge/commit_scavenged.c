@@ -38,6 +38,10 @@ static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_erro
     return err_set(err, -EBUSY, "another process commits it");
 }
 
+/* Of a staging folder: other users may have moved other folders to its place. */
+static const char *const commit_proofs[] = {SCAVENGE_WHOLE,
+                                            SCAVENGE_HIDDEN "/0.scrfilemap", NULL};
+
 /* ---- missing files ---- */
 
 /* Temporary files ".<16 hex digits>-<i>.tmp" of an interrupted rebuild. */
@@ -164,7 +168,7 @@ static int commit_remove_staging(int hidden, int id, kvtree_error *err)
         if (!scavenge_key_parse(item->d_name, &one) || one.id != id) continue;
         rc = -ENOTEMPTY;
         for (int i = 0; rc == -ENOTEMPTY && i < 100; i++)
-            rc = beneath_remove_tree(hidden, item->d_name, err);
+            rc = beneath_remove_found(hidden, item->d_name, commit_proofs, err);
     }
     if (stream) closedir(stream);
     return rc;

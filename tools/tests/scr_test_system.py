@@ -32,6 +32,10 @@ for section in sections:
     if fault == "forgets" and ranks and "kill" in str(section):
         time.sleep(4)
         fault = "waits" if ranks[0].poll() else fault
+    if fault == "swaps" and not ranks and "kill" in str(section):
+        folder = next(word for word in section if ".scr_test_system." in word)
+        os.rename(folder, "aside")
+        os.symlink(os.path.abspath("private"), folder)
     ranks.append(subprocess.Popen(section, env=env, start_new_session=True))
 def end(*_):
     for rank in ranks:
@@ -88,6 +92,17 @@ def test_slow_start():
     results, found = steps('--seconds', '30', code=0, fault='forgets', nodes='2x1')
     assert results == GOOD, (results, found)
     assert not list(pathlib.Path().glob('.scr_test_system.*'))
+
+
+def test_folder_is_exchanged():
+    """Where others can rename folders: for a link to a private one, in which nothing is made, cut or removed."""
+    prepare()
+    private = pathlib.Path('private')
+    private.mkdir()
+    for name in ('0', '1', '2'):
+        (private / name).write_text('work')
+    steps('--seconds', '3', code=0, fault='swaps')
+    assert {path.name: path.read_text() for path in private.iterdir()} == {'0': 'work', '1': 'work', '2': 'work'}
 
 
 def test_node_is_bad():

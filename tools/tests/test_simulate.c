@@ -73,6 +73,28 @@ static void next_one(void)
     free(path);
 }
 
+/* Where others may rename folders, they can give the name of a stale folder to a private
+ * one. */
+static void test_renamed(void **state)
+{
+    char base[64], folder[96], file[128];
+    (void)state;
+    snprintf(base, sizeof base, "%s/open", tmp);
+    snprintf(folder, sizeof folder, "%s/scr-nodes-abcdef", base);
+    snprintf(file, sizeof file, "%s/work", folder);
+    assert_int_equal(mkdir(base, 0700), 0);
+    assert_int_equal(chmod(base, 0777), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    fclose(fopen(file, "w"));
+    assert_int_equal(setenv("TMPDIR", base, 1), 0);
+    next_one();
+    assert_int_equal(setenv("TMPDIR", tmp, 1), 0);
+    assert_true(is_there(file));
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(rmdir(base), 0);
+}
+
 static void test_killed(void **state)
 {
     char killed[256], alive[256], file[300];
@@ -145,8 +167,8 @@ static int end_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed),
-                                       cmocka_unit_test(test_of_others),
-                                       cmocka_unit_test(test_no_place)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_renamed), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_of_others), cmocka_unit_test(test_no_place)};
     return cmocka_run_group_tests(tests, begin, end_all);
 }

@@ -6,53 +6,16 @@ import ctypes
 import os
 import pathlib
 import pty
+import resource
 import select
 import shutil
 import struct
 import subprocess
 import time
 
-from accounts import two_accounts
-from command import BUILD_PATH, COMMAND, run_tests
-from prefix import HALT, put_halt, put_tree, value, without_scr_variables
-
-without_scr_variables()
-BIN = COMMAND.parent
-
-
-ATTACKER, VICTIM = two_accounts()
-
-
-def command(name, *arguments, user=None, code=None, cwd=None, **variables):
-    """By root, or by the user."""
-    who = {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []} if user else {}
-    done = subprocess.run([shutil.which(name, path=BUILD_PATH), *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
-                          env={**os.environ, 'LC_ALL': 'C', **variables}, **who)
-    assert code is None or done.returncode == code, done
-    return done
-
-
-def told(done):
-    return (done.stdout + done.stderr).decode(errors='replace')
-
-
-def give(path, user, mode=None):
-    os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
-    if mode is not None:
-        os.chmod(path, mode)
-
-
-def prefix_of(user, name, config=''):
-    """A prefix folder with .scr, and a configuration file."""
-    os.chmod('.', 0o755)
-    folder = pathlib.Path(name).resolve()
-    (folder / '.scr').mkdir(parents=True)
-    if config:
-        (folder / '.scrconf').write_text(config)
-    for path in (folder, *folder.rglob('*')):
-        give(path, user)
-    return folder
-
+from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, told
+from command import BUILD_PATH, run_tests
+from prefix import HALT, put_halt, put_tree, value
 
 def put_spy(folder, user):
     """A program that writes down as whom it runs."""
@@ -146,6 +109,24 @@ def test_links_on_the_way():
     assert not (folder / HALT).exists()
 
 
+def raise_priority():
+    """As far as this machine allows it."""
+    for change in (lambda: pathlib.Path('/proc/self/oom_score_adj').write_text('-500'), lambda: os.nice(-5),
+                   lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))):
+        try:
+            change()
+        except OSError:
+            pass
+
+
+def test_priority_stays_with_root():
+    """Of root's process for processors, and where memory is short."""
+    folder = put_hook('cat /proc/self/oom_score_adj >&2; nice >&2; chrt -p $$ >&2')
+    done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          env={**os.environ, 'SCR_NODELIST': 'localhost', 'LC_ALL': 'C'}, preexec_fn=raise_priority)
+    assert all(int(number) >= 0 for number in done.stderr.split()[:2]) and b'SCHED_OTHER' in done.stderr, done
+
+
 def test_terminal():
     """What runs for the owner has no terminal of root, into which it could type."""
     here = pathlib.Path.cwd()
@@ -202,6 +183,18 @@ def test_terminal_stays_with_root():
     assert b'code 0, root got typed' in said, said
 
 
+def test_terminal_with_utf8():
+    """Some terminals interpret each byte of what is no character: there are only characters, also where one comes in pieces."""
+    folder = put_hook("printf '\\340\\2332J \\340\\202\\2332J \\342\\233X \\302\\233 \\360\\237\\230' >&2; sleep 0.3; printf '\\200 \\342\\202\\254 end\\n\\342\\233' >&2")
+    ours, theirs = pty.openpty()
+    subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, timeout=60,
+                   env={**os.environ, 'LC_ALL': 'C.UTF-8', 'SCR_NODELIST': 'localhost'}, check=True)
+    said = os.read(ours, 10000).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert not any(0x7f <= ord(c) < 0xa0 for c in said) and '\U0001f600 \u20ac end\r\n' in said, said
+
+
 def test_terminal_without_utf8():
     """It takes the bytes 0x80 to 0x9f for controls, also in characters of names."""
     folder = prefix_of(ATTACKER, 'p')
@@ -216,6 +209,22 @@ def test_terminal_without_utf8():
             os.close(theirs)
             os.close(ours)
             assert (shown in said or locale == 'C' and not user and b'\xc3?' in said) and b'\xc2\x9b' not in said, (user, locale, said)
+            assert locale != 'C' or not [byte for byte in said if 0x80 <= byte < 0xa0], (user, said)
+
+
+def test_tables_without_utf8():
+    """The same for what commands of users print in tables, as JSON, and as trees."""
+    folder = prefix_of(VICTIM, 'p')
+    command('scr_halt', '--reason', '\u00db', folder, code=0)
+    for words in (('scr_halt', '--list', folder), ('scr_halt', '--list', '--json', folder), ('kvtree_print', folder / HALT),
+                  ('kvtree_print', '--json', folder / HALT)):
+        ours, theirs = pty.openpty()
+        subprocess.run([shutil.which(words[0], path=BUILD_PATH), *words[1:]], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL,
+                       timeout=60, env={**os.environ, 'LC_ALL': 'C'}, check=True, user=VICTIM.pw_uid, group=VICTIM.pw_gid, extra_groups=[])
+        said = os.read(ours, 10000)
+        os.close(theirs)
+        os.close(ours)
+        assert b'\xc3' not in said and (rb'\xc3\x9b' in said or rb'\u00db' in said), (words, said)
 
 
 def test_stopped():
@@ -224,6 +233,15 @@ def test_stopped():
     done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost'})
     assert done.returncode == -9 and '[PROCESS_STOPPED]' in told(done), done
+
+
+def test_memory_stays_with_root():
+    """The owner ends what works for root by a signal that writes the memory of a process into its folder."""
+    folder = put_hook('kill -SEGV $PPID')
+    done = subprocess.run([BIN / 'scr_prerun', '-p', '.'], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          env={**os.environ, 'SCR_NODELIST': 'localhost'},
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (-1, -1)))
+    assert done.returncode == -11 and not list(folder.glob('*core*')), (done, list(folder.iterdir()))
 
 
 def test_files_stay_with_root():
@@ -373,6 +391,40 @@ def test_program_in_a_folder_of_somebody_else():
     (tests / 'spy').symlink_to(here / 'tests/spy')
     command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
     assert seen.exists()
+
+
+def test_program_by_a_link():
+    """In a folder with a sticky bit another user puts a link to a program of the victim's, which is not meant to be executed now."""
+    here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
+    seen = put_spy(here / 'programs', VICTIM)
+    for name, link in (('tests', 'tests/10-mine'), ('hooks', 'hooks/prerun')):
+        (here / name).mkdir()
+        (here / name).chmod(0o1777)
+        (here / link).symlink_to(here / 'programs/spy')
+        give(here / link, ATTACKER)
+    how = {'user': VICTIM, 'SCR_NODE_TESTS': str(here / 'tests'), 'SCR_SITE_HOOKS': str(here / 'hooks'), 'SCR_NODELIST': 'localhost',
+           'SCR_CNTL_BASE': str(here), 'SCR_CACHE_BASE': str(here)}
+    here.chmod(0o1777)
+    for words in (('scr_check_node', '-p'), ('scr_prerun', '-p')):
+        done = command(*words, folder, code=1, **how)
+        assert f'is a link of user {ATTACKER.pw_uid}' in told(done) and not seen.exists(), done
+    give(here / 'tests/10-mine', VICTIM)
+    command('scr_check_node', '-p', folder, code=0, **how)
+    assert seen.exists()
+
+
+def test_command_of_somebody_else():
+    """Beside one that the victim has in a folder where others can create files."""
+    here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
+    seen = put_spy(here / 'bin', VICTIM)
+    (here / 'bin/spy').rename(here / 'bin/scr_check_node')
+    os.chown(here / 'bin', 0, 0)
+    shutil.copy(BIN / 'scr_list_down_nodes', here / 'bin')
+    give(here / 'bin/scr_list_down_nodes', VICTIM, 0o755)
+    for owner, is_run in ((ATTACKER, False), (VICTIM, True)):
+        give(here / 'bin/scr_check_node', owner, 0o755)
+        command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
+        assert seen.exists() == is_run, owner
 
 
 def test_configuration_of_somebody_else():

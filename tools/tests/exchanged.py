@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Other users of the machine exchange a file or folder between a check and the use of what was checked."""
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of
+from command import BUILD_PATH, run_tests
+from prefix import HALT, put_tree, value
+
+
+GROUP = 59998  # of both
+
+
+def as_attacker(function):
+    """The id of a process of the attacker that calls it."""
+    process = os.fork()
+    if process == 0:
+        try:
+            os.setgroups([GROUP])
+            os.setgid(ATTACKER.pw_gid)
+            os.setuid(ATTACKER.pw_uid)
+            function()
+        finally:
+            os._exit(0)
+    return process
+
+
+def exchange(one, other):
+    here, exchange_both = -100, 2
+    assert ctypes.CDLL(None).renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange_both) == 0
+
+
+def exchange_forever(one, other, pause=0.0001):
+    while True:
+        exchange(one, other)
+        time.sleep(pause)
+
+
+def answers(one, other, below, *words, **variables):
+    """What the victim's command prints, for each of its calls below a folder before which the attacker exchanges the two."""
+    mark, number = pathlib.Path('struck').absolute(), 0
+    faults = {'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0', 'FAULTS_BELOW': below, 'FAULTS_READING': 1,
+              'FAULTS_HOW': 'stop', 'FAULTS_MARK': mark}
+    while True:
+        number += 1
+        process = subprocess.Popen([shutil.which(words[0], path=BUILD_PATH), *words[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, user=VICTIM.pw_uid, group=VICTIM.pw_gid, extra_groups=[GROUP],
+                                   env={name: str(value) for name, value in {**os.environ, **variables, **faults, 'FAULTS_AT': number}.items()})
+        while process.poll() is None and not mark.exists():
+            time.sleep(0.002)
+        if not mark.exists():
+            process.communicate()
+            return
+        os.waitpid(as_attacker(lambda: exchange(one, other)), 0)
+        process.send_signal(signal.SIGCONT)
+        yield process.communicate(timeout=60)[0].decode(errors='replace')
+        exchange(one, other)
+        mark.unlink()
+
+
+def test_configuration_is_exchanged():
+    """In a folder with a sticky bit, where others can create files: one of the attacker's for a link to one of the victim's."""
+    folder = prefix_of(VICTIM, 'p')
+    os.chown(folder, VICTIM.pw_uid, GROUP)
+    folder.chmod(0o3775)
+    folder.parent.chmod(0o1777)
+    letter, mine, link = folder.parent / 'letter', folder / '.scrconf', folder / 'link'
+    letter.write_text('SCR_CURRENT=chosen\n')
+    give(letter, VICTIM, 0o600)
+    mine.write_text('SCR_CURRENT=other\n')
+    link.symlink_to(letter)
+    for path in (mine, link):
+        give(path, ATTACKER)
+    found = list(answers(mine, link, folder, 'scr_params', '-p', folder, 'SCR_CURRENT'))
+    assert found and not any('chosen' in text for text in found), found
+    # a link of the victim's own is followed
+    mine.unlink()
+    mine.symlink_to('../letter')
+    give(mine, VICTIM)
+    assert b'chosen' in command('scr_params', '-p', folder, 'SCR_CURRENT', user=VICTIM).stdout
+
+
+def test_plugin_is_exchanged():
+    """Beside a program in a folder where others can create files."""
+    other = BIN.parent / 'libscr-core/tests/other_log_plugin.so'
+    if not other.exists():
+        return  # only the commands are built
+    here, folder = pathlib.Path.cwd() / 'bin', prefix_of(VICTIM, 'p')
+    folder.parent.chmod(0o1777)
+    (here / 'scr').mkdir(parents=True)
+    here.chmod(0o1777)
+    give(here / 'scr', ATTACKER)
+    shutil.copy(BIN / 'scr_log_event', here)
+    give(here / 'scr_log_event', VICTIM, 0o755)
+    link, mine = here / 'scr/scr_log_mariadb.so', here / 'scr/mine'
+    link.symlink_to('/etc/passwd')
+    shutil.copy(other, mine)
+    for path in (mine, link):
+        give(path, ATTACKER)
+    process = as_attacker(lambda: exchange_forever(link, mine, pause=0))
+    try:
+        for _ in range(120):
+            done = command(here / 'scr_log_event', '-p', folder, '--type', 'HALT', user=VICTIM, SCR_LOG_ENABLE='1', SCR_LOG_DB_ENABLE='1',
+                           SCR_LOG_DB_NAME='x', SCR_LOG_SYSLOG_ENABLE='0')
+            assert b'version 2' not in done.stderr and b'not logged' in done.stderr, done
+    finally:
+        os.kill(process, 9)
+        os.waitpid(process, 0)
+
+
+def test_folder_is_exchanged():
+    """Between the moment when root becomes the victim and the use of the folder, which is the attacker's then."""
+    above = prefix_of(ATTACKER, 'above')
+    folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
+    (folders[1] / '.scr').chmod(0o777)
+    process = as_attacker(lambda: exchange_forever(*folders))
+    try:
+        for _ in range(100):
+            command('scr_halt', '--reason', 'x', above / 'p')
+            for folder in folders:
+                here = os.open(folder, os.O_RDONLY)
+                try:
+                    assert os.stat(HALT, dir_fd=here).st_uid == os.fstat(here).st_uid
+                    os.unlink(HALT, dir_fd=here)
+                except FileNotFoundError:
+                    pass
+                os.close(here)
+    finally:
+        os.kill(process, 9)
+        os.waitpid(process, 0)
+
+
+def test_transfer_file_is_exchanged():
+    """The same for a transfer file: the attacker's takes what only the victim may read."""
+    above = prefix_of(ATTACKER, 'above')
+    folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
+    secret = prefix_of(VICTIM, 'own') / 'secret'
+    secret.write_text('private')
+    give(secret, VICTIM, 0o600)
+    folders[1].chmod(0o777)
+    process = as_attacker(lambda: exchange_forever(*folders, pause=0.005))
+    try:
+        for number in range(60):
+            stolen = above / f'q/stolen{number}'
+            for folder, user, source in zip(folders, (VICTIM, ATTACKER), ('/none', secret)):
+                put_tree(above / 't', {'COMMAND': value('RUN'), 'FILES': {str(source): {'DESTINATION': value(stolen), 'SIZE': value(7)}}})
+                give(above / 't', user, 0o666)
+                put_at(folders, user, above / 't')
+            command('scr_transfer', '--leave', above / 'p/t.scr')
+            found = [path for path in above.rglob('stolen*')]
+            assert not found, [(path, path.stat().st_uid) for path in found]
+    finally:
+        os.kill(process, 9)
+        os.waitpid(process, 0)
+
+
+def put_at(folders, user, file):
+    """Moves the file into that of the folders which is the user's now."""
+    for folder in folders * 100:
+        here = os.open(folder, os.O_RDONLY)
+        ours = os.fstat(here).st_uid == user.pw_uid
+        if ours:
+            os.rename(file, 't.scr', dst_dir_fd=here)
+        os.close(here)
+        if ours:
+            return
+
+
+run_tests(globals())
