@@ -2,13 +2,61 @@
 /* The machine: nodes, processes and time; see engine.h. */
 #include "engine.h"
 
+#include "context.h"
 #include "libc.h"
+
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
+#include <smpi/smpi.h>
+#include <unistd.h>
 
 namespace s4u = simgrid::s4u;
 
+/* Exported by SimGrid, in none of its headers: takes over the selector that was set. */
+namespace simgrid::smpi::colls
+{
+void set_collectives();
+}
+
+extern "C" struct scr *simulated_context(size_t size)
+{
+    sim::Process &p = sim::Machine::self();
+    if (p.context.empty()) p.context.resize(size);
+    return reinterpret_cast<struct scr *>(p.context.data());
+}
+
 namespace sim
 {
+
+void prepare(int *argc, char **argv, int nodes)
+{
+    char file[] = "/dev/shm/scr-platform-XXXXXX.xml";
+    int fd = mkstemps(file, 4);
+    dprintf(fd,
+            "<?xml version='1.0'?><!DOCTYPE platform SYSTEM "
+            "\"https://simgrid.org/simgrid.dtd\">"
+            "<platform version=\"4.1\"><zone id=\"world\" routing=\"Full\">"
+            "<cluster id=\"cluster\" prefix=\"n\" suffix=\"\" radical=\"0-%d\" "
+            "speed=\"1Gf\" bw=\"1GBps\" lat=\"2us\"/>"
+            "<cluster id=\"others\" prefix=\"head\" suffix=\"\" radical=\"0-0\" "
+            "speed=\"1Gf\" bw=\"1GBps\" lat=\"2us\"/>"
+            "</zone></platform>\n",
+            nodes - 1);
+    close(fd);
+    static s4u::Engine engine(argc, argv);
+    SMPI_init();
+    /* the default ones are linear: rank 0 sends to each rank, or each to each */
+    for (const char *choice :
+         {"smpi/barrier:ompi_bruck", "smpi/bcast:binomial_tree", "smpi/allreduce:rdb",
+          "smpi/allgather:bruck", "smpi/allgatherv:ompi_bruck",
+          "smpi/gather:ompi_binomial", "smpi/iprobe:1e-6", "smpi/test:1e-6"})
+        s4u::Engine::set_config(choice);
+    simgrid::smpi::colls::set_collectives();
+    engine.load_platform(file);
+    unlink(file);
+}
 
 Machine *machine;
 
@@ -120,6 +168,16 @@ void Machine::power_off(Node &node)
 void Machine::power_on(Node &node)
 {
     node.up = true;
+}
+
+void Machine::make_directories(Node &node)
+{
+    Files root(&node.mounts, 0, 0, Random(0));
+    for (const char *path : {"/prefix", "/cache", "/control"}) {
+        root.mkdirat(AT_FDCWD, path, 0777);
+        root.fchmodat(AT_FDCWD, path, 01777);
+    }
+    node.disk->sync();
 }
 
 /* Seconds that a call takes: different for each, so that processes meet in any order.

@@ -47,6 +47,12 @@ struct Fate {
     bool half = false; /* a short transfer */
 };
 
+/* Calls of MPI by a process. Messages are those that the product itself sends, not those
+ * that a collective call consists of. */
+struct Traffic {
+    uint64_t messages = 0, bytes = 0, collectives = 0;
+};
+
 struct Process {
     Machine *machine;
     Node *node;
@@ -59,8 +65,9 @@ struct Process {
     std::unique_ptr<Files> files;
     std::vector<char> context; /* of the SCR_* calls: a struct scr */
     std::vector<simgrid::s4u::ActorPtr> actors;
-    std::string printed;   /* on stderr */
-    uint64_t calls = 0;    /* system calls so far */
+    std::string printed; /* on stderr */
+    uint64_t calls = 0;  /* system calls so far */
+    Traffic traffic;
     bool detached = false; /* it has gone into the background */
     bool ended = false;
     int status = 0; /* as of waitpid */
@@ -94,6 +101,7 @@ class Machine
     void bury(int job); /* after a run: actors of processes that ended are removed */
     void power_off(Node &node); /* its processes end; its disk is as it was */
     void power_on(Node &node);
+    void make_directories(Node &node); /* those that an administrator makes */
 
     /* The process of the actor that runs. */
     static Process &self();
@@ -109,6 +117,10 @@ class Machine
 };
 
 extern Machine *machine;
+
+/* Once in a process: SimGrid begins, with a platform that has room for that number of
+ * nodes. */
+void prepare(int *argc, char **argv, int nodes);
 
 /* commands.cpp: main of a background program. */
 int run_command(const std::vector<std::string> &words);

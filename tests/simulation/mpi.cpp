@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What SMPI lacks: matched probes. One thread of a rank receives at a time in the
- * product, so that a message that was probed is still the first to match. */
+ * product, so that a message that was probed is still the first to match. What SMPI has
+ * is counted on its way. */
+#include "engine.h"
+
+#include <cstring>
 #include <smpi/smpi.h>
+#include <vector>
 
 namespace
 {
@@ -15,9 +20,111 @@ MPI_Message keep(const MPI_Status &status, MPI_Comm comm)
     return reinterpret_cast<MPI_Message>(
         new Matched{status.MPI_SOURCE, status.MPI_TAG, comm});
 }
+sim::Traffic &traffic()
+{
+    return sim::Machine::self().traffic;
+}
+
+void count_message(int count, MPI_Datatype type)
+{
+    int size;
+    MPI_Type_size(type, &size);
+    traffic().messages++;
+    traffic().bytes += static_cast<uint64_t>(count) * static_cast<uint64_t>(size);
+}
+
+/* The sum over the first ranks. SMPI's own scans send a message from each rank to each
+ * rank, which takes P^3 steps of the simulation. */
+int scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+         MPI_Comm comm, int first)
+{
+    int ranks, size;
+    MPI_Comm_size(comm, &ranks);
+    MPI_Type_size(type, &size);
+    const size_t bytes = static_cast<size_t>(count) * static_cast<size_t>(size);
+    std::vector<char> all(static_cast<size_t>(ranks) * bytes);
+    int rc = MPI_Allgather(in, count, type, all.data(), count, type, comm);
+    for (int i = 1; i < first; i++)
+        MPI_Reduce_local(&all[static_cast<size_t>(i - 1) * bytes],
+                         &all[static_cast<size_t>(i) * bytes], count, type, op);
+    if (first > 0) memcpy(out, &all[static_cast<size_t>(first - 1) * bytes], bytes);
+    return rc;
+}
 } // namespace
 
+/* A collective call as it is, counted. */
+#define COLLECTIVE(name, parameters, arguments)                                          \
+    int simulated_##name parameters                                                      \
+    {                                                                                    \
+        traffic().collectives++;                                                         \
+        return name arguments;                                                           \
+    }
+#define SEND(name, parameters, arguments)                                                \
+    int simulated_##name parameters                                                      \
+    {                                                                                    \
+        count_message(count, type);                                                      \
+        return name arguments;                                                           \
+    }
+
 extern "C" {
+
+COLLECTIVE(MPI_Barrier, (MPI_Comm comm), (comm))
+COLLECTIVE(MPI_Bcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm),
+           (data, count, type, root, comm))
+COLLECTIVE(MPI_Allreduce,
+           (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+            MPI_Comm comm),
+           (in, out, count, type, op, comm))
+int simulated_MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type,
+                         MPI_Op op, MPI_Comm comm)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    traffic().collectives++;
+    return scan(in, out, count, type, op, comm, rank);
+}
+
+int simulated_MPI_Scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                       MPI_Comm comm)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    traffic().collectives++;
+    return scan(in, out, count, type, op, comm, rank + 1);
+}
+
+COLLECTIVE(MPI_Allgather,
+           (const void *in, int count, MPI_Datatype type, void *out, int counts,
+            MPI_Datatype types, MPI_Comm comm),
+           (in, count, type, out, counts, types, comm))
+COLLECTIVE(MPI_Allgatherv,
+           (const void *in, int count, MPI_Datatype type, void *out, const int *counts,
+            const int *places, MPI_Datatype types, MPI_Comm comm),
+           (in, count, type, out, counts, places, types, comm))
+COLLECTIVE(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *copy), (comm, copy))
+COLLECTIVE(MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *part),
+           (comm, color, key, part))
+COLLECTIVE(MPI_Comm_split_type,
+           (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part),
+           (comm, type, key, info, part))
+SEND(MPI_Send,
+     (const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm),
+     (data, count, type, to, tag, comm))
+SEND(MPI_Ssend,
+     (const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm),
+     (data, count, type, to, tag, comm))
+SEND(MPI_Isend,
+     (const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+      MPI_Request *request),
+     (data, count, type, to, tag, comm, request))
+SEND(MPI_Issend,
+     (const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+      MPI_Request *request),
+     (data, count, type, to, tag, comm, request))
+SEND(MPI_Sendrecv,
+     (const void *data, int count, MPI_Datatype type, int to, int tag, void *out,
+      int most, MPI_Datatype of, int from, int with, MPI_Comm comm, MPI_Status *status),
+     (data, count, type, to, tag, out, most, of, from, with, comm, status))
 
 int simulated_MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag,
                           MPI_Message *message, MPI_Status *status)

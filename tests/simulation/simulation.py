@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """simulation.py SOURCE BUILD [WORLDS]: builds the simulator in BUILD and plays worlds. The disks are compared with real ones first,
-and one seed is played twice: all of its system calls must be the same."""
+and one seed is played twice: all of its system calls must be the same. On 64 nodes a rank may do little more than on 8."""
 import pathlib
 import re
 import shutil
@@ -24,6 +24,20 @@ def last(text):
     return text.strip().splitlines()[-1]
 
 
+def check_scale(table):
+    """Collective calls are the same on 8 and on 64 nodes; messages and system calls of the busiest rank grow by a fifth at most."""
+    rows = {}
+    for line in table.splitlines()[2:]:
+        nodes, step, *figures = (cell.strip() for cell in line.strip("| ").split("|"))
+        collectives, _, messages, _, _, calls, _ = map(float, figures)
+        rows.setdefault(step, {})[int(nodes)] = collectives, messages, calls
+    for step, of in rows.items():
+        (collectives, messages, calls), (collectives_64, messages_64, calls_64) = of[8], of[64]
+        if collectives_64 != collectives or messages_64 > 1.2 * messages + 1 or calls_64 > 1.2 * calls:
+            sys.exit(f"{table}\n{step}: more on 64 nodes than on 8")
+    return f"scale: {len(rows)} steps cost a rank of 64 nodes what they cost one of 8"
+
+
 def main(source, build, worlds="1000"):
     if not shutil.which("pkg-config") or subprocess.run(["pkg-config", "--exists", "simgrid"]).returncode != 0:
         print("SimGrid is not installed (Debian: libsimgrid-dev)")
@@ -31,14 +45,15 @@ def main(source, build, worlds="1000"):
     build = pathlib.Path(build)
     if not (build / "build.ninja").exists():
         run("meson", "setup", build, source, *OPTIONS)
-    targets = [f"tests/simulation/{name}" for name in ("simulate", "test_disk", "test_disk_crash")]
+    targets = [f"tests/simulation/{name}" for name in ("simulate", "scale", "test_disk", "test_disk_crash")]
     run("ninja", "-C", build, *targets)
-    simulate, test_disk, test_disk_crash = (build / target for target in targets)
+    simulate, scale, test_disk, test_disk_crash = (build / target for target in targets)
     print(last(run(test_disk, "200", good=(0, SKIP)) or "test_disk is skipped: it needs root"))
     print(last(run(test_disk_crash, "20")))
     traces = {re.search("trace ([0-9a-f]+)", last(run(simulate, "--seed", 5))).group(1) for _ in range(2)}
     if len(traces) != 1:
         sys.exit(f"seed 5 is not the same twice: {traces}")
+    print(check_scale(run(scale, 8, 64)))
     print(last(run(simulate, "--from", 0, "--to", worlds)))
 
 

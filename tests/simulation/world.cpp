@@ -2,7 +2,6 @@
 /* Plays a story; see world.h. */
 #include "world.h"
 
-#include "context.h"
 #include "program.h"
 
 #include <cstdio>
@@ -13,13 +12,6 @@
 #include <unistd.h>
 
 namespace s4u = simgrid::s4u;
-
-extern "C" struct scr *simulated_context(size_t size)
-{
-    sim::Process &p = sim::Machine::self();
-    if (p.context.empty()) p.context.resize(size);
-    return reinterpret_cast<struct scr *>(p.context.data());
-}
 
 namespace sim
 {
@@ -38,7 +30,7 @@ class World
           machine(story.seed ^ 0x5ca1ab1e, story.nodes, story.crash), judge(story)
     {
         for (const auto &node : machine.nodes)
-            make_directories(*node);
+            machine.make_directories(*node);
         machine.strike = [this](Process &p, const Call &call) { return fate(p, call); };
     }
 
@@ -77,16 +69,6 @@ class World
     std::vector<Blow> due;        /* what the director has to do */
     std::vector<int> due_ranks;
     int struck = 0;
-
-    static void make_directories(Node &node)
-    {
-        Files root(&node.mounts, 0, 0, Random(0));
-        for (const char *path : {"/prefix", "/cache", "/control"}) {
-            root.mkdirat(AT_FDCWD, path, 0777);
-            root.fchmodat(AT_FDCWD, path, 01777);
-        }
-        node.disk->sync();
-    }
 
     std::vector<std::string> environment() const
     {
@@ -254,33 +236,12 @@ class World
         judge.end_run(static_cast<int>(ranks.size()));
         for (const auto &node : machine.nodes) {
             if (!node->up) machine.power_on(*node);
-            make_directories(*node);
+            machine.make_directories(*node);
         }
     }
 };
 
 } // namespace
-
-void prepare(int *argc, char **argv, int nodes)
-{
-    char file[] = "/dev/shm/scr-platform-XXXXXX.xml";
-    int fd = mkstemps(file, 4);
-    dprintf(fd,
-            "<?xml version='1.0'?><!DOCTYPE platform SYSTEM "
-            "\"https://simgrid.org/simgrid.dtd\">"
-            "<platform version=\"4.1\"><zone id=\"world\" routing=\"Full\">"
-            "<cluster id=\"cluster\" prefix=\"n\" suffix=\"\" radical=\"0-%d\" "
-            "speed=\"1Gf\" bw=\"1GBps\" lat=\"2us\"/>"
-            "<cluster id=\"others\" prefix=\"head\" suffix=\"\" radical=\"0-0\" "
-            "speed=\"1Gf\" bw=\"1GBps\" lat=\"2us\"/>"
-            "</zone></platform>\n",
-            nodes - 1);
-    close(fd);
-    static s4u::Engine engine(argc, argv);
-    SMPI_init();
-    engine.load_platform(file);
-    unlink(file);
-}
 
 void play(const Story &story, void (*verdict)(const Verdict &))
 {

@@ -23,9 +23,6 @@ struct Verdict {
     int struck = 0;     /* strikes that fell */
 };
 
-/* Once in a process: the platform has room for 16 nodes. */
-void prepare(int *argc, char **argv, int nodes);
-
 /* Once in a process, after prepare. Does not return: verdict gets the result, and is to
  * end the process. */
 [[noreturn]] void play(const Story &story, void (*verdict)(const Verdict &));
