@@ -73,6 +73,7 @@ Machine::Machine(uint64_t seed, int count, Crash crash) : random(seed)
     for (int i = 0; i < count; i++) {
         auto node = std::make_unique<Node>();
         Node *n = node.get();
+        n->number = i;
         n->name = "n" + std::to_string(i);
         n->host = s4u::Host::by_name(n->name);
         n->disk = std::make_shared<Disk>(
@@ -173,7 +174,7 @@ void Machine::power_on(Node &node)
 void Machine::make_directories(Node &node)
 {
     Files root(&node.mounts, 0, 0, Random(0));
-    for (const char *path : {"/prefix", "/cache", "/control"}) {
+    for (const char *path : {"/prefix", "/cache", "/cache2", "/control"}) {
         root.mkdirat(AT_FDCWD, path, 0777);
         root.fchmodat(AT_FDCWD, path, 01777);
     }
@@ -192,13 +193,16 @@ Fate Machine::enter(const Call &call)
 {
     Process &p = self();
     p.calls++;
+    p.transfers += call.moves;
+    p.prefix_changes += call.changes && call.path.rfind("/prefix", 0) == 0;
     for (const char *c = call.name; *c; c++)
         trace = (trace ^ static_cast<unsigned char>(*c)) * 1099511628211u;
     trace = (trace ^ p.calls ^ static_cast<uint64_t>(p.pid) << 32) * 1099511628211u;
     if (call.changes || p.calls % 4 == 0)
         s4u::this_actor::sleep_for(duration(random, call));
+    const Fate fate = strike ? strike(p, call) : Fate{};
     simulated_environ = p.environ.data();
-    return strike ? strike(p, call) : Fate{};
+    return fate;
 }
 
 } // namespace sim

@@ -24,6 +24,7 @@ namespace sim
 class Machine;
 
 struct Node {
+    int number;
     std::string name;
     std::shared_ptr<Disk> disk;
     Mounts mounts;
@@ -65,8 +66,9 @@ struct Process {
     std::unique_ptr<Files> files;
     std::vector<char> context; /* of the SCR_* calls: a struct scr */
     std::vector<simgrid::s4u::ActorPtr> actors;
-    std::string printed; /* on stderr */
-    uint64_t calls = 0;  /* system calls so far */
+    std::string printed;                        /* on stderr */
+    uint64_t calls = 0;                         /* system calls so far, ... */
+    uint64_t transfers = 0, prefix_changes = 0; /* ... these among them */
     Traffic traffic;
     bool detached = false; /* it has gone into the background */
     bool ended = false;
@@ -109,6 +111,7 @@ class Machine
     /* Before each system call: time passes, and the call may fail. */
     Fate enter(const Call &call);
 
+    std::string notes; /* what struck, for people */
     uint64_t trace =
         0; /* a hash over all calls, for comparison of two runs of one seed */
 

@@ -4,6 +4,8 @@
 
 #include "random.h"
 
+#include <algorithm>
+
 namespace sim
 {
 
@@ -13,11 +15,14 @@ Dataset &Judge::start(int run, int step, const Step &what, int ranks)
     if (Dataset *known = find(name)) return *known;
     if (story.leaves_early)
         for (const auto &d : datasets)
-            d->losses = LOST;
+            if (d->job == now->job) d->gone = true;
     auto made = std::make_unique<Dataset>();
     made->name = name;
     made->number = static_cast<int>(datasets.size());
     made->ranks = ranks;
+    made->run = now;
+    made->job = now->job;
+    made->homes = now->machines;
     made->checkpoint = what.checkpoint;
     made->output = what.output;
     made->bad = false;
@@ -65,6 +70,13 @@ bool Judge::is_kept(size_t i) const
     return !story.retention || newer < story.retention;
 }
 
+/* Whether what the scheme makes up for is lost at most. */
+bool Judge::is_cached(const Dataset &d) const
+{
+    const int losses = static_cast<int>(d.lost.size()) * (d.moving ? 2 : 1);
+    return d.job == now->job && !d.gone && losses <= story.tolerates;
+}
+
 /* The newest one that has to be restorable. A checkpoint with which two runs came to
  * nothing is skipped. */
 const Dataset *Judge::promised(int ranks) const
@@ -73,9 +85,10 @@ const Dataset *Judge::promised(int ranks) const
     for (size_t i = datasets.size(); i-- > 0;) {
         const Dataset &d = *datasets[i];
         if (!d.checkpoint || !d.complete || d.bad) continue;
-        const bool cached = newest && !story.bypass && d.losses <= story.tolerates;
-        newest = false;
-        if (d.ranks == ranks && d.tries < 2 && (cached || (d.flushed && is_kept(i))))
+        const bool cached = newest && !story.bypass && is_cached(d);
+        newest = newest && d.job != now->job;
+        if (d.ranks == ranks && d.tries < 2 &&
+            (cached || (d.flushed && !d.ruined && is_kept(i))))
             return &d;
     }
     return nullptr;
@@ -93,49 +106,112 @@ void Judge::offered(const std::string &name, int ranks)
     if (!d->checkpoint || d->bad || d->ranks != ranks || !d->completing)
         throw Failure(name +
                       " is offered, which is no checkpoint that can be restarted from");
-    if (least && d->number < least->number && !lenient)
+    if (least && d->number < least->number && !lenient && !story.jobs)
         throw Failure(least->name + " is lost: " + name + " is offered");
 }
 
 void Judge::end_run(int ranks)
 {
-    Dataset *d = const_cast<Dataset *>(promised(ranks));
+    Dataset *d = now->audit ? nullptr : const_cast<Dataset *>(promised(ranks));
     if (d && !progress) d->tries++;
 }
 
 void Judge::restarted(Dataset &d, bool good)
 {
-    if (!good)
+    if (!good && !lenient && !now->audit)
+        throw Failure(d.name + " is offered, and cannot be read");
+    if (!good || now->audit) {
         d.bad = true; /* the application said so */
-    else
-        d.losses = 0; /* whole in the cache, or read from the prefix directory */
-    if (!good && !lenient) throw Failure(d.name + " is offered, and cannot be read");
+        return;
+    }
+    /* whole in the cache, or read from the prefix directory */
+    d.lost.clear();
+    d.gone = d.moving = d.may_leave = false;
+    d.homes = now->machines;
+    d.job = now->job;
+}
+
+void Judge::failed(const std::string &what, int64_t code) const
+{
+    if (!lenient)
+        throw Failure(what + " fails without a reason: " + std::to_string(code));
 }
 
 void Judge::finalized()
 {
-    if (lenient || !story.flushes) return;
-    for (size_t i = datasets.size(); i-- > 0;) {
+    for (const auto &d : datasets)
+        d->may_leave = d->may_leave || d->job == now->job;
+    if (lenient) return;
+    for (const auto &d : datasets)
+        if (d->output && d->complete && d->run == now) d->flushed = true;
+    for (size_t i = datasets.size(); i-- > 0 && story.flushes;) {
         Dataset &d = *datasets[i];
-        if (!d.checkpoint || !d.complete || d.bad) continue;
-        if (d.losses <= story.tolerates) d.flushed = true;
+        if (!d.checkpoint || !d.complete || d.bad || d.job != now->job) continue;
+        if (is_cached(d)) d.flushed = true;
         break;
     }
 }
 
-void Judge::begin_run(int ranks)
+static bool has_moved(const std::vector<int> &before, const std::vector<int> &now)
 {
-    lenient = false;
-    progress = false;
-    /* a run of another size cannot use what is in the cache, and need not keep it */
-    for (const auto &d : datasets)
-        if (d->ranks != ranks) d->losses = LOST;
+    for (size_t i = 0; i < now.size(); i++)
+        for (size_t k = 0; k < before.size(); k++)
+            if (i != k && now[i] == before[k]) return true;
+    return false;
 }
 
-void Judge::lost(int nodes)
+void Judge::begin_run(const Run &run, int ranks)
+{
+    now = &run;
+    lenient = false;
+    progress = false;
+    for (const auto &d : datasets) {
+        /* a run of another size cannot use what is in the cache, and need not keep it */
+        if (d->ranks != ranks) d->gone = true;
+        if (d->job != run.job) continue;
+        d->moving = d->moving || has_moved(d->homes, run.machines);
+        for (int node : d->homes)
+            if (std::find(run.machines.begin(), run.machines.end(), node) ==
+                run.machines.end())
+                d->lost.insert(node);
+    }
+}
+
+void Judge::lost(int node, const std::string &dataset)
 {
     for (const auto &d : datasets)
-        d->losses += nodes;
+        if (dataset.empty() || d->name == dataset) d->lost.insert(node);
+}
+
+void Judge::lost_all()
+{
+    for (const auto &d : datasets)
+        d->gone = true;
+}
+
+void Judge::ruined(const std::string &dataset)
+{
+    Dataset *d = find(dataset);
+    if (!d) return;
+    d->ruined = true;
+    d->gone = d->gone || d->may_leave;
+}
+
+std::vector<const Dataset *> Judge::outputs() const
+{
+    std::vector<const Dataset *> list;
+    for (const auto &d : datasets)
+        if (d->output && !d->checkpoint && d->flushed && !d->ruined)
+            list.push_back(d.get());
+    return list;
+}
+
+std::string Judge::name(const Dataset &d, int rank, int f)
+{
+    static const char *const folders[] = {"/", "/more/", "/more/of_" /* and the rank */};
+    std::string folder = folders[f % 3];
+    if (f % 3 == 2) folder += std::to_string(rank) + "/";
+    return d.name + folder + "rank_" + std::to_string(rank) + "." + std::to_string(f);
 }
 
 std::string Judge::bytes(const Dataset &d, int rank, int f)

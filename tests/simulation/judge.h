@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -31,8 +32,16 @@ struct Dataset {
     bool completing = false; /* a rank has called SCR_Complete_output: it may exist */
     bool complete = false;   /* a rank was told so: it does */
     bool flushed = false;    /* and is on the prefix directory */
-    int losses = 0;          /* nodes lost since it was whole in the cache */
-    int tries = 0;           /* runs that restarted from it, and completed nothing */
+    const Run *run;          /* that wrote it */
+    std::string job;
+    std::vector<int> homes; /* nodes that had it when it was whole in the cache */
+    std::set<int> lost;     /* nodes without their part of it since then */
+    bool gone = false;      /* it need not be in the cache any more */
+    bool may_leave = false; /* a run has ended: it may be on the prefix directory alone */
+    bool moving = false;    /* ranks run on other nodes since then: one may have two parts
+                             */
+    bool ruined = false;    /* its files on the prefix directory were changed */
+    int tries = 0;          /* runs that restarted from it, and completed nothing */
 };
 
 class Judge
@@ -53,26 +62,35 @@ class Judge
     void offered(const std::string &name, int ranks);
     void restarted(Dataset &d, bool good);
     void finalized(); /* SCR_Finalize succeeded */
-    void begin_run(int ranks);
-    void end_run(
-        int ranks); /* one that completes no checkpoint has tried the newest in vain */
+    /* A call failed in a run without an error. */
+    void failed(const std::string &what, int64_t code) const;
+    void begin_run(const Run &run, int ranks);
+    /* One that completes no checkpoint has tried the newest in vain. */
+    void end_run(int ranks);
 
-    void lost(int nodes);
+    /* What a node has of a dataset; "": of all. */
+    void lost(int node, const std::string &dataset = "");
+    void lost_all();
+    void ruined(const std::string &dataset); /* on the prefix directory */
     Dataset *find(const std::string &name);
+    /* Files on the prefix directory: names of those of an output, which were saved. */
+    std::vector<const Dataset *> outputs() const;
 
-    /* The bytes of file f of a rank. */
+    /* The path of file f of a rank below the prefix directory, and its bytes. */
+    static std::string name(const Dataset &d, int rank, int f);
     static std::string bytes(const Dataset &d, int rank, int f);
 
     bool lenient =
         false; /* an error struck in this run: what depends on that node may fail */
 
   private:
-    static constexpr int LOST = 1000;
     const Dataset *promised(int ranks) const;
     bool is_kept(size_t i) const;
+    bool is_cached(const Dataset &d) const;
     const Story &story;
     std::vector<std::unique_ptr<Dataset>> datasets;
-    bool progress = false; /* this run has completed a checkpoint */
+    const Run *now = nullptr; /* the run */
+    bool progress = false;    /* this run has completed a checkpoint */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */
 };

@@ -506,13 +506,22 @@ struct passwd *simulated_getpwnam(const char *)
     return simulated_getpwuid(1000);
 }
 
-struct group *simulated_getgrgid(gid_t group)
+int simulated_getpwuid_r(uid_t user, struct passwd *entry, char *, size_t,
+                         struct passwd **found)
+{
+    *entry = *simulated_getpwuid(user);
+    *found = entry;
+    return 0;
+}
+
+int simulated_getgrgid_r(gid_t group, struct group *entry, char *, size_t,
+                         struct group **found)
 {
     static char name[] = "group", none[] = "";
     static char *members[] = {nullptr};
-    static struct group entry;
-    entry = {name, none, group, members};
-    return &entry;
+    *entry = {name, none, group, members};
+    *found = entry;
+    return 0;
 }
 
 int simulated_sigaction(int, const struct sigaction *, struct sigaction *before)

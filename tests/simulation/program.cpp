@@ -35,7 +35,9 @@ class Rank
         MPI_Init(nullptr, nullptr);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-        if (agree("SCR_Init", SCR_Init()) == SCR_SUCCESS) work();
+        for (const std::string &descriptor : program.story->descriptors)
+            SCR_Config(descriptor.c_str());
+        if (expect("SCR_Init", SCR_Init()) == SCR_SUCCESS) work();
         MPI_Finalize();
         return 0;
     }
@@ -52,6 +54,13 @@ class Rank
         return static_cast<int>(result);
     }
 
+    /* What has no reason to fail. */
+    int expect(const char *what, int code)
+    {
+        if (agree(what, code) != SCR_SUCCESS) judge.failed(what, code);
+        return code;
+    }
+
     void work()
     {
         restart();
@@ -61,22 +70,17 @@ class Rank
             output(step, number++);
         }
         if (program.what->finalize &&
-            agree("SCR_Finalize", SCR_Finalize()) == SCR_SUCCESS)
+            expect("SCR_Finalize", SCR_Finalize()) == SCR_SUCCESS)
             judge.finalized();
-    }
-
-    std::string name_of(const Dataset &d, int f) const
-    {
-        return d.name + "/rank_" + std::to_string(rank) + "." + std::to_string(f);
     }
 
     void restart()
     {
         /* what an application may do: it tries until nothing more is offered */
-        for (int tries = 0; tries < 10; tries++) {
+        for (int tries = 0; tries < 30; tries++) {
             char name[SCR_MAX_FILENAME] = "";
             int flag = 0;
-            if (agree("SCR_Have_restart", SCR_Have_restart(&flag, name)) != SCR_SUCCESS)
+            if (expect("SCR_Have_restart", SCR_Have_restart(&flag, name)) != SCR_SUCCESS)
                 return;
             Dataset *d = flag ? judge.find(name) : nullptr;
             agree("its flag", flag ? d ? d->number + 1 : -1 : 0);
@@ -88,15 +92,17 @@ class Rank
     bool restart_from(Dataset &d)
     {
         char name[SCR_MAX_FILENAME];
-        if (agree("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
+        if (expect("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
             return false;
         int good = 1, all;
         for (int f = 0; f < d.files && good; f++)
             good = read(d, f);
         MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
         judge.restarted(d, all);
-        return agree("SCR_Complete_restart", SCR_Complete_restart(good)) == SCR_SUCCESS &&
-               all;
+        good = good && !program.what->audit;
+        const int code = SCR_Complete_restart(good);
+        if (all && !program.what->audit) return expect("SCR_Complete_restart", code) == 0;
+        return agree("SCR_Complete_restart", code) == SCR_SUCCESS && all;
     }
 
     /* Bytes that were read must be right; that they cannot be read may happen. */
@@ -105,7 +111,8 @@ class Rank
         char path[SCR_MAX_FILENAME];
         const std::string wanted = Judge::bytes(d, rank, f);
         std::string found(wanted.size() + 1, 0);
-        if (SCR_Route_file(name_of(d, f).c_str(), path) != SCR_SUCCESS) return false;
+        if (SCR_Route_file(Judge::name(d, rank, f).c_str(), path) != SCR_SUCCESS)
+            return false;
         int fd = simulated_open64(path, O_RDONLY);
         if (fd < 0) return false;
         size_t done = 0;
@@ -130,7 +137,8 @@ class Rank
     {
         char path[SCR_MAX_FILENAME];
         const std::string bytes = Judge::bytes(d, rank, f);
-        if (SCR_Route_file(name_of(d, f).c_str(), path) != SCR_SUCCESS) return false;
+        if (SCR_Route_file(Judge::name(d, rank, f).c_str(), path) != SCR_SUCCESS)
+            return false;
         int fd = simulated_open64(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         if (fd < 0) return false;
         size_t done = 0;
@@ -151,7 +159,7 @@ class Rank
         Dataset &d = judge.start(program.run, number, step, ranks);
         const int flags = (step.checkpoint ? SCR_FLAG_CHECKPOINT : 0) |
                           (step.output ? SCR_FLAG_OUTPUT : 0);
-        if (agree("SCR_Start_output", SCR_Start_output(d.name.c_str(), flags)) !=
+        if (expect("SCR_Start_output", SCR_Start_output(d.name.c_str(), flags)) !=
             SCR_SUCCESS)
             return;
         bool good = !(step.bad && rank == 0);
@@ -159,7 +167,10 @@ class Rank
             good = write(d, f) && good;
         if (!good) d.bad = true;
         d.completing = true;
-        judge.completed(d, agree("SCR_Complete_output", SCR_Complete_output(good)));
+        const int code = agree("SCR_Complete_output", SCR_Complete_output(good));
+        if (code != SCR_SUCCESS && !d.bad && d.files > 0)
+            judge.failed("SCR_Complete_output", code);
+        judge.completed(d, code);
     }
 };
 

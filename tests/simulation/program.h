@@ -12,6 +12,7 @@ namespace sim
 /* The application of one run. */
 struct Program {
     Judge *judge;
+    const Story *story;
     const Run *what;
     int run;
 

@@ -2,6 +2,7 @@
 /* Draws a story from a seed; see story.h. */
 #include "story.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -9,29 +10,52 @@
 namespace sim
 {
 
-static void draw_scheme(Story &s, Random &r)
+namespace
 {
-    const int scheme = static_cast<int>(r.below(4));
-    auto set = [&](const char *name, const std::string &value) {
-        s.parameters.push_back({name, value});
-    };
-    s.tolerates = 0;
-    if (s.nodes < 2 || scheme == 0) {
-        set("SCR_COPY_TYPE", "SINGLE");
-    } else if (scheme == 1) {
-        set("SCR_COPY_TYPE", "PARTNER");
-        s.tolerates = 1;
-    } else if (scheme == 2) {
-        set("SCR_COPY_TYPE", "XOR");
-        set("SCR_SET_SIZE", std::to_string(r.between(2, 8)));
-        s.tolerates = 1;
-    } else {
-        const int failures = static_cast<int>(r.between(1, s.nodes > 3 ? 2 : 1));
-        set("SCR_COPY_TYPE", "RS");
-        set("SCR_SET_FAILURES", std::to_string(failures));
-        set("SCR_SET_SIZE", "8");
-        s.tolerates = failures < s.nodes ? failures : s.nodes - 1;
+struct Scheme {
+    std::string type;
+    int64_t set_size = 0, failures = 0; /* 0: not given */
+    int tolerates = 0;                  /* nodes that may be lost at once */
+};
+} // namespace
+
+static Scheme draw_scheme(Random &r, int nodes)
+{
+    const uint64_t scheme = r.below(4);
+    if (nodes < 2 || scheme == 0) return {"SINGLE"};
+    if (scheme == 1) return {"PARTNER", 0, 0, 1};
+    if (scheme == 2) return {"XOR", r.between(2, 8), 0, 1};
+    const int failures = static_cast<int>(r.between(1, nodes > 3 ? 2 : 1));
+    return {"RS", 8, failures, failures < nodes ? failures : nodes - 1};
+}
+
+/* As parameters, or as two descriptors with a store each. */
+static void draw_schemes(Story &s, Random &r)
+{
+    const int nodes = static_cast<int>(s.runs[0].machines.size());
+    const Scheme one = draw_scheme(r, nodes), other = draw_scheme(r, nodes);
+    s.tolerates = one.tolerates;
+    if (!r.chance(0.25)) {
+        s.parameters.push_back({"SCR_COPY_TYPE", one.type});
+        if (one.set_size)
+            s.parameters.push_back({"SCR_SET_SIZE", std::to_string(one.set_size)});
+        if (one.failures)
+            s.parameters.push_back({"SCR_SET_FAILURES", std::to_string(one.failures)});
+        return;
     }
+    s.parameters.push_back({"SCR_COPY_TYPE", "FILE"});
+    s.tolerates = std::min(one.tolerates, other.tolerates);
+    auto describe = [&](const std::string &start, const Scheme &scheme) {
+        std::string text = start + " TYPE=" + scheme.type;
+        if (scheme.set_size) text += " SET_SIZE=" + std::to_string(scheme.set_size);
+        if (scheme.failures) text += " SET_FAILURES=" + std::to_string(scheme.failures);
+        s.descriptors.push_back(text);
+    };
+    s.descriptors.push_back("STORE=/cache");
+    s.descriptors.push_back("STORE=/cache2");
+    describe("CKPT=0 INTERVAL=1 STORE=/cache", one);
+    describe("CKPT=1 INTERVAL=" + std::to_string(r.between(2, 3)) + " STORE=/cache2",
+             other);
 }
 
 static void draw_parameters(Story &s, Random &r)
@@ -39,9 +63,9 @@ static void draw_parameters(Story &s, Random &r)
     auto set = [&](const char *name, int64_t value) {
         s.parameters.push_back({name, std::to_string(value)});
     };
-    draw_scheme(s, r);
-    const int flush = static_cast<int>(r.below(4));
-    const bool background = r.chance(0.5);
+    draw_schemes(s, r);
+    const int flush = r.of(std::vector<int>{0, 1, 1, 1, 2, 3});
+    const bool background = r.chance(0.4);
     set("SCR_FLUSH", flush);
     set("SCR_FLUSH_ASYNC", background);
     if (r.chance(0.3))
@@ -51,12 +75,14 @@ static void draw_parameters(Story &s, Random &r)
     s.leaves_early = cached == 1;
     if (r.chance(0.3)) s.retention = static_cast<int>(r.between(1, 3));
     if (s.retention) set("SCR_PREFIX_SIZE", s.retention);
-    if (r.chance(0.3)) set("SCR_USE_CONTAINERS", 1);
-    if (r.chance(0.3)) set("SCR_CRC_ON_COPY", 1);
-    if (r.chance(0.2)) set("SCR_CRC_ON_FLUSH", 0);
+    s.packs = r.chance(0.3);
+    if (s.packs) set("SCR_USE_CONTAINERS", 1);
+    const bool checksum = r.chance(0.8);
+    if (!checksum) set("SCR_CRC_ON_FLUSH", 0);
     if (r.chance(0.2)) set("SCR_CRC_ON_DELETE", 1);
     s.bypass = r.chance(0.1);
     if (s.bypass) set("SCR_CACHE_BYPASS", 1);
+    s.checked = checksum && !s.bypass;
     s.flushes = flush > 0;
     s.flushes_each = s.bypass || (flush == 1 && !background);
 }
@@ -73,28 +99,121 @@ static Step draw_step(Random &r)
     return step;
 }
 
-static Strike draw_strike(const Story &s, Random &r, int nodes)
+/* ---- strikes ---- */
+
+static Blow draw_blow(Random &r)
 {
-    static const int errors[] = {EIO, ENOSPC, EINTR, EMFILE, EACCES, EDQUOT, ENOMEM};
+    static const struct {
+        Blow blow;
+        int weight;
+    } table[] = {{Blow::KILL_RANK, 12},  {Blow::LOSE_NODE, 12}, {Blow::CRASH_NODE, 8},
+                 {Blow::KILL_RUN, 8},    {Blow::CRASH_ALL, 12}, {Blow::CRASH_SERVER, 6},
+                 {Blow::LOSE_SERVER, 4}, {Blow::ERROR, 24},     {Blow::SHORT, 6},
+                 {Blow::INTERRUPT, 4},   {Blow::PAUSE, 4},      {Blow::CLOCK, 4},
+                 {Blow::FLIP, 12},       {Blow::COPY, 6},       {Blow::STALE, 6}};
+    int sum = 0, at;
+    for (const auto &row : table)
+        sum += row.weight;
+    at = static_cast<int>(r.below(static_cast<uint64_t>(sum)));
+    for (const auto &row : table)
+        if ((at -= row.weight) < 0) return row.blow;
+    return Blow::ERROR;
+}
+
+static Counted draw_counted(Random &r, Blow blow)
+{
+    if (blow == Blow::SHORT || blow == Blow::INTERRUPT) return Counted::DATA;
+    if (blow == Blow::CRASH_ALL || blow == Blow::CRASH_SERVER ||
+        blow == Blow::LOSE_SERVER)
+        return r.chance(0.7) ? Counted::PREFIX : Counted::ALL;
+    return r.chance(0.2) ? Counted::PREFIX : r.chance(0.2) ? Counted::DATA : Counted::ALL;
+}
+
+static Strike draw_strike(Random &r, int ranks)
+{
+    static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EDQUOT, ENOMEM};
     Strike strike{};
-    const double kind = r.real();
-    strike.blow = kind < 0.2    ? Blow::KILL_RANK
-                  : kind < 0.4  ? Blow::LOSE_NODE
-                  : kind < 0.5  ? Blow::CRASH_NODE
-                  : kind < 0.6  ? Blow::KILL_RUN
-                  : kind < 0.9  ? Blow::ERROR
-                  : kind < 0.95 ? Blow::SHORT
-                                : Blow::CLOCK;
-    strike.rank =
-        static_cast<int>(r.below(static_cast<uint64_t>(nodes * s.ranks_per_node)));
-    strike.at = static_cast<uint64_t>(1) << r.between(3, 11);
+    strike.blow = draw_blow(r);
+    strike.counted = draw_counted(r, strike.blow);
+    /* rank 0 changes most on the prefix directory */
+    strike.rank = static_cast<int>(r.below(static_cast<uint64_t>(ranks)));
+    if (strike.counted == Counted::PREFIX && r.chance(0.5)) strike.rank = 0;
+    const bool all = strike.counted == Counted::ALL;
+    strike.at = static_cast<uint64_t>(1) << r.between(all ? 3 : 0, all ? 11 : 7);
     strike.at = strike.at + r.below(strike.at);
     strike.error = errors[r.below(sizeof errors / sizeof *errors)];
     strike.stays =
-        (strike.error == ENOSPC || strike.error == EDQUOT || strike.error == EIO) &&
-        r.chance(0.3);
-    strike.seconds = 1e5 * (r.real() - 0.5);
+        strike.blow == Blow::CRASH_ALL
+            ? r.chance(0.5)
+            : (strike.error == ENOSPC || strike.error == EDQUOT || strike.error == EIO) &&
+                  r.chance(0.3);
+    const bool process = strike.blow == Blow::KILL_RANK || strike.blow == Blow::PAUSE ||
+                         strike.blow == Blow::ERROR;
+    if (process && r.chance(0.1)) strike.rank = -1;
+    strike.on_prefix = r.chance(0.5);
+    strike.seconds = strike.blow == Blow::PAUSE ? r.real() * 300 : 1e5 * (r.real() - 0.5);
     return strike;
+}
+
+/* ---- nodes ---- */
+
+/* Some nodes are replaced, or ranks move to other nodes of the run. */
+static void draw_machines(const Story &s, Random &r, std::vector<int> &machines)
+{
+    std::vector<int> spares;
+    for (int i = 0; i < s.nodes; i++)
+        if (std::find(machines.begin(), machines.end(), i) == machines.end())
+            spares.push_back(i);
+    for (int &machine : machines)
+        if (!spares.empty() && r.chance(0.3))
+            std::swap(machine, spares[r.below(spares.size())]);
+    if (r.chance(0.2)) r.shuffle(machines);
+}
+
+static void draw_runs(Story &s, Random &r)
+{
+    const int runs = static_cast<int>(r.between(2, 4));
+    const std::vector<int> first = s.runs[0].machines;
+    s.jobs = r.chance(0.1);
+    std::vector<int> machines = first;
+    s.runs.clear();
+    for (int i = 0; i < runs; i++) {
+        Run run;
+        if (i > 0 && r.chance(0.3)) draw_machines(s, r, machines);
+        run.machines = machines;
+        if (s.jobs && r.chance(0.5)) run.job = "18";
+        if (i > 0 && machines.size() > 1 && r.chance(0.07)) run.machines.pop_back();
+        const int steps = static_cast<int>(r.between(1, 4));
+        for (int k = 0; k < steps; k++)
+            run.steps.push_back(draw_step(r));
+        const int strikes = static_cast<int>(r.between(0, 2));
+        const int ranks = static_cast<int>(run.machines.size()) * s.ranks_per_node;
+        for (int k = 0; k < strikes; k++)
+            run.strikes.push_back(draw_strike(r, ranks));
+        run.finalize = r.chance(0.8);
+        s.runs.push_back(run);
+    }
+    int step = 0, strike = 0;
+    for (Run &run : s.runs) {
+        for (Step &what : run.steps)
+            what.number = step++;
+        for (Strike &what : run.strikes)
+            what.number = strike++;
+    }
+    Run audit;
+    audit.machines = first;
+    audit.audit = true;
+    audit.steps.resize(1); /* a checkpoint: what is older need not stay in a cache */
+    audit.steps[0].number = step;
+    s.runs.push_back(audit);
+}
+
+/* Damage that SCR cannot detect shows nothing. */
+static void place_damage(Story &s)
+{
+    for (Run &run : s.runs)
+        for (Strike &strike : run.strikes)
+            strike.on_prefix = strike.on_prefix && s.checked;
 }
 
 Story draw(uint64_t seed)
@@ -102,75 +221,78 @@ Story draw(uint64_t seed)
     Random r(seed);
     Story s{};
     s.seed = seed;
-    s.nodes = static_cast<int>(r.between(1, 5));
-    s.ranks_per_node = static_cast<int>(r.between(1, s.nodes > 3 ? 2 : 3));
-    s.crash = r.of(std::vector<Crash>{Crash::EXT4, Crash::XFS, Crash::WEAK});
+    const int nodes = static_cast<int>(r.between(1, 5));
+    s.nodes = nodes + (r.chance(0.3) ? static_cast<int>(r.between(1, 2)) : 0);
+    s.ranks_per_node = static_cast<int>(r.between(1, nodes > 3 ? 2 : 3));
+    s.crash = r.of(std::vector<Crash>{Crash::EXT4, Crash::XFS, Crash::WEAK, Crash::WEAK});
+    s.runs.resize(1);
+    for (int i = 0; i < nodes; i++)
+        s.runs[0].machines.push_back(i);
     draw_parameters(s, r);
-    const int runs = static_cast<int>(r.between(2, 4));
-    for (int i = 0; i < runs; i++) {
-        Run run{};
-        run.nodes = s.nodes;
-        if (i > 0 && s.nodes > 1 && r.chance(0.1)) run.nodes = s.nodes - 1;
-        const int steps = static_cast<int>(r.between(1, 4));
-        for (int k = 0; k < steps; k++)
-            run.steps.push_back(draw_step(r));
-        const int strikes = i + 1 == runs ? 0 : static_cast<int>(r.between(0, 2));
-        for (int k = 0; k < strikes; k++)
-            run.strikes.push_back(draw_strike(s, r, run.nodes));
-        run.finalize = r.chance(0.8);
-        s.runs.push_back(run);
-    }
+    draw_runs(s, r);
+    place_damage(s);
     return s;
 }
 
-/* ---- as text ---- */
+/* ---- parts ---- */
 
-static const char *name_of(Blow blow)
+bool is_dispensable(const std::string &parameter)
 {
-    static const char *const names[] = {"kill rank", "lose node", "crash node",
-                                        "kill run",  "error",     "short transfer",
-                                        "clock"};
-    return names[static_cast<int>(blow)];
+    return parameter == "SCR_USE_CONTAINERS" || parameter == "SCR_FLUSH_TYPE" ||
+           parameter == "SCR_CRC_ON_DELETE";
 }
 
-static const char *name_of(Crash crash)
+static void reduce_run(Run &run, const Part &part)
 {
-    static const char *const names[] = {"ext4", "XFS", "weak"};
-    return names[static_cast<int>(crash)];
+    std::vector<Step> steps;
+    std::vector<Strike> strikes;
+    auto is_away = [&](int machine) { return machine >= part.nodes; };
+    run.machines.erase(std::remove_if(run.machines.begin(), run.machines.end(), is_away),
+                       run.machines.end());
+    for (const Step &s : run.steps)
+        if (!part.without_steps.count(s.number) &&
+            static_cast<int>(steps.size()) < part.steps)
+            steps.push_back(s);
+    for (const Strike &s : run.strikes)
+        if (!part.without_strikes.count(s.number)) strikes.push_back(s);
+    run.steps = steps;
+    run.strikes = strikes;
 }
 
-static void print(std::ostream &out, const Strike &s)
+void reduce(Story &story, const Part &part)
 {
-    out << "    strike: " << name_of(s.blow) << ", rank " << s.rank << ", call " << s.at;
-    if (s.blow == Blow::ERROR)
-        out << ", " << strerrorname_np(s.error) << (s.stays ? ", stays" : "");
-    if (s.blow == Blow::CLOCK) out << ", " << s.seconds << " s";
-    out << "\n";
+    int left = part.runs;
+    std::vector<Run> runs;
+    story.nodes = std::min(story.nodes, part.nodes);
+    story.ranks_per_node = std::min(story.ranks_per_node, part.ranks_per_node);
+    for (Run &run : story.runs) {
+        reduce_run(run, part);
+        if (run.machines.empty() || (!run.audit && left-- <= 0)) continue;
+        story.tolerates =
+            std::min(story.tolerates, static_cast<int>(run.machines.size()) - 1);
+        runs.push_back(run);
+    }
+    story.runs = runs;
+    story.packs = story.packs && !part.without.count("SCR_USE_CONTAINERS");
+    auto is_away = [&](const auto &p) { return part.without.count(p.first) != 0; };
+    story.parameters.erase(
+        std::remove_if(story.parameters.begin(), story.parameters.end(), is_away),
+        story.parameters.end());
 }
 
-static void print(std::ostream &out, const Step &s)
-{
-    out << "    "
-        << (s.checkpoint ? s.output ? "checkpoint and output" : "checkpoint" : "output")
-        << ": " << s.files << " files of " << s.size << " bytes"
-        << (s.bad ? ", not valid" : "") << ", after " << s.compute << " s\n";
-}
-
-std::string Story::text() const
+std::string Part::text() const
 {
     std::ostringstream out;
-    out << "seed " << seed << ": " << nodes << " nodes, " << ranks_per_node
-        << " ranks on each, file systems " << name_of(crash) << "\n";
-    for (const auto &[name, value] : parameters)
-        out << "  " << name << "=" << value << "\n";
-    for (const Run &run : runs) {
-        out << "  run on " << run.nodes << " nodes"
-            << (run.finalize ? "" : ", without SCR_Finalize") << "\n";
-        for (const Step &step : run.steps)
-            print(out, step);
-        for (const Strike &strike : run.strikes)
-            print(out, strike);
-    }
+    if (nodes < 1000) out << " --nodes " << nodes;
+    if (ranks_per_node < 1000) out << " --ranks " << ranks_per_node;
+    if (runs < 1000) out << " --runs " << runs;
+    if (steps < 1000) out << " --steps " << steps;
+    for (int step : without_steps)
+        out << " --without-step " << step;
+    for (int strike : without_strikes)
+        out << " --without-strike " << strike;
+    for (const std::string &name : without)
+        out << " --without " << name;
     return out.str();
 }
 

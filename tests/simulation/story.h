@@ -9,6 +9,7 @@
 #include "disk.h"
 #include "random.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,41 +23,61 @@ struct Step {
     size_t size = 1000; /* bytes of a file, plus a few that depend on the rank */
     bool bad = false;   /* one rank says that its files are not valid */
     double compute = 1; /* seconds before it */
+    int number = 0;     /* over all runs */
 };
 
 enum class Blow {
-    KILL_RANK,  /* SIGKILL of one rank */
-    LOSE_NODE,  /* a node with all that is on its disk */
-    CRASH_NODE, /* a node loses power; it is back in the next run, its disk as it was
-                   found */
-    KILL_RUN,   /* all ranks at once, as at the end of an allocation */
-    ERROR,      /* a system call fails */
-    SHORT,      /* a transfer moves half of its bytes */
-    CLOCK       /* the clock of a node jumps */
+    KILL_RANK,    /* SIGKILL of one process */
+    LOSE_NODE,    /* a node with all that is on its disk */
+    CRASH_NODE,   /* a node loses power; it is back in the next run, its disk as it was
+                     found */
+    KILL_RUN,     /* all ranks at once, as at the end of an allocation */
+    CRASH_ALL,    /* all nodes and the file server lose power */
+    CRASH_SERVER, /* the file server does, and the run ends; nodes keep what they have */
+    LOSE_SERVER,  /* the same, but each call on it fails from now on, and the run goes on
+                   */
+    ERROR,        /* a system call fails */
+    SHORT,        /* some of the transfers from here on move a part of their bytes */
+    INTERRUPT,    /* some of them fail with EINTR */
+    PAUSE,        /* a process stands still, and goes on later */
+    CLOCK,        /* the clock of a node jumps */
+    FLIP,         /* after the run: bits of a file change */
+    COPY,         /* after the run: a record is replaced by another one of its kind */
+    STALE         /* after the run: a file is what it was before the run */
 };
+
+/* The calls of a process that are counted. */
+enum class Counted { ALL, DATA, PREFIX };
 
 struct Strike {
     Blow blow;
-    int rank;      /* of which process the calls are counted */
-    uint64_t at;   /* its how many-th system call in this run */
-    int error = 0; /* of ERROR: errno */
-    bool stays =
-        false; /* of ERROR: all later calls on this node that change something, too */
-    double seconds = 0; /* of CLOCK */
+    int rank; /* of which process; -1: background processes */
+    Counted counted = Counted::ALL;
+    uint64_t at;           /* its how many-th call of these; after a run: which file */
+    int error = 0;         /* of ERROR: errno */
+    bool stays = false;    /* of ERROR: later calls on this node that change something
+                              fail, too; of CRASH_ALL: disks of nodes hold nothing */
+    bool on_prefix = true; /* of a file */
+    double seconds = 0;    /* of CLOCK, PAUSE */
+    int number = 0;        /* over all runs */
 };
 
 struct Run {
-    int nodes; /* of those that are up */
+    std::string job = "17";
+    std::vector<int> machines; /* in the order of ranks */
     std::vector<Step> steps;
     std::vector<Strike> strikes;
     bool finalize = true;
+    bool audit = false; /* all caches are lost, and each checkpoint that is offered is
+                           refused once it was read: those behind it show, too */
 };
 
 struct Story {
     uint64_t seed;
-    int nodes, ranks_per_node;
-    Crash crash; /* kind of file systems */
+    int nodes, ranks_per_node; /* spare nodes are among them */
+    Crash crash;               /* kind of file systems */
     std::vector<std::pair<std::string, std::string>> parameters; /* of SCR */
+    std::vector<std::string> descriptors;                        /* for SCR_Config */
     std::vector<Run> runs;
 
     /* What the judge has to know of parameters. */
@@ -65,6 +86,9 @@ struct Story {
     bool flushes;      /* SCR_Finalize flushes the newest checkpoint */
     int retention;     /* SCR_PREFIX_SIZE; 0: all stay */
     bool bypass;
+    bool packs;   /* files are in containers */
+    bool jobs;    /* two share the prefix directory: which dataset is newer is open */
+    bool checked; /* files on the prefix directory have checksums */
     bool leaves_early; /* the cache has room for one dataset, which leaves it for the next
                         */
 
@@ -72,6 +96,18 @@ struct Story {
 };
 
 Story draw(uint64_t seed);
+
+/* A part of a story. Steps and strikes are numbered over all runs. */
+struct Part {
+    int nodes = 1000, ranks_per_node = 1000, runs = 1000, steps = 1000;
+    std::set<int> without_steps, without_strikes;
+    std::set<std::string> without; /* parameters that the judge need not know */
+
+    std::string text() const; /* as options of simulate */
+};
+
+void reduce(Story &story, const Part &part);
+bool is_dispensable(const std::string &parameter);
 
 } // namespace sim
 

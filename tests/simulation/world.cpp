@@ -2,6 +2,7 @@
 /* Plays a story; see world.h. */
 #include "world.h"
 
+#include "damage.h"
 #include "program.h"
 
 #include <cstdio>
@@ -38,6 +39,9 @@ class World
     {
         for (number = 0; number < static_cast<int>(story.runs.size()); number++)
             play(story.runs[static_cast<size_t>(number)]);
+        for (const auto &node : machine.nodes)
+            check_node(*node);
+        check_prefix();
         end("");
     }
 
@@ -50,8 +54,12 @@ class World
             v.printed += p->printed;
             v.calls += p->calls;
         }
+        v.printed += machine.notes;
         v.trace = machine.trace;
         v.struck = struck;
+        for (const auto &node : machine.nodes)
+            list(node->name, *node->disk, v.files);
+        list("prefix", *machine.parallel, v.files);
         verdict(v);
         abort();
     }
@@ -66,16 +74,63 @@ class World
     std::vector<bool> fallen;     /* its strikes */
     std::vector<Node *> failing;  /* nodes on which calls go on failing, ... */
     int error = 0;                /* ... with this */
-    std::vector<Blow> due;        /* what the director has to do */
-    std::vector<int> due_ranks;
+    bool server_lost = false;
+    std::vector<const Strike *> lasting; /* short transfers, interrupts */
+    std::vector<std::pair<const Strike *, Process *>> due; /* for the director */
+    std::vector<std::unique_ptr<Disk>> before;             /* disks when the run began */
     int struck = 0;
 
-    std::vector<std::string> environment() const
+    /* ---- after the last run, which nothing disturbed ---- */
+
+    void check_node(const Node &node)
+    {
+        for (const Disk::Entry &entry : node.disk->list())
+            if (story.flushes && S_ISREG(entry.mode))
+                end("node " + node.name + " keeps " + entry.path);
+    }
+
+    void check_prefix()
+    {
+        for (const Disk::Entry &entry : machine.parallel->list()) {
+            const std::string &path = entry.path;
+            const bool temporary =
+                path.size() > 4 && path.compare(path.size() - 4, 4, ".tmp") == 0;
+            /* that of a job which does not run again stays */
+            const bool staged = path.find("/.scr/stage") != std::string::npos;
+            if (temporary || (staged && !story.jobs))
+                end("the prefix directory keeps " + path);
+        }
+        for (const Dataset *d : judge.outputs())
+            check_output(*d);
+    }
+
+    /* Outputs are not read by a restart. Those in containers are not checked. */
+    void check_output(const Dataset &d)
+    {
+        if (story.packs && !story.bypass) return;
+        for (int rank = 0; rank < d.ranks; rank++)
+            for (int f = 0; f < d.files; f++) {
+                std::string found;
+                const std::string path = Judge::name(d, rank, f);
+                if (!machine.parallel->read(path, found))
+                    end(path + ", which was saved, is missing");
+                if (found != Judge::bytes(d, rank, f)) end(path + " has wrong bytes");
+            }
+    }
+
+    static void list(const std::string &name, const Disk &disk, std::string &text)
+    {
+        for (const Disk::Entry &entry : disk.list())
+            if (S_ISREG(entry.mode))
+                text += name + "/" + entry.path + " " + std::to_string(entry.size) + "\n";
+    }
+
+    std::vector<std::string> environment(const Run &run) const
     {
         std::vector<std::string> list = {
-            "SCR_PREFIX=/prefix", "SCR_CACHE_BASE=/cache", "SCR_CNTL_BASE=/control",
-            "SCR_JOB_ID=17",      "SCR_USER_NAME=user",    "SCR_DEBUG=1",
-            "PATH=/bin"};
+            "SCR_PREFIX=/prefix",   "SCR_CACHE_BASE=/cache", "SCR_CNTL_BASE=/control",
+            "SCR_USER_NAME=user",   "SCR_DEBUG=1",           "PATH=/bin",
+            "SCR_JOB_ID=" + run.job};
         for (const auto &[name, value] : story.parameters)
             list.push_back(name + "=" + value);
         return list;
@@ -105,19 +160,45 @@ class World
         }
     }
 
+    static uint64_t count(const Process &p, Counted counted)
+    {
+        return counted == Counted::ALL    ? p.calls
+               : counted == Counted::DATA ? p.transfers
+                                          : p.prefix_changes;
+    }
+
+    static bool is_on_prefix(const Call &call)
+    {
+        return call.path.rfind("/prefix", 0) == 0;
+    }
+
+    /* Strikes that last. */
+    void endure(Process &p, const Call &call, Fate &result)
+    {
+        for (Node *node : failing)
+            if (p.node == node && call.changes && can_fail(call, error))
+                result.error = -error;
+        if (server_lost && is_on_prefix(call)) result.error = -EIO;
+        for (const Strike *s : lasting) {
+            if (!call.moves || p.rank != s->rank || !machine.random.chance(0.3)) continue;
+            if (s->blow == Blow::SHORT)
+                result.half = true;
+            else
+                result.error = -EINTR;
+        }
+    }
+
     Fate fate(Process &p, const Call &call)
     {
         Fate result;
         const Run &run = story.runs[static_cast<size_t>(number)];
-        for (Node *node : failing)
-            if (p.node == node && call.changes && can_fail(call, error))
-                result.error = -error;
+        endure(p, call, result);
         for (size_t i = 0; i < run.strikes.size(); i++) {
             const Strike &s = run.strikes[i];
-            if (fallen[i] || p.job != number || p.rank != s.rank || p.calls < s.at)
+            if (s.blow >= Blow::FLIP || fallen[i] || p.job != number ||
+                p.rank != s.rank || count(p, s.counted) < s.at)
                 continue;
             if (s.blow == Blow::ERROR && !can_fail(call, s.error)) continue;
-            if (s.blow == Blow::SHORT && !call.moves) continue;
             fallen[i] = true;
             struck++;
             fall(p, s, result);
@@ -137,40 +218,74 @@ class World
             }
             break;
         case Blow::SHORT:
-            result.half = true;
+        case Blow::INTERRUPT:
+            lasting.push_back(&s);
             break;
         case Blow::CLOCK:
             p.node->skew += s.seconds;
             break;
+        case Blow::PAUSE:
+            s4u::this_actor::sleep_for(s.seconds);
+            break;
+        case Blow::LOSE_SERVER:
+            judge.lenient = true;
+            server_lost = true;
+            break;
         default:
             /* the director does it, and this process does nothing more */
-            due.push_back(s.blow);
-            due_ranks.push_back(p.rank);
+            due.push_back({&s, &p});
             s4u::this_actor::sleep_for(PATIENCE);
+        }
+    }
+
+    void crash(Node &node, bool lost)
+    {
+        if (!node.up) return;
+        machine.power_off(node);
+        if (lost)
+            node.disk->erase();
+        else
+            node.disk->lose_power(machine.random);
+    }
+
+    void crash_server()
+    {
+        for (const auto &p : machine.processes)
+            machine.kill(*p);
+        machine.parallel->lose_power(machine.random);
+    }
+
+    void strike(const Strike &s, Process &p)
+    {
+        switch (s.blow) {
+        case Blow::KILL_RANK:
+            machine.kill(p);
+            break;
+        case Blow::KILL_RUN:
+            for (Process *rank : ranks)
+                machine.kill(*rank);
+            break;
+        case Blow::LOSE_NODE:
+        case Blow::CRASH_NODE:
+            if (p.node->up) judge.lost(p.node->number);
+            crash(*p.node, s.blow == Blow::LOSE_NODE);
+            break;
+        case Blow::CRASH_ALL:
+            crash_server();
+            judge.lost_all();
+            for (const auto &node : machine.nodes)
+                crash(*node, s.stays);
+            break;
+        default:
+            crash_server();
         }
     }
 
     void deal()
     {
-        for (size_t i = 0; i < due.size(); i++) {
-            Process &p = *ranks[static_cast<size_t>(due_ranks[i])];
-            Node &node = *p.node;
-            if (due[i] == Blow::KILL_RANK) machine.kill(p);
-            if (due[i] == Blow::KILL_RUN)
-                for (Process *rank : ranks)
-                    machine.kill(*rank);
-            if (due[i] == Blow::LOSE_NODE || due[i] == Blow::CRASH_NODE) {
-                if (!node.up) continue;
-                machine.power_off(node);
-                judge.lost(1);
-                if (due[i] == Blow::LOSE_NODE)
-                    node.disk->erase();
-                else
-                    node.disk->lose_power(machine.random);
-            }
-        }
+        for (const auto &[what, process] : due)
+            strike(*what, *process);
         due.clear();
-        due_ranks.clear();
     }
 
     /* ---- a run ---- */
@@ -207,17 +322,23 @@ class World
 
     void begin(const Run &run)
     {
-        const int count = run.nodes * story.ranks_per_node;
+        const int count = static_cast<int>(run.machines.size()) * story.ranks_per_node;
+        if (run.audit)
+            for (const auto &node : machine.nodes)
+                lose(*node);
+        keep_disks(run);
         fallen.assign(run.strikes.size(), false);
-        judge.begin_run(count);
-        program = Program{&judge, &run, number};
+        judge.begin_run(run, count);
+        program = Program{&judge, &story, &run, number};
         ranks.clear();
         const std::string instance = "run" + std::to_string(number);
         SMPI_app_instance_register(instance.c_str(), nullptr, count);
         for (int rank = 0; rank < count; rank++) {
-            Node &node = *machine.nodes[static_cast<size_t>(rank / story.ranks_per_node)];
+            const int place =
+                run.machines[static_cast<size_t>(rank / story.ranks_per_node)];
             ranks.push_back(&machine.spawn(
-                node, "application", environment(), number, rank, [this](Process &p) {
+                *machine.nodes[static_cast<size_t>(place)], "application",
+                environment(run), number, rank, [this](Process &p) {
                     try {
                         return program.main(p);
                     } catch (const Failure &failure) {
@@ -227,13 +348,40 @@ class World
         }
     }
 
+    /* Nothing of earlier runs is there. */
+    void lose(Node &node)
+    {
+        machine.power_off(node);
+        judge.lost_all();
+        node.disk->erase();
+        machine.power_on(node);
+        machine.make_directories(node);
+    }
+
+    void keep_disks(const Run &run)
+    {
+        before.clear();
+        for (const Strike &s : run.strikes) {
+            if (s.blow != Blow::STALE || !before.empty()) continue;
+            for (const auto &node : machine.nodes)
+                before.push_back(node->disk->copy());
+            before.push_back(machine.parallel->copy());
+        }
+    }
+
     Program program{};
 
     void finish()
     {
+        const Run &run = story.runs[static_cast<size_t>(number)];
         failing.clear();
+        lasting.clear();
+        if (server_lost) crash_server();
+        server_lost = false;
         machine.bury(number);
         judge.end_run(static_cast<int>(ranks.size()));
+        for (const Strike &s : run.strikes)
+            if (s.blow >= Blow::FLIP) struck += damage(machine, before, s, judge);
         for (const auto &node : machine.nodes) {
             if (!node->up) machine.power_on(*node);
             machine.make_directories(*node);

@@ -18,6 +18,7 @@ struct Verdict {
     bool good = true;
     std::string text;    /* what is wrong */
     std::string printed; /* by the product */
+    std::string files;   /* that are left on all disks */
     uint64_t trace = 0;
     uint64_t calls = 0; /* system calls */
     int struck = 0;     /* strikes that fell */

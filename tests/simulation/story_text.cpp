@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A story as text; see story.h. */
+#include "story.h"
+
+#include <cstring>
+#include <sstream>
+
+namespace sim
+{
+
+static const char *name_of(Blow blow)
+{
+    static const char *const names[] = {"kill process", "lose node", "crash node",
+                                        "kill run",     "crash all", "crash server",
+                                        "lose server",  "error",     "short transfers",
+                                        "interrupts",   "pause",     "clock",
+                                        "flip",         "copy",      "stale"};
+    return names[static_cast<int>(blow)];
+}
+
+static const char *name_of(Crash crash)
+{
+    static const char *const names[] = {"ext4", "XFS", "weak"};
+    return names[static_cast<int>(crash)];
+}
+
+static const char *name_of(Counted counted)
+{
+    static const char *const names[] = {"call", "transfer", "change on prefix"};
+    return names[static_cast<int>(counted)];
+}
+
+static void print(std::ostream &out, const Strike &s)
+{
+    out << "    strike " << s.number << ": " << name_of(s.blow);
+    if (s.blow >= Blow::FLIP) {
+        out << " a file of " << (s.on_prefix ? "the prefix directory" : "a node")
+            << ", number " << s.at << "\n";
+        return;
+    }
+    out << ", rank " << s.rank << ", " << name_of(s.counted) << " " << s.at;
+    if (s.blow == Blow::ERROR)
+        out << ", " << strerrorname_np(s.error) << (s.stays ? ", stays" : "");
+    if (s.blow == Blow::CRASH_ALL && s.stays) out << ", disks of nodes are lost";
+    if (s.blow == Blow::CLOCK || s.blow == Blow::PAUSE) out << ", " << s.seconds << " s";
+    out << "\n";
+}
+
+static void print(std::ostream &out, const Step &s)
+{
+    out << "    step " << s.number << ": "
+        << (s.checkpoint ? s.output ? "checkpoint and output" : "checkpoint" : "output")
+        << ", " << s.files << " files of " << s.size << " bytes"
+        << (s.bad ? ", not valid" : "") << ", after " << s.compute << " s\n";
+}
+
+std::string Story::text() const
+{
+    std::ostringstream out;
+    out << "seed " << seed << ": " << nodes << " nodes, " << ranks_per_node
+        << " ranks on each, file systems " << name_of(crash) << "\n";
+    for (const auto &[name, value] : parameters)
+        out << "  " << name << "=" << value << "\n";
+    for (const std::string &descriptor : descriptors)
+        out << "  " << descriptor << "\n";
+    for (const Run &run : runs) {
+        out << (run.audit ? "  audit" : "  run") << " of job " << run.job << " on nodes";
+        for (int machine : run.machines)
+            out << " " << machine;
+        out << (run.finalize ? "" : ", without SCR_Finalize") << "\n";
+        for (const Step &s : run.steps)
+            print(out, s);
+        for (const Strike &s : run.strikes)
+            print(out, s);
+    }
+    return out.str();
+}
+
+} // namespace sim
