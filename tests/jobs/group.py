@@ -242,7 +242,7 @@ def test_taken_by_name():
         (job.prefix / "shared/own/work").write_bytes((folder / "beside/g_0").read_bytes())
         assert by_bob(job, f"mv {folder}/* {folder}/.scr shared; rmdir {folder}; mv shared {folder}") == 0
         done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
-        assert "own/work is in a folder that others may not change" in done.err and (folder / "own/work").exists(), done
+        assert messages(done.err, "SCAVENGE_COMMIT_FAILED", "own/work") and (folder / "own/work").exists(), done
 
 
 def test_moved_into_a_stage():

@@ -126,6 +126,7 @@ void Judge::restarted(Dataset &d, bool good)
     }
     /* whole in the cache, or read from the prefix directory */
     d.lost.clear();
+    d.complete = true; /* also where no rank was told so before */
     d.gone = d.moving = d.may_leave = false;
     d.homes = now->machines;
     d.job = now->job;

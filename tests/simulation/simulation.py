@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """simulation.py SOURCE BUILD [WORLDS]: builds the simulator in BUILD and plays worlds. The disks are compared with real ones first,
-and one seed is played twice: all of its system calls must be the same. On 64 nodes a rank may do little more than on 8."""
+and some seeds are played twice: all of their system calls must be the same. On 64 nodes a rank may do little
+more than on 8."""
 import pathlib
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 
 SKIP = 77
+FOLDER = pathlib.Path(__file__).parent
 OPTIONS = ["-Dsimulation=true", "-Dtests=false", "-Dmariadb=disabled", "-Dfortran=disabled", "-Db_lundef=false"]
 
 
@@ -50,9 +52,11 @@ def main(source, build, worlds="1000"):
     simulate, scale, test_disk, test_disk_crash = (build / target for target in targets)
     print(last(run(test_disk, "200", good=(0, SKIP)) or "test_disk is skipped: it needs root"))
     print(last(run(test_disk_crash, "20")))
-    traces = {re.search("trace ([0-9a-f]+)", last(run(simulate, "--seed", 5))).group(1) for _ in range(2)}
-    if len(traces) != 1:
-        sys.exit(f"seed 5 is not the same twice: {traces}")
+    for seed in 5, 7, 41:
+        traces = {re.search("trace ([0-9a-f]+)", last(run(simulate, "--seed", seed))).group(1) for _ in range(2)}
+        if len(traces) != 1:
+            sys.exit(f"seed {seed} is not the same twice: {traces}")
+    print(last(run(simulate, "--seeds", FOLDER / "regressions.txt")))
     print(check_scale(run(scale, 8, 64)))
     print(last(run(simulate, "--from", 0, "--to", worlds)))
 

@@ -75,6 +75,7 @@ class World
     std::vector<Node *> failing;  /* nodes on which calls go on failing, ... */
     int error = 0;                /* ... with this */
     bool server_lost = false;
+    bool had_error = false;              /* in any run */
     std::vector<const Strike *> lasting; /* short transfers, interrupts */
     std::vector<std::pair<const Strike *, Process *>> due; /* for the director */
     std::vector<std::unique_ptr<Disk>> before;             /* disks when the run began */
@@ -95,9 +96,10 @@ class World
             const std::string &path = entry.path;
             const bool temporary =
                 path.size() > 4 && path.compare(path.size() - 4, 4, ".tmp") == 0;
-            /* that of a job which does not run again stays */
+            /* that of a job which does not run again stays; one that could not be
+             * removed is reported, and stays until the dataset is deleted */
             const bool staged = path.find("/.scr/stage") != std::string::npos;
-            if (temporary || (staged && !story.jobs))
+            if (temporary || (staged && !story.jobs && !had_error))
                 end("the prefix directory keeps " + path);
         }
         for (const Dataset *d : judge.outputs())
@@ -210,7 +212,7 @@ class World
     {
         switch (s.blow) {
         case Blow::ERROR:
-            judge.lenient = true;
+            judge.lenient = had_error = true;
             result.error = -s.error;
             if (s.stays) {
                 failing.push_back(p.node);
@@ -228,7 +230,7 @@ class World
             s4u::this_actor::sleep_for(s.seconds);
             break;
         case Blow::LOSE_SERVER:
-            judge.lenient = true;
+            judge.lenient = had_error = true;
             server_lost = true;
             break;
         default:

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""mutations.py [--to WORLDS] [--jobs N] [--state FILE] [--only NAME]... FOLDER: which defects the simulator finds.
+
+Copies the sources to FOLDER, builds the simulator there, and plays worlds 0, 1, 2, ... against each mutation of the product until
+one fails. FILE, by default FOLDER/results, has the results so far; a mutation that is in it is not tried again. Prints a table."""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+OPTIONS = ["-Dsimulation=true", "-Dtests=false", "-Dmariadb=disabled", "-Dfortran=disabled", "-Db_lundef=false"]
+TARGET = "tests/simulation/simulate"
+
+# name: file, text, what replaces it
+MUTATIONS = {
+    "flushed files are not synced": (
+        "libaxl-lite/src/axl_place.c", "    rc = io_fsync(*fd);\n", "    rc = 0;\n"),
+    "the directory of a flushed dataset is not synced": (
+        "libfilo/src/filo_commit_mpi.c", "    rc = io_fsync(job->dir);\n", "    rc = 0;\n"),
+    "records are renamed before they are synced": (
+        "common/batch.c", "int rc = b->durability == BATCH_DURABLE ? batch_sync(b, err) : 0;", "int rc = 0;"),
+    "directories of records are not synced": (
+        "common/batch.c", "if (!rc && b->durability != BATCH_UNSYNCED && (rc = io_fsync(parent)) != 0)",
+        "if (!rc && 0 && (rc = io_fsync(parent)) != 0)"),
+    "a short write counts as whole": (
+        "common/io.c", "            done += (size_t)n;\n        else if (n == 0)\n            return -EIO;",
+        "            done = size;\n        else if (n == 0)\n            return -EIO;"),
+    "a short read counts as whole": (
+        "common/io.c", "        if (n > 0)\n            done += (size_t)n;\n        else if (errno != EINTR)\n            return -errno;\n    }\n"
+        "    return (ssize_t)done;", "        if (n > 0)\n            done = size;\n        else if (errno != EINTR)\n            return -errno;\n"
+        "    }\n    return (ssize_t)done;"),
+    "an interrupted write fails": (
+        "common/io.c", "            return -EIO;\n        else if (errno != EINTR)\n", "            return -EIO;\n        else\n"),
+    "write errors of a flush are ignored": (
+        "libaxl-lite/src/axl_piece.c", '    return rc ? err_sys(err, rc, "write %s", p->item->file.destination) : 0;',
+        "    (void)err;\n    return rc > 0;"),
+    "ranks do not agree whether files are valid": (
+        "libscr-core/ops/output_stats.c", "if (all.failed) return agree(scr->job.world, rc, err);", "if (rc) return rc;"),
+    "a failure of one rank ends its call before the others": (
+        "libscr-core/ops/output.c", "    rc = rc ? rc : scr_routed_check(scr, valid, err);\n",
+        "    rc = rc ? rc : scr_routed_check(scr, valid, err);\n    if (rc) return code;\n"),
+    "cached files are not compared with checksums": (
+        "libscr-core/ops/recover.c", "int lost, rc = glance ? 0 : redset_verify(set, folder, &lost, err);",
+        "int lost = 0, rc = lost;"),
+    "fetched files are not compared with checksums": (
+        "libfilo/src/filo_fetch_mpi.c", "moved->crc == known->crc) return 0;", "1) return 0;"),
+    "the newest dataset leaves the cache first": (
+        "libscr-core/plan/evict.c", "row->id < f->rows[oldest].id) oldest = i;", "row->id > f->rows[oldest].id) oldest = i;"),
+    "the newest checkpoint leaves before its flush": (
+        "libscr-core/plan/evict.c", "if (!needed || row->saved) return SCR_EVICT_REMOVE;", "return SCR_EVICT_REMOVE;"),
+    "the summary is missing": (
+        "libscr-core/prefix/index_store.c", "    rc = scr_summary_write(folder, d, err);\n", "    rc = 0;\n"),
+    "a dataset that was refused stays the newest": (
+        "libscr-core/ops/restart.c", "    restart_mark_failed(scr, &scr->lifecycle.open);\n    if (!direct) {", "    if (0) {"),
+    "a header of another rank is accepted": (
+        "libredset/src/set/set_locate.c", "    if (l->header->list[0].rank != l->rank) {", "    if (0) {"),
+    "headers of different encodes are mixed": (
+        "libredset/src/set/set_recovery.c", "    if (rc || equal) return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
+        "    return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,"),
+    "the oldest description of an id counts": (
+        "libscr-core/ops/recover.c", "        if (weight <= most) continue;", "        if (most >= 0 && weight >= most) continue;"),
+    "retention deletes one too many": (
+        "libscr-core/plan/retain.c", "newer >= keep", "newer + 1 >= keep"),
+    "retention deletes the newest": (
+        "libscr-core/plan/retain.c", "for (int i = count - 1; i >= 0; i--) {", "for (int i = 0; i < count; i++) {"),
+    "a copy lies on the node itself": (
+        "libredset/src/codec/flow.c", "        int holder = redset_shape_member(shape, member, j);\n        if (!lost || lost[holder]) flow_add",
+        "        int holder = redset_shape_member(shape, member, j - 1);\n        if (!lost || lost[holder]) flow_add"),
+    "a copy is read where the holder has its own data": (
+        "libredset/src/codec/flow.c", "    int copy = redset_shape_member(shape, from, -member);", "    int copy = 0;"),
+    "the end does not flush the newest checkpoint": (
+        "libscr-core/ops/finalize.c", "newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;", "newest = SCR_SUCCESS;"),
+    "the end empties the cache before the flush": (
+        "libscr-core/ops/finalize.c", "    if (newest && !scr_cache_is_saved(scr, newest)) {", "    if (0) {"),
+    "files that moved to other ranks are not brought there": (
+        "libscr-core/ops/recover.c", "if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, &err);", ""),
+    "an interrupted flush leaves its stage": (
+        "libscr-core/ops/flush_recovery.c", "    if (r->has_stages) scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);\n", ""),
+    "a dataset leaves the cache too early": (
+        "libscr-core/plan/evict.c", "if (f->count - held < f->capacity)", "if (f->count - held < f->capacity - 1)"),
+    "directories of flushed files are not synced": (
+        "libfilo/src/filo_folders_mpi.c", "        rc = io_fsync(fd);\n", "        rc = 0;\n"),
+    "new directories are not synced": (
+        "common/beneath.c", "        rc = beneath_sync_parent(dir, part, err);\n", ""),
+    "ranks do not agree on errors": (
+        "common/agree_mpi.c", "    if (worst.class == IS_FINE) return 0;\n", "    if (worst.class == IS_FINE || code == 0) return code;\n"),
+}
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+
+
+def must(*command):
+    done = run(*command)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout[-4000:]}\n{' '.join(map(str, command))}: exit status {done.returncode}")
+
+
+def check():
+    """Each text is in its file once."""
+    for name, (path, old, _) in MUTATIONS.items():
+        count = (SOURCE / path).read_text().count(old)
+        if count != 1:
+            sys.exit(f"{name}: the text is {count} times in {path}")
+
+
+def prepare(folder):
+    tree, build = folder / "tree", folder / "build"
+    files = subprocess.run(["git", "-C", SOURCE, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True)
+    for name in files.stdout.split("\n"):
+        source, target = SOURCE / name, tree / name
+        if not name or not source.is_file():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or target.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, target)
+            shutil.copymode(source, target)
+    if not (build / "build.ninja").exists():
+        must("meson", "setup", build, tree, *OPTIONS)
+    must("ninja", "-C", build, TARGET)
+    return tree, build
+
+
+def play(build, worlds, jobs):
+    """The lowest seed that failed, and why."""
+    done = run(build / TARGET, "--from", 0, "--to", worlds, "--jobs", jobs, "--until-failure")
+    failed = re.findall(r"^seed (\d+): (?:FAILED: )?(.*?)(?: \(\d+ calls.*)?$", done.stdout, re.M)
+    return min(((int(seed), why) for seed, why in failed), default=(None, "NOT FOUND"))
+
+
+def attempt(name, tree, build, arguments):
+    path, old, new = MUTATIONS[name]
+    original = (tree / path).read_text()
+    (tree / path).write_text(original.replace(old, new))
+    try:
+        must("ninja", "-C", build, TARGET)
+        return play(build, arguments.to, arguments.jobs)
+    finally:
+        (tree / path).write_text(original)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--to", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--state", type=pathlib.Path)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("folder", type=pathlib.Path)
+    arguments = parser.parse_args()
+    check()
+    tree, build = prepare(arguments.folder)
+    state = arguments.state or arguments.folder / "results"
+    done = {line.split("\t")[0] for line in state.read_text().splitlines()} if state.exists() else set()
+    for name in arguments.only or MUTATIONS:
+        if name in done:
+            continue
+        seed, why = attempt(name, tree, build, arguments)
+        with state.open("a") as out:
+            out.write(f"{name}\t{'-' if seed is None else seed}\t{why}\n")
+    print("| mutation | first failing seed | verdict |\n| --- | --- | --- |")
+    rows = [line.split("\t") for line in state.read_text().splitlines()]
+    for name, seed, why in rows:
+        print(f"| {name} | {seed} | {why} |")
+    sys.exit(any(seed == "-" for _, seed, _ in rows))
+
+
+if __name__ == "__main__":
+    main()
