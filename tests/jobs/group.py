@@ -11,7 +11,7 @@ import stat
 import subprocess
 import time
 
-from job import Job, checkpoint, descendants, main, restart
+from job import Job, checkpoint, descendants, main, messages, restart
 from accounts import two_accounts
 from scavenged import TOOLS, command, saved, scavenge
 import tree

@@ -158,7 +158,7 @@ def test_no_sticky_bit():
         os.chown(base, SOMEBODY, SOMEBODY)
         job.run("init", restart("a"), "finalize").said(f"warning: {base} belongs to another user, who may rename and remove", times=1)
         done = command(job, "scr_check_node", "-c", base, "-a", base)
-        assert f"warning: {base} belongs to another user" in done.err and "PASS" in done.out, done
+        assert messages(done.err, "CACHE_BASE_UNSAFE", f"{base} belongs to another user") and "PASS" in done.out, done
 
 
 if __name__ == "__main__":
