@@ -153,6 +153,23 @@ def test_replaced_by_name():
         assert "own/work is in a directory that others may not change" in done.err and work.read_text() == "work", done
 
 
+def test_folder_by_name():
+    """The same for a new folder in one of Alice's own: Bob may write to the new one, and not where it would be made."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        work, folder = keep(job), saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/new/file")
+        (folder / "own/new").mkdir(parents=True)
+        (folder / "beside/g_0").rename(folder / "own/new/file")
+        for path in (folder / "own", folder / "own/new"):
+            os.chown(path, BOB.pw_uid, SHARED)
+            path.chmod(0o2770)
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert messages(done.err, "SCAVENGE_COMMIT_FAILED", "own/new/file") and os.listdir(work.parent) == ["work"], done
+
+
 def change_index(job, change):
     """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
     path = job.prefix / ".scr/index.scr"
