@@ -77,7 +77,7 @@ def test_text_of_others():
         for reason in ("x\u009b2J\u202ey", "x\x9b2Jy".encode("latin-1"), "x\nSCR: y"):
             subprocess.run([f"{os.environ['JOB_TOOLS']}/scr_halt", "--reason", reason, job.prefix], env=job.environment({}), check=True,
                            capture_output=True)
-            job.run("init", "exit => 1", "finalize").said(r"the run should end: x[?]+(2J[?]+|2J|SCR: )y; to go on", times=1)
+            job.run("init", "exit => 1", "finalize").said(r"the run should end: x[?]+(2J[?]+|2J|SCR: )y; to continue: scr_halt --remove .* \[HALT_REQUESTED\]", times=1)
 
 
 def test_cache_is_full():
