@@ -66,12 +66,32 @@ static int batch_make_folder(const batch *b, const char *name, kvtree_error *err
     return beneath_make_durable(b->dir, folder, b->folders, err);
 }
 
+/* The folder in which the first missing one on the way to a name would be made needs the
+ * same right as the folder of a file: in a new one others may have it already. */
+static int batch_check_way(const batch *b, const char *name, kvtree_error *err)
+{
+    char folder[BENEATH_NAME_MAX], *slash;
+    int there, rc = beneath_check_name(name, err);
+    if (rc) return rc;
+    strcpy(folder, name);
+    do {
+        slash = strrchr(folder, '/');
+        *(slash ? slash : folder) = 0;
+        rc = beneath_open_below(b->dir, folder, &there, err);
+    } while (rc == -ENOENT && slash);
+    if (rc) return rc;
+    rc = b->check(b->dir, there, name, err);
+    io_close(&there);
+    return rc;
+}
+
 /* Opens the folder of a final name. */
 static int batch_enter(const batch *b, const char *name, int *parent, const char **last,
                        kvtree_error *err)
 {
     bool durable = b->folders && b->durability != BATCH_UNSYNCED && b->dir != AT_FDCWD;
-    int rc = durable ? batch_make_folder(b, name, err) : 0;
+    int rc = b->check && b->folders ? batch_check_way(b, name, err) : 0;
+    if (!rc && durable) rc = batch_make_folder(b, name, err);
     if (!rc) rc = folder_of(b->dir, name, durable ? 0 : b->folders, parent, last, err);
     if (!rc && b->check && (rc = b->check(b->dir, *parent, name, err)) != 0)
         io_close(parent);

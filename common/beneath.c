@@ -252,14 +252,14 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
 }
 
 /* Whether those who may put files into the folder `above` may remove all in the folder
- * fd, too. */
+ * fd, too. Who it belongs to does not matter: this user may have rights in a folder of
+ * another one that others do not have. */
 static bool beneath_is_as_open(const struct stat *above, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return false;
     bool by_group = above->st_gid == st.st_gid && st.st_mode & S_IWGRP;
-    return st.st_uid != geteuid() ||
-           (!(st.st_mode & S_ISVTX) && (by_group || st.st_mode & S_IWOTH));
+    return !(st.st_mode & S_ISVTX) && (by_group || st.st_mode & S_IWOTH);
 }
 
 static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *err);
@@ -269,6 +269,8 @@ static int beneath_remove_entry(int dir, const char *name, const struct stat *ab
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT) return 0;
     int is_folder = errno == EISDIR || errno == EPERM;
+    /* an empty one, which others could remove as well, whatever its mode */
+    if (is_folder && unlinkat(dir, name, AT_REMOVEDIR) == 0) return 0;
     int inner = is_folder ? io_open(dir, name, FOLDER_FLAGS, 0) : -errno;
     int rc = inner < 0 ? inner : beneath_empty_folder(inner, above, err);
     if (!rc && unlinkat(dir, name, AT_REMOVEDIR) != 0 && errno != ENOENT) rc = -errno;

@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Most containers of a flush of which the configuration has another size. */
+enum { CONTAINERS = 1 << 16 };
+
 typedef struct recovery {
     struct scr *scr;
     uint64_t layout;
@@ -40,13 +43,22 @@ static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
     return NULL;
 }
 
+/* The size of containers is that of the configuration, or does not make more of them
+ * than any memory and file system takes: others may be able to change the record. */
+static bool recovery_has_size(const recovery *r, const scr_staged *s,
+                              const scr_dataset *d)
+{
+    return s->container == 0 || s->container == r->scr->set.container_size ||
+           d->size / s->container < CONTAINERS;
+}
+
 static scr_resume_flush recovery_row(const recovery *r, const kvtree *index,
                                      const scr_staged *s)
 {
     scr_index_state state = {.complete = 0};
     const scr_cached *c = recovery_cached(r, s);
     scr_resume_flush row = {.age = {s->id, 0}, .is_foreign = s->is_foreign};
-    if (!c) return row;
+    if (!c || !recovery_has_size(r, s, &c->d)) return row;
     scr_index_look(index, &c->d, &state);
     row.age = scr_dataset_age(&c->d);
     row.is_cached = true;

@@ -16,7 +16,8 @@ from accounts import two_accounts
 from scavenged import TOOLS, command, saved, scavenge
 import tree
 
-SHARED = 59999  # a group
+SHARED, OTHER = 59999, 59998  # groups
+CAROL = 59997  # without an account
 
 
 ALICE, BOB = two_accounts()
@@ -152,6 +153,23 @@ def test_replaced_by_name():
         assert "own/work is in a directory that others may not change" in done.err and work.read_text() == "work", done
 
 
+def test_folder_by_name():
+    """The same for a new folder in one of Alice's own: Bob may write to the new one, and not where it would be made."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        work, folder = keep(job), saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/new/file")
+        (folder / "own/new").mkdir(parents=True)
+        (folder / "beside/g_0").rename(folder / "own/new/file")
+        for path in (folder / "own", folder / "own/new"):
+            os.chown(path, BOB.pw_uid, SHARED)
+            path.chmod(0o2770)
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert messages(done.err, "SCAVENGE_COMMIT_FAILED", "own/new/file") and os.listdir(work.parent) == ["work"], done
+
+
 def change_index(job, change):
     """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
     path = job.prefix / ".scr/index.scr"
@@ -255,6 +273,22 @@ def test_moved_into_a_stage():
             change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
                                                 for folders in datasets.values() if "a" in folders["DIR"]])
             check_nested(job, job.by(ALICE).run("init", "have => ANY", "finalize"))
+
+
+def test_moved_folder_of_a_third():
+    """A folder of somebody else that Bob moves there has one in it that Alice may empty, by another group, and Bob may not."""
+    for place in ("stage", "stage/1"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            for path, group, mode in (("shared", SHARED, 0o2770), ("shared/own", OTHER, 0o2770), ("shared/own/work", OTHER, 0o660)):
+                os.chown(job.prefix / path, CAROL, group)
+                (job.prefix / path).chmod(mode)
+            assert by_bob(job, f"rm -rf a/.scr/*; mkdir -p $(dirname a/.scr/{place}); mv shared a/.scr/{place}") == 0
+            change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
+                                                for folders in datasets.values() if "a" in folders["DIR"]])
+            job.by(ALICE).identity["extra_groups"].append(OTHER)
+            check_nested(job, job.run("init", "have => ANY", "finalize"))
 
 
 def test_moved_into_records():

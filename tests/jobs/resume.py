@@ -285,6 +285,19 @@ def test_containers():
         job.run("init", restart("c1", LARGE))
 
 
+def test_countless_containers():
+    """Colleagues may be able to change the record of a stage: the size in it would make a file of every few bytes."""
+    packed = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 150_000}
+    with Job(nodes=2, per_node=1, **DAEMON) as job:
+        die(job, **packed)
+        let_finish(job, 2)
+        (record,) = [path for stage in stages(job) for path in stage.rglob("stage.scr")]
+        tree.write(record, {**tree.read(record), "CONTAINER": {"5": {}}})
+        run = job.run("init", restart("c1", LARGE), "finalize")
+        run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
+        expect_clean(job)
+
+
 # ---- compared ----
 
 def blank(path):

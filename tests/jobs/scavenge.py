@@ -208,6 +208,23 @@ def test_modes_of_containers():
             assert container.stat().st_mode & 0o777 == mode, oct(container.stat().st_mode)
 
 
+def test_size_of_containers():
+    """A record with another size of containers, which would name others, does not cost what was saved."""
+    for size, containers, cause in ((1, 0, "ctr.0.scr is missing"), (1, 1, "ctr.0.scr is not a file of 1 bytes"),
+                                    (1 << 62, 1, "ctr.0.scr is not a file of")):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_USE_CONTAINERS=containers, SCR_CONTAINER_SIZE=600) as job:
+            job.run("init", checkpoint("a"))
+            scavenge(job, 1)
+            folder = saved(job, "a", 1)
+            (job.prefix / "a/.scr/summary.scr").mkdir()
+            command(job, "scr_index", "--add", "a", code=1)
+            (job.prefix / "a/.scr/summary.scr").rmdir()
+            assert tree.only(tree.read(folder / ".scr/whole")["CONTAINER"]) == str(600 * containers)
+            tree.write(folder / ".scr/whole", {"CONTAINER": {str(size): {}}})
+            done = command(job, "scr_index", "--add", "a", code=1)
+            assert messages(done.err, "SCAVENGE_COMMIT_FAILED", cause) and folder.exists(), done
+
+
 def test_ranks_without_files():
     layout("start:c1:c", "put@0,1:c1/f_%r:100", "complete:1", name="c1", get=["get@0,1:c1/f_%r:100"])
 

@@ -38,18 +38,36 @@ static int rename_add_files(batch *moves, const scavenge_saved *saved, kvtree_er
     return rc;
 }
 
+/* A container is in the staging folder, or was renamed by an earlier call. The record of
+ * their size may be damaged: it must not name others, without a limit. */
+static int rename_check_container(const batch *moves, int from, const char *name,
+                                  const char *target, uint64_t size, kvtree_error *err)
+{
+    struct stat st;
+    int rc = beneath_stat(from, name, &st, err);
+    if (rc == -ENOENT) rc = beneath_stat(moves->dir, target, &st, err);
+    if (rc) return rc;
+    if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == size) return 0;
+    return err_set(err, -EBADMSG, "%s is not a file of %llu bytes", name,
+                   (unsigned long long)size);
+}
+
 static int rename_add_containers(batch *moves, const scavenge_saved *saved,
                                  uint64_t container, kvtree_error *err)
 {
     const scavenge_scan *scan = &saved->scan;
+    const int from = saved->folder.dir;
     int rc = 0;
-    for (uint64_t i = 0; i * container < scan->bytes && !rc; i++) {
+    uint64_t left = scan->bytes, size;
+    for (uint64_t i = 0; left > 0 && !rc; i++, left -= size) {
         char name[SCAVENGE_CONTAINER_SIZE], source[SCAVENGE_CONTAINER_SIZE + 8];
         char target[SCR_NAME_SIZE + sizeof source];
+        size = left < container ? left : container;
         scavenge_container_name(i, name);
         snprintf(source, sizeof source, SCAVENGE_HIDDEN "/%s", name);
         snprintf(target, sizeof target, "%s/%s", scan->dataset.name, source);
-        rc = rename_add(moves, saved->folder.dir, source, target, err);
+        rc = rename_check_container(moves, from, source, target, size, err);
+        if (!rc) rc = rename_add(moves, from, source, target, err);
     }
     return rc;
 }
