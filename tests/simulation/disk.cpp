@@ -199,6 +199,11 @@ std::vector<unsigned> Disk::choices() const
     return CrashState(*this).alternatives();
 }
 
+size_t Disk::first_block_choice() const
+{
+    return CrashState(*this).first_block_choice();
+}
+
 void Disk::lose_power(Random &random)
 {
     lose_power(CrashState(*this).draw(random));

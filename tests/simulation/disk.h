@@ -85,6 +85,7 @@ class Disk
      *   sectors of 512 bytes differ, 2 .. d: only the first 1 .. d - 1 of these are new;
      *   d + 1 .. 2d - 1: only the last 1 .. d - 1. */
     std::vector<unsigned> choices() const;
+    size_t first_block_choice() const; /* those from there on are of blocks */
     void lose_power(const std::vector<unsigned> &choice);
 
     /* All that processes see is durable. A disk does this by itself when its journal

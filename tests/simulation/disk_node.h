@@ -187,6 +187,10 @@ class CrashState
     {
         return radix;
     }
+    size_t first_block_choice() const
+    {
+        return first_block;
+    }
     std::vector<unsigned> draw(Random &random) const;
     void apply(const std::vector<unsigned> &choice);
 

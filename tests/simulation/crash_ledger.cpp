@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an application expects of its datasets; see crash_states.h. */
+#include "crash_states.h"
+
+#include <algorithm>
+
+namespace sim
+{
+
+void Ledger::begin_run(int keep, bool newest)
+{
+    retention = keep;
+    newest_only = newest;
+}
+
+int Ledger::find(const std::string &name) const
+{
+    for (size_t i = 0; i < datasets.size(); i++)
+        if (datasets[i].name == name) return static_cast<int>(i);
+    return -1;
+}
+
+void Ledger::begin(const Step &step)
+{
+    const int known = find(step.name);
+    if (step.action == Action::WRITE) {
+        if (known < 0) datasets.push_back({step.name, State::MAY, false, false});
+        const int count = static_cast<int>(datasets.size());
+        for (int i = 0; retention && i < count - retention; i++)
+            if (datasets[static_cast<size_t>(i)].state == State::MUST)
+                datasets[static_cast<size_t>(i)].state = State::MAY;
+        may_be_other = !current.empty();
+    } else if (step.action == Action::CURRENT) {
+        may_be_other = current.empty();
+        current = step.name;
+    } else {
+        Known &d = datasets[static_cast<size_t>(known)];
+        d.removing = true;
+        if (d.state == State::MUST) d.state = State::MAY;
+    }
+}
+
+void Ledger::done(const Step &step)
+{
+    Known &d = datasets[static_cast<size_t>(find(step.name))];
+    if (step.action == Action::WRITE) {
+        if (!d.acknowledged) d.state = State::MUST;
+        d.acknowledged = true;
+        current.clear();
+    } else if (step.action == Action::DROP || step.action == Action::DELETE) {
+        d.state = State::GONE;
+    }
+    may_be_other = false;
+}
+
+/* -1: none. One that retention may delete counts: it goes only after a newer one is
+ * there. */
+int Ledger::newest_promised() const
+{
+    for (size_t i = datasets.size(); i-- > 0;)
+        if (datasets[i].acknowledged && !datasets[i].removing) return static_cast<int>(i);
+    return -1;
+}
+
+std::string Ledger::judge_first(int first) const
+{
+    const int newest = newest_promised();
+    const std::string offered =
+        first < 0 ? "nothing" : datasets[static_cast<size_t>(first)].name;
+    if (!current.empty()) {
+        if (offered == current || (may_be_other && first >= newest)) return "";
+        return current + " is the current one: " + offered + " is offered";
+    }
+    if (first >= newest) return "";
+    return datasets[static_cast<size_t>(newest)].name + " is lost: " + offered +
+           " is offered first";
+}
+
+std::string Ledger::judge(const std::vector<std::string> &offered) const
+{
+    int last = static_cast<int>(datasets.size());
+    for (const std::string &name : offered) {
+        const int i = find(name);
+        if (i < 0) return name + " is offered, which was never written";
+        if (datasets[static_cast<size_t>(i)].state == State::GONE)
+            return name + " is offered, which was removed";
+        if (i >= last) return name + " is offered behind an older one";
+        last = i;
+    }
+    const int first = offered.empty() ? -1 : find(offered[0]);
+    const std::string wrong = judge_first(first);
+    if (!wrong.empty() || newest_only) return wrong;
+    const int behind = current.empty() ? static_cast<int>(datasets.size()) : first;
+    for (int i = 0; i <= behind && i < static_cast<int>(datasets.size()); i++) {
+        const Known &d = datasets[static_cast<size_t>(i)];
+        if (d.state == State::MUST &&
+            std::find(offered.begin(), offered.end(), d.name) == offered.end())
+            return d.name + " is lost";
+    }
+    return "";
+}
+
+std::string Ledger::text() const
+{
+    std::string text = current + (may_be_other ? "?" : "");
+    for (const Known &d : datasets)
+        text += " " + d.name + std::to_string(static_cast<int>(d.state)) +
+                (d.acknowledged ? "a" : "") + (d.removing ? "r" : "");
+    return text;
+}
+
+} // namespace sim

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* crash_states: all states in which a loss of power may leave a disk.
+ *
+ *   crash_states [--story NAME] [--model ext4|xfs|weak] [--limit N] [--jobs N]
+ * [--verbose]
+ *
+ * An application of two nodes with one rank each plays a short story. Before each change
+ * on a disk, and at the end, the story stops: power is lost. Each state in which the disk
+ * may be found is judged: a run starts on it, reads and refuses each checkpoint that is
+ * offered, and writes another one; the next run restarts from that. The disk is the
+ * prefix directory, and all caches are lost; or that of a node, and nothing else is lost.
+ *
+ * States of one moment are all that the choices of Disk::lose_power give, if these are at
+ * most N; else a part of them. Equal states with equal expectations are judged once. */
+#include "crash_states.h"
+#include "engine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <getopt.h>
+#include <scr.h>
+#include <set>
+#include <smpi/smpi.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace s4u = simgrid::s4u;
+using namespace sim;
+
+extern "C" {
+int simulated_open64(const char *path, int flags, ...);
+int simulated_close(int fd);
+ssize_t simulated_pread64(int fd, void *buf, size_t size, off_t offset);
+ssize_t simulated_pwrite64(int fd, const void *buf, size_t size, off_t offset);
+}
+
+namespace
+{
+
+constexpr int NODES = 2;
+constexpr size_t FILE_BYTES = 700;   /* two sectors */
+constexpr double PATIENCE = 36000;   /* virtual seconds after which a run hangs */
+constexpr unsigned FAILURES_MAX = 5; /* a story ends */
+const Step LAST = {Action::WRITE, "after"};
+
+struct Story {
+    const char *name;
+    bool node; /* the disk of node 1 loses power, else the prefix directory */
+    int retention;
+    std::vector<Step> steps;
+    std::vector<std::string> environment;
+};
+
+const std::vector<Story> STORIES = {
+    {"flush", false, 0, {{Action::WRITE, "one"}, {Action::WRITE, "two"}}, {}},
+    {"index",
+     false,
+     0,
+     {{Action::WRITE, "one"},
+      {Action::WRITE, "two"},
+      {Action::CURRENT, "one"},
+      {Action::DROP, "two"}},
+     {}},
+    {"delete",
+     false,
+     0,
+     {{Action::WRITE, "one"},
+      {Action::WRITE, "two"},
+      {Action::DELETE, "two"},
+      {Action::DELETE, "one"}},
+     {}},
+    {"retention",
+     false,
+     1,
+     {{Action::WRITE, "one"}, {Action::WRITE, "two"}, {Action::WRITE, "three"}},
+     {"SCR_PREFIX_SIZE=1"}},
+    {"containers",
+     false,
+     0,
+     {{Action::WRITE, "one"}, {Action::WRITE, "two"}},
+     {"SCR_USE_CONTAINERS=1"}},
+    {"node",
+     true,
+     0,
+     {{Action::WRITE, "one"}, {Action::WRITE, "two"}, {Action::WRITE, "three"}},
+     {"SCR_COPY_TYPE=PARTNER", "SCR_FLUSH=0"}},
+};
+
+struct Options {
+    const char *story = nullptr, *model = nullptr;
+    uint64_t limit = 2000;
+    int jobs = 2;
+    bool verbose = false;
+} options;
+
+struct Figures {
+    uint64_t moments = 0, sampled = 0, states = 0, distinct = 0, failed = 0;
+} figures;
+
+const Story *story;
+const char *model;
+Ledger ledger;
+std::vector<Process *> ranks;
+std::set<uint64_t> seen;
+int children = 0;
+
+/* in the process that judges a state */
+bool judging = false;
+int run_number = 0;
+std::vector<unsigned> found_choice;
+std::string where;
+std::vector<std::string> offered;
+std::map<int, std::pair<std::string, int>> results; /* of the n-th call of this run */
+
+[[noreturn]] void give_up(const std::string &text)
+{
+    if (options.verbose)
+        for (const auto &p : machine->processes)
+            fputs(p->printed.c_str(), stdout);
+    std::string choice;
+    for (unsigned n : found_choice)
+        choice += " " + std::to_string(n);
+    printf("%s, %s: %s: choices%s: run %d: %s\n", story->name, model, where.c_str(),
+           choice.c_str(), run_number, text.c_str());
+    fflush(nullptr);
+    _exit(1);
+}
+
+/* ---- moments and states ---- */
+
+std::shared_ptr<Disk> &disk()
+{
+    return story->node ? machine->nodes[1]->disk : machine->parallel;
+}
+
+void wait_for_child()
+{
+    int status;
+    if (wait(&status) < 0) return;
+    children--;
+    figures.failed += status != 0;
+}
+
+/* True in the process that is to judge the state. */
+bool is_taken(const std::vector<unsigned> &choice)
+{
+    figures.states++;
+    std::unique_ptr<Disk> copy = disk()->copy();
+    copy->lose_power(choice);
+    if (!seen.insert(hash_of(*copy, ledger.text())).second) return false;
+    figures.distinct++;
+    while (children >= options.jobs)
+        wait_for_child();
+    fflush(nullptr);
+    const pid_t child = fork();
+    if (child < 0) give_up("no process");
+    children += child > 0;
+    if (child != 0) return false;
+    judging = true;
+    found_choice = choice;
+    return true;
+}
+
+struct Taken {
+};
+
+/* Judges all states of now. Returns true in a process that is to judge one. */
+bool moment(const std::string &what)
+{
+    if (figures.failed >= FAILURES_MAX) return false;
+    where = "moment " + std::to_string(figures.moments++) + ", before " + what;
+    try {
+        figures.sampled += !enumerate(disk()->choices(), disk()->first_block_choice(),
+                                      options.limit, [](const auto &choice) {
+                                          if (is_taken(choice)) throw Taken();
+                                      });
+    } catch (const Taken &) {
+        return true;
+    }
+    return false;
+}
+
+Fate before_call(Process &, const Call &call)
+{
+    const bool prefix = call.path.rfind("/prefix", 0) == 0;
+    if (judging || !call.changes || prefix == story->node) return {};
+    if (story->node && Machine::self().node->number != 1) return {};
+    if (!moment(std::string(call.name) + " " + call.path)) return {};
+    for (const auto &p : machine->processes)
+        machine->kill(*p);
+    s4u::this_actor::sleep_for(2 * PATIENCE);
+    return {};
+}
+
+/* ---- the application ---- */
+
+/* One rank. */
+class Rank
+{
+  public:
+    explicit Rank(int rank) : rank(rank)
+    {
+    }
+
+    int main()
+    {
+        MPI_Init(nullptr, nullptr);
+        need("SCR_Init", SCR_Init());
+        if (run_number == 0) {
+            for (const Step &step : story->steps)
+                play(step);
+        } else {
+            while (restart())
+                ;
+            if (run_number == 1) play(LAST);
+        }
+        need("SCR_Finalize", SCR_Finalize());
+        MPI_Finalize();
+        return 0;
+    }
+
+  private:
+    const int rank;
+    int calls = 0;
+
+    int agree(const char *what, int code)
+    {
+        const std::pair<std::string, int> mine = {what, code};
+        auto [place, made] = results.emplace(calls++, mine);
+        if (!made && place->second != mine)
+            give_up(std::string("ranks differ in ") + what);
+        return code;
+    }
+
+    void need(const char *what, int code)
+    {
+        if (agree(what, code) != SCR_SUCCESS)
+            give_up(std::string(what) + ": " + SCR_Strerror(code));
+    }
+
+    static std::string content(const std::string &name, int of)
+    {
+        std::string bytes(FILE_BYTES, 0);
+        Random random(static_cast<uint64_t>(of) + 2);
+        for (const char c : name)
+            random = Random(random.next() + static_cast<unsigned char>(c));
+        for (char &c : bytes)
+            c = static_cast<char>(random.between(1, 255));
+        return bytes;
+    }
+
+    std::string route(const std::string &name)
+    {
+        char path[SCR_MAX_FILENAME];
+        const std::string file = name + "/rank_" + std::to_string(rank);
+        need("SCR_Route_file", SCR_Route_file(file.c_str(), path));
+        return path;
+    }
+
+    void play(const Step &step)
+    {
+        ledger.begin(step);
+        switch (step.action) {
+        case Action::WRITE:
+            write(step.name);
+            break;
+        case Action::CURRENT:
+            need("SCR_Current", SCR_Current(step.name));
+            break;
+        case Action::DROP:
+            need("SCR_Drop", SCR_Drop(step.name));
+            break;
+        case Action::DELETE:
+            need("SCR_Delete", SCR_Delete(step.name));
+        }
+        ledger.done(step);
+        /* SCR calls of one rank may not begin before the other one is told */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+
+    void write(const char *name)
+    {
+        need("SCR_Start_output", SCR_Start_output(name, SCR_FLAG_CHECKPOINT));
+        const std::string bytes = content(name, rank), path = route(name);
+        const int fd = simulated_open64(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (simulated_pwrite64(fd, bytes.data(), bytes.size(), 0) !=
+            static_cast<ssize_t>(bytes.size()))
+            give_up("a file could not be written");
+        simulated_close(fd);
+        need("SCR_Complete_output", SCR_Complete_output(1));
+    }
+
+    /* Run 1 refuses what it is offered, run 2 does not. False: it is done. */
+    bool restart()
+    {
+        char name[SCR_MAX_FILENAME] = "";
+        int flag = 0;
+        need("SCR_Have_restart", SCR_Have_restart(&flag, name));
+        agree(flag ? name : "nothing", flag);
+        if (run_number == 2 && (!flag || strcmp(name, LAST.name)))
+            give_up(std::string("after is lost: offered: ") + (flag ? name : "nothing"));
+        if (rank == 0 && flag) offered.push_back(name);
+        if (rank == 0 && !flag) {
+            const std::string wrong = ledger.judge(offered);
+            if (!wrong.empty()) give_up(wrong);
+        }
+        if (!flag) return false;
+        need("SCR_Start_restart", SCR_Start_restart(name));
+        if (read(route(name)) != content(name, rank))
+            give_up(std::string(name) + " has wrong bytes");
+        const int code =
+            agree("SCR_Complete_restart", SCR_Complete_restart(run_number == 2));
+        if (code != (run_number == 2 ? SCR_SUCCESS : SCR_ERR_INVALID))
+            give_up(std::string("SCR_Complete_restart: ") + SCR_Strerror(code));
+        return run_number == 1;
+    }
+
+    static std::string read(const std::string &path)
+    {
+        std::string bytes(FILE_BYTES + 1, 0);
+        const int fd = simulated_open64(path.c_str(), O_RDONLY);
+        const ssize_t n = simulated_pread64(fd, bytes.data(), bytes.size(), 0);
+        simulated_close(fd);
+        bytes.resize(n < 0 ? 0 : static_cast<size_t>(n));
+        return bytes;
+    }
+};
+
+/* ---- the machine ---- */
+
+void start_run()
+{
+    std::vector<std::string> environment = {
+        "SCR_PREFIX=/prefix",     "SCR_CACHE_BASE=/cache",
+        "SCR_CNTL_BASE=/control", "SCR_JOB_ID=17",
+        "SCR_USER_NAME=user",     "PATH=/bin",
+        "SCR_CACHE_SIZE=2",       "SCR_DEBUG=1"};
+    environment.insert(environment.end(), story->environment.begin(),
+                       story->environment.end());
+    for (const char *other : {"SCR_COPY_TYPE=SINGLE", "SCR_FLUSH=1"}) {
+        const size_t length = strcspn(other, "=") + 1;
+        if (std::none_of(environment.begin(), environment.end(), [&](const auto &set) {
+                return set.compare(0, length, other, length) == 0;
+            }))
+            environment.push_back(other);
+    }
+    SMPI_app_instance_register(("run" + std::to_string(run_number)).c_str(), nullptr,
+                               NODES);
+    ranks.clear();
+    results.clear();
+    for (int rank = 0; rank < NODES; rank++) {
+        Node &node = *machine->nodes[static_cast<size_t>(rank)];
+        machine->make_directories(node);
+        ranks.push_back(&machine->spawn(node, "application", environment, run_number,
+                                        rank,
+                                        [rank](Process &) { return Rank(rank).main(); }));
+    }
+}
+
+/* False: the power was lost. */
+void run()
+{
+    const bool first = run_number == 0;
+    const double end_of_patience = machine->now() + PATIENCE;
+    start_run();
+    while (judging != first && std::any_of(ranks.begin(), ranks.end(),
+                                           [](Process *p) { return !p->ended; })) {
+        if (machine->now() > end_of_patience) give_up("it hangs");
+        s4u::this_actor::sleep_for(0.01);
+    }
+    machine->bury(run_number);
+}
+
+void lose_caches()
+{
+    for (const auto &node : machine->nodes)
+        node->disk->erase();
+}
+
+void check_prefix()
+{
+    for (const Disk::Entry &entry : machine->parallel->list()) {
+        const std::string &path = entry.path;
+        const bool temporary =
+            path.size() > 4 && path.compare(path.size() - 4, 4, ".tmp") == 0;
+        if (temporary || path.find("/.scr/stage") != std::string::npos)
+            give_up("the prefix directory keeps " + path);
+    }
+}
+
+[[noreturn]] void judge_state()
+{
+    disk()->lose_power(found_choice);
+    for (run_number = 1; run_number <= 2; run_number++) {
+        if (!story->node) lose_caches();
+        run();
+    }
+    check_prefix();
+    fflush(nullptr);
+    _exit(0);
+}
+
+void direct()
+{
+    static Machine all(1, NODES,
+                       !strcmp(model, "ext4")  ? Crash::EXT4
+                       : !strcmp(model, "xfs") ? Crash::XFS
+                                               : Crash::WEAK);
+    ledger.begin_run(story->retention, story->node);
+    all.strike = before_call;
+    run();
+    if (judging || moment("the end")) judge_state();
+    while (children > 0)
+        wait_for_child();
+    printf("%s, %s: %lu moments (%lu of them sampled), %lu states, %lu distinct, %lu "
+           "failed%s\n",
+           story->name, model, figures.moments, figures.sampled, figures.states,
+           figures.distinct, figures.failed,
+           figures.failed >= FAILURES_MAX ? "; the story was given up" : "");
+    fflush(stdout);
+    _exit(figures.failed != 0);
+}
+
+[[noreturn]] void one()
+{
+    char name[] = "crash_states", log[] = "--log=root.thres:critical",
+         compute[] = "--cfg=smpi/simulate-computation:no",
+         stack[] = "--cfg=contexts/stack-size:1024";
+    char *arguments[] = {name, log, compute, stack, nullptr};
+    int count = 4;
+    prepare(&count, arguments, NODES);
+    s4u::Actor::create("director", s4u::Host::by_name("head0"), direct);
+    s4u::Engine::get_instance()->run();
+    _exit(1);
+}
+
+bool read_options(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"story", 1, nullptr, 's'},   {"model", 1, nullptr, 'm'},
+        {"limit", 1, nullptr, 'l'},   {"jobs", 1, nullptr, 'j'},
+        {"verbose", 0, nullptr, 'v'}, {}};
+    int c;
+    while ((c = getopt_long(argc, argv, "", known, nullptr)) >= 0) {
+        if (c == 's')
+            options.story = optarg;
+        else if (c == 'm')
+            options.model = optarg;
+        else if (c == 'l')
+            options.limit = std::max(1ull, strtoull(optarg, nullptr, 10));
+        else if (c == 'j')
+            options.jobs = std::max(1, atoi(optarg));
+        else if (c == 'v')
+            options.verbose = true;
+        else
+            return false;
+    }
+    return optind == argc;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (!read_options(argc, argv)) return 2;
+    int played = 0, bad = 0, status;
+    for (const Story &s : STORIES)
+        for (const char *m : {"ext4", "xfs", "weak"}) {
+            if (options.story && strcmp(options.story, s.name)) continue;
+            if (options.model && strcmp(options.model, m)) continue;
+            story = &s;
+            model = m;
+            fflush(nullptr);
+            const pid_t child = fork();
+            if (child == 0) one();
+            if (waitpid(child, &status, 0) != child) return 1;
+            played++;
+            bad += status != 0;
+        }
+    printf("%d stories, limit %lu: %d failed\n", played, options.limit, bad);
+    return bad != 0 || played == 0;
+}
