@@ -78,25 +78,25 @@ std::string Ledger::judge_first(int first) const
 
 std::string Ledger::judge(const std::vector<std::string> &offered) const
 {
+    const int first = offered.empty() ? -1 : find(offered[0]);
     int last = static_cast<int>(datasets.size());
-    for (const std::string &name : offered) {
+    for (size_t k = 0; k < offered.size(); k++) {
+        const std::string &name = offered[k];
         const int i = find(name);
         if (i < 0) return name + " is offered, which was never written";
         if (datasets[static_cast<size_t>(i)].state == State::GONE)
             return name + " is offered, which was removed";
-        if (i >= last) return name + " is offered behind an older one";
+        if (k == 0 && name == current) continue;
+        if (i >= last || (i == first && k > 0))
+            return name + " is offered behind an older one, or twice";
         last = i;
     }
-    const int first = offered.empty() ? -1 : find(offered[0]);
     const std::string wrong = judge_first(first);
     if (!wrong.empty() || newest_only) return wrong;
-    const int behind = current.empty() ? static_cast<int>(datasets.size()) : first;
-    for (int i = 0; i <= behind && i < static_cast<int>(datasets.size()); i++) {
-        const Known &d = datasets[static_cast<size_t>(i)];
+    for (const Known &d : datasets)
         if (d.state == State::MUST &&
             std::find(offered.begin(), offered.end(), d.name) == offered.end())
             return d.name + " is lost";
-    }
     return "";
 }
 

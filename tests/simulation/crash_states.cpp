@@ -44,7 +44,7 @@ constexpr int NODES = 2;
 constexpr size_t FILE_BYTES = 700;   /* two sectors */
 constexpr double PATIENCE = 36000;   /* virtual seconds after which a run hangs */
 constexpr unsigned FAILURES_MAX = 5; /* a story ends */
-const Step LAST = {Action::WRITE, "after"};
+const char *const LAST = "after";    /* is written after the loss */
 
 struct Story {
     const char *name;
@@ -93,7 +93,7 @@ struct Options {
     const char *story = nullptr, *model = nullptr;
     uint64_t limit = 2000;
     int jobs = 2;
-    bool verbose = false;
+    bool verbose = false, until_failure = false;
 } options;
 
 struct Figures {
@@ -103,6 +103,7 @@ struct Figures {
 const Story *story;
 const char *model;
 Ledger ledger;
+int steps_begun = 0, steps_done = 0; /* by any rank */
 std::vector<Process *> ranks;
 std::set<uint64_t> seen;
 int children = 0;
@@ -170,7 +171,7 @@ struct Taken {
 /* Judges all states of now. Returns true in a process that is to judge one. */
 bool moment(const std::string &what)
 {
-    if (figures.failed >= FAILURES_MAX) return false;
+    if (figures.failed >= (options.until_failure ? 1 : FAILURES_MAX)) return false;
     where = "moment " + std::to_string(figures.moments++) + ", before " + what;
     try {
         figures.sampled += !enumerate(disk()->choices(), disk()->first_block_choice(),
@@ -215,7 +216,7 @@ class Rank
         } else {
             while (restart())
                 ;
-            if (run_number == 1) play(LAST);
+            if (run_number == 1) write(LAST);
         }
         need("SCR_Finalize", SCR_Finalize());
         MPI_Finalize();
@@ -224,7 +225,7 @@ class Rank
 
   private:
     const int rank;
-    int calls = 0;
+    int calls = 0, steps = 0;
 
     int agree(const char *what, int code)
     {
@@ -262,7 +263,10 @@ class Rank
 
     void play(const Step &step)
     {
-        ledger.begin(step);
+        if (steps == steps_begun) {
+            ledger.begin(step);
+            steps_begun++;
+        }
         switch (step.action) {
         case Action::WRITE:
             write(step.name);
@@ -276,9 +280,12 @@ class Rank
         case Action::DELETE:
             need("SCR_Delete", SCR_Delete(step.name));
         }
-        ledger.done(step);
-        /* SCR calls of one rank may not begin before the other one is told */
-        MPI_Barrier(MPI_COMM_WORLD);
+        if (steps == steps_done) {
+            ledger.done(step);
+            steps_done++;
+        }
+        steps++;
+        MPI_Barrier(MPI_COMM_WORLD); /* all are told before the next step begins */
     }
 
     void write(const char *name)
@@ -300,7 +307,7 @@ class Rank
         int flag = 0;
         need("SCR_Have_restart", SCR_Have_restart(&flag, name));
         agree(flag ? name : "nothing", flag);
-        if (run_number == 2 && (!flag || strcmp(name, LAST.name)))
+        if (run_number == 2 && (!flag || strcmp(name, LAST)))
             give_up(std::string("after is lost: offered: ") + (flag ? name : "nothing"));
         if (rank == 0 && flag) offered.push_back(name);
         if (rank == 0 && !flag) {
@@ -419,7 +426,9 @@ void direct()
            "failed%s\n",
            story->name, model, figures.moments, figures.sampled, figures.states,
            figures.distinct, figures.failed,
-           figures.failed >= FAILURES_MAX ? "; the story was given up" : "");
+           figures.failed >= FAILURES_MAX || (figures.failed && options.until_failure)
+               ? "; the story was given up"
+               : "");
     fflush(stdout);
     _exit(figures.failed != 0);
 }
@@ -439,10 +448,13 @@ void direct()
 
 bool read_options(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"story", 1, nullptr, 's'},   {"model", 1, nullptr, 'm'},
-        {"limit", 1, nullptr, 'l'},   {"jobs", 1, nullptr, 'j'},
-        {"verbose", 0, nullptr, 'v'}, {}};
+    static const struct option known[] = {{"story", 1, nullptr, 's'},
+                                          {"model", 1, nullptr, 'm'},
+                                          {"limit", 1, nullptr, 'l'},
+                                          {"jobs", 1, nullptr, 'j'},
+                                          {"verbose", 0, nullptr, 'v'},
+                                          {"until-failure", 0, nullptr, 'u'},
+                                          {}};
     int c;
     while ((c = getopt_long(argc, argv, "", known, nullptr)) >= 0) {
         if (c == 's')
@@ -455,6 +467,8 @@ bool read_options(int argc, char **argv)
             options.jobs = std::max(1, atoi(optarg));
         else if (c == 'v')
             options.verbose = true;
+        else if (c == 'u')
+            options.until_failure = true;
         else
             return false;
     }
@@ -479,6 +493,7 @@ int main(int argc, char **argv)
             if (waitpid(child, &status, 0) != child) return 1;
             played++;
             bad += status != 0;
+            if (bad && options.until_failure) return 1;
         }
     printf("%d stories, limit %lu: %d failed\n", played, options.limit, bad);
     return bad != 0 || played == 0;

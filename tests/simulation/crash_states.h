@@ -32,8 +32,8 @@ class Ledger
     void begin(const Step &step); /* the first rank calls SCR for it, ... */
     void done(const Step &step);  /* ... and the first one is told that it succeeded */
 
-    /* offered: names in the order in which SCR offers them when each is refused.
-     * Returns what is wrong, or "". */
+    /* offered: names in the order in which SCR offers them when each is refused: the
+     * current one, then the newest first. Returns what is wrong, or "". */
     std::string judge(const std::vector<std::string> &offered) const;
     std::string text() const; /* equal where equal offers are right */
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""mutations.py [--to WORLDS] [--jobs N] [--state FILE] [--only NAME]... FOLDER: which defects the simulator finds.
+"""mutations.py [--to WORLDS | --limit N] [--jobs N] [--state FILE] [--only NAME]... FOLDER: which defects the simulator finds.
 
 Copies the sources to FOLDER, builds the simulator there, and plays worlds 0, 1, 2, ... against each mutation of the product until
-one fails. FILE, by default FOLDER/results, has the results so far; a mutation that is in it is not tried again. Prints a table."""
+one fails. With --limit, crash_states plays its stories instead. FILE, by default FOLDER/results, has the results so far; a mutation that is in it is not tried again. Prints a table."""
 import argparse
 import pathlib
 import re
@@ -13,7 +13,7 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 OPTIONS = ["-Dsimulation=true", "-Dtests=false", "-Dmariadb=disabled", "-Dfortran=disabled", "-Db_lundef=false"]
-TARGET = "tests/simulation/simulate"
+TARGETS = ["tests/simulation/simulate", "tests/simulation/crash_states"]
 
 # name: file, text, what replaces it
 MUTATIONS = {
@@ -122,13 +122,20 @@ def prepare(folder):
             shutil.copymode(source, target)
     if not (build / "build.ninja").exists():
         must("meson", "setup", build, tree, *OPTIONS)
-    must("ninja", "-C", build, TARGET)
+    must("ninja", "-C", build, *TARGETS)
     return tree, build
+
+
+def play_stories(build, limit, jobs):
+    """The first story that failed, and why."""
+    done = run(build / TARGETS[1], "--limit", limit, "--jobs", jobs, "--until-failure")
+    failed = re.search(r"^(\S+, \S+): moment .*: (run \d: .*)$", done.stdout, re.M)
+    return failed.groups() if failed else (None, "NOT FOUND")
 
 
 def play(build, worlds, jobs):
     """The lowest seed that failed, and why."""
-    done = run(build / TARGET, "--from", 0, "--to", worlds, "--jobs", jobs, "--until-failure")
+    done = run(build / TARGETS[0], "--from", 0, "--to", worlds, "--jobs", jobs, "--until-failure")
     failed = re.findall(r"^seed (\d+): (?:FAILED: )?(.*?)(?: \(\d+ calls.*)?$", done.stdout, re.M)
     return min(((int(seed), why) for seed, why in failed), default=(None, "NOT FOUND"))
 
@@ -138,7 +145,9 @@ def attempt(name, tree, build, arguments):
     original = (tree / path).read_text()
     (tree / path).write_text(original.replace(old, new))
     try:
-        must("ninja", "-C", build, TARGET)
+        must("ninja", "-C", build, *TARGETS)
+        if arguments.limit:
+            return play_stories(build, arguments.limit, arguments.jobs)
         return play(build, arguments.to, arguments.jobs)
     finally:
         (tree / path).write_text(original)
@@ -147,6 +156,7 @@ def attempt(name, tree, build, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--to", type=int, default=1000)
+    parser.add_argument("--limit", type=int)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--state", type=pathlib.Path)
     parser.add_argument("--only", action="append")
@@ -162,7 +172,7 @@ def main():
         seed, why = attempt(name, tree, build, arguments)
         with state.open("a") as out:
             out.write(f"{name}\t{'-' if seed is None else seed}\t{why}\n")
-    print("| mutation | first failing seed | verdict |\n| --- | --- | --- |")
+    print("| mutation | first failing seed or story | verdict |\n| --- | --- | --- |")
     rows = [line.split("\t") for line in state.read_text().splitlines()]
     for name, seed, why in rows:
         print(f"| {name} | {seed} | {why} |")
