@@ -82,6 +82,11 @@ const std::vector<Story> STORIES = {
      0,
      {{Action::WRITE, "one"}, {Action::WRITE, "two"}},
      {"SCR_USE_CONTAINERS=1"}},
+    {"bypass",
+     false,
+     0,
+     {{Action::WRITE, "one"}, {Action::WRITE, "two"}},
+     {"SCR_CACHE_BYPASS=1"}},
     {"node",
      true,
      0,
@@ -285,7 +290,7 @@ class Rank
             steps_done++;
         }
         steps++;
-        MPI_Barrier(MPI_COMM_WORLD); /* all are told before the next step begins */
+        MPI_Barrier(MPI_COMM_WORLD); /* all ranks end a step before the next one */
     }
 
     void write(const char *name)
@@ -495,6 +500,7 @@ int main(int argc, char **argv)
             bad += status != 0;
             if (bad && options.until_failure) return 1;
         }
-    printf("%d stories, limit %lu: %d failed\n", played, options.limit, bad);
+    printf("crash states: %d stories and models, limit %lu: %d failed\n", played,
+           options.limit, bad);
     return bad != 0 || played == 0;
 }

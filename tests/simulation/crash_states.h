@@ -29,8 +29,8 @@ class Ledger
   public:
     /* retention: SCR_PREFIX_SIZE; 0: all stay. newest_only: no older one is promised. */
     void begin_run(int retention, bool newest_only);
-    void begin(const Step &step); /* the first rank calls SCR for it, ... */
-    void done(const Step &step);  /* ... and the first one is told that it succeeded */
+    void begin(const Step &step); /* the first rank calls SCR for it */
+    void done(const Step &step);  /* the call has succeeded on a rank */
 
     /* offered: names in the order in which SCR offers them when each is refused: the
      * current one, then the newest first. Returns what is wrong, or "". */

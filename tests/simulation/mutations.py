@@ -13,7 +13,7 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 OPTIONS = ["-Dsimulation=true", "-Dtests=false", "-Dmariadb=disabled", "-Dfortran=disabled", "-Db_lundef=false"]
-TARGETS = ["tests/simulation/simulate", "tests/simulation/crash_states"]
+SIMULATE, CRASH_STATES = "tests/simulation/simulate", "tests/simulation/crash_states"
 
 # name: file, text, what replaces it
 MUTATIONS = {
@@ -109,7 +109,7 @@ def check():
             sys.exit(f"{name}: the text is {count} times in {path}")
 
 
-def prepare(folder):
+def prepare(folder, target):
     tree, build = folder / "tree", folder / "build"
     files = subprocess.run(["git", "-C", SOURCE, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True)
     for name in files.stdout.split("\n"):
@@ -122,20 +122,20 @@ def prepare(folder):
             shutil.copymode(source, target)
     if not (build / "build.ninja").exists():
         must("meson", "setup", build, tree, *OPTIONS)
-    must("ninja", "-C", build, *TARGETS)
+    must("ninja", "-C", build, target)
     return tree, build
 
 
 def play_stories(build, limit, jobs):
     """The first story that failed, and why."""
-    done = run(build / TARGETS[1], "--limit", limit, "--jobs", jobs, "--until-failure")
+    done = run(build / CRASH_STATES, "--limit", limit, "--jobs", jobs, "--until-failure")
     failed = re.search(r"^(\S+, \S+): moment .*: (run \d: .*)$", done.stdout, re.M)
     return failed.groups() if failed else (None, "NOT FOUND")
 
 
 def play(build, worlds, jobs):
     """The lowest seed that failed, and why."""
-    done = run(build / TARGETS[0], "--from", 0, "--to", worlds, "--jobs", jobs, "--until-failure")
+    done = run(build / SIMULATE, "--from", 0, "--to", worlds, "--jobs", jobs, "--until-failure")
     failed = re.findall(r"^seed (\d+): (?:FAILED: )?(.*?)(?: \(\d+ calls.*)?$", done.stdout, re.M)
     return min(((int(seed), why) for seed, why in failed), default=(None, "NOT FOUND"))
 
@@ -145,7 +145,7 @@ def attempt(name, tree, build, arguments):
     original = (tree / path).read_text()
     (tree / path).write_text(original.replace(old, new))
     try:
-        must("ninja", "-C", build, *TARGETS)
+        must("ninja", "-C", build, CRASH_STATES if arguments.limit else SIMULATE)
         if arguments.limit:
             return play_stories(build, arguments.limit, arguments.jobs)
         return play(build, arguments.to, arguments.jobs)
@@ -163,7 +163,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
     check()
-    tree, build = prepare(arguments.folder)
+    tree, build = prepare(arguments.folder, CRASH_STATES if arguments.limit else SIMULATE)
     state = arguments.state or arguments.folder / "results"
     done = {line.split("\t")[0] for line in state.read_text().splitlines()} if state.exists() else set()
     for name in arguments.only or MUTATIONS:
