@@ -13,6 +13,8 @@
  * States of one moment are all that the choices of Disk::lose_power give, if these are at
  * most N; else a part of them. Equal states with equal expectations are judged once. */
 #include "crash_states.h"
+
+#include "application.h"
 #include "engine.h"
 
 #include <algorithm>
@@ -29,13 +31,6 @@
 
 namespace s4u = simgrid::s4u;
 using namespace sim;
-
-extern "C" {
-int simulated_open64(const char *path, int flags, ...);
-int simulated_close(int fd);
-ssize_t simulated_pread64(int fd, void *buf, size_t size, off_t offset);
-ssize_t simulated_pwrite64(int fd, const void *buf, size_t size, off_t offset);
-}
 
 namespace
 {
@@ -296,12 +291,8 @@ class Rank
     void write(const char *name)
     {
         need("SCR_Start_output", SCR_Start_output(name, SCR_FLAG_CHECKPOINT));
-        const std::string bytes = content(name, rank), path = route(name);
-        const int fd = simulated_open64(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (simulated_pwrite64(fd, bytes.data(), bytes.size(), 0) !=
-            static_cast<ssize_t>(bytes.size()))
+        if (!write_file(route(name), content(name, rank)))
             give_up("a file could not be written");
-        simulated_close(fd);
         need("SCR_Complete_output", SCR_Complete_output(1));
     }
 
@@ -332,11 +323,8 @@ class Rank
 
     static std::string read(const std::string &path)
     {
-        std::string bytes(FILE_BYTES + 1, 0);
-        const int fd = simulated_open64(path.c_str(), O_RDONLY);
-        const ssize_t n = simulated_pread64(fd, bytes.data(), bytes.size(), 0);
-        simulated_close(fd);
-        bytes.resize(n < 0 ? 0 : static_cast<size_t>(n));
+        std::string bytes;
+        read_file(path, FILE_BYTES + 1, bytes);
         return bytes;
     }
 };
@@ -440,12 +428,7 @@ void direct()
 
 [[noreturn]] void one()
 {
-    char name[] = "crash_states", log[] = "--log=root.thres:critical",
-         compute[] = "--cfg=smpi/simulate-computation:no",
-         stack[] = "--cfg=contexts/stack-size:1024";
-    char *arguments[] = {name, log, compute, stack, nullptr};
-    int count = 4;
-    prepare(&count, arguments, NODES);
+    prepare(NODES, 1024);
     s4u::Actor::create("director", s4u::Host::by_name("head0"), direct);
     s4u::Engine::get_instance()->run();
     _exit(1);

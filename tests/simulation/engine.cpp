@@ -30,8 +30,13 @@ extern "C" struct scr *simulated_context(size_t size)
 namespace sim
 {
 
-void prepare(int *argc, char **argv, int nodes)
+void prepare(int nodes, int stack)
 {
+    char name[] = "simulation", log[] = "--log=root.thres:critical",
+         compute[] = "--cfg=smpi/simulate-computation:no";
+    std::string size = "--cfg=contexts/stack-size:" + std::to_string(stack);
+    char *arguments[] = {name, log, compute, size.data(), nullptr};
+    int count = 4;
     char file[] = "/dev/shm/scr-platform-XXXXXX.xml";
     int fd = mkstemps(file, 4);
     dprintf(fd,
@@ -45,7 +50,7 @@ void prepare(int *argc, char **argv, int nodes)
             "</zone></platform>\n",
             nodes - 1);
     close(fd);
-    static s4u::Engine engine(argc, argv);
+    static s4u::Engine engine(&count, arguments);
     SMPI_init();
     /* the default ones are linear: rank 0 sends to each rank, or each to each */
     for (const char *choice :

@@ -122,8 +122,8 @@ class Machine
 extern Machine *machine;
 
 /* Once in a process: SimGrid begins, with a platform that has room for that number of
- * nodes. */
-void prepare(int *argc, char **argv, int nodes);
+ * nodes. stack: KiB for each rank and thread. */
+void prepare(int nodes, int stack);
 
 /* commands.cpp: main of a background program. */
 int run_command(const std::vector<std::string> &words);

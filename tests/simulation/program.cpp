@@ -3,17 +3,12 @@
  * what it was told to the judge. */
 #include "program.h"
 
+#include "application.h"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <scr.h>
 #include <smpi/smpi.h>
-
-extern "C" {
-int simulated_open64(const char *path, int flags, ...);
-int simulated_close(int fd);
-ssize_t simulated_pread64(int fd, void *buf, size_t size, off_t offset);
-ssize_t simulated_pwrite64(int fd, const void *buf, size_t size, off_t offset);
-}
 
 namespace sim
 {
@@ -110,23 +105,10 @@ class Rank
     {
         char path[SCR_MAX_FILENAME];
         const std::string wanted = Judge::bytes(d, rank, f);
-        std::string found(wanted.size() + 1, 0);
+        std::string found;
         if (SCR_Route_file(Judge::name(d, rank, f).c_str(), path) != SCR_SUCCESS)
             return false;
-        int fd = simulated_open64(path, O_RDONLY);
-        if (fd < 0) return false;
-        size_t done = 0;
-        ssize_t n = 1;
-        while (n != 0 && done < found.size()) {
-            n = simulated_pread64(fd, &found[done], found.size() - done,
-                                  static_cast<off_t>(done));
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) break;
-            done += static_cast<size_t>(n);
-        }
-        simulated_close(fd);
-        if (n < 0) return false;
-        found.resize(done);
+        if (!read_file(path, wanted.size() + 1, found)) return false;
         if (found != wanted)
             throw Failure(d.name + ": file " + std::to_string(f) + " of rank " +
                           std::to_string(rank) + " has wrong bytes");
@@ -139,19 +121,7 @@ class Rank
         const std::string bytes = Judge::bytes(d, rank, f);
         if (SCR_Route_file(Judge::name(d, rank, f).c_str(), path) != SCR_SUCCESS)
             return false;
-        int fd = simulated_open64(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (fd < 0) return false;
-        size_t done = 0;
-        ssize_t n = 0;
-        while (done < bytes.size()) {
-            n = simulated_pwrite64(fd, &bytes[done], bytes.size() - done,
-                                   static_cast<off_t>(done));
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) break;
-            done += static_cast<size_t>(n);
-        }
-        int closed = simulated_close(fd);
-        return n >= 0 && (closed == 0 || errno == EINTR);
+        return write_file(path, bytes);
     }
 
     void output(const Step &step, int number)

@@ -8,6 +8,7 @@
  * from the newest checkpoint, in the cache. Prints a row for each step: messages and
  * bytes that the product sends, collective calls, system calls, and virtual time. The
  * same on each machine. */
+#include "application.h"
 #include "engine.h"
 
 #include <algorithm>
@@ -22,13 +23,6 @@
 
 namespace s4u = simgrid::s4u;
 using namespace sim;
-
-extern "C" {
-int simulated_open64(const char *path, int flags, ...);
-int simulated_close(int fd);
-ssize_t simulated_pread64(int fd, void *buf, size_t size, off_t offset);
-ssize_t simulated_pwrite64(int fd, const void *buf, size_t size, off_t offset);
-}
 
 namespace
 {
@@ -125,12 +119,7 @@ void checkpoint(const std::string &name, int rank)
     char path[SCR_MAX_FILENAME];
     need(SCR_Start_output(name.c_str(), SCR_FLAG_CHECKPOINT), "SCR_Start_output");
     need(SCR_Route_file(file_of(name, rank).c_str(), path), "SCR_Route_file");
-    const std::string bytes = content(name, rank);
-    int fd = simulated_open64(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (simulated_pwrite64(fd, bytes.data(), bytes.size(), 0) !=
-        static_cast<ssize_t>(bytes.size()))
-        give_up("a file could not be written");
-    simulated_close(fd);
+    if (!write_file(path, content(name, rank))) give_up("a file could not be written");
     need(SCR_Complete_output(1), "SCR_Complete_output");
 }
 
@@ -144,12 +133,9 @@ void restart(const std::string &wanted, int rank)
         give_up("SCR offers " + std::string(flag ? name : "nothing"));
     need(SCR_Start_restart(name), "SCR_Start_restart");
     need(SCR_Route_file(file_of(name, rank).c_str(), path), "SCR_Route_file");
-    std::string bytes(FILE_BYTES + 1, 0);
-    int fd = simulated_open64(path, O_RDONLY);
-    ssize_t n = simulated_pread64(fd, bytes.data(), bytes.size(), 0);
-    simulated_close(fd);
-    bytes.resize(n < 0 ? 0 : static_cast<size_t>(n));
-    if (bytes != content(name, rank)) give_up("wrong bytes");
+    std::string bytes;
+    if (!read_file(path, FILE_BYTES + 1, bytes) || bytes != content(name, rank))
+        give_up("wrong bytes");
     need(SCR_Complete_restart(1), "SCR_Complete_restart");
 }
 
@@ -210,12 +196,7 @@ void direct()
 
 [[noreturn]] static void one()
 {
-    char name[] = "scale", log[] = "--log=root.thres:critical",
-         compute[] = "--cfg=smpi/simulate-computation:no",
-         stack[] = "--cfg=contexts/stack-size:256";
-    char *arguments[] = {name, log, compute, stack, nullptr};
-    int count = 4;
-    prepare(&count, arguments, nodes);
+    prepare(nodes, 256);
     s4u::Actor::create("director", s4u::Host::by_name("head0"), direct);
     s4u::Engine::get_instance()->run();
     _exit(1);

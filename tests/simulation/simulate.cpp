@@ -199,12 +199,7 @@ int main(int argc, char **argv)
 {
     Options o;
     if (!read_options(argc, argv, o)) return 2;
-    char name[] = "simulate", log[] = "--log=root.thres:critical",
-         compute[] = "--cfg=smpi/simulate-computation:no",
-         stack[] = "--cfg=contexts/stack-size:1024";
-    char *arguments[] = {name, log, compute, stack, nullptr};
-    int count = 4;
-    prepare(&count, arguments, 16);
+    prepare(16, 1024);
     if (o.campaign || o.shrink) verbose = false;
     const Trials trials(o.jobs, one);
     if (o.campaign) return trials.campaign(o.campaign, o.to) != 0;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Other users of the machine exchange a file or folder between a check and the use of what was checked."""
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -29,6 +30,17 @@ def as_attacker(function):
         finally:
             os._exit(0)
     return process
+
+
+@contextlib.contextmanager
+def attacking(function):
+    """A process of the attacker calls it meanwhile."""
+    process = as_attacker(function)
+    try:
+        yield
+    finally:
+        os.kill(process, 9)
+        os.waitpid(process, 0)
 
 
 def exchange(one, other):
@@ -103,15 +115,11 @@ def test_plugin_is_exchanged():
     shutil.copy(other, mine)
     for path in (mine, link):
         give(path, ATTACKER)
-    process = as_attacker(lambda: exchange_forever(link, mine, pause=0))
-    try:
+    with attacking(lambda: exchange_forever(link, mine, pause=0)):
         for _ in range(120):
             done = command(here / 'scr_log_event', '-p', folder, '--type', 'HALT', user=VICTIM, SCR_LOG_ENABLE='1', SCR_LOG_DB_ENABLE='1',
                            SCR_LOG_DB_NAME='x', SCR_LOG_SYSLOG_ENABLE='0')
             assert b'version 2' not in done.stderr and b'not logged' in done.stderr, done
-    finally:
-        os.kill(process, 9)
-        os.waitpid(process, 0)
 
 
 def test_folder_is_exchanged():
@@ -119,8 +127,7 @@ def test_folder_is_exchanged():
     above = prefix_of(ATTACKER, 'above')
     folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
     (folders[1] / '.scr').chmod(0o777)
-    process = as_attacker(lambda: exchange_forever(*folders))
-    try:
+    with attacking(lambda: exchange_forever(*folders)):
         for _ in range(100):
             command('scr_halt', '--reason', 'x', above / 'p')
             for folder in folders:
@@ -131,9 +138,6 @@ def test_folder_is_exchanged():
                 except FileNotFoundError:
                     pass
                 os.close(here)
-    finally:
-        os.kill(process, 9)
-        os.waitpid(process, 0)
 
 
 def test_transfer_file_is_exchanged():
@@ -144,8 +148,7 @@ def test_transfer_file_is_exchanged():
     secret.write_text('private')
     give(secret, VICTIM, 0o600)
     folders[1].chmod(0o777)
-    process = as_attacker(lambda: exchange_forever(*folders, pause=0.005))
-    try:
+    with attacking(lambda: exchange_forever(*folders, pause=0.005)):
         for number in range(60):
             stolen = above / f'q/stolen{number}'
             for folder, user, source in zip(folders, (VICTIM, ATTACKER), ('/none', secret)):
@@ -155,9 +158,6 @@ def test_transfer_file_is_exchanged():
             command('scr_transfer', '--leave', above / 'p/t.scr')
             found = [path for path in above.rglob('stolen*')]
             assert not found, [(path, path.stat().st_uid) for path in found]
-    finally:
-        os.kill(process, 9)
-        os.waitpid(process, 0)
 
 
 def put_at(folders, user, file):

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of a simulated application; see application.h. */
+#include "application.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/types.h>
+
+extern "C" {
+int simulated_open64(const char *path, int flags, ...);
+int simulated_close(int fd);
+ssize_t simulated_pread64(int fd, void *buf, size_t size, off_t offset);
+ssize_t simulated_pwrite64(int fd, const void *buf, size_t size, off_t offset);
+}
+
+namespace sim
+{
+
+bool write_file(const std::string &path, const std::string &bytes)
+{
+    const int fd = simulated_open64(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0) return false;
+    size_t done = 0;
+    ssize_t n = 0;
+    while (done < bytes.size()) {
+        n = simulated_pwrite64(fd, &bytes[done], bytes.size() - done,
+                               static_cast<off_t>(done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) break;
+        done += static_cast<size_t>(n);
+    }
+    const int closed = simulated_close(fd);
+    return n >= 0 && (closed == 0 || errno == EINTR);
+}
+
+bool read_file(const std::string &path, size_t most, std::string &bytes)
+{
+    const int fd = simulated_open64(path.c_str(), O_RDONLY);
+    if (fd < 0) return false;
+    bytes.assign(most, 0);
+    size_t done = 0;
+    ssize_t n = 1;
+    while (n != 0 && done < most) {
+        n = simulated_pread64(fd, &bytes[done], most - done, static_cast<off_t>(done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) break;
+        done += static_cast<size_t>(n);
+    }
+    simulated_close(fd);
+    bytes.resize(done);
+    return n >= 0;
+}
+
+} // namespace sim
