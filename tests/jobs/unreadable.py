@@ -5,6 +5,7 @@ be read again it is restarted from."""
 from job import Job, checkpoint, main, messages, restart
 from scavenged import command
 import json
+import re
 import tree
 
 NAMES = ["a", "b"]
@@ -49,7 +50,7 @@ def offers_nothing(run):
 def test_verify():
     """What could not be read is not called damaged."""
     with flushed() as job:
-        results = set()
+        results, identifiers = set(), set()
         for how in ("EIO", "EMFILE"):
             for faults in strikes(job, how):
                 done = command(job, "scr_index", "--verify", "--json", code=None, faults=faults)
@@ -57,7 +58,9 @@ def test_verify():
                 assert set(found) <= {"good", "unreadable"} and done.code == ("unreadable" in found or not found), str(done)
                 assert done.code == 0 or done.err, str(done)
                 results.update(found)
+                identifiers.update(re.findall(r" \[(\w+)\]$", done.err, flags=re.MULTILINE))
         assert results == {"good", "unreadable"}
+        assert {"INDEX_UNREADABLE", "SCAN_FAILED", "DATASET_REFUSED", "DATASET_MAP_UNUSABLE", "DATASET_FILE_BAD"} <= identifiers, identifiers
 
 
 def test_index_is_made_again():

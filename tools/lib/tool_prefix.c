@@ -228,7 +228,10 @@ int tool_control_folder(const tool_prefix *prefix, const char *given,
     tool_owner owner;
     if (given) {
         if (strlen(given) >= TOOL_PATH_SIZE)
-            return tool_say(PATH_TOO_LONG, "a path that is too long");
+            return tool_say(PATH_TOO_LONG,
+                            "the path of the control directory has %zu bytes, more "
+                            "than %d",
+                            strlen(given), TOOL_PATH_SIZE - 1);
         strcpy(path, given);
         return COMMAND_GOOD;
     }

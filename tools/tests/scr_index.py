@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 
@@ -158,6 +159,17 @@ def test_add():
     assert state()['odd'] == (False, False)
 
 
+def test_index_cannot_be_written():
+    """The old one stays as it was."""
+    fill('run/ckpt.12')
+    os.rename('ckpt.6', 'moved')
+    before = pathlib.Path(INDEX).read_bytes()
+    how = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), 'restore_signals': False}
+    for arguments in (['--remove', 'out'], ['--current', 'ckpt.18'], ['--add', 'moved'], ['--rebuild']):
+        expect(run(*arguments, **how), 1, '', ['INDEX_NOT_CHANGED', '.scr/index.scr', 'File too large'])
+        assert pathlib.Path(INDEX).read_bytes() == before, arguments
+
+
 def test_many_at_once():
     """Two commands at once on one index: neither loses what the other did."""
     prefix = Prefix()
@@ -242,6 +254,21 @@ def test_rebuild_adds():
     assert done.returncode == 0 and done.stdout == b'6 datasets found, 1 added to the index\n', done
     assert 'DATASET_REFUSED' in identifiers(done) and b': 1 ' in done.stderr and b' bad: ' in done.stderr, done
     assert state()['new'] == (True, False) and state()['ckpt.6'] == (True, True) and state()['ckpt.18'] == (False, False)
+
+
+def test_not_all_is_searched():
+    """What lies too deep is not found, and that is a warning."""
+    prefix, deep = fill(), '/'.join('abcdefghijkl')
+    prefix.put_dataset(f'{deep}/late', 30, FILES)
+    done = run('--rebuild')
+    expect(done, 0, '5 datasets found, 0 added to the index\n', ['SCAN_INCOMPLETE'])
+    expect(run('--add', f'{deep}/late'), 0, f'{deep}/late: added\n')
+
+
+def test_scan_of_nothing():
+    fill()
+    for name in ('ckpt.6', 'none'):
+        expect(run('--scan', name), 1, '', ['SCAVENGE_UNREADABLE', f'scr_index: {name}: '])
 
 
 def test_prefix_folder_without_anything():
