@@ -381,7 +381,7 @@ static int catalog_read(scr_cache *cache, const scr_store_dir *dir, kvtree_error
     int rc = agree(cache->job->world, catalog_collect(cache, dir, send, err), err);
     if (!rc) {
         rc = catalog_exchange(cache, dir ? dir->comm : cache->job->node, send);
-        if (rc) err_set(err, rc, "what is in the cache could not be handed out");
+        if (rc) err_sys(err, rc, "exchange of the list of cached files");
         rc = agree(cache->job->world, rc, err);
     }
     kvtree_delete(&send);

@@ -263,8 +263,7 @@ void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
     if (!on)
         kvtree_unset_kv_int(scr->restart.spared, "ID", d->id);
     else if (!kvtree_set_kv_int(scr->restart.spared, "ID", d->id))
-        scr_say(&scr->report, SCR_MSG_FETCH_NOT_SPARED,
-                "no memory to note that %s has to stay", d->name);
+        scr->restart.spares_all = true;
 }
 
 /* Whether a newer one is skipped that the next run is to begin with. */
@@ -273,7 +272,7 @@ static int fetch_is_substitute(const struct scr *scr, const scr_dataset *d)
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->restart.spared, "ID"));
     while (e && kvtree_elem_key_int(e) <= d->id)
         e = kvtree_elem_next(e);
-    return e != NULL;
+    return e != NULL || scr->restart.spares_all;
 }
 
 /* A fetch is no attempt to restart: that begins with SCR_Start_restart. */

@@ -20,6 +20,7 @@ struct scr_restart {
                          this run does not use (cache/job_lock.c); 0: none */
     kvtree *spared;   /* ID/<id>: on the prefix folder, could only not be read here, and
                          must stay; the same on every rank */
+    bool spares_all;  /* memory was short for that list: all of them must stay */
     int in_prefix;    /* the dataset of the open restart is whole on the prefix folder */
     int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
     int compared;     /* id of the checkpoint whose files were compared for that */

@@ -508,8 +508,10 @@ static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int coun
 {
     doomed *all = count ? calloc((size_t)count, sizeof *all) : NULL;
     if (count && !all) {
-        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
-                "nothing is deleted from the prefix directory: no memory");
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_NOT_DELETED,
+                "%d datasets could not be deleted from the prefix directory (%s): no "
+                "memory",
+                count, reason);
         count = 0;
     }
     for (int i = 0; i < count; i++)
@@ -548,8 +550,8 @@ static int retention_list(scr_prefix *prefix, const scr_window *window,
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
     if (!rc && !window) rc = retention_list_start(prefix, index, list, &count);
     if (rc)
-        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
-                "nothing is deleted from the prefix directory: %s",
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_NOT_DELETED,
+                "older datasets could not be deleted from the prefix directory: %s",
                 err.text[0] ? err.text : "no memory");
     return rc ? 0 : count;
 }

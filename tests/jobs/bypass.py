@@ -86,6 +86,25 @@ def test_not_valid():
         job.run("init", restart("a"))
 
 
+def test_not_removed():
+    """Files of one that is not valid, or its records, cannot be removed: that is said, and no run begins with it."""
+    for obstacle, told in (("no_room@1:rank_1", "rank_1: No space left"), ("no_room@0:index.scr", "dataset 2 .b.: .*No space left")):
+        with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+            run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", obstacle, "complete:!2 => INVALID")
+            run.says("OUTPUT_FILES_KEPT", told, times=1)
+            job.run("init", restart("a"), checkpoint("b"))
+            job.run("init", restart("b"))
+
+
+def test_not_started():
+    """Something else has the name of its folder."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        (job.prefix / "b").write_text("a file")
+        run = job.run("init", checkpoint("a"), "start:b:c => PREFIX", checkpoint("c"))
+        run.says("OUTPUT_NOT_STARTED", "SCR_Start_output: .*Not a directory", times=1)
+        job.run("init", restart("c"))
+
+
 def test_killed():
     """A job that ends while it writes: what was complete before is offered."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:

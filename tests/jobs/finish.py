@@ -223,6 +223,8 @@ def test_long_waits():
         run.says("CACHE_REMOVAL_WAIT", times=1)
         run = job.run("init", series(4, 6), "finalize")
         run.not_said(r"_WAIT\]|summary: waited")
+        run = job.run("init", "slow@0:1000", "delete:c6", "slow@0:0", "finalize")
+        run.says("PREFIX_REMOVAL_WAIT", "1 datasets", f"{job.prefix}", times=1)
 
 
 def test_long_wait_for_a_lock():

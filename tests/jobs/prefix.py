@@ -442,5 +442,14 @@ def test_no_prefix_folder():
         run.says("PREFIX_NOT_OPENED", r"\.scr", times=1)
 
 
+def test_temporary_that_is_a_folder():
+    """It has the name of a file that an interrupted write left, and stays."""
+    with Job(2, 1, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a"), "finalize")
+        (job.prefix / ".scr/.0123456789abcdef.tmp").mkdir()
+        run = job.run("init", restart("a"), "finalize")
+        run.says("PREFIX_TEMPORARY_FILES_KEPT", f"{job.prefix}/.scr", "Is a directory", times=1)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -151,6 +151,7 @@ def test_no_room_for_other_records():
         run = job.run("init", "no_room@0:index.scr", restart("c2"), "current:c1 => PREFIX",
                       "delete:c1 => PREFIX", "drop:c1 => PREFIX", "no_room@0:", "delete:c1")
         run.says("INDEX_NOT_WRITTEN", "No space left", times=4)
+        run.says("DATASET_NOT_SELECTED", "SCR_Current: .*No space left", times=1)
 
 
 def test_full_prefix_folder():

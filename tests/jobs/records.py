@@ -222,8 +222,9 @@ def test_refused_by_the_application():
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         job.run("init", "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
         assert job.cached() == [1, 2], job.cached()
-        job.run("init", restart("c1"))
-        job.run("init", restart("c2"), SCR_CURRENT="c2")
+        run = job.run("init", restart("c1"))
+        run.says("RESTART_SKIPPED", r"dataset 2 \(c2\)", times=1)
+        job.run("init", restart("c2"), SCR_CURRENT="c2").says("RESTART_SKIPPED", times=0)
         job.run("init", restart("c2"), checkpoint("c3"))
         assert job.cached() == [2, 3], job.cached()
 

@@ -93,8 +93,9 @@ def test_cannot_be_made_again():
             shutil.rmtree(job.node("n1"))
             job.node("n1").write_bytes(b"")
 
-        run = run_beside(job, ["init", checkpoint("c1")], (block, ["start:c2:c => CACHE", "start:c3:c => CACHE"]),
+        run = run_beside(job, ["init", checkpoint("c1")], (block, ["have => ANY", "start:c2:c => CACHE", "start:c3:c => CACHE"]),
                          (job.node("n1").unlink, [checkpoint("c4"), restart("c4")]))
+        run.says("CACHE_NOT_RECREATED", "node n1.*Not a directory", times=1)
         run.says("OUTPUT_NO_CACHE", "node n1.*Not a directory", times=2)
         run.says(CACHE, "node n1", "on this node", times=1)
         job.run("init", restart("c4"), "finalize")

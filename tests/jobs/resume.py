@@ -412,6 +412,20 @@ def test_cache_lost():
         expect_clean(job)
 
 
+def test_transfer_cannot_be_ended():
+    """Its file cannot be read just now: that is said, and the next run ends it."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        die(job, "c2", **SLOW)
+        for node in job.nodes():
+            shutil.rmtree(job.cache(node))
+        run = job.run(f"unreadable@0:{states(job)[0].name}", "init", restart("c1"))
+        run.says("FLUSH_NOT_ABANDONED", "node n1", "rank 0", "Input/output error", times=1)
+        run.says("FLUSH_ABANDONED", "1", times=1)
+        job.run("init", restart("c1")).says("FLUSH_ABANDONED", "1", times=1)
+        expect_clean(job)
+
+
 def test_damaged_in_the_cache():
     """That is seen when the files are read, after the flush was chosen: nobody copies any more, and nothing is left."""
     with Job(**PAIR) as job:

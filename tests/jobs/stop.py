@@ -219,6 +219,15 @@ def test_exit_in_init():
         job.run("init", "exit => 1", restart("c1"), checkpoint("c2"), "finalize")
 
 
+def test_no_exit_of_a_part():
+    """Other processes of the program cannot be ended: the application is told, and goes on."""
+    with Job(**SMALL, SCR_HALT_EXIT=1) as job:
+        wish(job, ExitReason="enough")
+        run = job.run("init_alone@0")
+        run.says("HALT_EXIT_REFUSED", "SCR_Init_comm", times=1)
+        run.says("HALT_EXIT", times=0)
+
+
 def test_exit_without_flush():
     """The exit code tells that the checkpoint is not where it should be."""
     with Job(**SMALL, SCR_HALT_EXIT=1) as job:

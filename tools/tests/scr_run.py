@@ -9,10 +9,9 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
 from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, identifiers, run, run_closed,
-                     run_tests, run_unread, run_without)
+                     run_tests, run_unread)
 from prefix import HALT, processes_here, put_halt, put_program, value, wait_for, without_scr_variables
 
 without_scr_variables()
@@ -532,51 +531,6 @@ def test_nothing_is_left():
              'setsid sh -c "trap : TERM; echo \\$\\$ >b; mv b a; while :; do sleep 1; done" & sleep 1000 & \n'
              'while [ ! -e a ]; do sleep 0.01; done; exit 6')
     assert simulate('--runs', '2').returncode == 7
-    expect_clean()
-
-
-def test_control_of_processes():
-    """Without signals, or without a look at its processes, nobody knows what is left: that is said."""
-    prepare()
-    launcher('exit 0')
-    done = run_without('signalfd4', '--simulate', '2x1', 'program')
-    if done:
-        assert done.returncode == 1 and identifiers(done) == ['PROCESS_CONTROL_FAILED'] and not calls(), done
-        assert b'Operation not permitted' in done.stderr, done
-    launcher(f'{sys.executable} -c "import resource, os; resource.prlimit(int(os.environ[\'OF\']), resource.RLIMIT_NOFILE, (3, 3))"')
-    put_program('run', 'export OF=$$; exec "$@"')
-    done = run('bin/run', COMMAND, '--simulate', '2x1', 'program', command='/bin/sh')
-    assert 'PROCESSES_LEFT' in identifiers(done) and b': processes of the run: Too many open files [' in done.stderr, done
-
-
-# ---- simulated nodes ----
-
-def test_simulated_nodes_cannot_be_made():
-    prepare()
-    launcher('exit 0')
-    os.environ['TMPDIR'] = os.path.abspath('none')
-    done = simulate()
-    os.environ['TMPDIR'] = os.path.abspath('tmp')
-    assert done.returncode == 1 and identifiers(done) == ['SIMULATION_FAILED'] and not calls(), done
-    assert f': {os.getcwd()}/none: No such file'.encode() in done.stderr, done
-
-
-def test_simulated_nodes_that_stay():
-    """Those of a scr_run that was killed are removed by the next one; a folder without the mark of its owner is not."""
-    prepare()
-    launcher('echo $$ >pid; mv pid ready; exec sleep 1000')
-    process = begin()
-    wait_for(lambda: os.path.exists('ready'))
-    process.kill()
-    process.wait()
-    os.kill(int(pathlib.Path('ready').read_text()), signal.SIGKILL)
-    left, = pathlib.Path('tmp').iterdir()
-    launcher('rm $SCR_SIMULATE/.scr-nodes; chmod 1777 $SCR_SIMULATE/..; exit 0')
-    done = simulate()
-    assert done.returncode == 0 and 'SIMULATION_REMOVED' in identifiers(done) and f': {left.resolve()} '.encode() in done.stderr, done
-    kept, = pathlib.Path('tmp').iterdir()
-    assert kept != left and 'SIMULATION_LEFT' in identifiers(done) and f' in {kept.resolve()}: '.encode() in done.stderr, done
-    shutil.rmtree(kept)
     expect_clean()
 
 
