@@ -258,6 +258,9 @@ static void test_bad_files(job *j, redset *set)
     CHECK_INT(redset_encode(set, last ? "/nonexistent" : j->folder, j->about, j->count,
                             j->files, NULL),
               -ENOENT);
+    CHECK_INT(
+        redset_encode(set, last ? NULL : j->folder, j->about, j->count, j->files, NULL),
+        -ENOMEM);
     if (last && j->ranks > 1) {
         kvtree_util_set_int(j->about, "MORE", 1);
         expect_failure(j, set, -EINVAL, "differ");

@@ -135,9 +135,8 @@ static int route_cached_path(const scr_cache *cache, int id, const char *below,
 static int route_to_cache(struct scr *scr, const char *name, const char *below,
                           char routed[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    if (route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed) != 0)
-        return err_set(err, -ENAMETOOLONG,
-                       "the path in the cache of \"%.200s\" is too long", name);
+    int rc = route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed);
+    if (rc) return err_sys(err, rc, "the path in the cache of \"%.200s\"", name);
     return route_make_parent(scr, below, err);
 }
 

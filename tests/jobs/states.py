@@ -271,7 +271,7 @@ def test_file_names():
                       "route:no => ARGUMENT no", "get:a/%r:10", "complete_restart:1", "finalize")
         run.says("ROUTE_REFUSED", "rank 1: .*is not below the prefix directory", times=5)
         run.says("ROUTE_REFUSED", "rank 0: .*is a name of SCR itself", times=4)
-        run.says("ROUTE_REFUSED", "rank 1: the path in the cache of .* is too long", times=1)
+        run.says("ROUTE_REFUSED", "rank 1: the path in the cache of .*: File name too long", times=1)
 
 
 def test_names_of_no_dataset():

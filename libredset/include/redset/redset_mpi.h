@@ -80,7 +80,8 @@ const redset_place *redset_get_place(const redset *set);
  * rank. The redundancy file gets its name (redset_file_name of the place) when it is
  * complete and synced (unless unsynced). An earlier file of that name is removed on all
  * ranks before, so that two encodes are never mixed, and after a failure no rank has one.
- * Source files are never changed; -ESTALE if one changes its size meanwhile. */
+ * Source files are never changed; -ESTALE if one changes its size meanwhile. A process
+ * without memory for the name of folder gives NULL: -ENOMEM on all ranks. */
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], redset_error *err);
 

@@ -61,6 +61,7 @@ static int encode_make_list(encode *e, redset_error *err)
 static int encode_prepare(encode *e, const char *folder, int count, redset_error *err)
 {
     int rc = redset_file_name(&e->set->layout.place, e->name);
+    if (!rc && !folder) rc = err_set(err, -ENOMEM, "no memory");
     if (!rc) rc = beneath_open_folder(folder, &e->dir, err);
     if (!rc && count < 0) rc = err_set(err, -EINVAL, "%d files", count);
     if (rc) return rc;
