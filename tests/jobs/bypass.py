@@ -87,7 +87,7 @@ def test_not_valid():
 
 
 def test_not_removed():
-    """Files of one that is not valid, or its records, cannot be removed: that is said, and no run begins with it."""
+    """Files of one that is not valid, or its records, cannot be removed: that is reported, and no run begins with it."""
     for obstacle, told in (("no_room@1:rank_1", "rank_1: No space left"), ("no_room@0:index.scr", "dataset 2 .b.: .*No space left")):
         with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", obstacle, "complete:!2 => INVALID")

@@ -413,7 +413,7 @@ def test_cache_lost():
 
 
 def test_transfer_cannot_be_ended():
-    """Its file cannot be read just now: that is said, and the next run ends it."""
+    """Its file cannot be read now: that is reported, and the next run ends it."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         die(job, "c2", **SLOW)

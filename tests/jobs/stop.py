@@ -220,7 +220,7 @@ def test_exit_in_init():
 
 
 def test_no_exit_of_a_part():
-    """Other processes of the program cannot be ended: the application is told, and goes on."""
+    """Other processes of the program cannot be ended: the run reports that, and continues."""
     with Job(**SMALL, SCR_HALT_EXIT=1) as job:
         wish(job, ExitReason="enough")
         run = job.run("init_alone@0")

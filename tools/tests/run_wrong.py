@@ -224,7 +224,7 @@ def test_bad_list_of_nodes():
 # ---- the system refuses ----
 
 def test_control_of_processes():
-    """Without signals no run begins; without a list of processes nobody knows what is left, which is said."""
+    """Without signals no run begins; without a list of processes, those that may be left are reported."""
     prepare()
     launcher('exit 0')
     done = run_without('signalfd4', '--simulate', '2x1', 'true')
