@@ -315,7 +315,7 @@ static void test_faults(job *j, redset *set, int victim)
     CHECK(total >= 10);
 }
 
-/* Names of all ranks' redundancy files below the folder of all, and how many of these
+/* Names of all ranks' redundancy files below the directory of all, and how many of these
  * were of the earlier encode, which have a second link, when a new one got its name. */
 static char (*own_names)[1200];
 static int own_count, old_ones;

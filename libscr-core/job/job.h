@@ -35,7 +35,7 @@ void scr_job_end(scr_job *job);
 int scr_job_find_nodes(scr_job *job, const scr_config *config, kvtree_error *err);
 
 /* Finds user, job id, job name and cluster, rank 0's for all; off a cluster the job id
- * comes from the prefix folder. Collective, not agreed: rank 0 has 0 or -errno with a
+ * comes from the prefix directory. Collective, not agreed: rank 0 has 0 or -errno with a
  * text. */
 int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,
                        kvtree_error *err);

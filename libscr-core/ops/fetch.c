@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetch: a checkpoint from the prefix folder into the cache, protected there like a new
- * one (SCR Developer Guide 1.2, section 2.26.12). */
+/* Fetch: a checkpoint from the prefix directory into the cache, protected there like a
+ * new one (SCR Developer Guide 1.2, section 2.26.12). */
 #include "ops/fetch.h"
 
 #include "base/path.h"
@@ -180,7 +180,7 @@ static void fetch_name_node(const scr_job *job, int code, kvtree_error *err)
 }
 
 /* Collective, agreed. The cache cannot hold it, for the reason in err; the copy on the
- * prefix folder may be intact, and is read there. */
+ * prefix directory may be intact, and is read there. */
 static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {""};
@@ -195,7 +195,7 @@ static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *
 }
 
 /* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
- * folder itself. err has the reason for it, and then the reason of a failure. */
+ * directory itself. err has the reason for it, and then the reason of a failure. */
 static int fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {"its redundancy"};

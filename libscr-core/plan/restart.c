@@ -37,7 +37,7 @@ static bool restart_can_fetch(const scr_restart_facts *f, int i)
            scr_age_is_older(r->age, restart_bound(f));
 }
 
-/* The newest on the prefix folder that is older than limit. */
+/* The newest on the prefix directory that is older than limit. */
 static int restart_newest_stored(const scr_restart_facts *f, scr_age limit)
 {
     int newest = -1;

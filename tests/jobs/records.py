@@ -112,7 +112,7 @@ def test_redundancy_files():
                 nothing_is_lost(job, lambda: change(job))
 
 
-# ---- on the prefix folder ----
+# ---- on the prefix directory ----
 
 def test_prefix_records():
     """Of an earlier moment: what they do not know of, the cache does."""
@@ -157,7 +157,7 @@ def test_flush_file_of_more():
 
 
 def test_records_of_datasets():
-    """Those of another dataset in its folder: the other checkpoint is whole, and nothing of either is removed. The top
+    """Those of another dataset in its directory: the other checkpoint is whole, and nothing of either is removed. The top
     of a map is the same for all datasets of one shape."""
     for name, offered in (("summary.scr", "c1"), ("rank2file.scr", "c2"), ("rank2file.0.0.scr", "c1")):
         with Job(**FOUR | {"SCR_FLUSH": 1}) as job:

@@ -89,7 +89,7 @@ def test_flush_file_lost():
 
 
 def test_flush_file_and_index_lost():
-    """The dataset is neither in the cache nor in the index: its folder goes, too."""
+    """The dataset is neither in the cache nor in the index: its directory goes, too."""
     with Job(**PAIR) as job:
         die(job, "run/c1", **THREADS)
         for name in ("flush.scr", "index.scr"):
@@ -106,7 +106,7 @@ def scattered(name, folder):
 
 
 def test_flush_file_lost_scattered():
-    """Wherever its files will lie, the stage is in the folder of the dataset."""
+    """Wherever its files will lie, the stage is in the directory of the dataset."""
     for name, folder in (("run/c1", "run/out"), ("c1", "out")):
         with Job(**PAIR) as job:
             die(job, script=scattered(name, folder), **THREADS)
@@ -228,7 +228,7 @@ def test_events():
 
 
 def test_scattered():
-    """Files beside the folder of their dataset."""
+    """Files beside the directory of their dataset."""
     with Job(**PAIR) as job:
         job.run("init", "start:c1:c", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
         let_finish(job, 2)
@@ -441,7 +441,7 @@ def test_damaged_in_the_cache():
 
 
 def test_earlier_index():
-    """It does not know the dataset, so its folder has no owner."""
+    """It does not know the dataset, so its directory has no owner."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c0"), "finalize")
         index = (job.prefix / ".scr/index.scr").read_bytes()

@@ -27,7 +27,7 @@ def files_of(job, name="b"):
 # ---- killed ----
 
 def strikes(job, run, how):
-    """Lets a command meet its end, or an error, at its 1st, 2nd, ... change of the prefix folder, always from the same
+    """Lets a command meet its end, or an error, at its 1st, 2nd, ... change of the prefix directory, always from the same
     state; yields each number, and ends when none was left to strike at. Later ones are a sample."""
     job.save()
     struck = job.root / "struck"
@@ -219,7 +219,7 @@ def test_older_cache():
 
 
 def test_other_prefix_folder():
-    """Of a calculation with another prefix folder in the same job nothing is taken."""
+    """Of a calculation with another prefix directory in the same job nothing is taken."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"))
         other = job.root / "other"
@@ -383,7 +383,7 @@ def test_hostile_names():
 
 
 def test_links():
-    """Folders that are links lead nowhere."""
+    """Directories that are links lead nowhere."""
     with cached("XOR") as job:
         elsewhere = job.root / "elsewhere"
         elsewhere.mkdir()

@@ -206,7 +206,7 @@ def test_exit_at_end_of_allocation():
 
 
 def test_exit_in_init():
-    """What the last run left in the cache is brought to the prefix folder first. Without SCR_HALT_EXIT the
+    """What the last run left in the cache is brought to the prefix directory first. Without SCR_HALT_EXIT the
     application is told, and goes on."""
     with Job(**SMALL) as job:
         job.run("init", checkpoint("c1"))

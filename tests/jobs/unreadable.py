@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A prefix folder or a cache that cannot be read for a while. What is there is not called damaged, not complete or lost: once it can
+"""A prefix directory or a cache that cannot be read for a while. What is there is not called damaged, not complete or lost: once it can
 be read again it is restarted from."""
 from job import Job, checkpoint, main, messages, restart
 from scavenged import command
@@ -12,7 +12,7 @@ NAMES = ["a", "b"]
 
 
 def flushed():
-    """Two checkpoints on the prefix folder, and nothing elsewhere."""
+    """Two checkpoints on the prefix directory, and nothing elsewhere."""
     job = Job(2, 1, SCR_FLUSH=1)
     job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
     job.save()
@@ -20,7 +20,7 @@ def flushed():
 
 
 def strikes(job, how):
-    """Faults for the 1st, 2nd, ... call that reads or changes the prefix folder, always from the same state, until none is left to
+    """Faults for the 1st, 2nd, ... call that reads or changes the prefix directory, always from the same state, until none is left to
     strike at. Later ones are a sample."""
     struck = job.root / "struck"
     for number in range(1, 1000):

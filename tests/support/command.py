@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """For tests of the commands: runs one and compares its messages; its help and its manual page; tree files.
 
-A test of a command gets the path of the program and of its page; its functions test_* run in new folders, one
+A test of a command gets the path of the program and of its page; its functions test_* run in new directories, one
 after the other:
 
     from command import expect, run, run_tests
@@ -24,7 +24,7 @@ import zlib
 
 import signals  # noqa: F401
 
-BUILD_PATH = os.environ['TEST_BUILD_PATH']  # the folders of all libraries and commands, separated by colons
+BUILD_PATH = os.environ['TEST_BUILD_PATH']  # the directories of all libraries and commands, separated by colons
 COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 
 

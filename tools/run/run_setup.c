@@ -206,7 +206,7 @@ int run_open(run *r, const run_request *request)
 {
     *r = (run){.request = request, .per_node = 1, .instance = -1, .lock = -1};
     r->prefix.dir = r->log.fd = r->signals.fd = r->output = -1;
-    /* first: root continues in another process, as the owner of the folder */
+    /* first: root continues in another process, as the owner of the directory */
     int code = tool_prefix_configure(&r->prefix, request->dir);
     if (code == COMMAND_GOOD) code = setup_catch_signals(r);
     if (code == COMMAND_GOOD) code = setup_set_output(r);

@@ -52,7 +52,7 @@ def untouched():
 # ---- a launcher in place of the program ----
 
 def test_launcher_as_program():
-    """It would be started once per rank, and each of these jobs takes the prefix folder for its own."""
+    """It would be started once per rank, and each of these jobs takes the prefix directory for its own."""
     prepare()
     launcher('exit 0')
     for own, words, advice in (

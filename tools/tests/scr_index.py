@@ -18,7 +18,7 @@ FILES = [{'rank_0': b'zero' * 100, 'a/b': b''}, {'rank_1': b'one' * 50}]
 
 
 def fill(current='ckpt.12'):
-    """Three good datasets, one that failed, one that is not complete; all of them on the prefix folder."""
+    """Three good datasets, one that failed, one that is not complete; all of them on the prefix directory."""
     for path in os.listdir('.'):
         shutil.rmtree(path)
     prefix = Prefix()
@@ -71,7 +71,7 @@ def test_list():
 def test_one_dataset():
     fill('run/ckpt.12')
     text = run('--inspect', 'run/ckpt.12').stdout.decode()
-    width = len('files outside of its folder') + 2
+    width = len('files outside of its directory') + 2
     for title, number in (('dataset', 12), ('valid', 'yes'), ('current', 'yes'), ('fetched', '2026-11-22T20:00:00'),
                           ('bytes', 550)):
         assert f'{title:<{width}}{number}\n' in text, (title, text)
@@ -137,7 +137,7 @@ def test_add():
     run('--remove', 'ckpt.18')
     expect(run('--add', 'ckpt.18'), 0, 'ckpt.18: added\n')
     assert state()['ckpt.18'] == (True, False) and state()['run/ckpt.12'] == (True, True)
-    # a folder that was moved has the name that it has now
+    # a directory that was moved has the name that it has now
     os.rename('ckpt.6', 'old')
     run('--remove', 'ckpt.6')
     os.utime('old/.scr/summary.scr', (1300000000, 1300000000))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose folders are bad; on simulated nodes."""
+"""scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose directories are bad; on simulated nodes."""
 import json
 import os
 import pathlib

@@ -96,7 +96,7 @@ def test_slow_start():
 
 
 def test_folder_is_exchanged():
-    """Where others can rename folders: for a link to a private one, in which nothing is made, cut or removed."""
+    """Where others can rename directories: for a link to a private one, in which nothing is made, cut or removed."""
     prepare()
     private = pathlib.Path('private')
     private.mkdir()

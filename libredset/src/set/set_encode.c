@@ -19,7 +19,7 @@ typedef struct encode {
     redset_file *files;          /* of the caller */
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     int dir;
-    int spare;        /* the folder, or -1 */
+    int spare;        /* the directory, or -1 */
     redset_list list; /* with a copy of the caller's array */
     redset_shape shape;
     uint64_t chunk;   /* bytes of a chunk */
