@@ -454,14 +454,14 @@ void scr_index_names(const scr_index *index, char *text, size_t size)
     free(list);
 }
 
-void scr_index_highest(const scr_index *index, int *dset, int *ckpt)
+scr_counters scr_index_highest(const scr_index *index)
 {
     scr_dataset d;
-    *dset = *ckpt = 0;
+    scr_counters highest = {0, 0, 0};
     for (walk w = {NULL, NULL}; index_next_entry(index, &w);) {
         const kvtree *description = kvtree_get(kvtree_elem_hash(w.dir), KEY_DSET);
-        if (scr_dataset_from_tree(description, &d, NULL) != 0) continue;
-        if (d.id > *dset) *dset = d.id;
-        if (d.ckpt > *ckpt) *ckpt = d.ckpt;
+        if (scr_dataset_from_tree(description, &d, NULL) == 0)
+            scr_counters_include(&highest, &d);
     }
+    return highest;
 }
