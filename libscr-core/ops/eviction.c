@@ -31,7 +31,7 @@ typedef struct eviction {
     int unsaved;         /* id of one that could not be flushed just now; 0: none */
 } eviction;
 
-/* Whether some row leaves only if the prefix folder has it. */
+/* Whether some row leaves only if the prefix directory has it. */
 static bool eviction_asks_for_copies(const scr_evict_facts *f)
 {
     bool asks = false;
@@ -40,7 +40,7 @@ static bool eviction_asks_for_copies(const scr_evict_facts *f)
     return asks && f->count >= f->capacity;
 }
 
-/* Collective. Rank 0 knows what is on the prefix folder. */
+/* Collective. Rank 0 knows what is on the prefix directory. */
 static void eviction_find_copies(const struct scr *scr, scr_evict_facts *f)
 {
     for (int i = 0; i < f->count; i++)

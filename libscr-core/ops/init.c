@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A run with a full prefix folder can still use its cache: the failure is reported. */
+/* A run with a full prefix directory can still use its cache: the failure is reported. */
 static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
@@ -33,7 +33,7 @@ static bool init_make_trees(struct scr *scr)
     return true;
 }
 
-/* Rank 0: the records on the prefix folder. New datasets continue after the highest in
+/* Rank 0: the records on the prefix directory. New datasets continue after the highest in
  * the index. */
 static int init_read_records(struct scr *scr, kvtree_error *err)
 {

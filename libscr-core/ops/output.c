@@ -32,7 +32,7 @@ typedef struct arguments {
 
 _Static_assert(sizeof(arguments) % 8 == 0, "compared as numbers of 64 bits");
 
-/* Local. The name must be usable for a folder. */
+/* Local. The name must be usable for a directory. */
 static int output_take_arguments(const char *name, int flags, arguments *mine,
                                  kvtree_error *err)
 {
@@ -62,7 +62,7 @@ static int output_compare_arguments(const scr_job *job, const arguments *mine, i
 }
 
 /* Name and flags must be the same on every rank; *time is that of rank 0; *gone:
- * some rank misses folders of the run. One maximum over all ranks gives all of it:
+ * some rank misses directories of the run. One maximum over all ranks gives all of it:
  * numbers are equal on all ranks if the maxima of a number and of its complement agree.
  */
 static int output_check_arguments(struct scr *scr, const char *name, int flags,

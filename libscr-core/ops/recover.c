@@ -293,7 +293,7 @@ static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usa
 {
     kvtree_error err = {""};
     *usable = false;
-    /* scr_cache_sweep takes care of the folder of one without description */
+    /* scr_cache_sweep takes care of the directory of one without description */
     if (!recover_agree_on_description(&scr->cache, id, dataset)) return SCR_SUCCESS;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);

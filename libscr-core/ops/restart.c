@@ -396,7 +396,7 @@ static void restart_begin_attempt(struct scr *scr)
     MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
 }
 
-/* Collective. Whether files can be read from the prefix folder, too. */
+/* Collective. Whether files can be read from the prefix directory, too. */
 static void restart_find_on_prefix(struct scr *scr)
 {
     scr->restart.in_prefix = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;

@@ -19,11 +19,12 @@
 typedef struct scr_dataset {
     int id;        /* counts all datasets of the job, from 1 */
     int ckpt;      /* counts checkpoints, from 1; 0: not a checkpoint */
-    int output;    /* 1: the application wants it on the prefix folder */
+    int output;    /* 1: the application wants it on the prefix directory */
     int named;     /* 1: name was given by the application */
-    int scattered; /* 1: on the prefix folder, files are outside of the dataset's folder
+    int scattered; /* 1: on the prefix directory, files are outside of the dataset's
+                    * directory
                     */
-    int bypass;    /* 1: written to the prefix folder directly, never in the cache */
+    int bypass;    /* 1: written to the prefix directory directly, never in the cache */
     int ranks;     /* size of the run that wrote it; 0: not recorded */
     int files;     /* number of files on all ranks */
     int complete;  /* 1: all ranks reported it valid */
@@ -68,15 +69,15 @@ void scr_counters_include(scr_counters *counters, const scr_dataset *dataset);
  * known dataset is from then or later. */
 int64_t scr_counters_date(scr_counters *counters, int64_t now);
 
-/* 0 if name is valid for a dataset: below the prefix folder (common/beneath.h) and
- * outside of SCR's own folder. Otherwise -EINVAL or -EBADMSG. */
+/* 0 if name is valid for a dataset: below the prefix directory (common/beneath.h) and
+ * outside of SCR's own directory. Otherwise -EINVAL or -EBADMSG. */
 int scr_dataset_check_name(const char *name, kvtree_error *err);
 
 /* Replaces the contents of tree by all fields. 0 or -ENOMEM. */
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
 
 /* Reads and checks: id and name are required, every field must be valid, and the name
- * must not lead into SCR's own folder; otherwise -EBADMSG with a text. Other missing
+ * must not lead into SCR's own directory; otherwise -EBADMSG with a text. Other missing
  * fields are 0 or empty. */
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err);
 

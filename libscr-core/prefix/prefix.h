@@ -86,7 +86,7 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
  * it wrote a record. name is for messages. Local on any rank. */
 void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name);
 
-/* Records of a dataset in its folder .scr, for beneath_remove_found. */
+/* Records of a dataset in its directory .scr, for beneath_remove_found. */
 extern const char *const scr_records_proofs[];
 
 /* Rank 0 removes the records of a dataset and, if nothing else is in it, its directory.

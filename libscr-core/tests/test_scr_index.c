@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The index of a prefix folder, and the summary of a dataset. */
+/* The index of a prefix directory, and the summary of a dataset. */
 #include "base/versions.h"
 #include "common/number.h"
 #include "indexes.h"
@@ -235,7 +235,7 @@ static void same_name_with_a_new_id(void **state)
     kvtree_delete(&index);
 }
 
-/* Two copies of one dataset id, in two folders. */
+/* Two copies of one dataset id, in two directories. */
 static void same_id_with_two_names(void **state)
 {
     scr_index *index = kvtree_new();

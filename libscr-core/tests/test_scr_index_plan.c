@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is decided by an index: which checkpoint a restart tries, which ones leave the
- * prefix folder, and what becomes of datasets that were found there. */
+ * prefix directory, and what becomes of datasets that were found there. */
 #include "indexes.h"
 #include <errno.h>
 #include <limits.h>

@@ -90,7 +90,7 @@ def test_fewer_nodes():
 
 
 def test_two_nodes_lost():
-    """More than XOR can rebuild: the prefix folder has an older one."""
+    """More than XOR can rebuild: the prefix directory has an older one."""
     with Job() as job:
         job.run("init", checkpoint("a", flags="co"), checkpoint("b"))
         job.lose("n2", "n3")
@@ -199,7 +199,7 @@ def test_clock_set_back():
 
 
 def test_shared_base():
-    """Nodes that only play their part may share one cache and one control folder."""
+    """Nodes that only play their part may share one cache and one control directory."""
     with Job(SCR_FLUSH=0) as job:
         base = {"SCR_CACHE_BASE": job.root / "all", "SCR_CNTL_BASE": job.root / "all"}
         of_node = {node: base for node in FOUR}
@@ -211,7 +211,7 @@ def test_shared_base():
 
 
 def test_defaults():
-    """No job id and no user given: the next run finds its cache, another prefix folder does not."""
+    """No job id and no user given: the next run finds its cache, another prefix directory does not."""
     with Job(2, 1) as job:
         nothing = {"SCR_JOB_ID": None, "SCR_USER_NAME": None, "SCR_PREFIX": None, "SCR_FLUSH": 0}
         job.run("init", checkpoint("a"), **nothing)
@@ -275,7 +275,7 @@ def test_single():
 # ---- only redundancy is lost ----
 
 def redundancy(job, node, number):
-    """Files of SCR's own in a dataset's folder."""
+    """Files of SCR's own in a dataset's directory."""
     return [path for path in (job.cache(node) / f"scr.dataset.{number}").iterdir() if path.is_file()]
 
 
