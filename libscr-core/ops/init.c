@@ -85,6 +85,12 @@ static void init_report_hazards(struct scr *scr)
                     scr->cache.stores[i].path);
 }
 
+static int init_fail_mpi(const struct scr *scr, const kvtree_error *err)
+{
+    return scr_fail(&scr->report, SCR_MSG_CALL_MPI_FAILED, SCR_FAILURE, "SCR_Init: %s",
+                    err->text);
+}
+
 int scr_start(struct scr *scr, MPI_Comm comm, int rc)
 {
     kvtree_error err = {""};
@@ -95,15 +101,16 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     scr->prefix.job = scr->cache.job = &scr->job;
     scr->prefix.set = scr->cache.set = &scr->set;
     scr->cache.descs = &scr->descs;
-    if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
+    if (scr_job_begin(&scr->job, comm, &scr->report, &err))
+        return init_fail_mpi(scr, &err);
     if (rc) err_sys(&err, rc, "configuration");
     if (agree(scr->job.world, rc, &err))
         return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s",
                         err.text);
     rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
-    if (!rc && scr_job_find_nodes(&scr->job, &scr->config) != MPI_SUCCESS)
-        rc = SCR_FAILURE;
+    if (!rc && scr_job_find_nodes(&scr->job, &scr->config, &err))
+        rc = init_fail_mpi(scr, &err);
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc) scr_summary_begin(&scr->report);
     if (!rc) scr_logging_begin(scr);

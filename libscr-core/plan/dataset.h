@@ -30,7 +30,7 @@ typedef struct scr_dataset {
     int complete;  /* 1: all ranks reported it valid */
     unsigned long size; /* bytes of all files */
     int64_t created;    /* microseconds since 1970 */
-    int64_t flushed;    /* seconds since 1970, from a scan of the prefix folder
+    int64_t flushed;    /* seconds since 1970, from a scan of the prefix directory
                            (prefix/scan.h); in no record */
     char name[SCR_NAME_SIZE];
     char user[128], job_id[128], job_name[128], cluster[128];
