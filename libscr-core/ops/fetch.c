@@ -314,8 +314,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     scr_fetch_spare(scr, d, 0);
     fetch_mark(scr, d,
                fetch_is_substitute(scr, d) ? scr_index_unmark_tried : fetch_mark_done);
-    if (d->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = d->id;
-    if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
+    scr_counters_include(&scr->lifecycle.last, d);
     e = fetch_event(scr, d, SCR_LOG_FETCH_COMPLETE, start);
     if (scr->prefix.direct.dataset.id == d->id) {
         scr_event(&scr->report, SCR_MSG_FETCH_DIRECT, &e,

@@ -33,12 +33,11 @@ static bool init_make_trees(struct scr *scr)
     return true;
 }
 
-/* Rank 0: the records on the prefix directory. Ids of new datasets continue after the
- * highest in the index. */
+/* Rank 0: the records on the prefix directory. New datasets continue after the highest in
+ * the index. */
 static int init_read_records(struct scr *scr, kvtree_error *err)
 {
-    int rc = scr_index_begin(&scr->prefix, &scr->lifecycle.dataset_id,
-                             &scr->lifecycle.ckpt_id, err);
+    int rc = scr_index_begin(&scr->prefix, &scr->lifecycle.last, err);
     if (!rc)
         rc = init_tolerate_full(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err),
                                 err->text);
@@ -63,8 +62,7 @@ static int init_begin_records(struct scr *scr)
     if (agree(scr->job.world, rc, &err))
         return scr_fail(&scr->report, SCR_MSG_PREFIX_RECORDS_UNREADABLE, SCR_ERR_PREFIX,
                         "%s", err.text);
-    scr->lifecycle.dataset_id = scr_job_first(&scr->job, scr->lifecycle.dataset_id);
-    scr->lifecycle.ckpt_id = scr_job_first(&scr->job, scr->lifecycle.ckpt_id);
+    scr_job_share(&scr->job, &scr->lifecycle.last, sizeof scr->lifecycle.last);
     return SCR_SUCCESS;
 }
 

@@ -36,11 +36,13 @@ typedef struct scr_dataset {
     char user[128], job_id[128], job_name[128], cluster[128];
 } scr_dataset;
 
-/* The order of datasets: by id, and by time where two jobs in one prefix directory used
- * the same id. */
+/* The order of datasets: by time of creation. It agrees with the order of ids, as a job
+ * never dates a dataset before an earlier one, whatever its clock shows. It differs only
+ * where a node returns with datasets of an earlier calculation, which did not know of
+ * this one: those are older, whatever their ids. Ids decide between unknown times. */
 typedef struct scr_age {
     int id;
-    int64_t created;
+    int64_t created; /* microseconds since 1970; 0: unknown */
 } scr_age;
 
 /* Every dataset is older. */
@@ -51,6 +53,21 @@ scr_age scr_dataset_age(const scr_dataset *dataset);
 bool scr_dataset_is_older(const scr_dataset *dataset, scr_age age);
 bool scr_dataset_is_after(const scr_dataset *dataset, scr_age age);
 bool scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
+
+/* The highest values of all known datasets, each by itself. A new dataset has higher
+ * ones.
+ */
+typedef struct scr_counters {
+    int id, ckpt;
+    int64_t created;
+} scr_counters;
+
+/* Raises counters to the values of dataset. */
+void scr_counters_include(scr_counters *counters, const scr_dataset *dataset);
+
+/* The time of creation of a new dataset, which is added to counters: now, or later if a
+ * known dataset is from then or later. */
+int64_t scr_counters_date(scr_counters *counters, int64_t now);
 
 /* 0 if name is valid for a dataset: below the prefix directory (common/beneath.h) and
  * outside of SCR's own directory. Otherwise -EINVAL or -EBADMSG. */

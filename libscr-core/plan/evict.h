@@ -13,11 +13,12 @@
  *    after they are on the prefix directory. If they cannot be flushed, the store keeps
  * them beyond its capacity, up to twice the capacity; then the oldest of them is lost. */
 
+#include "plan/dataset.h"
 #include <stdbool.h>
 
 /* A dataset of the store. */
 typedef struct scr_evict_row {
-    int id;
+    scr_age age;
     bool checkpoint, output;
     bool newest;   /* the newest checkpoint of the whole cache */
     bool flushing; /* a flush reads its files */

@@ -6,7 +6,7 @@
  * executes the step, records its result in the facts, and calls again until the step is
  * final.
  *
- * The rule:
+ * The rule ("newer" and "older" as in plan/dataset.h):
  *  - A usable cached checkpoint wins over older ones on the prefix directory.
  *  - On the prefix directory the current checkpoint is tried first, then older ones.
  * After the application rejects a checkpoint, only older ones are tried. Without a

@@ -160,11 +160,11 @@ typedef struct scr_window {
 int scr_index_leaving(const scr_index *index, const scr_window *window,
                       scr_dataset **list, int *count);
 
-/* All datasets, the oldest first; *list is to be freed. */
+/* All datasets by id, copies of one id by time; *list is to be freed. */
 int scr_index_list(const scr_index *index, scr_dataset **list, int *count);
 
-/* The highest dataset and checkpoint ids in the index; 0 if there are none. */
-void scr_index_highest(const scr_index *index, int *dset, int *ckpt);
+/* The highest values in the index; 0 if there are none. */
+scr_counters scr_index_highest(const scr_index *index);
 
 /* ---- summary ---- */
 

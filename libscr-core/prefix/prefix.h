@@ -116,9 +116,9 @@ void scr_locations_correct(scr_prefix *prefix, const kvtree *index);
 
 /* ---- prefix/index_store.c: the index. Local on rank 0 ---- */
 
-/* At start: reads index and flush file, and corrects them. *dset and *ckpt become the
- * highest ids so far. 0 or -errno with a text. */
-int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, kvtree_error *err);
+/* At start: reads index and flush file, and corrects them. *highest becomes what the
+ * index has. 0 or -errno with a text. */
+int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err);
 
 /* The index as this SCR call has read or written it: a call reads it once, when it first
  * needs it, and again, under the lock, for each change. A damaged one is set aside

@@ -170,6 +170,7 @@ static void restored(void **state)
     found[4].complete = 0;
     found[3].ckpt = 0;
     found[1].id = 3; /* a copy of 3 */
+    found[1].created = found[2].created;
     found[2].flushed = found[4].flushed = 1300000000;
     scr_index *index = kvtree_new();
     assert_int_equal(scr_index_start(index), 0);

@@ -5,6 +5,7 @@ import concurrent.futures
 import shutil
 
 import damage
+import tree
 from job import Job, checkpoint, main, restart, wait_until
 
 FOUR = ["n1", "n2", "n3", "n4"]
@@ -161,6 +162,40 @@ def test_id_used_twice_by_other_numbers_of_ranks():
         run = job.run("init", "have => 0 =", checkpoint("next"), restart("next"))
         run.says("CACHE_OTHER_RANKS", r"dataset 1 \(new\)", "4 ranks", "2", times=1)
         job.run("init", restart("next"))
+
+
+def test_node_of_an_earlier_calculation():
+    """Its newest dataset has a higher id than what the job continues from, and later becomes complete there: it
+    neither takes the place of that, nor is it flushed."""
+    with Job(layout=[("n1", 3), ("n2", 1)], SCR_FLUSH=2, SCR_CACHE_SIZE=2) as job:
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", checkpoint("x1"), checkpoint("x2"), checkpoint("x3"))
+        away = job.root / "away"
+        job.node("n1").rename(away)
+        job.lose("n2")
+        shutil.rmtree(job.prefix)
+        job.prefix.mkdir()
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"))
+        job.lose("n1")
+        away.rename(job.node("n1"))
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2")).says("REBUILD_IMPOSSIBLE", r"dataset 3 \(c3\)", times=1)
+        job.lose("n2")
+        run = job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"))
+        run.says("REBUILD_COMPLETE", r"dataset 3 \(x3\)", times=1)
+        assert set(tree.read(job.prefix / ".scr/flush.scr")["DSET"]) == {"2"}  # commands save that one
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), "finalize")
+        assert not (job.prefix / "x3").exists()
+        run = job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), "start:c4:c")
+        run.says("CACHE_EVICTED", "dataset 2", times=0)
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), checkpoint("c5"), restart("c5"))
+
+
+def test_clock_set_back():
+    """The order of datasets does not depend on it. The first run lasts 100 hours, by its own clock."""
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", "compute:100:360000:0", checkpoint("a"), checkpoint("b"))
+        job.run("init", restart("b"), checkpoint("c"), checkpoint("d"))
+        job.run("init", restart("d"), checkpoint("e"))
+        job.run("init", restart("e"))
 
 
 def test_shared_base():

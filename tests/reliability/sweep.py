@@ -267,6 +267,8 @@ def options(description, sample, more=None):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--all", action="store_true", help="all points, not a sample")
     parser.add_argument("--sample", type=int, default=sample, help="so many points, from all over them (%(default)s)")
+    parser.add_argument("--part", default="1/1", metavar="K/N",
+                        help="only part K of N (from 1) of the points: together, the parts are all of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="that many at a time (%(default)s)")
     parser.add_argument("--only", default="", help="only kinds whose names have this in them")
     if more:
@@ -294,11 +296,11 @@ class Sweep:
             self.kinds.append((kind, try_point, list(points)))
 
     def choose(self):
-        """Takes away what is not in the sample."""
+        """Takes away what is not in the sample, or not in the part of it."""
         total, sample, before = sum(len(points) for _, _, points in self.kinds), self.given.sample, 0
-        if sample is None or sample >= total:
-            return
-        chosen = {(2 * i + 1) * total // (2 * sample) for i in range(sample)}
+        part, parts = map(int, self.given.part.split("/"))
+        sample = total if sample is None else min(sample, total)
+        chosen = {(2 * i + 1) * total // (2 * sample) for i in range(part - 1, sample, parts)}
         for _, _, points in self.kinds:
             count = len(points)
             points[:] = [point for number, point in enumerate(points, before) if number in chosen]
