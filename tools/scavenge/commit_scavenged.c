@@ -6,6 +6,7 @@
 #include "common/batch.h"
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/record_size.h"
 #include "scavenge/flush_leftovers.h"
 #include "scavenge/index_entry.h"
 #include "scavenge/pack.h"
@@ -76,7 +77,7 @@ static int commit_read_packing(int dir, kvtree *tree, uint64_t *container,
                                kvtree_error *err)
 {
     unsigned long bytes;
-    int rc = kvtree_file_read(dir, SCAVENGE_WHOLE, tree, err);
+    int rc = kvtree_file_read(dir, SCAVENGE_WHOLE, RECORD_SIZE_SMALL, tree, err);
     if (rc) return rc;
     if (kvtree_util_get_bytecount(tree, "CONTAINER", &bytes) != 0 || bytes > INT64_MAX)
         return err_set(err, -EBADMSG, SCAVENGE_WHOLE " has no valid CONTAINER");
@@ -98,7 +99,8 @@ static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *save
             *container ? scavenge_pack(&saved->folder, &saved->scan, *container, err) : 0;
         if (!rc && kvtree_util_set_bytecount(tree, "CONTAINER", *container) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
-        if (!rc) rc = kvtree_file_write(dir, SCAVENGE_WHOLE, tree, err);
+        if (!rc)
+            rc = kvtree_file_write(dir, SCAVENGE_WHOLE, RECORD_SIZE_SMALL, tree, err);
     }
     kvtree_delete(&tree);
     return rc;
