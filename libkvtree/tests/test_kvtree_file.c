@@ -306,7 +306,7 @@ static void below_an_open_folder(void **state)
         assert_int_equal(kvtree_file_read(dir, refused[i], KVTREE_ANY_SIZE, back, NULL),
                          -EINVAL);
     }
-    /* below a descriptor no link is followed; by path, folders may be links */
+    /* below a descriptor no link is followed; by path, directories may be links */
     assert_true(kvtree_file_write(dir, "alias/file", KVTREE_ANY_SIZE, tree, &err) < 0);
     assert_true(kvtree_file_read(dir, "alias/file", KVTREE_ANY_SIZE, back, &err) < 0);
     assert_int_equal(kvtree_write_file(in_folder("alias/file"), NULL), 0);
