@@ -234,6 +234,7 @@ static int gather_load(const kvtree_gather_place *from, const char *name, kvtree
         return err_set(err, -EBADMSG, "%s is not beside %s", name, from->name);
     name += from->skip;
     int rc = kvtree_file_read(from->dir, name, RECORD_SIZE_FILES, tree, err);
+    if (rc == -ENOENT) return err_set(err, rc, "%s is missing", name);
     return gather_is_damage(rc) ? -EBADMSG : rc;
 }
 

@@ -182,7 +182,7 @@ int kvtree_read_file(const char *path, kvtree *tree);
  *
  * limit: most bytes of the file, which a reader has in memory as a whole. A larger one is
  * damaged, -EBADMSG, before any of it is read, and is not written, -EFBIG. A tree of
- * short keys takes 13 times the bytes of its file in memory. */
+ * short keys takes up to 13 times the bytes of its file in memory. */
 #define KVTREE_ANY_SIZE UINT64_MAX
 int kvtree_file_write(int dir, const char *name, uint64_t limit, const kvtree *tree,
                       kvtree_error *err);
