@@ -145,11 +145,9 @@ static int file_parse_header(struct file_reader *r, kvtree_error *err)
     return 0;
 }
 
-/* The size in the header, or the one of a file that has nothing but the tree. */
 static int file_check_limit(const struct file_reader *r, kvtree_error *err)
 {
     unsigned long long size = r->facts.size, limit = r->limit;
-    if (r->whole && r->sized && r->there > size) size = r->there;
     if (size <= limit) return 0;
     return err_set(err, -EBADMSG,
                    "too large: %llu bytes, but only %llu are accepted; restore it from a "
@@ -239,9 +237,10 @@ static int file_read_tree(struct file_reader *r, kvtree *tree, kvtree_error *err
     if (rc) return rc;
     int format = file_parse_header(r, &other);
     if (format && format != OTHER_FORMAT) return err_set(err, format, "%s", other.text);
-    rc = file_check_limit(r, err);
-    if (rc) return format ? err_set(err, format, "%s", other.text) : rc;
     rc = file_check_size(r, err);
+    if (rc) return rc;
+    rc = file_check_limit(r, err);
+    if (rc && format) return err_set(err, format, "%s", other.text);
     if (!rc) rc = file_read_bytes(r, HEADER_SIZE, (size_t)r->facts.size, err);
     if (!rc) rc = file_check_crc(r, err);
     if (rc) return rc;
