@@ -254,18 +254,18 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
 /* Whether those who may put files into the directory `above` may remove all in the
  * directory fd, too. Who it belongs to does not matter: this user may have rights in a
  * directory of another one that others do not have. */
-static bool beneath_is_as_open(const struct stat *above, int fd)
+static bool beneath_is_as_open(int above, int fd)
 {
-    struct stat st;
-    if (fstat(fd, &st) != 0) return false;
-    bool by_group = above->st_gid == st.st_gid && st.st_mode & S_IWGRP;
+    struct stat over, st;
+    if (fstat(above, &over) != 0 || fstat(fd, &st) != 0) return false;
+    bool by_group = over.st_gid == st.st_gid && st.st_mode & S_IWGRP &&
+                    others_have_same_list(above, fd);
     return !(st.st_mode & S_ISVTX) && (by_group || st.st_mode & S_IWOTH);
 }
 
-static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *err);
+static int beneath_empty_folder(int fd, int above, kvtree_error *err);
 
-static int beneath_remove_entry(int dir, const char *name, const struct stat *above,
-                                kvtree_error *err)
+static int beneath_remove_entry(int dir, const char *name, int above, kvtree_error *err)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT) return 0;
     int is_folder = errno == EISDIR || errno == EPERM;
@@ -278,11 +278,11 @@ static int beneath_remove_entry(int dir, const char *name, const struct stat *ab
 }
 
 /* Empties the directory fd, which it closes. Directories are nested at most as deep as a
- * name may be long. above: a directory above it, if others may have moved that to its
- * place. */
-static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *err)
+ * name may be long. above: an open directory above it, or itself, if others may have
+ * moved that to its place; else -1. */
+static int beneath_empty_folder(int fd, int above, kvtree_error *err)
 {
-    bool is_private = above && !beneath_is_as_open(above, fd);
+    bool is_private = above >= 0 && !beneath_is_as_open(above, fd);
     DIR *stream = is_private ? NULL : fdopendir(fd);
     if (!stream) {
         int rc = err_sys(err, is_private ? -EPERM : -errno, "read a directory");
@@ -301,21 +301,14 @@ static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *
     return rc;
 }
 
-/* 1, and what the directory fd is, if others may put files into it; 0, or -errno. */
-static int beneath_inspect_open(int fd, struct stat *st)
-{
-    int rc = others_put(fd);
-    return rc > 0 && fstat(fd, st) != 0 ? -errno : rc;
-}
-
 /* Where others may put entries into the directory parent, the open directory in it must
  * be one that they may empty, or have one of the files of which only its maker gives
  * proof. */
 static int beneath_check_origin(int parent, int folder, const char *const *proofs)
 {
-    struct stat above, st;
-    int rc = beneath_inspect_open(parent, &above);
-    if (rc <= 0 || beneath_is_as_open(&above, folder)) return rc < 0 ? rc : 0;
+    struct stat st;
+    int rc = others_put(parent);
+    if (rc <= 0 || beneath_is_as_open(parent, folder)) return rc < 0 ? rc : 0;
     for (; *proofs; proofs++)
         if (fstatat(folder, *proofs, &st, AT_SYMLINK_NOFOLLOW) == 0) return 0;
     return -EPERM;
@@ -325,10 +318,9 @@ static int beneath_check_origin(int parent, int folder, const char *const *proof
 static int beneath_empty_checked(int parent, int folder, const char *name,
                                  const char *const *proofs, kvtree_error *err)
 {
-    struct stat st;
     int rc = proofs ? beneath_check_origin(parent, folder, proofs) : 0;
-    int is_open = rc ? rc : beneath_inspect_open(folder, &st);
-    if (is_open >= 0) return beneath_empty_folder(folder, is_open ? &st : NULL, err);
+    int is_open = rc ? rc : others_put(folder);
+    if (is_open >= 0) return beneath_empty_folder(folder, is_open ? folder : -1, err);
     io_close(&folder);
     return err_sys(err, is_open, "remove the private directory %s", name);
 }

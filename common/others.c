@@ -14,7 +14,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { TEXT_SIZE = 16384 /* bytes of an entry of a user or group */ };
+enum {
+    TEXT_SIZE = 16384, /* bytes of an entry of a user or group */
+    LIST_SIZE = 4096   /* of an access control list: 511 entries */
+};
 
 /* In a thread beside those of an application. What does not fit has members. */
 static int others_is_own_group(gid_t gid)
@@ -32,12 +35,42 @@ static int others_is_own_group(gid_t gid)
            (!group->gr_mem || !*group->gr_mem);
 }
 
-/* With one, the mode of the group is the most that anybody in the list may do. */
-static int others_has_list(int fd)
+/* As getxattr; -1 without one. fd may be one of O_PATH. */
+static ssize_t others_get_list(int fd, unsigned char *list, size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
+    return getxattr(path, "system.posix_acl_access", list, size);
+}
+
+/* With one, the mode of the group is the most that anybody in the list may do. */
+static int others_has_list(int fd)
+{
+    return others_get_list(fd, NULL, 0) > 0;
+}
+
+/* Reads the entries of groups and named users: 8 bytes each, a tag, rights and an id.
+ * Returns their bytes, 0 without a list, -1 if it cannot be read. */
+static ssize_t others_read_list(int fd, unsigned char list[LIST_SIZE])
+{
+    enum { OWNER = 1, MOST = 16, EVERYBODY = 32, HEADER = 4, ENTRY = 8 };
+    ssize_t kept = 0, n = others_get_list(fd, list, LIST_SIZE);
+    if (n < 0) return errno == ENODATA || errno == ENOTSUP ? 0 : -1;
+    for (ssize_t at = HEADER; at + ENTRY <= n; at += ENTRY) {
+        int tag = list[at]; /* little-endian on all machines */
+        if (tag == OWNER || tag == MOST || tag == EVERYBODY) continue;
+        memmove(list + kept, list + at, ENTRY);
+        kept += ENTRY;
+    }
+    return kept;
+}
+
+bool others_have_same_list(int a, int b)
+{
+    unsigned char one[LIST_SIZE], other[LIST_SIZE];
+    ssize_t n = others_read_list(a, one);
+    return n >= 0 && n == others_read_list(b, other) &&
+           memcmp(one, other, (size_t)n) == 0;
 }
 
 static int others_group_writes(int fd, const struct stat *st)

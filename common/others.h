@@ -7,6 +7,7 @@
 
 #include "common/prefix.h"
 #include <kvtree/kvtree_error.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #define others_write COMMON(others_write)
@@ -14,6 +15,7 @@
 #define others_put COMMON(others_put)
 #define others_put_below COMMON(others_put_below)
 #define others_reach COMMON(others_reach)
+#define others_have_same_list COMMON(others_have_same_list)
 
 /* Whether others than root and the effective user may write to the open file or directory
  * (also with O_PATH), which belongs to one of these, and is what st says: everybody, the
@@ -35,6 +37,11 @@ int others_put(int fd);
  * text.
  */
 int others_put_below(int dir, const char *name, kvtree_error *err);
+
+/* Whether the access control lists of two open files give the same rights, as far as the
+ * modes of their groups allow, to the owning group and to all that they name; also if
+ * neither has a list. */
+bool others_have_same_list(int a, int b);
 
 /* For a name below the open directory top that is in a record which others may have put
  * there; parent is the directory of what has that name. Such names reach only directories

@@ -7,6 +7,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/number.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree.h>
@@ -207,7 +208,8 @@ static int state_open_locked(const char *path, bool listed, int seconds, int *fd
 {
     *old = kvtree_new();
     if (!*old) return err_sys(err, -ENOMEM, "state file %s", path);
-    int rc = kvtree_file_lock_within(AT_FDCWD, path, seconds, fd, *old, err);
+    int rc = kvtree_file_lock_within(AT_FDCWD, path, RECORD_SIZE_FILES, seconds, fd, *old,
+                                     err);
     if (!rc && listed && !kvtree_get(*old, "FILES")) {
         unlink(path); /* it was removed, and is there only since we asked for it */
         io_close(fd);
@@ -221,7 +223,9 @@ static int state_open_locked(const char *path, bool listed, int seconds, int *fd
 static int state_close_locked(const char *path, int *fd, const kvtree *tree, int rc,
                               axl_error *err)
 {
-    if (!rc) return kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, err);
+    if (!rc)
+        return kvtree_file_write_close_unlock(AT_FDCWD, path, RECORD_SIZE_FILES, fd, tree,
+                                              err);
     io_close(fd);
     return err_sys(err, rc, "state file %s", path);
 }
@@ -398,7 +402,7 @@ int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command 
                    axl_error *err)
 {
     /* the file is replaced as a whole: its lock is not needed */
-    int rc = kvtree_file_read(AT_FDCWD, path, state, err), code;
+    int rc = kvtree_file_read(AT_FDCWD, path, RECORD_SIZE_FILES, state, err), code;
     if (rc) return rc;
     const char *running = state_value_of(state, "STATE"),
                *flag = state_value_of(state, "FLAG");

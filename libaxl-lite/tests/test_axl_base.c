@@ -304,9 +304,11 @@ static void forged(void **arg)
     axl_free(t);
     for (int i = 0; i < 3; i++) {
         kvtree *tree = kvtree_new();
-        assert_int_equal(kvtree_file_read(AT_FDCWD, state, tree, &err), 0);
+        assert_int_equal(kvtree_file_read(AT_FDCWD, state, KVTREE_ANY_SIZE, tree, &err),
+                         0);
         assert_int_equal(kvtree_util_set_str(tree, "BASE", bases[i]), 0);
-        assert_int_equal(kvtree_file_write(AT_FDCWD, state, tree, &err), 0);
+        assert_int_equal(kvtree_file_write(AT_FDCWD, state, KVTREE_ANY_SIZE, tree, &err),
+                         0);
         kvtree_delete(&tree);
         assert_int_equal(axl_resume(state, "sync", &t, &err), -EBADMSG);
     }

@@ -4,6 +4,7 @@
 #include "src/filo_private.h"
 
 #include "common/io.h"
+#include "common/record_size.h"
 #include <dirent.h>
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -25,7 +26,7 @@ int filo_begun_write(int dir, const char *folder, const filo_begun *flush,
     int rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
     if (!rc) rc = kvtree_util_set_bytecount(record, KEY_CONTAINER, flush->container);
     rc = rc ? err_sys(err, -ENOMEM, "write %s", name)
-            : kvtree_file_write(dir, name, record, err);
+            : kvtree_file_write(dir, name, RECORD_SIZE_SMALL, record, err);
     kvtree_delete(&record);
     return rc;
 }
@@ -38,7 +39,7 @@ static int begun_read(int stage, const char *folder, kvtree *record, filo_begun 
     unsigned long container = 0;
     snprintf(name, sizeof name, "%s/" RECORD, folder);
     *flush = (filo_begun){.identity = ""};
-    int rc = kvtree_file_read(stage, name, record, err);
+    int rc = kvtree_file_read(stage, name, RECORD_SIZE_SMALL, record, err);
     if (rc) return err_is_damage(rc) ? 0 : rc;
     const char *identity = kvtree_elem_get_first_val(record, KEY_IDENTITY);
     if (!identity || kvtree_util_get_bytecount(record, KEY_CONTAINER, &container) != 0)

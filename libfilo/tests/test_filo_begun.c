@@ -47,7 +47,7 @@ static void begin(const char *name, const char *identity, unsigned long containe
     kvtree_util_set_str(record, "IDENTITY", identity);
     kvtree_util_set_bytecount(record, "CONTAINER", container);
     snprintf(path, sizeof path, STAGE "/%s/stage.scr", name);
-    assert_int_equal(kvtree_file_write(dir, path, record, &err), 0);
+    assert_int_equal(kvtree_file_write(dir, path, KVTREE_ANY_SIZE, record, &err), 0);
     kvtree_delete(&record);
 }
 

@@ -37,7 +37,7 @@ static int kvtree_print_read(const char *file, kvtree *tree,
     int is_input = strcmp(file, "-") == 0;
     int fd = is_input ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) return kvtree_print_complain(file, strerror(errno));
-    int rc = kvtree_read_whole(fd, tree, facts, &err);
+    int rc = kvtree_read_whole(fd, KVTREE_ANY_SIZE, tree, facts, &err);
     if (!is_input) close(fd);
     return rc ? kvtree_print_complain(file, err.text) : COMMAND_GOOD;
 }

@@ -61,39 +61,44 @@ static int file_write_pieces(int fd, const kvtree *tree, uint64_t size)
     return rc;
 }
 
-ssize_t kvtree_write_fd(int fd, const kvtree *tree, kvtree_error *err)
+ssize_t kvtree_write_fd(int fd, uint64_t limit, const kvtree *tree, kvtree_error *err)
 {
     size_t depth, size = HEADER_SIZE + kvtree_measure(tree, &depth) + CRC_SIZE;
     if (depth > KVTREE_DEPTH_MAX) /* no reader accepts it */
         return err_set(err, -EOVERFLOW, "write a tree of %zu levels: more than %d", depth,
                        KVTREE_DEPTH_MAX);
+    if (size > limit)
+        return err_set(err, -EFBIG,
+                       "a tree of %zu bytes; no reader accepts more than %llu", size,
+                       (unsigned long long)limit);
     int rc = file_write_pieces(fd, tree, size);
     return rc ? err_sys(err, rc, "write a tree of %zu bytes", size) : (ssize_t)size;
 }
 
-int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
-                       kvtree_error *err)
+int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *tree,
+                       bool exclusive, kvtree_error *err)
 {
     batch b = {.dir = dir, .exclusive = exclusive};
     int fd, rc = batch_open(&b, name, 0, &fd, err);
     if (!rc) {
-        ssize_t size = kvtree_write_fd(fd, tree, err);
+        ssize_t size = kvtree_write_fd(fd, limit, tree, err);
         rc = size < 0 ? (int)size : batch_commit(&b, err);
     }
     batch_drop(&b);
     return rc;
 }
 
-int kvtree_file_write(int dir, const char *name, const kvtree *tree, kvtree_error *err)
+int kvtree_file_write(int dir, const char *name, uint64_t limit, const kvtree *tree,
+                      kvtree_error *err)
 {
     if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
-    int rc = kvtree_write_below(dir, name, tree, false, err);
+    int rc = kvtree_write_below(dir, name, limit, tree, false, err);
     return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;
 }
 
 int kvtree_write_file(const char *path, const kvtree *tree)
 {
-    return kvtree_file_write(AT_FDCWD, path, tree, NULL);
+    return kvtree_file_write(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, NULL);
 }
 
 /* ---- reading ---- */
@@ -101,6 +106,7 @@ int kvtree_write_file(const char *path, const kvtree *tree)
 /* A file that is being read. */
 struct file_reader {
     int fd;
+    uint64_t limit; /* most bytes from here on that are accepted */
     bool whole;     /* no bytes may follow the tree */
     bool sized;     /* a regular file; the size of a pipe shows only at its end */
     uint64_t there; /* bytes from here to the end of a regular file */
@@ -137,6 +143,16 @@ static int file_parse_header(struct file_reader *r, kvtree_error *err)
     if (flags & ~FLAG_CRC32)
         return err_set(err, OTHER_FORMAT, "unknown flags 0x%08x", flags & ~FLAG_CRC32);
     return 0;
+}
+
+static int file_check_limit(const struct file_reader *r, kvtree_error *err)
+{
+    unsigned long long size = r->facts.size, limit = r->limit;
+    if (size <= limit) return 0;
+    return err_set(err, -EBADMSG,
+                   "too large: %llu bytes, but only %llu are accepted; restore it from a "
+                   "copy, or move it away",
+                   size, limit);
 }
 
 /* Compares the size in the header with the number of bytes that are there, before
@@ -212,7 +228,8 @@ static int file_check_end(const struct file_reader *r, kvtree_error *err)
 }
 
 /* Header and checksum stand where they are in every version: a header of another format
- * in a file with a wrong size or checksum is damage. */
+ * in a file with a wrong size or checksum is damage. Other formats may have other limits:
+ * a large file of one is not. */
 static int file_read_tree(struct file_reader *r, kvtree *tree, kvtree_error *err)
 {
     kvtree_error other;
@@ -221,6 +238,9 @@ static int file_read_tree(struct file_reader *r, kvtree *tree, kvtree_error *err
     int format = file_parse_header(r, &other);
     if (format && format != OTHER_FORMAT) return err_set(err, format, "%s", other.text);
     rc = file_check_size(r, err);
+    if (rc) return rc;
+    rc = file_check_limit(r, err);
+    if (rc && format) return err_set(err, format, "%s", other.text);
     if (!rc) rc = file_read_bytes(r, HEADER_SIZE, (size_t)r->facts.size, err);
     if (!rc) rc = file_check_crc(r, err);
     if (rc) return rc;
@@ -249,18 +269,18 @@ static int file_read_all(struct file_reader *r, kvtree *tree, kvtree_error *err)
     return rc;
 }
 
-ssize_t kvtree_read_fd(int fd, kvtree *tree, kvtree_error *err)
+ssize_t kvtree_read_fd(int fd, uint64_t limit, kvtree *tree, kvtree_error *err)
 {
-    struct file_reader r = {.fd = fd};
+    struct file_reader r = {.fd = fd, .limit = limit};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree to read into");
     int rc = file_read_all(&r, tree, err);
     return rc ? rc : (ssize_t)r.facts.size;
 }
 
-int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts,
-                      kvtree_error *err)
+int kvtree_read_whole(int fd, uint64_t limit, kvtree *tree,
+                      struct kvtree_file_facts *facts, kvtree_error *err)
 {
-    struct file_reader r = {.fd = fd, .whole = true};
+    struct file_reader r = {.fd = fd, .limit = limit, .whole = true};
     int rc = file_read_all(&r, tree, err);
     if (rc || !facts) return rc;
     *facts = r.facts;
@@ -269,7 +289,8 @@ int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts,
     return 0;
 }
 
-int kvtree_file_read(int dir, const char *name, kvtree *tree, kvtree_error *err)
+int kvtree_file_read(int dir, const char *name, uint64_t limit, kvtree *tree,
+                     kvtree_error *err)
 {
     int folder, fd;
     const char *last;
@@ -281,7 +302,7 @@ int kvtree_file_read(int dir, const char *name, kvtree *tree, kvtree_error *err)
         io_close(&folder);
     }
     if (!rc) {
-        rc = kvtree_read_whole(fd, tree, NULL, err);
+        rc = kvtree_read_whole(fd, limit, tree, NULL, err);
         io_close(&fd);
     }
     return rc ? err_wrap(err, rc, "read %s", name) : KVTREE_SUCCESS;
@@ -289,5 +310,5 @@ int kvtree_file_read(int dir, const char *name, kvtree *tree, kvtree_error *err)
 
 int kvtree_read_file(const char *path, kvtree *tree)
 {
-    return kvtree_file_read(AT_FDCWD, path, tree, NULL);
+    return kvtree_file_read(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, NULL);
 }

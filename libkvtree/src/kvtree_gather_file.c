@@ -5,6 +5,7 @@
 #include "src/kvtree_gather_private.h"
 
 #include "common/errtext.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -57,6 +58,7 @@ uint64_t kvtree_gather_width(const kvtree_gather_place *to, int level)
 {
     uint64_t most = to->limit ? to->limit : KVTREE_GATHER_LIMIT;
     uint64_t around = gather_overhead(to->top);
+    if (most > RECORD_SIZE_FILES) most = RECORD_SIZE_FILES;
     uint64_t width = most > around ? (most - around) / 2 : 0;
     uint64_t least = level > 0 ? 2 * (strlen(to->name) + 128) : 0;
     return width > least ? width : least;
@@ -64,7 +66,7 @@ uint64_t kvtree_gather_width(const kvtree_gather_place *to, int level)
 
 int kvtree_gather_check_size(const char *top, uint64_t size, kvtree_error *err)
 {
-    if (size + gather_overhead(top) <= KVTREE_GATHER_FILE_MAX) return 0;
+    if (size + gather_overhead(top) <= RECORD_SIZE_FILES) return 0;
     return err_set(err, -EFBIG, "a tree of %llu bytes does not fit into a file",
                    (unsigned long long)size);
 }
@@ -139,7 +141,7 @@ int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_pl
     const char *name = is_root ? to->name : lower;
     kvtree_gather_file_name(to->name, level, rank, lower);
     kvtree *tree = gather_make_file(group, to->top, level);
-    int rc = tree ? kvtree_file_write(to->dir, name, tree, err)
+    int rc = tree ? kvtree_file_write(to->dir, name, RECORD_SIZE_FILES, tree, err)
                   : err_sys(err, -ENOMEM, "write %s", name);
     kvtree_delete(&tree);
     return rc;
@@ -228,16 +230,11 @@ static bool gather_is_damage(int rc)
 static int gather_load(const kvtree_gather_place *from, const char *name, kvtree *tree,
                        kvtree_error *err)
 {
-    struct stat st;
-    const int dir = from->dir;
     if (strncmp(name, from->name, from->skip) != 0)
         return err_set(err, -EBADMSG, "%s is not beside %s", name, from->name);
     name += from->skip;
-    int rc = beneath_stat(dir, name, &st, err);
-    if (rc == 0 && (uint64_t)st.st_size > KVTREE_GATHER_FILE_MAX)
-        rc = err_set(err, -EBADMSG, "%s has %lld bytes, too many", name,
-                     (long long)st.st_size);
-    if (rc == 0) rc = kvtree_file_read(dir, name, tree, err);
+    int rc = kvtree_file_read(from->dir, name, RECORD_SIZE_FILES, tree, err);
+    if (rc == -ENOENT) return err_set(err, rc, "%s is missing", name);
     return gather_is_damage(rc) ? -EBADMSG : rc;
 }
 

@@ -39,9 +39,6 @@
 /* Most bytes of a file, where no limit is given. */
 #define KVTREE_GATHER_LIMIT ((size_t)1 << 20)
 
-/* Largest file that is read, and so the largest tree that one rank may give. */
-#define KVTREE_GATHER_FILE_MAX ((uint64_t)1 << 30)
-
 /* Highest level of a root: with two files below each, 2^32 ranks. */
 #define KVTREE_GATHER_LEVEL_MAX 32
 

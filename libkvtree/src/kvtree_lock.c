@@ -108,6 +108,7 @@ static int lock_current(int dir, const char *name, short type, int seconds, int 
 struct lock_request {
     int dir;
     const char *name;
+    uint64_t limit;
     int seconds;
     int *fd;
     kvtree *tree;        /* read into */
@@ -119,7 +120,7 @@ static int lock_and_read_shared(struct lock_request *r)
 {
     int fd, rc = lock_current(r->dir, r->name, F_RDLCK, r->seconds, &fd, &r->err);
     if (rc) return rc;
-    rc = kvtree_read_whole(fd, r->tree, NULL, &r->err);
+    rc = kvtree_read_whole(fd, r->limit, r->tree, NULL, &r->err);
     io_unlock(&fd);
     return rc;
 }
@@ -130,10 +131,10 @@ static int lock_and_write(struct lock_request *r)
     do {
         rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, &r->err);
         if (!rc) {
-            rc = kvtree_write_below(r->dir, r->name, r->write, false, &r->err);
+            rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, false, &r->err);
             io_unlock(&fd);
         } else if (rc == -ENOENT) { /* there is nothing that anyone could lock */
-            rc = kvtree_write_below(r->dir, r->name, r->write, true, &r->err);
+            rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, true, &r->err);
         }
     } while (rc == -EEXIST);
     return rc;
@@ -150,11 +151,11 @@ static int lock_and_read(struct lock_request *r)
     for (;;) {
         rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, &r->err);
         if (rc != -ENOENT) break;
-        rc = kvtree_write_below(r->dir, r->name, NULL, true, &r->err);
+        rc = kvtree_write_below(r->dir, r->name, KVTREE_ANY_SIZE, NULL, true, &r->err);
         if (rc && rc != -EEXIST) break;
     }
     if (rc) return rc;
-    rc = kvtree_read_whole(fd, r->tree, NULL, &r->err);
+    rc = kvtree_read_whole(fd, r->limit, r->tree, NULL, &r->err);
     if (rc)
         io_unlock(&fd);
     else
@@ -170,7 +171,7 @@ static int lock_write_if_in_place(struct lock_request *r)
         return err_set(&r->err, -ESTALE,
                        "nothing written: the file was replaced or removed without its "
                        "lock");
-    return kvtree_write_below(r->dir, r->name, r->write, false, &r->err);
+    return kvtree_write_below(r->dir, r->name, r->limit, r->write, false, &r->err);
 }
 
 /* Runs a request for name below dir (AT_FDCWD: a path). */
@@ -188,24 +189,25 @@ static int lock_run(int dir, const char *name, const char *verb, struct lock_req
 
 /* ---- public functions ---- */
 
-int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree, kvtree_error *err)
+int kvtree_file_read_with_lock(int dir, const char *name, uint64_t limit, kvtree *tree,
+                               kvtree_error *err)
 {
-    struct lock_request r = {.seconds = LOCK_FOREVER, .tree = tree};
+    struct lock_request r = {.limit = limit, .seconds = LOCK_FOREVER, .tree = tree};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree");
     return lock_run(dir, name, "read", &r, lock_and_read_shared, err);
 }
 
-int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree,
-                                kvtree_error *err)
+int kvtree_file_write_with_lock(int dir, const char *name, uint64_t limit,
+                                const kvtree *tree, kvtree_error *err)
 {
-    struct lock_request r = {.seconds = LOCK_FOREVER, .write = tree};
+    struct lock_request r = {.limit = limit, .seconds = LOCK_FOREVER, .write = tree};
     return lock_run(dir, name, "write", &r, lock_and_write, err);
 }
 
-int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
-                            kvtree_error *err)
+int kvtree_file_lock_within(int dir, const char *name, uint64_t limit, int seconds,
+                            int *fd, kvtree *tree, kvtree_error *err)
 {
-    struct lock_request r = {.seconds = seconds, .fd = fd, .tree = tree};
+    struct lock_request r = {.limit = limit, .seconds = seconds, .fd = fd, .tree = tree};
     if (!fd || !tree)
         return err_set(err, -EINVAL, "lock a tree file: no %s",
                        fd ? "tree" : "place for its descriptor");
@@ -221,16 +223,16 @@ int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd,
     return lock_run(dir, name, "lock", &r, lock_only, err);
 }
 
-int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
-                               kvtree_error *err)
+int kvtree_file_lock_open_read(int dir, const char *name, uint64_t limit, int *fd,
+                               kvtree *tree, kvtree_error *err)
 {
-    return kvtree_file_lock_within(dir, name, LOCK_FOREVER, fd, tree, err);
+    return kvtree_file_lock_within(dir, name, limit, LOCK_FOREVER, fd, tree, err);
 }
 
-int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
-                                   kvtree_error *err)
+int kvtree_file_write_close_unlock(int dir, const char *name, uint64_t limit, int *fd,
+                                   const kvtree *tree, kvtree_error *err)
 {
-    struct lock_request r = {.fd = fd, .write = tree};
+    struct lock_request r = {.limit = limit, .fd = fd, .write = tree};
     if (!fd) return err_set(err, -EINVAL, "write a locked tree file: no descriptor");
     int rc = lock_run(dir, name, "write", &r, lock_write_if_in_place, err);
     io_unlock(fd);
@@ -241,20 +243,21 @@ int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvt
 
 int kvtree_read_with_lock(const char *path, kvtree *tree)
 {
-    return kvtree_file_read_with_lock(AT_FDCWD, path, tree, NULL);
+    return kvtree_file_read_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, NULL);
 }
 
 int kvtree_write_with_lock(const char *path, const kvtree *tree)
 {
-    return kvtree_file_write_with_lock(AT_FDCWD, path, tree, NULL);
+    return kvtree_file_write_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, NULL);
 }
 
 int kvtree_lock_open_read(const char *path, int *fd, kvtree *tree)
 {
-    return kvtree_file_lock_open_read(AT_FDCWD, path, fd, tree, NULL);
+    return kvtree_file_lock_open_read(AT_FDCWD, path, KVTREE_ANY_SIZE, fd, tree, NULL);
 }
 
 int kvtree_write_close_unlock(const char *path, int *fd, const kvtree *tree)
 {
-    return kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, NULL);
+    return kvtree_file_write_close_unlock(AT_FDCWD, path, KVTREE_ANY_SIZE, fd, tree,
+                                          NULL);
 }

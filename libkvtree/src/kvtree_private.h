@@ -142,8 +142,8 @@ ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t d
 
 /* Writes the file name below dir, as kvtree_file_write does. exclusive: -EEXIST where
  * there is one already. */
-int kvtree_write_below(int dir, const char *name, const kvtree *tree, bool exclusive,
-                       kvtree_error *err);
+int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *tree,
+                       bool exclusive, kvtree_error *err);
 
 struct kvtree_file_facts {
     uint64_t size;     /* bytes of the file */
@@ -152,10 +152,10 @@ struct kvtree_file_facts {
     uint32_t crc; /* of a file that has one */
 };
 
-/* Reads a file from the current offset to its end, also from a pipe. *facts, where given,
- * describes it; tree was empty then. */
-int kvtree_read_whole(int fd, kvtree *tree, struct kvtree_file_facts *facts,
-                      kvtree_error *err);
+/* Reads a file of at most limit bytes, from the current offset to its end, also from a
+ * pipe. *facts, where given, describes it; tree was empty then. */
+int kvtree_read_whole(int fd, uint64_t limit, kvtree *tree,
+                      struct kvtree_file_facts *facts, kvtree_error *err);
 
 /* ---- kvtree_format.c ---- */
 

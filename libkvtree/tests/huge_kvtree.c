@@ -55,15 +55,15 @@ static int through_a_file(int dir, kvtree **tree, size_t bytes)
 {
     int failed = 0;
     size_t size = huge_tree_size(bytes) + AROUND;
-    REQUIRE(kvtree_file_write(dir, "tree", *tree, &err) == 0);
+    REQUIRE(kvtree_file_write(dir, "tree", KVTREE_ANY_SIZE, *tree, &err) == 0);
     REQUIRE(file_is_right(dir, size));
     kvtree_delete(tree);
     *tree = kvtree_new();
-    REQUIRE(kvtree_file_read(dir, "tree", *tree, &err) == 0);
+    REQUIRE(kvtree_file_read(dir, "tree", KVTREE_ANY_SIZE, *tree, &err) == 0);
     REQUIRE(is_huge_tree(*tree, bytes));
     kvtree_unset_all(*tree);
     REQUIRE(damage(dir, size));
-    REQUIRE(kvtree_file_read(dir, "tree", *tree, &err) == -EBADMSG);
+    REQUIRE(kvtree_file_read(dir, "tree", KVTREE_ANY_SIZE, *tree, &err) == -EBADMSG);
     REQUIRE(strstr(err.text, "checksum") && kvtree_size(*tree) == 0);
 end:
     unlinkat(dir, "tree", 0);

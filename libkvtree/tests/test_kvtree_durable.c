@@ -33,13 +33,14 @@ static nth_result result;
 
 static int plain_write(void *arg)
 {
-    told->rc = kvtree_file_write(AT_FDCWD, path, new_tree, &told->err);
+    told->rc = kvtree_file_write(AT_FDCWD, path, KVTREE_ANY_SIZE, new_tree, &told->err);
     return 0;
 }
 
 static int write_with_lock(void *arg)
 {
-    told->rc = kvtree_file_write_with_lock(AT_FDCWD, path, new_tree, &told->err);
+    told->rc = kvtree_file_write_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, new_tree,
+                                           &told->err);
     return 0;
 }
 
@@ -47,11 +48,13 @@ static int read_modify_write(void *arg)
 {
     kvtree *tree = kvtree_new();
     int fd = -7;
-    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, &fd, tree, &told->err);
+    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, KVTREE_ANY_SIZE, &fd, tree,
+                                          &told->err);
     if (!told->rc) {
         kvtree_unset_all(tree);
         kvtree_merge(tree, new_tree);
-        told->rc = kvtree_file_write_close_unlock(AT_FDCWD, path, &fd, tree, &told->err);
+        told->rc = kvtree_file_write_close_unlock(AT_FDCWD, path, KVTREE_ANY_SIZE, &fd,
+                                                  tree, &told->err);
         told->fd = fd;
     } else {
         told->fd = fd == -7 ? -1 : fd;

@@ -116,7 +116,8 @@ static void check_read(const char *name, int rc, const char *text)
 {
     kvtree_error err = {""};
     kvtree *full = sample_tree(), *as_before = sample_tree(), *empty = kvtree_new();
-    assert_int_equal(kvtree_file_read(AT_FDCWD, in_folder(name), empty, &err), rc);
+    assert_int_equal(
+        kvtree_file_read(AT_FDCWD, in_folder(name), KVTREE_ANY_SIZE, empty, &err), rc);
     if (!strstr(err.text, text) || !strstr(err.text, in_folder(name)))
         fail_msg("\"%s\" lacks \"%s\" or the path", err.text, text);
     assert_int_equal(kvtree_size(empty), 0);
@@ -143,11 +144,18 @@ static void what_is_no_file(void **state)
     check_read("link", -ELOOP, "a symbolic link, which is not followed");
     kvtree_error err = {""};
     assert_int_equal(kvtree_read_file(in_folder("empty"), NULL), -EINVAL);
-    assert_int_equal(kvtree_file_read(AT_FDCWD, NULL, NULL, &err), -EINVAL);
-    assert_int_equal(kvtree_file_write(AT_FDCWD, NULL, NULL, &err), -EINVAL);
-    assert_int_equal(kvtree_file_write(AT_FDCWD, "", NULL, &err), -EINVAL);
-    assert_int_equal(kvtree_file_write(AT_FDCWD, in_folder("sub/"), NULL, &err), -EINVAL);
-    assert_int_equal(kvtree_file_write(AT_FDCWD, in_folder("sub"), NULL, &err), -EISDIR);
+    assert_int_equal(kvtree_file_read(AT_FDCWD, NULL, KVTREE_ANY_SIZE, NULL, &err),
+                     -EINVAL);
+    assert_int_equal(kvtree_file_write(AT_FDCWD, NULL, KVTREE_ANY_SIZE, NULL, &err),
+                     -EINVAL);
+    assert_int_equal(kvtree_file_write(AT_FDCWD, "", KVTREE_ANY_SIZE, NULL, &err),
+                     -EINVAL);
+    assert_int_equal(
+        kvtree_file_write(AT_FDCWD, in_folder("sub/"), KVTREE_ANY_SIZE, NULL, &err),
+        -EINVAL);
+    assert_int_equal(
+        kvtree_file_write(AT_FDCWD, in_folder("sub"), KVTREE_ANY_SIZE, NULL, &err),
+        -EISDIR);
     assert_int_equal(kvtree_write_file(in_folder("nowhere/file"), NULL), -ENOENT);
 }
 
@@ -287,21 +295,23 @@ static void below_an_open_folder(void **state)
     assert_int_equal(mkdir(in_folder("real"), 0700), 0);
     assert_int_equal(symlink("real", in_folder("alias")), 0);
     int dir = open(folder, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(kvtree_file_write(dir, "real/file", tree, &err), 0);
-    assert_int_equal(kvtree_file_read(dir, "real/file", back, &err), 0);
+    assert_int_equal(kvtree_file_write(dir, "real/file", KVTREE_ANY_SIZE, tree, &err), 0);
+    assert_int_equal(kvtree_file_read(dir, "real/file", KVTREE_ANY_SIZE, back, &err), 0);
     assert_true(same_tree(tree, back));
     static const char *const refused[] = {"../file",      "/file",  "real//file",
                                           "real/../file", "./file", ""};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(kvtree_file_write(dir, refused[i], tree, &err), -EINVAL);
-        assert_int_equal(kvtree_file_read(dir, refused[i], back, NULL), -EINVAL);
+        assert_int_equal(kvtree_file_write(dir, refused[i], KVTREE_ANY_SIZE, tree, &err),
+                         -EINVAL);
+        assert_int_equal(kvtree_file_read(dir, refused[i], KVTREE_ANY_SIZE, back, NULL),
+                         -EINVAL);
     }
     /* below a descriptor no link is followed; by path, directories may be links */
-    assert_true(kvtree_file_write(dir, "alias/file", tree, &err) < 0);
-    assert_true(kvtree_file_read(dir, "alias/file", back, &err) < 0);
+    assert_true(kvtree_file_write(dir, "alias/file", KVTREE_ANY_SIZE, tree, &err) < 0);
+    assert_true(kvtree_file_read(dir, "alias/file", KVTREE_ANY_SIZE, back, &err) < 0);
     assert_int_equal(kvtree_write_file(in_folder("alias/file"), NULL), 0);
     kvtree_unset_all(back);
-    assert_int_equal(kvtree_file_read(dir, "real/file", back, &err), 0);
+    assert_int_equal(kvtree_file_read(dir, "real/file", KVTREE_ANY_SIZE, back, &err), 0);
     assert_int_equal(kvtree_size(back), 0);
     close(dir);
     kvtree_delete(&tree);
@@ -348,7 +358,8 @@ static void the_old_file_outlives_a_failed_write(void **state)
     for (rlim_t limit = 0; limit < 8000; limit += 1000) {
         small.rlim_cur = limit;
         setrlimit(RLIMIT_FSIZE, &small);
-        int rc = kvtree_file_write(AT_FDCWD, in_folder("state"), new, &err);
+        int rc =
+            kvtree_file_write(AT_FDCWD, in_folder("state"), KVTREE_ANY_SIZE, new, &err);
         setrlimit(RLIMIT_FSIZE, &before);
         assert_int_equal(rc, -EFBIG);
         assert_non_null(strstr(err.text, "state: write a tree of "));
@@ -374,23 +385,24 @@ static void inside_a_larger_file(void **state)
     put("large", "start", 5);
     int fd = open(in_folder("large"), O_RDWR | O_APPEND);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(kvtree_write_fd(fd, trees[i], &err),
+        assert_int_equal(kvtree_write_fd(fd, KVTREE_ANY_SIZE, trees[i], &err),
                          24 + kvtree_pack_size(trees[i]));
     assert_int_equal(write(fd, "end", 3), 3);
     assert_int_equal(lseek(fd, 5, SEEK_SET), 5);
     for (int i = 0; i < 3; i++) {
         kvtree_unset_all(back);
-        assert_int_equal(kvtree_read_fd(fd, back, &err), 24 + kvtree_pack_size(trees[i]));
+        assert_int_equal(kvtree_read_fd(fd, KVTREE_ANY_SIZE, back, &err),
+                         24 + kvtree_pack_size(trees[i]));
         assert_true(same_tree(back, trees[i]));
         kvtree_delete(&trees[i]);
     }
     assert_int_equal(read(fd, rest, sizeof rest), 3);
     assert_string_equal(rest, "end");
     kvtree_unset_all(back);
-    assert_int_equal(kvtree_read_fd(fd, back, &err), -EBADMSG);
-    assert_int_equal(kvtree_read_fd(fd, NULL, &err), -EINVAL);
-    assert_int_equal(kvtree_read_fd(-1, back, &err), -EBADF);
-    assert_int_equal(kvtree_write_fd(-1, back, &err), -EBADF);
+    assert_int_equal(kvtree_read_fd(fd, KVTREE_ANY_SIZE, back, &err), -EBADMSG);
+    assert_int_equal(kvtree_read_fd(fd, KVTREE_ANY_SIZE, NULL, &err), -EINVAL);
+    assert_int_equal(kvtree_read_fd(-1, KVTREE_ANY_SIZE, back, &err), -EBADF);
+    assert_int_equal(kvtree_write_fd(-1, KVTREE_ANY_SIZE, back, &err), -EBADF);
     close(fd);
     kvtree_delete(&back);
 }
@@ -402,17 +414,17 @@ static void through_a_pipe(void **state)
     kvtree *trees[] = {sample_tree(), kvtree_new()}, *back = kvtree_new();
     assert_int_equal(pipe(ends), 0);
     for (int i = 0; i < 2; i++)
-        assert_true(kvtree_write_fd(ends[1], trees[i], &err) > 0);
+        assert_true(kvtree_write_fd(ends[1], KVTREE_ANY_SIZE, trees[i], &err) > 0);
     assert_int_equal(write(ends[1], "end", 3), 3);
     close(ends[1]);
     for (int i = 0; i < 2; i++) {
         kvtree_unset_all(back);
-        assert_int_equal(kvtree_read_fd(ends[0], back, &err),
+        assert_int_equal(kvtree_read_fd(ends[0], KVTREE_ANY_SIZE, back, &err),
                          24 + kvtree_pack_size(trees[i]));
         assert_true(same_tree(back, trees[i]));
         kvtree_delete(&trees[i]);
     }
-    assert_int_equal(kvtree_read_fd(ends[0], back, &err), -EBADMSG);
+    assert_int_equal(kvtree_read_fd(ends[0], KVTREE_ANY_SIZE, back, &err), -EBADMSG);
     assert_string_equal(err.text, "cut off: 3 bytes where 20 were expected");
     close(ends[0]);
     kvtree_delete(&back);

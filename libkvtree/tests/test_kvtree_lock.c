@@ -117,14 +117,16 @@ static void patience_ends(void **state)
     kvtree *tree = kvtree_new();
     const char *path = in_folder("number");
     for (int seconds = 0; seconds < 2; seconds++) {
-        assert_int_equal(
-            kvtree_file_lock_within(AT_FDCWD, path, seconds, &other, tree, &err),
-            -ETIMEDOUT);
+        assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, KVTREE_ANY_SIZE, seconds,
+                                                 &other, tree, &err),
+                         -ETIMEDOUT);
         assert_non_null(strstr(err.text, "another process has had the lock"));
         assert_int_equal(other, -7);
     }
     close(fd);
-    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, &err), 0);
+    assert_int_equal(
+        kvtree_file_lock_within(AT_FDCWD, path, KVTREE_ANY_SIZE, 0, &other, tree, &err),
+        0);
     assert_int_equal(try_lock(path, F_RDLCK), -EAGAIN);
     close(other);
     kvtree_delete(&tree);
@@ -147,12 +149,14 @@ static void lock_of_a_damaged_file(void **state)
     assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     assert_int_equal(try_lock(path, F_RDLCK), -EAGAIN);
     assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &other, &err), -ETIMEDOUT);
-    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, &err),
-                     -ETIMEDOUT);
+    assert_int_equal(
+        kvtree_file_lock_within(AT_FDCWD, path, KVTREE_ANY_SIZE, 0, &other, tree, &err),
+        -ETIMEDOUT);
     assert_int_equal(other, -7);
     close(fd);
-    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 0, &other, tree, &err),
-                     -EBADMSG);
+    assert_int_equal(
+        kvtree_file_lock_within(AT_FDCWD, path, KVTREE_ANY_SIZE, 0, &other, tree, &err),
+        -EBADMSG);
     assert_int_equal(kvtree_file_lock_only(AT_FDCWD, NULL, 0, &fd, &err), -EINVAL);
     assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, NULL, &err), -EINVAL);
     kvtree_delete(&tree);
@@ -163,7 +167,8 @@ static void *increment_within(void *path)
     for (int i = 0; i < INCREMENTS; i++) {
         kvtree *tree = kvtree_new();
         int fd;
-        int rc = kvtree_file_lock_within(AT_FDCWD, path, 600, &fd, tree, NULL);
+        int rc = kvtree_file_lock_within(AT_FDCWD, path, KVTREE_ANY_SIZE, 600, &fd, tree,
+                                         NULL);
         if (!rc) rc = kvtree_util_set_int(tree, "NUMBER", number_of(tree) + 1);
         if (!rc) rc = kvtree_write_close_unlock(path, &fd, tree);
         kvtree_delete(&tree);
@@ -259,12 +264,14 @@ static void missing_files(void **state)
     int fd = -7;
     assert_int_equal(kvtree_read_with_lock(in_folder("number"), tree), -ENOENT);
     assert_int_equal(files_in_folder(0), 0);
-    assert_int_equal(
-        kvtree_file_write_with_lock(AT_FDCWD, in_folder("number"), tree, &err), 0);
+    assert_int_equal(kvtree_file_write_with_lock(AT_FDCWD, in_folder("number"),
+                                                 KVTREE_ANY_SIZE, tree, &err),
+                     0);
     assert_int_equal(number_in(in_folder("number")), 3);
     kvtree_unset_all(tree);
-    assert_int_equal(
-        kvtree_file_lock_open_read(AT_FDCWD, in_folder("new"), &fd, tree, &err), 0);
+    assert_int_equal(kvtree_file_lock_open_read(AT_FDCWD, in_folder("new"),
+                                                KVTREE_ANY_SIZE, &fd, tree, &err),
+                     0);
     assert_int_equal(kvtree_size(tree), 0);
     close(fd);
     fd = -7;
@@ -284,15 +291,16 @@ static void damaged_files(void **state)
     int fd = -7, file = open(in_folder("number"), O_WRONLY | O_CREAT, 0600);
     assert_int_equal(write(file, "no tree, but long enough", 24), 24);
     close(file);
-    assert_int_equal(
-        kvtree_file_lock_open_read(AT_FDCWD, in_folder("number"), &fd, tree, &err),
-        -EBADMSG);
+    assert_int_equal(kvtree_file_lock_open_read(AT_FDCWD, in_folder("number"),
+                                                KVTREE_ANY_SIZE, &fd, tree, &err),
+                     -EBADMSG);
     assert_non_null(strstr(err.text, "number: not a tree file"));
     assert_int_equal(fd, -7);
     assert_int_equal(number_of(tree), 3);
     assert_int_equal(try_lock(in_folder("number"), F_WRLCK), 0);
-    assert_int_equal(
-        kvtree_file_read_with_lock(AT_FDCWD, in_folder("number"), tree, &err), -EBADMSG);
+    assert_int_equal(kvtree_file_read_with_lock(AT_FDCWD, in_folder("number"),
+                                                KVTREE_ANY_SIZE, tree, &err),
+                     -EBADMSG);
     assert_int_equal(try_lock(in_folder("number"), F_WRLCK), 0);
     assert_int_equal(kvtree_write_with_lock(in_folder("number"), tree), 0);
     assert_int_equal(number_in(in_folder("number")), 3);
@@ -344,14 +352,17 @@ static void only_plain_files(void **state)
                  {"fifo", -EINVAL, -EINVAL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = in_folder(cases[i].name);
-        assert_int_equal(kvtree_file_read_with_lock(AT_FDCWD, path, tree, &err),
-                         cases[i].read);
+        assert_int_equal(
+            kvtree_file_read_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, &err),
+            cases[i].read);
         assert_non_null(strstr(err.text, path));
-        assert_int_equal(kvtree_file_write_with_lock(AT_FDCWD, path, tree, &err),
-                         cases[i].write);
+        assert_int_equal(
+            kvtree_file_write_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, &err),
+            cases[i].write);
         assert_non_null(strstr(err.text, path));
-        assert_int_equal(kvtree_file_lock_open_read(AT_FDCWD, path, &fd, tree, &err),
-                         cases[i].write);
+        assert_int_equal(
+            kvtree_file_lock_open_read(AT_FDCWD, path, KVTREE_ANY_SIZE, &fd, tree, &err),
+            cases[i].write);
         assert_non_null(strstr(err.text, path));
         assert_int_equal(fd, -7);
     }
@@ -377,8 +388,9 @@ static void missing_arguments(void **state)
     assert_int_equal(kvtree_write_with_lock(path, NULL), 0);
     assert_int_equal(kvtree_write_close_unlock(path, NULL, tree), -EINVAL);
     fd = lock(path);
-    assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, NULL, &fd, tree, &err),
-                     -EINVAL);
+    assert_int_equal(
+        kvtree_file_write_close_unlock(AT_FDCWD, NULL, KVTREE_ANY_SIZE, &fd, tree, &err),
+        -EINVAL);
     assert_string_equal(err.text, "write a tree file: no file name");
     assert_int_equal(fd, -1);
     assert_int_equal(try_lock(path, F_WRLCK), 0);
@@ -393,32 +405,44 @@ static void below_an_open_folder(void **state)
     int fd = -7, dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
     assert_int_equal(symlink("sub", in_folder("alias")), 0);
-    assert_int_equal(kvtree_file_write_with_lock(dir, "sub/number", tree, &err), 0);
-    assert_int_equal(kvtree_file_read_with_lock(dir, "sub/number", back, &err), 0);
+    assert_int_equal(
+        kvtree_file_write_with_lock(dir, "sub/number", KVTREE_ANY_SIZE, tree, &err), 0);
+    assert_int_equal(
+        kvtree_file_read_with_lock(dir, "sub/number", KVTREE_ANY_SIZE, back, &err), 0);
     assert_true(same_tree(tree, back));
-    assert_int_equal(kvtree_file_lock_open_read(dir, "sub/number", &fd, tree, &err), 0);
+    assert_int_equal(
+        kvtree_file_lock_open_read(dir, "sub/number", KVTREE_ANY_SIZE, &fd, tree, &err),
+        0);
     kvtree_util_set_int(tree, "NUMBER", 3);
-    assert_int_equal(kvtree_file_write_close_unlock(dir, "sub/number", &fd, tree, &err),
+    assert_int_equal(kvtree_file_write_close_unlock(dir, "sub/number", KVTREE_ANY_SIZE,
+                                                    &fd, tree, &err),
                      0);
     assert_int_equal(fd, -1);
     assert_int_equal(number_in(in_folder("sub/number")), 3);
-    assert_int_equal(kvtree_file_lock_open_read(dir, "new", &fd, back, &err), 0);
+    assert_int_equal(
+        kvtree_file_lock_open_read(dir, "new", KVTREE_ANY_SIZE, &fd, back, &err), 0);
     close(fd);
     fd = -7;
     static const char *const refused[] = {"../number", "/number", "sub/../new", ""};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(kvtree_file_read_with_lock(dir, refused[i], tree, &err),
-                         -EINVAL);
-        assert_int_equal(kvtree_file_write_with_lock(dir, refused[i], tree, &err),
-                         -EINVAL);
-        assert_int_equal(kvtree_file_lock_open_read(dir, refused[i], &fd, tree, &err),
-                         -EINVAL);
+        assert_int_equal(
+            kvtree_file_read_with_lock(dir, refused[i], KVTREE_ANY_SIZE, tree, &err),
+            -EINVAL);
+        assert_int_equal(
+            kvtree_file_write_with_lock(dir, refused[i], KVTREE_ANY_SIZE, tree, &err),
+            -EINVAL);
+        assert_int_equal(
+            kvtree_file_lock_open_read(dir, refused[i], KVTREE_ANY_SIZE, &fd, tree, &err),
+            -EINVAL);
     }
-    assert_int_equal(kvtree_file_read_with_lock(dir, "alias/number", tree, &err),
-                     -ENOTDIR);
-    assert_int_equal(kvtree_file_lock_open_read(dir, "alias/new", &fd, tree, &err),
-                     -ENOTDIR);
-    assert_int_equal(kvtree_file_lock_open_read(-1, "new", &fd, tree, &err), -EBADF);
+    assert_int_equal(
+        kvtree_file_read_with_lock(dir, "alias/number", KVTREE_ANY_SIZE, tree, &err),
+        -ENOTDIR);
+    assert_int_equal(
+        kvtree_file_lock_open_read(dir, "alias/new", KVTREE_ANY_SIZE, &fd, tree, &err),
+        -ENOTDIR);
+    assert_int_equal(
+        kvtree_file_lock_open_read(-1, "new", KVTREE_ANY_SIZE, &fd, tree, &err), -EBADF);
     assert_int_equal(fd, -7);
     close(dir);
     kvtree_delete(&tree);

@@ -84,7 +84,7 @@ static int do_unpack(kvtree *tree, int *whole)
 static int do_write(kvtree *tree, int *whole)
 {
     kvtree_error err;
-    int rc = kvtree_file_write(-100, path, tree, &err);
+    int rc = kvtree_file_write(-100, path, KVTREE_ANY_SIZE, tree, &err);
     assert_true(rc == 0 || rc == -ENOMEM);
     if (rc) assert_non_null(strstr(err.text, "Cannot allocate memory"));
     return rc == 0;

@@ -243,8 +243,9 @@ static void check_stale(int *fd, int number)
 {
     kvtree_error err = {""};
     kvtree *tree = tree_of(1);
-    assert_int_equal(kvtree_file_write_close_unlock(AT_FDCWD, path, fd, tree, &err),
-                     -ESTALE);
+    assert_int_equal(
+        kvtree_file_write_close_unlock(AT_FDCWD, path, KVTREE_ANY_SIZE, fd, tree, &err),
+        -ESTALE);
     assert_non_null(strstr(err.text, path));
     assert_non_null(
         strstr(err.text, "nothing written: the file was replaced or removed"));
@@ -281,7 +282,8 @@ static int without_locks(void *arg, unsigned n, const nth_call *call)
 static int read_without_locks(void *arg)
 {
     kvtree *tree = kvtree_new();
-    told->rc = kvtree_file_read_with_lock(AT_FDCWD, path, tree, &told->err);
+    told->rc =
+        kvtree_file_read_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, &told->err);
     told->fd = kvtree_size(tree) ? 0 : -7;
     kvtree_delete(&tree);
     return 0;
@@ -290,7 +292,8 @@ static int read_without_locks(void *arg)
 static int write_without_locks(void *arg)
 {
     told->fd = -7;
-    told->rc = kvtree_file_write_with_lock(AT_FDCWD, path, NULL, &told->err);
+    told->rc =
+        kvtree_file_write_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, NULL, &told->err);
     return 0;
 }
 
@@ -298,7 +301,8 @@ static int lock_without_locks(void *arg)
 {
     kvtree *tree = kvtree_new();
     told->fd = -7;
-    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, &told->fd, tree, &told->err);
+    told->rc = kvtree_file_lock_open_read(AT_FDCWD, path, KVTREE_ANY_SIZE, &told->fd,
+                                          tree, &told->err);
     kvtree_delete(&tree);
     return 0;
 }

@@ -29,7 +29,7 @@ static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error
 {
     kvtree_error why;
     kvtree_unset_all(tree);
-    int rc = kvtree_file_read(c->prefix, c->name, tree, &why);
+    int rc = kvtree_file_read(c->prefix, c->name, c->limit, tree, &why);
     if (rc && !(rc == -ENOENT && c->make)) return err_set(err, rc, "%s", why.text);
     return record_apply(c, tree, err);
 }
@@ -39,11 +39,13 @@ static int record_change_locked(const scr_change *c, kvtree *tree, kvtree_error 
 {
     int fd, rc;
     kvtree_unset_all(tree);
-    rc = kvtree_file_lock_within(c->prefix, c->name, c->seconds ? c->seconds : PATIENCE,
-                                 &fd, tree, err);
+    rc = kvtree_file_lock_within(c->prefix, c->name, c->limit,
+                                 c->seconds ? c->seconds : PATIENCE, &fd, tree, err);
     if (rc) return rc;
     rc = record_apply(c, tree, err);
-    if (rc > 0) return kvtree_file_write_close_unlock(c->prefix, c->name, &fd, tree, err);
+    if (rc > 0)
+        return kvtree_file_write_close_unlock(c->prefix, c->name, c->limit, &fd, tree,
+                                              err);
     io_close(&fd);
     return rc;
 }
@@ -59,7 +61,7 @@ int scr_change_record(const scr_change *c, kvtree *tree, kvtree_error *err)
     }
     if (!record_has_no_locks(rc)) return rc;
     rc = record_read_and_apply(c, tree, err);
-    return rc > 0 ? kvtree_file_write(c->prefix, c->name, tree, err) : rc;
+    return rc > 0 ? kvtree_file_write(c->prefix, c->name, c->limit, tree, err) : rc;
 }
 
 int scr_change_lock(int prefix, const char *name, int *fd, kvtree_error *err)

@@ -15,11 +15,13 @@ typedef int scr_changer(kvtree *tree, void *arg);
  * lock (kvtree.h), which excludes other changes by this function. On a file system
  * without locks it works without. The empty tree receives the resulting record. Nothing
  * is written if nothing changes. With make 1 a missing file is an empty record, otherwise
- * -ENOENT. 0 or -errno with a text; -EBADMSG for a damaged file, -ETIMEDOUT if another
- * process holds the lock for that number of seconds. */
+ * -ENOENT. 0 or -errno with a text; -EBADMSG for a damaged file, -EFBIG for a record that
+ * became too large, -ETIMEDOUT if another process holds the lock for that number of
+ * seconds. */
 typedef struct scr_change {
     int prefix;
     const char *name;
+    uint64_t limit; /* most bytes of the record (common/record_size.h) */
     int make;
     scr_changer *change;
     void *arg;

@@ -3,6 +3,7 @@
 #include "base/versions.h"
 
 #include "common/errtext.h"
+#include "common/record_size.h"
 #include <kvtree/kvtree_util.h>
 
 int scr_version_check(const kvtree *tree, int wanted, const char *name, kvtree_error *err)
@@ -22,11 +23,12 @@ int scr_versions_check(int prefix, kvtree_error *err)
     static const char *const names[] = {SCR_FLUSH_FILE_NAME, SCR_HALT_NAME,
                                         SCR_NODES_NAME};
     kvtree *tree = kvtree_new();
-    int rc = tree ? kvtree_file_read(prefix, SCR_INDEX_NAME, tree, err) : 0;
+    int rc =
+        tree ? kvtree_file_read(prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, tree, err) : 0;
     if (tree && !rc && kvtree_size(tree))
         rc = scr_version_check(tree, SCR_INDEX_VERSION, SCR_INDEX_NAME, err);
     for (size_t i = 0; tree && rc != SCR_OTHER_VERSION && i < 3; i++)
-        rc = kvtree_file_read(prefix, names[i], tree, err);
+        rc = kvtree_file_read(prefix, names[i], RECORD_SIZE_SMALL, tree, err);
     kvtree_delete(&tree);
     return rc == SCR_OTHER_VERSION ? rc : 0;
 }

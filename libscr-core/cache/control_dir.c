@@ -7,6 +7,7 @@
 #include "cache/base.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
@@ -120,7 +121,8 @@ int scr_record_read(scr_cache *cache, scr_record_owner *owner, kvtree_error *err
 {
     char *prefix;
     kvtree *record = kvtree_new();
-    int rc = record ? kvtree_file_read(cache->control_fd, SCR_RECORD_NAME, record, err)
+    int rc = record ? kvtree_file_read(cache->control_fd, SCR_RECORD_NAME,
+                                       RECORD_SIZE_SMALL, record, err)
                     : err_set(err, -ENOMEM, "no memory");
     *owner = rc == -EBADMSG ? SCR_RECORD_DAMAGED : SCR_RECORD_NONE;
     if (rc == -ENOENT || rc == -EBADMSG)
@@ -140,7 +142,8 @@ int scr_record_write(const scr_cache *cache, kvtree_error *err)
     for (int i = 0; !rc && i < cache->store_count; i++)
         if (!kvtree_set_kv(record, "STORE", cache->stores[i].path)) rc = -ENOMEM;
     rc = rc ? err_set(err, rc, "no memory")
-            : kvtree_file_write(cache->control_fd, SCR_RECORD_NAME, record, err);
+            : kvtree_file_write(cache->control_fd, SCR_RECORD_NAME, RECORD_SIZE_SMALL,
+                                record, err);
     kvtree_delete(&record);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/record_size.h"
 #include <dirent.h>
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -243,7 +244,7 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
 {
     kvtree *raw = kvtree_new(), *good = kvtree_new();
     int count = 0, *ranks = NULL;
-    int rc = raw && good ? kvtree_file_read(dir, name, raw, err)
+    int rc = raw && good ? kvtree_file_read(dir, name, RECORD_SIZE_FILES, raw, err)
                          : err_set(err, -ENOMEM, "%s: no memory", name);
     int listed = rc ? 0 : scr_filemap_list_ranks(raw, &count, &ranks);
     if (listed == -ENOMEM) rc = err_set(err, listed, "%s: no memory", name);
@@ -270,7 +271,7 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
 int scr_filemap_write(int dir, const char *name, const scr_filemap *map,
                       kvtree_error *err)
 {
-    return kvtree_file_write(dir, name, map, err);
+    return kvtree_file_write(dir, name, RECORD_SIZE_FILES, map, err);
 }
 
 /* ---- which filemaps there are ---- */
@@ -278,8 +279,9 @@ int scr_filemap_write(int dir, const char *name, const scr_filemap *map,
 static int filemap_names_of_master(int dir, kvtree *names, kvtree_error *err)
 {
     kvtree *master = kvtree_new();
-    int rc = master ? kvtree_file_read(dir, SCR_FILEMAP_MASTER, master, err)
-                    : err_set(err, -ENOMEM, "no memory");
+    int rc =
+        master ? kvtree_file_read(dir, SCR_FILEMAP_MASTER, RECORD_SIZE_SMALL, master, err)
+               : err_set(err, -ENOMEM, "no memory");
     const kvtree_elem *e = rc ? NULL : kvtree_elem_first(kvtree_get(master, KEY_MASTER));
     for (; e && !rc; e = kvtree_elem_next(e)) {
         const char *name = scr_path_basename(kvtree_elem_key(e));

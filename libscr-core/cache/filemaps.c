@@ -9,6 +9,7 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/record_size.h"
 #include <dirent.h>
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -87,7 +88,9 @@ static int filemaps_write_master(const scr_cache *cache, kvtree_error *err)
             rc = err_set(err, -ENOMEM, "no memory");
         free(path);
     }
-    rc = rc ? rc : kvtree_file_write(cache->control_fd, SCR_FILEMAP_MASTER, master, err);
+    rc = rc ? rc
+            : kvtree_file_write(cache->control_fd, SCR_FILEMAP_MASTER, RECORD_SIZE_SMALL,
+                                master, err);
     kvtree_delete(&master);
     return rc;
 }

@@ -132,7 +132,8 @@ static inline void check_index(const kvtree *tree, uint32_t hash)
     if (hash % FILES_PART)
         put(dir, SCR_INDEX_NAME, index);
     else
-        REQUIRE(kvtree_file_write(dir, SCR_INDEX_NAME, index, NULL) == 0);
+        REQUIRE(kvtree_file_write(dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, NULL) ==
+                0);
     REQUIRE(scr_index_read(dir, back, NULL) == 0 && fuzz_tree_same(index, back));
     REQUIRE(check_list(back, &again) == count);
     for (int i = 0; i < count; i++)

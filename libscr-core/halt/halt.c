@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/number.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
@@ -19,20 +20,24 @@
 int scr_halt_read(int prefix, kvtree *halt, kvtree_error *err)
 {
     kvtree_error why;
-    int rc = kvtree_file_read(prefix, SCR_HALT_NAME, halt, &why);
+    int rc = kvtree_file_read(prefix, SCR_HALT_NAME, RECORD_SIZE_SMALL, halt, &why);
     return rc == 0 || rc == -ENOENT ? 0 : err_set(err, rc, "%s", why.text);
 }
 
 int scr_halt_write(int prefix, const kvtree *halt, kvtree_error *err)
 {
-    return kvtree_file_write(prefix, SCR_HALT_NAME, halt, err);
+    return kvtree_file_write(prefix, SCR_HALT_NAME, RECORD_SIZE_SMALL, halt, err);
 }
 
 int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt,
                     kvtree_error *err)
 {
-    const scr_change c = {
-        .prefix = prefix, .name = SCR_HALT_NAME, .make = 1, .change = change, .arg = arg};
+    const scr_change c = {.prefix = prefix,
+                          .name = SCR_HALT_NAME,
+                          .limit = RECORD_SIZE_SMALL,
+                          .make = 1,
+                          .change = change,
+                          .arg = arg};
     return scr_change_record(&c, halt, err);
 }
 

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "common/beneath.h"
 #include "common/number.h"
+#include "common/record_size.h"
 #include "plan/resume.h"
 #include <dirent.h>
 #include <errno.h>
@@ -147,7 +148,8 @@ static void recovery_check_state(const struct scr *scr, int rank)
     kvtree *state = kvtree_new();
     const char *name = path ? scr_path_basename(path) : NULL;
     if (name && state &&
-        kvtree_file_read(scr->cache.control_fd, name, state, &err) == -EBADMSG)
+        kvtree_file_read(scr->cache.control_fd, name, RECORD_SIZE_FILES, state, &err) ==
+            -EBADMSG)
         scr_control_warn(&scr->cache, err.text);
     kvtree_delete(&state);
     free(path);

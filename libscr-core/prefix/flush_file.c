@@ -3,6 +3,7 @@
 #include "prefix/flush_file.h"
 
 #include "common/errtext.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static int flush_file_check_ids(const kvtree *flush, kvtree_error *err)
 
 int scr_flush_file_read(int prefix, kvtree *flush, kvtree_error *err)
 {
-    int rc = kvtree_file_read(prefix, SCR_FLUSH_FILE_NAME, flush, err);
+    int rc = kvtree_file_read(prefix, SCR_FLUSH_FILE_NAME, RECORD_SIZE_SMALL, flush, err);
     rc = rc ? rc : flush_file_check_ids(flush, err);
     if (rc) kvtree_unset_all(flush);
     return rc;
@@ -36,7 +37,7 @@ int scr_flush_file_read(int prefix, kvtree *flush, kvtree_error *err)
 
 int scr_flush_file_write(int prefix, const kvtree *flush, kvtree_error *err)
 {
-    return kvtree_file_write(prefix, SCR_FLUSH_FILE_NAME, flush, err);
+    return kvtree_file_write(prefix, SCR_FLUSH_FILE_NAME, RECORD_SIZE_SMALL, flush, err);
 }
 
 int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,

@@ -5,6 +5,7 @@
 #include "base/versions.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -19,7 +20,7 @@
 int scr_index_read(int prefix, scr_index *index, kvtree_error *err)
 {
     if (!index) return err_set(err, -ENOMEM, "no memory");
-    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, index, err);
+    int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, index, err);
     /* a process that made it under its lock was killed */
     if (!rc && !kvtree_size(index))
         return err_set(err, -ENOENT, "%s is empty", SCR_INDEX_NAME);
@@ -49,6 +50,7 @@ static int index_change(int prefix, bool make, scr_changer *change, void *arg,
 {
     const scr_change c = {.prefix = prefix,
                           .name = SCR_INDEX_NAME,
+                          .limit = RECORD_SIZE_INDEX,
                           .make = make,
                           .change = change,
                           .arg = arg,
@@ -134,7 +136,7 @@ int scr_summary_write(int folder, const scr_dataset *dataset, kvtree_error *err)
     if (!rc) rc = kvtree_util_set_int(tree, KEY_COMPLETE, dataset->complete);
     if (!rc && kvtree_set(tree, KEY_DSET, description)) {
         description = NULL;
-        rc = kvtree_file_write(folder, SCR_SUMMARY_NAME, tree, err);
+        rc = kvtree_file_write(folder, SCR_SUMMARY_NAME, RECORD_SIZE_SMALL, tree, err);
     } else {
         rc = err_set(err, -ENOMEM, "%s: no memory", SCR_SUMMARY_NAME);
     }
@@ -146,8 +148,9 @@ int scr_summary_write(int folder, const scr_dataset *dataset, kvtree_error *err)
 int scr_summary_read(int folder, scr_dataset *dataset, kvtree_error *err)
 {
     kvtree *tree = kvtree_new();
-    int rc = tree ? kvtree_file_read(folder, SCR_SUMMARY_NAME, tree, err)
-                  : err_set(err, -ENOMEM, "no memory");
+    int rc =
+        tree ? kvtree_file_read(folder, SCR_SUMMARY_NAME, RECORD_SIZE_SMALL, tree, err)
+             : err_set(err, -ENOMEM, "no memory");
     rc = rc ? rc : scr_version_check(tree, SCR_SUMMARY_VERSION, SCR_SUMMARY_NAME, err);
     rc = rc ? rc : scr_dataset_from_tree(kvtree_get(tree, KEY_DSET), dataset, err);
     kvtree_delete(&tree);

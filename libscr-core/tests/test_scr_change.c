@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records that a run and commands change at the same time, and the index as one. */
 #include "base/versions.h"
+#include "common/record_size.h"
 #include "nth_syscall.h"
 #include "prefix/index.h"
 #include "records.h"
@@ -21,7 +22,8 @@ static void put_index(const struct scratch *s)
     for (int i = 0; i < 3; i++)
         assert_int_equal(scr_index_add(index, &sets[i], 1), 0);
     assert_int_equal(scr_index_set_current(index, &sets[0]), 0);
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, NULL), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, NULL), 0);
     kvtree_delete(&index);
 }
 
@@ -70,7 +72,8 @@ static void unusable_index(void **state)
     put_index(s);
     scratch_flip(s, SCR_INDEX_NAME, 25);
     assert_int_equal(scr_index_update(s->dir, choose, &second, index, &s->err), -EBADMSG);
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, other, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, other, &s->err), 0);
     assert_int_equal(scr_index_update(s->dir, choose, &second, index, &s->err),
                      SCR_OTHER_VERSION);
     assert_says(s->err.text, "use the SCR that wrote it");
@@ -80,7 +83,9 @@ static void unusable_index(void **state)
     for (int i = 1; i < 3; i++) {
         char expected[SCR_INDEX_ASIDE_SIZE];
         snprintf(expected, sizeof expected, SCR_INDEX_NAME ".damaged.%d", i);
-        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, foreign, &s->err), 0);
+        assert_int_equal(
+            kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, foreign, &s->err),
+            0);
         assert_int_equal(scr_index_set_aside(s->dir, aside, &s->err), 0);
         assert_string_equal(aside, expected);
         assert_int_equal(faccessat(s->dir, aside, F_OK, 0), 0);
@@ -120,14 +125,17 @@ static void index_is_made(void **state)
     /* the entry of a dataset stays, and the current one as well */
     assert_int_equal(scr_index_mark_failed(index, &sets[1]), 0);
     assert_int_equal(scr_index_set_current(index, &sets[0]), 0);
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, &s->err), 0);
     assert_int_equal(scr_index_make(s->dir, sets, 3, index, &added, &s->err), 0);
     assert_int_equal(added, 1);
     assert_true(scr_index_is_current(index, "c1"));
     assert_int_equal(scr_index_look(index, &sets[1], &look), 0);
     assert_true(look.failed);
     /* who was killed with the lock leaves a file without anything in it */
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, nothing_yet, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, nothing_yet, &s->err),
+        0);
     kvtree_unset_all(index);
     assert_int_equal(scr_index_read(s->dir, index, &s->err), -ENOENT);
     assert_says(s->err.text, SCR_INDEX_NAME " is empty");
@@ -281,7 +289,9 @@ static int change_and_be_overtaken(kvtree *tree, void *arg)
     struct rival *r = arg;
     if (++r->calls == 2) { /* the first call is without the lock */
         kvtree *theirs = text_tree("THEIRS\n  1\n");
-        assert_int_equal(kvtree_file_write(r->s->dir, ".scr/record", theirs, NULL), 0);
+        assert_int_equal(
+            kvtree_file_write(r->s->dir, ".scr/record", KVTREE_ANY_SIZE, theirs, NULL),
+            0);
         kvtree_delete(&theirs);
     }
     return kvtree_util_set_int(tree, "OURS", r->calls) ? -ENOMEM : 1;
@@ -294,13 +304,15 @@ static void overtaken(void **state)
     kvtree *tree = kvtree_new();
     const scr_change c = {.prefix = s->dir,
                           .name = ".scr/record",
+                          .limit = RECORD_SIZE_SMALL,
                           .make = 1,
                           .change = change_and_be_overtaken,
                           .arg = &r};
     assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
     assert_int_equal(r.calls, 3);
     kvtree_unset_all(tree);
-    assert_int_equal(kvtree_file_read(s->dir, ".scr/record", tree, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_read(s->dir, ".scr/record", KVTREE_ANY_SIZE, tree, &s->err), 0);
     assert_tree(tree, "THEIRS\n  1\nOURS\n  3\n");
     kvtree_delete(&tree);
 }
@@ -311,6 +323,12 @@ static int change(kvtree *tree, void *unused)
     return kvtree_util_set_int(tree, "OURS", 1) ? -ENOMEM : 1;
 }
 
+static int change_more(kvtree *tree, void *unused)
+{
+    (void)unused;
+    return kvtree_util_set_int(tree, "MORE_OF_IT", 1) ? -ENOMEM : 1;
+}
+
 /* Who keeps the lock does not stop others for ever. */
 static void kept_from_it(void **state)
 {
@@ -319,17 +337,42 @@ static void kept_from_it(void **state)
     kvtree *tree = kvtree_new(), *theirs = kvtree_new();
     const scr_change c = {.prefix = s->dir,
                           .name = ".scr/record",
+                          .limit = RECORD_SIZE_SMALL,
                           .make = 1,
                           .change = change,
                           .seconds = 1};
-    assert_int_equal(
-        kvtree_file_lock_open_read(s->dir, ".scr/record", &fd, theirs, &s->err), 0);
+    assert_int_equal(kvtree_file_lock_open_read(s->dir, ".scr/record", KVTREE_ANY_SIZE,
+                                                &fd, theirs, &s->err),
+                     0);
     assert_int_equal(scr_change_record(&c, tree, &s->err), -ETIMEDOUT);
     assert_says(s->err.text, "had the lock for 1 seconds");
     close(fd);
     assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
     kvtree_delete(&tree);
     kvtree_delete(&theirs);
+}
+
+/* A change that no reader would accept is not written, and the record stays. */
+static void too_large(void **state)
+{
+    struct scratch *s = *state;
+    kvtree *tree = kvtree_new();
+    scr_change c = {
+        .prefix = s->dir, .name = ".scr/small", .limit = 43, .make = 1, .change = change};
+    assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
+    assert_int_equal(kvtree_pack_size(tree) + 24, 43);
+    c.change = change_more;
+    kvtree_unset_all(tree);
+    assert_int_equal(scr_change_record(&c, tree, &s->err), -EFBIG);
+    assert_says(s->err.text, ".scr/small: a tree of 64 bytes; no reader accepts more");
+    kvtree_unset_all(tree);
+    assert_int_equal(kvtree_file_read(s->dir, ".scr/small", 43, tree, &s->err), 0);
+    assert_tree(tree, "OURS\n  1\n");
+    c.limit--;
+    c.change = change;
+    assert_int_equal(scr_change_record(&c, tree, &s->err), -EBADMSG);
+    assert_says(s->err.text, ".scr/small: too large: 43 bytes");
+    kvtree_delete(&tree);
 }
 
 static void why_not(void **state)
@@ -373,6 +416,7 @@ int main(void)
         scratch_test(set_aside_without_a_lock),
         scratch_test(overtaken),
         scratch_test(kept_from_it),
+        scratch_test(too_large),
         cmocka_unit_test(why_not),
         cmocka_unit_test(times),
     };

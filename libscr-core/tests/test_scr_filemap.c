@@ -374,7 +374,8 @@ static void filemaps_of_a_folder(void **state)
     kvtree *names = kvtree_new(), *master = text_tree("Filemap\n  /c/u/scr.7/filemap_1\n"
                                                       "  /../filemap_1\n  filemap_2\n");
     assert_int_equal(scr_filemap_names(s->dir, 0, names, &s->err), -ENOENT);
-    assert_int_equal(kvtree_file_write(s->dir, SCR_FILEMAP_MASTER, master, NULL), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_FILEMAP_MASTER, KVTREE_ANY_SIZE, master, NULL), 0);
     assert_int_equal(scr_filemap_names(s->dir, 0, names, &s->err), 0);
     assert_tree(names, "filemap_1\nfilemap_2\n");
     kvtree_unset_all(names);

@@ -66,7 +66,8 @@ static void write_and_read(void **state)
 {
     struct scratch *s = *state;
     scr_index *index = guide_index(), *read = kvtree_new();
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, &s->err), 0);
     assert_int_equal(faccessat(s->dir, ".scr/index.scr", R_OK, 0), 0);
     assert_int_equal(scr_index_read(s->dir, read, &s->err), 0);
     assert_index(read, GUIDE);
@@ -121,7 +122,8 @@ static void missing_file(void **state)
     highest = scr_index_highest(index);
     assert_true(highest.id == 0 && highest.ckpt == 0);
     /* what is written then is an index, even without any dataset */
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, &s->err), 0);
     kvtree_unset_all(index);
     assert_int_equal(scr_index_read(s->dir, index, &s->err), 0);
     assert_tree(index, "VERSION\n  1\n");
@@ -142,7 +144,9 @@ static void other_versions(void **state)
             kvtree_util_set_str(index, "VERSION", cases[i][0]);
         else
             kvtree_unset(index, "VERSION");
-        assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
+        assert_int_equal(
+            kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, &s->err),
+            0);
         assert_int_equal(scr_index_read(s->dir, read, &s->err),
                          i < 2 ? SCR_OTHER_VERSION : -EBADMSG);
         assert_says(s->err.text, SCR_INDEX_NAME);
@@ -158,7 +162,8 @@ static void damaged_file(void **state)
     struct scratch *s = *state;
     struct stat st;
     scr_index *index = guide_index(), *read = kvtree_new();
-    assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, &s->err), 0);
     assert_int_equal(fstatat(s->dir, SCR_INDEX_NAME, &st, 0), 0);
     for (off_t at = 0; at < st.st_size; at++) {
         scratch_flip(s, SCR_INDEX_NAME, at);
@@ -181,7 +186,8 @@ static void unusable_file(void **state)
     int rc = scr_index_read(s->dir, index, &s->err);
     assert_true(rc < 0 && rc != -ENOENT && rc != -EBADMSG);
     assert_says(s->err.text, SCR_INDEX_NAME);
-    assert_true(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err) < 0);
+    assert_true(
+        kvtree_file_write(s->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, &s->err) < 0);
     kvtree_delete(&index);
 }
 
@@ -449,7 +455,8 @@ static void summary_round_trip(void **state)
     scr_dataset d = checkpoint(18), read;
     kvtree *tree = kvtree_new();
     assert_int_equal(scr_summary_write(s->dir, &d, &s->err), 0);
-    assert_int_equal(kvtree_file_read(s->dir, ".scr/summary.scr", tree, &s->err), 0);
+    assert_int_equal(
+        kvtree_file_read(s->dir, ".scr/summary.scr", KVTREE_ANY_SIZE, tree, &s->err), 0);
     assert_tree(tree, SUMMARY); /* as in the guide, section 2.16 */
     assert_int_equal(scr_summary_read(s->dir, &read, &s->err), 0);
     assert_int_equal(read.id, 18);
@@ -472,7 +479,9 @@ static void summary_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         kvtree *tree = text_tree(SUMMARY);
         kvtree_util_set_str(tree, cases[i][0], cases[i][1]);
-        assert_int_equal(kvtree_file_write(s->dir, SCR_SUMMARY_NAME, tree, &s->err), 0);
+        assert_int_equal(
+            kvtree_file_write(s->dir, SCR_SUMMARY_NAME, KVTREE_ANY_SIZE, tree, &s->err),
+            0);
         assert_int_equal(scr_summary_read(s->dir, &d, &s->err),
                          i == 0 ? SCR_OTHER_VERSION : -EBADMSG);
         assert_says(s->err.text, cases[i][2]);

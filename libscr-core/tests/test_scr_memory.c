@@ -100,7 +100,9 @@ static int do_index(void *arg)
     if (!rc) rc = scr_index_add(index, &d, 1);
     if (!rc) rc = scr_index_set_current(index, &d);
     if (!rc) rc = scr_index_mark_fetched(index, &d);
-    if (!rc) rc = kvtree_file_write(here->dir, SCR_INDEX_NAME, index, &nth_text);
+    if (!rc)
+        rc = kvtree_file_write(here->dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index,
+                               &nth_text);
     if (!rc) rc = scr_index_read(here->dir, back, &nth_text);
     if (!rc) rc = scr_index_list(back, &list, &count);
     if (!rc) assert_int_equal(count, 1);

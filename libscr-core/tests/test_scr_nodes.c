@@ -30,7 +30,8 @@ static void no_number(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int nodes = -1;
         kvtree *tree = text_tree(texts[i]);
-        assert_int_equal(kvtree_file_write(s->dir, SCR_NODES_NAME, tree, &s->err), 0);
+        assert_int_equal(
+            kvtree_file_write(s->dir, SCR_NODES_NAME, KVTREE_ANY_SIZE, tree, &s->err), 0);
         if (scr_nodes_read(s->dir, &nodes, &s->err) != -EBADMSG) fail_msg("%s", texts[i]);
         assert_says(s->err.text, SCR_NODES_NAME);
         assert_int_equal(nodes, -1);

@@ -285,7 +285,7 @@ static int read_flush_file(int dir, kvtree *tree, kvtree_error *err)
 
 static int write_index(int dir, kvtree *tree, kvtree_error *err)
 {
-    return kvtree_file_write(dir, SCR_INDEX_NAME, tree, err);
+    return kvtree_file_write(dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, tree, err);
 }
 
 static int write_filemap(int dir, kvtree *tree, kvtree_error *err)

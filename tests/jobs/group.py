@@ -8,10 +8,11 @@ import os
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import time
 
-from job import Job, checkpoint, descendants, main, messages, restart
+from job import Job, Skip, checkpoint, descendants, main, messages, restart
 from accounts import two_accounts
 from scavenged import TOOLS, command, saved, scavenge
 import tree
@@ -273,6 +274,48 @@ def test_moved_into_a_stage():
             change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
                                                 for folders in datasets.values() if "a" in folders["DIR"]])
             check_nested(job, job.by(ALICE).run("init", "have => ANY", "finalize"))
+
+
+def put_list(path, entries, kinds=("access",)):
+    """An access control list; entries: {(tag, id): rights}."""
+    packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", tag, bits, who) for (tag, who), bits in entries.items())
+    try:
+        for kind in kinds:
+            os.setxattr(path, f"system.posix_acl_{kind}", packed)
+    except OSError as error:
+        raise Skip(f"no access control lists here: {error}") from error
+
+
+NOBODY = 0xffffffff
+OWN, NAMED, GROUP, MOST, EVERYBODY = (1, NOBODY), (2, CAROL), (4, NOBODY), (16, NOBODY), (32, NOBODY)
+
+
+def test_moved_folder_with_a_list():
+    """The same, of a directory that its mode calls writable for the group: that is Carol, in its access control list, not Bob."""
+    for place in ("stage", "stage/1"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            put_list(job.prefix / "shared/own", {OWN: 7, NAMED: 7, GROUP: 0, MOST: 7, EVERYBODY: 0})
+            assert (job.prefix / "shared/own").stat().st_mode & 0o070 == 0o070 and by_bob(job, "ls shared/own") != 0
+            assert by_bob(job, f"rm -rf a/.scr/*; mkdir -p $(dirname a/.scr/{place}); mv shared a/.scr/{place}") == 0
+            change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
+                                                for folders in datasets.values() if "a" in folders["DIR"]])
+            check_nested(job, job.by(ALICE).run("init", "have => ANY", "finalize"))
+
+
+def test_list_of_all():
+    """A directory that colleagues share by an access control list, which all in it inherits: what runs left is removed."""
+    with Shared(0o2770, 0o007) as job:
+        put_list(job.prefix, {OWN: 7, NAMED: 7, GROUP: 7, MOST: 7, EVERYBODY: 0}, ("access", "default"))
+        job.parameters["SCR_PREFIX_SIZE"] = 1
+        job.by(ALICE).run("init", checkpoint("a"), checkpoint("b"), "finalize")
+        assert (job.prefix / "b").stat().st_mode & 0o070 == 0o070
+        (job.prefix / "b/.scr/stage/1/deep").mkdir(parents=True)
+        change_index(job, lambda datasets: [folders["DIR"]["b"].update(COMPLETE={"0": {}})
+                                            for folders in datasets.values() if "b" in folders["DIR"]])
+        job.by(BOB).run("init", "have => ANY", checkpoint("c"), "finalize").not_said("error|denied|not permitted")
+        assert not (job.prefix / "a").exists() and not list(job.prefix.rglob("deep"))
 
 
 def test_moved_folder_of_a_third():

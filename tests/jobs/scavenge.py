@@ -225,6 +225,40 @@ def test_size_of_containers():
             assert messages(done.err, "SCAVENGE_COMMIT_FAILED", cause) and folder.exists(), done
 
 
+def test_damaged_record_of_a_move():
+    """Nothing is moved as long as it is there. The remedy of the message works, whatever was moved before."""
+    for moved, how in ((False, "again"), (True, "packed"), (True, "saved"), (True, "put back")):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_USE_CONTAINERS=int(how == "packed")) as job:
+            job.run("init", checkpoint("a"))
+            scavenge(job, 1)
+            folder = saved(job, "a", 1)
+            if moved:
+                (job.prefix / "a/.scr/summary.scr").mkdir()
+                command(job, "scr_index", "--add", "a", code=1)
+                (job.prefix / "a/.scr/summary.scr").rmdir()
+            whole = folder / ".scr/whole"
+            for bad in (b"", b"x" * 30, None):
+                whole.write_bytes(bad) if bad is not None else tree.write(whole, {"CONTAINER": {"-1": {}}})
+                before = sorted(job.prefix.rglob("rank_*"))
+                done = command(job, "scr_index", "--add", "a", code=1)
+                assert messages(done.err, "SCAVENGE_WHOLE_DAMAGED", str(folder), ".scr/whole"), done
+                assert sorted(job.prefix.rglob("rank_*")) == before
+                command(job, "scr_index", "--scan", "a")
+            whole.unlink()
+            if moved and how != "packed":  # the files are beside the containers until the end
+                done = command(job, "scr_index", "--add", "a", code=1)
+                assert messages(done.err, "DATASET_INCOMPLETE", "a"), done
+                if how == "saved":
+                    scavenge(job, 1)
+                else:
+                    lose_all(job)
+                    for path in (job.prefix / "a").glob("rank_*"):
+                        path.rename(folder / "a" / path.name)
+            command(job, "scr_index", "--add", "a")
+            assert not folder.exists() and command(job, "scr_index", "--verify").code == 0
+            next_run_reads(job, "a")
+
+
 def test_ranks_without_files():
     layout("start:c1:c", "put@0,1:c1/f_%r:100", "complete:1", name="c1", get=["get@0,1:c1/f_%r:100"])
 

@@ -93,7 +93,8 @@ static inline void forge(forged *f, const char *stem, const char *top,
 /* Writes a tree, if it is there, and frees it. */
 static inline void forge_write_tree(int dir, const char *name, kvtree **tree)
 {
-    if (*tree) forge_must(kvtree_file_write(dir, name, *tree, NULL) == 0, name);
+    if (*tree)
+        forge_must(kvtree_file_write(dir, name, KVTREE_ANY_SIZE, *tree, NULL) == 0, name);
     kvtree_delete(tree);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/record_size.h"
 typedef struct flush_file_request {
     const char *dir;
     int latest, list, json;
@@ -84,8 +85,9 @@ static int flush_file_work(const flush_file_request *r, const tool_prefix *prefi
     kvtree_error err = {"no memory"};
     int count = 0, *ids = NULL, code;
     kvtree *flush = kvtree_new();
-    int rc =
-        flush ? kvtree_file_read(prefix->dir, SCR_FLUSH_FILE_NAME, flush, &err) : -ENOMEM;
+    int rc = flush ? kvtree_file_read(prefix->dir, SCR_FLUSH_FILE_NAME, RECORD_SIZE_SMALL,
+                                      flush, &err)
+                   : -ENOMEM;
     if (rc) {
         code = tool_say(FLUSH_FILE_UNUSABLE, "%s: %s", prefix->path, err.text);
         tool_prefix_tell_unused(prefix);

@@ -6,6 +6,7 @@
 #include "base/versions.h"
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/record_size.h"
 #include "lib/tool.h"
 #include "prefix/flush_file.h"
 #include "scavenge/scan.h"
@@ -143,6 +144,7 @@ static void index_drop_location(const tool_prefix *prefix, scr_dataset *d)
     kvtree *flush = kvtree_new();
     const scr_change c = {.prefix = prefix->dir,
                           .name = SCR_FLUSH_FILE_NAME,
+                          .limit = RECORD_SIZE_SMALL,
                           .change = index_unset_location,
                           .arg = d};
     int rc = flush ? scr_change_record(&c, flush, &err) : -ENOMEM;

@@ -55,8 +55,11 @@ static int index_add_scavenged(const tool_prefix *prefix, const index_request *r
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    if (scavenge_commit(&where, key, &result, &err) != 0)
-        return tool_say(SCAVENGE_COMMIT_FAILED, "%s: %s", r->name, err.text);
+    int rc = scavenge_commit(&where, key, &result, &err);
+    if (rc == SCAVENGE_WHOLE_BAD)
+        return tool_say(SCAVENGE_WHOLE_DAMAGED,
+                        "%s: %s; remove it, and repeat this command", r->name, err.text);
+    if (rc) return tool_say(SCAVENGE_COMMIT_FAILED, "%s: %s", r->name, err.text);
     index_add_report_sets(r->name, &result);
     free(result.rebuilt);
     if (!result.complete)

@@ -6,6 +6,7 @@
 #include "common/batch.h"
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/record_size.h"
 #include "scavenge/flush_leftovers.h"
 #include "scavenge/index_entry.h"
 #include "scavenge/pack.h"
@@ -72,16 +73,17 @@ static int commit_rebuild(const scavenge_prefix *prefix, scavenge_saved *saved,
 /* ---- complete datasets ---- */
 
 /* The container size is recorded: a second call must pack files as the first did. */
-static int commit_read_packing(int dir, kvtree *tree, uint64_t *container,
-                               kvtree_error *err)
+static int commit_read_packing(const scavenge_folder *folder, kvtree *tree,
+                               uint64_t *container, kvtree_error *err)
 {
     unsigned long bytes;
-    int rc = kvtree_file_read(dir, SCAVENGE_WHOLE, tree, err);
-    if (rc) return rc;
-    if (kvtree_util_get_bytecount(tree, "CONTAINER", &bytes) != 0 || bytes > INT64_MAX)
-        return err_set(err, -EBADMSG, SCAVENGE_WHOLE " has no valid CONTAINER");
-    *container = bytes;
-    return 0;
+    int rc = kvtree_file_read(folder->dir, SCAVENGE_WHOLE, RECORD_SIZE_SMALL, tree, err);
+    if (!rc &&
+        (kvtree_util_get_bytecount(tree, "CONTAINER", &bytes) || bytes > INT64_MAX))
+        rc = err_set(err, -EBADMSG, SCAVENGE_WHOLE " has no valid CONTAINER");
+    if (!rc) *container = bytes;
+    if (rc == -ENOENT || !err_is_damage(rc)) return rc;
+    return err_wrap(err, SCAVENGE_WHOLE_BAD, "%s", folder->path);
 }
 
 /* Packs files if containers are configured, and records that all files exist. */
@@ -91,14 +93,15 @@ static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *save
     int dir = saved->folder.dir;
     kvtree *tree = kvtree_new();
     if (!tree) return err_set(err, -ENOMEM, "no memory");
-    int rc = commit_read_packing(dir, tree, container, err);
+    int rc = commit_read_packing(&saved->folder, tree, container, err);
     if (rc == -ENOENT) {
         *container = prefix->container;
         rc =
             *container ? scavenge_pack(&saved->folder, &saved->scan, *container, err) : 0;
         if (!rc && kvtree_util_set_bytecount(tree, "CONTAINER", *container) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
-        if (!rc) rc = kvtree_file_write(dir, SCAVENGE_WHOLE, tree, err);
+        if (!rc)
+            rc = kvtree_file_write(dir, SCAVENGE_WHOLE, RECORD_SIZE_SMALL, tree, err);
     }
     kvtree_delete(&tree);
     return rc;

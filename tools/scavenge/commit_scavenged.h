@@ -19,10 +19,14 @@ typedef struct scavenge_commit_result {
     scavenge_rebuilt *rebuilt;
 } scavenge_commit_result;
 
+/* It is not known whether files were packed, nor whether some have been renamed. */
+#define SCAVENGE_WHOLE_BAD 1
+
 /* Rebuilds missing files of the dataset and commits it. If files stay missing, the index
- * says so, with the reason, and the staging directory stays. 0 in both cases; -EBUSY
- * while another process commits it, -ESTALE when a newer dataset has the name or names of
- * its files; or another -errno; each with a text. */
+ * says so, with the reason, and the staging directory stays. 0 in both cases;
+ * SCAVENGE_WHOLE_BAD, with nothing renamed, when that record of an interrupted commit is
+ * damaged; -EBUSY while another process commits it, -ESTALE when a newer dataset has the
+ * name or names of its files; or another -errno; each with a text. */
 int scavenge_commit(const scavenge_prefix *prefix, const scavenge_key *key,
                     scavenge_commit_result *result, kvtree_error *err);
 

@@ -3,6 +3,7 @@
 #include "scavenge/index_entry.h"
 
 #include "base/record_change.h"
+#include "common/record_size.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -119,6 +120,7 @@ int scavenge_update_index(int prefix, const scr_dataset *d, enum scavenge_step s
     index_entry_change c = {d, step, reason, false};
     const scr_change location = {.prefix = prefix,
                                  .name = SCR_FLUSH_FILE_NAME,
+                                 .limit = RECORD_SIZE_SMALL,
                                  .change = index_entry_apply_location,
                                  .arg = (void *)(uintptr_t)d};
     kvtree *tree;

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "common/beneath.h"
 #include "common/io.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -63,8 +64,9 @@ static int node_check_prefix(const scavenge_node *node, const char *prefix,
 {
     char *other;
     kvtree *record = kvtree_new();
-    int rc = record ? kvtree_file_read(node->dir, NODE_RECORD, record, err)
-                    : err_set(err, -ENOMEM, "no memory");
+    int rc =
+        record ? kvtree_file_read(node->dir, NODE_RECORD, RECORD_SIZE_SMALL, record, err)
+               : err_set(err, -ENOMEM, "no memory");
     if (!rc && kvtree_util_get_str(record, "PREFIX", &other) == 0 &&
         strcmp(other, prefix) != 0)
         rc = err_set(err, -EPERM, "%s is of the prefix directory %.300s", node->path,

@@ -6,6 +6,7 @@
 #include "common/array.h"
 #include "common/beneath.h"
 #include "common/number.h"
+#include "common/record_size.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>
@@ -224,7 +225,8 @@ int scavenge_rank_write(int folder, const scavenge_rank *rank, const scr_dataset
     kvtree *tree = kvtree_new();
     scavenge_rank_name(rank->rank, name);
     int rc = tree ? scavenge_rank_to_tree(rank, dataset, tree) : -ENOMEM;
-    rc = rc ? err_sys(err, rc, "%s", name) : kvtree_file_write(folder, name, tree, err);
+    rc = rc ? err_sys(err, rc, "%s", name)
+            : kvtree_file_write(folder, name, RECORD_SIZE_FILES, tree, err);
     kvtree_delete(&tree);
     return rc;
 }
@@ -235,7 +237,7 @@ int scavenge_rank_read(int folder, int number, scavenge_rank **rank, scr_dataset
     char name[SCAVENGE_NAME_SIZE];
     kvtree *tree = kvtree_new();
     scavenge_rank_name(number, name);
-    int rc = tree ? kvtree_file_read(folder, name, tree, err)
+    int rc = tree ? kvtree_file_read(folder, name, RECORD_SIZE_FILES, tree, err)
                   : err_set(err, -ENOMEM, "%s: no memory", name);
     if (!rc && (rc = scavenge_rank_from_tree(tree, rank, dataset, err)) != 0)
         err_wrap(err, rc, "%s", name);

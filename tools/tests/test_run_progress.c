@@ -64,7 +64,9 @@ static void enter(int id, int complete)
     scr_dataset d = {.id = id, .ckpt = id, .ranks = 1};
     snprintf(d.name, sizeof d.name, "c%d", id);
     assert_int_equal(scr_index_add(here.index, &d, complete), 0);
-    assert_int_equal(kvtree_file_write(here.dir, SCR_INDEX_NAME, here.index, NULL), 0);
+    assert_int_equal(
+        kvtree_file_write(here.dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, here.index, NULL),
+        0);
 }
 
 static void expect(int latest, int completed, int writing)

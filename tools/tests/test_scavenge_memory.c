@@ -102,7 +102,9 @@ static void new_prefix(void)
     run("rm -rf %s && mkdir -p %s/.scr", here.prefix, here.prefix);
     here.prefix_dir = open(here.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(scr_index_start(index), 0);
-    assert_int_equal(kvtree_file_write(here.prefix_dir, SCR_INDEX_NAME, index, NULL), 0);
+    assert_int_equal(
+        kvtree_file_write(here.prefix_dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, NULL),
+        0);
     assert_int_equal(scr_flush_file_set(flush, 6, "c6", SCR_LOCATION_CACHE, 1), 0);
     assert_int_equal(scr_flush_file_write(here.prefix_dir, flush, NULL), 0);
     kvtree_delete(&index);

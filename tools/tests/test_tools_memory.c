@@ -470,7 +470,8 @@ static void simulated_nodes(void **state)
     kvtree *index = kvtree_new();
     const scr_dataset d = {.id = 11, .name = "c"};
     assert_int_equal(scr_index_add(index, &d, 1), 0);
-    assert_int_equal(kvtree_file_write(here.dir, SCR_INDEX_NAME, index, NULL), 0);
+    assert_int_equal(
+        kvtree_file_write(here.dir, SCR_INDEX_NAME, KVTREE_ANY_SIZE, index, NULL), 0);
     kvtree_delete(&index);
     nth_each("progress", do_progress, NULL, 8);
 }

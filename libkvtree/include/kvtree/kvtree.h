@@ -26,6 +26,7 @@
 #include <kvtree/kvtree_error.h>
 #include <kvtree/kvtree_names.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -177,15 +178,22 @@ int kvtree_read_file(const char *path, kvtree *tree);
 
 /* The same for name below the open directory dir (AT_FDCWD: any path), with a text on
  * failure. Below dir, name is relative without "..", and no link is followed; in a path
- * the directories may be links, the file itself not. */
-int kvtree_file_write(int dir, const char *name, const kvtree *tree, kvtree_error *err);
-int kvtree_file_read(int dir, const char *name, kvtree *tree, kvtree_error *err);
+ * the directories may be links, the file itself not.
+ *
+ * limit: most bytes of the file, which a reader has in memory as a whole. A larger one is
+ * damaged, -EBADMSG, before any of it is read, and is not written, -EFBIG. A tree of
+ * short keys takes up to 13 times the bytes of its file in memory. */
+#define KVTREE_ANY_SIZE UINT64_MAX
+int kvtree_file_write(int dir, const char *name, uint64_t limit, const kvtree *tree,
+                      kvtree_error *err);
+int kvtree_file_read(int dir, const char *name, uint64_t limit, kvtree *tree,
+                     kvtree_error *err);
 
 /* Writes (reads) a tree in file format at the current offset of fd, inside a larger file
  * or through a pipe. Returns the bytes written (read), or -errno; reading stops after the
- * tree. */
-ssize_t kvtree_write_fd(int fd, const kvtree *tree, kvtree_error *err);
-ssize_t kvtree_read_fd(int fd, kvtree *tree, kvtree_error *err);
+ * tree, which the limit is for. */
+ssize_t kvtree_write_fd(int fd, uint64_t limit, const kvtree *tree, kvtree_error *err);
+ssize_t kvtree_read_fd(int fd, uint64_t limit, kvtree *tree, kvtree_error *err);
 
 /* ---- files that several processes change ----
  *
@@ -227,20 +235,20 @@ int kvtree_write_close_unlock(const char *path, int *fd, const kvtree *tree);
 
 /* The same for name below the open directory dir (AT_FDCWD: any path), with a text on
  * failure; see kvtree_file_write. */
-int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree,
+int kvtree_file_read_with_lock(int dir, const char *name, uint64_t limit, kvtree *tree,
                                kvtree_error *err);
-int kvtree_file_write_with_lock(int dir, const char *name, const kvtree *tree,
-                                kvtree_error *err);
-int kvtree_file_lock_open_read(int dir, const char *name, int *fd, kvtree *tree,
-                               kvtree_error *err);
-int kvtree_file_write_close_unlock(int dir, const char *name, int *fd, const kvtree *tree,
-                                   kvtree_error *err);
+int kvtree_file_write_with_lock(int dir, const char *name, uint64_t limit,
+                                const kvtree *tree, kvtree_error *err);
+int kvtree_file_lock_open_read(int dir, const char *name, uint64_t limit, int *fd,
+                               kvtree *tree, kvtree_error *err);
+int kvtree_file_write_close_unlock(int dir, const char *name, uint64_t limit, int *fd,
+                                   const kvtree *tree, kvtree_error *err);
 
 /* kvtree_file_lock_open_read with a limit on the wait, such as for a process that was
  * stopped while it had the lock: -ETIMEDOUT after that number of seconds (negative:
  * never). */
-int kvtree_file_lock_within(int dir, const char *name, int seconds, int *fd, kvtree *tree,
-                            kvtree_error *err);
+int kvtree_file_lock_within(int dir, const char *name, uint64_t limit, int seconds,
+                            int *fd, kvtree *tree, kvtree_error *err);
 
 /* The lock alone, for a file that may be damaged: it is neither read nor made. -ENOENT
  * where there is none, and otherwise as kvtree_file_lock_within. *fd is for close(). */

@@ -10,7 +10,7 @@
  * otherwise the variable is unchanged:
  *
  *     kvtree_error err = {""};
- *     rc = kvtree_file_read(AT_FDCWD, "map.scr", tree, &err);
+ *     rc = kvtree_file_read(AT_FDCWD, "map.scr", KVTREE_ANY_SIZE, tree, &err);
  *     if (rc) fprintf(stderr, "%s\n", err.text);
  *
  * libaxl-lite, libredset and libfilo name the same type axl_error, redset_error and

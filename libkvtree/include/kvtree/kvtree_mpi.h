@@ -87,7 +87,7 @@ typedef struct kvtree_gather {
     const char *name; /* of the root, in a directory that exists */
     const char *top;  /* key over all others in the files of level 0; NULL: none */
     size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
-                         gets a larger file of its own (-EFBIG beyond 1 GB), and a file
+                         gets a larger file of its own (-EFBIG beyond 256 MiB), and a file
                          above level 0 holds at least two names, whatever the limit */
 } kvtree_gather;
 
