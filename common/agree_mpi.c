@@ -14,6 +14,19 @@ static int agree_mpi_failed(kvtree_error *err)
     return err_set(err, -EIO, "a collective call of MPI failed");
 }
 
+/* Only the last line: implementations put calls above the cause. */
+int agree_mpi_check(int result, kvtree_error *err)
+{
+    char why[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (result == MPI_SUCCESS) return 0;
+    MPI_Error_string(result, why, &length);
+    while (length > 0 && why[length - 1] == '\n')
+        why[--length] = 0;
+    const char *line = strrchr(why, '\n');
+    return err_set(err, -ECOMM, "MPI: %s", line ? line + 1 : why);
+}
+
 int agree_possible(MPI_Comm comm, kvtree_error *err)
 {
     int between_groups = 0;

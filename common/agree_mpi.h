@@ -12,6 +12,11 @@
 #define agree COMMON(agree)
 #define agree_sum COMMON(agree_sum)
 #define agree_possible COMMON(agree_possible)
+#define agree_mpi_check COMMON(agree_mpi_check)
+
+/* 0 for MPI_SUCCESS; otherwise -ECOMM, and the text of the code that MPI returned. err
+ * may be NULL. */
+int agree_mpi_check(int result, kvtree_error *err);
 
 /* 0, or -EINVAL and a text for MPI_COMM_NULL and for an intercommunicator. err may be
  * NULL. */

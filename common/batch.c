@@ -51,9 +51,9 @@ int batch_add(batch *b, const batch_file *file, kvtree_error *err)
     return 0;
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
-/* Makes the folder of name where it is missing. That one and those above it are synced
+/* Makes the directory of name where it is missing. That one and those above it are synced
  * also where another process has just made them: files in them are lost with them. */
 static int batch_make_folder(const batch *b, const char *name, kvtree_error *err)
 {
@@ -66,8 +66,8 @@ static int batch_make_folder(const batch *b, const char *name, kvtree_error *err
     return beneath_make_durable(b->dir, folder, b->folders, err);
 }
 
-/* The folder in which the first missing one on the way to a name would be made needs the
- * same right as the folder of a file: in a new one others may have it already. */
+/* The directory in which the first missing one on the way to a name would be made needs
+ * the same right as the directory of a file: in a new one others may have it already. */
 static int batch_check_way(const batch *b, const char *name, kvtree_error *err)
 {
     char folder[BENEATH_NAME_MAX], *slash;
@@ -85,7 +85,7 @@ static int batch_check_way(const batch *b, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* Opens the folder of a final name. */
+/* Opens the directory of a final name. */
 static int batch_enter(const batch *b, const char *name, int *parent, const char **last,
                        kvtree_error *err)
 {
@@ -103,7 +103,7 @@ static void batch_leave(const batch_item *item, int *parent)
     if (*parent != item->parent && *parent != item->from) io_close(parent);
 }
 
-/* The folder of a temporary file, for batch_leave. */
+/* The directory of a temporary file, for batch_leave. */
 static int batch_enter_source(const batch *b, const batch_item *item, int *parent,
                               const char **last, kvtree_error *err)
 {
@@ -118,7 +118,8 @@ static int batch_enter_source(const batch *b, const batch_item *item, int *paren
     } else {
         rc = beneath_check_name(item->temporary, err);
     }
-    /* a file that is taken from a folder of its own needs the same right as its name */
+    /* a file that is taken from a directory of its own needs the same right as its name
+     */
     if (!rc && b->check && item->from != BATCH_BESIDE && item->from != b->dir &&
         (rc = b->check(item->from, *parent, item->temporary, err)) != 0)
         batch_leave(item, parent);
@@ -299,7 +300,7 @@ static int batch_check_rename(const batch_item *item, int from, int to, const ch
                                : 0;
 }
 
-/* Opens the folder of the final name, or leaves that to the commit: *to is -1 then. */
+/* Opens the directory of the final name, or leaves that to the commit: *to is -1 then. */
 static int batch_check_final(const batch *b, const batch_item *item, int from, int *to,
                              kvtree_error *err)
 {
@@ -423,7 +424,7 @@ static int batch_name_item(const batch *b, batch_item *item, int parent,
     return 0;
 }
 
-/* Renames the files from number *i on that share a folder, and syncs it. */
+/* Renames the files from number *i on that share a directory, and syncs it. */
 static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
 {
     const char *last;

@@ -6,7 +6,7 @@
  *
  * Old or new, never torn: each file has its old contents or its new ones, whenever the
  * process or the system dies. A batch lists the files. Their bytes go to temporary files;
- * batch_commit syncs each of these, renames each, and syncs each folder. Until then
+ * batch_commit syncs each of these, renames each, and syncs each directory. Until then
  * nothing is replaced. batch_drop ends every batch, committed or not: it removes what
  * still has a temporary name, and frees the memory. One file is a batch of one:
  *
@@ -39,18 +39,18 @@
 
 /* What batch_commit syncs. */
 typedef enum batch_durability {
-    BATCH_DURABLE = 0, /* files and folders */
-    BATCH_SYNCED,      /* folders; those who wrote the files have synced them */
+    BATCH_DURABLE = 0, /* files and directories */
+    BATCH_SYNCED,      /* directories; those who wrote the files have synced them */
     BATCH_UNSYNCED     /* nothing: after a power loss files may be missing or cut */
 } batch_durability;
 
-/* Where a temporary file lies that shares the folder of the file that it becomes. */
+/* Where a temporary file lies that shares the directory of the file that it becomes. */
 enum { BATCH_BESIDE = -1 };
 
 /* A file of a batch, for batch_add. Strings are copied. */
 typedef struct batch_file {
     const char *name;      /* final name, below batch.dir */
-    int from;              /* open folder of the temporary file; BATCH_BESIDE */
+    int from;              /* open directory of the temporary file; BATCH_BESIDE */
     const char *temporary; /* its name below from; BATCH_BESIDE: one component */
     uint64_t size;         /* bytes; holes until they are written */
     mode_t mode;           /* permissions after the commit; 0: 0666 less the umask. Until
@@ -63,7 +63,7 @@ typedef struct batch_item {
     uint64_t size;
     mode_t mode;
     int fd, lock, parent; /* of batch_open, or -1: the file, a duplicate of fd that keeps
-                             the lock, the folder */
+                             the lock, the directory */
     bool made;            /* the temporary file is ours to remove */
     bool synced, named;
 } batch_item;
@@ -72,16 +72,16 @@ typedef int batch_check(int dir, int parent, const char *name, kvtree_error *err
 
 /* Callers set the first group by name; the rest starts as zeros. */
 typedef struct batch {
-    int dir;        /* open folder that names are below, owned by the caller; AT_FDCWD:
+    int dir;        /* open directory that names are below, owned by the caller; AT_FDCWD:
                        names are paths, on which links are followed (common/folder.h) */
-    mode_t folders; /* missing folders of names are made with this mode; 0: errors */
+    mode_t folders; /* missing directories of names are made with this mode; 0: errors */
     batch_durability durability;
     bool exclusive; /* -EEXIST where a file has the name already; it stays */
     bool resumed;   /* an earlier process may have begun the same batch: temporary files
                        that it made are taken over, and files of batch_add that it renamed
                        need no temporary file at the commit */
-    batch_check *check; /* NULL: none. Called for the folder of a name before a file is
-                           created or renamed there, and for the folder below another
+    batch_check *check; /* NULL: none. Called for the directory of a name before a file is
+                           created or renamed there, and for the directory below another
                            `from` that loses the file; refuses it by -errno and err. The
                            signature is that of others_reach (common/others.h). */
 
@@ -103,7 +103,7 @@ int batch_open(batch *b, const char *name, mode_t mode, int *fd, kvtree_error *e
 
 /* A file that may be overwritten. */
 typedef struct batch_spare {
-    int dir;          /* open folder */
+    int dir;          /* open directory */
     const char *name; /* in it */
     bool reused;      /* out */
 } batch_spare;
@@ -118,15 +118,15 @@ int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare,
 /* ---- files that are written by name, by any process ---- */
 
 /* Lists a file; makes no system call. What recognizes its temporary name as abandoned is
- * up to the caller. Files of one folder should follow each other: a change of folder
- * costs an open and an fsync. */
+ * up to the caller. Files of one directory should follow each other: a change of
+ * directory costs an open and an fsync. */
 int batch_add(batch *b, const batch_file *file, kvtree_error *err);
 
 /* Creates the temporary files of all listed files. Detects what would make the rename
- * fail: -EISDIR, a folder has the final name; -EXDEV, `from` is in another file system.
- * With `from` and `folders`, both show at the commit, which makes the folder of the final
- * name. Callers that rename existing files do not call it: batch_drop does not remove
- * these. */
+ * fail: -EISDIR, a directory has the final name; -EXDEV, `from` is in another file
+ * system. With `from` and `folders`, both show at the commit, which makes the directory
+ * of the final name. Callers that rename existing files do not call it: batch_drop does
+ * not remove these. */
 int batch_make(batch *b, kvtree_error *err);
 
 /* ---- the end ---- */
@@ -135,11 +135,11 @@ int batch_make(batch *b, kvtree_error *err);
  * do before the commit, such as to agree on it with others. */
 int batch_sync(batch *b, kvtree_error *err);
 
-/* Syncs files, renames each in the order of the list, syncs each folder. It stops at the
- * first error: files before it have their new contents, all others the old ones. Where
- * only the fsync of a folder failed, the error says that the file is in place. A file
- * system that cannot rename without replacing may, with `exclusive`, leave the temporary
- * name as a second name of the file, if it cannot be removed. */
+/* Syncs files, renames each in the order of the list, syncs each directory. It stops at
+ * the first error: files before it have their new contents, all others the old ones.
+ * Where only the fsync of a directory failed, the error says that the file is in place. A
+ * file system that cannot rename without replacing may, with `exclusive`, leave the
+ * temporary name as a second name of the file, if it cannot be removed. */
 int batch_commit(batch *b, kvtree_error *err);
 
 /* Removes the files of batch_add under both names, be they new or as they were before. */
@@ -154,8 +154,8 @@ int batch_write(int dir, const char *name, mode_t mode, const void *data, size_t
 
 /* ---- what a process leaves that dies before the commit ---- */
 
-/* Removes the file name from the open folder dir if it is an abandoned temporary file of
- * batch_open: 1; 0 for any other file; or -errno. Where the file system has no locks,
+/* Removes the file name from the open directory dir if it is an abandoned temporary file
+ * of batch_open: 1; 0 for any other file; or -errno. Where the file system has no locks,
  * nothing is removed. */
 int batch_remove_abandoned(int dir, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files below a folder without following links; see beneath.h. */
+/* Files below a directory without following links; see beneath.h. */
 #include "common/beneath.h"
 
 #include "common/errtext.h"
@@ -53,7 +53,7 @@ static int beneath_open_component(int dir, const char *part, mode_t mode)
 }
 
 /* Describes why a component could not be opened: for a link the system reports that it is
- * no folder. */
+ * no directory. */
 static int beneath_component_failed(int dir, const char *part, int rc, mode_t mode,
                                     int len, const char *name, kvtree_error *err)
 {
@@ -189,7 +189,7 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err)
     return rc;
 }
 
-/* Syncs the folder that has the last component of name. */
+/* Syncs the directory that has the last component of name. */
 static int beneath_sync_parent(int dir, const char *name, kvtree_error *err)
 {
     int parent;
@@ -251,9 +251,9 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* Whether those who may put files into the folder `above` may remove all in the folder
- * fd, too. Who it belongs to does not matter: this user may have rights in a folder of
- * another one that others do not have. */
+/* Whether those who may put files into the directory `above` may remove all in the
+ * directory fd, too. Who it belongs to does not matter: this user may have rights in a
+ * directory of another one that others do not have. */
 static bool beneath_is_as_open(const struct stat *above, int fd)
 {
     struct stat st;
@@ -277,8 +277,9 @@ static int beneath_remove_entry(int dir, const char *name, const struct stat *ab
     return rc;
 }
 
-/* Empties the folder fd, which it closes. Folders are nested at most as deep as a name
- * may be long. above: a folder above it, if others may have moved that to its place. */
+/* Empties the directory fd, which it closes. Directories are nested at most as deep as a
+ * name may be long. above: a directory above it, if others may have moved that to its
+ * place. */
 static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *err)
 {
     bool is_private = above && !beneath_is_as_open(above, fd);
@@ -300,15 +301,16 @@ static int beneath_empty_folder(int fd, const struct stat *above, kvtree_error *
     return rc;
 }
 
-/* 1, and what the folder fd is, if others may put files into it; 0, or -errno. */
+/* 1, and what the directory fd is, if others may put files into it; 0, or -errno. */
 static int beneath_inspect_open(int fd, struct stat *st)
 {
     int rc = others_put(fd);
     return rc > 0 && fstat(fd, st) != 0 ? -errno : rc;
 }
 
-/* Where others may put entries into the folder parent, the open folder in it must be one
- * that they may empty, or have one of the files of which only its maker gives proof. */
+/* Where others may put entries into the directory parent, the open directory in it must
+ * be one that they may empty, or have one of the files of which only its maker gives
+ * proof. */
 static int beneath_check_origin(int parent, int folder, const char *const *proofs)
 {
     struct stat above, st;
@@ -319,7 +321,7 @@ static int beneath_check_origin(int parent, int folder, const char *const *proof
     return -EPERM;
 }
 
-/* Empties the open folder, which it closes. */
+/* Empties the open directory, which it closes. */
 static int beneath_empty_checked(int parent, int folder, const char *name,
                                  const char *const *proofs, kvtree_error *err)
 {

@@ -2,12 +2,12 @@
 #ifndef COMMON_BENEATH_H
 #define COMMON_BENEATH_H
 
-/* Files below a folder, reached without ever following a symbolic link.
+/* Files below a directory, reached without ever following a symbolic link.
  *
- * Names come out of files that others may have written, and cache folders lie in places
- * where anyone may create a link. So a name is checked first, and each of its components
- * is opened relative to the descriptor of the one before, with O_NOFOLLOW. All functions
- * return 0 or -errno and fill err. */
+ * Names come out of files that others may have written, and cache directories lie in
+ * places where anyone may create a link. So a name is checked first, and each of its
+ * components is opened relative to the descriptor of the one before, with O_NOFOLLOW. All
+ * functions return 0 or -errno and fill err. */
 
 #include "common/prefix.h"
 #include <dirent.h>
@@ -40,14 +40,14 @@
 #define beneath_remove_found COMMON(beneath_remove_found)
 #define beneath_private_folder COMMON(beneath_private_folder)
 
-/* Bytes of the folder part of a name or path, with its slash. */
+/* Bytes of the directory part of a name or path, with its slash. */
 static inline size_t beneath_folder_length(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return slash ? (size_t)(slash - name) + 1 : 0;
 }
 
-/* Whether two files have the same folder, by their names. */
+/* Whether two files have the same directory, by their names. */
 static inline bool beneath_is_same_folder(const char *a, const char *b)
 {
     size_t length = beneath_folder_length(a);
@@ -58,7 +58,8 @@ static inline bool beneath_is_same_folder(const char *a, const char *b)
  * ".." component and no control character. */
 int beneath_check_name(const char *name, kvtree_error *err);
 
-/* Opens a folder by path for use as `dir` below; the last component may not be a link. */
+/* Opens a directory by path for use as `dir` below; the last component may not be a link.
+ */
 int beneath_open_folder(const char *path, int *dir, kvtree_error *err);
 
 /* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are added; anything but a
@@ -67,41 +68,41 @@ int beneath_open_folder(const char *path, int *dir, kvtree_error *err);
 int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
                  kvtree_error *err);
 
-/* Opens the folder that holds name; *last points to its last component inside name. With
- * a mode other than 0 missing folders are created with it. */
+/* Opens the directory that holds name; *last points to its last component inside name.
+ * With a mode other than 0 missing directories are created with it. */
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
                         const char **last, kvtree_error *err);
 
-/* Opens the folder name below dir; "" is dir itself. */
+/* Opens the directory name below dir; "" is dir itself. */
 int beneath_open_below(int dir, const char *name, int *folder, kvtree_error *err);
 
-/* Creates the folder name below dir, and those above it, where missing. */
+/* Creates the directory name below dir, and those above it, where missing. */
 int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err);
 
-/* The same, durably: syncs dir and the folders between it and name, even if other
+/* The same, durably: syncs dir and the directories between it and name, even if other
  * processes made them, so that name is still there after a power cut. */
 int beneath_make_durable(int dir, const char *name, mode_t mode, kvtree_error *err);
 
-/* Removes; what is already gone is no error. rmdir of a folder that is not empty:
+/* Removes; what is already gone is no error. rmdir of a directory that is not empty:
  * -ENOTEMPTY. */
 int beneath_unlink(int dir, const char *name, kvtree_error *err);
 int beneath_rmdir(int dir, const char *name, kvtree_error *err);
 
-/* Removes a file and syncs its folder, also where it is already gone: the name does not
- * come back after a power cut. */
+/* Removes a file and syncs its directory, also where it is already gone: the name does
+ * not come back after a power cut. */
 int beneath_unlink_durable(int dir, const char *name, kvtree_error *err);
 
-/* Removes the folder name with all in it; links in it are removed, not followed.
+/* Removes the directory name with all in it; links in it are removed, not followed.
  * Continues after a failure and returns the first one.
  *
- * Where others may put files into that folder they may have moved it there, with folders
- * that they cannot empty: these stay, with -EPERM. */
+ * Where others may put files into that directory they may have moved it there, with
+ * directories that they cannot empty: these stay, with -EPERM. */
 int beneath_remove_tree(int dir, const char *name, kvtree_error *err);
 
-/* The same for a folder in a place where others may have put another one of this user
- * under its name. Where others may put entries into the folder that has it, they must be
- * able to empty it themselves, or it must have one of the files `proofs` (ended by NULL),
- * which only its maker puts there; else -EPERM. */
+/* The same for a directory in a place where others may have put another one of this user
+ * under its name. Where others may put entries into the directory that has it, they must
+ * be able to empty it themselves, or it must have one of the files `proofs` (ended by
+ * NULL), which only its maker puts there; else -EPERM. */
 int beneath_remove_found(int dir, const char *name, const char *const proofs[],
                          kvtree_error *err);
 
@@ -117,17 +118,17 @@ bool beneath_gives_others(const struct stat *st, mode_t mode);
  * given that name. */
 int beneath_chmod(int dir, const char *name, mode_t mode, kvtree_error *err);
 
-/* The mode of a new file with state in the open folder dir: 0600; in a folder that a
- * group shares, which is setgid and writable by its group, 0660, less the umask. */
+/* The mode of a new file with state in the open directory dir: 0600; in a directory that
+ * a group shares, which is setgid and writable by its group, 0660, less the umask. */
 mode_t beneath_record_mode(int dir);
 
-/* The names in the open folder dir, from the first one on, for readdir and closedir; dir
- * stays open. NULL on failure, with errno set. */
+/* The names in the open directory dir, from the first one on, for readdir and closedir;
+ * dir stays open. NULL on failure, with errno set. */
 DIR *beneath_list(int dir);
 
 /* Creates (0700) and opens base/name, where base exists and may be world-writable. Each
- * component of name must be a real folder, owned by the effective user, and writable by
- * no other user; otherwise -EPERM and a text that names the owner. */
+ * component of name must be a real directory, owned by the effective user, and writable
+ * by no other user; otherwise -EPERM and a text that names the owner. */
 int beneath_private_folder(const char *base, const char *name, int *dir,
                            kvtree_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Folders by path, created where missing; see folder.h. */
+/* Directories by path, created where missing; see folder.h. */
 #include "common/folder.h"
 
 #include "common/beneath.h"
@@ -26,7 +26,8 @@ static int folder_sync(int dir)
     return rc;
 }
 
-/* Opens the folder name in dir; creates it first where it is missing and has a mode. */
+/* Opens the directory name in dir; creates it first where it is missing and has a mode.
+ */
 static int folder_enter(int dir, const char *name, mode_t mode, int flags)
 {
     int fd = io_open(dir, name, flags, 0);
@@ -37,8 +38,8 @@ static int folder_enter(int dir, const char *name, mode_t mode, int flags)
     return rc ? rc : io_open(dir, name, flags, 0);
 }
 
-/* Walks down path from the open folder here, which it closes. Returns a descriptor of the
- * end of path. */
+/* Walks down path from the open directory here, which it closes. Returns a descriptor of
+ * the end of path. */
 static int folder_walk(int here, const char *path, mode_t mode, int flags)
 {
     char name[NAME_MAX + 1];

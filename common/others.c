@@ -70,7 +70,7 @@ int others_put(int fd)
     return others_is_foreign(&st) || st.st_mode & S_IWOTH || others_group_writes(fd, &st);
 }
 
-/* Whether they can give the name of the first folder in name, which *next gets, to
+/* Whether they can give the name of the first directory in name, which *next gets, to
  * another one. */
 static int others_exchange(int here, const char *name, int *next)
 {
@@ -108,7 +108,7 @@ static int others_enter(int fd, const struct stat *st)
            (!others_is_own_group(st->st_gid) || others_has_list(fd));
 }
 
-/* Puts the open folder above *here into its place. */
+/* Puts the open directory above *here into its place. */
 static int others_go_up(int *here, struct stat *st)
 {
     int up = io_open(*here, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
@@ -120,8 +120,8 @@ static int others_go_up(int *here, struct stat *st)
     return io_is_same_file(st, &below) ? -EPERM : 0; /* it is the root */
 }
 
-/* From the folder here, which it closes, up to top: a folder on the way can be exchanged
- * only by users who may change the one above it. */
+/* From the directory here, which it closes, up to top: a directory on the way can be
+ * exchanged only by users who may change the one above it. */
 static int others_check_upwards(const struct stat *top, int here)
 {
     struct stat st;

@@ -15,29 +15,30 @@
 #define others_put_below COMMON(others_put_below)
 #define others_reach COMMON(others_reach)
 
-/* Whether others than root and the effective user may write to the open file or folder
+/* Whether others than root and the effective user may write to the open file or directory
  * (also with O_PATH), which belongs to one of these, and is what st says: everybody, the
  * members of a group, or those that an access control list names. A group of the user's
  * own, which has the name of the user and no members, counts as the user; groups of what
  * is root's, as root. */
 int others_write(int fd, const struct stat *st);
 
-/* Whether they may give a name in the open folder to a file that is root's or the user's:
- * it is theirs, or they may write there and it has no sticky bit. */
+/* Whether they may give a name in the open directory to a file that is root's or the
+ * user's: it is theirs, or they may write there and it has no sticky bit. */
 int others_rename(int fd, const struct stat *st);
 
-/* Whether they may put a file of theirs into the open folder; -errno where that cannot be
- * told. */
+/* Whether they may put a file of theirs into the open directory; -errno where that cannot
+ * be told. */
 int others_put(int fd);
 
-/* Whether they may put a file of theirs under that name below the open folder dir, or
- * exchange or create a folder on the way to it. No link is followed; -errno with a text.
+/* Whether they may put a file of theirs under that name below the open directory dir, or
+ * exchange or create a directory on the way to it. No link is followed; -errno with a
+ * text.
  */
 int others_put_below(int dir, const char *name, kvtree_error *err);
 
-/* For a name below the open folder top that is in a record which others may have put
- * there; parent is the folder of what has that name. Such names reach only folders in
- * which others may rename and remove files themselves, along a way that they may go.
+/* For a name below the open directory top that is in a record which others may have put
+ * there; parent is the directory of what has that name. Such names reach only directories
+ * in which others may rename and remove files themselves, along a way that they may go.
  * Otherwise -EPERM, with a text that calls the file `name`. */
 int others_reach(int top, int parent, const char *name, kvtree_error *err);
 

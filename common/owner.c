@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Root becomes the owner of a folder; see owner.h. */
+/* Root becomes the owner of a directory; see owner.h. */
 #include "common/owner.h"
 
 #include "common/command.h"
@@ -22,13 +22,13 @@
 
 enum { LINKS_MAX = 40, NAME_SIZE = 256 };
 
-/* ---- the way to the folder ---- */
+/* ---- the way to the directory ---- */
 
 /* A walk along a path, one component after the other. */
 typedef struct walk {
-    int here; /* folder, opened with O_PATH */
+    int here; /* directory, opened with O_PATH */
     int links;
-    int loose; /* others than root can exchange a folder on the way */
+    int loose; /* others than root can exchange a directory on the way */
     char rest[2 * PATH_MAX];
 } walk;
 
@@ -44,7 +44,7 @@ static int owner_walk_to_root(walk *w)
     return owner_walk_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* Whether only root can put an entry into this folder. */
+/* Whether only root can put an entry into this directory. */
 static bool owner_is_root_only(const struct stat *folder)
 {
     return folder->st_uid == 0 && !(folder->st_mode & 022);
@@ -73,7 +73,7 @@ static int owner_walk_link(walk *w, int link, const char *name, kvtree_error *er
     return *w->rest == '/' ? owner_walk_to_root(w) : 0;
 }
 
-/* In a sticky folder entries of root can be replaced by root only. */
+/* In a sticky directory entries of root can be replaced by root only. */
 static bool owner_is_fixed(const struct stat *parent, const struct stat *entry)
 {
     int sticky = parent->st_uid == 0 && parent->st_mode & S_ISVTX;
@@ -96,8 +96,8 @@ static int owner_walk_step(walk *w, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* The descriptor of the folder, or -errno with a text. *firm: only root can make the path
- * lead elsewhere. */
+/* The descriptor of the directory, or -errno with a text. *firm: only root can make the
+ * path lead elsewhere. */
 static int owner_open_folder(const char *path, int *firm, kvtree_error *err)
 {
     walk w = {.here = -1};
@@ -129,7 +129,7 @@ static int owner_open_folder(const char *path, int *firm, kvtree_error *err)
 
 /* ---- owners ---- */
 
-/* Entries of a folder that determine the work of a command there. */
+/* Entries of a directory that determine the work of a command there. */
 static const struct {
     const char *name;
     int config; /* may be root's, too */
@@ -183,7 +183,7 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
 
 /* ---- becoming the owner ---- */
 
-/* The folder of the user that root became. */
+/* The directory of the user that root became. */
 static struct {
     bool is_known;
     struct stat folder;
@@ -219,8 +219,8 @@ static int owner_become(const struct passwd *user)
     return 0;
 }
 
-/* A process keeps access to its current folder, even if the path to it is closed for its
- * user. */
+/* A process keeps access to its current directory, even if the path to it is closed for
+ * its user. */
 static int owner_leave_hidden_folder(const char *folder)
 {
     char path[PATH_MAX];
@@ -287,7 +287,7 @@ bool owner_is_entered(int folder)
            (fstat(folder, &st) == 0 && io_is_same_file(&st, &owner_entered.folder));
 }
 
-/* The folder that the path of a file leads to. */
+/* The directory that the path of a file leads to. */
 static int owner_folder_of(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');

@@ -8,7 +8,7 @@ Builds all components that have targets with clang, sanitizers and coverage in F
 each target (or those named) for N minutes (default 10), one after the other, on one core. It starts
 from the corpus in the tree and from what earlier runs found; that is kept in FOLDER/NAME/finds,
 inputs that failed in FOLDER/NAME/crashes, and what libFuzzer said in FOLDER/NAME/log. FOLDER is
-scr-fuzz-UID in the folder for temporary files, unless given. After a failure the target goes on, up
+scr-fuzz-UID in the directory for temporary files, unless given. After a failure the target goes on, up
 to ten times. With --merge, inputs that reach something new are taken into the corpus in the tree
 (--minutes 0 --merge: those of earlier runs). The exit code is 1 if a target failed.
 """
@@ -40,7 +40,7 @@ def targets():
 
 
 def prepare_folder(folder):
-    """A folder of ours alone: its place may be one where anybody can create files."""
+    """A directory of ours alone: its place may be one where anybody can create files."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
     if status.st_uid != os.geteuid() or folder.is_symlink():

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One large file, some middling ones, many small ones, copied from memory to memory and
  * to disk: transfers by each method, with and without checksums, beside `cp -r` of the
- * same folder, to disk followed by a sync of its file system. And files added to a
+ * same directory, to disk followed by a sync of its file system. And files added to a
  * transfer with a state file. */
 #include "bench.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moves one file to another folder and prints its checksum. */
+/* Moves one file to another directory and prints its checksum. */
 #include <axl/axl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 
 /* ---- sources ---- */
 
-/* Opens name in the folder dir; path is what it is called. */
+/* Opens name in the directory dir; path is what it is called. */
 static int place_open_regular(int dir, const char *name, const char *path, int mode,
                               int *fd, struct stat *st, axl_error *err)
 {
@@ -86,7 +86,7 @@ int axl_check_source(const axl_item *item, int fd, axl_error *err)
     return err_set(err, -ESTALE, "%s changed while it was read", item->file.source);
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 void axl_folder_done(axl_folder *folder)
 {
@@ -101,7 +101,7 @@ int axl_place_begin(axl_transfer *transfer, axl_error *err)
     return folder_make(transfer->base, 0, &transfer->base_dir, err);
 }
 
-/* Opens a folder of destinations, made where it is missing and has a mode. */
+/* Opens a directory of destinations, made where it is missing and has a mode. */
 static int place_open_folder(const axl_transfer *t, const char *path, mode_t mode,
                              int *fd, axl_error *err)
 {
@@ -110,7 +110,7 @@ static int place_open_folder(const axl_transfer *t, const char *path, mode_t mod
     return rc ? err_wrap(err, rc, "%s", t->base) : 0;
 }
 
-/* Opens the folder of an item, which is made where it is missing, but not for a part;
+/* Opens the directory of an item, which is made where it is missing, but not for a part;
  * *last is the name in it. */
 static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *folder,
                        const char **last, axl_error *err)
@@ -366,7 +366,7 @@ int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item,
     return rc;
 }
 
-/* Syncs the folders of those that got their names, each run of one folder once. */
+/* Syncs the directories of those that got their names, each run of one directory once. */
 static int place_sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
                               axl_error *err)
 {

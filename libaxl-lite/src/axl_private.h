@@ -123,7 +123,7 @@ struct axl_transfer {
     axl_state state;
     int result;      /* once finished: 0 or the first error ... */
     axl_error error; /* ... and its text */
-    char *base;      /* folder of all destinations; NULL: any */
+    char *base;      /* directory of all destinations; NULL: any */
     int base_dir;    /* it, held open; -1: none, or not yet */
     uint64_t id;     /* random, in the names of temporary files */
     size_t count;
@@ -356,7 +356,8 @@ int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err);
 /* -ESTALE unless the open source is what it was when it was dispatched. */
 int axl_check_source(const axl_item *item, int fd, axl_error *err);
 
-/* Folders of destinations; the last one stays open, as the next file is mostly there. */
+/* Directories of destinations; the last one stays open, as the next file is mostly there.
+ */
 struct axl_folder {
     char *path; /* with its slash; NULL: none yet */
     int fd;
@@ -367,7 +368,7 @@ void axl_folder_done(axl_folder *folder);
 /* Opens the base of the transfer, if it has one and that is not open yet. */
 int axl_place_begin(axl_transfer *transfer, axl_error *err);
 
-/* Opens what item number i is written to: its temporary file in the folder of its
+/* Opens what item number i is written to: its temporary file in the directory of its
  * destination, both of which are made unless they are there, or, for a part, the
  * destination itself. Its length reaches the end of the item. */
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
@@ -385,11 +386,11 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder,
 int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int *fd,
                          struct stat *st, axl_error *err);
 
-/* Syncs the folder of a destination, so that a name that is there stays so. */
+/* Syncs the directory of a destination, so that a name that is there stays so. */
 int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item,
                          axl_error *err);
 
-/* Syncs the folder of any file, so that a name that is there, or is gone, stays so. */
+/* Syncs the directory of any file, so that a name that is there, or is gone, stays so. */
 int axl_place_sync_folder(const char *path, axl_error *err);
 
 /* Files that are complete, but still have temporary names. They are synced together: the
@@ -402,8 +403,9 @@ typedef struct axl_batch {
     int fds[AXL_BATCH];
 } axl_batch;
 
-/* Syncs, closes and names all of the batch, and syncs their folders; it is empty then.
- * Parts need no names. *placed is the number of those that are in place for good. */
+/* Syncs, closes and names all of the batch, and syncs their directories; it is empty
+ * then. Parts need no names. *placed is the number of those that are in place for good.
+ */
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
                     axl_error *err);
 
@@ -413,7 +415,8 @@ int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
 int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, bool *fits,
                    axl_error *err);
 
-/* Removes the temporary file that axl_place_find has found, with the folder of then. */
+/* Removes the temporary file that axl_place_find has found, with the directory of then.
+ */
 void axl_place_drop(const axl_transfer *transfer, size_t i, const axl_folder *folder);
 
 /* Whether what a part is written to is there, and reaches its end. */

@@ -2,8 +2,8 @@
 #ifndef AXL_TESTS_SCRATCH_H
 #define AXL_TESTS_SCRATCH_H
 
-/* A folder of its own for every test, files of known bytes in it, and what is left there
- * afterwards. */
+/* A directory of its own for every test, files of known bytes in it, and what is left
+ * there afterwards. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static inline void scratch_expect(const char *path, const void *bytes, size_t si
     free(got);
 }
 
-/* Number of names in a folder, hidden ones too; -1 if there is no such folder. */
+/* Number of names in a directory, hidden ones too; -1 if there is no such directory. */
 static inline int scratch_count(const char *folder)
 {
     int count = 0;
@@ -103,8 +103,8 @@ static inline int scratch_count(const char *folder)
     return count;
 }
 
-/* Number of names in the folder that the destination lies in; a folder that was not made
- * counts as empty. */
+/* Number of names in the directory that the destination lies in; a directory that was not
+ * made counts as empty. */
 static inline int scratch_left(const scratch *s)
 {
     char folder[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Destinations below a base: somebody who may write to a folder on the way puts a link
+/* Destinations below a base: somebody who may write to a directory on the way puts a link
  * there, before or while files move, and nothing is ever written where that leads. */
 #include "scratch.h"
 #include "src/axl_private.h"
@@ -17,8 +17,8 @@ static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char base[160], folder[200], moved[200], private[160], file[240], secret[200];
 static char state[160];
 
-/* A base that is a link itself, with a folder in it, and a private folder of ours beside
- * it with a file of the same name. */
+/* A base that is a link itself, with a directory in it, and a private directory of ours
+ * beside it with a file of the same name. */
 static void prepare(const scratch *s)
 {
     char real[160];
@@ -203,9 +203,9 @@ static void expect_start(const char *path, const char *bytes)
     assert_string_equal(start, bytes);
 }
 
-/* Whoever may write to the folder puts something else in its place: while it is written
- * to, or before another process goes on. What has another name is not written to, and
- * nobody waits at a pipe. */
+/* Whoever may write to the directory puts something else in its place: while it is
+ * written to, or before another process goes on. What has another name is not written to,
+ * and nobody waits at a pipe. */
 static void another_temporary_file(void **arg)
 {
     const scratch *s = *arg;

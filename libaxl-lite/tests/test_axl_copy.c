@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* axl_copy and axl_checksum with real files: bytes, checksums, modes, folders, and the
- * kinds of files that are refused. */
+/* axl_copy and axl_checksum with real files: bytes, checksums, modes, directories, and
+ * the kinds of files that are refused. */
 #include "scratch.h"
 
 #include <axl/axl.h>

@@ -222,7 +222,7 @@ static void what_goes_wrong_is_told(void **state)
     char taken[160];
     axl_error err = {""};
     axl_transfer *t = create(s, 0);
-    assert_int_equal(axl_add(t, s->source, s->folder, NULL), 0); /* a folder */
+    assert_int_equal(axl_add(t, s->source, s->folder, NULL), 0); /* a directory */
     scratch_write(s->source, "abc", 3);
     assert_int_equal(axl_dispatch(t, NULL), 0);
     assert_int_equal(axl_wait(t, &err), -EISDIR);

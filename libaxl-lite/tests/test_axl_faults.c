@@ -143,7 +143,7 @@ static void expect_copy(const scratch *s, size_t size)
 
 /* The n-th use of a call fails, for n = 1, 2, ... until there is no n-th use: each time
  * the copy tells that error, and the old destination stays as the only file. Only when
- * the folder's fsync fails, the last of all, the new file is there. */
+ * the directory's fsync fails, the last of all, the new file is there. */
 static void each_use_fails(const scratch *s, unsigned flags, call which, int error)
 {
     for (int at = 1;; at++) {

@@ -14,7 +14,7 @@ enum { ROOM = 1 << 20, PAGE = 4096, FILES = 100, NOT_HERE = 77 };
 
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 
-static char small[128];      /* the folder of the small file system, */
+static char small[128];      /* the directory of the small file system, */
 static char state_file[160]; /* and in it */
 
 static int mount_small(const scratch *s)

@@ -94,7 +94,7 @@ static void leave_state(const trial *t)
     axl_error err;
     axl_transfer *transfer = NULL;
     assert_int_equal(prepare(t, &transfer, &err), 0);
-    scratch_write(t->late, "", 0); /* where a folder should be */
+    scratch_write(t->late, "", 0); /* where a directory should be */
     int rc = axl_dispatch(transfer, &err);
     if (!rc) rc = axl_wait(transfer, &err);
     assert_true(rc < 0);

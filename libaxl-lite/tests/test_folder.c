@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* folder_make: folders by path, made where missing. */
+/* folder_make: directories by path, made where missing. */
 #include "scratch.h"
 
 #include "common/errtext.h"
 #include "common/folder.h"
 #include <errno.h>
 
-/* The folder that fd is open on is the one at path, and can be listed and synced. */
+/* The directory that fd is open on is the one at path, and can be listed and synced. */
 static void same_folder(int fd, const char *path)
 {
     struct stat a, b;

@@ -12,7 +12,7 @@ typedef struct load {
     int writers, files; /* files of each of the first ranks */
     size_t size;        /* of a file */
     int disk;
-    char local[128], prefix[128]; /* folders */
+    char local[128], prefix[128]; /* directories */
     filo_options options;
     int count; /* of this rank */
     filo_file *list;
@@ -89,7 +89,7 @@ static double run_flush(void *arg)
     return seconds;
 }
 
-/* What was flushed comes back to the local folder: its map is read, its files are. */
+/* What was flushed comes back to the local directory: its map is read, its files are. */
 static double run_fetch(void *arg)
 {
     const load *l = arg;

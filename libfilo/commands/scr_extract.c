@@ -40,7 +40,7 @@ static const char *const outcome_names[OUTCOMES] = {
 
 typedef struct extract_work {
     const extract_request *r;
-    int dir, to;        /* the folder, and that of extracted files; -1: not open */
+    int dir, to;        /* the directory, and that of extracted files; -1: not open */
     int shared;         /* others can change the map */
     kvtree *wanted;     /* NAME -> FOUND, if the map has it */
     kvtree *containers; /* names of all containers */
@@ -139,7 +139,7 @@ static int extract_note(void *arg, int rank, int count, const filo_file files[],
     return lost ? err_sys(err, -ENOMEM, "list the files of rank %d", rank) : 0;
 }
 
-/* Opens the folder, and finds out whether others can change the map. */
+/* Opens the directory, and finds out whether others can change the map. */
 static int extract_open_folder(extract_work *w)
 {
     const extract_request *r = w->r;
@@ -154,7 +154,7 @@ static int extract_open_folder(extract_work *w)
     return COMMAND_GOOD;
 }
 
-/* Reads the map in the open folder, which others may have exchanged by now. */
+/* Reads the map in the open directory, which others may have exchanged by now. */
 static int extract_read_map(extract_work *w, int *ranks, filo_map_take *take,
                             filo_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each rank writes a file of its own; all are flushed to a shared folder and fetched back
- * from there. */
+/* Each rank writes a file of its own; all are flushed to a shared directory and fetched
+ * back from there. */
 #include <filo/filo_mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes that have begun and not ended: each has a folder in a stage, with a record of
- * what it is of (docs/formats/rank2file.md). The record is written first. */
+/* Flushes that have begun and not ended: each has a directory in a stage, with a record
+ * of what it is of (docs/formats/rank2file.md). The record is written first. */
 #include "src/filo_private.h"
 
 #include "common/io.h"
@@ -13,7 +13,7 @@
 #define KEY_IDENTITY "IDENTITY"
 #define KEY_CONTAINER "CONTAINER"
 
-/* Other users may have moved other folders here. */
+/* Other users may have moved other directories here. */
 static const char *const begun_proofs[] = {RECORD, NULL};
 
 int filo_begun_write(int dir, const char *folder, const filo_begun *flush,
@@ -60,7 +60,7 @@ static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, voi
     if (rc == -ENOMEM) err_sys(err, rc, "read what a flush left");
     if (rc || kept) return rc;
     rc = beneath_remove_found(stage, folder, begun_proofs, err);
-    /* what is no folder, but a file or a link */
+    /* what is no directory, but a file or a link */
     return rc == -ENOTDIR || rc == -ELOOP ? beneath_unlink(stage, folder, err) : rc;
 }
 

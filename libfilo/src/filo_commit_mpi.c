@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The step in which a folder changes: an earlier map is removed, files are renamed, the
- * new map is written. */
+/* The step in which a directory changes: an earlier map is removed, files are renamed,
+ * the new map is written. */
 #include "src/filo_private_mpi.h"
 
 #include "common/io.h"
@@ -84,7 +84,7 @@ static int commit_remove_surplus(filo_job *job, uint64_t containers)
     return rc;
 }
 
-/* Rank 0: the folder itself; the others have owners, and that of the map is synced
+/* Rank 0: the directory itself; the others have owners, and that of the map is synced
  * with each file of it. */
 static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t containers)
 {

@@ -32,7 +32,7 @@ typedef struct passage {
 
 /* ---- reading ---- */
 
-/* Errors that come from what lies in the folder mean damage; others (no memory, no
+/* Errors that come from what lies in the directory mean damage; others (no memory, no
  * permission, a failing disk) stay what they are. */
 static int extract_judge(int rc)
 {
@@ -198,7 +198,7 @@ static int extract_write(passage *p, batch *out)
     return rc ? rc : batch_commit(out, p->err);
 }
 
-/* Folders that exist cost no fsync. */
+/* Directories that exist cost no fsync. */
 static int extract_write_file(passage *p, const filo_target *to)
 {
     batch out = {.dir = to->dir,

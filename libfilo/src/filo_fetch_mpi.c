@@ -21,7 +21,7 @@ static int fetch_size_differs(filo_job *job, const filo_file *file, uint64_t siz
                    file->name, size, file->size);
 }
 
-/* Looks at a file below the folder, or at a container. */
+/* Looks at a file below the directory, or at a container. */
 static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
 {
     int rc = beneath_check_name(name, &job->err);
@@ -86,7 +86,8 @@ typedef struct fetch {
 
 enum { FETCH_PLACE_SIZE = 512 };
 
-/* Where the bytes of a file lie in the folder: a file in containers has no path there. */
+/* Where the bytes of a file lie in the directory: a file in containers has no path there.
+ */
 static void fetch_describe_place(const filo_job *job, const filo_file *file,
                                  char place[FETCH_PLACE_SIZE])
 {
@@ -112,7 +113,7 @@ static int fetch_compare(filo_job *job, const filo_file *known, const filo_file 
                    place, moved->crc, known->crc);
 }
 
-/* One part of a file, from where it lies in the folder. */
+/* One part of a file, from where it lies in the directory. */
 static int fetch_add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
 {
     const char *local = f->files[i].local;

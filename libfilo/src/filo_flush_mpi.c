@@ -81,7 +81,7 @@ static int flush_copy_path(char **copy, const char *path)
     return path && !*copy ? -ENOMEM : 0;
 }
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
 /* A staged file as a path, to be freed; NULL without memory. */
 static char *flush_path(const filo_transfer *t, const char *staged)
@@ -139,7 +139,7 @@ static int flush_plan(filo_transfer *t)
     if (rc) return rc;
     rc = filo_job_agree(job, filo_job_open(job));
     if (!rc) rc = filo_job_make_stage(job);
-    /* axl syncs files, filo_commit folders */
+    /* axl syncs files, filo_commit directories */
     t->stage = (batch){.dir = job->dir, .durability = BATCH_UNSYNCED, .resumed = true};
     if (rc) return rc;
     rc = packed ? filo_containers_plan(job, rc, t->count, t->files, &t->stage,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The folders that files need: the union of what all ranks name, each made and synced by
- * one rank.
+/* The directories that files need: the union of what all ranks name, each made and synced
+ * by one rank.
  *
- * A folder belongs to the rank that its hash selects. Names travel there in log2(P) steps
- * of a hypercube: in step i a rank and its partner, with numbers that differ in bit i,
- * swap the names that belong to ranks with the other's bit. Equal names become one
- * wherever they meet, so a folder that all ranks name costs each of them one name per
+ * A directory belongs to the rank that its hash selects. Names travel there in log2(P)
+ * steps of a hypercube: in step i a rank and its partner, with numbers that differ in bit
+ * i, swap the names that belong to ranks with the other's bit. Equal names become one
+ * wherever they meet, so a directory that all ranks name costs each of them one name per
  * step, and no rank ever holds all. */
 #include "src/filo_private_mpi.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- owners ---- */
 
-/* All folders of a name, from the top. */
+/* All directories of a name, from the top. */
 static int folders_add(kvtree *folders, const char *name)
 {
     char folder[BENEATH_NAME_MAX];
@@ -94,7 +94,7 @@ static int folder_depth(const char *name)
     return depth;
 }
 
-/* What is there already costs no mkdir. All folders are synced when files have their
+/* What is there already costs no mkdir. All directories are synced when files have their
  * names, before there is a map. */
 static int folders_make_one(const filo_job *job, const char *name, filo_error *err)
 {
@@ -111,7 +111,7 @@ static int folders_make_one(const filo_job *job, const char *name, filo_error *e
     return rc;
 }
 
-/* Makes this rank's folders of one depth; *deeper counts those that are deeper. */
+/* Makes this rank's directories of one depth; *deeper counts those that are deeper. */
 static int folders_make_level(filo_job *job, const kvtree *folders, int depth,
                               int64_t *deeper)
 {

@@ -14,7 +14,7 @@ typedef struct filo_layout {
     uint64_t total;  /* bytes of all files */
 } filo_layout;
 
-/* Name of a container below the folder of the map; -ENAMETOOLONG. */
+/* Name of a container below the directory of the map; -ENAMETOOLONG. */
 int filo_container_name(const char *map, uint64_t container, char name[BENEATH_NAME_MAX]);
 
 /* 1 if name is that of a container beside map. */

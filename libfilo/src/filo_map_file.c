@@ -18,7 +18,7 @@ typedef struct work {
     filo_map_take *take;
     void *arg;
     int said; /* what a function of the caller ended it with */
-    int dir;  /* folder, once open; else -1 */
+    int dir;  /* directory, once open; else -1 */
     size_t skip;
 } work;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every call has: arguments that are checked, a communicator of its own, a folder
+/* What every call has: arguments that are checked, a communicator of its own, a directory
  * that is opened and closed, the text of its failure; and the stage of a flush. */
 #include "src/filo_private_mpi.h"
 

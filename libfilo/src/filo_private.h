@@ -44,11 +44,11 @@ int filo_map_check(const kvtree *entry, filo_error *err);
 /* Files of a checked entry, local being NULL. */
 int filo_map_files(const kvtree *entry, int *count, filo_file **files);
 
-/* Makes the folder of the map below folder, and all above it, where missing. */
+/* Makes the directory of the map below folder, and all above it, where missing. */
 int filo_map_make_folder(const char *base, const char *folder, const char *map,
                          filo_error *err);
 
-/* Writes the record of a flush into its folder below dir, durably. */
+/* Writes the record of a flush into its directory below dir, durably. */
 int filo_begun_write(int dir, const char *folder, const filo_begun *flush,
                      filo_error *err);
 

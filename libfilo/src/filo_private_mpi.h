@@ -8,17 +8,17 @@
  *     filo_flush_mpi.c         filo_flush and its asynchronous form
  *     filo_abandon_mpi.c       filo_flush_abandon
  *     filo_register_mpi.c      filo_register
- *     filo_commit_mpi.c        the step in which a folder changes
+ *     filo_commit_mpi.c        the step in which a directory changes
  *     filo_fetch_mpi.c         filo_fetch
  *     filo_read_map_mpi.c      filo_read_map
  *     filo_names_mpi.c         no name twice; the owner of a name
- *     filo_folders_mpi.c       folders, each made by one rank
+ *     filo_folders_mpi.c       directories, each made by one rank
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
  *     filo_move_mpi.c          what this rank copies, when it is its turn
  *     filo_flow_control_mpi.c  when this rank may copy
  *
  * Files are written under temporary names and renamed when those of all ranks are
- * complete (common/batch.h): a flush makes them in its folder of the stage, a fetch
+ * complete (common/batch.h): a flush makes them in its directory of the stage, a fetch
  * beside the final name.
  *
  * Functions marked "collective" are entered by all ranks, whatever happened before on one
@@ -37,7 +37,7 @@
 
 /* ---- filo_mpi.c ---- */
 
-/* Number of ranks with files in one subfolder of the stage. */
+/* Number of ranks with files in one subdirectory of the stage. */
 enum { FILO_STAGE_SPREAD = 256 };
 
 typedef struct filo_job {
@@ -47,10 +47,11 @@ typedef struct filo_job {
     const char *folder; /* see filo_place */
     const char *map;    /* name of the root of the map below folder */
     filo_options options;
-    int dir;      /* folder, once open; else -1 */
+    int dir;      /* directory, once open; else -1 */
     uint64_t key; /* of the call, in temporary names; random unless the flush
                      has an identity */
-    char stage[BENEATH_NAME_MAX]; /* of a flush: its folder in the stage, below folder */
+    char stage[BENEATH_NAME_MAX]; /* of a flush: its directory in the stage, below folder
+                                   */
     bool staged;                  /* it may be there; the same on all ranks */
     filo_error err;               /* why a step failed: the err of all inner functions */
     filo_error left;              /* on rank 0: why the stage stays; "": it does not */
@@ -61,16 +62,16 @@ typedef struct filo_job {
 int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char *map,
                    const filo_options *options);
 
-/* Opens the folder. */
+/* Opens the directory. */
 int filo_job_open(filo_job *job);
 
 /* Collective, agreed. rc is of this rank so far. Afterwards all ranks have the same key.
  * -EINVAL where they were not called with the same folder, map and options. */
 int filo_job_agree_key(filo_job *job, int rc);
 
-/* Collective, agreed. Creates the folder of a flush in the stage, or finds that of an
- * earlier flush with the same key, and, unless files are packed, the subfolder that this
- * rank writes to. */
+/* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
+ * earlier flush with the same key, and, unless files are packed, the subdirectory that
+ * this rank writes to. */
 int filo_job_make_stage(filo_job *job);
 
 /* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.
@@ -84,8 +85,8 @@ int filo_job_agree(filo_job *job, int rc);
  * its temporary files, so that no rank finds those of another. */
 void filo_job_meet(const filo_job *job);
 
-/* Collective. Closes the folder; passes on rc, agreed, and, if that is not 0, the text,
- * after a filo_job_meet. */
+/* Collective. Closes the directory; passes on rc, agreed, and, if that is not 0, the
+ * text, after a filo_job_meet. */
 int filo_job_end(filo_job *job, int rc, filo_error *err);
 
 /* Checks each file before any of them is copied: what is wrong is not found halfway. */
@@ -98,7 +99,7 @@ kvtree_gather filo_map_place(const filo_job *job);
 /* ---- filo_commit_mpi.c ---- */
 
 /* Whether a file of the map, a container or the stage has this name, or would lie where a
- * folder of this name must be. */
+ * directory of this name must be. */
 bool filo_map_owns(const filo_job *job, const char *name);
 
 /* -ENAMETOOLONG when the map's lower files, or staged ones, would have impossible names.
@@ -106,8 +107,8 @@ bool filo_map_owns(const filo_job *job, const char *name);
 int filo_map_check_name(filo_job *job);
 
 /* Collective, agreed. All ranks have all data in place or in their stage (NULL: there is
- * none). An earlier map is removed, staged files get their names, folders (that this rank
- * looks after) are synced, containers beyond that number are removed, and the map is
+ * none). An earlier map is removed, staged files get their names, directories (that this
+ * rank looks after) are synced, containers beyond that number are removed, and the map is
  * written with this rank's entry. */
 int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree *entry,
                 int64_t containers);
@@ -123,9 +124,9 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[]);
 
 /* ---- filo_folders_mpi.c ---- */
 
-/* Collective, agreed. rc is of this rank so far. Makes the folders of all files of all
- * ranks below the job's folder. *own gets those that this rank looks after: no two ranks
- * have the same. */
+/* Collective, agreed. rc is of this rank so far. Makes the directories of all files of
+ * all ranks below the job's directory. *own gets those that this rank looks after: no two
+ * ranks have the same. */
 int filo_folders_make(filo_job *job, int rc, int count, const filo_file files[],
                       kvtree **own);
 
@@ -140,7 +141,7 @@ int filo_folders_sync(filo_job *job, const kvtree *own);
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
                          batch *stage, int64_t *containers);
 
-/* The name of a container in the stage, below the job's folder; -ENAMETOOLONG. */
+/* The name of a container in the stage, below the job's directory; -ENAMETOOLONG. */
 int filo_containers_stage(const filo_job *job, const char *name,
                           char staged[BENEATH_NAME_MAX]);
 

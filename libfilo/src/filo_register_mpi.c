@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_register: a map for files that are in the folder already. */
+/* filo_register: a map for files that are in the directory already. */
 #include "src/filo_private_mpi.h"
 
 #include "common/crc32.h"

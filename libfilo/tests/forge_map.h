@@ -129,7 +129,7 @@ static inline int forge_map_open(const char *prefix)
     return dir;
 }
 
-/* Makes the folder prefix with a good map in which one thing is changed. */
+/* Makes the directory prefix with a good map in which one thing is changed. */
 static inline void forge_map(const char *prefix, void (*change)(forged *))
 {
     forged f;

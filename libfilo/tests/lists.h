@@ -3,7 +3,7 @@
 #define FILO_TESTS_LISTS_H
 
 /* Lists of files for the tests: rank r of a communicator has some files of known bytes in
- * a cache folder; after a flush and a fetch they must be there again. */
+ * a cache directory; after a flush and a fetch they must be there again. */
 
 #include "check.h"
 
@@ -109,8 +109,8 @@ static inline int list_exists(const char *folder, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* A number for all files below a folder, with their names and bytes; folders count for
- * nothing. */
+/* A number for all files below a directory, with their names and bytes; directories count
+ * for nothing. */
 static uint64_t list_sum;
 static int list_temporaries; /* that were seen meanwhile */
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command scr_extract, on folders with maps and containers that an independent writer made.
+"""The command scr_extract, on directories with maps and containers that an independent writer made.
 
 usage: scr_extract.py scr_extract scr_extract.1
 
@@ -76,7 +76,7 @@ class Dataset:
         return known
 
     def files(self):
-        """All there is in the folder: name -> bytes."""
+        """All there is in the directory: name -> bytes."""
         entries = [{'FILE': files} for files in self.entries.values()]
         cut = range(0, len(self.stream), self.size)
         return {**{self.container(i // self.size): self.stream[i:i + self.size] for i in cut},
@@ -91,12 +91,12 @@ def bytes_of(seed, size):
 
 
 def sample(**how):
-    """A file in three containers, an empty one, some small ones, one in a folder, one that is not packed."""
+    """A file in three containers, an empty one, some small ones, one in a directory, one that is not packed."""
     return Dataset({(0, 'three'): bytes_of(0, 2500), (0, 'empty'): b'', (1, 'one'): b'1', (1, 'a/b/deep'): bytes_of(2, 300),
                     (3, 'last'): bytes_of(3, 700)}, {(3, 'plain'): bytes_of(4, 99)}, **how)
 
 
-# ---- folders ----
+# ---- directories ----
 
 def put(folder, files):
     for name, data in files.items():
@@ -384,7 +384,7 @@ def test_links_are_not_followed():
     done = run('--force', 'f')
     assert done.returncode == 1 and b'1 extracted, 3 there already, 0 damaged, 1 failed' in done.stdout, done
     assert everything('outside') == {'three': b'mine'} and not os.path.islink('f/three')
-    # the folders themselves may be reached by links: who calls decides about them
+    # the directories themselves may be reached by links: who calls decides about them
     os.symlink('f', 'link')
     os.unlink('f/a')
     assert run('link').returncode == 0 and everything('f')['a/b/deep'] == data.wanted()['a/b/deep']

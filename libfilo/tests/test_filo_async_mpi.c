@@ -214,9 +214,9 @@ static void test_source_grows(void)
     list_unlink(&l);
 }
 
-/* Somebody who may write to the folder above it puts a link in the folder's place, to a
- * private folder with files of the same names: before the flush, or while it moves files.
- * That stays as it was. */
+/* Somebody who may write to the directory above it puts a link in the directory's place,
+ * to a private directory with files of the same names: before the flush, or while it
+ * moves files. That stays as it was. */
 static void test_link(const char *method, int meanwhile)
 {
     list l;

@@ -243,7 +243,7 @@ static void test_no_bytes(void)
         unlink(l.local[f]);
 }
 
-/* ---- one after the other in one folder ---- */
+/* ---- one after the other in one directory ---- */
 
 /* A smaller flush leaves no container of the larger one, and a plain one none at all. */
 static void test_surplus(void)

@@ -228,7 +228,7 @@ static int extract(void *replace)
     return 0;
 }
 
-/* Before: no folder, or an older file in it. */
+/* Before: no directory, or an older file in it. */
 static void try(int replace, nth_fault fault)
 {
     unlinkat(dir, "new/file", 0);
@@ -313,7 +313,7 @@ static void test_somebody_is_faster(void **state)
     assert_true(nth_next(&result, "unlink", nth_next(&result, "rename", 0)) > 0);
 }
 
-/* A new folder, the file and its name are on disk in this order. */
+/* A new directory, the file and its name are on disk in this order. */
 static void test_synced(void **state)
 {
     try(0, (nth_fault){0, NTH_GO});

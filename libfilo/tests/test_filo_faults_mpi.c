@@ -127,7 +127,7 @@ static void create(list *l, int shift)
     }
 }
 
-/* What is in the folder now: OLD or NEW, whole, or -1 if there is no map. */
+/* What is in the directory now: OLD or NEW, whole, or -1 if there is no map. */
 static int look(void)
 {
     int ranks, count, all;
@@ -226,7 +226,7 @@ static void test_flush(const filo_options *options, int culprit)
     }
 }
 
-/* Into a folder that is not there: there is no map, and nothing half done. */
+/* Into a directory that is not there: there is no map, and nothing half done. */
 static void test_first_flush(enum call call, int culprit)
 {
     list l;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Folders: each that is missing costs one mkdir, on one rank, whatever ranks name it; no
- * rank looks after more than its share; and each is synced once. The calls are counted by
- * functions of this program that stand in front of the system's. */
+/* Directories: each that is missing costs one mkdir, on one rank, whatever ranks name it;
+ * no rank looks after more than its share; and each is synced once. The calls are counted
+ * by functions of this program that stand in front of the system's. */
 #include "lists.h"
 
 #include "common/io.h"
@@ -53,7 +53,7 @@ static void begin(const char *name)
     made = synced_folders = denied = 0;
 }
 
-/* The folders of `count` files below prefix; who owns what. */
+/* The directories of `count` files below prefix; who owns what. */
 static int make(char names[][64], int count, kvtree **own)
 {
     filo_job job;
@@ -67,7 +67,7 @@ static int make(char names[][64], int count, kvtree **own)
     return filo_job_end(&job, rc, &err);
 }
 
-/* All ranks name the same folders. */
+/* All ranks name the same directories. */
 static void test_shared(void)
 {
     char names[4][64] = {"a/b/c/file", "a/x", "top", "a/b/d/e/f/g"};
@@ -118,7 +118,7 @@ static void test_none(void)
     kvtree_delete(&own);
 }
 
-/* A file, and a link to a folder elsewhere, stand where a folder must be. */
+/* A file, and a link to a directory elsewhere, stand where a directory must be. */
 static void test_in_the_way(void)
 {
     char file[1][64] = {"file/x/y"}, link[1][64] = {"link/x"}, path[256];
@@ -146,8 +146,8 @@ static void test_denied(void)
     denied = 0;
 }
 
-/* A whole flush: every folder is synced once for its new names, that of the map when it
- * is made or its earlier root removed, and by libkvtree. */
+/* A whole flush: every directory is synced once for its new names, that of the map when
+ * it is made or its earlier root removed, and by libkvtree. */
 static void test_flush(void)
 {
     list l;

@@ -65,7 +65,7 @@ static int look(void)
     return found;
 }
 
-/* Folders and files of a stage. */
+/* Directories and files of a stage. */
 static int left;
 
 static int count_left(const char *path, const struct stat *st, int type,

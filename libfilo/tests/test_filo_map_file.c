@@ -141,13 +141,13 @@ static void test_round_trips(void **state)
     for (int i = 0; i < 12; i++)
         round_trip(&(filo_place){.folder = folder, .limit = limits[i / 4]}, ranks[i % 4]);
     assert_true(there(".scr/rank2file.scr") && there(".scr/rank2file.0.999.scr"));
-    /* folders are made */
+    /* directories are made */
     snprintf(below, sizeof below, "%s/a/b", folder);
     round_trip(&(filo_place){.folder = below, .map = "c/d/the map"}, 5);
     assert_true(there("a/b/c/d/the map") && there("a/b/c/d/the map.0.0.scr"));
 }
 
-/* Reads the map in an open folder; another one may have its name by now. */
+/* Reads the map in an open directory; another one may have its name by now. */
 static void test_open_folder(void **state)
 {
     const filo_place at = {.folder = folder, .map = "x/.scr/rank2file.scr"};

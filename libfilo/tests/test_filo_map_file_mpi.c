@@ -82,7 +82,7 @@ static ssize_t read_bytes(const char *prefix, const char *name, char bytes[1 << 
     return n;
 }
 
-/* Each file of the map in folder a is in b, too, with the same bytes; their number. */
+/* Each file of the map in directory a is in b, too, with the same bytes; their number. */
 static int count_same(const char *a, const char *b)
 {
     static char x[1 << 17], y[1 << 17];

@@ -13,8 +13,8 @@ enum { FILES = 2, WIDTH = 3 };
 enum { CHECK_NAMES, FLUSH, FLUSH_AGAIN, FLUSH_PACKED, READ_MAP, FETCH, FAIL, CALLS };
 
 static const char *const names[CALLS] = {"check_names",
-                                         "flush, folders missing",
-                                         "flush, folders there",
+                                         "flush, directories missing",
+                                         "flush, directories there",
                                          "flush, packed",
                                          "read_map",
                                          "fetch",
@@ -87,7 +87,7 @@ static void fetch(job *j)
 
 /* ---- what they may send ---- */
 
-/* Names go to one rank each, where they are compared; folders to one rank in each of
+/* Names go to one rank each, where they are compared; directories to one rank in each of
  * log P + 1 steps; the gate takes up to WIDTH; and the map is one message. */
 static long most_sends(const job *j, int call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a caller, or one rank of it, asks for and cannot have: all ranks are told before
  * anything is changed that was there. And when a flush is stopped on one rank, no other
- * one is still at work in the folder. */
+ * one is still at work in the directory. */
 #include "lists.h"
 
 #include <limits.h>

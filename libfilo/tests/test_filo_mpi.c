@@ -9,7 +9,7 @@ static const filo_options with_crc = {.checksum = 1};
 static char folder[64], prefix[128];
 static filo_error err;
 
-/* A list of 0 to 3 files on each rank, and a prefix folder that does not exist yet. */
+/* A list of 0 to 3 files on each rank, and a prefix directory that does not exist yet. */
 static void begin(list *l, const char *name)
 {
     err.text[0] = 0;
@@ -69,7 +69,7 @@ static void test_checksum_is_zlibs(void)
     list_unlink(&l);
 }
 
-/* The folder was moved: all names in the map are relative. */
+/* The directory was moved: all names in the map are relative. */
 static void test_moved_folder(void)
 {
     list l;
@@ -202,8 +202,8 @@ static void test_flush_refuses_arguments(void)
     list_unlink(&l);
 }
 
-/* A folder stands where a file must go, on one rank, which is found out when it copies:
- * everything that was there before still is, and nothing else. */
+/* A directory stands where a file must go, on one rank, which is found out when it
+ * copies: everything that was there before still is, and nothing else. */
 static void test_flush_fails_midway(void)
 {
     list l;
@@ -235,7 +235,7 @@ static void test_flush_keeps_earlier_map(void)
     list_unlink(&l);
 }
 
-/* The map cannot be written: a folder has the name of its file. */
+/* The map cannot be written: a directory has the name of its file. */
 static void test_map_cannot_be_written(void)
 {
     list l;

@@ -36,7 +36,7 @@ static void make_folders(const char *path)
     }
 }
 
-/* The files of a list, in the folder itself. */
+/* The files of a list, in the directory itself. */
 static void begin(list *l, const char *name, int count)
 {
     char path[512];

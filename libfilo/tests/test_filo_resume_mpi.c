@@ -351,7 +351,7 @@ static void test_runs(int width, uint64_t container)
     list_unlink(&l);
 }
 
-/* It fails, or is stopped: the folder is what it was before, and nobody copies. */
+/* It fails, or is stopped: the directory is what it was before, and nobody copies. */
 static void test_ends_badly(int fails)
 {
     filo_options options = begin("daemon", 0), none = {0};

@@ -21,8 +21,8 @@ enum { NODES_MAX = 512 };
 static struct board {
     atomic_flag taken;
     int count;
-    ino_t node[NODES_MAX]; /* files and folders with changes that no fsync followed */
-    ino_t unmapped;        /* one of them: the folder that the root of a map was in */
+    ino_t node[NODES_MAX]; /* files and directories with changes that no fsync followed */
+    ino_t unmapped;        /* one of them: the directory that the root of a map was in */
     int roots, names, writes;
 } * board;
 
@@ -129,7 +129,7 @@ int renameat(int from, const char *old, int to, const char *name)
     return (int)syscall(SYS_renameat2, from, old, to, name, 0);
 }
 
-/* Folders of a stage go before the flush is complete. */
+/* Directories of a stage go before the flush is complete. */
 static int is_of_stage(int dir, const char *name)
 {
     char link[64], path[512] = "";

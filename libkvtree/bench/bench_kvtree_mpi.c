@@ -20,7 +20,7 @@ typedef struct load {
     int size;                                  /* of packed, which is rank 0's tree */
     int sent[MAX_RANKS], sent_at[MAX_RANKS];   /* bytes of out for each rank, and ... */
     int taken[MAX_RANKS], taken_at[MAX_RANKS]; /* ... of in from each */
-    char gathered[96], plain[96];              /* folders */
+    char gathered[96], plain[96];              /* directories */
     int files;                                 /* that write_gather made, */
     int file_size[MAX_FILES];                  /* and their bytes */
     char *content;
@@ -215,7 +215,7 @@ static void begin(load *l)
     snprintf(l->gathered, sizeof l->gathered, "%s/gathered", l->b->folder);
     snprintf(l->plain, sizeof l->plain, "%s/plain", l->b->folder);
     int made = l->rank || (mkdir(l->gathered, 0700) == 0 && mkdir(l->plain, 0700) == 0);
-    bench_require(l->b, made, "a folder cannot be made");
+    bench_require(l->b, made, "a directory cannot be made");
     make_trees(l);
     make_bytes(l);
     gather(l);

@@ -3,7 +3,8 @@
  * key that has one value is a row KEY = VALUE, any other key a row to dive into.
  *
  * Not a part of the library: compile this file into your program, together with the files
- * tv_data_display.h and tv_data_display.c, which are in the include folder of TotalView:
+ * tv_data_display.h and tv_data_display.c, which are in the include directory of
+ * TotalView:
  *
  *     cc -g -I$TV/include -c kvtree_totalview.c $TV/include/tv_data_display.c
  *

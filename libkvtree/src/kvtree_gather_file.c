@@ -217,7 +217,7 @@ int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
 
 /* ---- reading ---- */
 
-/* Errors that come from what lies in the folder mean damage; others (no memory, no
+/* Errors that come from what lies in the directory mean damage; others (no memory, no
  * permission, a failing disk) stay what they are. */
 static bool gather_is_damage(int rc)
 {

@@ -103,7 +103,7 @@ static int lock_current(int dir, const char *name, short type, int seconds, int 
 
 /* ---- what is done with a locked file ---- */
 
-/* A request; name is the last component, in the open folder dir. Errors go to a buffer
+/* A request; name is the last component, in the open directory dir. Errors go to a buffer
  * that is copied to the caller's on failure only, as some are followed by success. */
 struct lock_request {
     int dir;

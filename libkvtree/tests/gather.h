@@ -2,8 +2,8 @@
 #ifndef GATHER_H
 #define GATHER_H
 
-/* For the tests of gathered trees: a set in a folder of its own, and what every rank must
- * see alike. */
+/* For the tests of gathered trees: a set in a directory of its own, and what every rank
+ * must see alike. */
 
 #include "build_tree.h"
 #include "check.h"
@@ -17,7 +17,7 @@
 
 static char gather_base[64]; /* of all sets of this program */
 
-/* A new folder below gather_base, known as path, opened as to->dir on every rank. */
+/* A new directory below gather_base, known as path, opened as to->dir on every rank. */
 static inline void gather_begin(kvtree_gather *to, char path[128], const char *folder)
 {
     snprintf(path, 128, "%s/%s", gather_base, folder);

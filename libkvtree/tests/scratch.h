@@ -2,8 +2,8 @@
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
-/* A folder for each test, in memory where there is /dev/shm, so that thousands of fsyncs
- * take no time. */
+/* A directory for each test, in memory where there is /dev/shm, so that thousands of
+ * fsyncs take no time. */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static inline const char *in_folder(const char *name)
     return path[turn];
 }
 
-/* Files in the folder; with empty, they are removed. */
+/* Files in the directory; with empty, they are removed. */
 static inline int files_in_folder(int empty)
 {
     int count = 0;

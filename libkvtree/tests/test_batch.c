@@ -59,7 +59,7 @@ static bool is_there(const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Temporary files in the folder and in sub. */
+/* Temporary files in the directory and in sub. */
 static int count_temporaries(void)
 {
     int count = 0;
@@ -114,7 +114,7 @@ static int write_by_name(const char *name)
 }
 
 /* The first and the third file are written through descriptors, the others by name, one
- * beside where it belongs, one at the top, as its folder is made last. */
+ * beside where it belongs, one at the top, as its directory is made last. */
 static int list_files(batch *b, int fd[2], kvtree_error *err)
 {
     const batch_file two = {names[1], BATCH_BESIDE, temporaries[1], 3, 0640};
@@ -242,13 +242,13 @@ static int count_calls(const char *name, unsigned from)
     return count;
 }
 
-/* All files before the first name, each folder after its names. */
+/* All files before the first name, each directory after its names. */
 static void what_is_synced(void **state)
 {
     run((batch){0}, (nth_fault){0, NTH_GO});
     unsigned first = nth_next(&result, "rename", 0);
     assert_int_equal(count_calls("rename", 0), FILES);
-    /* three folders, and two that a/b lies in; before, the one that sub lies in */
+    /* three directories, and two that a/b lies in; before, the one that sub lies in */
     assert_int_equal(count_calls("fsync", first), 3 + 2);
     assert_int_equal(count_calls("fsync", 0) - count_calls("fsync", first), FILES + 2);
     run((batch){.durability = BATCH_SYNCED}, (nth_fault){0, NTH_GO});

@@ -226,7 +226,7 @@ static int check_error(const way *w, const nth_fault *fault)
     if (told->rc) wrong += check_text(w, fault);
     if (told->rc && fault->answer == EINTR && is_repeated(hit(fault)))
         WRONG("%s: %s was not repeated\n", w->name, hit(fault)->name);
-    /* Nothing fails after the new file has its name, but for the folder's fsync. */
+    /* Nothing fails after the new file has its name, but for the directory's fsync. */
     if (told->rc && expected == last_state(w) && !nth_is(hit(fault), "fsync"))
         WRONG("%s: %s fails with the new file in place\n", w->name, hit(fault)->name);
     wrong += check_state(w, fault, expected);
@@ -289,7 +289,7 @@ static unsigned fsync_of(unsigned long long fd, unsigned n)
     return at;
 }
 
-/* Write, fsync of the same file, name, fsync of the folder. */
+/* Write, fsync of the same file, name, fsync of the directory. */
 static void check_order(unsigned naming)
 {
     unsigned written = last_before("write", naming);

@@ -296,7 +296,7 @@ static void below_an_open_folder(void **state)
         assert_int_equal(kvtree_file_write(dir, refused[i], tree, &err), -EINVAL);
         assert_int_equal(kvtree_file_read(dir, refused[i], back, NULL), -EINVAL);
     }
-    /* below a descriptor no link is followed; by path, folders may be links */
+    /* below a descriptor no link is followed; by path, directories may be links */
     assert_true(kvtree_file_write(dir, "alias/file", tree, &err) < 0);
     assert_true(kvtree_file_read(dir, "alias/file", back, &err) < 0);
     assert_int_equal(kvtree_write_file(in_folder("alias/file"), NULL), 0);

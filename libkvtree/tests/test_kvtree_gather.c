@@ -178,7 +178,7 @@ static void test_many_levels(void **state)
     assert_int_equal(level_of_root(), 4);
     assert_true(files_in_folder(0) > 301 + 301 / 7 + 301 / 49 + 2);
     assert_int_equal(read_set(&at, 301, &t), 0);
-    /* in a folder below, with a longer name, fewer pointers fit */
+    /* in a directory below, with a longer name, fewer pointers fit */
     assert_int_equal(mkdirat(at.dir, "below", 0700), 0);
     at.name = "below/a name that is so long that the pointers which have it in them are "
               "much longer than the numbers around it";

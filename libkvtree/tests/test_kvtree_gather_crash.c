@@ -165,7 +165,7 @@ static void any_call_fails(void **state)
     assert_true(errors_told > 2 * 6 * FILES);
 }
 
-/* The folder is synced after the root was removed, before any file is made. */
+/* The directory is synced after the root was removed, before any file is made. */
 static void root_goes_first(void **state)
 {
     try(OLD, (nth_fault){0, NTH_GO});

@@ -29,7 +29,7 @@ static struct {
 
 static struct {
     int on;
-    int removed; /* the root, but its folder was not synced since */
+    int removed; /* the root, but its directory was not synced since */
     int torn;    /* files of level 0 that were replaced while a root was there */
     int early;   /* roots that came before the files that they name */
     int roots;
@@ -270,7 +270,7 @@ static void refused(void)
     gather_finish(&to);
 }
 
-/* On the last rank the folder is not the one it should be, or none at all. */
+/* On the last rank the directory is not the one it should be, or none at all. */
 static void wrong_folder(void)
 {
     kvtree_gather to;
@@ -294,7 +294,7 @@ static void wrong_folder(void)
     gather_finish(&to);
 }
 
-/* Folders where files should go. */
+/* Directories where files should go. */
 static void in_the_way(void)
 {
     kvtree_gather to;

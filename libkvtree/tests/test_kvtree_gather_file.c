@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int place = -1; /* an open folder */
+static int place = -1; /* an open directory */
 
 static int open_place(void **state)
 {

@@ -282,7 +282,7 @@ static void written_again(void)
     gather_finish(&to);
 }
 
-/* A path, its folder a link, another name; and the folder moves. */
+/* A path, its directory a link, another name; and the directory moves. */
 static void by_path(void)
 {
     kvtree_gather to;
@@ -308,7 +308,7 @@ static void by_path(void)
     gather_finish(&to);
 }
 
-/* A set in a folder below the one that is open names its files from there. */
+/* A set in a directory below the one that is open names its files from there. */
 static void below(void)
 {
     kvtree_gather to;

@@ -117,7 +117,7 @@ static int same_bytes(int a, int b, const char *name)
     return n > 0 && n < (ssize_t)sizeof x && n == m && memcmp(x, y, (size_t)n) == 0;
 }
 
-/* Each file of folder a is in b, too, with the same bytes. Returns their number. */
+/* Each file of directory a is in b, too, with the same bytes. Returns their number. */
 static int count_same(int a, int b)
 {
     int count = 0;

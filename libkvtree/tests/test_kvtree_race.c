@@ -125,8 +125,8 @@ static void two_increments(void **state)
     sweep("counted up by two", 0, somebody_counts_up, both_count);
 }
 
-/* The last look at the name before a temporary file is made. Between both the folder is
- * looked at, on which the mode of the file depends. */
+/* The last look at the name before a temporary file is made. Between both the directory
+ * is looked at, on which the mode of the file depends. */
 static unsigned last_look(unsigned naming)
 {
     unsigned made = 0, look = 0, other = 0;

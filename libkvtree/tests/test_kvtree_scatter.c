@@ -19,7 +19,7 @@ static void fill(kvtree *tree, int rank)
     kvtree_util_set_int(tree, "MINE", rank);
 }
 
-/* A good set with one change, in the folder of the test. */
+/* A good set with one change, in the directory of the test. */
 static kvtree_gather_place begin(forged *f, void (*change)(forged *))
 {
     kvtree_gather_place at = {

@@ -12,7 +12,7 @@ static void fill(kvtree *tree, int rank)
 
 /* ---- running them ---- */
 
-/* A good set with one change in the folder that from becomes. */
+/* A good set with one change in the directory that from becomes. */
 static void begin(kvtree_gather *from, forged *f, const char *folder,
                   void (*change)(forged *))
 {

@@ -22,7 +22,7 @@ typedef struct load {
     char *memory, *other; /* size bytes each */
 } load;
 
-/* A scheme with a folder of its own, in which the files have further names. */
+/* A scheme with a directory of its own, in which the files have further names. */
 typedef struct subject {
     const load *l;
     char folder[FOLDER_SIZE], name[REDSET_NAME_SIZE]; /* of the redundancy file */
@@ -155,7 +155,7 @@ static void begin_subject(subject *s, const load *l, redset_scheme scheme, int f
     snprintf(s->folder, sizeof s->folder, "%s.%d.%d", l->data, scheme, failures);
     int made =
         mkdir(s->folder, 0700) == 0 && link(l->data, path_of(s, "data", path)) == 0;
-    bench_require(l->b, made, "a folder cannot be made");
+    bench_require(l->b, made, "a directory cannot be made");
     snprintf(node, sizeof node, "node%d", l->rank);
     redset_config config = {.scheme = scheme,
                             .set_size = l->ranks,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redset_rebuild: verifies or rebuilds redundancy sets in a folder that holds the files
- * of all processes. */
+/* redset_rebuild: verifies or rebuilds redundancy sets in a directory that holds the
+ * files of all processes. */
 #include "common/command.h"
 #include "common/owner.h"
 #include "common/quote.h"

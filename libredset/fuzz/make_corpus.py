@@ -64,7 +64,7 @@ def no_files(_):
 
 
 def some_files(rank):
-    """None to four files, with folders, meta data, and an empty one."""
+    """None to four files, with directories, meta data, and an empty one."""
     return [("a", 1), ("folder/b", 0, {"COLOUR": "blue"}), ("x" * 60, 4096, {"MODE": 33188, "T": {"s": 1, "ns": 2}}),
             ("spaces and \N{LATIN SMALL LETTER E WITH ACUTE}", 7)][:rank % 5]
 

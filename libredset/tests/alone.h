@@ -2,7 +2,7 @@
 #ifndef REDSET_TESTS_ALONE_H
 #define REDSET_TESTS_ALONE_H
 
-/* One set in one folder, encoded by this process, and what is left of it: for tests of
+/* One set in one directory, encoded by this process, and what is left of it: for tests of
  * what can be done without MPI. */
 
 #include "scratch.h"
@@ -97,7 +97,7 @@ static inline void alone_write(alone *a, int member, kvtree *tree, const void *p
     alone_remember(a, name);
 }
 
-/* Fills a new folder with a set that is coded. */
+/* Fills a new directory with a set that is coded. */
 static inline void alone_begin(alone *a, redset_scheme scheme, int members, int failures)
 {
     unsigned char *data[ALONE_MOST], *parity[ALONE_MOST];

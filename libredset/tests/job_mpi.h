@@ -2,8 +2,8 @@
 #ifndef REDSET_TESTS_JOB_MPI_H
 #define REDSET_TESTS_JOB_MPI_H
 
-/* A job for tests: every rank has a folder of its own with files of very different kinds
- * (one large, none, nested, many, only empty ones), as if on a node of its own. */
+/* A job for tests: every rank has a directory of its own with files of very different
+ * kinds (one large, none, nested, many, only empty ones), as if on a node of its own. */
 
 #include "check.h"
 #include "scratch.h"
@@ -154,8 +154,9 @@ static inline int job_has(const job *j, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* A checksum over names and inodes of all below this rank's folder, and over sizes, times
- * and bytes of its files. (A folder has another time when temporary files came and went.)
+/* A checksum over names and inodes of all below this rank's directory, and over sizes,
+ * times and bytes of its files. (A directory has another time when temporary files came
+ * and went.)
  */
 static uint64_t job_sum;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command redset_rebuild, on folders that an independent encoder filled.
+"""The command redset_rebuild, on directories that an independent encoder filled.
 
 usage: redset_rebuild.py redset_rebuild redset_rebuild.1
 
@@ -140,7 +140,7 @@ def several_sets(scheme, failures, ranks, sets, **how):
     return [Set(scheme, failures, files, i, sets, **how) for i in range(sets)]
 
 
-# ---- folders ----
+# ---- directories ----
 
 def put(folder, files):
     for name, data in files.items():
@@ -357,7 +357,7 @@ def test_redundancy_in_a_folder_below():
 
 
 def test_in_the_way_of_a_file_in_a_folder_below():
-    """What is set aside is what has its name in that folder, and nothing else."""
+    """What is set aside is what has its name in that directory, and nothing else."""
     files = {rank: {f'ckpt{rank}': bytes_of(rank, 100)} for rank in range(4)}
     s = Set('XOR', 1, {**files, 0: {'r/r': b'a file of the name of its folder'}})
     whole = fill('f', [s], 'r/')
@@ -456,7 +456,7 @@ def test_links_and_folders_in_place_of_files():
     done = run('f')
     assert done.returncode == 0 and b'rank 1 was lost' in done.stdout, done
     assert not os.path.islink('f/d1/ckpt') and everything('f') == whole
-    # a folder that is a link is not written through, but set aside, and so is a folder in place of a file
+    # a directory that is a link is not written through, but set aside, and so is a directory in place of a file
     shutil.rmtree('f/d1')
     os.symlink(pathlib.Path('outside').absolute(), 'f/d1')
     pathlib.Path('outside/ckpt').write_bytes(b'x')

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A new folder, in memory where possible, because some tests sync thousands of files;
+/* A new directory, in memory where possible, because some tests sync thousands of files;
  * scratch_remove takes it away with all below it. */
 static inline void scratch_make(char path[64])
 {
@@ -59,7 +59,7 @@ static inline void scratch_put(const char *path, const void *data, size_t size)
     if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
 }
 
-/* Writes a file with the bytes of a seed, and makes the folders above it. */
+/* Writes a file with the bytes of a seed, and makes the directories above it. */
 static inline void scratch_write(const char *folder, const char *name, size_t size,
                                  unsigned seed)
 {
@@ -121,7 +121,7 @@ static inline void scratch_flip(const char *folder, const char *name, size_t off
     free(data);
 }
 
-/* Entries in a folder, hidden ones too, those of folders below not counted. */
+/* Entries in a directory, hidden ones too, those of directories below not counted. */
 static inline int scratch_count(const char *folder)
 {
     int count = 0;

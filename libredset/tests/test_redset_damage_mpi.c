@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One member is damaged in each way, short of a lost folder: together with no more losses
- * than the scheme can bear it is rebuilt, bit for bit, and with one more the verdict
- * names set, member and reason, and nothing is changed. */
+/* One member is damaged in each way, short of a lost directory: together with no more
+ * losses than the scheme can bear it is rebuilt, bit for bit, and with one more the
+ * verdict names set, member and reason, and nothing is changed. */
 #include "snapshot_mpi.h"
 
 enum { VICTIM = 1, SIZE = 30001 };
@@ -67,7 +67,7 @@ static void replace_by_folder(const char *path, size_t size)
     scratch_write(path, "in/it", 5, 1);
 }
 
-/* A path outside of all folders of ranks. */
+/* A path outside of all directories of ranks. */
 static char elsewhere[100];
 
 /* What the link leads to has the right bytes. */
@@ -77,7 +77,7 @@ static void replace_by_link(const char *path, size_t size)
     if (rename(path, elsewhere) != 0 || symlink(elsewhere, path) != 0) abort();
 }
 
-/* The same with the folder of the file. */
+/* The same with the directory of the file. */
 static void replace_folder_by_link(const char *path, size_t size)
 {
     char folder[1200];
@@ -136,8 +136,8 @@ static void damage(const job *j, const snapshot *s, int kind)
 
 /* ---- with other losses ---- */
 
-/* Whether the rank is one of so many that lose their folders, too: those to the right of
- * the victim, who have copies of its files. */
+/* Whether the rank is one of so many that lose their directories, too: those to the right
+ * of the victim, who have copies of its files. */
 static int loses_folder(const job *j, int count)
 {
     int distance = (j->rank - VICTIM + j->ranks) % j->ranks;

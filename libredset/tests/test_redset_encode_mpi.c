@@ -258,6 +258,9 @@ static void test_bad_files(job *j, redset *set)
     CHECK_INT(redset_encode(set, last ? "/nonexistent" : j->folder, j->about, j->count,
                             j->files, NULL),
               -ENOENT);
+    CHECK_INT(
+        redset_encode(set, last ? NULL : j->folder, j->about, j->count, j->files, NULL),
+        -ENOMEM);
     if (last && j->ranks > 1) {
         kvtree_util_set_int(j->about, "MORE", 1);
         expect_failure(j, set, -EINVAL, "differ");
@@ -312,7 +315,7 @@ static void test_faults(job *j, redset *set, int victim)
     CHECK(total >= 10);
 }
 
-/* Names of all ranks' redundancy files below the folder of all, and how many of these
+/* Names of all ranks' redundancy files below the directory of all, and how many of these
  * were of the earlier encode, which have a second link, when a new one got its name. */
 static char (*own_names)[1200];
 static int own_count, old_ones;

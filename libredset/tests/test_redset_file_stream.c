@@ -14,7 +14,7 @@
 
 enum { MOST_FILES = 12 };
 
-/* Files of given sizes below a new folder, and all their bytes in a row. */
+/* Files of given sizes below a new directory, and all their bytes in a row. */
 typedef struct sample {
     char folder[64];
     int dir;
@@ -222,7 +222,7 @@ static void test_many_files(void **state)
     scratch_remove(folder);
 }
 
-/* Writes the files of s into the folder open at dir; the code of the first failure. */
+/* Writes the files of s into the directory open at dir; the code of the first failure. */
 static int copy_into(sample *s, int dir, int chunks, redset_error *err)
 {
     enum { PIECE = 100 };
@@ -317,7 +317,7 @@ static void test_output_faults(void **state)
     sample_remove(&s);
 }
 
-/* A link where a folder belongs is set aside, and what it leads to is left alone. */
+/* A link where a directory belongs is set aside, and what it leads to is left alone. */
 static void test_output_link_in_the_way(void **state)
 {
     char folder[64], other[64], path[1200];
@@ -364,7 +364,7 @@ static void test_output_folder_in_the_way(void **state)
     sample_remove(&s);
 }
 
-/* The folder in which others put their files after they set aside what was there. */
+/* The directory in which others put their files after they set aside what was there. */
 static char contested[1200], other_file[1200], elsewhere[1200];
 
 static void others_clear_the_way(void)
@@ -379,7 +379,7 @@ static void others_only_set_aside(void)
     if (rename(contested, elsewhere) != 0) abort();
 }
 
-/* Others rebuild files in the same folder, and are a moment quicker. */
+/* Others rebuild files in the same directory, and are a moment quicker. */
 static void test_output_others_in_the_way(void **state)
 {
     void (*const event[])(void) = {others_clear_the_way, others_only_set_aside};

@@ -211,7 +211,7 @@ static void what_cannot_be(void **state)
 
 /* ---- lists of others ---- */
 
-/* Those who may change a list of files can have none written to a folder of the user's
+/* Those who may change a list of files can have none written to a directory of the user's
  * own. */
 static void names_of_others(void **state)
 {

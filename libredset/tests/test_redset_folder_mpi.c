@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A folder that all ranks share: what one process rebuilds there is, byte for byte, what
- * the ranks rebuild together, and what the encode left. */
+/* A directory that all ranks share: what one process rebuilds there is, byte for byte,
+ * what the ranks rebuild together, and what the encode left. */
 #include "snapshot_mpi.h"
 #include "src/codec/flow.h"
 
-/* All files of this rank are below a folder of its own now, in one that all share. */
+/* All files of this rank are below a directory of its own now, in one that all share. */
 static void share_folder(job *j)
 {
     char name[24];
@@ -126,7 +126,7 @@ static void try_losses(job *j, redset_scheme scheme, int failures, unsigned step
     MPI_Barrier(j->comm);
 }
 
-/* Two ranks that are lost have their files in one folder, and find a link there. */
+/* Two ranks that are lost have their files in one directory, and find a link there. */
 static void try_common_way(job *j)
 {
     enum { ONE = 2, OTHER = 3, TIMES = 5 };

@@ -12,7 +12,7 @@ static void test_nothing_lost(job *j)
     forget(j, &s);
 }
 
-/* Each rank's folder in turn is lost; with nodes of several ranks, each node's. */
+/* Each rank's directory in turn is lost; with nodes of several ranks, each node's. */
 static void test_each_lost(job *j, int set_size, int together)
 {
     snapshot s;
@@ -41,8 +41,8 @@ static void test_one_of_each_set(job *j)
     forget(j, &s);
 }
 
-/* Damage short of a lost folder. Rank 0 has one file, the last bytes of whose redundancy
- * file are parity. */
+/* Damage short of a lost directory. Rank 0 has one file, the last bytes of whose
+ * redundancy file are parity. */
 static void damage(const job *j, const snapshot *s, int kind)
 {
     char path[1200];
@@ -106,7 +106,7 @@ static void test_two_lost(job *j)
     snapshot s;
     if (j->ranks < 2) return;
     encode(j, &s, j->ranks, 1);
-    /* a lost folder, and one flipped bit elsewhere */
+    /* a lost directory, and one flipped bit elsewhere */
     if (j->rank == 0) scratch_flip(j->folder, "rank.ckpt", 5);
     if (j->rank == j->ranks - 1) job_lose(j);
     snprintf(text, sizeof text, "set 0 (XOR over %d ranks) lost members 0 (rank 0), %d",
@@ -212,7 +212,7 @@ static void test_faults(job *j, int victim)
                 CHECK(call == FAULT_OPEN || (call == FAULT_READ && victim != 0));
             if (rc == 0 && fired && victim != 0) CHECK(j->scheme != REDSET_XOR);
             int spare = j->scheme != REDSET_XOR && j->ranks > 2;
-            /* but for the folder itself */
+            /* but for the directory itself */
             if (victim != 0 && spare && (call == FAULT_READ || call == FAULT_OPEN))
                 CHECK_INT(rc, call == FAULT_OPEN && n == 1 ? -EIO : 0);
             if (rc == 0) CHECK(job_intact(j));

@@ -12,7 +12,7 @@ typedef struct fixture {
     redset *set;
     char folder[96];             /* the spare one */
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
-    char path[1200];             /* of the file in the spare folder */
+    char path[1200];             /* of the file in the spare directory */
     char other[128];             /* another file, outside of it */
     unsigned char *bytes;
     size_t size;

@@ -11,10 +11,10 @@
  * times, each time with the current record. */
 typedef int scr_changer(kvtree *tree, void *arg);
 
-/* Reads, changes and writes the record name below the open prefix folder under its lock
- * (kvtree.h), which excludes other changes by this function. On a file system without
- * locks it works without. The empty tree receives the resulting record. Nothing is
- * written if nothing changes. With make 1 a missing file is an empty record, otherwise
+/* Reads, changes and writes the record name below the open prefix directory under its
+ * lock (kvtree.h), which excludes other changes by this function. On a file system
+ * without locks it works without. The empty tree receives the resulting record. Nothing
+ * is written if nothing changes. With make 1 a missing file is an empty record, otherwise
  * -ENOENT. 0 or -errno with a text; -EBADMSG for a damaged file, -ETIMEDOUT if another
  * process holds the lock for that number of seconds. */
 typedef struct scr_change {

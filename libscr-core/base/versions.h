@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <kvtree/kvtree.h>
 
-/* Records in the prefix folder. */
+/* Records in the prefix directory. */
 #define SCR_INDEX_NAME ".scr/index.scr"
 #define SCR_INDEX_VERSION 1
 #define SCR_FLUSH_FILE_NAME ".scr/flush.scr"
@@ -23,8 +23,9 @@
 int scr_version_check(const kvtree *tree, int wanted, const char *name,
                       kvtree_error *err);
 
-/* Checks the records in .scr of the open prefix folder, before anything there is changed:
- * 0, or SCR_OTHER_VERSION for one of another version. Unreadable records are skipped. */
+/* Checks the records in .scr of the open prefix directory, before anything there is
+ * changed: 0, or SCR_OTHER_VERSION for one of another version. Unreadable records are
+ * skipped. */
 int scr_versions_check(int prefix, kvtree_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What flushes cost, and restarts: four ranks on four simulated nodes, XOR, two
- * checkpoints kept. The prefix folder is in memory, too. */
+ * checkpoints kept. The prefix directory is in memory, too. */
 #include "load.h"
 
 enum { RANKS = 4 };

@@ -2,8 +2,8 @@
 #ifndef SCR_BENCH_SIMULATE_H
 #define SCR_BENCH_SIMULATE_H
 
-/* Simulated nodes for SCR's benchmarks, four of them, each with a cache folder of its own
- * in memory. */
+/* Simulated nodes for SCR's benchmarks, four of them, each with a cache directory of its
+ * own in memory. */
 
 #include "bench_mpi.h"
 
@@ -24,7 +24,7 @@ static inline void simulate_set(const char *name, const char *value)
 }
 
 /* What SCR_Init reads: scheme, two datasets in the cache, none flushed. Nothing of an
- * earlier call is found again. The prefix folder becomes the current one. */
+ * earlier call is found again. The prefix directory becomes the current one. */
 static inline void simulate_nodes(const bench *b, MPI_Comm comm, const char *scheme)
 {
     int rank, ranks;

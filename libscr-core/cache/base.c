@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a user's folders are below a base; see cache/base.h. */
+/* Where a user's directories are below a base; see cache/base.h. */
 #include "cache/base.h"
 
 #include "base/path.h"

@@ -6,8 +6,8 @@
  * to which everybody may write.
  *
  * They are in <base>/<user> or, if another user has taken that name, in
- * <base>/<user>.<uid>/<user>. As long as a folder <user>.<uid> of the user is there, it
- * is used, so that what is in it is found again after the obstacle is gone. */
+ * <base>/<user>.<uid>/<user>. As long as a directory <user>.<uid> of the user is there,
+ * it is used, so that what is in it is found again after the obstacle is gone. */
 
 #include <kvtree/kvtree_error.h>
 #include <stdbool.h>
@@ -25,23 +25,23 @@ int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME])
 int scr_base_is_unsafe(const char *base);
 
 /* The length of the base in the first n bytes of path, which are the place in which the
- * folder name, "<user>/...", is. */
+ * directory name, "<user>/...", is. */
 size_t scr_base_length(const char *path, size_t n, const char *name);
 
-/* A folder that is private to this user, in a place that every user may write to. *path
- * is to be freed; 0 or -errno with a text. */
+/* A directory that is private to this user, in a place that every user may write to.
+ * *path is to be freed; 0 or -errno with a text. */
 typedef struct scr_private {
     const char *what; /* parameter that named the place */
     const char *base; /* the place, ... */
     int make;         /* ... made where it is missing */
-    const char *name; /* of the folder in it */
+    const char *name; /* of the directory in it */
 } scr_private;
 int scr_open_private(const scr_private *where, char **path, int *fd, kvtree_error *err);
 
-/* Removes the folder name below base, and those above it, as far as they are empty. */
+/* Removes the directory name below base, and those above it, as far as they are empty. */
 void scr_remove_private(const char *base, const char *name);
 
-/* Whether the open file or folder was removed. */
+/* Whether the open file or directory was removed. */
 bool scr_is_removed(int fd);
 
 #endif

@@ -5,13 +5,13 @@
 /* The node-local side of a run: the control directory, the stores, and the datasets in
  * them.
  *
- * On disk it owns <base>/<owner> of SCR_CNTL_BASE (lock, record of the prefix folder,
+ * On disk it owns <base>/<owner> of SCR_CNTL_BASE (lock, record of the prefix directory,
  * filemaps, state files of transfers) and of each store (scr.dataset.<id>/ with the files
  * of one dataset and the redundancy file of each rank). What is in a store is what the
  * headers of redundancy files say (cache/catalog.c). Filemaps are written for people and
  * commands; a run does not read them.
  *
- * ops/ calls these functions; they know nothing of the prefix folder or of flushes.
+ * ops/ calls these functions; they know nothing of the prefix directory or of flushes.
  * "Local" ones may be called by one rank alone. The others are collective over the job.
  * "Agreed" ones return the same on every rank: 0, or -errno with a text. Each function
  * reports the failures that it does not return. */
@@ -54,8 +54,8 @@ typedef struct scr_cached {
     bool held;    /* eviction is due, but the dataset cannot be flushed */
     bool unread;  /* of an earlier run; its checksums have not been compared since then */
     bool used;    /* this run wrote it, or restarted from it, since they were compared */
-    bool dropped; /* its files are on the prefix folder, and the program has dropped its
-                     entry: it is not flushed again */
+    bool dropped; /* its files are on the prefix directory, and the program has dropped
+                     its entry: it is not flushed again */
     scr_reddesc desc;
 } scr_cached;
 
@@ -64,9 +64,10 @@ typedef struct scr_cache {
     scr_job *job;
     const struct scr_settings *set;
     const scr_descs *descs;
-    const char *prefix; /* real path of the prefix folder, for the record of the lock */
-    kvtree *recorded;   /* on the leader of a node: STORE/<path> of earlier runs */
-    char *control;      /* <base>/<owner> */
+    const char
+        *prefix;      /* real path of the prefix directory, for the record of the lock */
+    kvtree *recorded; /* on the leader of a node: STORE/<path> of earlier runs */
+    char *control;    /* <base>/<owner> */
     int control_fd;
     int lock_fd; /* at the leader of a node: of this run; else -1 */
     char map_name[64];
@@ -104,7 +105,7 @@ bool scr_control_exists(const scr_cache *cache, const char *owner);
 /* Reports bases that other users can change, or have taken. Local. */
 void scr_control_warn_of_bases(const scr_cache *cache);
 
-/* The record in it: the prefix folder of the calculation, and stores in use. Reading
+/* The record in it: the prefix directory of the calculation, and stores in use. Reading
  * keeps the stores in cache->recorded if the record is of this calculation; err gives the
  * reason for DAMAGED. Local; 0 or -errno with a text. */
 #define SCR_RECORD_NAME "prefix.scriinfo"
@@ -137,7 +138,7 @@ void scr_cache_abandon(scr_cache *cache);
 /* ---- cache/job_lock.c ---- */
 
 /* Finds out whether control and cache directories of this job belong to the calculation
- * of this prefix folder, takes others if not, opens the control directory, and keeps
+ * of this prefix directory, takes others if not, opens the control directory, and keeps
  * other runs away. *elsewhere becomes the id of the newest checkpoint of this calculation
  * in directories that this run cannot use; 0: there is none. Agreed. */
 int scr_job_lock_take(scr_cache *cache, int *elsewhere, kvtree_error *err);
@@ -163,7 +164,7 @@ void scr_job_lock_remove(scr_cache *cache);
 /* Opens those of the redundancy descriptors in force. Agreed. */
 int scr_stores_open(scr_cache *cache, kvtree_error *err);
 
-/* Opens that of a descriptor which writes to the prefix folder itself, for what can be
+/* Opens that of a descriptor which writes to the prefix directory itself, for what can be
  * read in a cache only. Agreed. */
 int scr_stores_open_late(scr_cache *cache, const scr_reddesc *desc, kvtree_error *err);
 void scr_stores_close(scr_cache *cache);
@@ -174,7 +175,7 @@ int scr_stores_renew(scr_cache *cache, kvtree_error *err);
 /* The store of a dataset; NULL: unknown. */
 scr_store_dir *scr_cache_of(const scr_cache *cache, int id);
 
-/* Its folder of this job, for messages; "" if unknown. */
+/* Its directory of this job, for messages; "" if unknown. */
 const char *scr_cache_path(const scr_cache *cache, int id);
 
 /* Finds out where a dataset of an earlier run is, by the paths of its files in the map,
@@ -183,7 +184,7 @@ const char *scr_cache_path(const scr_cache *cache, int id);
 int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
                       const scr_reddesc *desc, kvtree_error *err);
 
-/* Path of a dataset's folder in the cache; the caller frees it. NULL: unknown, or no
+/* Path of a dataset's directory in the cache; the caller frees it. NULL: unknown, or no
  * memory. */
 char *scr_dataset_folder(const scr_cache *cache, int id);
 
@@ -207,9 +208,9 @@ int scr_catalog_read(scr_cache *cache, kvtree_error *err);
  * filemap alone. Local. */
 bool scr_catalog_has_header(const scr_filemap *map, int id, int rank);
 
-/* Removes folders of datasets that no header describes, left by runs that were killed.
- * One that has redundancy files, which cannot be used, is entered as useless; *highest
- * becomes its id where that is greater. Agreed. */
+/* Removes directories of datasets that no header describes, left by runs that were
+ * killed. One that has redundancy files, which cannot be used, is entered as useless;
+ * *highest becomes its id where that is greater. Agreed. */
 int scr_cache_sweep(scr_cache *cache, int *highest, kvtree_error *err);
 
 /* ---- cache/filemaps.c: filemaps, for people and commands ---- */
@@ -245,7 +246,7 @@ int scr_filemaps_newest(const scr_cache *cache);
 #define SCR_CACHED_NAME_SIZE (SCR_NAME_SIZE + 64)
 void scr_cached_name(int id, const char *name, char path[SCR_CACHED_NAME_SIZE]);
 
-/* The name of a dataset's folder in a store. */
+/* The name of a dataset's directory in a store. */
 #define SCR_FOLDER_SIZE 64
 void scr_dataset_folder_name(int id, char name[SCR_FOLDER_SIZE]);
 

@@ -106,13 +106,14 @@ scr_cached *scr_cached_next_unusable(const scr_cache *cache, int above)
 
 int scr_cached_newest(const scr_cache *cache)
 {
-    int newest = 0;
+    const scr_cached *newest = NULL;
     for (int i = 0; i < cache->count; i++) {
         const scr_cached *c = &cache->list[i];
-        if (c->state == SCR_CACHED_GOOD && c->d.ckpt > 0 && c->d.id > newest)
-            newest = c->d.id;
+        if (c->state == SCR_CACHED_GOOD && c->d.ckpt > 0 &&
+            (!newest || scr_dataset_is_newer(&c->d, &newest->d)))
+            newest = c;
     }
-    return newest;
+    return newest ? newest->d.id : 0;
 }
 
 int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset)

@@ -28,7 +28,7 @@
 
 /* ---- reading headers ---- */
 
-/* The folder of a dataset in a store, while its headers are read. */
+/* The directory of a dataset in a store, while its headers are read. */
 struct catalog_folder {
     scr_cache *cache;
     const scr_store_dir *dir;
@@ -39,7 +39,8 @@ struct catalog_folder {
     char first[2 * sizeof(kvtree_error)];
 };
 
-/* The folder of a dataset belongs to this user: a mode that denies access is corrected.
+/* The directory of a dataset belongs to this user: a mode that denies access is
+ * corrected.
  */
 static int catalog_open_folder(const scr_store_dir *dir, const char *name)
 {
@@ -138,7 +139,7 @@ static int catalog_read_headers(struct catalog_folder *f, kvtree_error *err)
     return rc;
 }
 
-/* A missing folder has no headers; one that cannot be read now is an error. */
+/* A missing directory has no headers; one that cannot be read now is an error. */
 static int catalog_read_folder(struct catalog_folder *f, kvtree_error *err)
 {
     char name[SCR_FOLDER_SIZE];
@@ -219,7 +220,7 @@ static int catalog_enter_all(scr_filemap *map, const scr_filemap *from)
     return rc;
 }
 
-/* *next: the smallest id above last that has a folder in the store; INT_MAX: there is
+/* *next: the smallest id above last that has a directory in the store; INT_MAX: there is
  * none. 0 or -errno. */
 static int catalog_next_folder(const scr_store_dir *store, int last, int *next)
 {
@@ -301,7 +302,7 @@ static bool catalog_has_folder(const char *file)
 
 /* Removes redundancy files from an entry of a filemap: their headers say what is in them.
  * Whether some of the other files are there or, for a rank without files, the dataset's
- * folder. */
+ * directory. */
 static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
 {
     const kvtree_elem *next, *f = kvtree_elem_first(scr_filemap_files(map, id, rank));
@@ -381,7 +382,7 @@ static int catalog_read(scr_cache *cache, const scr_store_dir *dir, kvtree_error
     int rc = agree(cache->job->world, catalog_collect(cache, dir, send, err), err);
     if (!rc) {
         rc = catalog_exchange(cache, dir ? dir->comm : cache->job->node, send);
-        if (rc) err_set(err, rc, "what is in the cache could not be handed out");
+        if (rc) err_sys(err, rc, "exchange of the list of cached files");
         rc = agree(cache->job->world, rc, err);
     }
     kvtree_delete(&send);
@@ -428,7 +429,7 @@ static bool catalog_has_redundancy(const scr_cache *cache, int id)
     return false;
 }
 
-/* ---- folders without headers ---- */
+/* ---- directories without headers ---- */
 
 static int catalog_next_folder_of_all(const scr_cache *cache, int last)
 {
@@ -442,8 +443,8 @@ static int catalog_next_folder_of_all(const scr_cache *cache, int last)
     return least;
 }
 
-/* Collective, agreed. A folder that no header describes: remains of a checkpoint that was
- * not complete, or of one with unusable headers. */
+/* Collective, agreed. A directory that no header describes: remains of a checkpoint that
+ * was not complete, or of one with unusable headers. */
 static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, kvtree_error *err)
 {
     const scr_dataset unknown = {.id = id};

@@ -106,7 +106,7 @@ void scr_control_warn_of_bases(const scr_cache *cache)
     }
 }
 
-/* ---- the record of the prefix folder ---- */
+/* ---- the record of the prefix directory ---- */
 
 /* Keeps the stores that the record names: datasets of earlier runs may be in them. */
 static int control_keep_stores(scr_cache *cache, const kvtree *record)

@@ -18,8 +18,8 @@
 
 /* ---- facts ---- */
 
-/* 1 when a file is here with its size, in our cache folder, 0 with a text if not; -errno
- * where that cannot be determined now. */
+/* 1 when a file is here with its size, in our cache directory, 0 with a text if not;
+ * -errno where that cannot be determined now. */
 static int distribute_check_file(const scr_cache *cache, int id, const kvtree_elem *file,
                                  kvtree_error *err)
 {

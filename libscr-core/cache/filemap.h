@@ -8,8 +8,8 @@
  *     RANK/<rank>/DSET/<id>/{FILES/<n>, FILE/<path>/<meta>, REDDESC/..., DATADESC/...}
  *
  * (SCR Developer Guide 1.2, section 2.4; docs/formats/scr.md). Paths are absolute. Each
- * process keeps its own map and writes it to its own file in the control folder. Returned
- * trees belong to the map. */
+ * process keeps its own map and writes it to its own file in the control directory.
+ * Returned trees belong to the map. */
 
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
@@ -21,9 +21,9 @@ typedef struct kvtree scr_filemap;
 #define SCR_META_FULL "FULL"
 #define SCR_META_SIZE "SIZE"
 #define SCR_META_CRC "CRC"
-#define SCR_META_FILE "FILE"     /* name below the dataset's folder in the cache */
+#define SCR_META_FILE "FILE"     /* name below the dataset's directory in the cache */
 #define SCR_META_ORIG "ORIG"     /* as the application gave it to SCR_Route_file */
-#define SCR_META_PATH "ORIGPATH" /* folder of the absolute original path */
+#define SCR_META_PATH "ORIGPATH" /* directory of the absolute original path */
 #define SCR_META_NAME "ORIGNAME" /* its last component */
 #define SCR_META_RANKS "RANKS"
 #define SCR_META_COMPLETE "COMPLETE"
@@ -75,16 +75,16 @@ int scr_filemap_list_datasets(const scr_filemap *map, int *count, int **ids);
 int scr_filemap_list_ranks_of(const scr_filemap *map, int dset, int *count, int **ranks);
 int scr_filemap_list_ranks(const scr_filemap *map, int *count, int **ranks);
 
-/* Files: dir is the control folder. Reading merges, and checks every id and path before
- * any of it is believed: a path must lie in a folder ".../<owner>/scr.dataset.<id>/",
- * where owner is the part
+/* Files: dir is the control directory. Reading merges, and checks every id and path
+ * before any of it is believed: a path must lie in a directory
+ * ".../<owner>/scr.dataset.<id>/", where owner is the part
  * "<user>/scr.<job>" that is SCR's own. -EBADMSG with a text otherwise. */
 int scr_filemap_write(int dir, const char *name, const scr_filemap *map,
                       kvtree_error *err);
 int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *map,
                      kvtree_error *err);
 
-/* The filemaps of the control folder dir, by their names, as keys of the empty tree
+/* The filemaps of the control directory dir, by their names, as keys of the empty tree
  * names. Those that the master filemap tells: of a path only the last component counts,
  * whatever is before it. Or, with all 1, each one that lies there. 0 or -errno with a
  * text, and nothing in names: -ENOENT without a master filemap, -EBADMSG if it is
@@ -92,8 +92,8 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
 #define SCR_FILEMAP_MASTER "filemap.scriinfo"
 int scr_filemap_names(int dir, int all, kvtree *names, kvtree_error *err);
 
-/* Name of a path below its dataset's folder, inside path; NULL if it is not of the form
- * above. */
+/* Name of a path below its dataset's directory, inside path; NULL if it is not of the
+ * form above. */
 const char *scr_filemap_name_of(const char *path, const char *owner, int dset);
 
 #endif

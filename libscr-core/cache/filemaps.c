@@ -28,7 +28,7 @@ static int filemaps_skip_damaged(const scr_cache *cache, int rc, const char *err
     return 0;
 }
 
-/* Without a usable master file all filemaps in the folder are read. */
+/* Without a usable master file all filemaps in the directory are read. */
 int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, kvtree_error *err)
 {
     kvtree *names = kvtree_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ownership of the per-node control and cache directories. Their names come from user and
  * job id. Within one job several calculations may run, in turn or at the same time, each
- * with its own prefix folder. The first one gets these directories, and records its
- * prefix folder there; others use directories beside them. Two runs of one calculation
+ * with its own prefix directory. The first one gets these directories, and records its
+ * prefix directory there; others use directories beside them. Two runs of one calculation
  * would remove each other's files: the second one waits for the end of the first, which
  * may be about to exit, and fails after some seconds. */
 #include "cache/cache.h"

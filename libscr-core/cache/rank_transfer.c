@@ -153,7 +153,7 @@ static void transfer_stream_advance(struct transfer_stream *s, int n)
 struct transfer_round {
     int to, from;      /* MPI_PROC_NULL: none */
     int rc;            /* on the receiving side */
-    int here, there;   /* the files lie in a folder that we share with from, with to */
+    int here, there;   /* the files lie in a directory that we share with from, with to */
     int receive, send; /* data has to flow */
     kvtree_error err;
 };
@@ -188,7 +188,7 @@ static int transfer_exchange_data(scr_cache *cache, const struct transfer_round 
     return whole ? 0 : -ENOMEM;
 }
 
-/* Two processes may share a folder: the store is global, or nodes are simulated on one
+/* Two processes may share a directory: the store is global, or nodes are simulated on one
  * machine. No file may be copied onto itself then, so the receiver creates a marker, and
  * the sender checks whether it exists. */
 typedef char transfer_marker[64];
@@ -211,7 +211,7 @@ static void transfer_leave_marker(const scr_cache *cache, int id, int from,
         mark[0] = 0;
 }
 
-/* On the sender: 1 if the receiver has the same folder, 0 if not, -1 if the receiver
+/* On the sender: 1 if the receiver has the same directory, 0 if not, -1 if the receiver
  * could not create its marker. */
 static int transfer_find_marker(const scr_cache *cache, int id,
                                 const transfer_marker mine, int to, int from)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Removal of a dataset from the cache while the application continues. Its folder is
+/* Removal of a dataset from the cache while the application continues. Its directory is
  * renamed first, so that its remains are not taken for a dataset if the run is killed;
  * the next run removes them. One at a time. The thread makes no MPI calls and takes no
  * signals. */
@@ -23,7 +23,7 @@
 struct scr_removal {
     pthread_t thread;
     int dir;                    /* of the store */
-    char name[SCR_FOLDER_SIZE]; /* of the folder */
+    char name[SCR_FOLDER_SIZE]; /* of the directory */
 };
 
 static void removal_name(int id, char name[SCR_FOLDER_SIZE])

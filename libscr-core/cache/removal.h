@@ -7,13 +7,13 @@
 
 #include "cache/cache.h"
 
-/* Starts to remove the folder of a dataset that is not in the records any more, without
- * its redundancy files, on the first process of the store. Local. */
+/* Starts to remove the directory of a dataset that is not in the records any more,
+ * without its redundancy files, on the first process of the store. Local. */
 void scr_removal_begin(scr_cache *cache, int store, int id);
 
-/* The path of the folder in which redundancy files may be left, when that is in the same
- * store as dataset id, to be freed; NULL: there is none. It is there once all ranks have
- * agreed on something since the removal began. */
+/* The path of the directory in which redundancy files may be left, when that is in the
+ * same store as dataset id, to be freed; NULL: there is none. It is there once all ranks
+ * have agreed on something since the removal began. */
 char *scr_removal_spare(const scr_cache *cache, int id);
 
 /* Waits for the end of the removal, and removes the redundancy files, which must not be

@@ -41,8 +41,8 @@ static void store_close(scr_store_dir *dir, MPI_Comm node, MPI_Comm world)
         MPI_Comm_free(&dir->comm);
 }
 
-/* Collective, agreed. The processes that share a store: they see the same folder, and the
- * first of them makes and removes what is in it. */
+/* Collective, agreed. The processes that share a store: they see the same directory, and
+ * the first of them makes and removes what is in it. */
 static int store_find_sharers(scr_cache *cache, const scr_store *store,
                               scr_store_dir *dir, kvtree_error *err)
 {
@@ -322,7 +322,7 @@ int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
     return rc;
 }
 
-/* ---- folders of datasets ---- */
+/* ---- directories of datasets ---- */
 
 char *scr_dataset_folder(const scr_cache *cache, int id)
 {

@@ -24,10 +24,11 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                                     : scr_read_yaml(&r, text, size);
 }
 
-/* The folder of a file. In a prefix folder (shared) other users may create files, so a
- * file there is accepted by its owner only. trusted: names or numbers of accepted owners,
- * separated by commas, besides root and the effective user; NULL: none. open: other users
- * can rename files there, so that any file of the effective user may have that name. */
+/* The directory of a file. In a prefix directory (shared) other users may create files,
+ * so a file there is accepted by its owner only. trusted: names or numbers of accepted
+ * owners, separated by commas, besides root and the effective user; NULL: none. open:
+ * other users can rename files there, so that any file of the effective user may have
+ * that name. */
 typedef struct file_place {
     bool shared, open;
     const char *trusted;
@@ -52,8 +53,8 @@ static bool file_is_accepted_owner(const file_place *place, uid_t uid)
            file_is_trusted(place->trusted, uid);
 }
 
-/* Why a file in a shared folder is not accepted. It can name programs to execute, and
- * other folders. */
+/* Why a file in a shared directory is not accepted. It can name programs to execute, and
+ * other directories. */
 static const char *file_find_distrust(int fd, const struct stat *st,
                                       const file_place *place)
 {
@@ -123,8 +124,8 @@ static int file_follow(int link, const char *path)
     return file_open_plain(full);
 }
 
-/* The file, open. In a shared folder what has the name may be exchanged at any time: what
- * was judged is what is opened. */
+/* The file, open. In a shared directory what has the name may be exchanged at any time:
+ * what was judged is what is opened. */
 static int file_open(const char *path, const file_place *place, const char **fault)
 {
     char opened[64];
@@ -169,7 +170,7 @@ int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems
 }
 
 /* A file with an I/O error counts as existing: reading it reports the error. An unusable
- * prefix folder is reported later. */
+ * prefix directory is reported later. */
 static bool file_may_exist(const char *path)
 {
     struct stat st;

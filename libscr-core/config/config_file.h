@@ -32,7 +32,7 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                          scr_problems *problems);
 
 /* Reads the system file, if it exists, into its layer, and then the user's file:
- * $SCR_CONF_FILE, which must exist, else scr.yaml or .scrconf in the prefix folder;
+ * $SCR_CONF_FILE, which must exist, else scr.yaml or .scrconf in the prefix directory;
  * having both is a mistake. */
 void scr_config_read_files(scr_config *config, const char *system_file,
                            scr_problems *problems);

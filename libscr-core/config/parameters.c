@@ -155,7 +155,7 @@ static void param_refuse_locks(const kvtree *layer, scr_problems *problems)
                      kvtree_get_val(kvtree_elem_hash(e), "SOURCE"));
 }
 
-/* The part of path after "~", if that stands for the home folder; otherwise NULL. */
+/* The part of path after "~", if that stands for the home directory; otherwise NULL. */
 static const char *param_below_home(const char *path)
 {
     return path && path[0] == '~' && (path[1] == '/' || !path[1]) ? path + 1 : NULL;

@@ -43,7 +43,7 @@ static char *store_reduce(const char *path)
 }
 
 /* Adds the store of a parameter unless it exists. An invalid path is reported when the
- * folder is created. */
+ * directory is created. */
 static int store_imply(const scr_config *config, const char *param,
                        const scr_store *defaults, scr_stores *stores,
                        scr_problems *problems)

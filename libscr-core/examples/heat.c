@@ -207,7 +207,8 @@ int main(int argc, char **argv)
     if (plate.rank == 0)
         printf("heat: at step %d after %.3f s\n", step, MPI_Wtime() - start);
     plate_done(&plate);
-    /* SCR: end. The newest checkpoint goes to the prefix folder if it is not there yet.
+    /* SCR: end. The newest checkpoint goes to the prefix directory if it is not there
+     * yet.
      */
     SCR_Finalize();
     MPI_Finalize();

@@ -209,7 +209,8 @@ int main(int argc, char **argv)
     SCR_Init();
     const bool ok =
         run(number(0, 512), number(1, 200), given.size() > 3 ? given[3] : std::string());
-    /* SCR: end. The newest checkpoint goes to the prefix folder if it is not there yet.
+    /* SCR: end. The newest checkpoint goes to the prefix directory if it is not there
+     * yet.
      */
     SCR_Finalize();
     MPI_Finalize();

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The demonstration: a heat diffusion program (heat.c) on four simulated nodes of two ranks each loses a
-node, goes on from its newest checkpoint, loses all caches, goes on from the prefix folder, and ends with
+node, goes on from its newest checkpoint, loses all caches, goes on from the prefix directory, and ends with
 the same result, to the last bit, as an undisturbed run.
 
     heat_demo.py BUILD [--points N] [--steps N]
 
-A node is simulated by a name (SCR_NODE_NAME) and a cache folder of its own in memory. Exits with 0 only if
+A node is simulated by a name (SCR_NODE_NAME) and a cache directory of its own in memory. Exits with 0 only if
 every step happened as told."""
 import argparse
 import filecmp
@@ -25,7 +25,7 @@ import leftovers  # noqa: E402
 
 RANKS_PER_NODE = 2
 EVERY = 20        # steps per checkpoint
-FLUSH = 8         # every 8th checkpoint goes to the prefix folder
+FLUSH = 8         # every 8th checkpoint goes to the prefix directory
 KILL_NODE_AT = 6  # the node is lost after this checkpoint, ...
 KILL_ALL_AT = 9   # ... and all caches after this one
 TIME_LIMIT = 60   # seconds per launch
@@ -208,7 +208,7 @@ def lose_a_node(demo, prefix):
     bandwidths = sorted(float(m.group(5)) for m in made)
     say(f"2. With SCR: {len(made)} checkpoints of {megabytes(made[0].group(3))} in {made[0].group(2)} files,"
         f" XOR over the four nodes,\n   {bandwidths[len(bandwidths) // 2]:.0f} MB/s each. After "
-        f"{made[-1].group(1)} node n3 is lost: its 2 ranks are killed,\n   its cache folder is deleted. "
+        f"{made[-1].group(1)} node n3 is lost: its 2 ranks are killed,\n   its cache directory is deleted. "
         f"The job ends with code {code}.")
     return made[-1].group(1)
 
@@ -265,7 +265,7 @@ def tell(demo):
 
 def main():
     parser = argparse.ArgumentParser(description="SCR's demonstration")
-    parser.add_argument("build", help="build folder")
+    parser.add_argument("build", help="build directory")
     parser.add_argument("--points", type=int, default=2048, help="points per side of the plate")
     parser.add_argument("--steps", type=int, default=300, help="time steps")
     options = parser.parse_args()

@@ -49,7 +49,7 @@ program heat_fortran
    end do
    ok = .true.
    if (result /= '' .and. step >= steps) ok = save_plate()
-   ! SCR: end. The newest checkpoint goes to the prefix folder if it is not there yet.
+   ! SCR: end. The newest checkpoint goes to the prefix directory if it is not there yet.
    call scr_finalize(ierror)
    call MPI_Finalize(ierror)
    if (.not. ok) error stop 1

@@ -59,16 +59,17 @@ static inline void check_leaving(const scr_index *index, int count)
 /* Both names and texts. */
 static inline int check_list(const scr_index *index, scr_dataset **list)
 {
-    int count, dset, ckpt;
+    int count;
     char *text = malloc(40);
     scr_dataset d;
     scr_index_state state;
     REQUIRE(scr_index_list(index, list, &count) == 0);
-    scr_index_highest(index, &dset, &ckpt);
+    const scr_counters highest = scr_index_highest(index);
     for (int i = 0; i < count; i++) {
         const scr_dataset *at = &(*list)[i];
         REQUIRE(told_dataset_name(at->name) && at->id >= 1 && at->id <= SCR_ID_MAX);
-        REQUIRE(at->id <= dset && at->ckpt <= ckpt);
+        REQUIRE(at->id <= highest.id && at->ckpt <= highest.ckpt &&
+                at->created <= highest.created);
         REQUIRE(i == 0 || (*list)[i - 1].id <= at->id);
         REQUIRE(scr_index_look(index, at, &state) == 0);
         REQUIRE(scr_index_get(index, at->name, &d) == 0 && !strcmp(d.name, at->name));

@@ -2,7 +2,7 @@
 #ifndef FUZZ_MAP_H
 #define FUZZ_MAP_H
 
-/* What holds of every map of files that is accepted: names stay below their folder,
+/* What holds of every map of files that is accepted: names stay below their directory,
  * segments are the whole file, and written again it says the same. */
 
 #include "fuzz_places.h"

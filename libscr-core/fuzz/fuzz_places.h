@@ -2,7 +2,8 @@
 #ifndef FUZZ_PLACES_H
 #define FUZZ_PLACES_H
 
-/* A prefix folder for the target of SCR's records, and what holds of each reader of them.
+/* A prefix directory for the target of SCR's records, and what holds of each reader of
+ * them.
  */
 
 #include "fuzz_records.h"
@@ -26,11 +27,11 @@
 
 #define DATASET "d"
 
-/* ---- folders and files ---- */
+/* ---- directories and files ---- */
 
-/* The prefix folder, and within it a dataset's and the control folder. */
+/* The prefix directory, and within it a dataset's and the control directory. */
 struct places {
-    char path[300];   /* of the prefix folder, ... */
+    char path[300];   /* of the prefix directory, ... */
     char folder[310]; /* ... the dataset's, ... */
     char again[310];  /* ... and one for what is written */
     int prefix, dataset, control;

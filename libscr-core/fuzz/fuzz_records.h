@@ -16,7 +16,7 @@
 
 /* ---- names ---- */
 
-/* Below a folder, and not out of it. */
+/* Below a directory, and not out of it. */
 static inline bool told_name(const char *name)
 {
     size_t n = strlen(name);

@@ -5,7 +5,7 @@
  *
  * A record is accepted exactly when a reader says so that was written from
  * docs/formats/scr.md, and says the same to both. What was accepted can be written and
- * read again, and says the same; no name in it leads out of its folder, or into SCR's;
+ * read again, and says the same; no name in it leads out of its directory, or into SCR's;
  * changes of it do what they promise. Memory is bounded, and may end. */
 #include "fuzz_index.h"
 #include "fuzz_map.h"

@@ -31,8 +31,8 @@ enum { SCR_HALT_REASON_SIZE = 128 };
     "HaltSecondsOfRun"             /* HaltSeconds is that of a run's SCR_HALT_SECONDS */
 #define SCR_HALT_KEY_NOW "ExitNow" /* 1: scr_run ends the job step, and removes it */
 
-/* Reads the file below the open prefix folder into the empty tree halt; a missing file is
- * an empty one. */
+/* Reads the file below the open prefix directory into the empty tree halt; a missing file
+ * is an empty one. */
 int scr_halt_read(int prefix, kvtree *halt, kvtree_error *err);
 int scr_halt_write(int prefix, const kvtree *halt, kvtree_error *err);
 

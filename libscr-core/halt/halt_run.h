@@ -12,7 +12,7 @@
 
 typedef struct scr_halt {
     const scr_job *job;
-    int prefix;              /* open prefix folder */
+    int prefix;              /* open prefix directory */
     const char *prefix_path; /* for messages */
     kvtree *file;            /* rank 0's copy counts */
     bool is_reported;        /* the condition that holds is logged */

@@ -2,6 +2,7 @@
 /* The processes of a run, and its names (SCR Developer Guide 1.2, section 2.26). */
 #include "job/job.h"
 
+#include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/split_mpi.h"
@@ -9,37 +10,39 @@
 #include <stdio.h>
 #include <string.h>
 
-int scr_job_begin(scr_job *job, MPI_Comm comm, scr_report *report)
+int scr_job_begin(scr_job *job, MPI_Comm comm, scr_report *report, kvtree_error *err)
 {
     job->report = report;
     job->node = MPI_COMM_NULL;
-    int rc = MPI_Comm_dup(comm, &job->world);
-    if (rc != MPI_SUCCESS) return rc;
-    MPI_Comm_rank(job->world, &job->rank);
-    MPI_Comm_size(job->world, &job->ranks);
+    MPI_Comm_rank(comm, &job->rank);
+    MPI_Comm_size(comm, &job->ranks);
     report->rank = job->rank;
-    return MPI_SUCCESS;
+    int rc = agree_mpi_check(MPI_Comm_dup(comm, &job->world), err);
+    if (rc) job->world = MPI_COMM_NULL;
+    return rc;
 }
 
 void scr_job_end(scr_job *job)
 {
     if (job->node != MPI_COMM_NULL) MPI_Comm_free(&job->node);
-    MPI_Comm_free(&job->world);
+    if (job->world != MPI_COMM_NULL) MPI_Comm_free(&job->world);
 }
 
-int scr_job_find_nodes(scr_job *job, const scr_config *config)
+int scr_job_find_nodes(scr_job *job, const scr_config *config, kvtree_error *err)
 {
     job->simulated_node = scr_config_get(config, "SCR_NODE_NAME", NULL);
     if (job->simulated_node)
         snprintf(job->node_name, sizeof job->node_name, "%s", job->simulated_node);
     else
         scr_identity_node(job->node_name);
-    int rc = split_by_string(job->world, job->node_name, &job->node);
-    if (rc != MPI_SUCCESS) return rc;
+    int rc =
+        agree_mpi_check(split_by_string(job->world, job->node_name, &job->node), err);
+    if (rc) return rc;
     MPI_Comm_rank(job->node, &job->node_rank);
     MPI_Comm_size(job->node, &job->node_ranks);
     job->nodes = job->node_rank == 0;
-    return MPI_Allreduce(MPI_IN_PLACE, &job->nodes, 1, MPI_INT, MPI_SUM, job->world);
+    return agree_mpi_check(
+        MPI_Allreduce(MPI_IN_PLACE, &job->nodes, 1, MPI_INT, MPI_SUM, job->world), err);
 }
 
 static int job_copy_name(char *to, size_t size, const char *from, const char *what,

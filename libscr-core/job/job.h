@@ -26,15 +26,16 @@ typedef struct scr_job {
     char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (cache/job_lock) */
 } scr_job;
 
-/* Duplicates comm for the job. An MPI error code. */
-int scr_job_begin(scr_job *job, MPI_Comm comm, scr_report *report);
+/* Duplicates comm for the job. 0, or -ECOMM with a text. */
+int scr_job_begin(scr_job *job, MPI_Comm comm, scr_report *report, kvtree_error *err);
 void scr_job_end(scr_job *job);
 
-/* Finds the node of this process, and its communicator. Collective; an MPI error code. */
-int scr_job_find_nodes(scr_job *job, const scr_config *config);
+/* Finds the node of this process, and its communicator. Collective; 0, or -ECOMM
+ * with a text. */
+int scr_job_find_nodes(scr_job *job, const scr_config *config, kvtree_error *err);
 
 /* Finds user, job id, job name and cluster, rank 0's for all; off a cluster the job id
- * comes from the prefix folder. Collective, not agreed: rank 0 has 0 or -errno with a
+ * comes from the prefix directory. Collective, not agreed: rank 0 has 0 or -errno with a
  * text. */
 int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,
                        kvtree_error *err);

@@ -31,20 +31,20 @@
 /* State of the API: what may be called, and the dataset of the open phase. */
 typedef struct scr_lifecycle {
     scr_state state;
-    int disabled;            /* SCR_ENABLE=0 */
-    int init_failed;         /* reported once, though an application that ignores it makes
-                                thousands of calls */
-    scr_dataset open;        /* the dataset of an output or a restart */
-    int dataset_id, ckpt_id; /* last ones used */
-    int begun;               /* an output or a restart was started */
-    int have_called;         /* SCR_Have_restart was */
-    int keyval;              /* of the attribute of MPI_COMM_SELF, ... */
-    int watching;            /* ... which is there */
+    int disabled;      /* SCR_ENABLE=0 */
+    int init_failed;   /* reported once, though an application that ignores it makes
+                          thousands of calls */
+    scr_dataset open;  /* the dataset of an output or a restart */
+    scr_counters last; /* of all known datasets */
+    int begun;         /* an output or a restart was started */
+    int have_called;   /* SCR_Have_restart was */
+    int keyval;        /* of the attribute of MPI_COMM_SELF, ... */
+    int watching;      /* ... which is there */
 } scr_lifecycle;
 
 /* The open output. */
 typedef struct scr_output {
-    kvtree *routed;   /* files: <name below the prefix folder>/{ORIG, PATH} */
+    kvtree *routed;   /* files: <name below the prefix directory>/{ORIG, PATH} */
     int route_failed; /* here, since SCR_Start_output: a file of it is missing */
     kvtree *refused;  /* names that SCR_Route_file refused on this rank in this phase, as
                          long as no other file took their place */
@@ -130,7 +130,7 @@ int scr_finish(struct scr *scr);
 /* Flushes the newest checkpoint of the cache, unless that was done. */
 int scr_flush_newest(struct scr *scr);
 
-/* SCR_GLOBAL_RESTART: all that the cache has goes to the prefix folder, and the next
+/* SCR_GLOBAL_RESTART: all that the cache has goes to the prefix directory, and the next
  * restart comes from there. What could not be flushed is not given up. */
 void scr_leave_cache(struct scr *scr);
 
@@ -169,7 +169,7 @@ void scr_cache_delete(struct scr *scr, int id);
  * are reported. Collective. */
 void scr_cache_drop(struct scr *scr, int id);
 
-/* Whether the prefix folder has all of a cached dataset, also where the program has
+/* Whether the prefix directory has all of a cached dataset, also where the program has
  * dropped its entry. Collective. */
 bool scr_cache_is_saved(struct scr *scr, int id);
 
@@ -198,7 +198,7 @@ int scr_redundancy_begin(struct scr *scr);
 int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc);
 
 /* Protects the files of this rank (named in the map or routed) and records them. names:
- * below the dataset's folder. Collective; 0 or -errno with a text. */
+ * below the dataset's directory. Collective; 0 or -errno with a text. */
 int scr_protect(scr_cache *cache, const scr_dataset *dataset, int count,
                 redset_file *files, kvtree_error *err);
 
@@ -239,8 +239,8 @@ int scr_flush_result(struct scr *scr);
 /* Id of the dataset that is being flushed; 0: none. */
 int scr_flush_id(const struct scr *scr);
 
-/* Path of the state file of a rank's transfer, in the control folder of this node; to be
- * freed, NULL without memory. */
+/* Path of the state file of a rank's transfer, in the control directory of this node; to
+ * be freed, NULL without memory. */
 char *scr_flush_state(const struct scr *scr, int rank);
 
 /* A number for how the processes are distributed over nodes. Collective. */
@@ -252,7 +252,7 @@ int scr_flush_resume(struct scr *scr, int id, uint64_t container);
 
 /* ---- ops/flush_files.c: the cached files that a flush is of ---- */
 
-/* Sets d->scattered: whether a cached dataset has files outside of its folder.
+/* Sets d->scattered: whether a cached dataset has files outside of its directory.
  * Collective. */
 void scr_flush_spread(struct scr *scr, scr_dataset *d);
 

@@ -94,8 +94,8 @@ int scr_manage_current(struct scr *scr, const char *name)
         reason = "it is no checkpoint";
         id = 0;
     }
-    /* what the cache has may be older than what the prefix folder has under that name, or
-     * newer, or not complete there yet */
+    /* what the cache has may be older than what the prefix directory has under that name,
+     * or newer, or not complete there yet */
     int flushed = !reason && found.d.id >= id;
     if (!flushed && !id)
         return scr_fail(&scr->report, SCR_MSG_DATASET_NOT_SELECTABLE, SCR_ERR_NO_DATASET,

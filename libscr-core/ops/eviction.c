@@ -31,7 +31,7 @@ typedef struct eviction {
     int unsaved;         /* id of one that could not be flushed just now; 0: none */
 } eviction;
 
-/* Whether some row leaves only if the prefix folder has it. */
+/* Whether some row leaves only if the prefix directory has it. */
 static bool eviction_asks_for_copies(const scr_evict_facts *f)
 {
     bool asks = false;
@@ -40,13 +40,13 @@ static bool eviction_asks_for_copies(const scr_evict_facts *f)
     return asks && f->count >= f->capacity;
 }
 
-/* Collective. Rank 0 knows what is on the prefix folder. */
+/* Collective. Rank 0 knows what is on the prefix directory. */
 static void eviction_find_copies(const struct scr *scr, scr_evict_facts *f)
 {
     for (int i = 0; i < f->count; i++)
         f->rows[i].saved |=
-            scr->job.rank == 0 &&
-            scr_flush_file_has(scr->prefix.flush_file, f->rows[i].id, SCR_LOCATION_PFS);
+            scr->job.rank == 0 && scr_flush_file_has(scr->prefix.flush_file,
+                                                     f->rows[i].age.id, SCR_LOCATION_PFS);
     scr_job_share(&scr->job, f->rows, (size_t)f->count * sizeof *f->rows);
 }
 
@@ -66,7 +66,7 @@ static scr_evict_facts eviction_gather(struct scr *scr, const eviction *e)
         scr_evict_row *row = &rows[f.count];
         if (c->store != e->store || c->state != SCR_CACHED_GOOD) continue;
         memset(row, 0, sizeof *row);
-        row->id = c->d.id;
+        row->age = scr_dataset_age(&c->d);
         row->checkpoint = c->d.ckpt > 0;
         row->output = c->d.output != 0;
         row->newest = c->d.id == newest;
@@ -106,7 +106,7 @@ static int eviction_next(struct scr *scr, eviction *e)
     for (;;) {
         const scr_evict_facts facts = eviction_gather(scr, e);
         const scr_evict_step step = scr_plan_evict(&facts);
-        const int id = step.row < 0 ? 0 : facts.rows[step.row].id;
+        const int id = step.row < 0 ? 0 : facts.rows[step.row].age.id;
         eviction_report(scr, e, step.action, id);
         switch (step.action) {
         case SCR_EVICT_DONE:

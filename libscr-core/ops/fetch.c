@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetch: a checkpoint from the prefix folder into the cache, protected there like a new
- * one (SCR Developer Guide 1.2, section 2.26.12). */
+/* Fetch: a checkpoint from the prefix directory into the cache, protected there like a
+ * new one (SCR Developer Guide 1.2, section 2.26.12). */
 #include "ops/fetch.h"
 
 #include "base/path.h"
@@ -180,7 +180,7 @@ static void fetch_name_node(const scr_job *job, int code, kvtree_error *err)
 }
 
 /* Collective, agreed. The cache cannot hold it, for the reason in err; the copy on the
- * prefix folder may be intact, and is read there. */
+ * prefix directory may be intact, and is read there. */
 static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {""};
@@ -195,7 +195,7 @@ static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *
 }
 
 /* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
- * folder itself. err has the reason for it, and then the reason of a failure. */
+ * directory itself. err has the reason for it, and then the reason of a failure. */
 static int fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {"its redundancy"};
@@ -263,8 +263,7 @@ void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
     if (!on)
         kvtree_unset_kv_int(scr->restart.spared, "ID", d->id);
     else if (!kvtree_set_kv_int(scr->restart.spared, "ID", d->id))
-        scr_say(&scr->report, SCR_MSG_FETCH_NOT_SPARED,
-                "no memory to note that %s has to stay", d->name);
+        scr->restart.spares_all = true;
 }
 
 /* Whether a newer one is skipped that the next run is to begin with. */
@@ -273,7 +272,7 @@ static int fetch_is_substitute(const struct scr *scr, const scr_dataset *d)
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->restart.spared, "ID"));
     while (e && kvtree_elem_key_int(e) <= d->id)
         e = kvtree_elem_next(e);
-    return e != NULL;
+    return e != NULL || scr->restart.spares_all;
 }
 
 /* A fetch is no attempt to restart: that begins with SCR_Start_restart. */
@@ -315,8 +314,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     scr_fetch_spare(scr, d, 0);
     fetch_mark(scr, d,
                fetch_is_substitute(scr, d) ? scr_index_unmark_tried : fetch_mark_done);
-    if (d->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = d->id;
-    if (d->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = d->ckpt;
+    scr_counters_include(&scr->lifecycle.last, d);
     e = fetch_event(scr, d, SCR_LOG_FETCH_COMPLETE, start);
     if (scr->prefix.direct.dataset.id == d->id) {
         scr_event(&scr->report, SCR_MSG_FETCH_DIRECT, &e,

@@ -2,7 +2,7 @@
 #ifndef SCR_FETCH_H
 #define SCR_FETCH_H
 
-/* Checkpoints that a restart reads from the prefix folder. Collective unless stated
+/* Checkpoints that a restart reads from the prefix directory. Collective unless stated
  * otherwise. */
 
 #include "ops/context.h"
@@ -18,8 +18,8 @@ int scr_fetch_correct(struct scr *scr, const scr_dataset *dataset);
 int scr_fetch_check_summary(struct scr *scr, const scr_dataset *dataset,
                             kvtree_error *err);
 
-/* On rank 0, local: whether it is complete on the prefix folder, by index and summary, or
- * by the summary alone if it was dropped from the index. */
+/* On rank 0, local: whether it is complete on the prefix directory, by index and summary,
+ * or by the summary alone if it was dropped from the index. */
 int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
 
 /* Copies it into the cache or, if that fails, verifies it where it is. 0; positive: it is
@@ -28,8 +28,8 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
  */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 
-/* An intact dataset that is skipped stays on the prefix folder in this run, and remains
- * the one to restart from; on 0: no longer. The same on every rank. */
+/* An intact dataset that is skipped stays on the prefix directory in this run, and
+ * remains the one to restart from; on 0: no longer. The same on every rank. */
 void scr_fetch_spare(struct scr *scr, const scr_dataset *dataset, int on);
 
 #endif

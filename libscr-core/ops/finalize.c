@@ -7,7 +7,7 @@
 #include "ops/fetch.h"
 #include "report/wait.h"
 
-/* ---- to the prefix folder ---- */
+/* ---- to the prefix directory ---- */
 
 int scr_flush_newest(struct scr *scr)
 {
@@ -67,7 +67,7 @@ static void finalize_delete_older(struct scr *scr, int newest)
 }
 
 /* Collective. Datasets of other numbers of ranks are not replaced by a checkpoint of this
- * run: they are removed only if they are on the prefix folder. */
+ * run: they are removed only if they are on the prefix directory. */
 static void finalize_delete_of_other_ranks(struct scr *scr)
 {
     for (int i = scr->cache.count - 1; i >= 0; i--) {
@@ -99,7 +99,8 @@ static int finalize_is_complete_on_prefix(struct scr *scr, int id)
     return there;
 }
 
-/* When the newest checkpoint is on the prefix folder, the cache is not needed any more.
+/* When the newest checkpoint is on the prefix directory, the cache is not needed any
+ * more.
  */
 static void finalize_empty_cache(struct scr *scr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flush: copies a dataset from the cache to the prefix folder.
+/* Flush: copies a dataset from the cache to the prefix directory.
  *
- *                                        durable on the prefix folder
+ *                                        durable on the prefix directory
  *   IDLE
  *     | index: entry "not complete"      entry
  *   BEGUN
@@ -325,8 +325,8 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
 
 /* ---- what must not be flushed any more ---- */
 
-/* Rank 0. Datasets that are newer than d and complete on the prefix folder, with files
- * outside of their own folders; *replaced: one of its name is newer. */
+/* Rank 0. Datasets that are newer than d and complete on the prefix directory, with files
+ * outside of their own directories; *replaced: one of its name is newer. */
 static int flush_list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
                             scr_dataset **list)
 {
@@ -392,8 +392,8 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
     return rc < 0 && rc != -ENOENT ? rc : shared;
 }
 
-/* Collective. 1 when a newer dataset that is complete on the prefix folder has the name
- * of this one, or names of its files; -errno with a text where that is not known. */
+/* Collective. 1 when a newer dataset that is complete on the prefix directory has the
+ * name of this one, or names of its files; -errno with a text where that is not known. */
 static int flush_check_replaced(struct scr *scr, int id, kvtree_error *err)
 {
     scr_dataset d, newer, *list = NULL;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <filo/filo.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,8 @@ int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place
 
 void scr_retain(struct scr *scr, int id)
 {
-    const scr_window window = {.keep = scr->set.prefix_size,
+    const int keep = scr->set.prefix_size;
+    const scr_window window = {.keep = keep && scr->restart.spares_all ? INT_MAX : keep,
                                .flushed = id,
                                .reading = scr->lifecycle.state == SCR_STATE_RESTART
                                               ? scr->lifecycle.open.id

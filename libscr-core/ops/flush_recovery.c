@@ -172,7 +172,10 @@ static void recovery_stop(const recovery *r)
         if (path && filo_flush_abandon(path, scr->set.node_timeout, &err) == 0)
             stopped++;
         else if (path)
-            scr_fail_local(&scr->report, SCR_MSG_FLUSH_NOT_ABANDONED, 0, "%s", err.text);
+            scr_fail_local(&scr->report, SCR_MSG_FLUSH_NOT_ABANDONED, 0,
+                           "node %s: the transfer of rank %d that an earlier run began "
+                           "cannot be ended: %s",
+                           scr->job.node_name, t->rank, err.text);
         free(path);
     }
     MPI_Allreduce(MPI_IN_PLACE, &stopped, 1, MPI_INT, MPI_SUM, scr->job.world);

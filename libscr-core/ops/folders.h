@@ -2,8 +2,8 @@
 #ifndef SCR_FOLDERS_H
 #define SCR_FOLDERS_H
 
-/* The folders of a run: the prefix folder, and on each node the control folder and those
- * of the stores. */
+/* The directories of a run: the prefix directory, and on each node the control directory
+ * and those of the stores. */
 
 #include "ops/context.h"
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A run with a full prefix folder can still use its cache: the failure is reported. */
+/* A run with a full prefix directory can still use its cache: the failure is reported. */
 static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
@@ -33,12 +33,11 @@ static bool init_make_trees(struct scr *scr)
     return true;
 }
 
-/* Rank 0: the records on the prefix folder. Ids of new datasets continue after the
- * highest in the index. */
+/* Rank 0: the records on the prefix directory. New datasets continue after the highest in
+ * the index. */
 static int init_read_records(struct scr *scr, kvtree_error *err)
 {
-    int rc = scr_index_begin(&scr->prefix, &scr->lifecycle.dataset_id,
-                             &scr->lifecycle.ckpt_id, err);
+    int rc = scr_index_begin(&scr->prefix, &scr->lifecycle.last, err);
     if (!rc)
         rc = init_tolerate_full(scr, scr_nodes_write(scr->prefix.fd, scr->job.nodes, err),
                                 err->text);
@@ -63,8 +62,7 @@ static int init_begin_records(struct scr *scr)
     if (agree(scr->job.world, rc, &err))
         return scr_fail(&scr->report, SCR_MSG_PREFIX_RECORDS_UNREADABLE, SCR_ERR_PREFIX,
                         "%s", err.text);
-    scr->lifecycle.dataset_id = scr_job_first(&scr->job, scr->lifecycle.dataset_id);
-    scr->lifecycle.ckpt_id = scr_job_first(&scr->job, scr->lifecycle.ckpt_id);
+    scr_job_share(&scr->job, &scr->lifecycle.last, sizeof scr->lifecycle.last);
     return SCR_SUCCESS;
 }
 
@@ -87,6 +85,12 @@ static void init_report_hazards(struct scr *scr)
                     scr->cache.stores[i].path);
 }
 
+static int init_fail_mpi(const struct scr *scr, const kvtree_error *err)
+{
+    return scr_fail(&scr->report, SCR_MSG_CALL_MPI_FAILED, SCR_FAILURE, "SCR_Init: %s",
+                    err->text);
+}
+
 int scr_start(struct scr *scr, MPI_Comm comm, int rc)
 {
     kvtree_error err = {""};
@@ -97,15 +101,16 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     scr->prefix.job = scr->cache.job = &scr->job;
     scr->prefix.set = scr->cache.set = &scr->set;
     scr->cache.descs = &scr->descs;
-    if (scr_job_begin(&scr->job, comm, &scr->report) != MPI_SUCCESS) return SCR_FAILURE;
+    if (scr_job_begin(&scr->job, comm, &scr->report, &err))
+        return init_fail_mpi(scr, &err);
     if (rc) err_sys(&err, rc, "configuration");
     if (agree(scr->job.world, rc, &err))
         return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s",
                         err.text);
     rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
-    if (!rc && scr_job_find_nodes(&scr->job, &scr->config) != MPI_SUCCESS)
-        rc = SCR_FAILURE;
+    if (!rc && scr_job_find_nodes(&scr->job, &scr->config, &err))
+        rc = init_fail_mpi(scr, &err);
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc) scr_summary_begin(&scr->report);
     if (!rc) scr_logging_begin(scr);

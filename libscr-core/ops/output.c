@@ -32,7 +32,7 @@ typedef struct arguments {
 
 _Static_assert(sizeof(arguments) % 8 == 0, "compared as numbers of 64 bits");
 
-/* Local. The name must be usable for a folder. */
+/* Local. The name must be usable for a directory. */
 static int output_take_arguments(const char *name, int flags, arguments *mine,
                                  kvtree_error *err)
 {
@@ -61,12 +61,12 @@ static int output_compare_arguments(const scr_job *job, const arguments *mine, i
     return agree(job->world, rc, err);
 }
 
-/* Name and flags must be the same on every rank; *created is the time on rank 0; *gone:
- * some rank misses folders of the run. One maximum over all ranks gives all of it:
+/* Name and flags must be the same on every rank; *time is that of rank 0; *gone:
+ * some rank misses directories of the run. One maximum over all ranks gives all of it:
  * numbers are equal on all ranks if the maxima of a number and of its complement agree.
  */
 static int output_check_arguments(struct scr *scr, const char *name, int flags,
-                                  int64_t *created, int *gone, kvtree_error *err)
+                                  int64_t *time, int *gone, kvtree_error *err)
 {
     enum { WORDS = sizeof(arguments) / 8, FAILED = 2 * WORDS, TIME, GONE, ALL };
     arguments mine;
@@ -85,23 +85,23 @@ static int output_check_arguments(struct scr *scr, const char *name, int flags,
     MPI_Allreduce(numbers, most, ALL, MPI_INT64_T, MPI_MAX, scr->job.world);
     for (int i = 0; i < WORDS; i++)
         differ |= most[i] != ~most[WORDS + i];
-    *created = most[TIME];
+    *time = most[TIME];
     *gone = most[GONE] != 0;
     return differ || most[FAILED] ? output_compare_arguments(&scr->job, &mine, rc, err)
                                   : 0;
 }
 
 /* Fills in the description. */
-static void output_describe(struct scr *scr, const char *name, int flags, int64_t created)
+static void output_describe(struct scr *scr, const char *name, int flags, int64_t now)
 {
     scr_dataset *d = &scr->lifecycle.open;
     memset(d, 0, sizeof *d);
-    d->id = ++scr->lifecycle.dataset_id;
-    if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->lifecycle.ckpt_id;
+    d->id = ++scr->lifecycle.last.id;
+    if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->lifecycle.last.ckpt;
     d->output = (flags & SCR_FLAG_OUTPUT) != 0;
     d->named = name != NULL;
     d->ranks = scr->job.ranks;
-    d->created = created;
+    d->created = scr_counters_date(&scr->lifecycle.last, now);
     if (name)
         strcpy(d->name, name);
     else
@@ -153,13 +153,13 @@ static int output_start_in_place(struct scr *scr, kvtree_error *err)
 
 int scr_output_start(struct scr *scr, const char *name, int flags)
 {
-    int64_t created;
+    int64_t now;
     int gone;
     kvtree_error err = {""};
-    if (output_check_arguments(scr, name, flags, &created, &gone, &err))
+    if (output_check_arguments(scr, name, flags, &now, &gone, &err))
         return scr_fail(&scr->report, SCR_MSG_CALL_ARGUMENT_INVALID, SCR_ERR_ARGUMENT,
                         "SCR_Start_output: %s", err.text);
-    if (scr->lifecycle.dataset_id >= SCR_ID_MAX || scr->lifecycle.ckpt_id >= SCR_ID_MAX)
+    if (scr->lifecycle.last.id >= SCR_ID_MAX || scr->lifecycle.last.ckpt >= SCR_ID_MAX)
         return scr_fail(&scr->report, SCR_MSG_DATASET_IDS_EXHAUSTED, SCR_FAILURE,
                         "SCR_Start_output: the highest dataset id, %d, is used in %s or "
                         "the cache; use another prefix directory",
@@ -170,7 +170,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     scr_restart_remind(scr);
     scr_job_lock_touch(&scr->cache);
     /* no rank removes anything before all ranks have reached this point */
-    output_describe(scr, name, flags, created);
+    output_describe(scr, name, flags, now);
     const scr_reddesc *desc = scr_reddesc_for_dataset(
         &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
     if (scr->cache.lost && !desc->bypass)

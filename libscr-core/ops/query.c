@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The prefix folder that this process would use; to be freed, NULL if it is unknown. */
+/* The prefix directory that this process would use; to be freed, NULL if it is unknown.
+ */
 static char *query_prefix(const scr_config *config)
 {
     char cwd[PATH_MAX];
@@ -21,7 +22,7 @@ static char *query_prefix(const scr_config *config)
     return path;
 }
 
-/* That of a folder that is not there yet is not known: links may lead to it. */
+/* That of a directory that is not there yet is not known: links may lead to it. */
 static char *query_job(const scr_config *config)
 {
     char job[SCR_JOB_ID_SIZE], *prefix = query_prefix(config),

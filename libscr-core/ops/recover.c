@@ -251,12 +251,6 @@ static void recover_report_complete(struct scr *scr, const scr_dataset *dataset,
               dataset->name);
 }
 
-static void recover_continue_ids(struct scr *scr, const scr_dataset *dataset)
-{
-    if (dataset->id > scr->lifecycle.dataset_id) scr->lifecycle.dataset_id = dataset->id;
-    if (dataset->ckpt > scr->lifecycle.ckpt_id) scr->lifecycle.ckpt_id = dataset->ckpt;
-}
-
 /* Collective. The remains of a dataset stay: another run may rebuild them, on other
  * nodes. rc: why this one cannot use it; positive: it lost too much. An SCR code: without
  * memory to note it the run could start from the beginning. */
@@ -299,7 +293,7 @@ static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usa
 {
     kvtree_error err = {""};
     *usable = false;
-    /* scr_cache_sweep takes care of the folder of one without description */
+    /* scr_cache_sweep takes care of the directory of one without description */
     if (!recover_agree_on_description(&scr->cache, id, dataset)) return SCR_SUCCESS;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
@@ -308,7 +302,7 @@ static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usa
         scr_cache_drop(scr, id);
         return SCR_SUCCESS;
     }
-    recover_continue_ids(scr, dataset);
+    scr_counters_include(&scr->lifecycle.last, dataset);
     if (rc) return recover_abandon(scr, dataset, MPI_Wtime(), rc, err.text);
     *usable = dataset->ranks == scr->job.ranks;
     if (!*usable) recover_leave_to_others(scr, dataset);
@@ -394,15 +388,15 @@ static void recover_clean_flush_file(struct scr *scr)
 int scr_rebuild_cache(struct scr *scr)
 {
     kvtree_error err = {""};
-    if (scr->restart.elsewhere > scr->lifecycle.dataset_id)
-        scr->lifecycle.dataset_id = scr->restart.elsewhere;
+    if (scr->restart.elsewhere > scr->lifecycle.last.id)
+        scr->lifecycle.last.id = scr->restart.elsewhere;
     if (scr->set.cache_purge || !scr->set.distribute) scr->restart.elsewhere = 0;
     for (int id = recover_next_id(&scr->cache, 0); id != INT_MAX;
          id = recover_next_id(&scr->cache, id)) {
         int code = recover_one(scr, id);
         if (code) return code;
     }
-    if (scr_cache_sweep(&scr->cache, &scr->lifecycle.dataset_id, &err) != 0)
+    if (scr_cache_sweep(&scr->cache, &scr->lifecycle.last.id, &err) != 0)
         return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s",
                         err.text);
     if (scr_filemaps_begin(&scr->cache, &err) != 0)

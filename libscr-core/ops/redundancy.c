@@ -150,8 +150,7 @@ int scr_protect(scr_cache *cache, const scr_dataset *dataset, int count,
     char *folder = scr_dataset_folder(cache, dataset->id);
     kvtree *about = kvtree_new();
     int rc = folder && about ? scr_dataset_to_tree(dataset, about) : -ENOMEM;
-    /* without memory there is no folder, which makes the encode fail on all ranks */
-    rc = redset_encode_with(set, rc ? "" : folder, about, count, files, &extras, err);
+    rc = redset_encode_with(set, rc ? NULL : folder, about, count, files, &extras, err);
     kvtree_delete(&about);
     free(folder);
     free(spare);

@@ -396,7 +396,7 @@ static void restart_begin_attempt(struct scr *scr)
     MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
 }
 
-/* Collective. Whether files can be read from the prefix folder, too. */
+/* Collective. Whether files can be read from the prefix directory, too. */
 static void restart_find_on_prefix(struct scr *scr)
 {
     scr->restart.in_prefix = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;
@@ -471,6 +471,19 @@ static int restart_give_way(struct scr *scr, const scr_log_event *e, const char 
         scr->lifecycle.open.id, scr->lifecycle.open.name, why);
 }
 
+/* Collective. The run continues from chosen. Cached datasets of an earlier calculation,
+ * which a returned node brought, are not flushed or saved in its place. */
+static void restart_set_aside_stale(struct scr *scr, const scr_dataset *chosen)
+{
+    int id = chosen->id;
+    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
+        id = c->d.id;
+        if (!scr_dataset_is_newer(chosen, &c->d)) continue;
+        scr_location_remove(&scr->prefix, id);
+        scr_cached_set_state(&scr->cache, id, SCR_CACHED_USELESS);
+    }
+}
+
 int scr_restart_complete(struct scr *scr, int valid)
 {
     const int direct = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;
@@ -489,6 +502,7 @@ int scr_restart_complete(struct scr *scr, int valid)
         if (cached) cached->used = true;
         if (scr->set.fetch && scr->job.rank == 0)
             restart_mark(scr, &scr->lifecycle.open, scr_index_mark_good);
+        restart_set_aside_stale(scr, &scr->lifecycle.open);
         scr_event(&scr->report, SCR_MSG_RESTART_COMPLETE, &e,
                   "the application restarted from dataset %d (%s)",
                   scr->lifecycle.open.id, scr->lifecycle.open.name);

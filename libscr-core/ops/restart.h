@@ -13,14 +13,15 @@ struct scr;
 
 /* What earlier attempts to restart in this run say about the next one. */
 struct scr_restart {
-    int offered;      /* id of the dataset that SCR_Have_restart offered; 0: none */
-    scr_age below;    /* as in plan/restart.h: below the one that the program refused */
-    bool only_older;  /* likewise: it is not marked, so it would be next again */
-    int elsewhere;    /* id of the newest checkpoint in folders of this calculation that
-                         this run does not use (cache/job_lock.c); 0: none */
-    kvtree *spared;   /* ID/<id>: on the prefix folder, could only not be read here, and
-                         must stay; the same on every rank */
-    int in_prefix;    /* the dataset of the open restart is whole on the prefix folder */
+    int offered;     /* id of the dataset that SCR_Have_restart offered; 0: none */
+    scr_age below;   /* as in plan/restart.h: below the one that the program refused */
+    bool only_older; /* likewise: it is not marked, so it would be next again */
+    int elsewhere;  /* id of the newest checkpoint in directories of this calculation that
+                       this run does not use (cache/job_lock.c); 0: none */
+    kvtree *spared; /* ID/<id>: on the prefix directory, could only not be read here, and
+                       must stay; the same on every rank */
+    bool spares_all; /* memory was short for that list: all of them must stay */
+    int in_prefix; /* the dataset of the open restart is whole on the prefix directory */
     int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
     int compared;     /* id of the checkpoint whose files were compared for that */
     int no_memory;    /* here, since SCR_Start_restart, to say where a file is */

@@ -23,10 +23,10 @@ static int route_refuse(const struct scr *scr, int code, const char *text)
                           "SCR_Route_file: rank %d: %s", scr->job.rank, text);
 }
 
-/* The absolute path with the links followed that lead to the prefix folder, or, where
- * none does, that are in its folders, as far as these are there: *real, to be freed; NULL
- * where that cannot be told. What is a link in the prefix folder keeps its name. 0 or
- * -ENOMEM. */
+/* The absolute path with the links followed that lead to the prefix directory, or, where
+ * none does, that are in its directories, as far as these are there: *real, to be freed;
+ * NULL where that cannot be told. What is a link in the prefix directory keeps its name.
+ * 0 or -ENOMEM. */
 static int route_follow_links(const char *prefix, const char *path, char **real)
 {
     char *above = strdup(path), *deepest = NULL;
@@ -50,8 +50,8 @@ static int route_follow_links(const char *prefix, const char *path, char **real)
     return rc;
 }
 
-/* The absolute path of name and its part below the prefix folder (inside *path), as given
- * or without links. 0, or -EXDEV when it is not below the prefix folder. */
+/* The absolute path of name and its part below the prefix directory (inside *path), as
+ * given or without links. 0, or -EXDEV when it is not below the prefix directory. */
 static int route_below_prefix(const scr_prefix *prefix, const char *name, char **path,
                               const char **below)
 {
@@ -110,7 +110,7 @@ static int route_add(struct scr *scr, const char *below, const char *orig,
     return rc;
 }
 
-/* Makes the folder of a file of the open dataset. */
+/* Makes the directory of a file of the open dataset. */
 static int route_make_parent(struct scr *scr, const char *below, kvtree_error *err)
 {
     char name[SCR_CACHED_NAME_SIZE];
@@ -135,9 +135,8 @@ static int route_cached_path(const scr_cache *cache, int id, const char *below,
 static int route_to_cache(struct scr *scr, const char *name, const char *below,
                           char routed[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    if (route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed) != 0)
-        return err_set(err, -ENAMETOOLONG,
-                       "the path in the cache of \"%.200s\" is too long", name);
+    int rc = route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed);
+    if (rc) return err_sys(err, rc, "the path in the cache of \"%.200s\"", name);
     return route_make_parent(scr, below, err);
 }
 
@@ -149,7 +148,7 @@ static int route_is_name_error(int rc)
            rc == -ENOTDIR;
 }
 
-/* Why a name that is not below the prefix folder is refused. */
+/* Why a name that is not below the prefix directory is refused. */
 static void route_explain_outside(const scr_prefix *prefix, const char *name,
                                   const char *path, kvtree_error *err)
 {
@@ -261,7 +260,7 @@ static int route_find_any(const struct scr *scr, const char *name,
     const char *below = NULL;
     scr_file_match match;
     int rc = route_below_prefix(&scr->prefix, name, &full, &below);
-    /* one that is not below the prefix folder may be a bare name */
+    /* one that is not below the prefix directory may be a bare name */
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
     rc = route_find_own(scr, &scr->lifecycle.open, &match, path, err);

@@ -45,14 +45,14 @@ static int settings_share_layers(struct scr *scr)
     scr_config *c = &scr->config;
     kvtree *all = kvtree_new(), **layers[] = {&c->env, &c->user, &c->set, &c->system};
     static const char *const names[] = {"env", "user", "set", "system"};
-    int failed = !all;
+    int rc = all ? 0 : -ENOMEM;
     for (int i = 0; i < 4; i++)
         if (kvtree_set(all, names[i], *layers[i]))
             *layers[i] = NULL;
         else
-            failed = 1;
+            rc = -ENOMEM;
     if (scr->job.rank != 0) kvtree_unset_all(all);
-    if (kvtree_bcast(all, 0, scr->job.world) != 0) failed = 1;
+    int sent = kvtree_bcast(all, 0, scr->job.world);
     for (int i = 0; i < 4; i++) {
         kvtree *layer = kvtree_extract(all, names[i]);
         kvtree_delete(layers[i]);
@@ -60,10 +60,11 @@ static int settings_share_layers(struct scr *scr)
     }
     c->have_env = 1;
     kvtree_delete(&all);
-    return scr_job_max(&scr->job, failed)
-               ? scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE,
-                          "parameters could not be shared")
-               : SCR_SUCCESS;
+    rc = scr_job_min(&scr->job, rc ? rc : sent);
+    if (rc == 0) return SCR_SUCCESS;
+    return scr_fail(
+        &scr->report, rc == -ENOMEM ? SCR_MSG_MEMORY_EXHAUSTED : SCR_MSG_CALL_MPI_FAILED,
+        SCR_FAILURE, "SCR_Init: parameters could not be shared: %s", strerror(-rc));
 }
 
 /* All mistakes of rank 0. Those that only other ranks have are of the environment of

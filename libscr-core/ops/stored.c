@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datasets on the prefix folder, as index, summary and map describe them. */
+/* Datasets on the prefix directory, as index, summary and map describe them. */
 #include "ops/fetch.h"
 
 #include "common/errtext.h"
@@ -15,7 +15,7 @@ static int stored_is_summary_of(const scr_dataset *found, const scr_dataset *d)
            (found->created == d->created || !found->created || !d->created);
 }
 
-/* Rank 0 reads the summary in the dataset's folder. */
+/* Rank 0 reads the summary in the dataset's directory. */
 static int stored_read_summary(const struct scr *scr, const scr_dataset *d,
                                scr_dataset *found, kvtree_error *err)
 {

@@ -85,7 +85,8 @@ static int dataset_get_text(const kvtree *tree, const struct dataset_text *t,
 
 bool scr_age_is_older(scr_age a, scr_age b)
 {
-    return a.id < b.id || (a.id == b.id && a.created < b.created);
+    if (a.created && b.created && a.created != b.created) return a.created < b.created;
+    return a.id < b.id;
 }
 
 scr_age scr_dataset_age(const scr_dataset *dataset)
@@ -106,6 +107,22 @@ bool scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than)
 bool scr_dataset_is_after(const scr_dataset *dataset, scr_age age)
 {
     return scr_age_is_older(age, scr_dataset_age(dataset));
+}
+
+void scr_counters_include(scr_counters *counters, const scr_dataset *dataset)
+{
+    if (dataset->id > counters->id) counters->id = dataset->id;
+    if (dataset->ckpt > counters->ckpt) counters->ckpt = dataset->ckpt;
+    if (dataset->created > counters->created) counters->created = dataset->created;
+}
+
+int64_t scr_counters_date(scr_counters *counters, int64_t now)
+{
+    if (now > counters->created)
+        counters->created = now;
+    else if (counters->created < INT64_MAX)
+        counters->created++;
+    return counters->created;
 }
 
 int scr_dataset_check_name(const char *name, kvtree_error *err)

@@ -19,27 +19,30 @@
 typedef struct scr_dataset {
     int id;        /* counts all datasets of the job, from 1 */
     int ckpt;      /* counts checkpoints, from 1; 0: not a checkpoint */
-    int output;    /* 1: the application wants it on the prefix folder */
+    int output;    /* 1: the application wants it on the prefix directory */
     int named;     /* 1: name was given by the application */
-    int scattered; /* 1: on the prefix folder, files are outside of the dataset's folder
+    int scattered; /* 1: on the prefix directory, files are outside of the dataset's
+                    * directory
                     */
-    int bypass;    /* 1: written to the prefix folder directly, never in the cache */
+    int bypass;    /* 1: written to the prefix directory directly, never in the cache */
     int ranks;     /* size of the run that wrote it; 0: not recorded */
     int files;     /* number of files on all ranks */
     int complete;  /* 1: all ranks reported it valid */
     unsigned long size; /* bytes of all files */
     int64_t created;    /* microseconds since 1970 */
-    int64_t flushed;    /* seconds since 1970, from a scan of the prefix folder
+    int64_t flushed;    /* seconds since 1970, from a scan of the prefix directory
                            (prefix/scan.h); in no record */
     char name[SCR_NAME_SIZE];
     char user[128], job_id[128], job_name[128], cluster[128];
 } scr_dataset;
 
-/* The order of datasets: by id, and by time where two jobs in one prefix folder used the
- * same id. */
+/* The order of datasets: by time of creation. It agrees with the order of ids, as a job
+ * never dates a dataset before an earlier one, whatever its clock shows. It differs only
+ * where a node returns with datasets of an earlier calculation, which did not know of
+ * this one: those are older, whatever their ids. Ids decide between unknown times. */
 typedef struct scr_age {
     int id;
-    int64_t created;
+    int64_t created; /* microseconds since 1970; 0: unknown */
 } scr_age;
 
 /* Every dataset is older. */
@@ -51,15 +54,30 @@ bool scr_dataset_is_older(const scr_dataset *dataset, scr_age age);
 bool scr_dataset_is_after(const scr_dataset *dataset, scr_age age);
 bool scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
 
-/* 0 if name is valid for a dataset: below the prefix folder (common/beneath.h) and
- * outside of SCR's own folder. Otherwise -EINVAL or -EBADMSG. */
+/* The highest values of all known datasets, each by itself. A new dataset has higher
+ * ones.
+ */
+typedef struct scr_counters {
+    int id, ckpt;
+    int64_t created;
+} scr_counters;
+
+/* Raises counters to the values of dataset. */
+void scr_counters_include(scr_counters *counters, const scr_dataset *dataset);
+
+/* The time of creation of a new dataset, which is added to counters: now, or later if a
+ * known dataset is from then or later. */
+int64_t scr_counters_date(scr_counters *counters, int64_t now);
+
+/* 0 if name is valid for a dataset: below the prefix directory (common/beneath.h) and
+ * outside of SCR's own directory. Otherwise -EINVAL or -EBADMSG. */
 int scr_dataset_check_name(const char *name, kvtree_error *err);
 
 /* Replaces the contents of tree by all fields. 0 or -ENOMEM. */
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
 
 /* Reads and checks: id and name are required, every field must be valid, and the name
- * must not lead into SCR's own folder; otherwise -EBADMSG with a text. Other missing
+ * must not lead into SCR's own directory; otherwise -EBADMSG with a text. Other missing
  * fields are 0 or empty. */
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err);
 

@@ -11,12 +11,14 @@ static int evict_victim(const scr_evict_facts *f, bool *flushing)
         const scr_evict_row *row = &f->rows[i];
         if (row->held) continue;
         *flushing |= row->flushing;
-        if (row->checkpoint && (newest < 0 || row->id > f->rows[newest].id)) newest = i;
+        if (row->checkpoint &&
+            (newest < 0 || scr_age_is_older(f->rows[newest].age, row->age)))
+            newest = i;
     }
     for (int i = 0; i < f->count; i++) {
         const scr_evict_row *row = &f->rows[i];
         if (row->held || row->flushing || i == newest) continue;
-        if (oldest < 0 || row->id < f->rows[oldest].id) oldest = i;
+        if (oldest < 0 || scr_age_is_older(row->age, f->rows[oldest].age)) oldest = i;
     }
     return oldest < 0 && !*flushing ? newest : oldest;
 }
@@ -40,6 +42,6 @@ scr_evict_step scr_plan_evict(const scr_evict_facts *f)
     if (victim < 0)
         return (scr_evict_step){flushing ? SCR_EVICT_WAIT : SCR_EVICT_DONE, -1};
     const scr_evict_row *row = &f->rows[victim];
-    if (f->spare && row->id == f->spare) return (scr_evict_step){SCR_EVICT_DONE, -1};
+    if (f->spare && row->age.id == f->spare) return (scr_evict_step){SCR_EVICT_DONE, -1};
     return (scr_evict_step){evict_action(f, row, held), victim};
 }

@@ -10,19 +10,20 @@
  *  - The oldest dataset leaves first. The newest checkpoint stays while another dataset
  *    can leave instead, now or when its flush has ended.
  *  - An output, and the newest checkpoint while no newer one is being written, leave only
- *    after they are on the prefix folder. If they cannot be flushed, the store keeps them
- *    beyond its capacity, up to twice the capacity; then the oldest of them is lost. */
+ *    after they are on the prefix directory. If they cannot be flushed, the store keeps
+ * them beyond its capacity, up to twice the capacity; then the oldest of them is lost. */
 
+#include "plan/dataset.h"
 #include <stdbool.h>
 
 /* A dataset of the store. */
 typedef struct scr_evict_row {
-    int id;
+    scr_age age;
     bool checkpoint, output;
     bool newest;   /* the newest checkpoint of the whole cache */
     bool flushing; /* a flush reads its files */
     bool held;     /* stays beyond the capacity */
-    bool saved;    /* on the prefix folder */
+    bool saved;    /* on the prefix directory */
     bool unsaved;  /* a flush of it has just failed */
 } scr_evict_row;
 
@@ -41,7 +42,7 @@ typedef enum scr_evict_action {
     SCR_EVICT_FLUSH,  /* flush the row; it becomes saved or unsaved, or disappears */
     SCR_EVICT_HOLD,   /* mark the row as held */
     SCR_EVICT_REMOVE, /* remove the row */
-    SCR_EVICT_LOSE,   /* remove the row although it is not on the prefix folder */
+    SCR_EVICT_LOSE,   /* remove the row although it is not on the prefix directory */
 } scr_evict_action;
 
 typedef struct scr_evict_step {

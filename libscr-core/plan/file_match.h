@@ -4,7 +4,7 @@
 
 /* Which file of a dataset a name refers to. At a restart the current directory may differ
  * from that at output, so a file is searched for, in this order, by its place below the
- * prefix folder, by its name at output, and by the end of its path: "rank_3",
+ * prefix directory, by its name at output, and by the end of its path: "rank_3",
  * "ckpt.7/rank_3" and "../ckpt.7/rank_3" all refer to <prefix>/ckpt.7/rank_3.
  *
  *     scr_file_match_begin(&match, name, below, prefix);
@@ -17,7 +17,7 @@
 
 typedef struct scr_file_match {
     const char *name;        /* as the application gives it */
-    const char *below;       /* relative to the prefix folder; NULL: outside of it */
+    const char *below;       /* relative to the prefix directory; NULL: outside of it */
     const char *prefix;      /* absolute */
     char end[SCR_NAME_SIZE]; /* required end of a path; "": none can match */
     int fit;                 /* rank of the best match so far; 0: none */
@@ -27,7 +27,7 @@ typedef struct scr_file_match {
 void scr_file_match_begin(scr_file_match *match, const char *name, const char *below,
                           const char *prefix);
 
-/* Whether the file (relative to the prefix folder; orig: its name at output, or NULL)
+/* Whether the file (relative to the prefix directory; orig: its name at output, or NULL)
  * matches better than all earlier ones. */
 bool scr_file_match_try(scr_file_match *match, const char *file, const char *orig);
 

@@ -37,14 +37,14 @@ static bool restart_can_fetch(const scr_restart_facts *f, int i)
            scr_age_is_older(r->age, restart_bound(f));
 }
 
-/* The newest on the prefix folder that is older than limit. */
-static int restart_newest_stored(const scr_restart_facts *f, scr_age limit)
+/* Whether row i is tried before the last resort: copies of the current one's id are as
+ * good as the current one. current: -1: none. */
+static bool restart_is_in_turn(const scr_restart_facts *f, int i, int current)
 {
-    int newest = -1;
-    for (int i = 0; i < f->count; i++)
-        if (restart_can_fetch(f, i) && scr_age_is_older(f->rows[i].age, limit))
-            newest = restart_newer(f, newest, i);
-    return newest;
+    const scr_age age = f->rows[i].age;
+    if (current < 0) return scr_age_is_older(age, f->below);
+    return age.id == f->rows[current].age.id ||
+           scr_age_is_older(age, f->rows[current].age);
 }
 
 /* The current checkpoint; -1: none, or none that this run can use. */
@@ -55,40 +55,38 @@ static int restart_current(const scr_restart_facts *f)
     return -1;
 }
 
-static bool restart_has_unreadable(const scr_restart_facts *f, scr_age limit)
-{
-    for (int i = 0; i < f->count; i++)
-        if (f->rows[i].stored == SCR_COPY_UNREADABLE &&
-            scr_age_is_older(f->rows[i].age, limit))
-            return true;
-    return false;
-}
-
 /* The next row to fetch unless a newer one is cached; -1: none. */
 static int restart_next_stored(const scr_restart_facts *f, int cached, bool *rises)
 {
     const int current = restart_current(f);
-    scr_age limit = f->below;
+    int next = -1, last_resort = -1;
+    bool unreadable = false;
     *rises = false;
     if (current >= 0 &&
         (restart_can_fetch(f, current) || f->rows[current].stored == SCR_COPY_READY))
         return current;
-    /* copies of the same id are as good as the current one */
-    if (current >= 0) limit = (scr_age){f->rows[current].age.id + 1, 0};
-    int next = restart_newest_stored(f, limit);
-    if (next >= 0 || cached >= 0 || restart_has_unreadable(f, limit)) return next;
-    next = restart_newest_stored(f, SCR_AGE_ANY);
-    *rises = next >= 0;
-    return next;
+    for (int i = 0; i < f->count; i++) {
+        const bool in_turn = restart_is_in_turn(f, i, current);
+        unreadable |= in_turn && f->rows[i].stored == SCR_COPY_UNREADABLE;
+        if (!restart_can_fetch(f, i)) continue;
+        last_resort = restart_newer(f, last_resort, i);
+        if (in_turn) next = restart_newer(f, next, i);
+    }
+    if (next >= 0 || cached >= 0 || unreadable) return next;
+    *rises = last_resort >= 0;
+    return last_resort;
 }
 
 static scr_restart_step restart_none(const scr_restart_facts *f)
 {
     scr_restart_step step = {SCR_RESTART_ANEW, -1, false};
-    for (int i = 0; i < f->count; i++)
+    bool stored = false;
+    for (int i = 0; i < f->count; i++) {
+        stored |= f->rows[i].stored == SCR_COPY_UNREADABLE;
         if (f->rows[i].cached == SCR_COPY_UNREADABLE)
             step.action = SCR_RESTART_FAIL_CACHE;
-    if (restart_has_unreadable(f, SCR_AGE_ANY)) step.action = SCR_RESTART_FAIL_PREFIX;
+    }
+    if (stored) step.action = SCR_RESTART_FAIL_PREFIX;
     return step;
 }
 

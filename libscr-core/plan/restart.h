@@ -6,11 +6,11 @@
  * executes the step, records its result in the facts, and calls again until the step is
  * final.
  *
- * The rule:
- *  - A usable cached checkpoint wins over older ones on the prefix folder.
- *  - On the prefix folder the current checkpoint is tried first, then older ones. After
- *    the application rejects a checkpoint, only older ones are tried. Without a current
- *    checkpoint, or with one of another number of ranks, the newest is first.
+ * The rule ("newer" and "older" as in plan/dataset.h):
+ *  - A usable cached checkpoint wins over older ones on the prefix directory.
+ *  - On the prefix directory the current checkpoint is tried first, then older ones.
+ * After the application rejects a checkpoint, only older ones are tried. Without a
+ * current checkpoint, or with one of another number of ranks, the newest is first.
  *  - Checkpoints newer than the current one are the last resort: only if no older one is
  *    usable, and none of them is merely unreadable now.
  *  - A restart that finds nothing fails if this run alone cannot use an existing
@@ -19,7 +19,7 @@
 #include "plan/dataset.h"
 #include <stdbool.h>
 
-/* A copy of a checkpoint, in the caches or on the prefix folder. */
+/* A copy of a checkpoint, in the caches or on the prefix directory. */
 typedef enum scr_copy {
     SCR_COPY_NONE,      /* absent, damaged, or not to be used */
     SCR_COPY_THERE,     /* complete by its records; its bytes are not verified yet */
@@ -30,7 +30,7 @@ typedef enum scr_copy {
 /* A checkpoint. Copies with different names are different rows. */
 typedef struct scr_restart_row {
     scr_age age;
-    scr_copy cached, stored; /* stored: on the prefix folder */
+    scr_copy cached, stored; /* stored: on the prefix directory */
     bool exhausted;          /* too many runs failed to restart from it */
     bool is_current;         /* the index names it as the current one */
     bool is_of_other_ranks;  /* written by another number of ranks */
@@ -50,8 +50,8 @@ typedef enum scr_restart_action {
     SCR_RESTART_FETCH,   /* fetch the stored copy; it becomes READY, NONE or UNREADABLE */
     SCR_RESTART_OFFER,   /* final: offer this row */
     SCR_RESTART_ANEW,    /* final: there is no checkpoint */
-    SCR_RESTART_FAIL_CACHE,     /* final: a cached one cannot be read now */
-    SCR_RESTART_FAIL_PREFIX,    /* final: one on the prefix folder cannot be read now */
+    SCR_RESTART_FAIL_CACHE,  /* final: a cached one cannot be read now */
+    SCR_RESTART_FAIL_PREFIX, /* final: one on the prefix directory cannot be read now */
     SCR_RESTART_FAIL_ELSEWHERE, /* final: a newer one is in caches outside of this run */
 } scr_restart_action;
 

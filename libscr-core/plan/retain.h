@@ -2,7 +2,7 @@
 #ifndef SCR_PLAN_RETAIN_H
 #define SCR_PLAN_RETAIN_H
 
-/* Which datasets retention deletes from the prefix folder (SCR_PREFIX_SIZE). A pure
+/* Which datasets retention deletes from the prefix directory (SCR_PREFIX_SIZE). A pure
  * function of the entries of the index.
  *
  * The rule: a checkpoint leaves when at least `keep` newer ones are usable, unless it is
@@ -12,7 +12,7 @@
 
 typedef struct scr_retain_row {
     bool checkpoint; /* a checkpoint that is not also an output */
-    bool complete;   /* all of it is on the prefix folder */
+    bool complete;   /* all of it is on the prefix directory */
     bool usable;     /* a restart may begin from it */
     bool deleting;   /* an earlier deletion of it was interrupted */
     bool pinned;     /* the current one, one that was just flushed, or one in use */

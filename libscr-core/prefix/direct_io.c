@@ -23,8 +23,8 @@
 
 /* ---- names ---- */
 
-/* Below the prefix folder: where the file that the application calls so lies, which is in
- * the folder of a dataset without a name of its own. */
+/* Below the prefix directory: where the file that the application calls so lies, which is
+ * in the directory of a dataset without a name of its own. */
 static int direct_name(const scr_dataset *d, const char *below, char name[SCR_NAME_SIZE],
                        kvtree_error *err)
 {
@@ -257,7 +257,7 @@ struct mapped {
 };
 
 /* On rank 0: whether a newer dataset that is known may have used the names of files that
- * lie outside of the folder of this one. */
+ * lie outside of the directory of this one. */
 static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
 {
     kvtree_error err = {""};
@@ -329,7 +329,7 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
     return direct_check_bytes(m, f, &st, err);
 }
 
-/* Local. Notes them by their names below the prefix folder. */
+/* Local. Notes them by their names below the prefix directory. */
 static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
                              const struct mapped *m, kvtree_error *err)
 {
@@ -390,7 +390,7 @@ int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare,
 }
 
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's
- * folder, where nothing else is. */
+ * directory, where nothing else is. */
 static bool direct_is_there(const scr_prefix *prefix, const char *name)
 {
     struct stat st;
@@ -453,7 +453,7 @@ static int direct_match(void *arg, int rank, int count, const filo_file files[],
 }
 
 /* Local. 0 when it is the file that its rank wrote. Of a dataset that is read in the
- * prefix folder that rank has seen to it. */
+ * prefix directory that rank has seen to it. */
 static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
                               const scr_place *place, const filo_file *f,
                               kvtree_error *err)

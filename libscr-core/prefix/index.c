@@ -380,10 +380,11 @@ int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tr
     return 0;
 }
 
-static int index_order_by_age(const void *a, const void *b)
+static int index_order_by_id(const void *a, const void *b)
 {
     const scr_dataset *x = a, *y = b;
-    return scr_dataset_is_newer(x, y) - scr_dataset_is_newer(y, x);
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    return (x->created > y->created) - (x->created < y->created);
 }
 
 int scr_index_list(const scr_index *index, scr_dataset **list, int *count)
@@ -395,7 +396,7 @@ int scr_index_list(const scr_index *index, scr_dataset **list, int *count)
     if (!all) return -ENOMEM;
     for (walk w = {NULL, NULL}; index_next_entry(index, &w);)
         if (index_describes(index, &w, &all[n])) n++;
-    qsort(all, (size_t)n, sizeof *all, index_order_by_age);
+    qsort(all, (size_t)n, sizeof *all, index_order_by_id);
     *list = all;
     *count = n;
     return 0;
@@ -454,14 +455,14 @@ void scr_index_names(const scr_index *index, char *text, size_t size)
     free(list);
 }
 
-void scr_index_highest(const scr_index *index, int *dset, int *ckpt)
+scr_counters scr_index_highest(const scr_index *index)
 {
     scr_dataset d;
-    *dset = *ckpt = 0;
+    scr_counters highest = {0, 0, 0};
     for (walk w = {NULL, NULL}; index_next_entry(index, &w);) {
         const kvtree *description = kvtree_get(kvtree_elem_hash(w.dir), KEY_DSET);
-        if (scr_dataset_from_tree(description, &d, NULL) != 0) continue;
-        if (d.id > *dset) *dset = d.id;
-        if (d.ckpt > *ckpt) *ckpt = d.ckpt;
+        if (scr_dataset_from_tree(description, &d, NULL) == 0)
+            scr_counters_include(&highest, &d);
     }
+    return highest;
 }

@@ -2,8 +2,8 @@
 #ifndef SCR_INDEX_H
 #define SCR_INDEX_H
 
-/* The index of the datasets in a prefix folder, in .scr/index.scr, and the summary of one
- * dataset, in <dataset>/.scr/summary.scr (SCR Developer Guide 1.2, sections 2.15
+/* The index of the datasets in a prefix directory, in .scr/index.scr, and the summary of
+ * one dataset, in <dataset>/.scr/summary.scr (SCR Developer Guide 1.2, sections 2.15
  * and 2.16; docs/formats/scr.md).
  *
  * An index is a kvtree in memory: read, changed by the functions below, and written again
@@ -15,7 +15,7 @@
 #include <kvtree/kvtree.h>
 #include <stdbool.h>
 
-#define SCR_SUMMARY_NAME ".scr/summary.scr" /* below the dataset's folder */
+#define SCR_SUMMARY_NAME ".scr/summary.scr" /* below the dataset's directory */
 #define SCR_SUMMARY_VERSION 6
 
 typedef struct kvtree scr_index;
@@ -24,7 +24,7 @@ typedef struct kvtree scr_index;
  * it may be what ends the program. */
 #define SCR_INDEX_ATTEMPTS 2
 
-/* Reads the index below the open prefix folder into the empty tree index. -ENOENT if
+/* Reads the index below the open prefix directory into the empty tree index. -ENOENT if
  * there is none, or a tree without anything in it; a damaged one is -EBADMSG, one of
  * another version SCR_OTHER_VERSION (base/versions.h), with a text. */
 int scr_index_read(int prefix, scr_index *index, kvtree_error *err);
@@ -34,9 +34,9 @@ int scr_index_read(int prefix, scr_index *index, kvtree_error *err);
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
                      kvtree_error *err);
 
-/* Enters what was found on the prefix folder and the index does not have, under its lock;
- * makes the index, also of nothing, where there is none. The empty tree index gets what
- * it is then. *added: how many. */
+/* Enters what was found on the prefix directory and the index does not have, under its
+ * lock; makes the index, also of nothing, where there is none. The empty tree index gets
+ * what it is then. *added: how many. */
 int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *index,
                    int *added, kvtree_error *err);
 
@@ -145,7 +145,7 @@ int scr_index_get_current(const scr_index *index, scr_dataset *dataset);
 int scr_index_next_fetch(const scr_index *index, scr_age below, const kvtree *tried,
                          scr_dataset *dataset);
 
-/* What a window of checkpoints on the prefix folder must not lose. */
+/* What a window of checkpoints on the prefix directory must not lose. */
 typedef struct scr_window {
     int keep;           /* number of usable checkpoints; 0: all */
     int flushed;        /* id of the one that was just written */
@@ -160,15 +160,15 @@ typedef struct scr_window {
 int scr_index_leaving(const scr_index *index, const scr_window *window,
                       scr_dataset **list, int *count);
 
-/* All datasets, the oldest first; *list is to be freed. */
+/* All datasets by id, copies of one id by time; *list is to be freed. */
 int scr_index_list(const scr_index *index, scr_dataset **list, int *count);
 
-/* The highest dataset and checkpoint ids in the index; 0 if there are none. */
-void scr_index_highest(const scr_index *index, int *dset, int *ckpt);
+/* The highest values in the index; 0 if there are none. */
+scr_counters scr_index_highest(const scr_index *index);
 
 /* ---- summary ---- */
 
-/* folder is the open folder of the dataset. */
+/* folder is the open directory of the dataset. */
 int scr_summary_write(int folder, const scr_dataset *dataset, kvtree_error *err);
 int scr_summary_read(int folder, scr_dataset *dataset, kvtree_error *err);
 

@@ -304,7 +304,7 @@ static int store_enter_flushed(scr_prefix *prefix, kvtree_error *err)
     return rc;
 }
 
-int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, kvtree_error *err)
+int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err)
 {
     int rc = scr_versions_check(prefix->fd, err);
     if (rc) return rc;
@@ -315,7 +315,7 @@ int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, kvtree_error *err)
     scr_locations_read(prefix);
     if (!prefix->staged) rc = store_enter_flushed(prefix, err);
     if (rc) return rc;
-    scr_index_highest(prefix->index, dset, ckpt);
+    *highest = scr_index_highest(prefix->index);
     scr_locations_correct(prefix, prefix->index);
     return 0;
 }

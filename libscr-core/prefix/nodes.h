@@ -7,7 +7,7 @@
 /* The nodes file .scr/nodes.scr: how many nodes the last run used, for scripts that start
  * the next one (SCR Developer Guide 1.2, section 2.21). */
 
-/* Below the open prefix folder. 0 or -errno: -ENOENT without a file, -EBADMSG for one
+/* Below the open prefix directory. 0 or -errno: -ENOENT without a file, -EBADMSG for one
  * that is damaged or has no number from 1 on. */
 int scr_nodes_read(int prefix, int *nodes, kvtree_error *err);
 int scr_nodes_write(int prefix, int nodes, kvtree_error *err);

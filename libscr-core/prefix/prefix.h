@@ -86,7 +86,7 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
  * it wrote a record. name is for messages. Local on any rank. */
 void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name);
 
-/* Records of a dataset in its folder .scr, for beneath_remove_found. */
+/* Records of a dataset in its directory .scr, for beneath_remove_found. */
 extern const char *const scr_records_proofs[];
 
 /* Rank 0 removes the records of a dataset and, if nothing else is in it, its directory.
@@ -116,9 +116,9 @@ void scr_locations_correct(scr_prefix *prefix, const kvtree *index);
 
 /* ---- prefix/index_store.c: the index. Local on rank 0 ---- */
 
-/* At start: reads index and flush file, and corrects them. *dset and *ckpt become the
- * highest ids so far. 0 or -errno with a text. */
-int scr_index_begin(scr_prefix *prefix, int *dset, int *ckpt, kvtree_error *err);
+/* At start: reads index and flush file, and corrects them. *highest becomes what the
+ * index has. 0 or -errno with a text. */
+int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err);
 
 /* The index as this SCR call has read or written it: a call reads it once, when it first
  * needs it, and again, under the lock, for each change. A damaged one is set aside

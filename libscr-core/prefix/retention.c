@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Retention and deletion of datasets on the prefix folder.
+/* Retention and deletion of datasets on the prefix directory.
  *
  * A deletion has three durable states. The index marks all datasets as being deleted, by
  * one change: a restart does not offer them any more. Then their files go. Then the index
@@ -71,7 +71,7 @@ typedef struct retention {
 
 /* ---- removing files ---- */
 
-/* Folders of the dataset that are empty now go, too. */
+/* Directories of the dataset that are empty now go, too. */
 static void retention_remove_folders(const deletion *x, const char *name)
 {
     char folder[SCR_NAME_SIZE], *slash;
@@ -171,7 +171,7 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
 /* ---- before the first file goes ---- */
 
 /* A name in an index that others can change reaches only what they can change themselves:
- * the folder of the dataset, or its name. */
+ * the directory of the dataset, or its name. */
 static int retention_check_name(const deletion *x, kvtree_error *err)
 {
     const int prefix = x->prefix->fd;
@@ -185,7 +185,7 @@ static int retention_check_name(const deletion *x, kvtree_error *err)
     return rc;
 }
 
-/* The records of a prefix folder are not those of a dataset. */
+/* The records of a prefix directory are not those of a dataset. */
 static int retention_check_records(const deletion *x, kvtree_error *err)
 {
     struct stat st;
@@ -193,8 +193,9 @@ static int retention_check_records(const deletion *x, kvtree_error *err)
     return err_set(err, -EPERM, "%s is a prefix directory", x->d->name);
 }
 
-/* Opens the folder of the dataset; no link leads there. What is read and removed from
- * here on is reached through its descriptor: others may exchange folders meanwhile. */
+/* Opens the directory of the dataset; no link leads there. What is read and removed from
+ * here on is reached through its descriptor: others may exchange directories meanwhile.
+ */
 static int retention_open_place(deletion *x, kvtree_error *err)
 {
     char inside[SCR_NAME_SIZE + 2];
@@ -332,8 +333,8 @@ static int retention_deal(deletion *x)
     return rc && rc != -ENOENT ? err_set(&x->err, rc, "%s", err.text) : x->rc;
 }
 
-/* Rank 0 removes the records in the dataset's folder and, if nothing else is in it, the
- * folder. */
+/* Rank 0 removes the records in the dataset's directory and, if nothing else is in it,
+ * the directory. */
 static int retention_remove_records(const deletion *x, kvtree_error *err)
 {
     int rc = beneath_remove_found(x->folder, ".scr", scr_records_proofs, err);
@@ -341,7 +342,7 @@ static int retention_remove_records(const deletion *x, kvtree_error *err)
     return rc;
 }
 
-/* Collective, agreed. All ranks have opened the folder. */
+/* Collective, agreed. All ranks have opened the directory. */
 static int retention_remove_mapped(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
@@ -363,8 +364,8 @@ static int retention_remove_opened(deletion *x, kvtree_error *err)
     const scr_job *job = x->prefix->job;
     int rc = retention_open_place(x, err);
     if (rc == -ENOENT) rc = 0;
-    /* ranks may differ in what they see of a folder that goes away, or is exchanged: rank
-     * 0 reads the names from its one, and others remove them below theirs */
+    /* ranks may differ in what they see of a directory that goes away, or is exchanged:
+     * rank 0 reads the names from its one, and others remove them below theirs */
     int seen[] = {x->folder<0, x->shared> 0};
     rc = agree(job->world, rc, err);
     MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_INT, MPI_MAX, job->world);
@@ -412,7 +413,7 @@ static void retention_remove_all(const retention *r)
 
 /* ---- when they are gone ---- */
 
-/* Rank 0. Without a map, what else is in the folder stays, and where the files lie
+/* Rank 0. Without a map, what else is in the directory stays, and where the files lie
  * elsewhere, they are not known. */
 static void retention_report_rest(scr_prefix *prefix, const scr_dataset *d)
 {
@@ -508,8 +509,10 @@ static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int coun
 {
     doomed *all = count ? calloc((size_t)count, sizeof *all) : NULL;
     if (count && !all) {
-        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
-                "nothing is deleted from the prefix directory: no memory");
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_NOT_DELETED,
+                "%d datasets could not be deleted from the prefix directory (%s): no "
+                "memory",
+                count, reason);
         count = 0;
     }
     for (int i = 0; i < count; i++)
@@ -548,8 +551,8 @@ static int retention_list(scr_prefix *prefix, const scr_window *window,
     if (!rc && window) rc = scr_index_leaving(index, window, list, &count);
     if (!rc && !window) rc = retention_list_start(prefix, index, list, &count);
     if (rc)
-        scr_say(prefix->job->report, SCR_MSG_PREFIX_NOTHING_DELETED,
-                "nothing is deleted from the prefix directory: %s",
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_DATASET_NOT_DELETED,
+                "older datasets could not be deleted from the prefix directory: %s",
                 err.text[0] ? err.text : "no memory");
     return rc ? 0 : count;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datasets found on a prefix folder; see prefix/scan.h. */
+/* Datasets found on a prefix directory; see prefix/scan.h. */
 #include "prefix/scan.h"
 
 #include "base/transient.h"
@@ -43,7 +43,7 @@ void scr_scan_close(scr_scan *scan)
     scan->count = 0;
 }
 
-/* Opens the folder of a dataset; "" is the prefix folder. */
+/* Opens the directory of a dataset; "" is the prefix directory. */
 static int scan_open_folder(const scr_scan *scan, const char *name, int *folder,
                             kvtree_error *err)
 {
@@ -135,7 +135,7 @@ int scr_scan_one(scr_scan *scan, const char *name, kvtree_error *err)
         scan_note_refused(scan, name, rc, why.text);
         return 0;
     }
-    /* the folder may have been moved, or be a copy */
+    /* the directory may have been moved, or be a copy */
     snprintf(d.name, sizeof d.name, "%s", name);
     if (d.complete && (rc = scan_check_map(scan, &d, &why)) == -ENOMEM)
         return err_set(err, rc, "%s: %s", name, why.text);
@@ -153,7 +153,7 @@ struct search {
     scr_scan *scan;
     scr_scan_limits limits;
     int seen;
-    kvtree *plain, *datasets; /* folders still to be searched, as keys */
+    kvtree *plain, *datasets; /* directories still to be searched, as keys */
 };
 
 static int scan_depth(const char *name)
@@ -164,7 +164,7 @@ static int scan_depth(const char *name)
     return depth;
 }
 
-/* Folders only, and no links. */
+/* Directories only, and no links. */
 static bool scan_is_folder(int dir, const struct dirent *item)
 {
     struct stat st;
@@ -182,7 +182,7 @@ static int scan_note_stage(scr_scan *scan, const char *name)
     return kvtree_set(scan->staged, name, NULL) ? 0 : -ENOMEM;
 }
 
-/* A prefix folder of its own: its datasets belong to other runs. */
+/* A prefix directory of its own: its datasets belong to other runs. */
 static int scan_has_index(const scr_scan *scan, const char *name)
 {
     char index[BENEATH_NAME_MAX + 256 + sizeof SCR_INDEX_NAME + 1];
@@ -213,7 +213,7 @@ static const struct dirent *scan_next_item(DIR *stream, int *rc)
     return item;
 }
 
-/* Reads one folder; 1: the limit is reached. */
+/* Reads one directory; 1: the limit is reached. */
 static int scan_read_folder(struct search *s, const char *name, DIR *stream)
 {
     const struct dirent *item;

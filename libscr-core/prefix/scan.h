@@ -21,29 +21,29 @@
 /* Limits of a search, which stops there. */
 typedef struct scr_scan_limits {
     int depth; /* components of a dataset's name */
-    int names; /* files and folders */
+    int names; /* files and directories */
 } scr_scan_limits;
 
 #define SCR_SCAN_DEPTH 8
 #define SCR_SCAN_NAMES 100000
 
 typedef struct scr_scan {
-    char *path;         /* the prefix folder */
+    char *path;         /* the prefix directory */
     int dir;            /* the same, open */
     int count;          /* datasets found, ... */
-    scr_dataset *found; /* ... each with the name of its folder, and with complete 0 if it
-                           cannot be restarted from */
-    int refused;        /* folders with a summary or map that cannot be used */
+    scr_dataset *found; /* ... each with the name of its directory, and with complete 0 if
+                           it cannot be restarted from */
+    int refused;        /* directories with a summary or map that cannot be used */
     int code;           /* of the first of these, but one of another version comes first:
                            -errno or FILO_DAMAGED, ... */
     kvtree_error why;   /* ... and the text */
-    int unread;         /* 1: one of these, or a folder, may be readable another time */
+    int unread;     /* 1: one of these, or a directory, may be readable another time */
     int stopped;    /* 1: directories were not searched, because of limits or an error */
-    kvtree *staged; /* names of folders, as keys, in which a flush may have been
+    kvtree *staged; /* names of directories, as keys, in which a flush may have been
                        interrupted */
 } scr_scan;
 
-/* Opens the prefix folder. */
+/* Opens the prefix directory. */
 int scr_scan_open(scr_scan *scan, const char *prefix, kvtree_error *err);
 void scr_scan_close(scr_scan *scan);
 
@@ -53,8 +53,8 @@ void scr_scan_close(scr_scan *scan);
  * it may be whole. */
 int scr_scan_one(scr_scan *scan, const char *name, kvtree_error *err);
 
-/* Searches all folders, those closer to the prefix folder first, and those within a
- * dataset last. limits may be NULL: SCR_SCAN_DEPTH and SCR_SCAN_NAMES. 0 or -ENOMEM. */
+/* Searches all directories, those closer to the prefix directory first, and those within
+ * a dataset last. limits may be NULL: SCR_SCAN_DEPTH and SCR_SCAN_NAMES. 0 or -ENOMEM. */
 int scr_scan_all(scr_scan *scan, const scr_scan_limits *limits, kvtree_error *err);
 
 #endif

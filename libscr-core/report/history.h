@@ -3,7 +3,7 @@
 #define SCR_HISTORY_H
 
 /* Failures and the cost of checkpoints in the log of earlier runs (.scr/log below the
- * prefix folder).
+ * prefix directory).
  *
  * A run that logged RUN_READY and neither RUN_END nor HALT was interrupted; its run time
  * ends with its last event. A run that never became ready does not count: it had nothing
@@ -22,8 +22,8 @@ typedef struct scr_history {
 /* The number of bytes read from the end of the log, at most. */
 #define SCR_HISTORY_BYTES (4 << 20)
 
-/* Reads the log below the open prefix folder, but for the run of id own (NULL: none). 0;
- * -ENOENT: there is none; or another -errno with a text. Lines that are not as the log
+/* Reads the log below the open prefix directory, but for the run of id own (NULL: none).
+ * 0; -ENOENT: there is none; or another -errno with a text. Lines that are not as the log
  * writes them, and times after now (microseconds since 1970), are skipped. */
 int scr_history_read(int prefix, const char *own, int64_t now, scr_history *history,
                      kvtree_error *err);

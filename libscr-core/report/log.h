@@ -3,7 +3,7 @@
 #define SCR_LOG_H
 
 /* The log of events (SCR Developer Guide 1.2, section 2.14): to a text file and a file of
- * JSON lines below the prefix folder, to syslog, and to a database.
+ * JSON lines below the prefix directory, to syslog, and to a database.
  *
  *     scr_log_options options = {.prefix = fd, .set.targets = 1 << SCR_LOG_TEXT, ...};
  *     scr_log_open(&options, &log);
@@ -121,7 +121,7 @@ int scr_log_find(const char *name, scr_log_kind *kind);
 /* Strings must outlive the log. */
 typedef struct scr_log_options {
     scr_log_settings set;
-    int prefix; /* descriptor of the prefix folder, open until the log is closed */
+    int prefix; /* descriptor of the prefix directory, open until the log is closed */
     const char *run, *user, *job_id, *host; /* of every event */
 
     const char *syslog_socket; /* NULL: /dev/log */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds and loads the plugin for the database; see report/log_plugin.h. The search never
- * uses the working folder or a variable of the environment. */
+ * uses the working directory or a variable of the environment. */
 #include "report/log_private.h"
 
 #include "common/errtext.h"
@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Below the folder of libscr, of build folders, and of commands. */
+/* Below the directory of libscr, of build directories, and of commands. */
 static const char *const plugin_folders[] = {"scr/", "", "../" SCR_LIBDIR "/scr/"};
 
-/* The folder, with a slash, of the library or the program that has this code, and the
+/* The directory, with a slash, of the library or the program that has this code, and the
  * owner of the file. */
 static bool plugin_find_own_folder(char folder[PATH_MAX], uid_t *owner)
 {
@@ -36,8 +36,8 @@ static bool plugin_find_own_folder(char folder[PATH_MAX], uid_t *owner)
     return true;
 }
 
-/* Opens a file that only root or the owner of this code can change: in its folder others
- * may be able to create files. -1: there is none. */
+/* Opens a file that only root or the owner of this code can change: in its directory
+ * others may be able to create files. -1: there is none. */
 static int plugin_open(const char *path, uid_t owner)
 {
     struct stat st;

@@ -34,7 +34,7 @@ char *scr_log_text_end(FILE *out, char **text);
 
 typedef struct scr_log_file {
     int prefix, fd;
-    const char *name; /* below the prefix folder */
+    const char *name; /* below the prefix directory */
     bool is_torn;     /* the file does not end with a newline */
 } scr_log_file;
 

@@ -14,7 +14,8 @@ static inline scr_dataset checkpoint(int id)
                      .files = 4,
                      .complete = 1,
                      .size = 2097182,
-                     .created = id == 12 ? 1312853406814268 : 1312853507675143,
+                     .created = id < 18 ? 1312853406814268 - 12 + id
+                                        : 1312853507675143 - 18 + id,
                      .user = "user1",
                      .job_name = "simulation123",
                      .job_id = "112573"};

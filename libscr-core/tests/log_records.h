@@ -52,7 +52,7 @@ static inline scr_log_options log_options(const struct scratch *s, unsigned targ
                              .arg = told};
 }
 
-/* A whole file below the folder, to be freed; "" where there is none. */
+/* A whole file below the directory, to be freed; "" where there is none. */
 static inline char *log_read(const struct scratch *s, const char *name)
 {
     struct stat st;

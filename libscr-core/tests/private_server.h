@@ -2,7 +2,7 @@
 #ifndef PRIVATE_SERVER_H
 #define PRIVATE_SERVER_H
 
-/* A MariaDB server of a test's own: data and socket lie in the folder of the test, no
+/* A MariaDB server of a test's own: data and socket lie in the directory of the test, no
  * port is open, and it ends with the test.
  *
  *     if (!server_can_run()) skip();
@@ -48,7 +48,7 @@ static inline int server_can_run(void)
     return can;
 }
 
-/* Starts a program whose output goes to a file in the folder. */
+/* Starts a program whose output goes to a file in the directory. */
 static inline pid_t server_spawn(const struct server *server,
                                  const char *const arguments[])
 {

@@ -2,8 +2,8 @@
 #ifndef RECORDS_H
 #define RECORDS_H
 
-/* What the tests of SCR's records share: a folder of their own, files with any bytes in
- * it, and trees as text. */
+/* What the tests of SCR's records share: a directory of their own, files with any bytes
+ * in it, and trees as text. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +27,8 @@ struct scratch {
     kvtree_error err; /* empty before each test */
 };
 
-/* cmocka's setup and teardown of a test: *state is a struct scratch, whose folder has a
- * folder ".scr" as a prefix folder has. */
+/* cmocka's setup and teardown of a test: *state is a struct scratch, whose directory has
+ * a directory ".scr" as a prefix directory has. */
 static inline int scratch_make(void **state)
 {
     struct scratch *s = calloc(1, sizeof *s);

@@ -10,7 +10,7 @@
 
 static char folder[64];
 
-/* A store with a folder whose redundancy files cannot be used. */
+/* A store with a directory whose redundancy files cannot be used. */
 static void make_remains(void)
 {
     char path[200];

@@ -165,8 +165,8 @@ static pid_t fork_maker(const struct scratch *s, const int fds[2], const scr_dat
     _exit(read(fds[0], &byte, 1) != 0 || make_anew(s, d) != 0);
 }
 
-/* Runs that start side by side with one prefix folder: what each enters stays, also where
- * a damaged index was in its place, which is set aside once. */
+/* Runs that start side by side with one prefix directory: what each enters stays, also
+ * where a damaged index was in its place, which is set aside once. */
 static void made_by_many(void **state)
 {
     enum { MAKERS = 8, ROUNDS = 40 };

@@ -250,21 +250,50 @@ static void two_values(void **state)
     kvtree_delete(&tree);
 }
 
-/* By id, then by time. */
+/* By time, then by id. */
 static void in_order(void **state)
 {
-    const scr_dataset list[] = {{.id = 1, .created = 9},
+    const scr_dataset list[] = {{.id = 7, .created = 1},
                                 {.id = 2, .created = 3},
                                 {.id = 2, .created = 4},
-                                {.id = SCR_ID_MAX, .created = 1}};
-    for (int i = 0; i < 4; i++) {
+                                {.id = 3, .created = 4},
+                                {.id = SCR_ID_MAX, .created = 9}};
+    enum { COUNT = sizeof list / sizeof *list };
+    for (int i = 0; i < COUNT; i++) {
         assert_true(scr_dataset_is_older(&list[i], SCR_AGE_ANY));
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < COUNT; k++) {
             assert_int_equal(scr_dataset_is_older(&list[i], scr_dataset_age(&list[k])),
                              i < k);
             assert_int_equal(scr_dataset_is_newer(&list[i], &list[k]), i > k);
         }
     }
+}
+
+/* Unknown times leave it to the ids: also limits, such as "all below id 4". */
+static void in_order_without_times(void **state)
+{
+    const scr_dataset old = {.id = 3, .created = 50}, unknown = {.id = 4};
+    assert_true(scr_dataset_is_newer(&unknown, &old));
+    assert_false(scr_dataset_is_newer(&old, &unknown));
+    assert_true(scr_dataset_is_older(&old, (scr_age){4, 0}));
+    assert_false(scr_dataset_is_older(&old, (scr_age){3, 0}));
+}
+
+/* A clock that is set back does not make a dataset older than one that is known. */
+static void dated_after_all_known(void **state)
+{
+    scr_counters last = {0, 0, 0};
+    const scr_dataset known[] = {{.id = 8, .ckpt = 2, .created = 100},
+                                 {.id = 5, .ckpt = 4, .created = 90}};
+    for (int i = 0; i < 2; i++)
+        scr_counters_include(&last, &known[i]);
+    assert_true(last.id == 8 && last.ckpt == 4 && last.created == 100);
+    assert_int_equal(scr_counters_date(&last, 40), 101);
+    assert_int_equal(scr_counters_date(&last, 40), 102);
+    assert_int_equal(scr_counters_date(&last, 102), 103);
+    assert_int_equal(scr_counters_date(&last, 500), 500);
+    last.created = INT64_MAX;
+    assert_int_equal(scr_counters_date(&last, 40), INT64_MAX);
 }
 
 int main(void)
@@ -279,6 +308,8 @@ int main(void)
         cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(two_values),
         cmocka_unit_test(in_order),
+        cmocka_unit_test(in_order_without_times),
+        cmocka_unit_test(dated_after_all_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

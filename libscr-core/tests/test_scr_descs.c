@@ -51,7 +51,7 @@ static void implied_stores(void **state)
     conf_answers(&c, "STORE=/ssd/x/ COUNT", "5");
     assert_true(scr_stores_find(&c.descs.stores, "/run")->implied);
     conf_done(&c);
-    conf_of(&c, "SCR_CACHE_BASE=relative\n"); /* reported when the folder is created */
+    conf_of(&c, "SCR_CACHE_BASE=relative\n"); /* reported when the directory is created */
     conf_answers(&c, "CKPT=0 STORE", "relative");
     conf_done(&c);
 }

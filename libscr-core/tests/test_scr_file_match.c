@@ -3,7 +3,8 @@
 #include "plan/file_match.h"
 #include "records.h"
 
-/* The files of a dataset: below the prefix folder, and as they were named at output. */
+/* The files of a dataset: below the prefix directory, and as they were named at output.
+ */
 static const char *const files[][2] = {
     {"a/rank_0", "../a/rank_0"}, {"a/deep/x", "deep/x"}, {"b/deep/y", NULL},
     {"c/deep/y", NULL},          {"z", "/old/run/z"},

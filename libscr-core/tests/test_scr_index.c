@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The index of a prefix folder, and the summary of a dataset. */
+/* The index of a prefix directory, and the summary of a dataset. */
 #include "base/versions.h"
 #include "common/number.h"
 #include "indexes.h"
@@ -93,15 +93,15 @@ static void read_from_the_guide(void **state)
                                 "        DSET\n" DATASET("          ", "12",
                                                          "1312853406814268"));
     scr_dataset d;
-    int dset, ckpt;
+    scr_counters highest;
     assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
     assert_int_equal(d.id, 18);
     assert_int_equal(scr_index_next_fetch(index, (scr_age){18, 0}, NULL, &d), 0);
     assert_int_equal(d.id, 12);
     assert_int_equal(d.created, 1312853406814268);
     assert_int_equal(scr_index_next_fetch(index, (scr_age){12, 0}, NULL, &d), -ENOENT);
-    scr_index_highest(index, &dset, &ckpt);
-    assert_true(dset == 18 && ckpt == 18);
+    highest = scr_index_highest(index);
+    assert_true(highest.id == 18 && highest.ckpt == 18 && highest.created >= d.created);
     kvtree_delete(&index);
 }
 
@@ -110,7 +110,7 @@ static void read_from_the_guide(void **state)
 static void missing_file(void **state)
 {
     struct scratch *s = *state;
-    int dset = -1, ckpt = -1;
+    scr_counters highest;
     scr_dataset d;
     scr_index *index = kvtree_new();
     assert_int_equal(scr_index_read(s->dir, index, &s->err), -ENOENT);
@@ -118,8 +118,8 @@ static void missing_file(void **state)
     assert_int_equal(kvtree_size(index), 0);
     assert_int_equal(scr_index_start(index), 0);
     assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
-    scr_index_highest(index, &dset, &ckpt);
-    assert_true(dset == 0 && ckpt == 0);
+    highest = scr_index_highest(index);
+    assert_true(highest.id == 0 && highest.ckpt == 0);
     /* what is written then is an index, even without any dataset */
     assert_int_equal(kvtree_file_write(s->dir, SCR_INDEX_NAME, index, &s->err), 0);
     kvtree_unset_all(index);
@@ -235,7 +235,7 @@ static void same_name_with_a_new_id(void **state)
     kvtree_delete(&index);
 }
 
-/* Two copies of one dataset id, in two folders. */
+/* Two copies of one dataset id, in two directories. */
 static void same_id_with_two_names(void **state)
 {
     scr_index *index = kvtree_new();
@@ -343,7 +343,8 @@ static void walk_from_new_to_old(void **state)
     scr_index *index = kvtree_new();
     scr_dataset d;
     scr_age below = SCR_AGE_ANY;
-    int expected = 20, dset, ckpt;
+    int expected = 20;
+    scr_counters highest;
     for (int i = 0; i < 20; i++) {
         int id = i * 7 % 20 + 1;
         scr_dataset one = checkpoint(id);
@@ -358,8 +359,8 @@ static void walk_from_new_to_old(void **state)
     d.id = 77;
     assert_int_equal(scr_index_next_fetch(index, (scr_age){2, 0}, NULL, &d), -ENOENT);
     assert_int_equal(d.id, 77);
-    scr_index_highest(index, &dset, &ckpt);
-    assert_true(dset == 20 && ckpt == 20);
+    highest = scr_index_highest(index);
+    assert_true(highest.id == 20 && highest.ckpt == 20);
     kvtree_delete(&index);
 }
 
@@ -372,7 +373,7 @@ static void hostile_entries(void **state)
         {"COMPLETE", "true"}, {"CKPT", "x"}, {"CKPT", "2147483647"}};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         scr_dataset d = {.id = 77};
-        int dset, ckpt;
+        scr_counters highest;
         scr_index *index = guide_index();
         kvtree *about = kvtree_getf(index, "DSET 18 DIR scr.dataset.18 DSET");
         kvtree_util_set_str(about, lies[i][0], lies[i][1]);
@@ -380,8 +381,8 @@ static void hostile_entries(void **state)
         assert_int_equal(d.id, 77);
         assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
         assert_int_equal(d.id, 12);
-        scr_index_highest(index, &dset, &ckpt);
-        assert_true(dset <= 99 && ckpt <= 18);
+        highest = scr_index_highest(index);
+        assert_true(highest.id <= 99 && highest.ckpt <= 18);
         kvtree_delete(&index);
     }
 }
@@ -422,14 +423,14 @@ static void hostile_shape(void **state)
         "CURRENT\n  a\nDIR\n  a\n    DSET\n      -1\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         scr_dataset d;
-        int dset, ckpt;
+        scr_counters highest;
         scr_index *index = text_tree(texts[i]);
         assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), -ENOENT);
         assert_int_equal(scr_index_get(index, "a", &d), -ENOENT);
         assert_int_equal(apply(index, scr_index_mark_fetched, "a"), -ENOENT);
         assert_int_equal(apply(index, scr_index_remove, "a"), -ENOENT);
-        scr_index_highest(index, &dset, &ckpt);
-        assert_true(dset == 0 && ckpt == 0);
+        highest = scr_index_highest(index);
+        assert_true(highest.id == 0 && highest.ckpt == 0);
         add(index, 4, 1);
         assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
         assert_int_equal(d.id, 4);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is decided by an index: which checkpoint a restart tries, which ones leave the
- * prefix folder, and what becomes of datasets that were found there. */
+ * prefix directory, and what becomes of datasets that were found there. */
 #include "indexes.h"
 #include <errno.h>
 #include <limits.h>
@@ -170,6 +170,7 @@ static void restored(void **state)
     found[4].complete = 0;
     found[3].ckpt = 0;
     found[1].id = 3; /* a copy of 3 */
+    found[1].created = found[2].created;
     found[2].flushed = found[4].flushed = 1300000000;
     scr_index *index = kvtree_new();
     assert_int_equal(scr_index_start(index), 0);

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     char path[] = "/tmp/test_scr_index_store.XXXXXX", remove[sizeof path + 16];
     kvtree_error err = {""};
-    int dset, ckpt;
+    scr_counters highest;
     scr_report report = {.rank = 1}; /* warnings are not printed */
     scr_job job = {.report = &report, .world = MPI_COMM_WORLD, .ranks = 1};
     CHECK(mkdtemp(path) != NULL);
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
                          .fd = open(path, O_RDONLY | O_DIRECTORY),
                          .flush_file = kvtree_new()};
     CHECK_INT(mkdirat(prefix.fd, ".scr", 0777), 0);
-    CHECK_INT(scr_index_begin(&prefix, &dset, &ckpt, &err), 0);
+    CHECK_INT(scr_index_begin(&prefix, &highest, &err), 0);
     test_reads(&prefix);
     test_changes(&prefix);
     test_flush(&prefix);

@@ -49,7 +49,7 @@ static int fill_filemap(scr_filemap *map)
     return rc;
 }
 
-/* Of the master filemap, which is not there, and of the folder. */
+/* Of the master filemap, which is not there, and of the directory. */
 static int do_names(void)
 {
     kvtree *names = kvtree_new();
@@ -90,7 +90,7 @@ static int do_filemap_read(void *arg)
     return rc;
 }
 
-/* ---- prefix folder ---- */
+/* ---- prefix directory ---- */
 
 static int do_index(void *arg)
 {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 static char folder[64];
+static int exhausted; /* messages that a call failed for this reason */
 
 /* What the runs of a way have in common. */
 struct way {
@@ -102,6 +103,7 @@ static void check_said(FILE *said)
     while (fgets(line, sizeof line, said)) {
         size_t n = strcspn(line, "\n");
         CHECK(n < 2 || strncmp(line + n - 2, ": ", 2) != 0);
+        exhausted += strstr(line, " [MEMORY_EXHAUSTED]\n") != NULL;
         fputs(line, stderr);
     }
 }
@@ -153,5 +155,6 @@ int main(int argc, char **argv)
         nth_each("SCR_Route_file", live_once, &way, 12);
         check_remove(folder);
     }
+    CHECK(nth_max(exhausted) > 0);
     return check_end();
 }

@@ -32,9 +32,10 @@ typedef struct outcome {
     int steps;
 } outcome;
 
-static truth kind_of(int kind, int id)
+static truth kind_of(int kind, int id, int64_t created)
 {
-    truth t = {.row = {.id = id, .checkpoint = kind % 2, .output = kind / 2 % 2}};
+    truth t = {
+        .row = {.age = {id, created}, .checkpoint = kind % 2, .output = kind / 2 % 2}};
     int place = kind / 4 % 3; /* saved; only here; held */
     int fate = kind / 12;     /* of a flush: one is under way; good; bad; finds damage */
     t.row.saved = place == 0;
@@ -51,7 +52,7 @@ static void mark_newest(world *w)
     for (int i = 0; i < w->count; i++) {
         w->all[i].row.newest = false;
         if (w->all[i].row.checkpoint &&
-            (newest < 0 || w->all[i].row.id > w->all[newest].row.id))
+            (newest < 0 || w->all[i].row.age.created > w->all[newest].row.age.created))
             newest = i;
     }
     if (newest >= 0) w->all[newest].row.newest = true;
@@ -62,7 +63,7 @@ static void mark_newest(world *w)
 static int index_of(const world *w, int id)
 {
     for (int i = 0; i < w->count; i++)
-        if (w->all[i].row.id == id) return i;
+        if (w->all[i].row.age.id == id) return i;
     fail_msg("no dataset %d", id);
     return -1;
 }
@@ -120,7 +121,7 @@ static outcome play(world *w)
             end_flushes(w, now);
             continue;
         }
-        int i = index_of(w, rows[step.row].id);
+        int i = index_of(w, rows[step.row].age.id);
         assert_false(now[i].row.flushing); /* its files are read */
         assert_false(now[i].row.held);
         if (step.action == SCR_EVICT_FLUSH) flush(now, &o, i);
@@ -163,7 +164,7 @@ static void check_safety(const world *w, const outcome *o)
         if (o->there[i] || w->all[i].is_lost) continue;
         if (needed && !o->forced[i]) assert_true(o->saved[i]);
         if (o->forced[i]) assert_true(held_in(w, o) >= w->most_held);
-        assert_true(row->id != w->spare);
+        assert_true(row->age.id != w->spare);
     }
 }
 
@@ -183,8 +184,9 @@ static void check_order(const world *w, const outcome *o)
         for (int k = 0; k < w->count; k++) {
             const scr_evict_row *gone = &w->all[i].row, *left = &w->all[k].row;
             if (o->there[i] || !o->there[k] || w->all[i].is_lost) continue;
-            if (gone->id <= left->id || o->held[k] || left->flushing) continue;
-            assert_true(left->id == w->spare || left->newest || left->checkpoint);
+            if (gone->age.created <= left->age.created || o->held[k] || left->flushing)
+                continue;
+            assert_true(left->age.id == w->spare || left->newest || left->checkpoint);
         }
 }
 
@@ -219,7 +221,7 @@ static int check_world(world *w)
         for (w->most_held = 1; w->most_held <= 2; w->most_held++)
             for (int spare = 0; spare <= w->count; spare++)
                 for (int replaces = 0; replaces < 2; replaces++) {
-                    w->spare = spare ? w->all[spare - 1].row.id : 0;
+                    w->spare = spare ? w->all[spare - 1].row.age.id : 0;
                     w->replaces_newest = replaces;
                     const outcome o = play(w);
                     check_safety(w, &o);
@@ -236,9 +238,9 @@ static int every_world(world *w, int at)
     int worlds = 0;
     if (at == w->count) return check_world(w);
     for (int kind = 0; kind < KINDS; kind++) {
-        /* lists need no order: the second is the oldest */
-        static const int ids[MOST] = {6, 3, 9};
-        w->all[at] = kind_of(kind, ids[at]);
+        /* lists need no order: the second is the oldest, whatever its id */
+        static const scr_age ages[MOST] = {{3, 60}, {6, 30}, {9, 90}};
+        w->all[at] = kind_of(kind, ages[at].id, ages[at].created);
         worlds += every_world(w, at + 1);
     }
     return worlds;

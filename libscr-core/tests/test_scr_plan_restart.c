@@ -60,7 +60,8 @@ static truth row_of(int kind, int id, int64_t created)
 
 static bool older(scr_age a, scr_age b)
 {
-    return a.id != b.id ? a.id < b.id : a.created < b.created;
+    /* of these worlds, all times are known, but not those of limits */
+    return a.created && b.created ? a.created < b.created : a.id < b.id;
 }
 
 static scr_age bound(const world *w)
@@ -83,11 +84,13 @@ static bool fetch_gives(const world *w, int i, scr_copy result)
            t->fetched == result;
 }
 
-static int newest(const world *w, bool (*is)(const world *w, int i), scr_age limit)
+/* Where only those up to the current one are tried, its other copies are, too. */
+static int newest(const world *w, bool (*is)(const world *w, int i), scr_age limit,
+                  int copies)
 {
     int best = NO_ROW;
     for (int i = 0; i < ROWS; i++)
-        if (is(w, i) && older(w->rows[i].age, limit) &&
+        if (is(w, i) && (older(w->rows[i].age, limit) || w->rows[i].age.id == copies) &&
             (best == NO_ROW || older(w->rows[best].age, w->rows[i].age)))
             best = i;
     return best;
@@ -119,18 +122,19 @@ static int better(const world *w, int a, int b)
 static int rule(const world *w, scr_restart_action *end)
 {
     const scr_age all = SCR_AGE_ANY;
-    const int cached = newest(w, is_cached, all);
-    int current = w->below.id == INT_MAX ? w->current : NO_ROW, stored;
+    const int cached = newest(w, is_cached, all, 0);
+    int current = w->below.id == INT_MAX ? w->current : NO_ROW, stored, copies = 0;
     scr_age limit = w->below;
     if (current != NO_ROW && w->rows[current].other) current = NO_ROW;
-    if (current != NO_ROW) limit = (scr_age){w->rows[current].age.id + 1, 0};
+    if (current != NO_ROW) limit = w->rows[current].age, copies = limit.id;
     /* no other copy is as good as the current one, wherever that is */
-    stored =
-        current != NO_ROW && may_use(w, current) ? current : newest(w, can_fetch, limit);
+    stored = current != NO_ROW && may_use(w, current)
+                 ? current
+                 : newest(w, can_fetch, limit, copies);
     int best = better(w, cached, stored);
-    if (best == NO_ROW && newest(w, cannot_read, limit) == NO_ROW) {
+    if (best == NO_ROW && newest(w, cannot_read, limit, copies) == NO_ROW) {
         limit = all;
-        best = newest(w, can_fetch, all);
+        best = newest(w, can_fetch, all, 0);
     }
     *end = SCR_RESTART_OFFER;
     if (w->elsewhere > (best == NO_ROW ? 0 : w->rows[best].age.id)) {
@@ -143,7 +147,8 @@ static int rule(const world *w, scr_restart_action *end)
                  w->rows[i].compared == SCR_COPY_UNREADABLE &&
                  older(w->rows[i].age, bound(w))))
                 *end = SCR_RESTART_FAIL_CACHE;
-        if (newest(w, cannot_read, limit) != NO_ROW) *end = SCR_RESTART_FAIL_PREFIX;
+        if (newest(w, cannot_read, limit, copies) != NO_ROW)
+            *end = SCR_RESTART_FAIL_PREFIX;
     }
     return best;
 }
@@ -201,16 +206,19 @@ static void compare(const world *w)
              w->elsewhere, step.action, step.row, end, best);
 }
 
-/* Three checkpoints, or two of which one has two copies. */
+/* Three checkpoints; two of which one has two copies; or two and one of a higher id that
+ * an earlier calculation left. */
 static void every_small_world(void **state)
 {
-    static const scr_age ages[2][ROWS] = {{{1, 10}, {2, 20}, {3, 30}},
-                                          {{1, 10}, {2, 20}, {2, 30}}};
+    enum { LISTS = 3 };
+    static const scr_age ages[LISTS][ROWS] = {{{1, 10}, {2, 20}, {3, 30}},
+                                              {{1, 10}, {2, 20}, {2, 30}},
+                                              {{1, 20}, {2, 30}, {3, 10}}};
     (void)state;
-    for (int n = 0; n < 2 * KINDS * KINDS * KINDS; n++) {
-        const scr_age *age = ages[n % 2];
-        const int kinds[ROWS] = {n / 2 % KINDS, n / 2 / KINDS % KINDS,
-                                 n / 2 / KINDS / KINDS};
+    for (int n = 0; n < LISTS * KINDS * KINDS * KINDS; n++) {
+        const scr_age *age = ages[n % LISTS];
+        const int kinds[ROWS] = {n / LISTS % KINDS, n / LISTS / KINDS % KINDS,
+                                 n / LISTS / KINDS / KINDS};
         world w;
         for (int i = 0; i < ROWS; i++)
             w.rows[i] = row_of(kinds[i], age[i].id, age[i].created);

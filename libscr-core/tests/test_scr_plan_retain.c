@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Retention on the prefix folder: every list of up to four datasets, with all that may be
- * true of each, beside the rule for one dataset. */
+/* Retention on the prefix directory: every list of up to four datasets, with all that may
+ * be true of each, beside the rule for one dataset. */
 #include "plan/retain.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datasets found on a prefix folder by a search, and stages of flushes. */
+/* Datasets found on a prefix directory by a search, and stages of flushes. */
 #include "common/beneath.h"
 #include "nth_syscall.h"
 #include "prefix/index.h"
@@ -9,7 +9,7 @@
 #include <filo/filo.h>
 #include <limits.h>
 
-/* Makes a folder with all above it. */
+/* Makes a directory with all above it. */
 static void folder(const struct scratch *s, const char *name)
 {
     char path[2 * SCR_NAME_SIZE];
@@ -44,7 +44,7 @@ static void put_map(const struct scratch *s, const char *name, int ranks)
     assert_int_equal(filo_map_write(&place, ranks, give, NULL, &err), 0);
 }
 
-/* A dataset of that id in the folder, as a flush leaves it. */
+/* A dataset of that id in the directory, as a flush leaves it. */
 static void put_as(const struct scratch *s, const char *name, scr_dataset d)
 {
     char path[SCR_NAME_SIZE + 8];
@@ -146,7 +146,7 @@ static void one_dataset(void **state)
     assert_int_equal(scr_scan_open(&scan, "/tmp/scr-test-no-such", &s->err), -ENOENT);
 }
 
-/* It is the folder that counts: somebody may have moved or copied it. */
+/* It is the directory that counts: somebody may have moved or copied it. */
 static void moved_dataset(void **state)
 {
     struct scratch *s = *state;
@@ -240,7 +240,7 @@ static void cannot_be_read(void **state)
     assert_true(seen[AS_IT_IS] && seen[SEARCH_FAILED] && seen[NOT_SEEN]);
 }
 
-/* Files outside of the folder: the map's names begin at the prefix folder. */
+/* Files outside of the directory: the map's names begin at the prefix directory. */
 static void scattered_dataset(void **state)
 {
     struct scratch *s = *state;

@@ -120,7 +120,7 @@ static void use_scr(void)
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0) CHECK_INT(system(command), 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK_INT(SCR_Init(), SCR_SUCCESS); /* from the prefix folder */
+    CHECK_INT(SCR_Init(), SCR_SUCCESS); /* from the prefix directory */
     restart();
     CHECK_INT(SCR_Finalize(), SCR_SUCCESS);
 }

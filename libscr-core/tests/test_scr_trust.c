@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What lies where others may write: names and links in the way of files below a folder,
- * also links that are planted while SCR is on its way; folders of somebody else; and
- * links, fifos and folders where records should be. docs/reliability.md lists which test
- * shows what else is not trusted. */
+/* What lies where others may write: names and links in the way of files below a
+ * directory, also links that are planted while SCR is on its way; directories of somebody
+ * else; and links, fifos and directories where records should be. docs/reliability.md
+ * lists which test shows what else is not trusted. */
 #include "records.h"
 
 #include "cache/filemap.h"
@@ -182,7 +182,7 @@ static void links_planted_on_the_way(void **state)
     swap_while(*state, remove_file, "a/b/file");
 }
 
-/* ---- private folders ---- */
+/* ---- private directories ---- */
 
 static void private_folders(void **state)
 {
@@ -204,7 +204,7 @@ static void private_folders(void **state)
             close(dir);
         assert_int_equal(fchmodat(s->dir, name, 0700, 0), 0);
     }
-    if (geteuid() != 0) return; /* only root can give folders away */
+    if (geteuid() != 0) return; /* only root can give directories away */
     assert_int_equal(fchownat(s->dir, "u", 12345, (gid_t)-1, 0), 0);
     assert_int_equal(beneath_private_folder(s->path, "u/j", &dir, &s->err), -EPERM);
     assert_non_null(strstr(s->err.text, "belongs to user 12345"));
@@ -354,7 +354,7 @@ static void links_instead_of_records(void **state)
     }
 }
 
-/* Nor is the folder of the records a link to somewhere else. */
+/* Nor is the directory of the records a link to somewhere else. */
 static void link_instead_of_their_folder(void **state)
 {
     struct scratch *s = *state;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs all benchmarks of a build folder and writes docs/benchmarks.md.
+"""Runs all benchmarks of a build directory and writes docs/benchmarks.md.
 
     tests/bench/table.py BUILD
 

@@ -3,7 +3,7 @@
 """A program that is linked to another library with functions of our names: each calls its own, in both orders, shared and
 static, and where the other one is loaded before everything else.
 
-Arguments: folder of libscr-kvtree; C compiler; link=ARGUMENT that static libraries need; program=FILE of each that is started with the
+Arguments: directory of libscr-kvtree; C compiler; link=ARGUMENT that static libraries need; program=FILE of each that is started with the
 other library loaded first; mpiexec=FILE, and after it mpi=FILE of those that are started by it.
 """
 import os

@@ -3,7 +3,7 @@
 # Configures, builds and tests libkvtree alone, and libredset and libfilo without their MPI parts, where neither MPI nor
 # libyaml can be found; and then builds, with libyaml, the commands of tools/, whose tests run where all is built.
 #
-# Argument: the source folder.
+# Argument: the source directory.
 set -euo pipefail
 source=$1
 

@@ -61,7 +61,7 @@ def check_built():
 
 
 def everything():
-    """Files of the project: not those of build folders, and not unpacked subprojects."""
+    """Files of the project: not those of build directories, and not unpacked subprojects."""
     top = [path for path in ROOT.iterdir() if path.is_file()]
     folders = [path for name in (".ci", "docs", "subprojects/packagefiles")
                for path in (ROOT / name).rglob("*") if path.is_file()]

@@ -37,7 +37,7 @@ def main(standard, *compiler):
     if mpi is None:
         print("no MPI here")
         return SKIP
-    # the folder of mpi.h as a system's: warnings about it are not ours
+    # the directory of mpi.h as a system's: warnings about it are not ours
     system = [flag.replace("-I", "-isystem", 1) for flag in mpi if flag.startswith("-I")]
     command = [*compiler, "-fsyntax-only", f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic",
                "-Werror", "-x", "c++" if "++" in standard else "c", *system]

@@ -34,7 +34,7 @@ def may_use_mpi(path):
 
 
 def candidates(path, room):
-    """Folders in which an include in quotes is looked up."""
+    """Directories in which an include in quotes is looked up."""
     records = [ROOT / "libscr-core"] if room == "tools" else []
     return [path.parent, ROOT / room, ROOT, *records, ROOT / "tests/support"]
 

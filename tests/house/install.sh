@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs SCR from its build folder into a scratch folder, and builds and runs programs against
+# Installs SCR from its build directory into a scratch directory, and builds and runs programs against
 # what was installed: with the flags that pkg-config gives, once shared, once static; and plainly, with
 # the library's name and the place of libraries, where it has to find those that it uses itself.
 #
-# Arguments: build folder, install prefix, library folder below it, compiler command;
+# Arguments: build directory, install prefix, library directory below it, compiler command;
 # then LIBRARY=PROGRAM.c=RANKS each. RANKS 0: no MPI. Otherwise the program is built with $MPICC, as
 # MPI programs are, around the same compiler, and started with $MPIEXEC. PROGRAM.f90 is built with $MPIFORT.
 # $PLUGIN: the file of the plugin for databases, or nothing where it is not built.
@@ -22,7 +22,7 @@ meson install -C "$build" --no-rebuild --destdir "$scratch" >"$scratch/log" || {
 }
 installed=$scratch$prefix
 
-# The .pc files name the prefix; what they name lies in the scratch folder now.
+# The .pc files name the prefix; what they name lies in the scratch directory now.
 sed -i "s|^prefix=.*|prefix=$installed|" "$installed/$libdir"/pkgconfig/*.pc
 export PKG_CONFIG_PATH=$installed/$libdir/pkgconfig
 
@@ -31,7 +31,7 @@ static_libs() {
     pkg-config --static --libs "$1" | sed -E 's/-l(scr[a-z-]*)/-l:lib\1.a/g'
 }
 
-# SCR's own folders stay in the scratch folder as well.
+# SCR's own directories stay in the scratch directory as well.
 export SCR_CNTL_BASE=$scratch/work SCR_CACHE_BASE=$scratch/work
 
 run() { # PROGRAM RANKS

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each public function has a manual page, made from the comment above it, and no page has a warning.
 
-Argument: the folder of the pages of section 3 that the build has made. In scr.h, each call that returns a
+Argument: the directory of the pages of section 3 that the build has made. In scr.h, each call that returns a
 code names those that it can return.
 """
 import pathlib

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Another Meson project takes one library from this repository as a subproject.
 #
-# Argument: the source folder.
+# Argument: the source directory.
 set -euo pipefail
 source=$1
 

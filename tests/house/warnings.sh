@@ -4,7 +4,7 @@
 # libraries; redundancy is the same without them,
 # and so is the log but for the database.
 #
-# Arguments: the source folder, the compiler to take. Skipped where it is not installed.
+# Arguments: the source directory, the compiler to take. Skipped where it is not installed.
 set -euo pipefail
 source=$1 compiler=$2
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Datasets that never go to the cache: written to the prefix folder and read there."""
+"""Datasets that never go to the cache: written to the prefix directory and read there."""
 import re
 
 from job import Job, checkpoint, main, restart
@@ -10,7 +10,7 @@ PAIR = {"nodes": 2, "per_node": 2}
 
 
 def in_place(job, name, ranks=4, size=1000):
-    """Each rank's file is in the prefix folder."""
+    """Each rank's file is in the prefix directory."""
     return [path.name for path in sorted((job.prefix / name).glob("rank_*"))] == [f"rank_{r}" for r in range(ranks)]
 
 
@@ -34,7 +34,7 @@ def test_checkpoint_and_restart():
 
 
 def test_names():
-    """Route_file gives the path in the prefix folder; also for datasets without a name, and bare names."""
+    """Route_file gives the path in the prefix directory; also for datasets without a name, and bare names."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         run = job.run("init", "start:a/b:c", "put:a/b/deep/er/rank_%r:100", "put:a/b/two_%r:0",
                       "complete:1", "start:%N:c", "tag:scr.dataset.2", "put:rank_%r.ckpt:200", "complete:1")
@@ -48,7 +48,7 @@ def test_names():
 
 
 def test_scattered():
-    """Files outside of the dataset's folder."""
+    """Files outside of the dataset's directory."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", "start:a:c", "put:elsewhere/rank_%r:100", "put:a/in_%r:50", "complete:1")
         job.run("init", "have => 1 a", "start_restart => a", "get:elsewhere/rank_%r:100", "get:a/in_%r:50",
@@ -56,7 +56,7 @@ def test_scattered():
 
 
 def test_names_used_again():
-    """Files outside of the folder that a newer dataset writes over are not those of the older one any more."""
+    """Files outside of the directory that a newer dataset writes over are not those of the older one any more."""
     again = ["put:rank_%r:0", "complete:1"]
     for newer, name in ((["put:rank_%r:0", "kill:1"], None), (["put:new_%r:0", "kill:1"], "a"),
                         (["put:rank_%r:0", "complete:1", "have => 1 b", "start_restart => b", "complete_restart:0 => INVALID"], None)):
@@ -84,6 +84,25 @@ def test_not_valid():
                 restart("a"))
         assert not (job.prefix / "b").exists() and not (job.prefix / "c").exists()
         job.run("init", restart("a"))
+
+
+def test_not_removed():
+    """Files of one that is not valid, or its records, cannot be removed: that is reported, and no run begins with it."""
+    for obstacle, told in (("no_room@1:rank_1", "rank_1: No space left"), ("no_room@0:index.scr", "dataset 2 .b.: .*No space left")):
+        with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+            run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", obstacle, "complete:!2 => INVALID")
+            run.says("OUTPUT_FILES_KEPT", told, times=1)
+            job.run("init", restart("a"), checkpoint("b"))
+            job.run("init", restart("b"))
+
+
+def test_not_started():
+    """Something else has the name of its directory."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        (job.prefix / "b").write_text("a file")
+        run = job.run("init", checkpoint("a"), "start:b:c => PREFIX", checkpoint("c"))
+        run.says("OUTPUT_NOT_STARTED", "SCR_Start_output: .*Not a directory", times=1)
+        job.run("init", restart("c"))
 
 
 def test_killed():

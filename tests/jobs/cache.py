@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is kept in the cache, what goes to the prefix folder and when, and under which names."""
+"""What is kept in the cache, what goes to the prefix directory and when, and under which names."""
 from job import Job, checkpoint, main, restart
 from nodes import small_caches
 import tree
@@ -58,7 +58,7 @@ def test_failed_one_costs_one():
 
 
 def leaving(job):
-    """Number of folders that are being removed."""
+    """Number of directories that are being removed."""
     return sum(len(list(job.cache(node).glob("leaving.*"))) for node in job.nodes())
 
 
@@ -149,7 +149,7 @@ def test_never():
 
 
 def test_outputs_at_once():
-    """An output is on the prefix folder when it is complete, and it is no restart."""
+    """An output is on the prefix directory when it is complete, and it is no restart."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("out", flags="o"), "have => 0", checkpoint("both", flags="co"),
                 checkpoint("plain", flags="0"), checkpoint("c"))
@@ -188,7 +188,7 @@ def test_no_room_in_the_prefix_folder():
 # ---- names ----
 
 def test_older_pair():
-    """SCR_Start_checkpoint and SCR_Complete_checkpoint: unnamed, in folders of their own."""
+    """SCR_Start_checkpoint and SCR_Complete_checkpoint: unnamed, in directories of their own."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         for number in ("1", "2"):
             job.run("init", f"tag:{number}", "start_checkpoint", "put:state_%r:100",
@@ -212,7 +212,7 @@ def test_unnamed():
 
 
 def test_files_elsewhere():
-    """A named dataset may have files outside of the folder of its name."""
+    """A named dataset may have files outside of the directory of its name."""
     with Job(**PAIR) as job:
         files = ["a/in_%r:30", "other/out_%r:40", "top_%r:50"]
         job.run("init", "start:a:c", [f"put:{file}" for file in files], "complete:1", "finalize")
@@ -226,7 +226,7 @@ def test_files_elsewhere():
 
 
 def test_name_used_twice():
-    """The newer one counts, in the cache and in the prefix folder."""
+    """The newer one counts, in the cache and in the prefix directory."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a", size=900), checkpoint("a", size=100), restart("a", size=100))
         job.run("init", restart("a", size=100))
@@ -286,7 +286,7 @@ def test_current_that_fails():
 
 
 def test_flushed_late():
-    """An older checkpoint that reaches the prefix folder after a newer one is not the one to restart
+    """An older checkpoint that reaches the prefix directory after a newer one is not the one to restart
     from."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         (job.prefix / "c1").write_text("this is a file")
@@ -324,7 +324,7 @@ def test_delete_by_other_numbers_of_ranks():
 
 
 def test_delete_of_what_is_not_whole():
-    """A flush that did not end, a folder that is gone, and a map that is damaged."""
+    """A flush that did not end, a directory that is gone, and a map that is damaged."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         (job.prefix / "c4/rank_1").mkdir(parents=True)  # where a file should go
         run = job.run("init", series(1, 3), "start:c4:c", "put:c4/rank_%r:100", "complete:1 => FLUSH",

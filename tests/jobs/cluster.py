@@ -38,7 +38,7 @@ class Cluster:
         self.runs.__exit__()
 
     def stop_at(self, number, program, below):
-        """The environment in which the victim's first program of that name stops before its n-th change in that folder."""
+        """The environment in which the victim's first program of that name stops before its n-th change in that directory."""
         return {"LD_PRELOAD": f"{os.environ['JOB_FAULTS']}:{os.environ['JOB_PRELOAD']}", "FAULTS_PROGRAM": program,
                 "FAULTS_BELOW": below, "FAULTS_AT": number, "FAULTS_HOW": "stop", "FAULTS_MARK": self.mark,
                 "FAULTS_ONCE": self.runs.job.root / "once"}
@@ -75,7 +75,7 @@ class Cluster:
         return [pid for pid in descendants() if pid not in self.machines.processes() and machines.goes_on(pid)]
 
     def check(self):
-        """The result, and every file on the prefix folder."""
+        """The result, and every file on the prefix directory."""
         self.runs.job.layout = [("n1", 2 * self.nodes)]
         self.runs.check_result()
         done = subprocess.run([f"{TOOLS}/scr_index", "--verify", "--prefix", self.prefix], capture_output=True, text=True, check=False)

@@ -75,7 +75,7 @@ def test_another_file():
 
 
 def test_link_to_a_file():
-    """Of the prefix folder's own file: what it leads to counts, and that has to be there."""
+    """Of the prefix directory's own file: what it leads to counts, and that has to be there."""
     with Job(**PAIR) as job:
         write(job, "SCR_CACHE_SIZE: 5\n", "site.yaml")
         for link, named, why in (("scr.yaml", "gone.yaml", "this symbolic link has no target"),
@@ -244,7 +244,7 @@ def test_questions_about_defaults():
 
 
 def test_questions_before_the_folder():
-    """A prefix folder that is not there yet may turn out to be a link: no job id is known."""
+    """A prefix directory that is not there yet may turn out to be a link: no job id is known."""
     with Job(1, 1) as job:
         job.run("config:SCR_JOB_ID => 0", "config:SCR_PREFIX => 1 " + str(job.root / "new"),
                 SCR_JOB_ID=None, SCR_PREFIX=job.root / "new")
@@ -266,7 +266,7 @@ def test_order():
 
 
 def test_rank_0_counts():
-    """Values that are for the whole job are those of rank 0; folders are those of the node."""
+    """Values that are for the whole job are those of rank 0; directories are those of the node."""
     with Job(**PAIR) as job:
         of_node = {"n1": {"SCR_CACHE_SIZE": 3}, "n2": {"SCR_CACHE_SIZE": 1}}
         job.run("init", "config:SCR_CACHE_SIZE => 1 =3", [checkpoint(f"c{i}") for i in range(4)],

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Which checkpoint a restart gets: attempts that end the program, wishes of the user, and datasets of which
-cache, prefix folder or index have only a part."""
+cache, prefix directory or index have only a part."""
 import concurrent.futures
 import shutil
 

@@ -25,7 +25,7 @@ def restart_all(name="a"):
 
 
 def test_many_kinds():
-    """From the cache, rebuilt, and from the prefix folder."""
+    """From the cache, rebuilt, and from the prefix directory."""
     some = [SOME[1], "@0:a/only:12345", "@3:a/other/only:77"]
     with Job(4, 1) as job:
         files = EVERY + some
@@ -55,7 +55,7 @@ def test_nothing_on_some_ranks():
 
 
 def test_ways_to_name_a_file():
-    """Absolute, relative to the current folder, through the link that SCR_PREFIX is, and bare."""
+    """Absolute, relative to the current directory, through the link that SCR_PREFIX is, and bare."""
     with Job(2, 1) as job:
         (job.prefix / "sub").mkdir()
         link = job.root / "link"
@@ -77,7 +77,7 @@ def test_ways_to_name_a_file():
 
 def test_through_links():
     """Whatever links lead to a file, as with the $PWD of a shell, where SCR_PREFIX is not set and SCR knows the
-    current folder by its name without links."""
+    current directory by its name without links."""
     with Job(2, 1) as job:
         (job.prefix / "a/b").mkdir(parents=True)
         for name, to in (("link", job.prefix), ("up", job.root), ("deep", job.prefix / "a/b"), ("out", "/"), ("loop", "loop")):
@@ -95,7 +95,7 @@ def test_through_links():
 
 
 def test_relative_prefix():
-    """SCR_PREFIX relative to where the program starts, and a folder that is not there yet."""
+    """SCR_PREFIX relative to where the program starts, and a directory that is not there yet."""
     with Job(2, 1, SCR_PREFIX="new/folder") as job:
         (job.prefix / "new").mkdir()
         job.run("init", "start:a:c", "route:a/%r => ARGUMENT", "put:new/folder/a/%r:10", "complete:1",
@@ -142,7 +142,7 @@ def test_link_in_the_prefix_folder():
 
 
 class Swapper:
-    """Somebody who may write to the prefix folder: again and again folders of datasets are links to a private folder."""
+    """Somebody who may write to the prefix directory: again and again directories of datasets are links to a private directory."""
 
     def __init__(self, job, names):
         self.private, self.prefix, self.names, self.swaps = job.root / "private", job.prefix, names, 0
@@ -230,9 +230,9 @@ def test_file_gone_again():
 
 
 def test_not_a_file():
-    """A folder or a link where the file should be."""
+    """A directory or a link where the file should be."""
     with Job(2, 1, SCR_FLUSH=0) as job:
-        # the folder is made for the second file, below the name of the first
+        # the directory is made for the second file, below the name of the first
         job.run("init", checkpoint("a"), "start:b:c", "route@1:b/rank_1", "put@1:b/rank_1/deeper:10",
                 "complete:1 => INVALID", restart("a"))
 

@@ -13,7 +13,7 @@ PAIR = {"nodes": 2, "per_node": 2}
 
 
 def left(job):
-    """All that is below the bases of cache and control folders."""
+    """All that is below the bases of cache and control directories."""
     return sorted(str(path.relative_to(job.root / "nodes")) for node in job.nodes()
                   for base in ("cache", "cntl") for path in (job.node(node) / base).rglob("*"))
 
@@ -25,7 +25,7 @@ def series(first, last):
 # ---- what is left ----
 
 def test_nothing_is_left():
-    """The newest checkpoint is on the prefix folder, so the cache goes, with all folders and records."""
+    """The newest checkpoint is on the prefix directory, so the cache goes, with all directories and records."""
     for more in ({}, {"SCR_FLUSH": 1}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"},
                  {"SCR_CACHE_BYPASS": 1}, {"SCR_CACHE_SIZE": 1}):
         with Job(**PAIR) as job:
@@ -43,7 +43,7 @@ def test_nothing_was_written():
 
 
 def test_others_stay():
-    """What is not of this run keeps the folders in which it is."""
+    """What is not of this run keeps the directories in which it is."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), SCR_JOB_ID=18)
         (job.node("n1") / "cache" / "mine").mkdir(parents=True)
@@ -55,7 +55,7 @@ def test_others_stay():
 
 
 def test_one_folder_for_all():
-    """Cache and control folder may be one, and that of all nodes."""
+    """Cache and control directory may be one, and that of all nodes."""
     with Job(**PAIR) as job:
         same = {node: {"SCR_CACHE_BASE": job.root / "shm", "SCR_CNTL_BASE": job.root / "shm"} for node in job.nodes()}
         job.run("init", series(1, 2), "finalize", of_node=same)
@@ -124,7 +124,7 @@ def test_of_another_size_and_more_nodes():
 
 
 def test_of_another_size_and_flushed():
-    """The cache is not needed for what the prefix folder has, if it still has it."""
+    """The cache is not needed for what the prefix directory has, if it still has it."""
     small = [("n1", 1), ("n2", 1)]
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", series(1, 2), SCR_CACHE_SIZE=2)
@@ -223,6 +223,8 @@ def test_long_waits():
         run.says("CACHE_REMOVAL_WAIT", times=1)
         run = job.run("init", series(4, 6), "finalize")
         run.not_said(r"_WAIT\]|summary: waited")
+        run = job.run("init", "slow@0:1000", "delete:c6", "slow@0:0", "finalize")
+        run.says("PREFIX_REMOVAL_WAIT", "1 datasets", f"{job.prefix}", times=1)
 
 
 def test_long_wait_for_a_lock():

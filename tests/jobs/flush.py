@@ -29,7 +29,7 @@ def places(job, number):
 
 
 def stages(job):
-    """Folders of flushes that did not end."""
+    """Directories of flushes that did not end."""
     return sorted(job.prefix.rglob(".scr/stage"))
 
 
@@ -40,7 +40,7 @@ def temporaries(job):
 # ---- each way ----
 
 def test_types():
-    """In the background and not, plain and packed: it is whole on the prefix folder."""
+    """In the background and not, plain and packed: it is whole on the prefix directory."""
     with_scr_transfer()
     packed = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 3000}
     for kind, background, more in (("SYNC", 0, {}), ("sync", 1, packed), ("PTHREAD", 0, packed),
@@ -245,7 +245,7 @@ def test_too_many_outputs_that_cannot_be_flushed():
 
 
 def test_stage_cannot_be_removed():
-    """The flush is complete nevertheless, and the folder that stays is named. From each use of the stage on, the disk fails there."""
+    """The flush is complete nevertheless, and the directory that stays is named. From each use of the stage on, the disk fails there."""
     stay = 0
     for number in range(1, 200):
         with Job(**PAIR) as job:

@@ -45,7 +45,7 @@ def run_job(job):
 
 
 def as_documented(job, text):
-    """Folders as the document has them, and no times."""
+    """Directories as the document has them, and no times."""
     text = text.replace(f"{job.control(NODE)}", f"/dev/shm/{USER}/scr.{JOB}")
     text = text.replace(f"{job.node(NODE)}/cache", "/dev/shm").replace(f"{job.prefix}", "/p/simulation")
     return without_times(text)

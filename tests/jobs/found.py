@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A prefix folder without SCR's own folder .scr, because somebody removed it or took the datasets elsewhere: the datasets there
+"""A prefix directory without SCR's own directory .scr, because somebody removed it or took the datasets elsewhere: the datasets there
 have records of their own, and are found again."""
 import os
 import shutil
@@ -13,7 +13,7 @@ import tree
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
 
 def forget(job):
-    """The caches are gone, and so is what the prefix folder has of all datasets."""
+    """The caches are gone, and so is what the prefix directory has of all datasets."""
     job.lose(*job.nodes())
     shutil.rmtree(job.prefix / ".scr")
 
@@ -52,7 +52,7 @@ def test_removed_and_cached():
 
 
 def test_bypass():
-    """Also those with files outside of their folders."""
+    """Also those with files outside of their directories."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", "start:a:c", "put:elsewhere/rank_%r:100", "complete:1", "finalize")
         forget(job)
@@ -83,7 +83,7 @@ def test_fresh_folder():
 
 
 def test_search_has_limits():
-    """It does not look at all of a folder with very many files, and that is said, once."""
+    """It does not look at all of a directory with very many files, and that is said, once."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         forget(job)

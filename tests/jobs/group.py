@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Colleagues who share a prefix folder: setgid, writable by their group, and a umask that leaves that so. Without these
+"""Colleagues who share a prefix directory: setgid, writable by their group, and a umask that leaves that so. Without these
 nobody else reads or changes what SCR keeps there."""
 import contextlib
 import json
@@ -24,7 +24,7 @@ ALICE, BOB = two_accounts()
 
 
 class Shared(Job):
-    """A job of two nodes in the prefix folder of Alice."""
+    """A job of two nodes in the prefix directory of Alice."""
 
     def __init__(self, mode, umask):
         super().__init__(2, 1, SCR_FLUSH=1)
@@ -50,7 +50,7 @@ class Shared(Job):
 
 
 def modes(job):
-    """Those of all files and folders below the prefix folder."""
+    """Those of all files and directories below the prefix directory."""
     return {str(path.relative_to(job.prefix)): stat.S_IMODE(path.lstat().st_mode) for path in job.prefix.rglob("*")}
 
 
@@ -106,7 +106,7 @@ def test_scavenge():
 
 
 def keep(job):
-    """A folder of Alice's own, with a file that the umask of the group would let Bob change."""
+    """A directory of Alice's own, with a file that the umask of the group would let Bob change."""
     (job.prefix / "own").mkdir()
     (job.prefix / "own/work").write_text("work")
     for path, mode in ((job.prefix / "own/work", 0o660), (job.prefix / "own", 0o2750)):
@@ -154,7 +154,7 @@ def test_replaced_by_name():
 
 
 def test_folder_by_name():
-    """The same for a new folder in one of Alice's own: Bob may write to the new one, and not where it would be made."""
+    """The same for a new directory in one of Alice's own: Bob may write to the new one, and not where it would be made."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(BOB).run("init", SCATTERED)
@@ -186,7 +186,7 @@ def files_below(folder):
 
 
 def test_deleted_by_index():
-    """Bob marks a dataset as being deleted that Alice has in a folder of her own, and that folder, which is a prefix folder, too."""
+    """Bob marks a dataset as being deleted that Alice has in a directory of her own, and that directory, which is a prefix directory, too."""
     def mark(datasets):
         for folders in datasets.values():
             for entry in [folders["DIR"][name] for name in ("own/ckpt",) if name in folders["DIR"]]:
@@ -229,7 +229,7 @@ def test_deleted_by_flag():
 
 
 def keep_nested(job):
-    """A private folder of Alice's in one of hers that the group may change. Bob can move that, and not empty it."""
+    """A private directory of Alice's in one of hers that the group may change. Bob can move that, and not empty it."""
     shared = job.prefix / "shared"
     (shared / "own").mkdir(parents=True)
     (shared / "own/work").write_text("work")
@@ -249,7 +249,7 @@ def check_nested(job, run):
 
 
 def test_taken_by_name():
-    """Bob saves a dataset from caches into a folder of Alice's, and writes down that a private file of hers in it is one of its files."""
+    """Bob saves a dataset from caches into a directory of Alice's, and writes down that a private file of hers in it is one of its files."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(BOB).run("init", SCATTERED)
@@ -264,7 +264,7 @@ def test_taken_by_name():
 
 
 def test_moved_into_a_stage():
-    """Bob moves a folder of Alice's to where an interrupted flush would have its files, which her next run removes."""
+    """Bob moves a directory of Alice's to where an interrupted flush would have its files, which her next run removes."""
     for place in ("stage", "stage/1"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
@@ -276,7 +276,7 @@ def test_moved_into_a_stage():
 
 
 def test_moved_folder_of_a_third():
-    """A folder of somebody else that Bob moves there has one in it that Alice may empty, by another group, and Bob may not."""
+    """A directory of somebody else that Bob moves there has one in it that Alice may empty, by another group, and Bob may not."""
     for place in ("stage", "stage/1"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
@@ -292,7 +292,7 @@ def test_moved_folder_of_a_third():
 
 
 def test_moved_into_records():
-    """The same in place of the records of a dataset, or of their folder of saved files; Alice deletes the dataset, or adds it."""
+    """The same in place of the records of a dataset, or of their directory of saved files; Alice deletes the dataset, or adds it."""
     for line in ("mv a/.scr/* shared; rmdir a/.scr; mv shared a/.scr", "mv a/* shared; rm -r a; mv shared a; mv a/own a/.scr"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")

@@ -13,7 +13,7 @@ FOUR = {"nodes": 4, "per_node": 1, "SCR_FLUSH": 0, "SCR_CACHE_SIZE": 2}
 
 @contextlib.contextmanager
 def small(*folders, size):
-    """A file system of its own for each folder."""
+    """A file system of its own for each directory."""
     mounted = []
     try:
         for folder in folders:
@@ -53,7 +53,7 @@ def put_dangling_link(path):
 
 
 def test_no_control_file():
-    """A folder or a link has its name: the file counts as lost, and the run goes on."""
+    """A directory or a link has its name: the file counts as lost, and the run goes on."""
     for name in ("filemap_0.scriinfo", "filemap.scriinfo", "prefix.scriinfo", "run.lock"):
         for put in (put_folder, put_link, put_dangling_link):
             with Job(**FOUR) as job:
@@ -78,7 +78,7 @@ class Unprivileged(Job):
 
 
 def test_folder_without_rights():
-    """A dataset's folder, which is our own, gets its mode again."""
+    """A dataset's directory, which is our own, gets its mode again."""
     if os.geteuid() == 0 and not shutil.which("setpriv"):
         raise Skip("root cannot do without its rights: there is no setpriv")
     kind = Unprivileged if os.geteuid() == 0 else Job
@@ -121,7 +121,7 @@ def test_full_node_and_one_lost():
 
 
 def test_full_prefix():
-    """The cache has a checkpoint, and the prefix folder no room for anything."""
+    """The cache has a checkpoint, and the prefix directory no room for anything."""
     with Job(**FOUR) as job, small(job.prefix, size="1m"):
         job.run("init", checkpoint("c1"))
         fill(job.prefix)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whole jobs on simulated nodes.
 
-A Job is a folder with a prefix folder and one folder per node. Its runs start tests/jobs/probe.c
+A Job is a directory with a prefix directory and one directory per node. Its runs start tests/jobs/probe.c
 under one mpiexec, in which every rank has the node name and the cache of its node. Each operation
 of a run may say what it has to give on all ranks:
 
@@ -232,7 +232,7 @@ class Job:
         return [node for node, _ in self.layout]
 
     def cached(self, node="n1"):
-        """Ids of the datasets that have a folder in the node's cache."""
+        """Ids of the datasets that have a directory in the node's cache."""
         return sorted(int(folder.name.rsplit(".", 1)[1])
                       for folder in self.cache(node).glob("scr.dataset.*"))
 
@@ -245,7 +245,7 @@ class Job:
         self.layout = [(new if node == old else node, count) for node, count in self.layout]
 
     def save(self):
-        """Remembers all that is on the nodes and in the prefix folder now, for go_back()."""
+        """Remembers all that is on the nodes and in the prefix directory now, for go_back()."""
         for name in ("nodes", "prefix"):
             shutil.copytree(self.root / name, self.root / "saved" / name, symlinks=True)
 
@@ -301,7 +301,7 @@ class Job:
     def run(self, *operations, layout=None, dies=False, ends=False, limit=60, of_node={}, prefix=None,
             **parameters):
         """Runs probe and checks what it gave. parameters: SCR_... for all; of_node: per node; prefix:
-        another prefix folder than the job's."""
+        another prefix directory than the job's."""
         pairs = [operation.partition(" => ")[::2] for operation in flat(operations)]
         process = self.start(os.environ["JOB_PROBE"], *[operation for operation, _ in pairs],
                              layout=layout, of_node=of_node, prefix=prefix, **parameters)

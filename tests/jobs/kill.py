@@ -122,7 +122,7 @@ def test_within_init():
 
 
 def test_within_flush():
-    """The prefix folder has the old one or the new one, whole."""
+    """The prefix directory has the old one or the new one, whole."""
     for rank in (0, 1):
         seen = set()
         with Job(**PAIR) as job:

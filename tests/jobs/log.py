@@ -192,7 +192,7 @@ def test_failures_of_one_rank():
 # ---- logs that cannot be written ----
 
 def test_bad_logs():
-    """A link, a folder: one warning and one count, and the job goes on."""
+    """A link, a directory: one warning and one count, and the job goes on."""
     for spoil in (lambda path: path.symlink_to("/tmp/nowhere"), lambda path: path.mkdir()):
         with Job(nodes=2, per_node=1, SCR_FLUSH=1, **LOGGED) as job:
             (job.prefix / ".scr").mkdir()

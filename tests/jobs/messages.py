@@ -9,7 +9,7 @@ from job import Job, Skip, checkpoint, main, restart
 
 
 class Mounted:
-    """A small file system of its own at a folder, where that can be made."""
+    """A small file system of its own at a directory, where that can be made."""
     def __init__(self, folder, options):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)

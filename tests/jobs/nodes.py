@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damage on the nodes: records, cached files and redundancy files, and folders of somebody else. The
+"""Damage on the nodes: records, cached files and redundancy files, and directories of somebody else. The
 bytes that a restart gets are right, or it says that there is none."""
 import contextlib
 import os
@@ -60,7 +60,7 @@ def test_all_filemaps():
 
 
 def test_records_and_redundancy_lost():
-    """Then nothing tells what is in a folder. It is set aside, and what is wanted is fetched."""
+    """Then nothing tells what is in a directory. It is set aside, and what is wanted is fetched."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), SCR_FLUSH=1)
         for node in job.nodes():
@@ -277,7 +277,7 @@ def test_link_instead_of_a_file():
 
 
 def in_the_way(job, kind):
-    """Puts something in the place of the folder that a dataset has on a node. Where a link leads to, or None."""
+    """Puts something in the place of the directory that a dataset has on a node. Where a link leads to, or None."""
     folder, elsewhere = job.cache("n2") / "scr.dataset.2", job.root / "elsewhere"
     if kind == "link":
         folder.rename(elsewhere)
@@ -307,7 +307,7 @@ def test_no_folder_of_a_dataset():
 
 
 def test_leftovers():
-    """Folders that no record knows are removed, all else is left alone."""
+    """Directories that no record knows are removed, all else is left alone."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for name in ("scr.dataset.9", "scr.dataset.x", "mine"):
@@ -320,7 +320,7 @@ def test_leftovers():
             ["mine", "scr.dataset.1", "scr.dataset.x"]
 
 
-# ---- folders ----
+# ---- directories ----
 
 def refused(job, path, reason=""):
     """SCR_Init fails on all ranks, says where, and leaves the other node as it was."""
@@ -329,14 +329,14 @@ def refused(job, path, reason=""):
 
 
 def folders(job):
-    """Above the cache and the control folder of n2."""
+    """Above the cache and the control directory of n2."""
     return [job.node("n2") / which / "tester" for which in ("cache", "cntl")]
 
 
 def test_folder_of_somebody_else():
-    """Within a folder of ours (for the other case see obstacles.py)."""
+    """Within a directory of ours (for the other case see obstacles.py)."""
     if os.geteuid() != 0:
-        raise Skip("only root can give folders away")
+        raise Skip("only root can give directories away")
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for folder in (job.cache("n2"), job.control("n2")):
@@ -357,7 +357,7 @@ def test_folder_that_others_may_write_to():
 
 
 def test_link_to_another_folder():
-    """Planted where SCR would make its folder."""
+    """Planted where SCR would make its directory."""
     for number in (0, 1):
         with Job(**PAIR) as job:
             elsewhere, folder = job.root / "elsewhere", folders(job)[number]

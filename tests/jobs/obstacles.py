@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Somebody else has made a folder, a link or a file where a job would make its own below a base that is open to everybody."""
+"""Somebody else has made a directory, a link or a file where a job would make its own below a base that is open to everybody."""
 import os
 import shutil
 import sys
@@ -48,7 +48,7 @@ def is_beside(job, node):
 
 
 def test_on_some_nodes():
-    """The job goes on in folders beside it, and finds its cache again, also when the obstacle has gone."""
+    """The job goes on in directories beside it, and finds its cache again, also when the obstacle has gone."""
     for make in (make_folder, make_link, make_file):
         with Job(4, 1, SCR_FLUSH=0) as job:
             obstruct(job, ["n2", "n3"], make)
@@ -124,7 +124,7 @@ def make_open_folder(path):
 
 
 def test_a_file_of_ours():
-    """Somebody who may write to one of the user's files, or folders, has given it one of the names."""
+    """Somebody who may write to one of the user's files, or directories, has given it one of the names."""
     for make in (make_file, make_open_folder):
         with Job(2, 1, SCR_FLUSH=0) as job:
             obstruct(job, ["n1"], make, name=DETOUR, owner=os.geteuid())
@@ -139,7 +139,7 @@ def test_a_file_of_ours():
 
 
 def test_no_sticky_bit():
-    """Others could rename the folders of the job. With it nobody can, and nothing is said."""
+    """Others could rename the directories of the job. With it nobody can, and nothing is said."""
     with Job(2, 1) as job:
         for node in job.nodes():
             for base in bases(job, node):
@@ -163,6 +163,6 @@ def test_no_sticky_bit():
 
 if __name__ == "__main__":
     if os.geteuid() != 0:
-        print("needs root, who makes folders of somebody else")
+        print("needs root, who makes directories of another user")
         sys.exit(77)
     main(globals())

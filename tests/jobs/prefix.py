@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The prefix folder: what is damaged there is noticed, said, and kept; the next older checkpoint is
+"""The prefix directory: what is damaged there is noticed, said, and kept; the next older checkpoint is
 offered."""
 import concurrent.futures
 import fcntl
@@ -26,7 +26,7 @@ def lose_all(job):
 
 
 def two_flushed(job):
-    """c1 and c2 on the prefix folder, and nothing in the cache."""
+    """c1 and c2 on the prefix directory, and nothing in the cache."""
     job.run("init", checkpoint("c1"), checkpoint("c2"))
     lose_all(job)
 
@@ -34,7 +34,7 @@ def two_flushed(job):
 # ---- the index ----
 
 def test_damaged_index():
-    """Set aside, byte for byte, and said; what is on the prefix folder makes a new one."""
+    """Set aside, byte for byte, and said; what is on the prefix directory makes a new one."""
     for hurt in damage.CONTENTS:
         with Job(**PAIR) as job:
             index = job.prefix / ".scr/index.scr"
@@ -83,7 +83,7 @@ def test_lost_index_is_filled_again():
 
 
 def test_prefix_folder_below():
-    """The datasets of a prefix folder in the prefix folder are not those of its first run, which must not delete them."""
+    """The datasets of a prefix directory in the prefix directory are not those of its first run, which must not delete them."""
     with Job(**PAIR) as job:
         inner = job.prefix / "inner"
         inner.mkdir()
@@ -102,8 +102,8 @@ def test_index_damaged_during_the_run():
 
 
 def test_hostile_index():
-    """Names that lead out of the prefix folder, and numbers that cannot be: what is not believed is looked for in
-    the folder of that name."""
+    """Names that lead out of the prefix directory, and numbers that cannot be: what is not believed is looked for in
+    the directory of that name."""
     def changed(job, change, wanted):
         index = job.prefix / ".scr/index.scr"
         content = tree.read(index)
@@ -235,7 +235,7 @@ def test_folder_gone():
 
 
 def test_home():
-    """"~/" is the home folder, wherever the value stands; nobody else's home is guessed."""
+    """"~/" is the home directory, wherever the value stands; nobody else's home is guessed."""
     with Job(2, 1) as job:
         (job.root / "home/run").mkdir(parents=True)
         (job.prefix / "f.yaml").write_text("SCR_PREFIX: ~/new\n")
@@ -257,7 +257,7 @@ def test_home():
 
 
 def test_parent_is_missing():
-    """A typing error is not made a folder; the last component is."""
+    """A typing error is not made a directory; the last component is."""
     with Job(2, 1) as job:
         for value, parent in (("tpyo/run", "tpyo"), (f"{job.root}/x/y/z/", "x/y"), ("tpyo/../../x/run", "x")):
             run = job.run("init => PREFIX", SCR_PREFIX=value)
@@ -306,7 +306,7 @@ def test_not_restarted_from_the_cache():
 
 
 def test_not_restarted_at_all():
-    """From the newest to the oldest, in the cache and on the prefix folder, and then there is none."""
+    """From the newest to the oldest, in the cache and on the prefix directory, and then there is none."""
     with Job(**PAIR) as job:
         refuse = [["have => 1 c%d" % number, "start_restart => c%d" % number, "get:c%d/rank_%%r" % number,
                    "complete_restart:!0 => INVALID"] for number in (4, 3, 2, 1)]
@@ -440,6 +440,15 @@ def test_no_prefix_folder():
         (job.prefix / ".scr").write_text("")
         run = job.run("init => PREFIX")
         run.says("PREFIX_NOT_OPENED", r"\.scr", times=1)
+
+
+def test_temporary_that_is_a_folder():
+    """It has the name of a file that an interrupted write left, and stays."""
+    with Job(2, 1, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a"), "finalize")
+        (job.prefix / ".scr/.0123456789abcdef.tmp").mkdir()
+        run = job.run("init", restart("a"), "finalize")
+        run.says("PREFIX_TEMPORARY_FILES_KEPT", f"{job.prefix}/.scr", "Is a directory", times=1)
 
 
 if __name__ == "__main__":

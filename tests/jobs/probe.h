@@ -84,11 +84,12 @@ long probe_resident(void);
  * ("read"), wrote to one ("write"), or sent ("message"). */
 long probe_largest(const char *what);
 
-/* From now on a rename, unlink or mkdir of that name, without its folders, gives ENOSPC;
+/* From now on a rename, unlink or mkdir of that name, without its directories, gives
+ * ENOSPC;
  * "": none does. */
 void probe_no_room_for(const char *name);
 
-/* From now on opening a file or folder of that name gives EIO; "": of none. */
+/* From now on opening a file or directory of that name gives EIO; "": of none. */
 void probe_unreadable(const char *name);
 
 /* From now on an unlink takes so long. */

@@ -52,7 +52,7 @@ void probe_series(struct probe *p, const char *arg, struct result *r)
     }
 }
 
-/* Rank by rank other names; some hundred files share a folder. */
+/* Rank by rank other names; some hundred files share a directory. */
 static void each_file(struct probe *p, const char *arg, struct result *r,
                       const char *verb)
 {

@@ -78,6 +78,28 @@ static void init_comm(struct probe *p, const char *arg, struct result *r)
     MPI_Comm_free(&comm);
 }
 
+/* A run of this process alone; the others have no part in it. */
+static void init_alone(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Init_comm(MPI_COMM_SELF);
+}
+
+/* All communicators that MPI has are the program's, until it releases some. */
+static MPI_Comm hoarded[64];
+static int hoards;
+
+static void hoard(struct probe *p, const char *arg, struct result *r)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    while (MPI_Comm_dup(MPI_COMM_WORLD, &hoarded[hoards % 64]) == MPI_SUCCESS)
+        hoards++;
+}
+
+static void release_one(struct probe *p, const char *arg, struct result *r)
+{
+    MPI_Comm_free(&hoarded[--hoards % 64]);
+}
+
 static void finalize(struct probe *p, const char *arg, struct result *r)
 {
     r->code = SCR_Finalize();
@@ -419,6 +441,9 @@ static void spare_comms(struct probe *p, const char *arg, struct result *r)
 static const struct verb verbs[] = {
     {"init", 1, init},
     {"init_comm", 1, init_comm},
+    {"init_alone", 0, init_alone},
+    {"hoard", 1, hoard},
+    {"release", 1, release_one},
     {"finalize", 1, finalize},
     {"config", 1, config},
     {"configf", 1, configf},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The index of a prefix folder: lost and made again, full disks, copies of a dataset, and names that are
+"""The index of a prefix directory: lost and made again, full disks, copies of a dataset, and names that are
 used again."""
 import os
 import shutil
@@ -31,7 +31,7 @@ def lose_all(job):
 # ---- an index that is gone ----
 
 def test_lost_index():
-    """Folders of any depth, outputs, containers; what was deleted stays away, and what was dropped is found again."""
+    """Directories of any depth, outputs, containers; what was deleted stays away, and what was dropped is found again."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("run/x/c2"), checkpoint("out", flags="o"), checkpoint("c4"),
                 checkpoint("bad"), "drop:c4", "delete:bad", SCR_USE_CONTAINERS=1)
@@ -46,7 +46,7 @@ def test_lost_index():
 
 
 def test_found_by_a_search():
-    """Through the folders; links are not followed."""
+    """Through the directories; links are not followed."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("run/x/c2"), checkpoint("c3", flags="o"))
         os.symlink("run/x", job.prefix / "link")
@@ -151,6 +151,7 @@ def test_no_room_for_other_records():
         run = job.run("init", "no_room@0:index.scr", restart("c2"), "current:c1 => PREFIX",
                       "delete:c1 => PREFIX", "drop:c1 => PREFIX", "no_room@0:", "delete:c1")
         run.says("INDEX_NOT_WRITTEN", "No space left", times=4)
+        run.says("DATASET_NOT_SELECTED", "SCR_Current: .*No space left", times=1)
 
 
 def test_full_prefix_folder():

@@ -112,7 +112,7 @@ def test_redundancy_files():
                 nothing_is_lost(job, lambda: change(job))
 
 
-# ---- on the prefix folder ----
+# ---- on the prefix directory ----
 
 def test_prefix_records():
     """Of an earlier moment: what they do not know of, the cache does."""
@@ -157,7 +157,7 @@ def test_flush_file_of_more():
 
 
 def test_records_of_datasets():
-    """Those of another dataset in its folder: the other checkpoint is whole, and nothing of either is removed. The top
+    """Those of another dataset in its directory: the other checkpoint is whole, and nothing of either is removed. The top
     of a map is the same for all datasets of one shape."""
     for name, offered in (("summary.scr", "c1"), ("rank2file.scr", "c2"), ("rank2file.0.0.scr", "c1")):
         with Job(**FOUR | {"SCR_FLUSH": 1}) as job:
@@ -222,8 +222,9 @@ def test_refused_by_the_application():
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         job.run("init", "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
         assert job.cached() == [1, 2], job.cached()
-        job.run("init", restart("c1"))
-        job.run("init", restart("c2"), SCR_CURRENT="c2")
+        run = job.run("init", restart("c1"))
+        run.says("RESTART_SKIPPED", r"dataset 2 \(c2\)", times=1)
+        job.run("init", restart("c2"), SCR_CURRENT="c2").says("RESTART_SKIPPED", times=0)
         job.run("init", restart("c2"), checkpoint("c3"))
         assert job.cached() == [2, 3], job.cached()
 

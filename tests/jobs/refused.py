@@ -12,7 +12,7 @@ def flushed(job):
 
 
 def test_all_names_refused():
-    """Relative names with the prefix folder elsewhere, and a program that ignores the codes: real checkpoints stay."""
+    """Relative names with the prefix directory elsewhere, and a program that ignores the codes: real checkpoints stay."""
     for bypass in (0, 1):
         with Job(**PAIR, SCR_FLUSH=1, SCR_PREFIX_SIZE=2, SCR_CACHE_BYPASS=bypass) as job:
             empty = [[f"start:{name}:c", f"route:{name}/rank_%r => ARGUMENT", "complete:1 => INVALID"] for name in "cde"]
@@ -97,7 +97,7 @@ IN_PREFIX = ({"SCR_CACHE_BYPASS": 1}, {"SCR_FLUSH": 1, "SCR_FETCH_BYPASS": 1}, {
 
 
 def test_file_of_another_rank():
-    """One file that a rank wrote and all read, by its place, as it was named, and bare; where the prefix folder has it."""
+    """One file that a rank wrote and all read, by its place, as it was named, and bare; where the prefix directory has it."""
     read = ["route:root", "route:a/root", "route:deep/own_1", "route:a/deep/own_1", "complete_restart:1"]
     for parameters in IN_PREFIX:
         with Job(**PAIR, **parameters) as job:
@@ -133,7 +133,7 @@ def test_damaged_file_of_another_rank():
 
 
 def test_names_as_at_output():
-    """Whatever the current folder is at the restart, from the cache and from the prefix folder."""
+    """Whatever the current directory is at the restart, from the cache and from the prefix directory."""
     names = ["../a/rank_%r:1000", "deep/%r:10"]
     for parameters in ({"SCR_FLUSH": 0}, {"SCR_FLUSH": 1}, {"SCR_CACHE_BYPASS": 1}):
         for cwd in ("..", ".", "sub"):

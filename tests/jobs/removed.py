@@ -43,7 +43,7 @@ def remove(folders):
 
 
 def tidy(job, names, folder):
-    """On all nodes: files of these names in the control folder or, without names, a folder of the node."""
+    """On all nodes: files of these names in the control directory or, without names, a directory of the node."""
     for node in job.nodes():
         for name in names:
             (job.control(node) / name).unlink()
@@ -93,8 +93,9 @@ def test_cannot_be_made_again():
             shutil.rmtree(job.node("n1"))
             job.node("n1").write_bytes(b"")
 
-        run = run_beside(job, ["init", checkpoint("c1")], (block, ["start:c2:c => CACHE", "start:c3:c => CACHE"]),
+        run = run_beside(job, ["init", checkpoint("c1")], (block, ["have => ANY", "start:c2:c => CACHE", "start:c3:c => CACHE"]),
                          (job.node("n1").unlink, [checkpoint("c4"), restart("c4")]))
+        run.says("CACHE_NOT_RECREATED", "node n1.*Not a directory", times=1)
         run.says("OUTPUT_NO_CACHE", "node n1.*Not a directory", times=2)
         run.says(CACHE, "node n1", "on this node", times=1)
         job.run("init", restart("c4"), "finalize")
@@ -162,13 +163,13 @@ def test_while_it_is_flushed():
 
 
 def contents(job):
-    """Of the nodes: each file, and whether it is the same one; each folder."""
+    """Of the nodes: each file, and whether it is the same one; each directory."""
     return {path: path.is_file() and (path.stat().st_ino, path.read_bytes()) for path in job.root.glob("nodes/**/*")}
 
 
 def taken(job, rest, *theirs, how, ours=checkpoint("c1"), **parameters):
-    """A run goes on with rest when its folders are another run's, whose operations begin as theirs; where only
-    files were removed that keep others away (how: their names), the folders stayed. Nothing of the other run is
+    """A run goes on with rest when its directories are another run's, whose operations begin as theirs; where only
+    files were removed that keep others away (how: their names), the directories stayed. Nothing of the other run is
     touched while it goes on. Returns what our run printed."""
     begun, go, second = job.root / "second", job.root / "on", []
     other = job.root / "other"
@@ -211,7 +212,7 @@ def test_taken():
 
 
 def test_taken_with_an_output():
-    """That is on its way to the prefix folder, and is not called saved either."""
+    """That is on its way to the prefix directory, and is not called saved either."""
     with Job(2, 2, SCR_FLUSH=0, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="1KB") as job:
         run = taken(job, ["have => CACHE", "finalize => CACHE"], checkpoint("theirs"), how=[], prefix=job.root / "other",
                     ours=checkpoint("o1", 20000, flags="o"))

@@ -5,6 +5,7 @@ import concurrent.futures
 import shutil
 
 import damage
+import tree
 from job import Job, checkpoint, main, restart, wait_until
 
 FOUR = ["n1", "n2", "n3", "n4"]
@@ -89,7 +90,7 @@ def test_fewer_nodes():
 
 
 def test_two_nodes_lost():
-    """More than XOR can rebuild: the prefix folder has an older one."""
+    """More than XOR can rebuild: the prefix directory has an older one."""
     with Job() as job:
         job.run("init", checkpoint("a", flags="co"), checkpoint("b"))
         job.lose("n2", "n3")
@@ -163,8 +164,42 @@ def test_id_used_twice_by_other_numbers_of_ranks():
         job.run("init", restart("next"))
 
 
+def test_node_of_an_earlier_calculation():
+    """Its newest dataset has a higher id than what the job continues from, and later becomes complete there: it
+    neither takes the place of that, nor is it flushed."""
+    with Job(layout=[("n1", 3), ("n2", 1)], SCR_FLUSH=2, SCR_CACHE_SIZE=2) as job:
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", checkpoint("x1"), checkpoint("x2"), checkpoint("x3"))
+        away = job.root / "away"
+        job.node("n1").rename(away)
+        job.lose("n2")
+        shutil.rmtree(job.prefix)
+        job.prefix.mkdir()
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"))
+        job.lose("n1")
+        away.rename(job.node("n1"))
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2")).says("REBUILD_IMPOSSIBLE", r"dataset 3 \(c3\)", times=1)
+        job.lose("n2")
+        run = job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"))
+        run.says("REBUILD_COMPLETE", r"dataset 3 \(x3\)", times=1)
+        assert set(tree.read(job.prefix / ".scr/flush.scr")["DSET"]) == {"2"}  # commands save that one
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), "finalize")
+        assert not (job.prefix / "x3").exists()
+        run = job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), "start:c4:c")
+        run.says("CACHE_EVICTED", "dataset 2", times=0)
+        job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), checkpoint("c5"), restart("c5"))
+
+
+def test_clock_set_back():
+    """The order of datasets does not depend on it. The first run lasts 100 hours, by its own clock."""
+    with Job(SCR_FLUSH=0) as job:
+        job.run("init", "compute:100:360000:0", checkpoint("a"), checkpoint("b"))
+        job.run("init", restart("b"), checkpoint("c"), checkpoint("d"))
+        job.run("init", restart("d"), checkpoint("e"))
+        job.run("init", restart("e"))
+
+
 def test_shared_base():
-    """Nodes that only play their part may share one cache and one control folder."""
+    """Nodes that only play their part may share one cache and one control directory."""
     with Job(SCR_FLUSH=0) as job:
         base = {"SCR_CACHE_BASE": job.root / "all", "SCR_CNTL_BASE": job.root / "all"}
         of_node = {node: base for node in FOUR}
@@ -176,7 +211,7 @@ def test_shared_base():
 
 
 def test_defaults():
-    """No job id and no user given: the next run finds its cache, another prefix folder does not."""
+    """No job id and no user given: the next run finds its cache, another prefix directory does not."""
     with Job(2, 1) as job:
         nothing = {"SCR_JOB_ID": None, "SCR_USER_NAME": None, "SCR_PREFIX": None, "SCR_FLUSH": 0}
         job.run("init", checkpoint("a"), **nothing)
@@ -240,7 +275,7 @@ def test_single():
 # ---- only redundancy is lost ----
 
 def redundancy(job, node, number):
-    """Files of SCR's own in a dataset's folder."""
+    """Files of SCR's own in a dataset's directory."""
     return [path for path in (job.cache(node) / f"scr.dataset.{number}").iterdir() if path.is_file()]
 
 

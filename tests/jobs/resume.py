@@ -89,7 +89,7 @@ def test_flush_file_lost():
 
 
 def test_flush_file_and_index_lost():
-    """The dataset is neither in the cache nor in the index: its folder goes, too."""
+    """The dataset is neither in the cache nor in the index: its directory goes, too."""
     with Job(**PAIR) as job:
         die(job, "run/c1", **THREADS)
         for name in ("flush.scr", "index.scr"):
@@ -106,7 +106,7 @@ def scattered(name, folder):
 
 
 def test_flush_file_lost_scattered():
-    """Wherever its files will lie, the stage is in the folder of the dataset."""
+    """Wherever its files will lie, the stage is in the directory of the dataset."""
     for name, folder in (("run/c1", "run/out"), ("c1", "out")):
         with Job(**PAIR) as job:
             die(job, script=scattered(name, folder), **THREADS)
@@ -240,7 +240,7 @@ def test_events():
 
 
 def test_scattered():
-    """Files beside the folder of their dataset."""
+    """Files beside the directory of their dataset."""
     with Job(**PAIR) as job:
         job.run("init", "start:c1:c", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
         let_finish(job, 2)
@@ -424,6 +424,20 @@ def test_cache_lost():
         expect_clean(job)
 
 
+def test_transfer_cannot_be_ended():
+    """Its file cannot be read now: that is reported, and the next run ends it."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        die(job, "c2", **SLOW)
+        for node in job.nodes():
+            shutil.rmtree(job.cache(node))
+        run = job.run(f"unreadable@0:{states(job)[0].name}", "init", restart("c1"))
+        run.says("FLUSH_NOT_ABANDONED", "node n1", "rank 0", "Input/output error", times=1)
+        run.says("FLUSH_ABANDONED", "1", times=1)
+        job.run("init", restart("c1")).says("FLUSH_ABANDONED", "1", times=1)
+        expect_clean(job)
+
+
 def test_damaged_in_the_cache():
     """That is seen when the files are read, after the flush was chosen: nobody copies any more, and nothing is left."""
     with Job(**PAIR) as job:
@@ -439,7 +453,7 @@ def test_damaged_in_the_cache():
 
 
 def test_earlier_index():
-    """It does not know the dataset, so its folder has no owner."""
+    """It does not know the dataset, so its directory has no owner."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c0"), "finalize")
         index = (job.prefix / ".scr/index.scr").read_bytes()

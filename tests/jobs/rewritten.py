@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A file that every checkpoint writes again ("latest"), beside the folder that each has for itself: once a newer one has written to
+"""A file that every checkpoint writes again ("latest"), beside the directory that each has for itself: once a newer one has written to
 it, the older one is not whole any more, and is not offered. What was not written to is not read to see that."""
 import os
 import shutil
@@ -46,7 +46,7 @@ def verify(job, name, result):
 
 
 def copy(job, keep):
-    """The prefix folder is a copy of itself."""
+    """The prefix directory is a copy of itself."""
     shutil.move(job.prefix, job.root / "original")
     shutil.copytree(job.root / "original", job.prefix, copy_function=shutil.copy2 if keep else shutil.copy)
 
@@ -91,7 +91,7 @@ def test_the_second_failed():
 
 
 def test_flushed():
-    """The same where they were copied to the prefix folder, and read from there in place or into the cache."""
+    """The same where they were copied to the prefix directory, and read from there in place or into the cache."""
     for how in ({}, UNCHECKED, {"SCR_FETCH_BYPASS": 1}, {"SCR_FETCH_BYPASS": 1, **UNCHECKED}):
         with Job(**PAIR, **how) as job:
             job.run("init", write("a"), "finalize")

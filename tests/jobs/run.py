@@ -162,7 +162,7 @@ def test_node_hangs():
 
 
 def test_watched_with_bypass():
-    """Nothing is ever cached, but the index of the prefix folder tells that it makes progress."""
+    """Nothing is ever cached, but the index of the prefix directory tells that it makes progress."""
     with Runs(last=9, SCR_CACHE_BYPASS=1, SCR_WATCHDOG=1, SCR_WATCHDOG_TIMEOUT=3) as runs:
         runs.start("--simulate", "2x2")
         time.sleep(6)
@@ -235,7 +235,7 @@ def test_shared_stores():
             assert runs.logged("RUN_STORE_SHARED", *(str(stores[name]) for name in warnings)), runs.out
 
 
-# In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and folders here, but have proxies of their own.
+# In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and directories here, but have proxies of their own.
 SHELL = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 SCR_NODE_NAME=$1
@@ -394,7 +394,7 @@ def test_output_is_lost():
 
 
 def stop_copying(runs, at):
-    """The first scr_copy that comes to that change of the prefix folder stays there; gives the file that says so."""
+    """The first scr_copy that comes to that change of the prefix directory stays there; gives the file that says so."""
     struck = runs.job.root / "struck"
     runs.more.update(LD_PRELOAD=f"{os.environ['JOB_PRELOAD']}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy",
                      FAULTS_BELOW=runs.prefix, FAULTS_AT=at, FAULTS_HOW="stop", FAULTS_MARK=struck,

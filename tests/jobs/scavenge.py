@@ -158,7 +158,7 @@ def layout(*operations, name, get, scattered=False, **how):
         done = command(job, "scr_index", "--add", name)
         assert "set 0: files of 1 rank were rebuilt" in done.out, done
         told = command(job, "scr_index", "--inspect", name).out
-        assert ("files outside of its folder  yes" in told) == scattered, told
+        assert ("files outside of its directory  yes" in told) == scattered, told
         assert command(job, "scr_index", "--verify").code == 0
         lose_all(job)
         job.run("init", f"have => 1 {name}", "start_restart", f"tag:{name}", get, "complete_restart:1", "finalize")
@@ -166,14 +166,14 @@ def layout(*operations, name, get, scattered=False, **how):
 
 
 def test_user_folders():
-    """Folders that the application asked for, of its own and shared ones."""
+    """Directories that the application asked for, of its own and shared ones."""
     there = layout("start:run/c1:c", "put:run/c1/of_%r/deep/f:3000", "put:run/c1/flat_%r:10", "put:run/c1/none_%r:0",
                    "complete:1", name="run/c1", get=["get:run/c1/of_%r/deep/f:3000", "get:run/c1/flat_%r:10"])
     assert [name for name in there if "/of_" in name] == [f"run/c1/of_{rank}/deep/f" for rank in range(4)], there
 
 
 def test_scattered():
-    """Files outside of the folder of their dataset."""
+    """Files outside of the directory of their dataset."""
     there = layout("start:c1:c", "put:c1/f_%r:100", "put:elsewhere/g_%r:1000", "complete:1", name="c1", scattered=True,
                    get=["get:elsewhere/g_%r:1000", "get:c1/f_%r:100"])
     assert "elsewhere/g_1" in there, there

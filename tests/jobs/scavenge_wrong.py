@@ -27,7 +27,7 @@ def files_of(job, name="b"):
 # ---- killed ----
 
 def strikes(job, run, how):
-    """Lets a command meet its end, or an error, at its 1st, 2nd, ... change of the prefix folder, always from the same
+    """Lets a command meet its end, or an error, at its 1st, 2nd, ... change of the prefix directory, always from the same
     state; yields each number, and ends when none was left to strike at. Later ones are a sample."""
     job.save()
     struck = job.root / "struck"
@@ -185,6 +185,19 @@ def test_damaged_filemaps():
         is_good(job, files)
 
 
+def test_set_cannot_be_rebuilt():
+    """A node is lost, and what was saved of another member of its set is damaged: nothing is called complete."""
+    with cached("XOR") as job:
+        job.lose("n2")
+        copy(job, 3, nodes=["n1", "n3", "n4"])
+        for path in saved(job, "b", 3).rglob("3_of_4_in_0.xor"):
+            damage.flip(path)
+        done = command(job, "scr_index", "--add", "b", code=1)
+        assert messages(done.err, "SCAVENGE_REBUILD_FAILED", "b: set 0: "), done
+        assert messages(done.err, "DATASET_INCOMPLETE", "b"), done
+        assert tree.only(entry(job, "b", 3)["COMPLETE"]) == "0"
+
+
 def test_older_cache():
     """A node has come back with a cache of another calculation, of the same job and ids."""
     with cached("XOR") as job:
@@ -206,7 +219,7 @@ def test_older_cache():
 
 
 def test_other_prefix_folder():
-    """Of a calculation with another prefix folder in the same job nothing is taken."""
+    """Of a calculation with another prefix directory in the same job nothing is taken."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"))
         other = job.root / "other"
@@ -363,14 +376,14 @@ def test_hostile_names():
             files[name] = files.pop("b/rank_1")
             tree.write(path, other)
             done = command(job, "scr_index", "--scan", "b")
-            assert "1.scrfilemap" in done.err and "\x1b" not in done.err, done
+            assert messages(done.err, "SCAVENGE_FILE_REFUSED", "1 files", "1.scrfilemap") and "\x1b" not in done.err, done
             command(job, "scr_index", "--add", "b")  # the set has it
             assert victim.read_text() == "mine"
             is_committed(job, "b", 3)
 
 
 def test_links():
-    """Folders that are links lead nowhere."""
+    """Directories that are links lead nowhere."""
     with cached("XOR") as job:
         elsewhere = job.root / "elsewhere"
         elsewhere.mkdir()

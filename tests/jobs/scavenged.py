@@ -56,7 +56,7 @@ def entry(job, name, number):
 
 
 def saved(job, name, number):
-    """The folder to which it was saved, if there is one."""
+    """The directory to which it was saved, if there is one."""
     return next((job.prefix / name / ".scr").glob(f"scavenge.{number}.*"), job.prefix / "nowhere")
 
 
@@ -86,7 +86,7 @@ def scavenge(job, number, *arguments, code=0, **how):
 
 
 def cached(scheme="XOR", **how):
-    """A job that has ended with a dataset on the prefix folder, "a", and one that only the cache has, "b"."""
+    """A job that has ended with a dataset on the prefix directory, "a", and one that only the cache has, "b"."""
     how = {"nodes": 4, "per_node": 2, "SCR_COPY_TYPE": scheme, "SCR_FLUSH": 2, **SCHEMES.get(scheme, {}), **how}
     job = Job(**how)
     job.run("init", checkpoint("x"), checkpoint("a"), checkpoint("b", size=5000))

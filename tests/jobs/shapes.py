@@ -88,7 +88,7 @@ def test_more_than_4_gib():
 # ---- other numbers of ranks ----
 
 def other_number(layout):
-    """Neither the cache nor the prefix folder gives a part of what four ranks wrote."""
+    """Neither the cache nor the prefix directory gives a part of what four ranks wrote."""
     with Job(2, 2, SCR_FLUSH=2) as job:
         job.run("init", checkpoint("a"), checkpoint("b"), checkpoint("c"))
         run = job.run("init", "have => 0 =", layout=layout)

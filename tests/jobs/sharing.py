@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several calculations in one job, each with a prefix folder of its own: one after the other or at the
+"""Several calculations in one job, each with a prefix directory of its own: one after the other or at the
 same time, none sees, uses or removes what another one has in the cache; and one calculation is not run
 twice at a time."""
 import concurrent.futures
@@ -33,7 +33,7 @@ def test_one_after_the_other():
 
 
 def test_nodes_are_lost():
-    """The nodes that knew whose the folders are go; the other calculation finds its own all the same."""
+    """The nodes that knew whose the directories are go; the other calculation finds its own all the same."""
     with Job(nodes=4, per_node=1, SCR_FLUSH=0) as job:
         a, b = prefixes(job, "a", "b")
         job.run("init", checkpoint("c1"), "finalize", prefix=a)
@@ -57,7 +57,7 @@ def test_new_nodes_only():
 
 
 def test_spare_node_of_another():
-    """A spare node has a cache of another prefix folder: what is not used then is told, and stays."""
+    """A spare node has a cache of another prefix directory: what is not used then is told, and stays."""
     with Job(nodes=3, per_node=1, SCR_FLUSH=0) as job:
         a, b = prefixes(job, "a", "b")
         job.run("init", checkpoint("c1"), prefix=a)
@@ -89,7 +89,7 @@ def test_spare_node_of_another_and_a_way_on():
 
 
 def test_moved_by_a_link():
-    """The prefix folder is the one without links: another way to it makes no other calculation."""
+    """The prefix directory is the one without links: another way to it makes no other calculation."""
     with Job(**PAIR) as job:
         a, = prefixes(job, "a")
         (job.root / "link").symlink_to(a)

@@ -271,7 +271,7 @@ def test_file_names():
                       "route:no => ARGUMENT no", "get:a/%r:10", "complete_restart:1", "finalize")
         run.says("ROUTE_REFUSED", "rank 1: .*is not below the prefix directory", times=5)
         run.says("ROUTE_REFUSED", "rank 0: .*is a name of SCR itself", times=4)
-        run.says("ROUTE_REFUSED", "rank 1: the path in the cache of .* is too long", times=1)
+        run.says("ROUTE_REFUSED", "rank 1: the path in the cache of .*: File name too long", times=1)
 
 
 def test_names_of_no_dataset():
@@ -302,6 +302,22 @@ def test_texts():
                       layout=[("n1", 1)])
         texts = [op["text"][0] for op in run.ops if op["op"].startswith("strerror")]
         assert all(texts) and texts.count("unknown code") == 3 and len(set(texts)) == 13, run
+
+
+def test_no_communicators():
+    """The program has used up those of MPI, and then releases one after the other: SCR_Init fails with one message, and keeps none,
+    wherever it comes to that; at last there are enough."""
+    with Job(2, 1, SCR_FLUSH=0, SCR_DEBUG=0) as job:
+        run = job.run("hoard", ["init => ANY", "communicators => ANY", "finalize => ANY", "release"] * 16)
+        codes, held = ([op[part][0] for op in run.ops if op["op"] == name] for name, part in (("init", "code"), ("communicators", "flag")))
+        failed = codes.index(0)
+        assert failed > 3 and not any(codes[failed:]) and held[:failed] == [held[0] - n for n in range(failed)], run
+        run.said(r": error: .* \[", times=2 * failed)
+        run.says("CALL_OUT_OF_ORDER", "SCR_Finalize", times=failed)
+        run.says("CALL_MPI_FAILED", "SCR_Init: MPI: .*communicators", times=2)
+        run.says("CALL_MPI_FAILED", "parameters could not be shared", times=1)
+        run.says("REDUNDANCY_NOT_CREATED", "MPI: .*communicators")
+        run.says("CACHE_NOT_READ", "exchange of the list of cached files: ")
 
 
 if __name__ == "__main__":

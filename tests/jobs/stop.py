@@ -206,7 +206,7 @@ def test_exit_at_end_of_allocation():
 
 
 def test_exit_in_init():
-    """What the last run left in the cache is brought to the prefix folder first. Without SCR_HALT_EXIT the
+    """What the last run left in the cache is brought to the prefix directory first. Without SCR_HALT_EXIT the
     application is told, and goes on."""
     with Job(**SMALL) as job:
         job.run("init", checkpoint("c1"))
@@ -217,6 +217,15 @@ def test_exit_in_init():
         assert reason(job) == "enough"
         job.lose("n1", "n2")
         job.run("init", "exit => 1", restart("c1"), checkpoint("c2"), "finalize")
+
+
+def test_no_exit_of_a_part():
+    """Other processes of the program cannot be ended: the run reports that, and continues."""
+    with Job(**SMALL, SCR_HALT_EXIT=1) as job:
+        wish(job, ExitReason="enough")
+        run = job.run("init_alone@0")
+        run.says("HALT_EXIT_REFUSED", "SCR_Init_comm", times=1)
+        run.says("HALT_EXIT", times=0)
 
 
 def test_exit_without_flush():

@@ -8,7 +8,7 @@ from job import JOB, USER, Job, checkpoint, main, restart
 
 
 class Stores(Job):
-    """A job whose nodes have a folder for each name of a store; ${name} in the text is its path."""
+    """A job whose nodes have a directory for each name of a store; ${name} in the text is its path."""
 
     def __init__(self, text, *stores, nodes=4, per_node=1, **parameters):
         super().__init__(nodes, per_node, SCR_FLUSH=0, **parameters)
@@ -63,7 +63,7 @@ def test_each_to_its_store():
 
 
 def test_output_has_its_own():
-    """Output that is no checkpoint leaves the cache when it is on the prefix folder."""
+    """Output that is no checkpoint leaves the cache when it is on the prefix directory."""
     with Stores(THREE, "fast", "slow", "out") as job:
         job.run("init", checkpoint("c1"), checkpoint("o2", flags="o"), checkpoint("both", flags="co"),
                 "finalize", SCR_CACHE_KEEP=1)
@@ -87,7 +87,7 @@ STORE=$more COUNT=1
 CKPT=0 INTERVAL=1 TYPE=XOR
 CKPT=1 INTERVAL=2 STORE=$more TYPE=PARTNER
 """, "more") as job:
-        # $more is one folder for all simulated nodes; rank 3 loses its files in both stores
+        # $more is one directory for all simulated nodes; rank 3 loses its files in both stores
         job.run("init", [checkpoint(f"c{number}") for number in (1, 2, 3)])
         assert job.held("more") == [2] and job.cached() == [1, 3], (job.held("more"), job.cached())
         job.lose("n4")
@@ -185,7 +185,7 @@ def test_transfer_type():
 
 
 def test_shared_by_all():
-    """One folder for all nodes: files stay where they are when ranks move."""
+    """One directory for all nodes: files stay where they are when ranks move."""
     with Stores("STORE=$all GROUP=WORLD\nCKPT=0 STORE=$all TYPE=XOR\n", "all", per_node=2) as job:
         job.run("init", "config:STORE=$all VIEW => ANY", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"))
         assert job.held("all") == [2, 3]
@@ -228,7 +228,7 @@ def test_shared_and_damaged():
 
 
 def test_shared_by_some():
-    """One folder for the nodes of a group, made and removed once."""
+    """One directory for the nodes of a group, made and removed once."""
     with Stores("""\
 GROUPS=n1 RACK=r1
 GROUPS=n2 RACK=r1

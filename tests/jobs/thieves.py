@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Root saves from the caches of a node what a user's prefix folder asks for: never what another user's private cache has."""
+"""Root saves from the caches of a node what a user's prefix directory asks for: never what another user's private cache has."""
 import os
 import pathlib
 import shutil
@@ -55,7 +55,7 @@ def bytes_below(folder):
 
 
 def unharmed(thief, secret):
-    """Nothing of the victim's is in the thief's prefix folder."""
+    """Nothing of the victim's is in the thief's prefix directory."""
     assert secret not in bytes_below(thief.prefix), list(thief.prefix.rglob("*"))
 
 
@@ -125,7 +125,7 @@ def test_files_of_another():
 
 
 def test_place_of_another():
-    """The folder that the files are saved to is a link to one of the victim's."""
+    """The directory that the files are saved to is a link to one of the victim's."""
     thief, victim, _ = pair()
     with thief, victim:
         kept = victim.prefix / "kept"

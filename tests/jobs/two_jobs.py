@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two jobs with one prefix folder, which began at the same time and so use the same ids, and the same names
+"""Two jobs with one prefix directory, which began at the same time and so use the same ids, and the same names
 or not: their datasets are different ones; the newer one counts, and neither is taken for the other."""
 import concurrent.futures
 import shutil
@@ -21,7 +21,7 @@ def entries(job, name):
 
 
 def older_in_the_cache(job, first, second, **how):
-    """The first job has a checkpoint in its cache, the prefix folder a newer one of the second job."""
+    """The first job has a checkpoint in its cache, the prefix directory a newer one of the second job."""
     job.run("init", checkpoint(first, OLD), "kill@0", dies=True, **FIRST)
     job.run("init", checkpoint(second, NEW), "finalize", **{"SCR_FLUSH": 1, **SECOND, **how})
     assert list(entries(job, second)) == [1], "they do not have the same id"
@@ -47,7 +47,7 @@ def newer_in_the_cache(job, first, second):
 
 
 def of_the_second(job, second):
-    """What other nodes read: all that there is on the prefix folder."""
+    """What other nodes read: all that there is on the prefix directory."""
     return job.run("init", restart(second, NEW), "finalize", SCR_JOB_ID=73)
 
 

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A prefix folder or a cache that cannot be read for a while. What is there is not called damaged, not complete or lost: once it can
+"""A prefix directory or a cache that cannot be read for a while. What is there is not called damaged, not complete or lost: once it can
 be read again it is restarted from."""
 from job import Job, checkpoint, main, messages, restart
 from scavenged import command
 import json
+import re
 import tree
 
 NAMES = ["a", "b"]
 
 
 def flushed():
-    """Two checkpoints on the prefix folder, and nothing elsewhere."""
+    """Two checkpoints on the prefix directory, and nothing elsewhere."""
     job = Job(2, 1, SCR_FLUSH=1)
     job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
     job.save()
@@ -19,7 +20,7 @@ def flushed():
 
 
 def strikes(job, how):
-    """Faults for the 1st, 2nd, ... call that reads or changes the prefix folder, always from the same state, until none is left to
+    """Faults for the 1st, 2nd, ... call that reads or changes the prefix directory, always from the same state, until none is left to
     strike at. Later ones are a sample."""
     struck = job.root / "struck"
     for number in range(1, 1000):
@@ -49,7 +50,7 @@ def offers_nothing(run):
 def test_verify():
     """What could not be read is not called damaged."""
     with flushed() as job:
-        results = set()
+        results, identifiers = set(), set()
         for how in ("EIO", "EMFILE"):
             for faults in strikes(job, how):
                 done = command(job, "scr_index", "--verify", "--json", code=None, faults=faults)
@@ -57,7 +58,9 @@ def test_verify():
                 assert set(found) <= {"good", "unreadable"} and done.code == ("unreadable" in found or not found), str(done)
                 assert done.code == 0 or done.err, str(done)
                 results.update(found)
+                identifiers.update(re.findall(r" \[(\w+)\]$", done.err, flags=re.MULTILINE))
         assert results == {"good", "unreadable"}
+        assert {"INDEX_UNREADABLE", "SCAN_FAILED", "DATASET_REFUSED", "DATASET_MAP_UNUSABLE", "DATASET_FILE_BAD"} <= identifiers, identifiers
 
 
 def test_index_is_made_again():

@@ -35,7 +35,7 @@ def other_version(path, version):
 
 
 def folder_of_scr_3_1(prefix):
-    """What SCR 3.1 leaves in its prefix folder of a checkpoint of two ranks."""
+    """What SCR 3.1 leaves in its prefix directory of a checkpoint of two ranks."""
     described = {"ID": {"6": {}}, "NAME": {"ckpt.6": {}}, "CREATED": {"1795257190731827": {}}, "USER": {"tester": {}}, "CKPT": {"6": {}},
                  "FILES": {"2": {}}, "SIZE": {"2000": {}}, "COMPLETE": {"1": {}}}
     hidden = prefix / ".scr"

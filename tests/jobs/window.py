@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is kept on the prefix folder: the window of checkpoints, and what a start deletes or moves there."""
+"""What is kept on the prefix directory: the window of checkpoints, and what a start deletes or moves there."""
 import os
 
 from job import Job, checkpoint, main, restart
@@ -16,7 +16,7 @@ def entry(job, name):
 
 
 def kept(job):
-    """Names in the index; there is a folder of exactly these."""
+    """Names in the index; there is a directory of exactly these."""
     listed = sorted(tree.read(job.prefix / ".scr/index.scr").get("DIR", {}))
     there = sorted(str(path.parent.parent.relative_to(job.prefix))
                    for path in job.prefix.rglob(".scr/summary.scr"))
@@ -47,7 +47,7 @@ def test_sizes():
 
 
 def test_outputs_stay():
-    """Whatever is wanted for itself, and whatever else lies in the folders."""
+    """Whatever is wanted for itself, and whatever else lies in the directories."""
     with Job(**PAIR, SCR_PREFIX_SIZE=1) as job:
         (job.prefix / "c2").mkdir()
         (job.prefix / "c2/mine").write_text("not of SCR")
@@ -120,7 +120,7 @@ def test_killed_while_it_deletes():
 
 
 def test_names_used_again():
-    """Files outside of their dataset's folder are those of the newest with these names, and stay with it."""
+    """Files outside of their dataset's directory are those of the newest with these names, and stay with it."""
     with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
         again = [[f"start:c{number}:c", "put:rank_%r:1000", f"put:x{number}_%r:10", "complete:1"] for number in (1, 2, 3)]
         job.run("init", again, "delete:c2", "finalize")
@@ -168,7 +168,7 @@ def test_purge():
 
 
 def test_global_restart():
-    """What is cached goes to the prefix folder and comes back from there."""
+    """What is cached goes to the prefix directory and comes back from there."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), SCR_FLUSH=0)
         run = job.run("init", restart("c2"), checkpoint("c3"), "finalize", SCR_GLOBAL_RESTART=1)

@@ -36,13 +36,13 @@ def in_story(program, rank, at, method, how, reading):
 
 
 def prepare(job, **parameters):
-    """Two checkpoints in the cache, one of them on the prefix folder; a node is lost."""
+    """Two checkpoints in the cache, one of them on the prefix directory; a node is lost."""
     job.run(STORY[:-1], **parameters)
     job.lose("n3")
 
 
 def prepare_alone(job):
-    """The same, and none is on the prefix folder."""
+    """The same, and none is on the prefix directory."""
     prepare(job, SCR_FLUSH=0)
 
 

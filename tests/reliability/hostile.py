@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sweep over hostile trees: each file and folder that a job leaves, one of a kind, is replaced by a link, a pipe, a
+"""Sweep over hostile trees: each file and directory that a job leaves, one of a kind, is replaced by a link, a pipe, a
 socket, a device, a name of another file, something huge, or something that nobody may read. Then all commands, and the next
 run, work there.
 
-Points of the kinds "root" are those of hostile_root.py: root's commands in a folder that an attacker has prepared.
+Points of the kinds "root" are those of hostile_root.py: root's commands in a directory that an attacker has prepared.
 
-All of them end in time and by themselves. Nothing outside of the job's folders is changed, nothing of it is shown or
+All of them end in time and by themselves. Nothing outside of the job's directories is changed, nothing of it is shown or
 copied, and no control character reaches the output. What the run offers is right in every byte."""
 import contextlib
 import os
@@ -84,7 +84,7 @@ def kind_of(path):
 
 
 def places(job):
-    """{kind: [path]} of all files and folders but those that a parameter names, which may be links."""
+    """{kind: [path]} of all files and directories but those that a parameter names, which may be links."""
     found = {}
     for folder in (job.root / "nodes", job.prefix):
         for path in sorted(folder.rglob("*")):
@@ -95,7 +95,7 @@ def places(job):
 
 
 def kinds(story):
-    """{kind: whether it is a folder}"""
+    """{kind: whether it is a directory}"""
     with begin(story) as job:
         return {kind: paths[0].is_dir() for kind, paths in places(job).items()}
 

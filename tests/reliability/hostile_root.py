@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points of hostile.py in which root is the victim: an attacker prepares the prefix folder and the caches of a job, and root runs the
+"""Points of hostile.py in which root is the victim: an attacker prepares the prefix directory and the caches of a job, and root runs the
 commands of an administrator there. The number of a point is the seed of its mutations, so each point can be repeated.
 
-No command shows or copies a secret of root or of another user, changes anything outside of the attacker's folders, leaves a file there that
+No command shows or copies a secret of root or of another user, changes anything outside of the attacker's directories, leaves a file there that
 is not the attacker's, runs a program of the attacker as another user, or hangs."""
 import ctypes
 import os
@@ -54,7 +54,7 @@ def give_tree(folder, user):
 # ---- the machine ----
 
 class Machine:
-    """The folders of a job that belong to the attacker, and what others have beside them."""
+    """The directories of a job that belong to the attacker, and what others have beside them."""
 
     def __init__(self, job):
         self.job, self.root = job, job.root
@@ -84,7 +84,7 @@ class Machine:
             give_tree(base / USER, self.attacker)
 
     def set_victim(self):
-        """A job of the same shape, whose records and files have the secret; only its user may enter the folders."""
+        """A job of the same shape, whose records and files have the secret; only its user may enter the directories."""
         self.other.mkdir()
         shutil.copytree(self.job.prefix, self.other / "prefix", symlinks=True)
         copies = [self.other / "prefix"]
@@ -129,7 +129,7 @@ class Machine:
             give(self.lair / name, self.attacker, 0o755)
 
     def places(self):
-        """All files and folders of the attacker."""
+        """All files and directories of the attacker."""
         found = [self.job.prefix]
         for folder in (self.job.prefix, *(base / USER for base in self.bases())):
             found += [path for path in sorted(folder.rglob("*"))]
@@ -170,7 +170,7 @@ def put_other_name(m, path, draw):
 
 
 def put_foreign(m, path, draw):
-    """What another user had in a shared folder, moved from there."""
+    """What another user had in a shared directory, moved from there."""
     user = draw.choice([pwd.getpwuid(0), m.victim])
     if path == m.job.prefix or path.is_symlink() or path.lstat().st_ino in m.foreign:
         return  # the last one has another name outside
@@ -303,14 +303,14 @@ def exchange_forever(user, pairs):
 
 
 def begin_exchange(m, root, draw):
-    """The id of a process of the attacker that exchanges folders for links as fast as it can; None: this point has none."""
+    """The id of a process of the attacker that exchanges directories for links as fast as it can; None: this point has none."""
     if draw.random() < 0.5:
         return None
     pairs, folders = [], [m.job.prefix, m.job.prefix / ".scr", *(m.job.prefix / name for name in ("a", "b", "a/.scr")),
                           m.job.cache("n1"), m.job.cache("n1").parent, m.job.control("n1"), m.job.control("n1").parent]
     for folder in draw.sample(folders, 2):
         if folder == m.job.prefix and root.inside:
-            continue  # root would be in another folder before any command begins
+            continue  # root would be in another directory before any command begins
         if not folder.is_dir() or folder.is_symlink() or folder.lstat().st_uid != m.attacker.pw_uid:
             continue
         away = folder.parent / f"{folder.name}.away"
@@ -356,7 +356,7 @@ def commands(prefix, job, lair):
 
 
 class Root:
-    """Root at a terminal, in the folder or not, with some parameters in the environment or none."""
+    """Root at a terminal, in the directory or not, with some parameters in the environment or none."""
 
     def __init__(self, m, draw):
         self.m, self.inside = m, draw.random() < 0.4
@@ -406,7 +406,7 @@ def at_terminal(begin):
 
 
 def enter_later(function, *args):
-    """The folder may be exchanged for a link that leads nowhere."""
+    """The directory may be exchanged for a link that leads nowhere."""
     for _ in range(200):
         try:
             return function(*args)
@@ -541,7 +541,7 @@ def end_exchange(process):
 
 
 def put_back(m):
-    """Folders whose names links have now get them again."""
+    """Directories whose names links have now get them again."""
     for away in m.root.rglob("*.away"):
         folder = away.with_suffix("") if away.suffix == ".away" else away
         if folder.is_symlink() and not away.is_symlink():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Load: more ranks than processors, many checkpoints, many files, many datasets, a whole day. Nothing grows that need not:
-memory, descriptors and communicators of a process, files and bytes in cache, control and prefix folders. Each part is
+memory, descriptors and communicators of a process, files and bytes in cache, control and prefix directories. Each part is
 short unless --all is given; times are told, not judged."""
 import argparse
 import os
@@ -46,15 +46,15 @@ def compare_processes(run, what, **spares):
 
 
 def totals(*folders):
-    """Number of files below the folders, and their bytes."""
+    """Number of files below the directories, and their bytes."""
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     return len(files), sum(path.stat().st_size for path in files)
 
 
 def held(job):
-    """Files and bytes in the caches, in the control folders, and in the prefix folder."""
-    return {"caches": totals(*map(job.cache, job.nodes())), "control folders": totals(*map(job.control, job.nodes())),
-            "prefix folder": totals(job.prefix)}
+    """Files and bytes in the caches, in the control directories, and in the prefix directory."""
+    return {"caches": totals(*map(job.cache, job.nodes())), "control directories": totals(*map(job.control, job.nodes())),
+            "prefix directory": totals(job.prefix)}
 
 
 def compare_folders(before, after, places):
@@ -96,7 +96,7 @@ def many(method, **parameters):
         tell(f"{method}:")
         compare_processes(run, f"{last} checkpoints instead of {FEW}")
         assert job.cached() == job.cached("n2") == [last - 1, last], job.cached()
-        compare_folders(before, held(job), ["caches", "control folders"])
+        compare_folders(before, held(job), ["caches", "control directories"])
         wanted = {f"c{i}" for i in range(FLUSH, last + 1, FLUSH)} if parameters["SCR_FLUSH"] else set()
         assert {name for name, entry in on_prefix(job).items() if is_complete(entry)} == wanted
 
@@ -133,7 +133,7 @@ def test_files():
 # ---- prefix ----
 
 def test_prefix():
-    """5,000 datasets in a prefix folder."""
+    """5,000 datasets in a prefix directory."""
     last, block = (5000, 500) if WHOLE else (160, 40)
     blocks = [[f"series:{first}:{first + block - 1}", "lap"] for first in range(1, last, block)]
     with Job(2, 1, SCR_DEBUG=0, SCR_FLUSH=1) as job:

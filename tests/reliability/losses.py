@@ -128,10 +128,9 @@ class Expected:
         self.is_covered = covers(scheme_of(scheme, NEWEST), sets, self.missing)
         older = place == "older" or flush == "prefix" or covers(scheme_of(scheme, OLDER), sets, self.missing)
         self.names = {NEWEST} if self.is_covered else {OLDER} if older else {None}
-        # what is whole of an earlier life of the job is as good as nothing; it must not be mixed with the rest
-        if place == TWIN and self.missing and not self.is_covered:
-            self.names |= {None, (NEWEST, TWIN), (OLDER, TWIN)} if flush == "alone" else \
-                {(NEWEST, TWIN)} if self.missing == everything else set()
+        # what is whole of an earlier life of the job is as good as nothing: never mixed with the rest, or before it
+        if place == TWIN and self.missing and self.names == {None}:
+            self.names |= {(NEWEST, TWIN), (OLDER, TWIN)}
         self.is_told = self.missing != everything
 
 

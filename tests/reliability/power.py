@@ -60,7 +60,7 @@ def unmount(path):
 
 
 class DiskJob(Job):
-    """A job with ext4 in some of its folders."""
+    """A job with ext4 in some of its directories."""
 
     template = None  # a new file system
 
@@ -129,7 +129,7 @@ def begin():
 # ---- a point ----
 
 def flushed(run):
-    """Names of the datasets that SCR said to be on the prefix folder."""
+    """Names of the datasets that SCR said to be on the prefix directory."""
     return [re.search(r"dataset \d+ \((\w+)\)", line)[1] for line in messages(run.err, "FLUSH_COMPLETE")]
 
 
@@ -198,8 +198,8 @@ def cut_saving(program, at, how):
 
 
 def check_folders(calls):
-    """Where something on the prefix folder got its name, somebody synced its folder later. A cut does not show that:
-    ext4 has one journal, and the name is there, too, if any other file was synced. Folders of a stage do not outlive
+    """Where something on the prefix directory got its name, somebody synced its directory later. A cut does not show that:
+    ext4 has one journal, and the name is there, too, if any other file was synced. Directories of a stage do not outlive
     their flush."""
     named = {}
     for _, call, path in sorted(entry for of_rank in calls for entry in of_rank):
@@ -207,7 +207,7 @@ def check_folders(calls):
             named.setdefault(os.path.dirname(path), set()).add(path)
         elif call == "fsync":
             named.pop(path, None)
-    assert not named, f"nobody synced these folders: {named}"
+    assert not named, f"nobody synced these directories: {named}"
 
 
 def main():

@@ -7,8 +7,8 @@ play of it with one fault, in a job of its own. Whatever the fault was,
 
   - the next run is offered the newest checkpoint that the story had completed, or a newer one, and every
     byte of it is right; it then writes one more, and ends;
-  - what is complete on the prefix folder is right, too, and has every output that was completed;
-  - nothing is left on the nodes, and no file on the prefix folder that belongs to no dataset.
+  - what is complete on the prefix directory is right, too, and has every output that was completed;
+  - nothing is left on the nodes, and no file on the prefix directory that belongs to no dataset.
 """
 import argparse
 import ctypes
@@ -28,7 +28,7 @@ import tree  # noqa: E402
 
 SIZE, RANKS = 1000, 4
 PROBE, DAEMON = "probe", "scr_transfer"
-OURS = {"flush.scr", "halt.scr", "index.scr", "nodes.scr"}  # in .scr of the prefix folder
+OURS = {"flush.scr", "halt.scr", "index.scr", "nodes.scr"}  # in .scr of the prefix directory
 
 # the second checkpoint is flushed, the third evicts the first one, the output set evicts the second
 STORY = ["init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"), checkpoint("o1", flags="o"),
@@ -131,7 +131,7 @@ def check_prefix(job, names, ranks=RANKS, hurt=(), size=SIZE):
         if is_complete(entry) and name not in hurt:
             check_dataset(job.prefix / name, name, ranks, size)
     for name in names:
-        assert name in entries and is_complete(entries[name]), f"{name} is not on the prefix folder"
+        assert name in entries and is_complete(entries[name]), f"{name} is not on the prefix directory"
     for path in job.prefix.rglob("*"):
         parts = path.relative_to(job.prefix).parts
         known = parts[0] in entries or parts[0] in hurt or parts[0] == ".scr" and (len(parts) == 1 or parts[1] in OURS)
@@ -159,7 +159,7 @@ def check_processes():
 
 
 def judge(job, done, kept=(), **parameters):
-    """done: what was completed before; kept: what must be on the prefix folder, besides outputs. Plays the next run,
+    """done: what was completed before; kept: what must be on the prefix directory, besides outputs. Plays the next run,
     and looks at what is left."""
     run = job.run(AFTERWARDS, **parameters)
     agreed(run)
@@ -183,7 +183,7 @@ def judge(job, done, kept=(), **parameters):
 # ---- jobs that are set back ----
 
 def start_over(job):
-    """Nothing is on the nodes and in the prefix folder, as on the first day."""
+    """Nothing is on the nodes and in the prefix directory, as on the first day."""
     for folder in (job.root / "nodes", job.prefix):
         shutil.rmtree(folder)
         folder.mkdir()
@@ -267,6 +267,8 @@ def options(description, sample, more=None):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--all", action="store_true", help="all points, not a sample")
     parser.add_argument("--sample", type=int, default=sample, help="so many points, from all over them (%(default)s)")
+    parser.add_argument("--part", default="1/1", metavar="K/N",
+                        help="only part K of N (from 1) of the points: together, the parts are all of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="that many at a time (%(default)s)")
     parser.add_argument("--only", default="", help="only kinds whose names have this in them")
     if more:
@@ -294,11 +296,11 @@ class Sweep:
             self.kinds.append((kind, try_point, list(points)))
 
     def choose(self):
-        """Takes away what is not in the sample."""
+        """Takes away what is not in the sample, or not in the part of it."""
         total, sample, before = sum(len(points) for _, _, points in self.kinds), self.given.sample, 0
-        if sample is None or sample >= total:
-            return
-        chosen = {(2 * i + 1) * total // (2 * sample) for i in range(sample)}
+        part, parts = map(int, self.given.part.split("/"))
+        sample = total if sample is None else min(sample, total)
+        chosen = {(2 * i + 1) * total // (2 * sample) for i in range(part - 1, sample, parts)}
         for _, _, points in self.kinds:
             count = len(points)
             points[:] = [point for number, point in enumerate(points, before) if number in chosen]

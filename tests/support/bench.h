@@ -2,7 +2,7 @@
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
 
-/* What the benchmark programs share: a clock, medians over several rounds, a folder in
+/* What the benchmark programs share: a clock, medians over several rounds, a directory in
  * memory, and tables, printed as Markdown and, with --json FILE, as JSON.
  *
  *     static const char *const columns[] = {"ranks", "pack [ms]", NULL};
@@ -189,7 +189,7 @@ static inline void bench_begin(bench *b, int argc, char **argv,
     bench_table(b, columns);
     bench_options(b, argc, argv);
     bench_make_folder(b);
-    bench_require(b, b->folder[0], "no folder can be made in /dev/shm");
+    bench_require(b, b->folder[0], "no directory can be made in /dev/shm");
 }
 
 static inline int bench_compare(const void *a, const void *b)

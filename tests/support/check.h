@@ -69,7 +69,7 @@ static inline int check_end(void)
     return all != 0;
 }
 
-/* A new folder that all ranks know, on rank 0's machine, in memory where possible,
+/* A new directory that all ranks know, on rank 0's machine, in memory where possible,
  * because tests sync much; check_remove takes it away again. */
 static inline void check_folder(char path[64])
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """For tests of the commands: runs one and compares its messages; its help and its manual page; tree files.
 
-A test of a command gets the path of the program and of its page; its functions test_* run in new folders, one
+A test of a command gets the path of the program and of its page; its functions test_* run in new directories, one
 after the other:
 
     from command import expect, run, run_tests
@@ -9,6 +9,8 @@ after the other:
         expect(run('--option', 'file'), 0, 'what it prints')
     run_tests(globals())
 """
+import ctypes
+import errno
 import os
 import pathlib
 import re
@@ -22,7 +24,7 @@ import zlib
 
 import signals  # noqa: F401
 
-BUILD_PATH = os.environ['TEST_BUILD_PATH']  # the folders of all libraries and commands, separated by colons
+BUILD_PATH = os.environ['TEST_BUILD_PATH']  # the directories of all libraries and commands, separated by colons
 COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 
 
@@ -52,6 +54,30 @@ def run(*arguments, command=COMMAND, **how):
     if 'input' in how:
         del how['stdin']
     return subprocess.run([command, *arguments], timeout=60, env={**os.environ, 'LC_ALL': 'C'}, **how)
+
+
+CALLS = {'signalfd4': {'x86_64': 289, 'aarch64': 74}}
+
+
+def run_without(call, *arguments, **how):
+    """The kernel refuses that system call, as in a container that forbids it; None where it cannot be made to do so."""
+    number = CALLS[call].get(os.uname().machine)
+    if number is None:
+        return None
+    # load the number of the call; if it is this one: EPERM; else allow it
+    code = ((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | errno.EPERM), (0x06, 0, 0, 0x7fff0000))
+    program = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *line) for line in code))
+    filter_program = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', len(code), ctypes.addressof(program)))
+    libc = ctypes.CDLL(None)
+
+    def refuse():
+        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter_program, 0, 0):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+            raise OSError
+
+    try:
+        return run(*arguments, preexec_fn=refuse, **how)
+    except subprocess.SubprocessError:
+        return None
 
 
 def run_unread(*arguments, **how):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* faults.so, for LD_PRELOAD: counts what a process does to files below a folder, and lets
- * the n-th such call be its last one, or fail.
+/* faults.so, for LD_PRELOAD: counts what a process does to files below a directory, and
+ * lets the n-th such call be its last one, or fail.
  *
- *   FAULTS_BELOW=/a:/b     only files in these folders count
+ *   FAULTS_BELOW=/a:/b     only files in these directories count
  *   FAULTS_PROGRAM=name    only in programs of that name; others are left alone
  *   FAULTS_RANK=r          only in the process with this PMI_RANK
  *   FAULTS_AT=n            from 1 on; 0: only counts

@@ -97,7 +97,7 @@ static inline void forge_write_tree(int dir, const char *name, kvtree **tree)
     kvtree_delete(tree);
 }
 
-/* Writes the set, and a folder "folder" beside it. */
+/* Writes the set, and a directory "directory" beside it. */
 static inline void forge_write(forged *f, int dir)
 {
     forge_must(mkdirat(dir, "folder", 0700) == 0, "folder");

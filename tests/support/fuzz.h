@@ -35,7 +35,7 @@ char *fuzz_copy(const void *bytes, size_t size);
 /* A number that depends on all bytes. */
 uint32_t fuzz_hash(const void *bytes, size_t size);
 
-/* A folder for files, the same in each call. It lies in TMPDIR, and goes at the end of
+/* A directory for files, the same in each call. It lies in TMPDIR, and goes at the end of
  * the program with all that is in it. */
 const char *fuzz_folder(void);
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What MPICH leaves in /dev/shm when its processes are killed.
 
-UCX can be told to use a folder of the job (UCX_POSIX_DIR), which goes with it. MPICH itself maps a file
+UCX can be told to use a directory of the job (UCX_POSIX_DIR), which goes with it. MPICH itself maps a file
 /dev/shm/mpich_shar_tmp* and removes it in MPI_Finalize, which a killed process never comes to."""
 import glob
 import os

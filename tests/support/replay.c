@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a fuzz target without a fuzzer: over each file that is named, or of each folder,
- * and over damage of each that is the same in every run: cut off at each byte, each byte
- * with one bit turned, counted up, set to zero, and swapped with the next one. Of large
- * files and folders only every n-th byte is damaged, so that all takes seconds.
+/* Runs a fuzz target without a fuzzer: over each file that is named, or of each
+ * directory, and over damage of each that is the same in every run: cut off at each byte,
+ * each byte with one bit turned, counted up, set to zero, and swapped with the next one.
+ * Of large files and directories only every n-th byte is damaged, so that all takes
+ * seconds.
  *
  * usage: fuzz_NAME FILE_OR_FOLDER...
  *

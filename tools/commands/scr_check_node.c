@@ -34,7 +34,7 @@ static int check_node_worse(int a, int b)
     return COMMAND_GOOD;
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 static int check_node_folder(const request *r, const char *path, uint64_t bytes, int made)
 {
@@ -86,7 +86,8 @@ static int check_node_stores(const request *r, const scr_descs *descs)
     return code;
 }
 
-/* The control folder of the configuration; its size is known from a descriptor only. */
+/* The control directory of the configuration; its size is known from a descriptor only.
+ */
 static int check_node_control(const request *r, const tool_prefix *prefix,
                               const scr_descs *descs)
 {
@@ -96,7 +97,7 @@ static int check_node_control(const request *r, const tool_prefix *prefix,
                              1);
 }
 
-/* Folders of the command line, else of the configuration. */
+/* Directories of the command line, else of the configuration. */
 static int check_node_folders(const request *r, const tool_prefix *prefix)
 {
     scr_problems problems = {0, NULL};

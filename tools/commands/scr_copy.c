@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_copy: copies a node's part of a dataset from its cache to the prefix folder (SCR
+/* scr_copy: copies a node's part of a dataset from its cache to the prefix directory (SCR
  * Developer Guide 1.2, sections 2.13.1 and 2.33.3). */
 #include "common/number.h"
 #include "lib/hostlist.h"

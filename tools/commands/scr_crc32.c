@@ -32,7 +32,7 @@ static int crc32_sum(int fd, char *buffer, sum *s)
     return (int)n;
 }
 
-/* Opens a regular file: the user of a folder may put a pipe there, at which root would
+/* Opens a regular file: the user of a directory may put a pipe there, at which root would
  * wait, or a link to a device, which acts when it is opened. */
 static int crc32_open(const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_index: lists, changes, rebuilds and verifies the index of the datasets in a prefix
- * folder (SCR Developer Guide 1.2, sections 2.15 and 2.33.4). */
+ * directory (SCR Developer Guide 1.2, sections 2.15 and 2.33.4). */
 #include "commands/scr_index.h"
 
 #include "base/versions.h"
@@ -222,7 +222,7 @@ static int index_enter_scan(const tool_prefix *prefix, const scr_scan *scan)
 {
     kvtree_error err = {""};
     int added = 0;
-    /* a folder that no run has used is probably a mistake: it stays unchanged */
+    /* a directory that no run has used is probably a mistake: it stays unchanged */
     if (scan->count == 0 && tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
     if (beneath_mkdirs(prefix->dir, ".scr", 0777, &err) != 0)
         return tool_say(DIRECTORY_UNUSABLE, "%s", err.text);

@@ -33,7 +33,7 @@ void index_report(const char *name, const char *what);
 
 int index_add(const tool_prefix *prefix, const index_request *r);
 
-/* Prints the content of a dataset's staging folder. */
+/* Prints the content of a dataset's staging directory. */
 int index_print_scan(const tool_prefix *prefix, const index_request *r);
 
 /* ---- scr_index_show.c ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_index --add: enters a dataset on the prefix folder, or one that scr_scavenge or
+/* scr_index --add: enters a dataset on the prefix directory, or one that scr_scavenge or
  * scr_copy saved, into the index (SCR Developer Guide 1.2, sections 2.13.2 and 2.33.5).
  */
 #include "commands/scr_index.h"
@@ -88,7 +88,7 @@ int index_print_scan(const tool_prefix *prefix, const index_request *r)
     return rc ? tool_say(OUTPUT_LOST, "the scan could not be printed") : COMMAND_GOOD;
 }
 
-/* ---- datasets on the prefix folder ---- */
+/* ---- datasets on the prefix directory ---- */
 
 static int index_add_found(const tool_prefix *prefix, const index_request *r)
 {

@@ -33,7 +33,7 @@ static const tool_column index_all_columns[ALL] = {
     {"files", "files", TOOL_NUMBER},
     {"size", "bytes", TOOL_NUMBER},
     {"bypass", "bypassed the cache", TOOL_SWITCH},
-    {"scattered", "files outside of its folder", TOOL_SWITCH},
+    {"scattered", "files outside of its directory", TOOL_SWITCH},
     {"user", "user", TOOL_TEXT},
     {"job_id", "job id", TOOL_TEXT},
     {"job_name", "job name", TOOL_TEXT},

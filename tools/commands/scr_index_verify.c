@@ -19,7 +19,7 @@ enum { REPORTED = 10 }; /* bad files of a dataset that are reported one by one *
 /* The result for one dataset. */
 typedef struct verify_result {
     const char *name;
-    int dir; /* the folder to which the names in the map are relative */
+    int dir; /* the directory to which the names in the map are relative */
     int files, damaged, unchecked;
     uint64_t bytes;
     const char *verdict; /* the worst of all files */

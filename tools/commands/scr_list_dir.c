@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_list_dir: prints the control folder and the cache folders of a job on a node (SCR
- * Developer Guide 1.2, section 2.24.3). */
+/* scr_list_dir: prints the control directory and the cache directories of a job on a node
+ * (SCR Developer Guide 1.2, section 2.24.3). */
 #include "config/descs.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
@@ -15,7 +15,7 @@ typedef struct list_dir_request {
     int control, cache;
 } list_dir_request;
 
-/* Where a folder is, and where it goes. */
+/* Where a directory is, and where it goes. */
 typedef struct list_dir_output {
     const list_dir_request *r;
     const tool_prefix *prefix;

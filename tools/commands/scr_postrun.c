@@ -235,16 +235,20 @@ static int postrun_save(postrun *s, const hostlist *known)
         return COMMAND_GOOD;
     }
     postrun_warn_of_owner(s);
-    if (processes_adopt() != 0 || tool_signals_catch(&s->signals, true) != 0)
-        code = tool_say(PROCESS_CONTROL_FAILED, "signals cannot be handled");
+    int rc = processes_adopt();
+    if (!rc) rc = tool_signals_catch(&s->signals, true);
+    if (rc)
+        code =
+            tool_say(PROCESS_CONTROL_FAILED, "signals and processes: %s", strerror(-rc));
     if (code == COMMAND_GOOD) {
         code = postrun_find_nodes(s, known);
         if (code != COMMAND_GOOD && tool_signals_wait(&s->signals, 0, 0))
             postrun_report_unsaved(s);
     }
     if (code == COMMAND_GOOD) code = postrun_save_all(s);
-    if (s->signals.stop && processes_end(&all, PATIENCE) != 0)
-        tool_say(PROCESSES_LEFT, "processes are left behind");
+    rc = s->signals.stop ? processes_end(&all, PATIENCE) : 0;
+    if (rc)
+        tool_say(PROCESSES_LEFT, "processes of this command: %s", processes_reason(rc));
     tool_signals_release(&s->signals);
     return code;
 }

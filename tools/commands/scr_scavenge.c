@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_scavenge: after the last run of a job, copies a dataset from the caches of its
- * nodes to the prefix folder (SCR Developer Guide 1.2, section 2.33.2). In round 1 each
- * node copies the files of its ranks; if ranks are missing then, the nodes copy the
+ * nodes to the prefix directory (SCR Developer Guide 1.2, section 2.33.2). In round 1
+ * each node copies the files of its ranks; if ranks are missing then, the nodes copy the
  * redundancy files of their sets in round 2. */
 #include "lib/tool.h"
 #include "lib/tool_log.h"

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MARK ".mark" /* in the folder where ranks make files */
+#define MARK ".mark" /* in the directory where ranks make files */
 
 enum {
     NOT_TRIED = -2,
@@ -182,9 +182,9 @@ static int system_step_end(test *t)
     return left == 0;
 }
 
-/* Each rank makes a file in folder $0. The first one is killed when there are $1 files,
- * or after $2 seconds: other nodes may see them late. Other users may give the name of
- * the folder to another one, which has no mark. */
+/* Each rank makes a file in directory $0. The first one is killed when there are $1
+ * files, or after $2 seconds: other nodes may see them late. Other users may give the
+ * name of the directory to another one, which has no mark. */
 static const char crash_line[] =
     "cd \"$0\" && [ -e " MARK " ] || exit 1\n"
     "rank=${PMI_RANK:-${SLURM_PROCID:-$FLUX_TASK_RANK}}; : >\"$rank\"; n=0\n"
@@ -204,7 +204,7 @@ static bool system_is_empty(int folder)
     return entries == 2; /* "." and ".." */
 }
 
-/* *dir: the new folder, open. */
+/* *dir: the new directory, open. */
 static int system_make_folder(char *folder, int *dir)
 {
     if (!mkdtemp(folder)) return -errno;

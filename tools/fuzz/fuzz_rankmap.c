@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any text as a rank filemap: a line for each key, with as many blanks before it as it
- * stands deep. In what is accepted no name leads out of its folder, or into SCR's, and
+ * stands deep. In what is accepted no name leads out of its directory, or into SCR's, and
  * none is there twice; it is written again as a tree that is accepted, and says the same.
  * When memory ends, nothing is left of it. */
 #include "fuzz.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name stays within its folder, and out of SCR's. */
+/* A name stays within its directory, and out of SCR's. */
 static bool may_be_name(const char *name)
 {
     size_t n = strlen(name);

@@ -166,6 +166,11 @@ int processes_signal(const processes_filter *filter, int signal)
     return rc ? rc : count;
 }
 
+const char *processes_reason(int rc)
+{
+    return rc == -ETIMEDOUT ? "they do not end" : strerror(-rc);
+}
+
 int processes_end(const processes_filter *filter, double seconds)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};

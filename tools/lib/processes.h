@@ -34,6 +34,9 @@ int processes_signal(const processes_filter *filter, int signal);
  * meanwhile. 0; -ETIMEDOUT; or -errno. None is reaped. */
 int processes_end(const processes_filter *filter, double seconds);
 
+/* What a code of processes_end means, for a message. */
+const char *processes_reason(int rc);
+
 /* Reaps all children that have ended; not while another function waits for one. */
 void processes_reap(void);
 

@@ -14,7 +14,7 @@ int tool_halt_stopped(const kvtree *halt, const scr_halt_end *end, int64_t now,
                       char reason[SCR_HALT_REASON_SIZE]);
 
 /* How to continue the job where a condition holds: a text, to be freed; NULL: no memory.
- * path is the prefix folder. */
+ * path is the prefix directory. */
 char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
                        const char *path);
 

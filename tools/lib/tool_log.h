@@ -2,7 +2,7 @@
 #ifndef TOOL_LOG_H
 #define TOOL_LOG_H
 
-/* Adds events to the log of a prefix folder, to the targets of its configuration. */
+/* Adds events to the log of a prefix directory, to the targets of its configuration. */
 
 #include "lib/tool_prefix.h"
 #include "report/log.h"
@@ -15,8 +15,8 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text);
 /* Whether events of the kind have the field. */
 bool tool_log_has(scr_log_kind kind, const char *field);
 
-/* Logs the event for the owner of the prefix folder, which was configured. *on, unless on
- * is NULL: whether the log is on. An exit code, after messages. */
+/* Logs the event for the owner of the prefix directory, which was configured. *on, unless
+ * on is NULL: whether the log is on. An exit code, after messages. */
 int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *on);
 
 /* The whole command; an exit code. transfer 1: only events with the fields from and to,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The prefix folder and the configuration; see tool_prefix.h. */
+/* The prefix directory and the configuration; see tool_prefix.h. */
 #include "lib/tool_prefix.h"
 
 #include "base/path.h"
@@ -71,14 +71,15 @@ static int prefix_open_folder(tool_prefix *prefix, const char *path)
     return rc < 0 ? COMMAND_BAD : prefix_check_versions(prefix);
 }
 
-/* The folder with the configuration, which may name another prefix folder. */
+/* The directory with the configuration, which may name another prefix directory. */
 static const char *prefix_config_folder(const char *given)
 {
     const char *path = given ? given : getenv("SCR_PREFIX");
     return path && *path ? path : ".";
 }
 
-/* A folder that others put into the place of the one with the owner that root became. */
+/* A directory that others put into the place of the one with the owner that root became.
+ */
 static int prefix_check_entered(const tool_prefix *prefix)
 {
     if (owner_is_entered(prefix->dir)) return COMMAND_GOOD;
@@ -98,7 +99,7 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     if (given && !*given) return tool_say(DIRECTORY_UNUSABLE, "empty name");
     const char *first = prefix_config_folder(given);
     if (tool_user_enter(first) != COMMAND_GOOD) return COMMAND_BAD;
-    /* configuration files of users lie in the prefix folder */
+    /* configuration files of users lie in the prefix directory */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_no_memory();
     if (!given || system) {
         int code = prefix_read_config(prefix, system ? system : SCR_SYSTEM_FILE);
@@ -197,7 +198,7 @@ bool tool_owner_is(const tool_owner *owner, const char *noted)
     return strncmp(noted, name, (size_t)n) == 0 && (!noted[n] || noted[n] == '.');
 }
 
-/* ---- folders of a job ---- */
+/* ---- directories of a job ---- */
 
 static bool prefix_is_folder(const char *path)
 {
@@ -228,7 +229,10 @@ int tool_control_folder(const tool_prefix *prefix, const char *given,
     tool_owner owner;
     if (given) {
         if (strlen(given) >= TOOL_PATH_SIZE)
-            return tool_say(PATH_TOO_LONG, "a path that is too long");
+            return tool_say(PATH_TOO_LONG,
+                            "the path of the control directory has %zu bytes, more "
+                            "than %d",
+                            strlen(given), TOOL_PATH_SIZE - 1);
         strcpy(path, given);
         return COMMAND_GOOD;
     }

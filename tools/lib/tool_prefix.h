@@ -2,7 +2,7 @@
 #ifndef TOOL_PREFIX_H
 #define TOOL_PREFIX_H
 
-/* The prefix folder of a command, and the configuration of runs there. */
+/* The prefix directory of a command, and the configuration of runs there. */
 
 #include "config/desc.h"
 #include "config/identity.h"
@@ -17,12 +17,12 @@ typedef struct tool_prefix {
     int mistaken; /* 1: the configuration has mistakes, which were reported */
 } tool_prefix;
 
-/* Functions return an exit code, after a message. Root opens a prefix folder as its owner
- * (tool_user.h) and remains that user. */
+/* Functions return an exit code, after a message. Root opens a prefix directory as its
+ * owner (tool_user.h) and remains that user. */
 
-/* Opens the given folder; NULL: SCR_PREFIX from the environment or a configuration file,
- * else the current folder. The configuration is read only in that case. A folder with
- * records of another version (base/versions.h) is refused. */
+/* Opens the given directory; NULL: SCR_PREFIX from the environment or a configuration
+ * file, else the current directory. The configuration is read only in that case. A
+ * directory with records of another version (base/versions.h) is refused. */
 int tool_prefix_open(tool_prefix *prefix, const char *given);
 
 /* The same, and reads the configuration in any case. */
@@ -51,15 +51,15 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner);
 /* Whether that is the owner of caches as the flush file records it. */
 bool tool_owner_is(const tool_owner *owner, const char *noted);
 
-/* The folder of the job below a base: SCR_CNTL_BASE (control 1), or the path of a store.
- * A second calculation of the job has a folder with the prefix folder in its name
- * (docs/formats/scr.md), which is preferred where it exists. */
+/* The directory of the job below a base: SCR_CNTL_BASE (control 1), or the path of a
+ * store. A second calculation of the job has a directory with the prefix directory in its
+ * name (docs/formats/scr.md), which is preferred where it exists. */
 #define TOOL_PATH_SIZE (SCR_DESC_PATH_SIZE + 512)
 void tool_job_folder(const tool_prefix *prefix, const tool_owner *owner, const char *base,
                      int control, char path[TOOL_PATH_SIZE]);
 
-/* The control folder of runs in the prefix folder, which was configured; given, unless
- * that is NULL. */
+/* The control directory of runs in the prefix directory, which was configured; given,
+ * unless that is NULL. */
 int tool_control_folder(const tool_prefix *prefix, const char *given,
                         char path[TOOL_PATH_SIZE]);
 

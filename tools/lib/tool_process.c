@@ -463,7 +463,7 @@ int tool_process_run(const char *const *const *argv, int count, const tool_limit
     if (c.signals.stop)
         err_set(err, rc, "signal %d came, and ended %s", c.signals.stop, argv[0][0]);
     else if (rc)
-        err_sys(err, rc, "%s", argv[0][0]);
+        err_sys(err, rc, "start %s", argv[0][0]);
     free(c.polled);
     free(c.slots);
     return rc;

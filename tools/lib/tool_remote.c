@@ -81,8 +81,8 @@ static void remote_add_shell_line(const char *const argv[], tool_words *words)
     tool_words_done(&line);
 }
 
-/* A lost node has no folder; a hanging one has a file "hung" in it, and no command ends
- * there. */
+/* A lost node has no directory; a hanging one has a file "hung" in it, and no command
+ * ends there. */
 static int remote_add_simulated(const tool_remote *remote, const char *node,
                                 const char *const argv[], tool_words *words)
 {
@@ -314,7 +314,7 @@ bool tool_remote_reason(const tool_end *end, const char *name, char *line, size_
 }
 
 /* Whether the command at path belongs to root, the user, or the owner of this program: in
- * its folder others may be able to create files, though not to replace these. */
+ * its directory others may be able to create files, though not to replace these. */
 static bool remote_is_ours(const char *path)
 {
     struct stat self, there;

@@ -15,8 +15,8 @@
  * Commands for this machine run locally.
  *
  * The command has the SCR_ variables of this environment, except SCR_NODE_NAME, which
- * differs on each node. It starts in the current folder, or, by pdsh and a remote shell,
- * in the home folder. */
+ * differs on each node. It starts in the current directory, or, by pdsh and a remote
+ * shell, in the home directory. */
 
 #include "lib/hostlist.h"
 #include "lib/tool_prefix.h"
@@ -33,7 +33,7 @@ typedef struct tool_remote {
     const char *way;          /* "local", "simulate", "srun", "flux", "pdsh" or "shell" */
     char *shell;              /* the remote shell, for "shell"; */
     int is_ssh;               /* its options are those of ssh */
-    char *simulated;          /* the folder of simulated nodes, for "simulate" */
+    char *simulated;          /* the directory of simulated nodes, for "simulate" */
     char self[SCR_NODE_SIZE]; /* the name of this node */
     hostlist brokers;         /* of Flux, by rank */
 } tool_remote;
@@ -47,7 +47,7 @@ int tool_remote_choose(tool_remote *remote, const tool_prefix *prefix,
 bool tool_remote_is_gone(int code);
 
 /* The command line that runs argv on node. 0; -EHOSTDOWN for a simulated node that was
- * lost, and for one unknown to Flux; -ENOMEM. Reads only the folder of that node. */
+ * lost, and for one unknown to Flux; -ENOMEM. Reads only the directory of that node. */
 int tool_remote_words(const tool_remote *remote, const char *node,
                       const char *const argv[], tool_words *words);
 

@@ -22,7 +22,7 @@ int tool_user_enter(const char *prefix)
 }
 
 /* Checks that only root or this user can change what the path leads to. Entries of a
- * sticky folder can be replaced by their owners only. */
+ * sticky directory can be replaced by their owners only. */
 static int user_check_open(int fd, const char *path, kvtree_error *err)
 {
     struct stat st;
@@ -49,7 +49,8 @@ static int user_check_owner(const char *path, kvtree_error *err)
     return rc;
 }
 
-/* A link of another user, as in a sticky folder, may lead to any program of this user. */
+/* A link of another user, as in a sticky directory, may lead to any program of this user.
+ */
 static int user_check_links(const char *path, kvtree_error *err)
 {
     char part[PATH_MAX];

@@ -28,7 +28,7 @@ enum {
     REASON = 200
 };
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 static int node_check_access(const node_folder *folder, const char *path,
                              kvtree_error *err)
@@ -99,7 +99,7 @@ static int node_check_write(const node_folder *folder, const char *path,
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
 }
 
-/* Folders of the user must be private; missing ones are made by a run. */
+/* Directories of the user must be private; missing ones are made by a run. */
 static int node_check_private(const node_folder *folder, const char *path,
                               kvtree_error *err)
 {
@@ -127,7 +127,7 @@ const node_check node_checks[] = {
     {NULL, NULL, NULL},
 };
 
-/* Cuts path to the nearest folder that exists. */
+/* Cuts path to the nearest directory that exists. */
 static void node_check_go_up(char *path)
 {
     while (access(path, F_OK) != 0 && errno == ENOENT) {

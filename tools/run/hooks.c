@@ -54,7 +54,7 @@ int hooks_call(const tool_prefix *prefix, const char *name, const char *first,
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof path)
         return tool_say(HOOK_UNUSABLE, "SCR_SITE_HOOKS: %s", strerror(ENAMETOOLONG));
-    /* a folder that is missing is a mistake; a program in it need not be there */
+    /* a directory that is missing is a mistake; a program in it need not be there */
     if (access(folder, X_OK) != 0)
         return tool_say(HOOK_UNUSABLE, "SCR_SITE_HOOKS=%s: %s", folder, strerror(errno));
     if (access(path, F_OK) != 0 && errno == ENOENT) return COMMAND_GOOD;

@@ -2,7 +2,7 @@
 #ifndef HOOKS_H
 #define HOOKS_H
 
-/* Programs that a site adds to all jobs: in the folder SCR_SITE_HOOKS, each of them
+/* Programs that a site adds to all jobs: in the directory SCR_SITE_HOOKS, each of them
  * optional. They run as the user, with SCR_PREFIX in their environment, for at most a
  * minute. */
 

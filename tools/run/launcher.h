@@ -16,7 +16,7 @@ typedef struct launch {
     const hostlist *out;      /* nodes of the allocation that must not be used */
     const char *program;      /* of the launcher */
     const char *name;         /* of the job step, by which it is found to be ended */
-    const char *simulated;    /* the folder of simulated nodes; NULL */
+    const char *simulated;    /* the directory of simulated nodes; NULL */
     bool raw;                 /* words are arguments of the launcher, too */
     const char *const *words; /* the program and its arguments */
     double patience; /* seconds after which a launch that cannot begin fails; 0: never */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Simulated nodes: one mpiexec on this machine, in which the ranks of each node have its
- * name and folders of their own. */
+ * name and directories of their own. */
 #include "run/launcher.h"
 
 #include <stddef.h>

@@ -70,7 +70,7 @@ int prerun_test_runtime(const tool_prefix *prefix, const char *name)
     return code == COMMAND_GOOD ? found : code;
 }
 
-/* ---- the prefix folder ---- */
+/* ---- the prefix directory ---- */
 
 /* Simulated nodes are new in each run. */
 static bool prerun_is_of_this_allocation(const tool_prefix *prefix, const kvtree *flush)

@@ -12,11 +12,11 @@
  * code, after messages. */
 int prerun_test_runtime(const tool_prefix *prefix, const char *name);
 
-/* Makes the folder .scr in the prefix folder, and removes what an earlier allocation
- * recorded of its nodes and caches, and why SCR ended an earlier job. Records of an
- * earlier job of this allocation stay: its caches may still have to be saved; and so do
- * flushes under way: the next run removes their temporary files. Then the site may refuse
- * (hooks.h). An exit code, after a message. */
+/* Makes the directory .scr in the prefix directory, and removes what an earlier
+ * allocation recorded of its nodes and caches, and why SCR ended an earlier job. Records
+ * of an earlier job of this allocation stay: its caches may still have to be saved; and
+ * so do flushes under way: the next run removes their temporary files. Then the site may
+ * refuse (hooks.h). An exit code, after a message. */
 int prerun_prefix(const tool_prefix *prefix);
 
 #endif

@@ -30,7 +30,7 @@ void recovery_parse_log(const char *text, const char *node, recovery_log *log);
 
 /* The request, and its outcome. */
 typedef struct recovery {
-    int prefix; /* the prefix folder, open */
+    int prefix; /* the prefix directory, open */
     const char *const *argv;
     const char *node;       /* to be lost */
     const char *switch_off; /* a command, which gets the node as its last word; NULL: the

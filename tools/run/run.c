@@ -217,8 +217,8 @@ static void run_launch(run *r)
     int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &r->signals, &result);
     if (rc) tool_say(RUN_LAUNCH_FAILED, "%s: %s", r->program, strerror(-rc));
     run_monitor_end(r);
-    if (processes_end(&all, LAST_RANK) != 0)
-        tool_say(PROCESSES_LEFT, "processes of the run do not end");
+    rc = processes_end(&all, LAST_RANK);
+    if (rc) tool_say(PROCESSES_LEFT, "processes of the run: %s", processes_reason(rc));
     processes_reap();
     *r->halted = 0;
     if (result.code == 0 && !result.ended) run_read_halted(r);

@@ -18,7 +18,7 @@
 
 /* The request of the command line. */
 typedef struct run_request {
-    const char *dir;                  /* the prefix folder; NULL */
+    const char *dir;                  /* the prefix directory; NULL */
     const char *launcher;             /* NULL: by what is there */
     const char *simulate;             /* "4x2"; NULL: real nodes */
     const char *fail;                 /* failures of simulated nodes; NULL */
@@ -59,8 +59,8 @@ typedef struct run {
     char *remedy;                      /* how to continue a halted job; NULL */
 
     /* simulated nodes */
-    char *simulated; /* their folder */
-    int lock;        /* of the folder; -1 */
+    char *simulated; /* their directory */
+    int lock;        /* of the directory; -1 */
     int per_node;
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;

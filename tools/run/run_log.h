@@ -3,7 +3,7 @@
 #define RUN_LOG_H
 
 /* Log of scr_run for people: lines on standard error and in the file .scr/runs.log of the
- * prefix folder. */
+ * prefix directory. */
 
 #define RUN_LOG_NAME ".scr/runs.log"
 
@@ -15,8 +15,8 @@ typedef struct run_log {
     bool quiet; /* only the file, but for errors */
 } run_log;
 
-/* Opens the file below the open prefix folder. 0, or -errno with a text; then lines go to
- * standard error only. */
+/* Opens the file below the open prefix directory. 0, or -errno with a text; then lines go
+ * to standard error only. */
 int run_log_open(run_log *log, int prefix, kvtree_error *err);
 
 /* Adds a message, a line which begins with the time in the file. Errors go to standard

@@ -40,13 +40,13 @@ static int progress_find_newest(const scr_index *index, int *complete, int *ente
 {
     scr_dataset *list = NULL;
     scr_index_state state;
-    int count = 0, ckpt, rc = scr_index_list(index, &list, &count);
+    int count = 0, rc = scr_index_list(index, &list, &count);
     *complete = 0;
     for (int i = count; i > 0 && !rc && !*complete; i--)
         if (scr_index_look(index, &list[i - 1], &state) == 0 && state.complete == 1)
             *complete = list[i - 1].id;
     free(list);
-    scr_index_highest(index, entered, &ckpt);
+    *entered = scr_index_highest(index).id;
     return rc;
 }
 

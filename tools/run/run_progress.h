@@ -3,8 +3,8 @@
 #define RUN_PROGRESS_H
 
 /* Progress of a run: its flush file lists datasets that were cached, the index of the
- * prefix folder those that were written there directly. And the watchdog, which decides
- * from it whether the run hangs. */
+ * prefix directory those that were written there directly. And the watchdog, which
+ * decides from it whether the run hangs. */
 
 #include <kvtree/kvtree_error.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@ typedef struct run_progress {
                       ids continue; 0: none */
     int completed; /* datasets that became complete since run_progress_begin */
     bool flushing; /* a flush is under way */
-    bool writing;  /* a dataset is written to the prefix folder directly (bypass) */
+    bool writing;  /* a dataset is written to the prefix directory directly (bypass) */
 } run_progress;
 
 /* Reads the progress of one run repeatedly. */
@@ -29,7 +29,7 @@ typedef struct progress_reader {
     run_progress last;
 } progress_reader;
 
-/* Starts to read below the open prefix folder. What is there now counts as known: the
+/* Starts to read below the open prefix directory. What is there now counts as known: the
  * caller reads once at the start of the run. */
 void run_progress_begin(progress_reader *reader, int prefix);
 

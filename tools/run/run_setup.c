@@ -193,15 +193,22 @@ static int setup_export_all(const run *r)
                : tool_no_memory();
 }
 
+static int setup_catch_signals(run *r)
+{
+    int rc = processes_adopt();
+    if (!rc) rc = tool_signals_catch(&r->signals, true);
+    return rc ? tool_say(PROCESS_CONTROL_FAILED, "signals and processes: %s",
+                         strerror(-rc))
+              : COMMAND_GOOD;
+}
+
 int run_open(run *r, const run_request *request)
 {
     *r = (run){.request = request, .per_node = 1, .instance = -1, .lock = -1};
     r->prefix.dir = r->log.fd = r->signals.fd = r->output = -1;
-    /* first: root continues in another process, as the owner of the folder */
+    /* first: root continues in another process, as the owner of the directory */
     int code = tool_prefix_configure(&r->prefix, request->dir);
-    if (code == COMMAND_GOOD &&
-        (processes_adopt() != 0 || tool_signals_catch(&r->signals, true) != 0))
-        code = tool_say(PROCESS_CONTROL_FAILED, "no signals");
+    if (code == COMMAND_GOOD) code = setup_catch_signals(r);
     if (code == COMMAND_GOOD) code = setup_set_output(r);
     if (code == COMMAND_GOOD && request->simulate) code = setup_simulated_nodes(r);
     if (code == COMMAND_GOOD) code = setup_export_all(r);
@@ -214,8 +221,8 @@ int run_open(run *r, const run_request *request)
 void run_close(run *r)
 {
     const processes_filter all = {.spared = NULL};
-    if (processes_end(&all, 30) != 0)
-        tool_say(PROCESSES_LEFT, "processes are left behind");
+    int rc = processes_end(&all, 30);
+    if (rc) tool_say(PROCESSES_LEFT, "processes of the run: %s", processes_reason(rc));
     processes_reap();
     simulate_close(r->simulated, &r->lock);
     run_log_close(&r->log);

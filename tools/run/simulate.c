@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #define NAME "scr-nodes-XXXXXX"
-#define MARK ".scr-nodes" /* an empty file in each folder of that name */
+#define MARK ".scr-nodes" /* an empty file in each directory of that name */
 
-/* Other users may give such a name to another folder of this user. */
+/* Other users may give such a name to another directory of this user. */
 static const char *const simulate_proofs[] = {MARK, NULL};
 
 enum {
@@ -168,7 +168,7 @@ int simulate_parse_failures(const char *text, int nodes,
     return rc;
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 static int simulate_make_nodes(const char *folder, int count, hostlist *nodes,
                                kvtree_error *err)
@@ -182,7 +182,7 @@ static int simulate_make_nodes(const char *folder, int count, hostlist *nodes,
     return hostlist_parse(list, nodes, err);
 }
 
-/* Locks the folder. 0 or -errno. Between its creation and the lock another process may
+/* Locks the directory. 0 or -errno. Between its creation and the lock another process may
  * have removed it as a stale one. */
 static int simulate_lock_folder(int dir, const char *name, int *lock)
 {
@@ -235,7 +235,7 @@ static void simulate_remove_marked(const char *path)
     rmdir(path);
 }
 
-/* File systems without locks: stale folders are never removed there. */
+/* File systems without locks: stale directories are never removed there. */
 static int simulate_make_one(char *path, int *lock)
 {
     if (!mkdtemp(path)) return -errno;
@@ -304,7 +304,7 @@ void simulate_close(char *folder, int *lock)
 
 /* ---- failures ---- */
 
-/* A dataset that is newer than the newest complete one has a folder in the cache. */
+/* A dataset that is newer than the newest complete one has a directory in the cache. */
 static bool simulate_is_writing(const char *folder, const char *node, int latest)
 {
     char pattern[PATH_MAX];

@@ -2,7 +2,7 @@
 #ifndef SIMULATE_H
 #define SIMULATE_H
 
-/* Simulated nodes: folders on this machine, and failures of them. A node is its name,
+/* Simulated nodes: directories on this machine, and failures of them. A node is its name,
  * FOLDER/NAME/cache and FOLDER/NAME/cntl, and the processes that have that name in their
  * environment. */
 
@@ -33,9 +33,9 @@ int simulate_parse_failures(const char *text, int nodes,
                             simulate_failure list[SIMULATE_FAILURES], int *count,
                             kvtree_error *err);
 
-/* Makes a folder with the nodes node1, node2, ... in TMPDIR, or in memory, and adds their
- * names. The folder is in use while *lock is open. Folders of killed runs are removed,
- * with a message. 0, or -errno with a text. */
+/* Makes a directory with the nodes node1, node2, ... in TMPDIR, or in memory, and adds
+ * their names. The directory is in use while *lock is open. Directories of killed runs
+ * are removed, with a message. 0, or -errno with a text. */
 int simulate_open(int count, char **folder, int *lock, hostlist *nodes,
                   kvtree_error *err);
 
@@ -52,7 +52,7 @@ void simulate_describe_missed(const simulate_failure *failure,
 int simulate_strike(const char *folder, const simulate_failure *failure,
                     kvtree_error *err);
 
-/* Removes and frees the folder, and closes the lock; NULL is fine. */
+/* Removes and frees the directory, and closes the lock; NULL is fine. */
 void simulate_close(char *folder, int *lock);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A lock on one byte of a file in the user's private folder below the control base. The
- * kernel releases it when its holder ends; the file stays, empty, for all jobs of the
+/* A lock on one byte of a file in the user's private directory below the control base.
+ * The kernel releases it when its holder ends; the file stays, empty, for all jobs of the
  * user. See single_instance.h. */
 #include "run/single_instance.h"
 
@@ -18,7 +18,7 @@
 
 static const char lock_name[] = "scr_run.lock";
 
-/* The folder <base>/<user>, which is private. */
+/* The directory <base>/<user>, which is private. */
 static int instance_open_folder(const tool_prefix *prefix, const tool_owner *owner,
                                 int *folder, kvtree_error *err)
 {
@@ -32,7 +32,7 @@ static int instance_open_folder(const tool_prefix *prefix, const tool_owner *own
     return beneath_private_folder(base, below, folder, err);
 }
 
-/* The byte of the job and the prefix folder: a hash, so that two rarely share one. */
+/* The byte of the job and the prefix directory: a hash, so that two rarely share one. */
 static struct flock instance_byte(const tool_prefix *prefix, const tool_owner *owner)
 {
     uint32_t crc = crc32_add(0, owner->job, strlen(owner->job) + 1);

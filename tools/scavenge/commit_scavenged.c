@@ -21,8 +21,8 @@
 
 enum { LOCK_SECONDS = 10 }; /* a process that was killed may hold the lock for a moment */
 
-/* Locks a file in the staging folder, which must exist; hidden is the folder that has it.
- * *fd is -1 without such a folder, and on a file system without locks. */
+/* Locks a file in the staging directory, which must exist; hidden is the directory that
+ * has it. *fd is -1 without such a directory, and on a file system without locks. */
 static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_error *err)
 {
     char folder[SCAVENGE_FOLDER_SIZE], name[SCAVENGE_FOLDER_SIZE + 16];
@@ -38,7 +38,7 @@ static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_erro
     return err_set(err, -EBUSY, "another process commits it");
 }
 
-/* Of a staging folder: other users may have moved other folders to its place. */
+/* Of a staging directory: other users may have moved other directories to its place. */
 static const char *const commit_proofs[] = {SCAVENGE_WHOLE,
                                             SCAVENGE_HIDDEN "/0.scrfilemap", NULL};
 
@@ -156,7 +156,7 @@ static int commit_locked(const scavenge_prefix *prefix, const scavenge_key *key,
     return rc;
 }
 
-/* Removes the staging folders of the id, also those of older datasets. A process that
+/* Removes the staging directories of the id, also those of older datasets. A process that
  * waits for the lock may create its file again meanwhile. */
 static int commit_remove_staging(int hidden, int id, kvtree_error *err)
 {

@@ -20,7 +20,7 @@ typedef struct copy_task {
     const scavenge_node *node;
     const scavenge_wish *wish;
     const int *ranks;
-    int target; /* the open staging folder */
+    int target; /* the open staging directory */
     pthread_mutex_t mutex;
     scavenge_copied *copied;
 } copy_task;
@@ -135,7 +135,7 @@ static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d,
                                            : rc; /* save files even without an index */
 }
 
-/* Creates the staging folder, durably. */
+/* Creates the staging directory, durably. */
 static int copy_open_target(int prefix, const scr_dataset *d, int *target,
                             kvtree_error *err)
 {

@@ -2,10 +2,10 @@
 #ifndef SCAVENGE_COPY_H
 #define SCAVENGE_COPY_H
 
-/* Copies one node's part of a dataset from its cache to the staging folder (SCR Developer
- * Guide 1.2, section 2.33.3): each file under a temporary name until it is complete, its
- * checksum verified during the copy, and then the filemap of its rank. An existing file
- * with the same checksum stays. */
+/* Copies one node's part of a dataset from its cache to the staging directory (SCR
+ * Developer Guide 1.2, section 2.33.3): each file under a temporary name until it is
+ * complete, its checksum verified during the copy, and then the filemap of its rank. An
+ * existing file with the same checksum stays. */
 
 #include "scavenge/node.h"
 
@@ -23,7 +23,7 @@ typedef struct scavenge_wish {
 
 typedef struct scavenge_copied {
     scr_dataset dataset;
-    int ranks;        /* ranks with all wanted files in the staging folder: ... */
+    int ranks;        /* ranks with all wanted files in the staging directory: ... */
     int files;        /* ... these files, ... */
     uint64_t bytes;   /* ... and their bytes */
     int failed;       /* ranks with a file that could not be copied */
@@ -32,8 +32,8 @@ typedef struct scavenge_copied {
 } scavenge_copied;
 
 /* 0 even if some ranks failed; -ENOENT when the cache has nothing of the dataset; -ESTALE
- * when the prefix folder has a newer one of its name; or another -errno when nothing
- * could be copied, with a text. prefix is the open prefix folder. */
+ * when the prefix directory has a newer one of its name; or another -errno when nothing
+ * could be copied, with a text. prefix is the open prefix directory. */
 int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wish,
                   scavenge_copied *copied, kvtree_error *err);
 

@@ -2,8 +2,8 @@
 #ifndef SCAVENGE_FLUSH_LEFTOVERS_H
 #define SCAVENGE_FLUSH_LEFTOVERS_H
 
-/* Leftovers of an interrupted flush of a dataset that is scavenged instead: its folder in
- * the stage of the dataset (filo.h). */
+/* Leftovers of an interrupted flush of a dataset that is scavenged instead: its directory
+ * in the stage of the dataset (filo.h). */
 
 #include "plan/dataset.h"
 

@@ -2,7 +2,7 @@
 #ifndef SCAVENGE_INDEX_ENTRY_H
 #define SCAVENGE_INDEX_ENTRY_H
 
-/* The entry of a scavenged dataset in the index of the prefix folder. */
+/* The entry of a scavenged dataset in the index of the prefix directory. */
 
 #include "scavenge/staging.h"
 
@@ -22,8 +22,8 @@ enum scavenge_step {
 };
 
 /* Updates the index under its lock. SCAVENGE_END also records in the flush file that the
- * dataset is on the prefix folder, and makes a checkpoint CURRENT unless the index has a
- * newer one; *current returns whether it is CURRENT. */
+ * dataset is on the prefix directory, and makes a checkpoint CURRENT unless the index has
+ * a newer one; *current returns whether it is CURRENT. */
 int scavenge_update_index(int prefix, const scr_dataset *d, enum scavenge_step step,
                           const char *reason, bool *current, kvtree_error *err);
 

@@ -19,7 +19,7 @@
 
 /* ---- ownership ---- */
 
-/* Opens a folder that only this user can change. */
+/* Opens a directory that only this user can change. */
 static int node_open_folder(const char *path, int *dir, kvtree_error *err)
 {
     struct stat st;
@@ -57,7 +57,7 @@ static int node_parse_owner(const char *path, char owner[SCAVENGE_OWNER_SIZE],
     return rc ? err_set(err, rc, "%s is not of the form .../USER/scr.JOB", path) : 0;
 }
 
-/* A job in another prefix folder may have the same id. */
+/* A job in another prefix directory may have the same id. */
 static int node_check_prefix(const scavenge_node *node, const char *prefix,
                              kvtree_error *err)
 {
@@ -110,7 +110,7 @@ int scavenge_node_wait(scavenge_node *node, int seconds, kvtree_error *err)
 /* ---- filemaps ---- */
 
 /* A damaged filemap counts as lost: redundancy may recover its files. Without a usable
- * master filemap all filemaps in the folder are read. */
+ * master filemap all filemaps in the directory are read. */
 static int node_read_maps(scavenge_node *node, kvtree_error *err)
 {
     kvtree *names = kvtree_new();
@@ -171,7 +171,7 @@ int scavenge_node_newest(const scavenge_node *node, int dset, scr_dataset *datas
 
 /* ---- one rank ---- */
 
-/* All files of a part lie below one folder: `path` without `name` at its end. */
+/* All files of a part lie below one directory: `path` without `name` at its end. */
 static int node_set_folder(scavenge_part *part, const char *path, const char *name)
 {
     size_t n = (size_t)(name - path) - 1;

@@ -2,8 +2,8 @@
 #ifndef SCAVENGE_NODE_H
 #define SCAVENGE_NODE_H
 
-/* The cache of this node, as the filemaps in a control folder describe it (SCR Developer
- * Guide 1.2, sections 2.4 and 2.18). All access is read-only. */
+/* The cache of this node, as the filemaps in a control directory describe it (SCR
+ * Developer Guide 1.2, sections 2.4 and 2.18). All access is read-only. */
 
 #include "cache/filemap.h"
 #include "scavenge/rankmap.h"
@@ -12,9 +12,9 @@
 #define SCAVENGE_OWNER_SIZE 400
 
 typedef struct scavenge_node {
-    int dir;                         /* the control folder, open, ... */
+    int dir;                         /* the control directory, open, ... */
     const char *path;                /* ... and its path; the caller's */
-    char owner[SCAVENGE_OWNER_SIZE]; /* "<user>/scr.<job>": owner of cache folders */
+    char owner[SCAVENGE_OWNER_SIZE]; /* "<user>/scr.<job>": owner of cache directories */
     scr_filemap *map;
     int refused;      /* unusable filemaps */
     kvtree_error why; /* the reason for the first of them */
@@ -22,11 +22,11 @@ typedef struct scavenge_node {
     pid_t run;        /* a run that uses the cache now; 0: none */
 } scavenge_node;
 
-/* Opens the control folder at `path`, which must belong to runs in the prefix folder with
- * the path `prefix` (without symbolic links), and reads the filemaps. No run can start on
- * this node until it is closed, unless one uses the cache already (`run`). -ENOENT
- * without a previous run, -EPERM for another user's folder, or another -errno, with a
- * text. */
+/* Opens the control directory at `path`, which must belong to runs in the prefix
+ * directory with the path `prefix` (without symbolic links), and reads the filemaps. No
+ * run can start on this node until it is closed, unless one uses the cache already
+ * (`run`). -ENOENT without a previous run, -EPERM for another user's directory, or
+ * another -errno, with a text. */
 int scavenge_node_open(const char *path, const char *prefix, scavenge_node *node,
                        kvtree_error *err);
 void scavenge_node_close(scavenge_node *node);
@@ -42,14 +42,14 @@ int scavenge_node_newest(const scavenge_node *node, int dset, scr_dataset *datas
  * -EBADMSG for invalid records; with a text. Files themselves are not checked. */
 typedef struct scavenge_part {
     scavenge_rank *rank; /* files by their names in a rank filemap */
-    char *folder;        /* the folder that has them */
+    char *folder;        /* the directory that has them */
     scr_dataset dataset;
 } scavenge_part;
 int scavenge_part_find(const scavenge_node *node, int dset, int rank, scavenge_part *part,
                        kvtree_error *err);
 void scavenge_part_done(scavenge_part *part);
 
-/* Opens the folder of a part; -EPERM for another user's folder. */
+/* Opens the directory of a part; -EPERM for another user's directory. */
 int scavenge_part_open(const scavenge_part *part, int *folder, kvtree_error *err);
 
 #endif

@@ -2,9 +2,9 @@
 #ifndef SCAVENGE_PACK_H
 #define SCAVENGE_PACK_H
 
-/* Packs the files of a staging folder into containers (SCR Developer Guide 1.2, section
- * 2.12; docs/formats/rank2file.md): the application files of all ranks, in the order of
- * ranks, form one stream of bytes that is cut into containers of equal size. */
+/* Packs the files of a staging directory into containers (SCR Developer Guide 1.2,
+ * section 2.12; docs/formats/rank2file.md): the application files of all ranks, in the
+ * order of ranks, form one stream of bytes that is cut into containers of equal size. */
 
 #include "scavenge/scan.h"
 #include <filo/filo.h>
@@ -13,14 +13,15 @@
 #define SCAVENGE_CONTAINER_SIZE 40
 void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE]);
 
-/* Writes all containers, of `limit` (1 or more) bytes, into .scr of the folder; each gets
- * its name when it is complete and synced, and the permissions that every file in it has.
- * The scan must be whole. 0 or -errno. */
+/* Writes all containers, of `limit` (1 or more) bytes, into .scr of the directory; each
+ * gets its name when it is complete and synced, and the permissions that every file in it
+ * has. The scan must be whole. 0 or -errno. */
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, kvtree_error *err);
 
 /* Sets the segments of a file of file->size bytes that begins at `offset` of the stream;
- * `in` is the folder of containers ("x/.scr"). 0 or -ENOMEM; filo_files_free frees them.
+ * `in` is the directory of containers ("x/.scr"). 0 or -ENOMEM; filo_files_free frees
+ * them.
  */
 int scavenge_segments(const char *in, uint64_t offset, uint64_t limit, filo_file *file);
 

@@ -2,8 +2,8 @@
 #ifndef SCAVENGE_RANKMAP_H
 #define SCAVENGE_RANKMAP_H
 
-/* Rank filemaps: the file .scr/<rank>.scrfilemap of a staging folder lists the files of
- * one rank of a dataset (SCR Developer Guide 1.2, section 2.13.1;
+/* Rank filemaps: the file .scr/<rank>.scrfilemap of a staging directory lists the files
+ * of one rank of a dataset (SCR Developer Guide 1.2, section 2.13.1;
  * docs/formats/scavenge.md). It is written after these files are complete. Its content is
  * untrusted: everything in it is checked. */
 
@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The subfolder for rank filemaps, redundancy files and containers. */
+/* The subdirectory for rank filemaps, redundancy files and containers. */
 #define SCAVENGE_HIDDEN ".scr"
 
 typedef struct scavenge_file {
-    const char *name; /* relative to the folder; a redundancy file lies in .scr */
+    const char *name; /* relative to the directory; a redundancy file lies in .scr */
     bool redundancy;
     uint64_t size; /* bytes */
     uint32_t crc;  /* CRC32, if has_crc */
@@ -44,7 +44,7 @@ scavenge_rank *scavenge_rank_free(scavenge_rank *rank);
 int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file);
 
 /* Whether an application file may have the name: relative, without "..", and not in a
- * folder .scr. 0, or -EBADMSG with a text. */
+ * directory .scr. 0, or -EBADMSG with a text. */
 int scavenge_check_name(const char *name, kvtree_error *err);
 
 /* ".scr/<rank>.scrfilemap" */
@@ -61,7 +61,7 @@ int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
 int scavenge_rank_from_tree(const kvtree *tree, scavenge_rank **rank,
                             scr_dataset *dataset, kvtree_error *err);
 
-/* folder: the open staging folder. */
+/* folder: the open staging directory. */
 int scavenge_rank_write(int folder, const scavenge_rank *rank, const scr_dataset *dataset,
                         kvtree_error *err);
 int scavenge_rank_read(int folder, int number, scavenge_rank **rank, scr_dataset *dataset,

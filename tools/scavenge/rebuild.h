@@ -2,7 +2,7 @@
 #ifndef SCAVENGE_REBUILD_H
 #define SCAVENGE_REBUILD_H
 
-/* Rebuilds missing files in a staging folder from redundancy files (SCR Developer
+/* Rebuilds missing files in a staging directory from redundancy files (SCR Developer
  * Guide 1.2, section 2.33.10). */
 
 #include "scavenge/scan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Renames files into the prefix folder; see rename_into_prefix.h. */
+/* Renames files into the prefix directory; see rename_into_prefix.h. */
 #include "scavenge/rename_into_prefix.h"
 
 #include "base/path.h"
@@ -38,8 +38,8 @@ static int rename_add_files(batch *moves, const scavenge_saved *saved, kvtree_er
     return rc;
 }
 
-/* A container is in the staging folder, or was renamed by an earlier call. The record of
- * their size may be damaged: it must not name others, without a limit. */
+/* A container is in the staging directory, or was renamed by an earlier call. The record
+ * of their size may be damaged: it must not name others, without a limit. */
 static int rename_check_container(const batch *moves, int from, const char *name,
                                   const char *target, uint64_t size, kvtree_error *err)
 {
@@ -78,8 +78,8 @@ static int rename_is_shared(const scavenge_saved *saved, kvtree_error *err)
     return others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/x", err);
 }
 
-/* final: the open folder to which names of files are relative. Files that were copied are
- * synced; those that were renamed before are skipped. */
+/* final: the open directory to which names of files are relative. Files that were copied
+ * are synced; those that were renamed before are skipped. */
 static int rename_all(const scavenge_prefix *prefix, int final,
                       const scavenge_saved *saved, uint64_t container, kvtree_error *err)
 {
@@ -103,9 +103,9 @@ typedef struct rename_map {
     const scavenge_scan *scan;
     size_t skip;                /* bytes at the begin of a name that the map leaves out */
     uint64_t container;         /* bytes of one; 0: files are not packed */
-    char in[SCR_NAME_SIZE + 8]; /* the folder of containers, in the map */
+    char in[SCR_NAME_SIZE + 8]; /* the directory of containers, in the map */
     uint64_t offset;            /* of the next file in the containers */
-    int dir;                    /* the open folder that has the files */
+    int dir;                    /* the open directory that has the files */
     int count;
     filo_file *files;
 } rename_map;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The content of a staging folder; see scan.h. */
+/* The content of a staging directory; see scan.h. */
 #include "scavenge/scan.h"
 
 #include "common/array.h"
@@ -16,7 +16,7 @@
 
 typedef struct scan_reader {
     const scavenge_folder *folder;
-    char hidden[PATH_MAX]; /* path of the subfolder .scr */
+    char hidden[PATH_MAX]; /* path of the subdirectory .scr */
     bool described;        /* the scan has a description */
     scavenge_scan *scan;
 } scan_reader;

@@ -2,11 +2,11 @@
 #ifndef SCAVENGE_SCAN_H
 #define SCAVENGE_SCAN_H
 
-/* The content of a staging folder, to which nodes copied their parts of a dataset (SCR
+/* The content of a staging directory, to which nodes copied their parts of a dataset (SCR
  * Developer Guide 1.2, sections 2.13.2 and 2.33.7 to 2.33.9).
  *
  *     scavenge_scan scan;
- *     int rc = scavenge_scan_read(&folder, &scan, err);
+ *     int rc = scavenge_scan_read(&directory, &scan, err);
  *     if (!rc && scavenge_scan_missing(&scan) == 0) ...the files of all ranks exist
  *     scavenge_scan_done(&scan);
  *
@@ -36,17 +36,18 @@ typedef struct scavenge_scan {
 } scavenge_scan;
 
 typedef struct scavenge_folder {
-    char *path; /* of the staging folder */
+    char *path; /* of the staging directory */
     int dir;    /* the same, open */
-    int final;  /* -1, or the open folder to which some files may have been renamed */
+    int final;  /* -1, or the open directory to which some files may have been renamed */
 } scavenge_folder;
 
-/* Whether a file exists below the open folder, in full size; if not, why (may be NULL).
+/* Whether a file exists below the open directory, in full size; if not, why (may be
+ * NULL).
  */
 bool scavenge_has_file(int dir, const scavenge_file *f, kvtree_error *why);
 
-/* 0, and the caller calls scavenge_scan_done; -ENOENT if the folder has no valid record
- * of a rank, or another -errno, with a text. */
+/* 0, and the caller calls scavenge_scan_done; -ENOENT if the directory has no valid
+ * record of a rank, or another -errno, with a text. */
 int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan,
                        kvtree_error *err);
 void scavenge_scan_done(scavenge_scan *scan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Staging folders; see staging.h. */
+/* Staging directories; see staging.h. */
 #include "scavenge/staging.h"
 
 #include "base/path.h"
@@ -84,7 +84,7 @@ static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved,
     return rc ? rc : scavenge_scan_read(f, &saved->scan, err);
 }
 
-/* The description must agree with the name of the folder. */
+/* The description must agree with the name of the directory. */
 static int staging_check(const scavenge_saved *saved, kvtree_error *err)
 {
     const scavenge_key *key = &saved->key;

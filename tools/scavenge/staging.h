@@ -2,14 +2,14 @@
 #ifndef SCAVENGE_STAGING_H
 #define SCAVENGE_STAGING_H
 
-/* Staging folders: nodes copy the files of a dataset to
+/* Staging directories: nodes copy the files of a dataset to
  * <dataset>/.scr/scavenge.<id>.<created>, so that an earlier dataset with the same name
  * stays intact until this one is complete
  * (docs/decisions/0019-scavenged-files-wait-apart.md). */
 
 #include "scavenge/scan.h"
 
-/* The prefix folder. */
+/* The prefix directory. */
 typedef struct scavenge_prefix {
     const char *path;   /* without symbolic links */
     int dir;            /* the same, open */
@@ -26,23 +26,24 @@ typedef struct scavenge_key {
 
 scavenge_key scavenge_key_of(const scr_dataset *dataset);
 
-/* Its staging folder, relative to the prefix folder. */
+/* Its staging directory, relative to the prefix directory. */
 #define SCAVENGE_FOLDER_SIZE (SCR_NAME_SIZE + 80)
 void scavenge_folder_of(const scavenge_key *key, char folder[SCAVENGE_FOLDER_SIZE]);
 
 /* Reads the last component of such a path into id and created. */
 bool scavenge_key_parse(const char *name, scavenge_key *key);
 
-/* The newest dataset of that name that has a staging folder; -ENOENT if there is none, or
- * another -errno, with a text. */
+/* The newest dataset of that name that has a staging directory; -ENOENT if there is none,
+ * or another -errno, with a text. */
 int scavenge_find(int prefix, const char *name, scavenge_key *key, kvtree_error *err);
 
-/* The folder below the prefix folder to which names of the dataset's files are relative;
- * 0 or -errno with a text. */
+/* The directory below the prefix directory to which names of the dataset's files are
+ * relative; 0 or -errno with a text. */
 int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder,
                         kvtree_error *err);
 
-/* Opens and scans a staging folder; close with scavenge_close. 0 or -errno with a text.
+/* Opens and scans a staging directory; close with scavenge_close. 0 or -errno with a
+ * text.
  */
 typedef struct scavenge_saved {
     scavenge_key key; /* what every scan must be of: others may exchange records */
@@ -58,7 +59,7 @@ void scavenge_close(scavenge_saved *saved);
 int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved,
                     kvtree_error *err);
 
-/* Exists in a staging folder when all files are there and renames have begun; has the
+/* Exists in a staging directory when all files are there and renames have begun; has the
  * CONTAINER size. */
 #define SCAVENGE_WHOLE SCAVENGE_HIDDEN "/whole"
 

@@ -36,7 +36,7 @@ def give(path, user, mode=None):
 
 
 def prefix_of(user, name, config=''):
-    """A prefix folder with .scr, and a configuration file."""
+    """A prefix directory with .scr, and a configuration file."""
     os.chmod('.', 0o755)
     folder = pathlib.Path(name).resolve()
     (folder / '.scr').mkdir(parents=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Other users of the machine exchange a file or folder between a check and the use of what was checked."""
+"""Other users of the machine exchange a file or directory between a check and the use of what was checked."""
 import contextlib
 import ctypes
 import os
@@ -55,7 +55,7 @@ def exchange_forever(one, other, pause=0.0001):
 
 
 def answers(one, other, below, *words, **variables):
-    """What the victim's command prints, for each of its calls below a folder before which the attacker exchanges the two."""
+    """What the victim's command prints, for each of its calls below a directory before which the attacker exchanges the two."""
     mark, number = pathlib.Path('struck').absolute(), 0
     faults = {'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0', 'FAULTS_BELOW': below, 'FAULTS_READING': 1,
               'FAULTS_HOW': 'stop', 'FAULTS_MARK': mark}
@@ -77,7 +77,7 @@ def answers(one, other, below, *words, **variables):
 
 
 def test_configuration_is_exchanged():
-    """In a folder with a sticky bit, where others can create files: one of the attacker's for a link to one of the victim's."""
+    """In a directory with a sticky bit, where others can create files: one of the attacker's for a link to one of the victim's."""
     folder = prefix_of(VICTIM, 'p')
     os.chown(folder, VICTIM.pw_uid, GROUP)
     folder.chmod(0o3775)
@@ -99,7 +99,7 @@ def test_configuration_is_exchanged():
 
 
 def test_plugin_is_exchanged():
-    """Beside a program in a folder where others can create files."""
+    """Beside a program in a directory where others can create files."""
     other = BIN.parent / 'libscr-core/tests/other_log_plugin.so'
     if not other.exists():
         return  # only the commands are built
@@ -123,7 +123,7 @@ def test_plugin_is_exchanged():
 
 
 def test_folder_is_exchanged():
-    """Between the moment when root becomes the victim and the use of the folder, which is the attacker's then."""
+    """Between the moment when root becomes the victim and the use of the directory, which is the attacker's then."""
     above = prefix_of(ATTACKER, 'above')
     folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
     (folders[1] / '.scr').chmod(0o777)
@@ -161,7 +161,7 @@ def test_transfer_file_is_exchanged():
 
 
 def put_at(folders, user, file):
-    """Moves the file into that of the folders which is the user's now."""
+    """Moves the file into that of the directories which is the user's now."""
     for folder in folders * 100:
         here = os.open(folder, os.O_RDONLY)
         ours = os.fstat(here).st_uid == user.pw_uid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""For tests of the commands: prefix folders, and damage to the files in them. The current folder is one."""
+"""For tests of the commands: prefix directories, and damage to the files in them. The current directory is one."""
 import os
 import pathlib
 import pwd
@@ -42,7 +42,7 @@ def damage(make, path=HALT):
 
 
 class Prefix:
-    """A prefix folder with datasets, as docs/formats/scr.md and rank2file.md tell; shares no code with SCR."""
+    """A prefix directory with datasets, as docs/formats/scr.md and rank2file.md tell; shares no code with SCR."""
 
     def __init__(self):
         self.index = {'VERSION': value(1)}
@@ -55,7 +55,7 @@ class Prefix:
         return {key: value(text) for key, text in keys.items()}
 
     def put_dataset(self, name, number, files, **more):
-        """On the prefix folder: files, map and summary."""
+        """On the prefix directory: files, map and summary."""
         entries = [{'FILE': {path: {'SIZE': value(len(data)), 'CRC': value(f'0x{zlib.crc32(data):08x}')}
                              for path, data in rank.items()}} for rank in files]
         for rank in files:
@@ -84,7 +84,7 @@ class Prefix:
 
 
 def names(folder='.'):
-    """All files below a folder."""
+    """All files below a directory."""
     return sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*') if not path.is_dir())
 
 
@@ -94,7 +94,7 @@ def some_user():
 
 
 def give_all(uid, gid):
-    """The prefix folder, and what is in it."""
+    """The prefix directory, and what is in it."""
     os.chmod('.', 0o755)
     for path in (pathlib.Path('.'), *pathlib.Path('.').glob('.scr'), *pathlib.Path('.').glob('.scr/**/*')):
         os.chown(path, uid, gid)
@@ -124,7 +124,7 @@ def put_program(name, script):
 
 
 def processes_here():
-    """Command lines of those that have the current folder as their prefix folder."""
+    """Command lines of those that have the current directory as their prefix directory."""
     here, found = f'SCR_PREFIX={os.getcwd()}'.encode(), []
     for folder in pathlib.Path('/proc').glob('[0-9]*'):
         try:

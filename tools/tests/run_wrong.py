@@ -5,10 +5,13 @@ launchers here are scripts."""
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
+import sys
 import time
 
-from command import COMMAND, run, run_tests
-from prefix import HALT, put, put_halt, put_program, put_tree, value, without_scr_variables
+from command import COMMAND, run, run_tests, run_without
+from prefix import HALT, put, put_halt, put_program, put_tree, value, wait_for, without_scr_variables
 
 without_scr_variables()
 BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
@@ -49,7 +52,7 @@ def untouched():
 # ---- a launcher in place of the program ----
 
 def test_launcher_as_program():
-    """It would be started once per rank, and each of these jobs takes the prefix folder for its own."""
+    """It would be started once per rank, and each of these jobs takes the prefix directory for its own."""
     prepare()
     launcher('exit 0')
     for own, words, advice in (
@@ -216,6 +219,47 @@ def test_bad_list_of_nodes():
     done = run('--simulate', '2x1', 'true')
     del os.environ['SCR_EXCLUDE_NODES']
     assert done.returncode == 1 and not calls() and has(done, 'NODELIST_INVALID', 'SCR_EXCLUDE_NODES: '), done
+
+
+# ---- the system refuses ----
+
+def test_control_of_processes():
+    """Without signals no run begins; without a list of processes, those that may be left are reported."""
+    prepare()
+    launcher('exit 0')
+    done = run_without('signalfd4', '--simulate', '2x1', 'true')
+    if done:
+        assert done.returncode == 1 and has(done, 'PROCESS_CONTROL_FAILED', 'Operation not permitted') and not calls(), done
+    launcher(f'{sys.executable} -c "import resource, os; resource.prlimit(int(os.environ[\'OF\']), resource.RLIMIT_NOFILE, (3, 3))"')
+    put_program('run', 'export OF=$$; exec "$@"')
+    done = run('bin/run', COMMAND, '--simulate', '2x1', 'true', command='/bin/sh')
+    assert has(done, 'PROCESSES_LEFT', ': processes of the run: Too many open files'), done
+
+
+def test_simulated_nodes_cannot_be_made():
+    prepare()
+    launcher('exit 0')
+    os.environ['TMPDIR'] = os.path.abspath('none')
+    done = run('--simulate', '2x1', 'true')
+    assert done.returncode == 1 and has(done, 'SIMULATION_FAILED', f': {os.getcwd()}/none: No such file') and not calls(), done
+
+
+def test_simulated_nodes_that_stay():
+    """Those of a scr_run that was killed are removed by the next one; a directory without the mark of its owner is not."""
+    prepare()
+    launcher('echo $$ >pid; mv pid ready; exec sleep 1000')
+    process = subprocess.Popen([COMMAND, '--simulate', '2x1', 'true'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    wait_for(lambda: os.path.exists('ready'))
+    process.kill()
+    process.wait()
+    os.kill(int(pathlib.Path('ready').read_text()), signal.SIGKILL)
+    left, = pathlib.Path('tmp').iterdir()
+    launcher('rm $SCR_SIMULATE/.scr-nodes; chmod 1777 $SCR_SIMULATE/..; exit 0')
+    done = run('--simulate', '2x1', 'true')
+    assert done.returncode == 0 and has(done, 'SIMULATION_REMOVED', f': {left.resolve()} '), done
+    kept, = pathlib.Path('tmp').iterdir()
+    assert kept != left and has(done, 'SIMULATION_LEFT', f' in {kept.resolve()}: '), done
 
 
 # ---- halted ----

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_check_node: folders that are there, or not, too small, full, or cannot be written; checks that were killed; tests of
+"""scr_check_node: directories that are there, or not, too small, full, or cannot be written; checks that were killed; tests of
 the site."""
 import os
 import pathlib
@@ -35,13 +35,13 @@ def test_bad():
     expect(run('--cntl', control, '--cache', f'{cache}:1000000TB'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
     # nobody may write there, whoever he is
     expect(run('--cntl', control, '--cache', '/proc/self'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'write: /proc/self: a new file'])
-    # each folder that is bad is told
+    # each directory that is bad is told
     done = run('--cntl', f'{control}/none', '--cache', f'{cache}/none')
     assert done.returncode == 1 and done.stderr.count(b'access') == 2, done
 
 
 def with_faults(control, cache, **faults):
-    """A check that meets its fate in the folder cache; see tests/support/faults.c."""
+    """A check that meets its fate in the directory cache; see tests/support/faults.c."""
     mark = pathlib.Path('struck').absolute()
     mark.unlink(missing_ok=True)
     env = {**os.environ, 'LC_ALL': 'C', 'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0',
@@ -81,7 +81,7 @@ def test_killed():
 
 
 def test_side_by_side():
-    """Checks of one folder do not disturb each other."""
+    """Checks of one directory do not disturb each other."""
     control, cache = folders()
     for _ in range(10):
         all_of_them = [subprocess.Popen([COMMAND, '--cntl', control, '--cache', cache], stdout=subprocess.PIPE,

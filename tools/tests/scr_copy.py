@@ -28,7 +28,7 @@ def meta(data, kind='FULL', **more):
 
 
 def fill(number=4, files=None, **more):
-    """A cache of one rank, in the folders that SCR would make."""
+    """A cache of one rank, in the directories that SCR would make."""
     for path in os.listdir('.'):
         shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     base = pathlib.Path.cwd()
@@ -153,7 +153,7 @@ def test_hostile():
 
 
 def test_newer_one():
-    """The prefix folder has a newer dataset of the name: that one stays."""
+    """The prefix directory has a newer dataset of the name: that one stays."""
     fill()
     prefix = Prefix()
     prefix.enter('c4', 5, [{}])

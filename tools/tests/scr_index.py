@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 
@@ -17,7 +18,7 @@ FILES = [{'rank_0': b'zero' * 100, 'a/b': b''}, {'rank_1': b'one' * 50}]
 
 
 def fill(current='ckpt.12'):
-    """Three good datasets, one that failed, one that is not complete; all of them on the prefix folder."""
+    """Three good datasets, one that failed, one that is not complete; all of them on the prefix directory."""
     for path in os.listdir('.'):
         shutil.rmtree(path)
     prefix = Prefix()
@@ -70,7 +71,7 @@ def test_list():
 def test_one_dataset():
     fill('run/ckpt.12')
     text = run('--inspect', 'run/ckpt.12').stdout.decode()
-    width = len('files outside of its folder') + 2
+    width = len('files outside of its directory') + 2
     for title, number in (('dataset', 12), ('valid', 'yes'), ('current', 'yes'), ('fetched', '2026-11-22T20:00:00'),
                           ('bytes', 550)):
         assert f'{title:<{width}}{number}\n' in text, (title, text)
@@ -136,7 +137,7 @@ def test_add():
     run('--remove', 'ckpt.18')
     expect(run('--add', 'ckpt.18'), 0, 'ckpt.18: added\n')
     assert state()['ckpt.18'] == (True, False) and state()['run/ckpt.12'] == (True, True)
-    # a folder that was moved has the name that it has now
+    # a directory that was moved has the name that it has now
     os.rename('ckpt.6', 'old')
     run('--remove', 'ckpt.6')
     os.utime('old/.scr/summary.scr', (1300000000, 1300000000))
@@ -156,6 +157,17 @@ def test_add():
     done = run('--add', 'odd')
     assert done.returncode == 0 and b'odd: added; it is not complete' in done.stdout and identifiers(done) == ['DATASET_REFUSED'], done
     assert state()['odd'] == (False, False)
+
+
+def test_index_cannot_be_written():
+    """The old one stays as it was."""
+    fill('run/ckpt.12')
+    os.rename('ckpt.6', 'moved')
+    before = pathlib.Path(INDEX).read_bytes()
+    how = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), 'restore_signals': False}
+    for arguments in (['--remove', 'out'], ['--current', 'ckpt.18'], ['--add', 'moved'], ['--rebuild']):
+        expect(run(*arguments, **how), 1, '', ['INDEX_NOT_CHANGED', '.scr/index.scr', 'File too large'])
+        assert pathlib.Path(INDEX).read_bytes() == before, arguments
 
 
 def test_many_at_once():
@@ -242,6 +254,21 @@ def test_rebuild_adds():
     assert done.returncode == 0 and done.stdout == b'6 datasets found, 1 added to the index\n', done
     assert 'DATASET_REFUSED' in identifiers(done) and b': 1 ' in done.stderr and b' bad: ' in done.stderr, done
     assert state()['new'] == (True, False) and state()['ckpt.6'] == (True, True) and state()['ckpt.18'] == (False, False)
+
+
+def test_not_all_is_searched():
+    """What lies too deep is not found, and that is a warning."""
+    prefix, deep = fill(), '/'.join('abcdefghijkl')
+    prefix.put_dataset(f'{deep}/late', 30, FILES)
+    done = run('--rebuild')
+    expect(done, 0, '5 datasets found, 0 added to the index\n', ['SCAN_INCOMPLETE'])
+    expect(run('--add', f'{deep}/late'), 0, f'{deep}/late: added\n')
+
+
+def test_scan_of_nothing():
+    fill()
+    for name in ('ckpt.6', 'none'):
+        expect(run('--scan', name), 1, '', ['SCAVENGE_UNREADABLE', f'scr_index: {name}: '])
 
 
 def test_prefix_folder_without_anything():

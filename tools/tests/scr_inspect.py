@@ -77,6 +77,11 @@ def test_nothing():
     expect(run(), 1, '', ['CACHE_UNUSABLE', ' /elsewhere'])
 
 
+def test_long_path():
+    fill()
+    expect(run('-c', 'x' * 5000), 1, '', ['PATH_TOO_LONG', ' 5000 bytes'])
+
+
 def test_nodes():
     """What several nodes have together; n3 has nothing, and n4 is not there."""
     fill()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_list_dir: the folders that a run with the same configuration would have."""
+"""scr_list_dir: the directories that a run with the same configuration would have."""
 import json
 import os
 import pathlib
@@ -27,7 +27,7 @@ def test_folders():
     expect(run('control', '--user', 'you', '--jobid', '18'), 0, '/c/you/scr.18\n')
     assert [json.loads(line) for line in run('--json', 'all').stdout.splitlines()] == [
         {'kind': 'control', 'path': '/c/me/scr.17'}, {'kind': 'cache', 'path': '/me/scr.17'}]
-    # a node that only plays its part has its own control folder
+    # a node that only plays its part has its own control directory
     os.environ['SCR_NODE_NAME'] = 'n3'
     expect(run('all'), 0, '/c/me/scr.17/n3\n/me/scr.17\n')
 
@@ -49,7 +49,7 @@ def test_stores():
 
 
 def test_second_calculation():
-    """Its folders have the prefix folder in their names, where they are there."""
+    """Its directories have the prefix directory in their names, where they are there."""
     here = os.getcwd()
     clean(SCR_CNTL_BASE=here, SCR_CACHE_BASE=here)
     other = f'{here}/me/scr.17.prefix-{zlib.crc32(here.encode()):08x}'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose folders are bad; on simulated nodes."""
+"""scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose directories are bad; on simulated nodes."""
 import json
 import os
 import pathlib
@@ -8,7 +8,7 @@ import shutil
 import time
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
-                     run_tests, run_unread)
+                     run_tests, run_unread, run_without)
 from prefix import give_all, put, put_program, some_user, without_scr_variables
 
 without_scr_variables()
@@ -64,6 +64,22 @@ def test_time_limit():
     assert time.monotonic() - begin >= 4
     del os.environ['SCR_NODE_TIMEOUT']
     assert rows('--seconds', '3')['n2'] == 'no answer: sleep: it did not end within 3 seconds'
+
+
+def test_nodes_cannot_be_asked():
+    """The way to them is unknown, incomplete, or does not work at all."""
+    for variables, *values in (({'SCR_REMOTE': 'pigeon'}, 'SCR_REMOTE=pigeon'),
+                               ({'SCR_REMOTE': 'simulate'}, 'scr_run --simulate'),
+                               ({'SCR_REMOTE': 'flux'}, 'flux: ')):
+        os.environ.update(SCR_PREFIX=os.getcwd(), SCR_NODELIST='n1', **variables)
+        os.environ.pop('SCR_SIMULATE', None)
+        put_program('flux', 'echo "no broker" >&2; exit 1')
+        expect(run(), 3, '', ['REMOTE_UNUSABLE', *values])
+    del os.environ['SCR_REMOTE']
+    nodes(2)
+    done = run_without('signalfd4')
+    if done:
+        expect(done, 3, '', ['NODE_QUERY_FAILED', 'start env: Operation not permitted'])
 
 
 def test_batch_system():

@@ -96,7 +96,7 @@ def test_another_job():
 
 
 def test_nothing():
-    # in a folder that nobody means nothing can be said of the caches
+    # in a directory that nobody means nothing can be said of the caches
     expect(run(), 1, '', ['PREFIX_UNUSED', os.getcwd()])
     os.mkdir('.scr')
     expect(run(), 0, 'no dataset is in the cache\n')
@@ -165,7 +165,7 @@ def put_datasets(**locations):
 
 
 def test_which():
-    """The newest; where that cannot be completed, the next; and what was on its way to the prefix folder."""
+    """The newest; where that cannot be completed, the next; and what was on its way to the prefix directory."""
     nodes(3)
     for failing, locations, added, code in (
             ('none', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE'}, ['ckpt_4'], 0),

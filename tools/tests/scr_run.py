@@ -429,7 +429,7 @@ def on_this_machine(job):
 
 
 def test_one_at_a_time():
-    """A second one is refused; one of another job, or prefix folder, is not; what was killed stops nobody."""
+    """A second one is refused; one of another job, or prefix directory, is not; what was killed stops nobody."""
     prepare()
     for folder in ('cntl', 'cache', 'elsewhere'):
         os.mkdir(folder)

@@ -58,7 +58,7 @@ def test_nodes():
 
 
 def test_by_root():
-    """In another user's prefix folder: as that user, whose the caches are, too, and what is saved."""
+    """In another user's prefix directory: as that user, whose the caches are, too, and what is saved."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
     put_program('reach', f'id -u >> {os.getcwd()}/asked; exit 3')
     if os.geteuid() == 0:

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 
-from command import (expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
+from command import (identifiers, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
 from prefix import put_program, without_scr_variables
 
 without_scr_variables()
@@ -63,6 +63,7 @@ def steps(*arguments, code, fault='', nodes='3x1'):
     done = run('--simulate', nodes, '--json', *arguments)
     assert done.returncode == code, done
     rows = list(map(json.loads, filter(lambda line: line.startswith(b'{'), done.stdout.splitlines())))
+    assert identifiers(done).count('SYSTEM_STEP') == len(rows) == len(GOOD), done
     return {row['step']: row['result'] for row in rows}, {row['step']: row['found'] for row in rows}
 
 
@@ -95,7 +96,7 @@ def test_slow_start():
 
 
 def test_folder_is_exchanged():
-    """Where others can rename folders: for a link to a private one, in which nothing is made, cut or removed."""
+    """Where others can rename directories: for a link to a private one, in which nothing is made, cut or removed."""
     prepare()
     private = pathlib.Path('private')
     private.mkdir()

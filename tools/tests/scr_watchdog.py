@@ -88,7 +88,7 @@ def test_progress():
 
 
 def test_bypass():
-    """What is written to the prefix folder at once is in its index only."""
+    """What is written to the prefix directory at once is in its index only."""
     goes_on(put_index)
 
 

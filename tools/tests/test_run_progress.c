@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far a run is: what is cached and what is written to the prefix folder at once
+/* How far a run is: what is cached and what is written to the prefix directory at once
  * counts, what earlier runs left does not. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,7 +98,7 @@ static void test_cached(void **state)
     expect(5, 5, 0);
     assert_int_equal(run_progress_read(&here.source, &p, NULL), 0);
     assert_int_equal(p.flushing, 1);
-    /* the same one on the prefix folder */
+    /* the same one on the prefix directory */
     enter(5, 0);
     expect(5, 5, 0);
     enter(5, 1);

@@ -33,7 +33,7 @@ static const scr_dataset dataset = {.id = 6,
                                     .created = 1312850690668536,
                                     .name = "c6"};
 
-/* ---- a folder ---- */
+/* ---- a directory ---- */
 
 static char path[64];
 static scavenge_folder folder;

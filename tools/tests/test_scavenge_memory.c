@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Saving a dataset without memory: each allocation fails once on the way from the cache
- * of a node over rank filemaps, the scan and its hash to a dataset of the prefix folder,
- * as files and in containers. Nothing has its name and wrong bytes, what was saved or was
- * complete stays so, and the next try succeeds. */
+ * of a node over rank filemaps, the scan and its hash to a dataset of the prefix
+ * directory, as files and in containers. Nothing has its name and wrong bytes, what was
+ * saved or was complete stays so, and the next try succeeds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static const scr_dataset dataset = {.id = 6,
                                     .name = "c6"};
 static const scavenge_key key = {"c6", 6, 1312850690668536};
 
-/* The folder has "prefix", "cntl/u/scr.7" and "cache/u/scr.7". */
+/* The directory has "prefix", "cntl/u/scr.7" and "cache/u/scr.7". */
 static struct {
     char path[64], prefix[80], control[96];
     int dir, prefix_dir;
@@ -92,7 +92,7 @@ static void put_filemap(void)
     kvtree_delete(&about);
 }
 
-/* A prefix folder with an index and a flush file, and nothing else. */
+/* A prefix directory with an index and a flush file, and nothing else. */
 static void new_prefix(void)
 {
     int held = nth_hold();
@@ -239,7 +239,7 @@ static int do_lacking(void *arg)
     return rc;
 }
 
-/* ---- the prefix folder ---- */
+/* ---- the prefix directory ---- */
 
 static int add_up(void *arg, int rank, int count, const filo_file files[],
                   kvtree_error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Folders of simulated nodes: what nobody has any more is removed, and nothing else. */
+/* Directories of simulated nodes: what nobody has any more is removed, and nothing else.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ static int is_there(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* A process that has nodes, until it is killed; their folder is told. */
+/* A process that has nodes, until it is killed; their directory is told. */
 static pid_t other_with_nodes(char folder[256])
 {
     int ends[2];
@@ -73,8 +74,8 @@ static void next_one(void)
     free(path);
 }
 
-/* Where others may rename folders, they can give the name of a stale folder to a private
- * one. */
+/* Where others may rename directories, they can give the name of a stale directory to a
+ * private one. */
 static void test_renamed(void **state)
 {
     char base[64], folder[96], file[128];

@@ -21,7 +21,7 @@ enum { NODES = 4 };
 
 static const char *const command[] = {"scr_copy", "--prefix", "/a b", NULL};
 
-/* ---- a folder with programs and simulated nodes, and nothing else in PATH ---- */
+/* ---- a directory with programs and simulated nodes, and nothing else in PATH ---- */
 
 static char *old_path;
 

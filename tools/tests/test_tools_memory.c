@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the commands share, without memory: each allocation fails once on the way of lists
  * of hosts, words of launchers and remote shells, tables, the configuration with prefix
- * folder, owner and nodes, programs that are run, the log, and simulated nodes. What
+ * directory, owner and nodes, programs that are run, the log, and simulated nodes. What
  * complains instead of giving an error says that there is no memory. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- a folder, and what is printed ---- */
+/* ---- a directory, and what is printed ---- */
 
 static struct {
     char path[64];
@@ -318,7 +318,7 @@ static void is_empty(const char *name)
     int held = nth_hold();
     struct stat st;
     assert_int_equal(fstatat(here.dir, name, &st, 0), 0);
-    assert_int_equal(st.st_nlink, 2); /* no folder is in it */
+    assert_int_equal(st.st_nlink, 2); /* no directory is in it */
     countdown = held;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Attacks by other users of the machine: what a prefix folder of theirs, or their files in a shared one, make root's commands
+"""Attacks by other users of the machine: what a prefix directory of theirs, or their files in a shared one, make root's commands
 and another user's do. Accounts that every system has play attacker and victim; skipped where the test is not root's."""
 import ctypes
 import os
@@ -60,7 +60,7 @@ def test_whom_root_becomes():
     (folder / '.scr').mkdir()
     give(folder / '.scr', VICTIM)
     refused(folder, f'belongs to user {ATTACKER.pw_uid}, but .scr in it to user {VICTIM.pw_uid}')
-    # a project folder of root, where members of a group may write
+    # a project directory of root, where members of a group may write
     give(folder / '.scr', ATTACKER)
     os.chown(folder, 0, ATTACKER.pw_gid)
     os.chmod(folder, 0o2775)
@@ -151,7 +151,7 @@ def test_terminal():
 
 
 def put_hook(text):
-    """A prefix folder with a hook of its owner."""
+    """A prefix directory with a hook of its owner."""
     folder = prefix_of(ATTACKER, 'p', f'SCR_SITE_HOOKS={pathlib.Path.cwd()}/p/hooks\n')
     (folder / 'hooks').mkdir()
     (folder / 'hooks/prerun').write_text(f'#!/bin/sh\n{text}\n')
@@ -236,7 +236,7 @@ def test_stopped():
 
 
 def test_memory_stays_with_root():
-    """The owner ends what works for root by a signal that writes the memory of a process into its folder."""
+    """The owner ends what works for root by a signal that writes the memory of a process into its directory."""
     folder = put_hook('kill -SEGV $PPID')
     done = subprocess.run([BIN / 'scr_prerun', '-p', '.'], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost'},
@@ -245,7 +245,7 @@ def test_memory_stays_with_root():
 
 
 def test_files_stay_with_root():
-    """What root has open, and the folder in which root is."""
+    """What root has open, and the directory in which root is."""
     folder = put_hook('ls /proc/self/fd\nreadlink /proc/self/fd/*\ncat inner')
     hidden = pathlib.Path('hidden/below')
     hidden.mkdir(parents=True)
@@ -286,7 +286,7 @@ def test_keys_stay_with_root():
 
 
 def test_commands_of_libraries():
-    """They know no prefix folder, and work as the owner of the folder that they are given."""
+    """They know no prefix directory, and work as the owner of the directory that they are given."""
     folder = prefix_of(ATTACKER, 'p')
     other = pathlib.Path('other').absolute()
     other.mkdir(mode=0o755)
@@ -300,7 +300,7 @@ def test_commands_of_libraries():
         'DESTINATION': value(folder / 'copy'), 'SIZE': value(4)}}})
     command('scr_transfer', '--leave', folder / 't.scr', code=0)
     assert (folder / 'copy').stat().st_uid == ATTACKER.pw_uid
-    # somebody else's file in a folder of root
+    # somebody else's file in a directory of root
     put_tree(other / 't.scr', {})
     give(other / 't.scr', ATTACKER)
     assert 't.scr in it to user' in told(command('scr_transfer', '--leave', other / 't.scr', code=1))
@@ -316,7 +316,7 @@ def test_commands_of_libraries():
     give(folder.parent / 'way', ATTACKER)
     for name in ('scr_extract', 'redset_rebuild'):
         assert 'way on the way to it is a link' in told(command(name, folder.parent / 'way', code=1)), name
-    # where others have written the map, nothing gets into a folder in which they cannot put it themselves
+    # where others have written the map, nothing gets into a directory in which they cannot put it themselves
     (folder / 'new/file').unlink()
     (folder / '.scr').chmod(0o777)
     for mode, why in ((0o755, '[EXTRACT_FILE_FAILED]'), (0o777, 'new/file: extracted')):
@@ -394,7 +394,7 @@ def test_program_in_a_folder_of_somebody_else():
 
 
 def test_program_by_a_link():
-    """In a folder with a sticky bit another user puts a link to a program of the victim's, which is not meant to be executed now."""
+    """In a directory with a sticky bit another user puts a link to a program of the victim's, which is not meant to be executed now."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     seen = put_spy(here / 'programs', VICTIM)
     for name, link in (('tests', 'tests/10-mine'), ('hooks', 'hooks/prerun')):
@@ -414,7 +414,7 @@ def test_program_by_a_link():
 
 
 def test_command_of_somebody_else():
-    """Beside one that the victim has in a folder where others can create files."""
+    """Beside one that the victim has in a directory where others can create files."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     seen = put_spy(here / 'bin', VICTIM)
     (here / 'bin/spy').rename(here / 'bin/scr_check_node')
@@ -428,7 +428,7 @@ def test_command_of_somebody_else():
 
 
 def test_configuration_of_somebody_else():
-    """In a folder where both may write."""
+    """In a directory where both may write."""
     here = pathlib.Path.cwd()
     seen = put_spy(here / 'tests', ATTACKER)
     shared = prefix_of(VICTIM, 'shared')
@@ -496,7 +496,7 @@ def test_configuration_of_ones_own_in_an_open_folder():
         os.chown(shared, owner.pw_uid, group.pw_gid)
         shared.chmod(mode)
         assert is_read() == read, oct(mode)
-    # a project folder of root, and a link of the user's
+    # a project directory of root, and a link of the user's
     os.chown(shared, 0, ATTACKER.pw_gid)
     shared.chmod(0o1775)
     give(shared / '.scr', VICTIM, 0o777)

@@ -6,8 +6,8 @@
  *
  * A transfer is a list of files and a method that moves them. A destination appears under
  * its name only when it is whole and on disk: data is written to a temporary file in the
- * same folder (missing parent folders are made), synced and renamed. The checksum is made
- * while the data passes, so each byte is read once.
+ * same directory (missing parent directories are made), synced and renamed. The checksum
+ * is made while the data passes, so each byte is read once.
  *
  *     axl_transfer *t;
  *     axl_error err;
@@ -60,10 +60,10 @@ typedef struct axl_options {
                          * the program ended, or died; one for each transfer that runs
                          * (-EBUSY); NULL: none, but for "daemon", which needs one */
     const char *daemon; /* path of the program scr_transfer; NULL: found in $PATH */
-    const char *base;   /* a folder that all destinations lie below, and begin with; it is
-                         * there by axl_dispatch. Each process that moves files opens it
-                         * once and holds it; no link is followed on the way from it to a
-                         * destination (-ELOOP). NULL: links on the way are followed */
+    const char *base;   /* a directory that all destinations lie below, and begin with; it
+                         * is   there by axl_dispatch. Each process that moves files opens
+                         * it   once and holds it; no link is followed on the way from it to
+                         * a   destination (-ELOOP). NULL: links on the way are followed */
 } axl_options;
 
 typedef struct axl_transfer axl_transfer;
@@ -119,7 +119,7 @@ int axl_add(axl_transfer *transfer, const char *source, const char *destination,
 
 /* Adds a part: its bytes are written into the file that is there, in place, with no
  * temporary name; neither mode nor times are kept. They are synced before the part counts
- * as done; the folder of the file is not. The file may be shorter than
+ * as done; the directory of the file is not. The file may be shorter than
  * destination_offset: it grows as needed, and keeps all other bytes. Several transfers,
  * also of several processes, may write different parts of one file at the same time;
  * parts that overlap are the caller's mistake. Holes of the source read as zeros in the
@@ -201,11 +201,11 @@ axl_transfer *axl_free(axl_transfer *transfer);
 
 /* One file, in the calling thread, as axl_dispatch moves it. size and crc may be NULL.
  * flags are those above without AXL_COMPARE (-EINVAL).
- * The source must be a regular file, not a link (-ELOOP), a folder (-EISDIR) or anything
- * else (-EINVAL). A source that is written to meanwhile is -ESTALE. Holes stay holes. On
- * failure the destination is what it was before, and no temporary file stays; folders
- * that were made do. (Only where the very last step fails, the fsync of the folder, the
- * new file is in place; err says so.) */
+ * The source must be a regular file, not a link (-ELOOP), a directory (-EISDIR) or
+ * anything else (-EINVAL). A source that is written to meanwhile is -ESTALE. Holes stay
+ * holes. On failure the destination is what it was before, and no temporary file stays;
+ * directories that were made do. (Only where the very last step fails, the fsync of the
+ * directory, the new file is in place; err says so.) */
 int axl_copy(const char *source, const char *destination, unsigned flags, uint64_t *size,
              uint32_t *crc, axl_error *err);
 

@@ -2,17 +2,17 @@
 #ifndef FILO_FILO_H
 #define FILO_FILO_H
 
-/* A distributed list of files in a folder, and the map from files to ranks.
+/* A distributed list of files in a directory, and the map from files to ranks.
  *
- * Each rank of a parallel program had some files, and all of them lie below one folder
- * now: each under its own name, or packed into large containers. A map in the folder
+ * Each rank of a parallel program had some files, and all of them lie below one directory
+ * now: each under its own name, or packed into large containers. A map in the directory
  * tells which rank wrote which files, their sizes and checksums, and where in the
  * containers they are. The map is a tree of kvtree files of at most 1 MB each
  * ("rank2file", docs/formats/rank2file.md); all names in it are relative, so that the
- * folder may be moved.
+ * directory may be moved.
  *
  * This header is the part without MPI, for tools: the map, and files out of containers.
- * filo_mpi.h copies the files of all ranks to the folder, and back.
+ * filo_mpi.h copies the files of all ranks to the directory, and back.
  *
  * Functions return 0, a negative error (-errno), or a positive verdict where one is
  * listed. */
@@ -32,25 +32,25 @@ extern "C" {
  */
 typedef kvtree_error filo_error;
 
-/* Verdict: the folder does not hold what its map says, or the map is damaged; err names
- * the file. */
+/* Verdict: the directory does not hold what its map says, or the map is damaged; err
+ * names the file. */
 #define FILO_DAMAGED 1
 
-/* Default name of the root of the map below its folder, and of the stage beside it. */
+/* Default name of the root of the map below its directory, and of the stage beside it. */
 #define FILO_MAP ".scr/rank2file.scr"
 #define FILO_STAGE ".scr/stage"
 
 /* Bytes of a file that lie in a container. */
 typedef struct filo_segment {
-    char *container; /* name below the folder */
+    char *container; /* name below the directory */
     uint64_t offset; /* in the container */
     uint64_t length; /* bytes */
 } filo_segment;
 
 typedef struct filo_file {
-    char *local;   /* path of the rank's own copy */
-    char *name;    /* relative to the folder, shorter than 1024 bytes, without empty, "."
-                    * and ".." components and control characters */
+    char *local; /* path of the rank's own copy */
+    char *name;  /* relative to the directory, shorter than 1024 bytes, without empty, "."
+                  * and ".." components and control characters */
     uint64_t size; /* bytes */
     uint32_t crc;  /* CRC32, when has_crc */
     int has_crc;
@@ -82,15 +82,16 @@ int filo_file_was_written(const filo_file *file, const struct stat *st);
 
 typedef struct filo_place {
     const char *folder; /* links on the way to it are followed, none below it */
-    const char *base;   /* NULL, or a folder that is there and that folder lies below, and
-                           begins with: then links are followed on the way to base only */
-    const char *map;    /* name of the root of the map below folder; NULL: FILO_MAP */
-    size_t limit;       /* writing: most bytes per map file; 0: 1 MB. A rank with a
-                           longer list gets a larger file, and a file above the lowest
-                           level holds at least two names, whatever the limit */
-    const int *dir;     /* reading: NULL, or the open folder of the map: links and later
-                           exchanges of folders on the way to it have no effect */
-    size_t skip;        /* with dir: bytes of map that lead to it, "x/" of "x/map" */
+    const char
+        *base; /* NULL, or a directory that is there and that directory lies below, and
+                  begins with: then links are followed on the way to base only */
+    const char *map; /* name of the root of the map below folder; NULL: FILO_MAP */
+    size_t limit;    /* writing: most bytes per map file; 0: 1 MB. A rank with a
+                        longer list gets a larger file, and a file above the lowest
+                        level holds at least two names, whatever the limit */
+    const int *dir;  /* reading: NULL, or the open directory of the map: links and later
+                        exchanges of directories on the way to it have no effect */
+    size_t skip;     /* with dir: bytes of map that lead to it, "x/" of "x/map" */
 } filo_place;
 
 /* Tells the *count files of rank, which must stay until the next call; local is not
@@ -103,9 +104,9 @@ typedef int filo_map_give(void *arg, int rank, int *count, const filo_file **fil
 typedef int filo_map_take(void *arg, int rank, int count, const filo_file files[],
                           filo_error *err);
 
-/* Writes the map of a folder where the files of `ranks` ranks (1 or more) are, asking for
- * those of rank 0, 1, ... in turn. The folder and that of the map are made where missing;
- * the files themselves are not looked at.
+/* Writes the map of a directory where the files of `ranks` ranks (1 or more) are, asking
+ * for those of rank 0, 1, ... in turn. The directory and that of the map are made where
+ * missing; the files themselves are not looked at.
  *
  * -EINVAL, with the rank, for a name that is not allowed or belongs to the map, and for
  * segments that are not the file; -EEXIST when a rank gives a name twice. Two ranks with
@@ -129,8 +130,8 @@ int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void 
 
 /* ---- flushes that have begun and not ended ---- */
 
-/* A flush writes below a folder of its own in the stage, which it removes at its end. A
- * flush that was interrupted is what remains there. */
+/* A flush writes below a directory of its own in the stage, which it removes at its end.
+ * A flush that was interrupted is what remains there. */
 typedef struct filo_begun {
     const char *identity; /* that of its filo_options; "" where its record cannot be used
                              and it cannot be resumed */
@@ -140,10 +141,11 @@ typedef struct filo_begun {
 /* 1: it stays; 0: it is removed. */
 typedef int filo_begun_keep(void *arg, const filo_begun *flush);
 
-/* Presents every flush in the stage, a folder below the open folder dir, to keep, and
- * removes those that are not kept; keep NULL: all. 0 also without a stage. A flush that
- * cannot be read now (no permission, a failing disk) stays; the first error is returned.
- * A flush that is removed while it still runs fails, and writes no other file. Serial. */
+/* Presents every flush in the stage, a directory below the open directory dir, to keep,
+ * and removes those that are not kept; keep NULL: all. 0 also without a stage. A flush
+ * that cannot be read now (no permission, a failing disk) stays; the first error is
+ * returned. A flush that is removed while it still runs fails, and writes no other file.
+ * Serial. */
 int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
                      filo_error *err);
 
@@ -154,21 +156,22 @@ int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *ar
 
 /* Where a file is to be put. */
 typedef struct filo_target {
-    int dir;          /* an open folder */
-    const char *name; /* below it; missing folders are made, and no link is followed */
-    int replace;      /* anything else of that name but a folder is replaced; otherwise it
-                         is -EEXIST */
-    int shared;       /* others may change the map, which lies below dir: it is -EPERM
-                         where they may not change the folder of the file */
+    int dir; /* an open directory */
+    const char
+        *name;   /* below it; missing directories are made, and no link is followed */
+    int replace; /* anything else of that name but a directory is replaced; otherwise it
+                    is -EEXIST */
+    int shared;  /* others may change the map, which lies below dir: it is -EPERM
+                    where they may not change the directory of the file */
 } filo_target;
 
-/* Copies one file of a map to a place of its own: from its segments below the open folder
- * dir, or, if it is not packed, from its name there. Each byte is read once, size and, if
- * the map has it, CRC32 are checked on the way, and the copy appears whole and durably:
- * after a crash there is at most a file ".<16 hex digits>.tmp" beside it. Its mode is
- * that of the map (0: 0600), where others may read all of its containers, or of the file
- * that is not packed. Without `to` (NULL) the
- * file is only read and checked, without a checksum also by its time.
+/* Copies one file of a map to a place of its own: from its segments below the open
+ * directory dir, or, if it is not packed, from its name there. Each byte is read once,
+ * size and, if the map has it, CRC32 are checked on the way, and the copy appears whole
+ * and durably: after a crash there is at most a file ".<16 hex digits>.tmp" beside it.
+ * Its mode is that of the map (0: 0600), where others may read all of its containers, or
+ * of the file that is not packed. Without `to` (NULL) the file is only read and checked,
+ * without a checksum also by its time.
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no
  * regular file, or the bytes are not those of the map; err names the container. */

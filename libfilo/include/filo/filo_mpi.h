@@ -2,14 +2,14 @@
 #ifndef FILO_FILO_MPI_H
 #define FILO_FILO_MPI_H
 
-/* A distributed list of files, to a folder and back.
+/* A distributed list of files, to a directory and back.
  *
  * Each rank of a communicator has some files in storage of its own. A flush copies them
- * all below one folder of a shared file system and writes the map there (filo.h);
+ * all below one directory of a shared file system and writes the map there (filo.h);
  * filo_read_map hands every rank its part of the map, and filo_fetch copies the files
  * back.
  *
- * A flush has two steps. First all data is copied to files in a folder of the flush in
+ * A flush has two steps. First all data is copied to files in a directory of the flush in
  * the stage, and synced. When every rank has succeeded, an earlier map is removed, the
  * files are renamed, and the new map is written, its root last. A flush that fails in the
  * first step, which takes nearly all of the time, leaves everything as it was. A fetch
@@ -35,18 +35,18 @@ extern "C" {
 
 /* Zeros are the defaults; a NULL pointer to options, too. */
 typedef struct filo_options {
-    const char *method;   /* transfer method of libaxl-lite; NULL: "sync" */
-    int checksum;         /* flush: compute checksums; fetch: verify those in the map */
-    size_t map_limit;     /* flush: most bytes per map file; 0: 1 MB. A rank with a longer
-                             list gets a larger file, and a file above the lowest
-                             level holds at least two names, whatever the limit */
-    int width;            /* most ranks that copy at a time; 0: 256 */
-    uint64_t container;   /* flush: files are packed into containers of at most that
-                             many bytes; 0: each file lies under its name */
-    const char *node;     /* each rank's own. Files of ranks with the same text are packed
-                             side by side; NULL on all ranks: those that share memory */
-    const char *stage;    /* flush: folder below `folder`, made where missing, in the file
-                             system of the files; NULL: "stage" beside the map */
+    const char *method; /* transfer method of libaxl-lite; NULL: "sync" */
+    int checksum;       /* flush: compute checksums; fetch: verify those in the map */
+    size_t map_limit;   /* flush: most bytes per map file; 0: 1 MB. A rank with a longer
+                           list gets a larger file, and a file above the lowest
+                           level holds at least two names, whatever the limit */
+    int width;          /* most ranks that copy at a time; 0: 256 */
+    uint64_t container; /* flush: files are packed into containers of at most that
+                           many bytes; 0: each file lies under its name */
+    const char *node;   /* each rank's own. Files of ranks with the same text are packed
+                           side by side; NULL on all ranks: those that share memory */
+    const char *stage; /* flush: directory below `folder`, made where missing, in the file
+                          system of the files; NULL: "stage" beside the map */
     const char *identity; /* flush: at most 511 bytes that say which data this is; a flush
                              that was interrupted is resumed by one with the same
                              identity, see below. NULL: it cannot be resumed */
@@ -60,7 +60,7 @@ typedef struct filo_options {
     const char *base; /* flush and register: as in filo_place */
 } filo_options;
 
-/* Copies count files from local to folder/name; missing folders are made, each by one
+/* Copies count files from local to folder/name; missing directories are made, each by one
  * rank. No two files may have the same name, on whatever ranks (-EEXIST), and none that
  * of a map file or of a container beside the map, or one below these. size must be that
  * of the local file, and has_crc on entry demands that the bytes read have that crc: a
@@ -68,16 +68,16 @@ typedef struct filo_options {
  * what was found (crc only with checksum or where it was demanded). Then the map is
  * written to folder/map (NULL: FILO_MAP).
  *
- * On failure the folder is what it was before, but for folders that were made; only where
- * the very last step fails, names and map (err says "may have no map now"), files may be
- * in place, and no map names them. */
+ * On failure the directory is what it was before, but for directories that were made;
+ * only where the very last step fails, names and map (err says "may have no map now"),
+ * files may be in place, and no map names them. */
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
                filo_file files[], const filo_options *options, filo_error *err);
 
 /* A flush that goes on while the program does something else. */
 typedef struct filo_transfer filo_transfer;
 
-/* Starts what filo_flush does: everything is checked, folders are made, and the first
+/* Starts what filo_flush does: everything is checked, directories are made, and the first
  * ranks start to copy; further ones start from filo_flush_test when it is their turn.
  * With the method "sync" these copy before the call returns. All arguments are copied,
  * but comm must stay until the transfer is freed. */
@@ -103,21 +103,21 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
 int filo_flush_abandon(const char *state, int patience, filo_error *err);
 
 /* 0: the flush is complete, map and all. FILO_RUNNING. Negative: the first error; the
- * copying has ended everywhere, and the folder is as after a failed filo_flush. Repeats
- * its result when called again. */
+ * copying has ended everywhere, and the directory is as after a failed filo_flush.
+ * Repeats its result when called again. */
 int filo_flush_test(filo_transfer *transfer, filo_error *err);
 
 /* Waits for the end: 0 or the first error. */
 int filo_flush_wait(filo_transfer *transfer, filo_error *err);
 
-/* Stops a flush that runs: nothing moves any more when it returns, the folder is as after
- * a failed filo_flush, and test and wait return -ECANCELED. 0, also when it was finished
- * before, which then stays as it is. */
+/* Stops a flush that runs: nothing moves any more when it returns, the directory is as
+ * after a failed filo_flush, and test and wait return -ECANCELED. 0, also when it was
+ * finished before, which then stays as it is. */
 int filo_flush_stop(filo_transfer *transfer, filo_error *err);
 
-/* Not collective. Why a flush that ended could not remove its folder in the stage, which
- * has no data of a flush that is complete: its text belongs to the transfer. On rank 0;
- * NULL on others, and where nothing stays. */
+/* Not collective. Why a flush that ended could not remove its directory in the stage,
+ * which has no data of a flush that is complete: its text belongs to the transfer. On
+ * rank 0; NULL on others, and where nothing stays. */
 const char *filo_flush_left(const filo_transfer *transfer);
 
 /* Not collective. The files of this rank; after success with what was found. They belong
@@ -140,7 +140,7 @@ int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owne
 
 /* Writes the map of files that are below folder already, because they were written there
  * in the first place; names are as for filo_flush, local is not looked at. Every file and
- * its folders are synced, and its size is filled in, and its crc with the option
+ * its directories are synced, and its size is filled in, and its crc with the option
  * checksum, for which it is read. An earlier map is removed first. On failure the files
  * stay as they are; after the very last step there may be no map. -ENOENT when a file is
  * missing. */

@@ -166,7 +166,7 @@ ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, kvtree_erro
 
 /* Replaces the file by tree, with a checksum, atomically and durably: after a crash at
  * any moment it is the old one or the new one. Its mode becomes 0600, or, in a
- * folder that a group shares (setgid, writable by its group), 0660, less the umask.
+ * directory that a group shares (setgid, writable by its group), 0660, less the umask.
  * -EOVERFLOW for more than KVTREE_DEPTH_MAX levels. */
 int kvtree_write_file(const char *path, const kvtree *tree);
 
@@ -175,9 +175,9 @@ int kvtree_write_file(const char *path, const kvtree *tree);
  */
 int kvtree_read_file(const char *path, kvtree *tree);
 
-/* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
+/* The same for name below the open directory dir (AT_FDCWD: any path), with a text on
  * failure. Below dir, name is relative without "..", and no link is followed; in a path
- * the folders may be links, the file itself not. */
+ * the directories may be links, the file itself not. */
 int kvtree_file_write(int dir, const char *name, const kvtree *tree, kvtree_error *err);
 int kvtree_file_read(int dir, const char *name, kvtree *tree, kvtree_error *err);
 
@@ -225,7 +225,7 @@ int kvtree_lock_open_read(const char *path, int *fd, kvtree *tree);
  * longer leads to the locked file: it was replaced or removed without the lock. */
 int kvtree_write_close_unlock(const char *path, int *fd, const kvtree *tree);
 
-/* The same for name below the open folder dir (AT_FDCWD: any path), with a text on
+/* The same for name below the open directory dir (AT_FDCWD: any path), with a text on
  * failure; see kvtree_file_write. */
 int kvtree_file_read_with_lock(int dir, const char *name, kvtree *tree,
                                kvtree_error *err);

@@ -21,14 +21,14 @@ extern "C" {
 
 /* Where a set is. */
 typedef struct kvtree_gather_place {
-    int dir;          /* an open folder; names below it as in kvtree_file_write */
-    const char *name; /* of the root, in a folder that exists */
+    int dir;          /* an open directory; names below it as in kvtree_file_write */
+    const char *name; /* of the root, in a directory that exists */
     const char *top;  /* key over all others in the files of level 0; NULL: none */
     size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
                          gets a larger file of its own (-EFBIG beyond 1 GB), and a file
                          above level 0 holds at least two names, whatever the limit */
-    size_t skip;      /* reading: dir is the folder that the first skip bytes of name lead
-                         to, "x/" of "x/root.scr"; names in files must begin with them */
+    size_t skip; /* reading: dir is the directory that the first skip bytes of name lead
+                    to, "x/" of "x/root.scr"; names in files must begin with them */
 } kvtree_gather_place;
 
 /* Fills tree, which is empty, with the data of rank. Returns 0, or a code that ends the

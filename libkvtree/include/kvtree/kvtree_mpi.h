@@ -59,8 +59,8 @@ int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
  *
  * A root file names, beside it, files of at most 1 MB each, in as many levels as are
  * needed (docs/formats/gather.md), so that no rank has to hold everything: root "x.scr",
- * lower files "x.<level>.<rank>.scr". Names in them are relative, and the folder may be
- * moved. Any number of ranks may read, and one process without MPI (kvtree_gather.h).
+ * lower files "x.<level>.<rank>.scr". Names in them are relative, and the directory may
+ * be moved. Any number of ranks may read, and one process without MPI (kvtree_gather.h).
  *
  * An earlier root is removed before the first file that it names is replaced, and the new
  * one comes last: after a crash, or a failure, there is the earlier set, or no root, or
@@ -69,7 +69,7 @@ int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
  *
  * All arguments but trees must be the same on every rank. */
 
-/* Collective. Writes the tree of every rank. The folder of path is there; it may be
+/* Collective. Writes the tree of every rank. The directory of path is there; it may be
  * reached by links, the files themselves are none. */
 int kvtree_write_gather(const char *path, const kvtree *tree, MPI_Comm comm);
 
@@ -83,8 +83,8 @@ int kvtree_read_scatter(const char *path, kvtree *tree, MPI_Comm comm);
 /* Where a set is, for the two functions below. */
 typedef struct kvtree_gather {
     MPI_Comm comm;
-    int dir;          /* an open folder; names below it as in kvtree_file_write */
-    const char *name; /* of the root, in a folder that exists */
+    int dir;          /* an open directory; names below it as in kvtree_file_write */
+    const char *name; /* of the root, in a directory that exists */
     const char *top;  /* key over all others in the files of level 0; NULL: none */
     size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
                          gets a larger file of its own (-EFBIG beyond 1 GB), and a file

@@ -10,7 +10,7 @@
  * own files, and the files of lost members can be rebuilt from those of the others.
  *
  * This header is the part without MPI: names, layouts, headers of redundancy files, and
- * verification and rebuild in a folder that holds the files of all processes.
+ * verification and rebuild in a directory that holds the files of all processes.
  * redset_mpi.h makes sets, encodes and rebuilds within a job. Format of the redundancy
  * file: docs/formats/redset.md. */
 
@@ -89,8 +89,9 @@ int redset_file_name_parse(const char *name, redset_place *place);
 
 /* A protected file. */
 typedef struct redset_file {
-    const char *name;   /* relative to the folder, shorter than 1024 bytes, without empty,
-                         * "." and ".." components and control characters (-EINVAL) */
+    const char
+        *name; /* relative to the directory, shorter than 1024 bytes, without empty,
+                * "." and ".." components and control characters (-EINVAL) */
     const kvtree *meta; /* stored with it and restored after a loss; may be NULL. The keys
                          * FILE, SIZE and CRC are reserved */
     uint64_t size;      /* bytes; set by an encode */
@@ -99,7 +100,7 @@ typedef struct redset_file {
 
 /* Options of redset_encode_with (redset_mpi.h); each may be NULL. */
 typedef struct redset_extras {
-    /* A folder in the same file system with an obsolete redundancy file of an earlier
+    /* A directory in the same file system with an obsolete redundancy file of an earlier
      * encode. If that has the same name, the new one is written over it, because new
      * pages take more time than the bytes in them. It may be gone then, however the
      * encode ends. If it cannot be used, that is not an error. */
@@ -135,18 +136,18 @@ int redset_read_header(const char *folder, const char *name, redset_manifest **m
 /* Frees manifest, NULL is fine; returns NULL. */
 redset_manifest *redset_manifest_free(redset_manifest *manifest);
 
-/* ---- sets in a folder ----
+/* ---- sets in a directory ----
  *
- * One process, without MPI, has the files of all others in one folder, under the names by
- * which they were protected, and all redundancy files together in that folder or in one
- * below it:
+ * One process, without MPI, has the files of all others in one directory, under the names
+ * by which they were protected, and all redundancy files together in that directory or in
+ * one below it:
  *
  *     rc = redset_rebuild_folder("/lustre/run/ckpt.7", NULL, REDSET_ALL, &found, &err);
  *     if (rc) fprintf(stderr, "%s\n", err.text);
  *     redset_found_free(found);
  *
  * Protected files of different processes must have different names, of which none is that
- * of a folder of another: -EINVAL otherwise. */
+ * of a directory of another: -EINVAL otherwise. */
 
 /* One member of a set. */
 typedef struct redset_found_member {

@@ -57,8 +57,8 @@ int redset_create(MPI_Comm comm, const redset_config *config, redset **set,
                   redset_error *err);
 
 /* Locates the sets of an earlier encode by their redundancy files. Each process passes
- * the name, below its folder, of the redundancy file of its own rank, or NULL if that is
- * lost, whatever has its name; a damaged file counts as lost. Lost members get their
+ * the name, below its directory, of the redundancy file of its own rank, or NULL if that
+ * is lost, whatever has its name; a damaged file counts as lost. Lost members get their
  * places from survivors. Verdict REDSET_UNRECOVERABLE if no survivor knows a process, if
  * survivors contradict each other, or if comm does not have as many ranks as the encode.
  * The set has the piece and memory of a configuration with zeros. */
@@ -80,7 +80,8 @@ const redset_place *redset_get_place(const redset *set);
  * rank. The redundancy file gets its name (redset_file_name of the place) when it is
  * complete and synced (unless unsynced). An earlier file of that name is removed on all
  * ranks before, so that two encodes are never mixed, and after a failure no rank has one.
- * Source files are never changed; -ESTALE if one changes its size meanwhile. */
+ * Source files are never changed; -ESTALE if one changes its size meanwhile. A process
+ * without memory for the name of folder gives NULL: -ENOMEM on all ranks. */
 int redset_encode(redset *set, const char *folder, const kvtree *about, int count,
                   redset_file files[], redset_error *err);
 
@@ -94,8 +95,8 @@ int redset_encode_with(redset *set, const char *folder, const kvtree *about, int
  * that turns out to be damaged counts as lost, and the rebuild starts again. *manifest
  * (the caller frees it) describes what this process has then; *rebuilt is 1 on a process
  * with rebuilt files. A file gets its name only when its bytes have the recorded
- * checksum; a folder in its place, or another kind of entry where a folder is needed, is
- * set aside as
+ * checksum; a directory in its place, or another kind of entry where a directory is
+ * needed, is set aside as
  * "<name>.<16 hex digits>.old". Verdict REDSET_UNRECOVERABLE on all ranks, with nothing
  * changed, if any set lost too much; err has the set, the lost members and the reasons.
  */

@@ -71,7 +71,7 @@ int redset_file_output_complete(redset_file_stream *stream, redset_error *err)
 }
 
 /* Another writer may have set the entry aside meanwhile and have put the right kind, a
- * folder or not, in its place; that one is moved back. */
+ * directory or not, in its place; that one is moved back. */
 static int file_output_move_aside(int parent, const char *last, const char *aside,
                                   bool folder)
 {

@@ -4,8 +4,8 @@
 
 /* Files that are rebuilt: a file stream that is written.
  *
- * Bytes go to temporary files at the top of the folder. Directories are created and names
- * assigned only when all files have the right checksum and are synced, so a failure
+ * Bytes go to temporary files at the top of the directory. Directories are created and
+ * names assigned only when all files have the right checksum and are synced, so a failure
  * before that leaves nothing behind. */
 
 #include "src/files/file_stream.h"
@@ -19,12 +19,12 @@ int redset_file_output_create(int dir, const redset_list *list, int chunks,
 int redset_file_output_complete(redset_file_stream *stream, redset_error *err);
 
 /* Sets aside what is in the way of a file of that name, under "<name>.<16 hex
- * digits>.old": a folder, or another kind of entry where a folder is needed. shared: the
- * name is from a list that others can change (common/others.h). */
+ * digits>.old": a directory, or another kind of entry where a directory is needed.
+ * shared: the name is from a list that others can change (common/others.h). */
 int redset_clear_way(int dir, const char *name, bool shared, redset_error *err);
 
-/* The same for all files. All writers of a folder do this before any file gets its name,
- * so that no new file is ever in the way. */
+/* The same for all files. All writers of a directory do this before any file gets its
+ * name, so that no new file is ever in the way. */
 int redset_file_output_clear_way(const redset_file_stream *stream, redset_error *err);
 
 /* Creates directories and gives the files their names, durably. */

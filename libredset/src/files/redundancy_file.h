@@ -21,8 +21,8 @@ typedef struct redset_redundancy_file {
 } redset_redundancy_file;
 
 /* Creates the file with a header that has placeholders for checksums. name stays in use.
- * A file of that name in the open folder spare (-1: none) is overwritten, where possible,
- * and gone. */
+ * A file of that name in the open directory spare (-1: none) is overwritten, where
+ * possible, and gone. */
 int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *header,
                                  redset_redundancy_file *file, redset_error *err);
 

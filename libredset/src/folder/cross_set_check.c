@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Consistency of the sets in one folder: they are of one encode, and no two processes
+/* Consistency of the sets in one directory: they are of one encode, and no two processes
  * claim a name. */
 #include "src/folder/folder.h"
 
@@ -15,7 +15,7 @@ typedef struct claim {
     int owner;
 } claim;
 
-/* An order in which the entries of a folder follow the folder. */
+/* An order in which the entries of a directory follow the directory. */
 static int claim_compare_names(const char *a, const char *b)
 {
     size_t i = 0;
@@ -130,7 +130,7 @@ int redset_check_one_encode(redset_recovery *const sets[], int count, redset_err
     return check_ranks_and_numbers(sets, count, err);
 }
 
-/* ---- one folder ---- */
+/* ---- one directory ---- */
 
 /* Adds the names of all files of set number `set`, as known from any header; returns
  * their number. claims may be NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All sets with redundancy files in a folder, each with all members in this process. They
- * are found by the names and headers of these files. No file gets its name before all
- * requested sets are rebuilt. */
+/* All sets with redundancy files in a directory, each with all members in this process.
+ * They are found by the names and headers of these files. No file gets its name before
+ * all requested sets are rebuilt. */
 #include "src/folder/folder.h"
 
 #include "common/array.h"
@@ -18,12 +18,12 @@ typedef struct folder_set {
     redset set;
 } folder_set;
 
-/* One call on a folder. */
+/* One call on a directory. */
 typedef struct folder_search {
     const char *folder, *redundancy;
     int id;          /* of the wanted set, or REDSET_ALL */
-    int dir;         /* folder */
-    char path[4096]; /* of the folder with redundancy files */
+    int dir;         /* directory */
+    char path[4096]; /* of the directory with redundancy files */
     int name_count;
     redset_place *names; /* of redundancy files, in the order of sets and members */
     int count;
@@ -64,7 +64,7 @@ static int folder_list_names(folder_search *s, DIR *listing, redset_error *err)
     return rc || !errno ? rc : err_sys(err, -errno, "list %s", s->path);
 }
 
-/* The folder with redundancy files, to be listed. */
+/* The directory with redundancy files, to be listed. */
 static int folder_open_redundancy(folder_search *s, DIR **listing, redset_error *err)
 {
     int fd;

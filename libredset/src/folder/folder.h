@@ -2,7 +2,7 @@
 #ifndef REDSET_FOLDER_FOLDER_H
 #define REDSET_FOLDER_FOLDER_H
 
-/* Sets in one folder, each with all members in this process. */
+/* Sets in one directory, each with all members in this process. */
 
 #include "src/set/set_recovery.h"
 

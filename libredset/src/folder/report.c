@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports on sets in a folder: independent copies for callers. */
+/* Reports on sets in a directory: independent copies for callers. */
 #include "src/folder/folder.h"
 
 #include <stdlib.h>

@@ -37,7 +37,7 @@ static int mpi_start(MPI_Comm comm, mpi_set **set, redset_error *err)
 {
     MPI_Comm own;
     int rc = agree_possible(comm, err);
-    rc = rc ? rc : redset_mpi_check(MPI_Comm_dup(comm, &own), err);
+    rc = rc ? rc : agree_mpi_check(MPI_Comm_dup(comm, &own), err);
     if (rc) return rc;
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
     mpi_set *s = calloc(1, sizeof *s);
@@ -63,7 +63,7 @@ static int mpi_connect(mpi_set *set, redset_error *err)
 {
     MPI_Comm members;
     const redset_place *place = &set->base.layout.place;
-    int rc = redset_mpi_check(
+    int rc = agree_mpi_check(
         MPI_Comm_split(set->world.comm, place->set, place->member, &members), err);
     if (!rc) redset_transport_mpi_init(&set->members, members);
     return rc;
@@ -197,7 +197,7 @@ static int mpi_create(mpi_set *set, const redset_config *config, redset_error *e
     int position = 0, largest = 0;
     int rc = mpi_compare_configs(set, config, err);
     if (rc) return rc;
-    rc = redset_mpi_check(
+    rc = agree_mpi_check(
         mpi_find_position(set, config->failure_group, &position, &largest), err);
     if (rc) return rc;
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;

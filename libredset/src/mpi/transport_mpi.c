@@ -10,15 +10,6 @@
 
 enum { MPI_TRANSPORT_TAG = 0x7273 };
 
-int redset_mpi_check(int result, redset_error *err)
-{
-    char why[MPI_MAX_ERROR_STRING] = "";
-    int length;
-    if (result == MPI_SUCCESS) return 0;
-    MPI_Error_string(result, why, &length);
-    return err_set(err, -ECOMM, "MPI: %s", why);
-}
-
 static MPI_Comm transport_mpi_comm(redset_transport *t)
 {
     return ((redset_transport_mpi *)t)->comm;
@@ -39,23 +30,23 @@ static int transport_mpi_agree(redset_transport *t, int code, int count, int64_t
 static int transport_mpi_greatest(redset_transport *t, int count, int64_t values[],
                                   redset_error *err)
 {
-    return redset_mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T,
-                                          MPI_MAX, transport_mpi_comm(t)),
-                            err);
+    return agree_mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T,
+                                         MPI_MAX, transport_mpi_comm(t)),
+                           err);
 }
 
 static int transport_mpi_gather(redset_transport *t, void *blocks, size_t size,
                                 redset_error *err)
 {
-    return redset_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, blocks,
-                                          (int)size, MPI_BYTE, transport_mpi_comm(t)),
-                            err);
+    return agree_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, blocks,
+                                         (int)size, MPI_BYTE, transport_mpi_comm(t)),
+                           err);
 }
 
 static int transport_mpi_broadcast(redset_transport *t, int peer, void *block,
                                    size_t size, redset_error *err)
 {
-    return redset_mpi_check(
+    return agree_mpi_check(
         MPI_Bcast(block, (int)size, MPI_BYTE, peer, transport_mpi_comm(t)), err);
 }
 
@@ -87,26 +78,26 @@ static int transport_mpi_reserve(redset_transport *t, int transfers)
 static int transport_mpi_receive(redset_transport *t, redset_link link, void *buf,
                                  size_t size, redset_error *err)
 {
-    return redset_mpi_check(MPI_Irecv(buf, (int)size, MPI_BYTE, link.other,
-                                      MPI_TRANSPORT_TAG, transport_mpi_comm(t),
-                                      transport_mpi_request(t, link.transfer)),
-                            err);
+    return agree_mpi_check(MPI_Irecv(buf, (int)size, MPI_BYTE, link.other,
+                                     MPI_TRANSPORT_TAG, transport_mpi_comm(t),
+                                     transport_mpi_request(t, link.transfer)),
+                           err);
 }
 
 static int transport_mpi_send(redset_transport *t, redset_link link, const void *buf,
                               size_t size, redset_error *err)
 {
-    return redset_mpi_check(MPI_Isend(buf, (int)size, MPI_BYTE, link.other,
-                                      MPI_TRANSPORT_TAG, transport_mpi_comm(t),
-                                      transport_mpi_request(t, link.transfer)),
-                            err);
+    return agree_mpi_check(MPI_Isend(buf, (int)size, MPI_BYTE, link.other,
+                                     MPI_TRANSPORT_TAG, transport_mpi_comm(t),
+                                     transport_mpi_request(t, link.transfer)),
+                           err);
 }
 
 static int transport_mpi_wait(redset_transport *t, int transfer, redset_error *err)
 {
     MPI_Request *request = transport_mpi_request(t, transfer);
     if (*request == MPI_REQUEST_NULL) return 0;
-    return redset_mpi_check(MPI_Wait(request, MPI_STATUS_IGNORE), err);
+    return agree_mpi_check(MPI_Wait(request, MPI_STATUS_IGNORE), err);
 }
 
 void redset_transport_mpi_init(redset_transport_mpi *t, MPI_Comm comm)

@@ -22,7 +22,4 @@ void redset_transport_mpi_init(redset_transport_mpi *t, MPI_Comm comm);
 /* Frees it; also of zeros, with comm MPI_COMM_NULL. */
 void redset_transport_mpi_done(redset_transport_mpi *t);
 
-/* 0, or -ECOMM and a text if result, which MPI returned, is an error. */
-int redset_mpi_check(int result, redset_error *err);
-
 #endif

@@ -15,7 +15,7 @@
 typedef struct redset_member {
     const redset_layout *layout;
     int member;
-    int dir;                     /* folder of its files; not owned */
+    int dir;                     /* directory of its files; not owned */
     char name[BENEATH_NAME_MAX]; /* of the redundancy file, relative to dir */
     size_t piece;                /* bytes of a buffer for verification */
     int open_files;              /* limit of files that are read at a time */

@@ -19,7 +19,7 @@ typedef struct encode {
     redset_file *files;          /* of the caller */
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     int dir;
-    int spare;        /* the folder, or -1 */
+    int spare;        /* the directory, or -1 */
     redset_list list; /* with a copy of the caller's array */
     redset_shape shape;
     uint64_t chunk;   /* bytes of a chunk */
@@ -61,6 +61,7 @@ static int encode_make_list(encode *e, redset_error *err)
 static int encode_prepare(encode *e, const char *folder, int count, redset_error *err)
 {
     int rc = redset_file_name(&e->set->layout.place, e->name);
+    if (!rc && !folder) rc = err_set(err, -ENOMEM, "no memory");
     if (!rc) rc = beneath_open_folder(folder, &e->dir, err);
     if (!rc && count < 0) rc = err_set(err, -EINVAL, "%d files", count);
     if (rc) return rc;

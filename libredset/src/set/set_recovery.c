@@ -379,7 +379,7 @@ int redset_recovery_commit(redset_recovery *r, redset_error *err)
     redset_transport *world = r->set->world;
     int rc = recovery_for_each(r, true, redset_member_clear_way, err);
     rc = redset_transport_agree(world, rc, err);
-    if (rc) return rc; /* ranks may share a folder: all clear it before any commits */
+    if (rc) return rc; /* ranks may share a directory: all clear it before any commits */
     rc = recovery_for_each(r, true, redset_member_commit, err);
     rc = redset_transport_agree(world, rc, err);
     if (!rc) r->verdict = 0;

@@ -33,7 +33,8 @@ typedef struct redset_recovery {
 } redset_recovery;
 
 /* Opens a recovery; set and dir stay in use. Files are below dir, redundancy files in the
- * folder redundancy below that (NULL: in dir). redset_recovery_close is due in any case.
+ * directory redundancy below that (NULL: in dir). redset_recovery_close is due in any
+ * case.
  */
 int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
                          const char *redundancy, redset_error *err);
