@@ -11,6 +11,7 @@
 #include "common/number.h"
 #include "common/record_size.h"
 #include "plan/resume.h"
+#include "prefix/flush_file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ typedef struct recovery {
 
 /* ---- flushes in stages ---- */
 
-/* The cached dataset that a flush copies; NULL: none that is whole. */
+/* The cached dataset that a flush copies; NULL: none that is whole, and that the program
+ * has not refused. */
 static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
 {
     char identity[SCR_STAGE_IDENTITY_SIZE];
@@ -39,7 +41,10 @@ static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
         scr_stage_identity(&r->scr->prefix, &c->d, s->container ? r->layout : 0,
                            identity);
         if (strcmp(c->d.name, s->name) == 0 && strcmp(identity, s->identity) == 0)
-            return c;
+            return scr_flush_file_has(r->scr->prefix.flush_file, c->d.id,
+                                      SCR_LOCATION_FAILED)
+                       ? NULL
+                       : c;
     }
     return NULL;
 }

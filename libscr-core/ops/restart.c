@@ -517,6 +517,7 @@ int scr_restart_complete(struct scr *scr, int valid)
               "the application could not restart from dataset %d (%s); it is marked as "
               "failed, and an older one is tried next",
               scr->lifecycle.open.id, scr->lifecycle.open.name);
+    scr_flush_stop(scr, scr->lifecycle.open.id); /* its end would make it valid again */
     restart_mark_failed(scr, &scr->lifecycle.open);
     if (!direct) {
         scr_location(&scr->prefix, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);

@@ -219,6 +219,18 @@ def test_done_when_the_run_begins():
         expect_clean(job)
 
 
+def test_refused_when_it_goes_on():
+    """A checkpoint that the program refuses is not completed on the prefix directory, where it would be offered again."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("c1"), "finalize")
+        die(job, "c2", **SLOW)
+        run = job.run("init", "have => 1 c2", "start_restart => c2", "complete_restart:0 => INVALID", restart("c1"), "finalize")
+        run.says("FLUSH_RESUMED", "dataset 2", times=1)
+        run.not_said("FLUSH_RESUMED_COMPLETE")
+        job.run("init", restart("c1"), "finalize")
+        expect_clean(job)
+
+
 def test_events():
     with Job(SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0, **PAIR) as job:
         die(job)

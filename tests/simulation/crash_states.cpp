@@ -47,6 +47,8 @@ struct Story {
     int retention;
     std::vector<Step> steps;
     std::vector<std::string> environment;
+    /* a flush has ended when the next one begins, or the run ends */
+    bool background = false;
 };
 
 const std::vector<Story> STORIES = {
@@ -82,6 +84,12 @@ const std::vector<Story> STORIES = {
      0,
      {{Action::WRITE, "one"}, {Action::WRITE, "two"}},
      {"SCR_CACHE_BYPASS=1"}},
+    {"background",
+     false,
+     0,
+     {{Action::WRITE, "one"}, {Action::WRITE, "two"}},
+     {"SCR_FLUSH_ASYNC=1"},
+     true},
     {"node",
      true,
      0,
@@ -103,7 +111,7 @@ struct Figures {
 const Story *story;
 const char *model;
 Ledger ledger;
-int steps_begun = 0, steps_done = 0; /* by any rank */
+size_t steps_begun = 0, steps_done = 0; /* by any rank */
 std::vector<Process *> ranks;
 std::set<uint64_t> seen;
 int children = 0;
@@ -219,13 +227,21 @@ class Rank
             if (run_number == 1) write(LAST);
         }
         need("SCR_Finalize", SCR_Finalize());
+        if (run_number == 0 && story->background) done(story->steps.size() - 1);
         MPI_Finalize();
         return 0;
     }
 
   private:
     const int rank;
-    int calls = 0, steps = 0;
+    int calls = 0;
+    size_t steps = 0;
+
+    /* That step; the first rank for which it is true reports it. */
+    static void done(size_t step)
+    {
+        if (step == steps_done) ledger.done(story->steps[steps_done++]);
+    }
 
     int agree(const char *what, int code)
     {
@@ -280,10 +296,10 @@ class Rank
         case Action::DELETE:
             need("SCR_Delete", SCR_Delete(step.name));
         }
-        if (steps == steps_done) {
-            ledger.done(step);
-            steps_done++;
-        }
+        if (!story->background)
+            done(steps);
+        else if (steps > 0)
+            done(steps - 1);
         steps++;
         MPI_Barrier(MPI_COMM_WORLD); /* all ranks end a step before the next one */
     }

@@ -50,7 +50,7 @@ using InodeRef = std::shared_ptr<Inode>;
  * size survive wherever that rename survives.
  *
  * WEAK: every directory entry, size, and mode is found as it was at some time since it
- * was durable, independently of all others, but a rename never loses both names: the old
+ * was durable, independently of all others, but a rename never loses both entries: the old
  * one goes after the new one is there (both may be found), and a renamed directory has
  * one name. An entry in a directory that was lost is lost. fsync of a file makes its
  * data, size and mode durable, not its name; fsync of a directory its entries, not its
@@ -223,12 +223,12 @@ class Files
     };
     int list(int fd, std::vector<Name> &names);
 
-    /* Locks of the open file description, as of F_OFD_*: exclusive or shared, of the
-     * whole file. -EAGAIN when another description has it; lock_test: F_UNLCK, or the
-     * type of the lock that conflicts. They end with the last descriptor of the
-     * description. */
-    int lock(int fd, short type); /* F_RDLCK, F_WRLCK, F_UNLCK */
-    int lock_test(int fd, short type);
+    /* Locks of the open file description, as of F_OFD_*, or of the process: exclusive or
+     * shared, of the whole file. -EAGAIN when another one has it; lock_test: F_UNLCK, or
+     * the type of the lock that conflicts. They end with the last descriptor of the
+     * description; those of a process where it closes any descriptor of the file. */
+    int lock(int fd, short type, bool of_process = false); /* F_RDLCK, F_WRLCK, F_UNLCK */
+    int lock_test(int fd, short type, bool of_process = false);
 
     /* Absolute, for logs and strikes: the name by which a file was opened, in the
      * directory where that is now. "": unknown. */

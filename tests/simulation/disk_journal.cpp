@@ -84,7 +84,6 @@ void Journal::rename(Inode &from, const std::string &old, Inode &to,
     if (how == Crash::WEAK && !directory) {
         Change &removed = append_entry(from, old, nullptr, ++last_number);
         removed.needs.push_back(added.number);
-        need_path(removed, to);
         return;
     }
     append_entry(from, old, nullptr, last_number);

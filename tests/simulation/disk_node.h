@@ -41,7 +41,7 @@ struct Attributes {
 };
 
 struct Lock {
-    const Description *owner;
+    const void *owner; /* an open file description, or the files of a process */
     short type;
 };
 

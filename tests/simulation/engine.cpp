@@ -81,8 +81,9 @@ Machine::Machine(uint64_t seed, int count, Crash crash) : random(seed)
         n->number = i;
         n->name = "n" + std::to_string(i);
         n->host = s4u::Host::by_name(n->name);
-        n->disk = std::make_shared<Disk>(
-            2 + i, NODE_BYTES, [this, n] { return date(*n); }, crash);
+        for (auto [disk, number] : {std::pair(&n->disk, 2 + i), {&n->shelf, 100 + i}})
+            *disk = std::make_shared<Disk>(
+                number, NODE_BYTES, [this, n] { return date(*n); }, crash);
         n->mounts = {{"/", n->disk}, {"/prefix", parallel}};
         nodes.push_back(std::move(node));
     }
@@ -174,6 +175,12 @@ void Machine::power_off(Node &node)
 void Machine::power_on(Node &node)
 {
     node.up = true;
+}
+
+void Machine::exchange_disk(Node &node)
+{
+    std::swap(node.disk, node.shelf);
+    node.mounts["/"] = node.disk;
 }
 
 void Machine::make_directories(Node &node)

@@ -26,7 +26,7 @@ class Machine;
 struct Node {
     int number;
     std::string name;
-    std::shared_ptr<Disk> disk;
+    std::shared_ptr<Disk> disk, shelf; /* the one in use, and one that is set aside */
     Mounts mounts;
     simgrid::s4u::Host *host = nullptr;
     double skew = 0; /* seconds that its clock is ahead */
@@ -70,6 +70,7 @@ struct Process {
     uint64_t calls = 0;                         /* system calls so far, ... */
     uint64_t transfers = 0, prefix_changes = 0; /* ... these among them */
     Traffic traffic;
+    double delay = 0; /* at most that many seconds of each of its messages */
     bool detached = false; /* it has gone into the background */
     bool ended = false;
     int status = 0; /* as of waitpid */
@@ -104,6 +105,9 @@ class Machine
     void power_off(Node &node); /* its processes end; its disk is as it was */
     void power_on(Node &node);
     void make_directories(Node &node); /* those that an administrator makes */
+    /* The disk of a node that is off, and the one that is set aside, which is empty at
+     * first, change places. */
+    void exchange_disk(Node &node);
 
     /* The process of the actor that runs. */
     static Process &self();

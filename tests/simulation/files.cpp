@@ -21,7 +21,7 @@ Description::Description(const Target &target, int flags)
 
 Description::~Description()
 {
-    unlock();
+    unlock(this);
     inode->opens--;
     disk->release(*inode);
 }
@@ -38,12 +38,11 @@ bool Description::writes() const
     return !is_path() && (access == O_WRONLY || access == O_RDWR);
 }
 
-void Description::unlock()
+void Description::unlock(const void *owner)
 {
     auto &locks = inode->locks;
-    locks.erase(std::remove_if(locks.begin(), locks.end(),
-                               [this](const Lock &lock) { return lock.owner == this; }),
-                locks.end());
+    auto is_of = [owner](const Lock &lock) { return lock.owner == owner; };
+    locks.erase(std::remove_if(locks.begin(), locks.end(), is_of), locks.end());
 }
 
 /* ---- descriptors ---- */
@@ -53,7 +52,11 @@ Files::Files(const Mounts *mounts, uid_t user, gid_t group, Random order)
 {
 }
 
-Files::~Files() = default;
+Files::~Files()
+{
+    for (const auto &d : descriptors)
+        if (d) d->unlock(this);
+}
 
 bool Files::owns(int fd) const
 {
@@ -81,7 +84,9 @@ int Files::add_descriptor(std::shared_ptr<Description> description)
 
 int Files::close(int fd)
 {
-    if (!description(fd)) return -EBADF;
+    Description *d = description(fd);
+    if (!d) return -EBADF;
+    d->unlock(this);
     descriptors[static_cast<size_t>(fd - FIRST)].reset();
     lowest_free = std::min(lowest_free, fd - FIRST);
     return 0;
@@ -362,31 +367,32 @@ int Files::syncfs(int fd)
 
 /* ---- locks ---- */
 
-/* The type of a lock that another description has and that conflicts, or F_UNLCK. */
-static short conflicting_lock(const Description *d, short type)
+/* The type of a lock that another one has and that conflicts, or F_UNLCK. */
+static short conflicting_lock(const Description *d, const void *owner, short type)
 {
     for (const Lock &lock : d->inode->locks)
-        if (lock.owner != d && (type == F_WRLCK || lock.type == F_WRLCK))
+        if (lock.owner != owner && (type == F_WRLCK || lock.type == F_WRLCK))
             return lock.type;
     return F_UNLCK;
 }
 
-int Files::lock(int fd, short type)
+int Files::lock(int fd, short type, bool of_process)
 {
     Description *d = description(fd);
     if (!d || d->is_path()) return -EBADF;
+    const void *owner = of_process ? static_cast<const void *>(this) : d;
     if (type == F_RDLCK ? !d->reads() : type == F_WRLCK && !d->writes()) return -EBADF;
-    if (type != F_UNLCK && conflicting_lock(d, type) != F_UNLCK) return -EAGAIN;
-    d->unlock();
-    if (type != F_UNLCK) d->inode->locks.push_back({d, type});
+    if (type != F_UNLCK && conflicting_lock(d, owner, type) != F_UNLCK) return -EAGAIN;
+    d->unlock(owner);
+    if (type != F_UNLCK) d->inode->locks.push_back({owner, type});
     return 0;
 }
 
-int Files::lock_test(int fd, short type)
+int Files::lock_test(int fd, short type, bool of_process)
 {
     const Description *d = description(fd);
     if (!d || d->is_path()) return -EBADF;
-    return conflicting_lock(d, type);
+    return conflicting_lock(d, of_process ? static_cast<const void *>(this) : d, type);
 }
 
 } // namespace sim

@@ -51,7 +51,7 @@ struct Description {
     }
     bool reads() const;
     bool writes() const;
-    void unlock();
+    void unlock(const void *owner);
 
     std::shared_ptr<Disk> disk;
     InodeRef inode, parent;

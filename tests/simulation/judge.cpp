@@ -9,19 +9,18 @@
 namespace sim
 {
 
-Dataset &Judge::start(int run, int step, const Step &what, int ranks)
+Dataset &Judge::start(int run, int step, const Step &what, int ranks,
+                      const std::string &job)
 {
     const std::string name = "d" + std::to_string(run) + "." + std::to_string(step);
     if (Dataset *known = find(name)) return *known;
-    if (story.leaves_early)
-        for (const auto &d : datasets)
-            if (d->job == now->job) d->gone = true;
+    if (job == now->job) push(nullptr, what.checkpoint || lenient ? nullptr : newest());
     auto made = std::make_unique<Dataset>();
     made->name = name;
     made->number = static_cast<int>(datasets.size());
     made->ranks = ranks;
     made->run = now;
-    made->job = now->job;
+    made->job = job;
     made->homes = now->machines;
     made->checkpoint = what.checkpoint;
     made->output = what.output;
@@ -39,6 +38,33 @@ Dataset *Judge::find(const std::string &name)
     return nullptr;
 }
 
+/* The newest checkpoint of this job, which is the last one to leave the cache. */
+const Dataset *Judge::newest() const
+{
+    for (size_t i = datasets.size(); i-- > 0;) {
+        const Dataset &d = *datasets[i];
+        if (d.checkpoint && d.complete && !d.bad && d.refused == Refused::NO &&
+            d.job == now->job)
+            return &d;
+    }
+    return nullptr;
+}
+
+/* One more dataset comes to the cache, for which an older one may leave; or another one
+ * instead, if that is being flushed. The one that is spared leaves only when it is on the
+ * prefix directory. */
+void Judge::push(const Dataset *pushing, const Dataset *spared)
+{
+    const Dataset *last = newest();
+    for (const auto &d : datasets) {
+        if (d->job != now->job || d.get() == pushing) continue;
+        const bool waits = story.background && d.get() != last;
+        if (++d->behind < story.room - waits) continue;
+        d->gone = d->gone || d.get() != spared;
+        d->may_leave = true;
+    }
+}
+
 void Judge::agree(int run, int rank, int call, const char *what, int64_t result)
 {
     const std::pair<std::string, int64_t> mine = {what, result};
@@ -54,9 +80,9 @@ void Judge::completed(Dataset &d, int code)
     if (code != 0 || d.bad) return;
     d.complete = true;
     if (!d.checkpoint) return;
-    progress = true;
+    progress = progress || d.job == now->job;
     for (const auto &other : datasets)
-        other->tries = 0;
+        other->tries = d.job == now->job ? 0 : other->tries;
     if (story.flushes_each) d.flushed = true;
 }
 
@@ -81,12 +107,10 @@ bool Judge::is_cached(const Dataset &d) const
  * nothing is skipped. */
 const Dataset *Judge::promised(int ranks) const
 {
-    bool newest = true;
     for (size_t i = datasets.size(); i-- > 0;) {
         const Dataset &d = *datasets[i];
-        if (!d.checkpoint || !d.complete || d.bad) continue;
-        const bool cached = newest && !story.bypass && is_cached(d);
-        newest = newest && d.job != now->job;
+        if (!d.checkpoint || !d.complete || d.bad || d.refused != Refused::NO) continue;
+        const bool cached = !story.bypass && is_cached(d);
         if (d.ranks == ranks && d.tries < 2 &&
             (cached || (d.flushed && !d.ruined && is_kept(i))))
             return &d;
@@ -94,16 +118,35 @@ const Dataset *Judge::promised(int ranks) const
     return nullptr;
 }
 
+/* What is not in the cache was fetched if it is offered; if it is newer than that, a
+ * fetch may have failed, during which the newest one in the cache stays. */
+void Judge::fetch(const Dataset *offered)
+{
+    const Dataset *cached = nullptr;
+    for (const auto &d : datasets)
+        if (d->checkpoint && d->complete && is_cached(*d)) cached = d.get();
+    for (const auto &d : datasets) {
+        const bool stored = story.flushes || story.bypass || d->output || d->may_leave ||
+                            d->job != now->job;
+        if (d->checkpoint && d->completing && stored && !is_cached(*d) &&
+            (!offered || d->number >= offered->number) && fetched.insert(d.get()).second)
+            push(d.get(), d.get() == offered ? nullptr : cached);
+    }
+}
+
 void Judge::offered(const std::string &name, int ranks)
 {
-    const Dataset *least = promised(ranks), *d = find(name);
+    const Dataset *d = find(name);
+    fetch(d);
+    const Dataset *least = promised(ranks);
     if (name.empty()) {
         if (least && !lenient)
             throw Failure(least->name + " is lost: nothing is offered");
         return;
     }
     if (!d) throw Failure("a dataset of another name is offered: " + name);
-    if (!d->checkpoint || d->bad || d->ranks != ranks || !d->completing)
+    if (!d->checkpoint || d->bad || d->refused == Refused::YES || d->ranks != ranks ||
+        !d->completing)
         throw Failure(name +
                       " is offered, which is no checkpoint that can be restarted from");
     if (least && d->number < least->number && !lenient && !story.jobs)
@@ -116,20 +159,27 @@ void Judge::end_run(int ranks)
     if (d && !progress) d->tries++;
 }
 
-void Judge::restarted(Dataset &d, bool good)
+void Judge::restarted(Dataset &d, bool good, bool refused)
 {
     if (!good && !lenient && !now->audit)
         throw Failure(d.name + " is offered, and cannot be read");
-    if (!good || now->audit) {
-        d.bad = true; /* the application said so */
+    if (!good || refused) {
+        if (d.refused == Refused::NO) d.refused = Refused::MAYBE;
         return;
     }
     /* whole in the cache, or read from the prefix directory */
     d.lost.clear();
     d.complete = true; /* also where no rank was told so before */
     d.gone = d.moving = d.may_leave = false;
+    d.behind = 0;
     d.homes = now->machines;
     d.job = now->job;
+}
+
+void Judge::completed_restart(Dataset &d, int code, bool refused)
+{
+    if (refused && code == 0) throw Failure("a restart that was refused succeeds");
+    if (d.refused != Refused::NO && !lenient) d.refused = Refused::YES;
 }
 
 void Judge::failed(const std::string &what, int64_t code) const
@@ -138,19 +188,34 @@ void Judge::failed(const std::string &what, int64_t code) const
         throw Failure(what + " fails without a reason: " + std::to_string(code));
 }
 
+/* The cache is emptied when the newest checkpoint is on the prefix directory. */
+void Judge::finalizing()
+{
+    const Dataset *last = newest();
+    is_ending = true;
+    for (const auto &d : datasets) {
+        if (d->job != now->job) continue;
+        d->may_leave = true;
+        d->gone = d->gone || d.get() != last;
+    }
+}
+
 void Judge::finalized()
 {
-    for (const auto &d : datasets)
-        d->may_leave = d->may_leave || d->job == now->job;
     if (lenient) return;
     for (const auto &d : datasets)
         if (d->output && d->complete && d->run == now) d->flushed = true;
     for (size_t i = datasets.size(); i-- > 0 && story.flushes;) {
         Dataset &d = *datasets[i];
-        if (!d.checkpoint || !d.complete || d.bad || d.job != now->job) continue;
+        if (&d != newest()) continue;
         if (is_cached(d)) d.flushed = true;
         break;
     }
+}
+
+void Judge::finalized_other(Dataset &d)
+{
+    d.flushed = d.flushed || (d.complete && story.flushes && !lenient);
 }
 
 static bool has_moved(const std::vector<int> &before, const std::vector<int> &now)
@@ -164,8 +229,10 @@ static bool has_moved(const std::vector<int> &before, const std::vector<int> &no
 void Judge::begin_run(const Run &run, int ranks)
 {
     now = &run;
-    lenient = false;
+    lenient = is_ending = false;
+    initialized = 0;
     progress = false;
+    fetched.clear();
     for (const auto &d : datasets) {
         /* a run of another size cannot use what is in the cache, and need not keep it */
         if (d->ranks != ranks) d->gone = true;
@@ -193,7 +260,11 @@ void Judge::lost_all()
 void Judge::ruined(const std::string &dataset)
 {
     Dataset *d = find(dataset);
-    if (!d) return;
+    if (!d) { /* a record, which has what was refused */
+        for (const auto &other : datasets)
+            if (other->refused == Refused::YES) other->refused = Refused::MAYBE;
+        return;
+    }
     d->ruined = true;
     d->gone = d->gone || d->may_leave;
 }

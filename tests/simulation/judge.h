@@ -22,6 +22,9 @@ struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/* By the application, which said so to SCR: that is on record. */
+enum class Refused { NO, MAYBE, YES };
+
 struct Dataset {
     std::string name;
     int number; /* in order of creation */
@@ -36,12 +39,14 @@ struct Dataset {
     std::string job;
     std::vector<int> homes; /* nodes that had it when it was whole in the cache */
     std::set<int> lost;     /* nodes without their part of it since then */
+    int behind = 0;         /* datasets that came to this cache after it */
     bool gone = false;      /* it need not be in the cache any more */
     bool may_leave = false; /* a run has ended: it may be on the prefix directory alone */
     bool moving = false;    /* ranks run on other nodes since then: one may have two parts
                              */
     bool ruined = false;    /* its files on the prefix directory were changed */
     int tries = 0;          /* runs that restarted from it, and completed nothing */
+    Refused refused = Refused::NO;
 };
 
 class Judge
@@ -52,7 +57,8 @@ class Judge
     }
 
     /* The same for all ranks of a run that begin step k: a name is new. */
-    Dataset &start(int run, int step, const Step &what, int ranks);
+    Dataset &start(int run, int step, const Step &what, int ranks,
+                   const std::string &job);
     void completed(Dataset &d, int code);
 
     /* All ranks agree on the result of their n-th call in a run. */
@@ -60,8 +66,12 @@ class Judge
 
     /* name: what SCR offers, "" for nothing. */
     void offered(const std::string &name, int ranks);
-    void restarted(Dataset &d, bool good);
-    void finalized(); /* SCR_Finalize succeeded */
+    /* good: its files could be read; refused: the application says that they are wrong */
+    void restarted(Dataset &d, bool good, bool refused);
+    void completed_restart(Dataset &d, int code, bool refused);
+    void finalizing();                /* a rank calls SCR_Finalize */
+    void finalized();                 /* SCR_Finalize succeeded */
+    void finalized_other(Dataset &d); /* in a run of another job, which wrote that one */
     /* A call failed in a run without an error. */
     void failed(const std::string &what, int64_t code) const;
     void begin_run(const Run &run, int ranks);
@@ -80,17 +90,23 @@ class Judge
     static std::string name(const Dataset &d, int rank, int f);
     static std::string bytes(const Dataset &d, int rank, int f);
 
+    int initialized = 0;    /* ranks of this run in which SCR_Init succeeded */
+    bool is_ending = false; /* a rank of it has called SCR_Finalize */
     bool lenient =
         false; /* an error struck in this run: what depends on that node may fail */
 
   private:
     const Dataset *promised(int ranks) const;
+    const Dataset *newest() const;
+    void push(const Dataset *pushing, const Dataset *spared);
+    void fetch(const Dataset *offered);
     bool is_kept(size_t i) const;
     bool is_cached(const Dataset &d) const;
     const Story &story;
     std::vector<std::unique_ptr<Dataset>> datasets;
-    const Run *now = nullptr; /* the run */
-    bool progress = false;    /* this run has completed a checkpoint */
+    const Run *now = nullptr;          /* the run */
+    bool progress = false;             /* this run has completed a checkpoint */
+    std::set<const Dataset *> fetched; /* in this run, maybe */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* System calls of the product: each lets time pass, may fail by a strike, and works on
- * the simulated files, clocks and processes. */
+ * the simulated files and clocks; libc_process.cpp has the rest. */
 #include "libc.h"
 
 #include "engine.h"
@@ -13,17 +13,9 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
-#include <sched.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using sim::Call;
@@ -348,9 +340,12 @@ int simulated_fcntl64(int fd, int command, ...)
     void *argument = va_arg(list, void *);
     va_end(list);
     auto *lock = static_cast<struct flock *>(argument);
+    const bool of_process = command == F_SETLK || command == F_GETLK;
     switch (command) {
+    case F_SETLK:
     case F_OFD_SETLK:
-        return on_file("lock", false, fd, [&] { return files().lock(fd, lock->l_type); });
+        return on_file("lock", false, fd,
+                       [&] { return files().lock(fd, lock->l_type, of_process); });
     case F_OFD_SETLKW:
         for (;;) {
             int rc = on_file("lock", false, fd,
@@ -358,8 +353,9 @@ int simulated_fcntl64(int fd, int command, ...)
             if (rc == 0 || errno != EAGAIN) return rc;
             simgrid::s4u::this_actor::sleep_for(1e-3);
         }
+    case F_GETLK:
     case F_OFD_GETLK: {
-        int type = files().lock_test(fd, lock->l_type);
+        int type = files().lock_test(fd, lock->l_type, of_process);
         if (type < 0) return result(type);
         lock->l_type = static_cast<short>(type);
         return 0;
@@ -470,189 +466,6 @@ int simulated_nanosleep(const struct timespec *time, struct timespec *)
 int simulated_usleep(useconds_t microseconds)
 {
     sleep_for(1e-6 * microseconds);
-    return 0;
-}
-
-/* ---- processes ---- */
-
-pid_t simulated_getpid(void)
-{
-    return me().pid;
-}
-
-uid_t simulated_geteuid(void)
-{
-    return 1000;
-}
-
-ssize_t simulated_getrandom(void *buf, size_t size, unsigned)
-{
-    auto *byte = static_cast<unsigned char *>(buf);
-    for (size_t i = 0; i < size; i++)
-        byte[i] = static_cast<unsigned char>(me().machine->random.next() >> 40);
-    return static_cast<ssize_t>(size);
-}
-
-struct passwd *simulated_getpwuid(uid_t user)
-{
-    static char name[] = "user", home[] = "/home", shell[] = "/bin/sh", none[] = "";
-    static struct passwd entry;
-    entry = {name, none, user, 1000, none, home, shell};
-    return &entry;
-}
-
-struct passwd *simulated_getpwnam(const char *)
-{
-    return simulated_getpwuid(1000);
-}
-
-int simulated_getpwuid_r(uid_t user, struct passwd *entry, char *, size_t,
-                         struct passwd **found)
-{
-    *entry = *simulated_getpwuid(user);
-    *found = entry;
-    return 0;
-}
-
-int simulated_getgrgid_r(gid_t group, struct group *entry, char *, size_t,
-                         struct group **found)
-{
-    static char name[] = "group", none[] = "";
-    static char *members[] = {nullptr};
-    *entry = {name, none, group, members};
-    *found = entry;
-    return 0;
-}
-
-int simulated_sigaction(int, const struct sigaction *, struct sigaction *before)
-{
-    if (before) memset(before, 0, sizeof *before);
-    return 0;
-}
-
-int simulated_pthread_sigmask(int, const sigset_t *, sigset_t *)
-{
-    return 0;
-}
-
-long simulated_sysconf(int name)
-{
-    return name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF ? 4
-                                                                        : sysconf(name);
-}
-
-int simulated_sched_getaffinity(pid_t, size_t, cpu_set_t *)
-{
-    errno = ENOSYS;
-    return -1;
-}
-
-int simulated_getrlimit64(int, struct rlimit *limit)
-{
-    *limit = {1024, 1024};
-    return 0;
-}
-
-/* The actor is the child, and its starter sees the parent end well. */
-pid_t simulated_fork(void)
-{
-    me().detached = true;
-    return 0;
-}
-
-int simulated_posix_spawnp(pid_t *pid, const char *path,
-                           const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                           char *const arguments[], char *const *)
-{
-    Process &p = me();
-    std::vector<std::string> words;
-    for (char *const *a = arguments; *a; a++)
-        words.push_back(*a);
-    Fate fate = p.machine->enter({"spawn", path, false, false, false});
-    if (fate.error) return -fate.error;
-    Process &child =
-        p.machine->spawn(*p.node, words[0], p.environment, p.job, -1,
-                         [words](Process &) { return sim::run_command(words); });
-    *pid = child.pid;
-    return 0;
-}
-
-pid_t simulated_waitpid(pid_t pid, int *status, int options)
-{
-    for (;;) {
-        for (const auto &child : me().machine->processes) {
-            if (child->pid != pid) continue;
-            if (!child->ended && !child->detached) continue;
-            *status = child->detached ? 0 : child->status;
-            return pid;
-        }
-        if (options & WNOHANG) return 0;
-        sleep_for(1e-3);
-    }
-}
-
-int simulated_kill(pid_t pid, int)
-{
-    for (const auto &p : me().machine->processes)
-        if (p->pid == pid && p->node == me().node) {
-            p->machine->kill(*p);
-            return 0;
-        }
-    errno = ESRCH;
-    return -1;
-}
-
-void simulated_exit(int status)
-{
-    me().status = status << 8;
-    me().machine->end(me());
-    simgrid::s4u::this_actor::exit();
-}
-
-/* ---- what a node does not have ---- */
-
-int simulated_socket(int, int, int)
-{
-    errno = EAFNOSUPPORT;
-    return -1;
-}
-
-int simulated_connect(int, const struct sockaddr *, socklen_t)
-{
-    errno = ENOTSOCK;
-    return -1;
-}
-
-ssize_t simulated_sendmsg(int, const struct msghdr *, int)
-{
-    errno = ENOTSOCK;
-    return -1;
-}
-
-int simulated_fileno(FILE *)
-{
-    return 2;
-}
-
-int simulated_isatty(int)
-{
-    return 0;
-}
-
-/* ---- the environment ---- */
-
-char *simulated_getenv(const char *name)
-{
-    const size_t length = strlen(name);
-    for (char *entry : me().environ)
-        if (entry && strncmp(entry, name, length) == 0 && entry[length] == '=')
-            return entry + length + 1;
-    return nullptr;
-}
-
-int simulated_gethostname(char *name, size_t size)
-{
-    snprintf(name, size, "%s", me().node->name.c_str());
     return 0;
 }
 

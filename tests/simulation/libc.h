@@ -6,10 +6,12 @@
  * each name becomes simulated_<name>. */
 
 #include <ctime>
+#include <sys/types.h>
 
 extern "C" {
 extern char **simulated_environ; /* of the process that runs */
 int simulated_clock_gettime(clockid_t clock, struct timespec *time);
+int simulated_usleep(useconds_t microseconds);
 }
 
 #endif

@@ -32,7 +32,10 @@ class Rank
         MPI_Comm_size(MPI_COMM_WORLD, &ranks);
         for (const std::string &descriptor : program.story->descriptors)
             SCR_Config(descriptor.c_str());
-        if (expect("SCR_Init", SCR_Init()) == SCR_SUCCESS) work();
+        if (program.is_held)
+            intrude();
+        else if (expect("SCR_Init", SCR_Init()) == SCR_SUCCESS)
+            work();
         MPI_Finalize();
         return 0;
     }
@@ -56,17 +59,31 @@ class Rank
         return code;
     }
 
+    void intrude()
+    {
+        const bool same = program.other_job == program.what->job;
+        const int code = agree("SCR_Init", SCR_Init());
+        if (same && code == SCR_SUCCESS && program.is_held())
+            throw Failure("two runs of one job use the same caches");
+        if (!same && code != SCR_SUCCESS) judge.failed("SCR_Init of another job", code);
+        if (same || code != SCR_SUCCESS) return;
+        Dataset &d = output(Step{}, 0);
+        if (expect("SCR_Finalize of another job", SCR_Finalize()) == SCR_SUCCESS)
+            judge.finalized_other(d);
+    }
+
     void work()
     {
+        judge.initialized++;
         restart();
         int number = 0;
         for (const Step &step : program.what->steps) {
             simgrid::s4u::this_actor::sleep_for(step.compute);
             output(step, number++);
         }
-        if (program.what->finalize &&
-            expect("SCR_Finalize", SCR_Finalize()) == SCR_SUCCESS)
-            judge.finalized();
+        if (!program.what->finalize) return;
+        judge.finalizing();
+        if (expect("SCR_Finalize", SCR_Finalize()) == SCR_SUCCESS) judge.finalized();
     }
 
     void restart()
@@ -80,11 +97,13 @@ class Rank
             Dataset *d = flag ? judge.find(name) : nullptr;
             agree("its flag", flag ? d ? d->number + 1 : -1 : 0);
             judge.offered(flag ? name : "", ranks);
-            if (!flag || restart_from(*d)) return;
+            const bool refused = program.what->audit || tries < program.what->refuses;
+            if (!flag || restart_from(*d, refused)) return;
         }
     }
 
-    bool restart_from(Dataset &d)
+    /* A checkpoint is refused by the last rank. */
+    bool restart_from(Dataset &d, bool refused)
     {
         char name[SCR_MAX_FILENAME];
         if (expect("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
@@ -93,11 +112,11 @@ class Rank
         for (int f = 0; f < d.files && good; f++)
             good = read(d, f);
         MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-        judge.restarted(d, all);
-        good = good && !program.what->audit;
-        const int code = SCR_Complete_restart(good);
-        if (all && !program.what->audit) return expect("SCR_Complete_restart", code) == 0;
-        return agree("SCR_Complete_restart", code) == SCR_SUCCESS && all;
+        judge.restarted(d, all, refused);
+        const int code = SCR_Complete_restart(good && !(refused && rank == ranks - 1));
+        if (all && !refused) return expect("SCR_Complete_restart", code) == 0;
+        judge.completed_restart(d, agree("SCR_Complete_restart", code), refused);
+        return false;
     }
 
     /* Bytes that were read must be right; that they cannot be read may happen. */
@@ -124,14 +143,15 @@ class Rank
         return write_file(path, bytes);
     }
 
-    void output(const Step &step, int number)
+    Dataset &output(const Step &step, int number)
     {
-        Dataset &d = judge.start(program.run, number, step, ranks);
+        const std::string &job = program.is_held ? program.other_job : program.what->job;
+        Dataset &d = judge.start(program.run, number, step, ranks, job);
         const int flags = (step.checkpoint ? SCR_FLAG_CHECKPOINT : 0) |
                           (step.output ? SCR_FLAG_OUTPUT : 0);
         if (expect("SCR_Start_output", SCR_Start_output(d.name.c_str(), flags)) !=
             SCR_SUCCESS)
-            return;
+            return d;
         bool good = !(step.bad && rank == 0);
         for (int f = 0; f < d.files; f++)
             good = write(d, f) && good;
@@ -141,6 +161,7 @@ class Rank
         if (code != SCR_SUCCESS && !d.bad && d.files > 0)
             judge.failed("SCR_Complete_output", code);
         judge.completed(d, code);
+        return d;
     }
 };
 

@@ -15,6 +15,10 @@ struct Program {
     const Story *story;
     const Run *what;
     int run;
+    /* Of a second run beside that one: its job, and whether the first one has the caches.
+     * It writes a checkpoint, or is refused if the job is the same. */
+    std::string other_job;
+    std::function<bool()> is_held;
 
     int main(Process &process) const; /* of each rank */
 };

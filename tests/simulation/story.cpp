@@ -68,11 +68,11 @@ static void draw_parameters(Story &s, Random &r)
     const bool background = r.chance(0.4);
     set("SCR_FLUSH", flush);
     set("SCR_FLUSH_ASYNC", background);
+    s.background = background;
     if (r.chance(0.3))
         s.parameters.push_back({"SCR_FLUSH_TYPE", r.chance(0.5) ? "PTHREAD" : "DAEMON"});
-    const int64_t cached = r.between(1, 3);
-    set("SCR_CACHE_SIZE", cached);
-    s.leaves_early = cached == 1;
+    s.room = static_cast<int>(r.between(1, 3));
+    set("SCR_CACHE_SIZE", s.room);
     if (r.chance(0.3)) s.retention = static_cast<int>(r.between(1, 3));
     if (s.retention) set("SCR_PREFIX_SIZE", s.retention);
     s.packs = r.chance(0.3);
@@ -208,6 +208,81 @@ static void draw_runs(Story &s, Random &r)
     s.runs.push_back(audit);
 }
 
+/* ---- what has a stream of its own, so that the rest of a world does not depend on it */
+
+enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS };
+
+static Random stream_of(const Story &s, Aspect aspect)
+{
+    return Random(s.seed ^ static_cast<uint64_t>(aspect) << 56).fork();
+}
+
+/* The application refuses checkpoints, so that older ones show. */
+static void draw_refusals(Story &s)
+{
+    Random r = stream_of(s, Aspect::REFUSALS);
+    for (Run &run : s.runs)
+        if (!run.audit && r.chance(0.25)) run.refuses = static_cast<int>(r.between(1, 2));
+}
+
+static int count_strikes(const Story &s)
+{
+    size_t count = 0;
+    for (const Run &run : s.runs)
+        count += run.strikes.size();
+    return static_cast<int>(count);
+}
+
+static void add_strike(Story &s, size_t run, Strike strike)
+{
+    strike.number = count_strikes(s);
+    s.runs[run].strikes.push_back(strike);
+}
+
+/* All nodes get empty disks, on which ids of datasets begin anew. Later one of them has
+ * its old disk again. */
+static void draw_twins(Story &s)
+{
+    Random r = stream_of(s, Aspect::TWINS);
+    const size_t runs = s.runs.size() - 1;
+    if (runs < 3 || !r.chance(0.2)) return;
+    Strike shelve{}, back{};
+    const size_t first = r.below(runs - 2),
+                 second = first + 1 + r.below(runs - 2 - first);
+    shelve.blow = Blow::SHELVE;
+    back.blow = Blow::RETURN;
+    back.rank = r.of(s.runs[second].machines);
+    add_strike(s, first, shelve);
+    add_strike(s, second, back);
+    if (!r.chance(0.5)) return;
+    s.flushes = false; /* no index knows the ids */
+    s.flushes_each = s.bypass;
+    for (auto &[name, value] : s.parameters)
+        if (name == "SCR_FLUSH") value = "0";
+}
+
+/* A strike of a process of any run, with that probability. */
+static void draw_one_more(Story &s, Aspect aspect, double probability, Blow blow)
+{
+    Random r = stream_of(s, aspect);
+    if (!r.chance(probability)) return;
+    Strike strike{};
+    const size_t run = r.below(s.runs.size() - 1);
+    const size_t ranks =
+        s.runs[run].machines.size() * static_cast<size_t>(s.ranks_per_node);
+    strike.blow = blow;
+    strike.rank = static_cast<int>(r.below(ranks));
+    strike.at = static_cast<uint64_t>(1) << r.between(3, 10);
+    strike.at += r.below(strike.at);
+    strike.on_prefix = r.chance(0.7);
+    strike.seconds = r.real() * (blow == Blow::DELAY ? 0.01 : 3000);
+    /* The ids of two jobs are the same: retention counts in an order of its own, and of
+     * two with one id, a container of the second cannot be fetched beside the first. */
+    strike.stays = blow == Blow::SECOND && !s.retention && !s.packs && r.chance(0.5);
+    s.jobs = s.jobs || strike.stays;
+    add_strike(s, run, strike);
+}
+
 /* Damage that SCR cannot detect shows nothing. */
 static void place_damage(Story &s)
 {
@@ -231,6 +306,11 @@ Story draw(uint64_t seed)
     draw_parameters(s, r);
     draw_runs(s, r);
     place_damage(s);
+    draw_refusals(s);
+    draw_twins(s);
+    draw_one_more(s, Aspect::HANGS, 0.1, Blow::HANG);
+    draw_one_more(s, Aspect::DELAYS, 0.05, Blow::DELAY);
+    draw_one_more(s, Aspect::SECONDS, 0.15, Blow::SECOND);
     return s;
 }
 

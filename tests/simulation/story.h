@@ -41,9 +41,14 @@ enum class Blow {
     INTERRUPT,    /* some of them fail with EINTR */
     PAUSE,        /* a process stands still, and goes on later */
     CLOCK,        /* the clock of a node jumps */
+    HANG,         /* calls of a node on one file system take very long */
+    DELAY,        /* messages of a process are late */
+    SECOND,       /* another run begins on the same nodes */
     FLIP,         /* after the run: bits of a file change */
     COPY,         /* after the run: a record is replaced by another one of its kind */
-    STALE         /* after the run: a file is what it was before the run */
+    STALE,        /* after the run: a file is what it was before the run */
+    SHELVE,       /* after the run: the disks of all nodes are exchanged for empty ones */
+    RETURN        /* after the run: a node has the disk again that it had before that */
 };
 
 /* The calls of a process that are counted. */
@@ -51,14 +56,15 @@ enum class Counted { ALL, DATA, PREFIX };
 
 struct Strike {
     Blow blow;
-    int rank; /* of which process; -1: background processes */
+    int rank; /* of which process; -1: background processes; of RETURN: the node */
     Counted counted = Counted::ALL;
     uint64_t at;           /* its how many-th call of these; after a run: which file */
     int error = 0;         /* of ERROR: errno */
     bool stays = false;    /* of ERROR: later calls on this node that change something
-                              fail, too; of CRASH_ALL: disks of nodes hold nothing */
-    bool on_prefix = true; /* of a file */
-    double seconds = 0;    /* of CLOCK, PAUSE */
+                              fail, too; of CRASH_ALL: disks of nodes hold nothing;
+                              of SECOND: it is of another job */
+    bool on_prefix = true; /* of a file, or of HANG */
+    double seconds = 0;    /* of CLOCK, PAUSE, HANG, DELAY */
     int number = 0;        /* over all runs */
 };
 
@@ -67,6 +73,7 @@ struct Run {
     std::vector<int> machines; /* in the order of ranks */
     std::vector<Step> steps;
     std::vector<Strike> strikes;
+    int refuses = 0; /* the first checkpoints that are offered */
     bool finalize = true;
     bool audit = false; /* all caches are lost, and each checkpoint that is offered is
                            refused once it was read: those behind it show, too */
@@ -86,11 +93,11 @@ struct Story {
     bool flushes;      /* SCR_Finalize flushes the newest checkpoint */
     int retention;     /* SCR_PREFIX_SIZE; 0: all stay */
     bool bypass;
-    bool packs;   /* files are in containers */
-    bool jobs;    /* two share the prefix directory: which dataset is newer is open */
-    bool checked; /* files on the prefix directory have checksums */
-    bool leaves_early; /* the cache has room for one dataset, which leaves it for the next
-                        */
+    int room;        /* SCR_CACHE_SIZE */
+    bool background; /* flushes */
+    bool packs;      /* files are in containers */
+    bool jobs;       /* two share the prefix directory: which dataset is newer is open */
+    bool checked;    /* files on the prefix directory have checksums */
 
     std::string text() const;
 };

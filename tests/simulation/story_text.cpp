@@ -10,11 +10,11 @@ namespace sim
 
 static const char *name_of(Blow blow)
 {
-    static const char *const names[] = {"kill process", "lose node", "crash node",
-                                        "kill run",     "crash all", "crash server",
-                                        "lose server",  "error",     "short transfers",
-                                        "interrupts",   "pause",     "clock",
-                                        "flip",         "copy",      "stale"};
+    static const char *const names[] = {
+        "kill process", "lose node",   "crash node", "kill run",        "crash all",
+        "crash server", "lose server", "error",      "short transfers", "interrupts",
+        "pause",        "clock",       "hang",       "delay",           "second run",
+        "flip",         "copy",        "stale",      "shelve",          "return"};
     return names[static_cast<int>(blow)];
 }
 
@@ -33,6 +33,11 @@ static const char *name_of(Counted counted)
 static void print(std::ostream &out, const Strike &s)
 {
     out << "    strike " << s.number << ": " << name_of(s.blow);
+    if (s.blow == Blow::SHELVE || s.blow == Blow::RETURN) {
+        if (s.blow == Blow::RETURN) out << " of node " << s.rank;
+        out << "\n";
+        return;
+    }
     if (s.blow >= Blow::FLIP) {
         out << " a file of " << (s.on_prefix ? "the prefix directory" : "a node")
             << ", number " << s.at << "\n";
@@ -42,7 +47,12 @@ static void print(std::ostream &out, const Strike &s)
     if (s.blow == Blow::ERROR)
         out << ", " << strerrorname_np(s.error) << (s.stays ? ", stays" : "");
     if (s.blow == Blow::CRASH_ALL && s.stays) out << ", disks of nodes are lost";
-    if (s.blow == Blow::CLOCK || s.blow == Blow::PAUSE) out << ", " << s.seconds << " s";
+    if (s.blow == Blow::SECOND)
+        out << ", of " << (s.stays ? "another" : "this") << " job";
+    if (s.blow == Blow::HANG) out << (s.on_prefix ? ", on prefix" : ", on its own disk");
+    if (s.blow == Blow::CLOCK || s.blow == Blow::PAUSE || s.blow == Blow::HANG ||
+        s.blow == Blow::DELAY)
+        out << ", " << s.seconds << " s";
     out << "\n";
 }
 
@@ -67,6 +77,7 @@ std::string Story::text() const
         out << (run.audit ? "  audit" : "  run") << " of job " << run.job << " on nodes";
         for (int machine : run.machines)
             out << " " << machine;
+        if (run.refuses) out << ", refuses " << run.refuses;
         out << (run.finalize ? "" : ", without SCR_Finalize") << "\n";
         for (const Step &s : run.steps)
             print(out, s);

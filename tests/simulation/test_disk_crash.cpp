@@ -178,7 +178,8 @@ static void test_modes(Crash how)
     CHECK_STATES(states_of(*box.disk), {"f 100600 empty\n"});
 }
 
-/* A rename from a durable directory into a new one: the file has one of its names. */
+/* A rename from a durable directory into a new one: the file has one of its names; WEAK:
+ * it may be lost with new directories that were not synced. */
 static void test_move_to_new_directory(Crash how)
 {
     Box box(how);
@@ -189,15 +190,20 @@ static void test_move_to_new_directory(Crash how)
     box.mkdir("q/r");
     box.rename("p/f", "q/r/f");
     box.remove("p", true);
-    each_state(*box.disk, [&](const Disk &disk) {
-        std::string bytes;
-        CHECK(disk.read("p/f", bytes) || disk.read("q/r/f", bytes));
-    });
+    auto check_lost = [&](bool may_be_lost) {
+        int lost = 0;
+        each_state(*box.disk, [&](const Disk &disk) {
+            std::string bytes;
+            lost += !disk.read("p/f", bytes) && !disk.read("q/r/f", bytes);
+        });
+        CHECK((lost > 0) == may_be_lost);
+    };
+    check_lost(how == Crash::WEAK);
     box.sync("q/r");
-    each_state(*box.disk, [&](const Disk &disk) {
-        std::string bytes;
-        CHECK(disk.read("p/f", bytes) || disk.read("q/r/f", bytes));
-    });
+    check_lost(how == Crash::WEAK);
+    box.sync("q");
+    box.sync("/");
+    check_lost(false);
 }
 
 /* ---- random histories ---- */
@@ -311,8 +317,8 @@ static void test_moves(Crash how, uint64_t seed)
         const std::string directory = random.of(directories),
                           other = random.of(directories);
         switch (random.below(7)) {
-        case 0:
-            box.mkdir(directory);
+        case 0: /* WEAK: a new directory may be lost with what is moved there */
+            if (how != Crash::WEAK) box.mkdir(directory);
             break;
         case 1:
             box.remove(directory, true);

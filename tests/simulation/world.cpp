@@ -19,6 +19,7 @@ namespace sim
 
 /* Virtual seconds after which a run is considered to hang. */
 static constexpr double PATIENCE = 36000;
+static constexpr int SECOND = 1000; /* number of a run beside run 0 */
 
 namespace
 {
@@ -69,14 +70,21 @@ class World
     void (*verdict)(const Verdict &);
     Machine machine;
     Judge judge;
-    int number = 0;               /* of the run */
-    std::vector<Process *> ranks; /* of it */
-    std::vector<bool> fallen;     /* its strikes */
-    std::vector<Node *> failing;  /* nodes on which calls go on failing, ... */
-    int error = 0;                /* ... with this */
+    int number = 0;                /* of the run */
+    std::vector<Process *> ranks;  /* of it */
+    std::vector<Process *> second; /* ranks of another one beside it */
+    std::vector<bool> fallen;      /* its strikes */
+    std::vector<Node *> failing;   /* nodes on which calls go on failing, ... */
+    int error = 0;                 /* ... with this */
     bool server_lost = false;
     bool had_error = false;              /* in any run */
     std::vector<const Strike *> lasting; /* short transfers, interrupts */
+    struct Hang {
+        const Node *node;
+        bool on_prefix;
+        double until;
+    };
+    std::vector<Hang> hangs;
     std::vector<std::pair<const Strike *, Process *>> due; /* for the director */
     std::vector<std::unique_ptr<Disk>> before;             /* disks when the run began */
     int struck = 0;
@@ -106,10 +114,10 @@ class World
             check_output(*d);
     }
 
-    /* Outputs are not read by a restart. Those in containers are not checked. */
+    /* Outputs are not read by a restart. */
     void check_output(const Dataset &d)
     {
-        if (story.packs && !story.bypass) return;
+        if (story.packs && !story.bypass) return check_containers(d);
         for (int rank = 0; rank < d.ranks; rank++)
             for (int f = 0; f < d.files; f++) {
                 std::string found;
@@ -120,6 +128,20 @@ class World
             }
     }
 
+    /* The bytes of all files are laid end to end. */
+    void check_containers(const Dataset &d)
+    {
+        std::string wanted, found, part;
+        for (int rank = 0; rank < d.ranks; rank++)
+            for (int f = 0; f < d.files; f++)
+                wanted += Judge::bytes(d, rank, f);
+        for (int i = 0; machine.parallel->read(
+                 d.name + "/.scr/ctr." + std::to_string(i) + ".scr", part);
+             i++)
+            found += part;
+        if (found != wanted) end("containers of " + d.name + " have wrong bytes");
+    }
+
     static void list(const std::string &name, const Disk &disk, std::string &text)
     {
         for (const Disk::Entry &entry : disk.list())
@@ -127,12 +149,12 @@ class World
                 text += name + "/" + entry.path + " " + std::to_string(entry.size) + "\n";
     }
 
-    std::vector<std::string> environment(const Run &run) const
+    std::vector<std::string> environment(const std::string &job) const
     {
         std::vector<std::string> list = {
-            "SCR_PREFIX=/prefix",   "SCR_CACHE_BASE=/cache", "SCR_CNTL_BASE=/control",
-            "SCR_USER_NAME=user",   "SCR_DEBUG=1",           "PATH=/bin",
-            "SCR_JOB_ID=" + run.job};
+            "SCR_PREFIX=/prefix", "SCR_CACHE_BASE=/cache", "SCR_CNTL_BASE=/control",
+            "SCR_USER_NAME=user", "SCR_DEBUG=1",           "PATH=/bin",
+            "SCR_JOB_ID=" + job};
         for (const auto &[name, value] : story.parameters)
             list.push_back(name + "=" + value);
         return list;
@@ -181,6 +203,10 @@ class World
             if (p.node == node && call.changes && can_fail(call, error))
                 result.error = -error;
         if (server_lost && is_on_prefix(call)) result.error = -EIO;
+        for (const Hang &h : hangs)
+            if (p.node == h.node && !call.path.empty() &&
+                is_on_prefix(call) == h.on_prefix && machine.now() < h.until)
+                s4u::this_actor::sleep_for(h.until - machine.now());
         for (const Strike *s : lasting) {
             if (!call.moves || p.rank != s->rank || !machine.random.chance(0.3)) continue;
             if (s->blow == Blow::SHORT)
@@ -226,6 +252,15 @@ class World
         case Blow::CLOCK:
             p.node->skew += s.seconds;
             break;
+        case Blow::HANG:
+            hangs.push_back({p.node, s.on_prefix, machine.now() + s.seconds});
+            break;
+        case Blow::DELAY:
+            p.delay = s.seconds;
+            break;
+        case Blow::SECOND:
+            due.push_back({&s, &p});
+            break;
         case Blow::PAUSE:
             s4u::this_actor::sleep_for(s.seconds);
             break;
@@ -263,6 +298,9 @@ class World
         case Blow::KILL_RANK:
             machine.kill(p);
             break;
+        case Blow::SECOND:
+            begin_second(story.runs[static_cast<size_t>(number)], s);
+            break;
         case Blow::KILL_RUN:
             for (Process *rank : ranks)
                 machine.kill(*rank);
@@ -292,14 +330,19 @@ class World
 
     /* ---- a run ---- */
 
-    bool is_over(bool &died) const
+    /* A launcher ends all ranks where one has died. */
+    bool is_over(const std::vector<Process *> &group)
     {
-        bool over = true;
-        for (const Process *p : ranks) {
+        bool over = true, died = false;
+        for (const Process *p : group) {
             over = over && p->ended;
             died = died || (p->ended && p->status != 0);
         }
-        return over;
+        if (over || !died) return over;
+        s4u::this_actor::sleep_for(0.1);
+        for (Process *p : group)
+            machine.kill(*p);
+        return false;
     }
 
     void play(const Run &run)
@@ -307,14 +350,9 @@ class World
         begin(run);
         const double end_of_patience = machine.now() + PATIENCE;
         for (;;) {
-            bool died = false;
             deal();
-            if (is_over(died)) break;
-            if (died) {
-                s4u::this_actor::sleep_for(0.1);
-                for (Process *p : ranks)
-                    machine.kill(*p);
-            }
+            const bool over = is_over(ranks);
+            if (is_over(second) && over) break;
             if (machine.now() > end_of_patience)
                 end("run " + std::to_string(number) + " hangs");
             s4u::this_actor::sleep_for(0.05);
@@ -331,16 +369,39 @@ class World
         keep_disks(run);
         fallen.assign(run.strikes.size(), false);
         judge.begin_run(run, count);
-        program = Program{&judge, &story, &run, number};
-        ranks.clear();
-        const std::string instance = "run" + std::to_string(number);
+        second.clear();
+        ranks = launch(Program{&judge, &story, &run, number, "", nullptr}, run.job);
+    }
+
+    /* Only beside a run that has its caches. */
+    void begin_second(const Run &run, const Strike &s)
+    {
+        auto is_held = [this] {
+            bool held =
+                !judge.is_ending && judge.initialized == static_cast<int>(ranks.size());
+            for (const Process *p : ranks)
+                held = held && !p->ended;
+            return held;
+        };
+        const std::string job = s.stays ? "19" : run.job;
+        if (second.empty() && is_held())
+            second =
+                launch(Program{&judge, &story, &run, SECOND + number, job, is_held}, job);
+    }
+
+    std::vector<Process *> launch(const Program &program, const std::string &job)
+    {
+        const Run &run = *program.what;
+        std::vector<Process *> group;
+        const int count = static_cast<int>(run.machines.size()) * story.ranks_per_node;
+        const std::string instance = "run" + std::to_string(program.run);
         SMPI_app_instance_register(instance.c_str(), nullptr, count);
         for (int rank = 0; rank < count; rank++) {
             const int place =
                 run.machines[static_cast<size_t>(rank / story.ranks_per_node)];
-            ranks.push_back(&machine.spawn(
+            group.push_back(&machine.spawn(
                 *machine.nodes[static_cast<size_t>(place)], "application",
-                environment(run), number, rank, [this](Process &p) {
+                environment(job), program.run, rank, [this, program](Process &p) {
                     try {
                         return program.main(p);
                     } catch (const Failure &failure) {
@@ -348,6 +409,20 @@ class World
                     }
                 }));
         }
+        return group;
+    }
+
+    /* All nodes, or one, get the disks that are set aside. */
+    void exchange_disks(const Strike &s)
+    {
+        for (const auto &node : machine.nodes) {
+            if (s.blow == Blow::RETURN && s.rank != node->number) continue;
+            if (node->up) machine.power_off(*node);
+            machine.exchange_disk(*node);
+            judge.lost(node->number);
+        }
+        if (s.blow == Blow::SHELVE) judge.lost_all();
+        struck++;
     }
 
     /* Nothing of earlier runs is there. */
@@ -371,19 +446,22 @@ class World
         }
     }
 
-    Program program{};
-
     void finish()
     {
         const Run &run = story.runs[static_cast<size_t>(number)];
         failing.clear();
         lasting.clear();
+        hangs.clear();
         if (server_lost) crash_server();
         server_lost = false;
         machine.bury(number);
+        machine.bury(SECOND + number);
         judge.end_run(static_cast<int>(ranks.size()));
         for (const Strike &s : run.strikes)
-            if (s.blow >= Blow::FLIP) struck += damage(machine, before, s, judge);
+            if (s.blow == Blow::SHELVE || s.blow == Blow::RETURN)
+                exchange_disks(s);
+            else if (s.blow >= Blow::FLIP)
+                struck += damage(machine, before, s, judge);
         for (const auto &node : machine.nodes) {
             if (!node->up) machine.power_on(*node);
             machine.make_directories(*node);
