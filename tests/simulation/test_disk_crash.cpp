@@ -178,8 +178,7 @@ static void test_modes(Crash how)
     CHECK_STATES(states_of(*box.disk), {"f 100600 empty\n"});
 }
 
-/* A rename from a durable directory into a new one: the file has one of its names; WEAK:
- * it may be lost with new directories that were not synced. */
+/* A file in a new directory has one name, or (WEAK) is lost with the directory. */
 static void test_move_to_new_directory(Crash how)
 {
     Box box(how);
