@@ -50,9 +50,9 @@ using InodeRef = std::shared_ptr<Inode>;
  * size survive wherever that rename survives.
  *
  * WEAK: every directory entry, size, and mode is found as it was at some time since it
- * was durable, independently of all others, but a rename never loses both entries: the old
- * one goes after the new one is there (both may be found), and a renamed directory has
- * one name. An entry in a directory that was lost is lost. fsync of a file makes its
+ * was durable, independently of all others, but a rename never loses both entries: the
+ * old one goes after the new one is there (both may be found), and a renamed directory
+ * has one name. An entry in a directory that was lost is lost. fsync of a file makes its
  * data, size and mode durable, not its name; fsync of a directory its entries, not its
  * own name.
  *

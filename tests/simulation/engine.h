@@ -70,7 +70,7 @@ struct Process {
     uint64_t calls = 0;                         /* system calls so far, ... */
     uint64_t transfers = 0, prefix_changes = 0; /* ... these among them */
     Traffic traffic;
-    double delay = 0; /* at most that many seconds of each of its messages */
+    double delay = 0;      /* at most that many seconds of each of its messages */
     bool detached = false; /* it has gone into the background */
     bool ended = false;
     int status = 0; /* as of waitpid */

@@ -60,6 +60,7 @@ void Judge::push(const Dataset *pushing, const Dataset *spared)
         if (d->job != now->job || d.get() == pushing) continue;
         const bool waits = story.background && d.get() != last;
         if (++d->behind < story.room - waits) continue;
+        if (d.get() == last && story.room > 1) continue; /* another one leaves */
         d->gone = d->gone || d.get() != spared;
         d->may_leave = true;
     }

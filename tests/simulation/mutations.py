@@ -15,7 +15,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 OPTIONS = ["-Dsimulation=true", "-Dtests=false", "-Dmariadb=disabled", "-Dfortran=disabled", "-Db_lundef=false"]
 SIMULATE, CRASH_STATES = "tests/simulation/simulate", "tests/simulation/crash_states"
 
-# name: file, text, what replaces it
+# name: file, text, what replaces it; and the same again where there is a second line of defense
 MUTATIONS = {
     "flushed files are not synced": (
         "libaxl-lite/src/axl_place.c", "    rc = io_fsync(*fd);\n", "    rc = 0;\n"),
@@ -49,20 +49,27 @@ MUTATIONS = {
     "fetched files are not compared with checksums": (
         "libfilo/src/filo_fetch_mpi.c", "moved->crc == known->crc) return 0;", "1) return 0;"),
     "the newest dataset leaves the cache first": (
-        "libscr-core/plan/evict.c", "row->id < f->rows[oldest].id) oldest = i;", "row->id > f->rows[oldest].id) oldest = i;"),
+        "libscr-core/plan/evict.c", "        if (oldest < 0 || ",
+        "        if (oldest >= 0 && row->id < f->rows[oldest].id) continue;\n        oldest = i;\n        if (0 && "),
     "the newest checkpoint leaves before its flush": (
         "libscr-core/plan/evict.c", "if (!needed || row->saved) return SCR_EVICT_REMOVE;", "return SCR_EVICT_REMOVE;"),
     "the summary is missing": (
         "libscr-core/prefix/index_store.c", "    rc = scr_summary_write(folder, d, err);\n", "    rc = 0;\n"),
     "a dataset that was refused stays the newest": (
         "libscr-core/ops/restart.c", "    restart_mark_failed(scr, &scr->lifecycle.open);\n    if (!direct) {", "    if (0) {"),
-    "a header of another rank is accepted": (
-        "libredset/src/set/set_locate.c", "    if (l->header->list[0].rank != l->rank) {", "    if (0) {"),
-    "headers of different encodes are mixed": (
+    "files of different datasets with one id are mixed": (
         "libredset/src/set/set_recovery.c", "    if (rc || equal) return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
-        "    return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,"),
+        "    return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
+        "libscr-core/cache/distribute.c", "    if (!scr_dataset_is_same(scr_filemap_get_dataset(cache->map, id, rank), dataset) ||\n        rank", "    if (rank",
+        "libredset/src/set/plan.c",
+        "        if (!plan_is_list_same(shape, states, m) ||\n            !plan_is_layout_same(shape, states, m))",
+        "        if (0 && plan_is_list_same(shape, states, m) && plan_is_layout_same(shape, states, m))"),
     "the oldest description of an id counts": (
-        "libscr-core/ops/recover.c", "        if (weight <= most) continue;", "        if (most >= 0 && weight >= most) continue;"),
+        "libscr-core/ops/recover.c", "    return d->created + (", "    return ((int64_t)1 << 60) - d->created + ("),
+    "a refused checkpoint is flushed to the end": (
+        "libscr-core/ops/restart.c", "    scr_flush_stop(scr, scr->lifecycle.open.id); /* its end would make it valid again */\n", ""),
+    "a run does not lock its caches": (
+        "libscr-core/cache/job_lock.c", "    rc = lock_try(cache->lock_fd, holder);\n", "    (void)lock_try;\n    rc = 0;\n"),
     "retention deletes one too many": (
         "libscr-core/plan/retain.c", "newer >= keep", "newer + 1 >= keep"),
     "retention deletes the newest": (
@@ -75,7 +82,9 @@ MUTATIONS = {
     "the end does not flush the newest checkpoint": (
         "libscr-core/ops/finalize.c", "newest = scr->set.flush > 0 ? scr_flush_newest(scr) : SCR_SUCCESS;", "newest = SCR_SUCCESS;"),
     "the end empties the cache before the flush": (
-        "libscr-core/ops/finalize.c", "    if (newest && !scr_cache_is_saved(scr, newest)) {", "    if (0) {"),
+        "libscr-core/ops/finalize.c", "    if (newest && !scr_cache_is_saved(scr, newest)) {", "    if (0) {",
+        "libscr-core/ops/finalize.c", "    if (newest && !finalize_is_complete_on_prefix(scr, newest)) return;\n",
+        "    (void)finalize_is_complete_on_prefix;\n"),
     "files that moved to other ranks are not brought there": (
         "libscr-core/ops/recover.c", "if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, &err);", ""),
     "an interrupted flush leaves its stage": (
@@ -85,7 +94,7 @@ MUTATIONS = {
     "directories of flushed files are not synced": (
         "libfilo/src/filo_folders_mpi.c", "        rc = io_fsync(fd);\n", "        rc = 0;\n"),
     "new directories are not synced": (
-        "common/beneath.c", "        rc = beneath_sync_parent(dir, part, err);\n", ""),
+        "common/beneath.c", "        rc = beneath_sync_parent(dir, part, err);\n", "        (void)beneath_sync_parent;\n"),
     "ranks do not agree on errors": (
         "common/agree_mpi.c", "    if (worst.class == IS_FINE) return 0;\n", "    if (worst.class == IS_FINE || code == 0) return code;\n"),
 }
@@ -101,25 +110,31 @@ def must(*command):
         sys.exit(f"{done.stdout[-4000:]}\n{' '.join(map(str, command))}: exit status {done.returncode}")
 
 
+def changes_of(name):
+    texts = MUTATIONS[name]
+    return [texts[i:i + 3] for i in range(0, len(texts), 3)]
+
+
 def check():
     """Each text is in its file once."""
-    for name, (path, old, _) in MUTATIONS.items():
-        count = (SOURCE / path).read_text().count(old)
-        if count != 1:
-            sys.exit(f"{name}: the text is {count} times in {path}")
+    for name in MUTATIONS:
+        for path, old, _ in changes_of(name):
+            count = (SOURCE / path).read_text().count(old)
+            if count != 1:
+                sys.exit(f"{name}: the text is {count} times in {path}")
 
 
 def prepare(folder, target):
     tree, build = folder / "tree", folder / "build"
     files = subprocess.run(["git", "-C", SOURCE, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True)
     for name in files.stdout.split("\n"):
-        source, target = SOURCE / name, tree / name
+        source, copy = SOURCE / name, tree / name
         if not name or not source.is_file():
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.exists() or target.read_bytes() != source.read_bytes():
-            shutil.copyfile(source, target)
-            shutil.copymode(source, target)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, copy)
+            shutil.copymode(source, copy)
     if not (build / "build.ninja").exists():
         must("meson", "setup", build, tree, *OPTIONS)
     must("ninja", "-C", build, target)
@@ -141,16 +156,17 @@ def play(build, worlds, jobs):
 
 
 def attempt(name, tree, build, arguments):
-    path, old, new = MUTATIONS[name]
-    original = (tree / path).read_text()
-    (tree / path).write_text(original.replace(old, new))
+    originals = {path: (tree / path).read_text() for path, _, _ in changes_of(name)}
+    for path, old, new in changes_of(name):
+        (tree / path).write_text((tree / path).read_text().replace(old, new))
     try:
         must("ninja", "-C", build, CRASH_STATES if arguments.limit else SIMULATE)
         if arguments.limit:
             return play_stories(build, arguments.limit, arguments.jobs)
         return play(build, arguments.to, arguments.jobs)
     finally:
-        (tree / path).write_text(original)
+        for path, original in originals.items():
+            (tree / path).write_text(original)
 
 
 def main():

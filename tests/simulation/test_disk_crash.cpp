@@ -178,8 +178,7 @@ static void test_modes(Crash how)
     CHECK_STATES(states_of(*box.disk), {"f 100600 empty\n"});
 }
 
-/* A rename from a durable directory into a new one: the file has one of its names; WEAK:
- * it may be lost with new directories that were not synced. */
+/* A file in a new directory has one name, or (WEAK) is lost with the directory. */
 static void test_move_to_new_directory(Crash how)
 {
     Box box(how);
@@ -190,20 +189,17 @@ static void test_move_to_new_directory(Crash how)
     box.mkdir("q/r");
     box.rename("p/f", "q/r/f");
     box.remove("p", true);
-    auto check_lost = [&](bool may_be_lost) {
+    auto is_lost = [&] {
         int lost = 0;
         each_state(*box.disk, [&](const Disk &disk) {
             std::string bytes;
             lost += !disk.read("p/f", bytes) && !disk.read("q/r/f", bytes);
         });
-        CHECK((lost > 0) == may_be_lost);
+        return lost > 0;
     };
-    check_lost(how == Crash::WEAK);
-    box.sync("q/r");
-    check_lost(how == Crash::WEAK);
-    box.sync("q");
-    box.sync("/");
-    check_lost(false);
+    CHECK(is_lost() == (how == Crash::WEAK));
+    CHECK(box.sync("q/r") == 0 && is_lost() == (how == Crash::WEAK));
+    CHECK(box.sync("q") == 0 && box.sync("/") == 0 && !is_lost());
 }
 
 /* ---- random histories ---- */
