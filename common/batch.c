@@ -238,11 +238,19 @@ static int batch_open_named(const batch_item *item, int parent, const char *temp
     return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EEXIST : fd;
 }
 
+/* Whether the rights of others in the file are those that its maker gave it. With less it
+ * has no data: that process died at once, or it is a private file of the user, to which a
+ * colleague has given that name. With more others may have it open. */
+static bool batch_is_as_made(const batch_item *item, const struct stat *st)
+{
+    const mode_t others = S_IRWXG | S_IRWXO;
+    return st->st_uid == geteuid() &&
+           (!item->mode || ((st->st_mode ^ item->mode) & others) == 0);
+}
+
 /* Takes over the file of an earlier process, if it is a regular file of one name: a pipe
- * or a second name of a file is not written to. One that is of another user, or gives
- * others less than the mode of the file, has no data of the batch: that process died at
- * once, or it is a private file of the user, to which a colleague has given that name.
- * Such a file, and one that cannot be opened, is replaced. */
+ * or a second name of a file is not written to. One of another user or with other rights,
+ * and one that cannot be opened, is replaced. */
 static int batch_take_over(const batch_item *item, int parent, const char *temporary,
                            uint64_t *size)
 {
@@ -252,8 +260,7 @@ static int batch_take_over(const batch_item *item, int parent, const char *tempo
     if (fd >= 0) {
         bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
         *size = regular ? (uint64_t)st.st_size : 0;
-        if (regular && st.st_uid == geteuid() && !beneath_gives_others(&st, item->mode))
-            return fd;
+        if (regular && batch_is_as_made(item, &st)) return fd;
         io_close(&fd);
         if (!regular) return -EEXIST;
     }
