@@ -231,17 +231,26 @@ static bool place_is_own(const axl_folder *folder, const struct stat *st)
            others_put(folder->fd) == 0;
 }
 
-/* Opens the one that is there. What others may have put in its place, such as a pipe or
- * another name of a file, is not written to. */
+static int place_open_any(const axl_transfer *t, size_t i, const axl_folder *folder,
+                          int mode, int *fd, struct stat *st, axl_error *err)
+{
+    char name[64];
+    place_temporary_name(t, i, name);
+    int rc = place_open_regular(folder->fd, name, name, mode, fd, st, err);
+    return rc && rc != -ENOENT
+               ? err_wrap(err, rc, "temporary file of %s", t->items[i].file.destination)
+               : rc;
+}
+
+/* Opens the one that an earlier process left. What others may have put in its place, such
+ * as a pipe or another name of a file, is not written to. */
 static int place_open_temporary(const axl_transfer *t, size_t i, const axl_folder *folder,
                                 int mode, int *fd, axl_error *err)
 {
-    char name[64];
     struct stat st;
     const char *path = t->items[i].file.destination;
-    place_temporary_name(t, i, name);
-    int rc = place_open_regular(folder->fd, name, name, mode, fd, &st, err);
-    if (rc) return rc == -ENOENT ? rc : err_wrap(err, rc, "temporary file of %s", path);
+    int rc = place_open_any(t, i, folder, mode, fd, &st, err);
+    if (rc) return rc;
     if (place_is_own(folder, &st)) return 0;
     io_close(fd);
     return err_set(err, -EINVAL, "the temporary file of %s may be one of others", path);
@@ -278,7 +287,12 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder,
                    axl_error *err)
 {
     const axl_item *item = &transfer->items[i];
-    int fd, rc = axl_place_open(transfer, i, folder, &fd, err);
+    const char *last;
+    struct stat st;
+    int fd, rc = place_enter(transfer, item, folder, &last, err);
+    if (!rc && item->part) rc = place_open_part(transfer, item, folder, &fd, err);
+    if (!rc && !item->part)
+        rc = place_open_any(transfer, i, folder, O_WRONLY, &fd, &st, err);
     if (rc == -ENOENT && !item->part) return 0; /* it has got its name meanwhile */
     if (rc) return rc;
     rc = io_fsync(fd);
