@@ -300,8 +300,8 @@ static int batch_make_temporary(const batch *b, batch_item *item, int parent,
 
 /* A rename would detect this as well, but only after all data was written, and files
  * before this one are renamed by then. from: -1 beside the final name. */
-static int batch_check_rename(const batch_item *item, int from, int to, const char *last,
-                              kvtree_error *err)
+static int batch_check_rename(const batch *b, const batch_item *item, int from, int to,
+                              const char *last, kvtree_error *err)
 {
     struct stat source, target, st;
     if (from >= 0 && (fstat(from, &source) != 0 || fstat(to, &target) != 0))
@@ -311,7 +311,7 @@ static int batch_check_rename(const batch_item *item, int from, int to, const ch
             err, -EXDEV,
             "%s lies in another file system than the directory %s, in which it "
             "is written first",
-            item->name, item->temporary);
+            item->name, b->from ? b->from : item->temporary);
     if (fstatat(to, last, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "stat %s", item->name);
     return S_ISDIR(st.st_mode) ? err_set(err, -EISDIR, "%s is a directory", item->name)
@@ -326,7 +326,8 @@ static int batch_check_final(const batch *b, const batch_item *item, int from, i
     *to = -1;
     if (from >= 0 && b->folders) return 0;
     int rc = batch_enter(b, item->name, to, &last, err);
-    if (!rc && (rc = batch_check_rename(item, from, *to, last, err)) != 0) io_close(to);
+    if (!rc && (rc = batch_check_rename(b, item, from, *to, last, err)) != 0)
+        io_close(to);
     return rc;
 }
 

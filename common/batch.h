@@ -89,6 +89,9 @@ typedef struct batch {
                            `from` that loses the file; refuses it by -errno and err. The
                            signature is that of others_reach (common/others.h). */
 
+    const char *from; /* what messages call the directory of the temporary files; NULL:
+                         the one of their names */
+
     size_t count;
     batch_item *items;
 } batch;

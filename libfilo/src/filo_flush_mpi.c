@@ -150,7 +150,10 @@ static int flush_plan(filo_transfer *t)
     rc = filo_job_agree(job, filo_job_open(job));
     if (!rc) rc = filo_job_make_stage(job);
     /* axl syncs files, filo_commit directories */
-    t->stage = (batch){.dir = job->dir, .durability = BATCH_UNSYNCED, .resumed = true};
+    t->stage = (batch){.dir = job->dir,
+                       .durability = BATCH_UNSYNCED,
+                       .resumed = true,
+                       .from = job->stage};
     if (rc) return rc;
     rc = flush_enter_stage(t);
     rc = packed ? filo_containers_plan(job, rc, t->count, t->files, &t->stage,
