@@ -238,11 +238,18 @@ static int batch_open_named(const batch_item *item, int parent, const char *temp
     return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EEXIST : fd;
 }
 
+/* Whether the rights of others in the file are those that its maker gave it. With less it
+ * has no data: that process died at once, or it is a private file of the user, to which a
+ * colleague has given that name. With more others may have it open. */
+static bool batch_has_rights(const batch_item *item, const struct stat *st)
+{
+    const mode_t others = S_IRWXG | S_IRWXO;
+    return !item->mode || ((st->st_mode ^ item->mode) & others) == 0;
+}
+
 /* Takes over the file of an earlier process, if it is a regular file of one name: a pipe
- * or a second name of a file is not written to. One that is of another user, or gives
- * others less than the mode of the file, has no data of the batch: that process died at
- * once, or it is a private file of the user, to which a colleague has given that name.
- * Such a file, and one that cannot be opened, is replaced. */
+ * or a second name of a file is not written to. One of another user or with other rights,
+ * and one that cannot be opened, is replaced. */
 static int batch_take_over(const batch_item *item, int parent, const char *temporary,
                            uint64_t *size)
 {
@@ -252,8 +259,7 @@ static int batch_take_over(const batch_item *item, int parent, const char *tempo
     if (fd >= 0) {
         bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
         *size = regular ? (uint64_t)st.st_size : 0;
-        if (regular && st.st_uid == geteuid() && !beneath_gives_others(&st, item->mode))
-            return fd;
+        if (regular && st.st_uid == geteuid() && batch_has_rights(item, &st)) return fd;
         io_close(&fd);
         if (!regular) return -EEXIST;
     }
@@ -262,8 +268,21 @@ static int batch_take_over(const batch_item *item, int parent, const char *tempo
     return batch_create_named(item, parent, temporary);
 }
 
+/* Sizes the open file, gives it its mode, and notes which file it is. */
+static int batch_prepare(batch_item *item, int fd, bool sized, mode_t mode)
+{
+    struct stat st;
+    if (!sized && ftruncate(fd, (off_t)item->size) != 0) return -errno;
+    if (mode && fchmod(fd, mode) != 0) return -errno;
+    if (fstat(fd, &st) != 0) return -errno;
+    item->device = st.st_dev;
+    item->inode = st.st_ino;
+    item->owner = st.st_uid;
+    return 0;
+}
+
 /* Bytes and time of a file that is taken over stay. */
-static int batch_make_temporary(const batch *b, const batch_item *item, int parent,
+static int batch_make_temporary(const batch *b, batch_item *item, int parent,
                                 const char *temporary)
 {
     uint64_t size = 0;
@@ -272,8 +291,7 @@ static int batch_make_temporary(const batch *b, const batch_item *item, int pare
     if (fd >= 0 && mode == 0600) mode = 0; /* it has that already */
     if (fd == -EEXIST && b->resumed) fd = batch_take_over(item, parent, temporary, &size);
     if (fd < 0) return fd;
-    int rc = size == item->size || ftruncate(fd, (off_t)item->size) == 0 ? 0 : -errno;
-    if (!rc && mode && fchmod(fd, mode) != 0) rc = -errno;
+    int rc = batch_prepare(item, fd, size == item->size, mode);
     int closed = io_close(&fd);
     if (!rc) rc = closed;
     if (rc) unlinkat(parent, temporary, 0);
@@ -282,8 +300,8 @@ static int batch_make_temporary(const batch *b, const batch_item *item, int pare
 
 /* A rename would detect this as well, but only after all data was written, and files
  * before this one are renamed by then. from: -1 beside the final name. */
-static int batch_check_rename(const batch_item *item, int from, int to, const char *last,
-                              kvtree_error *err)
+static int batch_check_rename(const batch *b, const batch_item *item, int from, int to,
+                              const char *last, kvtree_error *err)
 {
     struct stat source, target, st;
     if (from >= 0 && (fstat(from, &source) != 0 || fstat(to, &target) != 0))
@@ -293,7 +311,7 @@ static int batch_check_rename(const batch_item *item, int from, int to, const ch
             err, -EXDEV,
             "%s lies in another file system than the directory %s, in which it "
             "is written first",
-            item->name, item->temporary);
+            item->name, b->from ? b->from : item->temporary);
     if (fstatat(to, last, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "stat %s", item->name);
     return S_ISDIR(st.st_mode) ? err_set(err, -EISDIR, "%s is a directory", item->name)
@@ -308,7 +326,8 @@ static int batch_check_final(const batch *b, const batch_item *item, int from, i
     *to = -1;
     if (from >= 0 && b->folders) return 0;
     int rc = batch_enter(b, item->name, to, &last, err);
-    if (!rc && (rc = batch_check_rename(item, from, *to, last, err)) != 0) io_close(to);
+    if (!rc && (rc = batch_check_rename(b, item, from, *to, last, err)) != 0)
+        io_close(to);
     return rc;
 }
 
@@ -336,18 +355,47 @@ int batch_make(batch *b, kvtree_error *err)
     return rc;
 }
 
-/* ---- commit ---- */
-
-static int batch_open_source(const batch *b, const batch_item *item)
+static int batch_open_source(const batch *b, const batch_item *item, int flags)
 {
     int parent;
     const char *last;
     int rc = batch_enter_source(b, item, &parent, &last, NULL);
     if (rc) return rc;
-    int fd = io_open(parent, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    int fd = io_open(parent, last, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     batch_leave(item, &parent);
     return fd;
 }
+
+/* The number of a file may be given to another one when it is gone: its owner and rights
+ * are compared as well. */
+static int batch_check_made(const batch_item *item, int fd, kvtree_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return err_sys(err, -errno, "stat the temporary file of %s", item->name);
+    if (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_dev == item->device &&
+        st.st_ino == item->inode && st.st_uid == item->owner &&
+        batch_has_rights(item, &st))
+        return 0;
+    return err_set(err, -ESTALE,
+                   "another file is in the place of the temporary file of %s",
+                   item->name);
+}
+
+int batch_open_made(const batch *b, size_t i, int flags, int *fd, kvtree_error *err)
+{
+    const batch_item *item = &b->items[i];
+    int opened = batch_open_source(b, item, flags);
+    if (opened < 0) return err_sys(err, opened, "open temporary file of %s", item->name);
+    int rc = batch_check_made(item, opened, err);
+    if (rc)
+        io_close(&opened);
+    else
+        *fd = opened;
+    return rc;
+}
+
+/* ---- commit ---- */
 
 /* Whether an earlier process has renamed what is missing. */
 static bool batch_is_done(const batch *b, const batch_item *item, int rc)
@@ -357,7 +405,7 @@ static bool batch_is_done(const batch *b, const batch_item *item, int rc)
 
 static int batch_sync_item(const batch *b, batch_item *item, kvtree_error *err)
 {
-    if (item->fd < 0) item->fd = batch_open_source(b, item);
+    if (item->fd < 0) item->fd = batch_open_source(b, item, O_RDONLY);
     if (item->fd < 0) {
         int rc = item->fd;
         item->fd = -1;

@@ -29,6 +29,7 @@
 #define batch_open_over COMMON(batch_open_over)
 #define batch_add COMMON(batch_add)
 #define batch_make COMMON(batch_make)
+#define batch_open_made COMMON(batch_open_made)
 #define batch_sync COMMON(batch_sync)
 #define batch_commit COMMON(batch_commit)
 #define batch_remove COMMON(batch_remove)
@@ -62,6 +63,9 @@ typedef struct batch_item {
     int from;
     uint64_t size;
     mode_t mode;
+    dev_t device; /* of the temporary file that batch_make created */
+    ino_t inode;
+    uid_t owner;
     int fd, lock, parent; /* of batch_open, or -1: the file, a duplicate of fd that keeps
                              the lock, the directory */
     bool made;            /* the temporary file is ours to remove */
@@ -84,6 +88,9 @@ typedef struct batch {
                            created or renamed there, and for the directory below another
                            `from` that loses the file; refuses it by -errno and err. The
                            signature is that of others_reach (common/others.h). */
+
+    const char *from; /* what messages call the directory of the temporary files; NULL:
+                         the one of their names */
 
     size_t count;
     batch_item *items;
@@ -128,6 +135,10 @@ int batch_add(batch *b, const batch_file *file, kvtree_error *err);
  * of the final name. Callers that rename existing files do not call it: batch_drop does
  * not remove these. */
 int batch_make(batch *b, kvtree_error *err);
+
+/* Opens a temporary file that batch_make created, in a directory where others may have
+ * put another file in its place: -ESTALE then. flags as for open. */
+int batch_open_made(const batch *b, size_t i, int flags, int *fd, kvtree_error *err);
 
 /* ---- the end ---- */
 

@@ -99,6 +99,26 @@ int beneath_open_below(int dir, const char *name, int *folder, kvtree_error *err
     return beneath_open_parent(dir, inside, 0, folder, &last, err);
 }
 
+int beneath_open_private(int dir, const char *name, int *folder, kvtree_error *err)
+{
+    struct stat st;
+    int fd, rc = beneath_open_below(dir, name, &fd, err);
+    if (rc) return rc;
+    if (fstat(fd, &st) != 0)
+        rc = err_sys(err, -errno, "stat %s", name);
+    else if (st.st_uid != geteuid())
+        rc = err_set(err, -EPERM, "%s belongs to user %ld, not to us (%ld)", name,
+                     (long)st.st_uid, (long)geteuid());
+    else if (st.st_mode & (S_IRWXG | S_IRWXO))
+        rc = err_set(err, -EPERM, "%s is open to others (mode %03o, not 700)", name,
+                     (unsigned)(st.st_mode & 0777));
+    if (rc)
+        io_close(&fd);
+    else
+        *folder = fd;
+    return rc;
+}
+
 static int beneath_name_failed(kvtree_error *err, int rc, const char *what,
                                const char *name)
 {
@@ -263,24 +283,30 @@ static bool beneath_is_as_open(int above, int fd)
     return !(st.st_mode & S_ISVTX) && (by_group || st.st_mode & S_IWOTH);
 }
 
-static int beneath_empty_folder(int fd, int above, kvtree_error *err);
+/* A name has one character and a slash per directory. */
+enum { BENEATH_DEPTH_MAX = BENEATH_NAME_MAX / 2 };
 
-static int beneath_remove_entry(int dir, const char *name, int above, kvtree_error *err)
+static int beneath_empty_folder(int fd, int above, int depth, kvtree_error *err);
+
+static int beneath_remove_entry(int dir, const char *name, int above, int depth,
+                                kvtree_error *err)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT) return 0;
     int is_folder = errno == EISDIR || errno == EPERM;
     /* an empty one, which others could remove as well, whatever its mode */
     if (is_folder && unlinkat(dir, name, AT_REMOVEDIR) == 0) return 0;
+    if (is_folder && depth == BENEATH_DEPTH_MAX) return -ENAMETOOLONG;
     int inner = is_folder ? io_open(dir, name, FOLDER_FLAGS, 0) : -errno;
-    int rc = inner < 0 ? inner : beneath_empty_folder(inner, above, err);
+    int rc = inner < 0 ? inner : beneath_empty_folder(inner, above, depth + 1, err);
     if (!rc && unlinkat(dir, name, AT_REMOVEDIR) != 0 && errno != ENOENT) rc = -errno;
     return rc;
 }
 
-/* Empties the directory fd, which it closes. Directories are nested at most as deep as a
- * name may be long. above: an open directory above it, or itself, if others may have
- * moved that to its place; else -1. */
-static int beneath_empty_folder(int fd, int above, kvtree_error *err)
+/* Empties the directory fd, which it closes. Others may have nested directories without
+ * limit: those at depth BENEATH_DEPTH_MAX, deeper than any name of ours, stay unless they
+ * are empty. above: an open directory above it, or itself, if others may have moved that
+ * to its place; else -1. */
+static int beneath_empty_folder(int fd, int above, int depth, kvtree_error *err)
 {
     bool is_private = above >= 0 && !beneath_is_as_open(above, fd);
     DIR *stream = is_private ? NULL : fdopendir(fd);
@@ -294,7 +320,7 @@ static int beneath_empty_folder(int fd, int above, kvtree_error *err)
     while ((item = readdir(stream)) != NULL) {
         const char *name = item->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        int failed = beneath_remove_entry(fd, name, above, err);
+        int failed = beneath_remove_entry(fd, name, above, depth, err);
         if (failed && !rc) rc = err_sys(err, failed, "remove %s", name);
     }
     closedir(stream);
@@ -320,7 +346,7 @@ static int beneath_empty_checked(int parent, int folder, const char *name,
 {
     int rc = proofs ? beneath_check_origin(parent, folder, proofs) : 0;
     int is_open = rc ? rc : others_put(folder);
-    if (is_open >= 0) return beneath_empty_folder(folder, is_open ? folder : -1, err);
+    if (is_open >= 0) return beneath_empty_folder(folder, is_open ? folder : -1, 1, err);
     io_close(&folder);
     return err_sys(err, is_open, "remove the private directory %s", name);
 }

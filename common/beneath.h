@@ -26,6 +26,7 @@
 #define beneath_open COMMON(beneath_open)
 #define beneath_open_parent COMMON(beneath_open_parent)
 #define beneath_open_below COMMON(beneath_open_below)
+#define beneath_open_private COMMON(beneath_open_private)
 #define beneath_mkdirs COMMON(beneath_mkdirs)
 #define beneath_make_durable COMMON(beneath_make_durable)
 #define beneath_unlink COMMON(beneath_unlink)
@@ -75,6 +76,12 @@ int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
 
 /* Opens the directory name below dir; "" is dir itself. */
 int beneath_open_below(int dir, const char *name, int *folder, kvtree_error *err);
+
+/* The same for a directory that must belong to the effective user and grant group and
+ * others nothing, else -EPERM. Only that user can put, rename or open a file in it, no
+ * matter who can change the directories above it, so files below the descriptor need no
+ * check of their own. */
+int beneath_open_private(int dir, const char *name, int *folder, kvtree_error *err);
 
 /* Creates the directory name below dir, and those above it, where missing. */
 int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err);

@@ -67,7 +67,7 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
     t->bandwidth = o->bandwidth;
     t->percent = o->percent;
     t->owner = -1;
-    t->base_dir = -1;
+    t->top_dir = -1;
     if (o->state) t->state_path = strdup(o->state);
     if (o->daemon) t->daemon_path = strdup(o->daemon);
     if (o->base) t->base = strdup(o->base);
@@ -83,6 +83,17 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
 void axl_set_patience(axl_transfer *transfer, int seconds)
 {
     transfer->patience = seconds > 0 ? seconds : AXL_PATIENCE;
+}
+
+int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err)
+{
+    const char *rest = transfer->base ? folder_rest(transfer->base, folder) : NULL;
+    if (!rest || !*rest || transfer->count || transfer->closed)
+        return err_set(err, -EINVAL, "private directory %s: %s", folder,
+                       rest && *rest ? "the transfer has files already"
+                                     : "it is not below the base");
+    transfer->closed = strdup(folder);
+    return transfer->closed ? 0 : err_sys(err, -ENOMEM, "directory %s", folder);
 }
 
 /* ---- the list ---- */
@@ -168,11 +179,11 @@ static int transfer_check_free(const axl_transfer *t, const axl_item *item,
 static int transfer_check_base(const axl_transfer *t, const char *destination,
                                axl_error *err)
 {
-    const char *rest = t->base ? folder_rest(t->base, destination) : NULL;
-    if (!t->base) return 0;
+    const char *top = axl_place_top(t);
+    const char *rest = top ? folder_rest(top, destination) : NULL;
+    if (!top) return 0;
     if (!rest || !*rest)
-        return err_set(err, -EINVAL, "%s is not below directory %s", destination,
-                       t->base);
+        return err_set(err, -EINVAL, "%s is not below directory %s", destination, top);
     return beneath_check_name(rest, err);
 }
 
@@ -390,7 +401,8 @@ axl_transfer *axl_free(axl_transfer *transfer)
     free(transfer->state_path);
     free(transfer->daemon_path);
     free(transfer->base);
-    io_close(&transfer->base_dir);
+    free(transfer->closed);
+    io_close(&transfer->top_dir);
     for (size_t i = 0; i < transfer->count; i++) {
         free((char *)transfer->items[i].file.source);
         free((char *)transfer->items[i].file.destination);

@@ -21,6 +21,12 @@ static bool continue_same_path(const char *given, const char *read)
     return same;
 }
 
+/* NULL: none. */
+static bool continue_same_folder(const char *given, const char *read)
+{
+    return !given == !read && (!given || continue_same_path(given, read));
+}
+
 static bool continue_same_item(const axl_item *given, const axl_item *read)
 {
     return given->part == read->part && given->from == read->from &&
@@ -41,8 +47,8 @@ static bool continue_fits(const axl_transfer *t, axl_transfer *old)
 {
     axl_place_begin(old, NULL); /* without its base nothing of it is there */
     bool same = t->count == old->count && t->flags == old->flags &&
-                !t->base == !old->base &&
-                (!t->base || continue_same_path(t->base, old->base));
+                continue_same_folder(t->base, old->base) &&
+                continue_same_folder(t->closed, old->closed);
     for (size_t i = 0; i < t->count && same; i++)
         same = continue_same_item(&t->items[i], &old->items[i]) &&
                continue_is_valid(old, &old->items[i]);

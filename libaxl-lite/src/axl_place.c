@@ -7,6 +7,7 @@
 #include "common/beneath.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -95,19 +96,33 @@ void axl_folder_done(axl_folder *folder)
     folder->path = NULL;
 }
 
+const char *axl_place_top(const axl_transfer *transfer)
+{
+    return transfer->closed ? transfer->closed : transfer->base;
+}
+
 int axl_place_begin(axl_transfer *transfer, axl_error *err)
 {
-    if (!transfer->base || transfer->base_dir >= 0) return 0;
-    return folder_make(transfer->base, 0, &transfer->base_dir, err);
+    const char *base = transfer->base;
+    int dir;
+    if (!base || transfer->top_dir >= 0) return 0;
+    if (!transfer->closed) return folder_make(base, 0, &transfer->top_dir, err);
+    int rc = folder_make(base, 0, &dir, err);
+    if (rc) return rc;
+    rc = beneath_open_private(dir, folder_rest(base, transfer->closed),
+                              &transfer->top_dir, err);
+    io_close(&dir);
+    return rc ? err_wrap(err, rc, "%s", base) : 0;
 }
 
 /* Opens a directory of destinations, made where it is missing and has a mode. */
 static int place_open_folder(const axl_transfer *t, const char *path, mode_t mode,
                              int *fd, axl_error *err)
 {
-    if (!t->base) return folder_make(path, mode, fd, err);
-    int rc = folder_make_beneath(t->base_dir, folder_rest(t->base, path), mode, fd, err);
-    return rc ? err_wrap(err, rc, "%s", t->base) : 0;
+    const char *top = axl_place_top(t);
+    if (!top) return folder_make(path, mode, fd, err);
+    int rc = folder_make_beneath(t->top_dir, folder_rest(top, path), mode, fd, err);
+    return rc ? err_wrap(err, rc, "%s", top) : 0;
 }
 
 /* Opens the directory of an item, which is made where it is missing, but not for a part;
@@ -209,20 +224,36 @@ static int place_open_part(const axl_transfer *t, const axl_item *item,
     return rc;
 }
 
-/* Opens the one that is there. A pipe or another name of a file that was put in its
- * place is not written to. */
+/* Whether only this user can have made a file that is there, and can have opened it. */
+static bool place_is_own(const axl_folder *folder, const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid() &&
+           others_put(folder->fd) == 0;
+}
+
+static int place_open_any(const axl_transfer *t, size_t i, const axl_folder *folder,
+                          int mode, int *fd, struct stat *st, axl_error *err)
+{
+    char name[64];
+    place_temporary_name(t, i, name);
+    int rc = place_open_regular(folder->fd, name, name, mode, fd, st, err);
+    return rc && rc != -ENOENT
+               ? err_wrap(err, rc, "temporary file of %s", t->items[i].file.destination)
+               : rc;
+}
+
+/* Opens the one that an earlier process left. What others may have put in its place, such
+ * as a pipe or another name of a file, is not written to. */
 static int place_open_temporary(const axl_transfer *t, size_t i, const axl_folder *folder,
                                 int mode, int *fd, axl_error *err)
 {
-    char name[64];
     struct stat st;
     const char *path = t->items[i].file.destination;
-    place_temporary_name(t, i, name);
-    int rc = place_open_regular(folder->fd, name, name, mode, fd, &st, err);
-    if (rc) return rc == -ENOENT ? rc : err_wrap(err, rc, "temporary file of %s", path);
-    if (st.st_nlink == 1) return 0;
+    int rc = place_open_any(t, i, folder, mode, fd, &st, err);
+    if (rc) return rc;
+    if (place_is_own(folder, &st)) return 0;
     io_close(fd);
-    return err_set(err, -EINVAL, "the temporary file of %s has other names", path);
+    return err_set(err, -EINVAL, "the temporary file of %s may be one of others", path);
 }
 
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
@@ -256,7 +287,12 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder,
                    axl_error *err)
 {
     const axl_item *item = &transfer->items[i];
-    int fd, rc = axl_place_open(transfer, i, folder, &fd, err);
+    const char *last;
+    struct stat st;
+    int fd, rc = place_enter(transfer, item, folder, &last, err);
+    if (!rc && item->part) rc = place_open_part(transfer, item, folder, &fd, err);
+    if (!rc && !item->part)
+        rc = place_open_any(transfer, i, folder, O_WRONLY, &fd, &st, err);
     if (rc == -ENOENT && !item->part) return 0; /* it has got its name meanwhile */
     if (rc) return rc;
     rc = io_fsync(fd);
@@ -291,7 +327,7 @@ int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, b
     if (rc) return 0;
     place_temporary_name(transfer, i, name);
     if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
-    *fits = S_ISREG(st.st_mode) && st.st_nlink == 1 && (uint64_t)st.st_size == item->size;
+    *fits = (uint64_t)st.st_size == item->size && place_is_own(folder, &st);
     return 1;
 }
 

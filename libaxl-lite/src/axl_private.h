@@ -124,7 +124,8 @@ struct axl_transfer {
     int result;      /* once finished: 0 or the first error ... */
     axl_error error; /* ... and its text */
     char *base;      /* directory of all destinations; NULL: any */
-    int base_dir;    /* it, held open; -1: none, or not yet */
+    char *closed;    /* directory below it of all destinations, private; NULL: none */
+    int top_dir;     /* the innermost of both, held open; -1: none, or not yet */
     uint64_t id;     /* random, in the names of temporary files */
     size_t count;
     axl_item *items;
@@ -365,7 +366,10 @@ struct axl_folder {
 
 void axl_folder_done(axl_folder *folder);
 
-/* Opens the base of the transfer, if it has one and that is not open yet. */
+/* The directory that all destinations lie below, as a path; NULL: any. */
+const char *axl_place_top(const axl_transfer *transfer);
+
+/* Opens it, if there is one and it is not open yet. */
 int axl_place_begin(axl_transfer *transfer, axl_error *err);
 
 /* Opens what item number i is written to: its temporary file in the directory of its

@@ -130,11 +130,11 @@ static const struct {
 
 enum { FLAGS = sizeof flag_names / sizeof flag_names[0] };
 
-static int state_add_base(const axl_transfer *t, kvtree *tree)
+static int state_add_folder(const char *path, const char *key, kvtree *tree)
 {
-    if (!t->base) return 0;
-    char *full = axl_absolute(t->base);
-    int rc = full ? kvtree_util_set_str(tree, "BASE", full) : -ENOMEM;
+    if (!path) return 0;
+    char *full = axl_absolute(path);
+    int rc = full ? kvtree_util_set_str(tree, key, full) : -ENOMEM;
     free(full);
     return rc;
 }
@@ -146,7 +146,8 @@ static int state_add_options(const axl_transfer *t, kvtree *tree)
     if (!rc) rc = state_set_text(tree, "ID", "%016llx", (unsigned long long)t->id);
     if (!rc) rc = kvtree_util_set_int(tree, "WORKERS", t->workers);
     if (!rc) rc = kvtree_util_set_bytecount(tree, "BUFFER", t->buffer);
-    if (!rc) rc = state_add_base(t, tree);
+    if (!rc) rc = state_add_folder(t->base, "BASE", tree);
+    if (!rc) rc = state_add_folder(t->closed, "PRIVATE", tree);
     kvtree *flags = rc ? NULL : kvtree_set(tree, "OPTIONS", NULL);
     if (!flags) return -ENOMEM;
     for (int i = 0; i < FLAGS && !rc; i++)
@@ -361,6 +362,14 @@ static int state_get_base(axl_transfer *t, const kvtree *tree, axl_error *err)
     return t->base ? 0 : err_sys(err, -ENOMEM, "BASE");
 }
 
+static int state_get_private(axl_transfer *t, const kvtree *tree, axl_error *err)
+{
+    const char *folder = state_value_of(tree, "PRIVATE");
+    if (!kvtree_get(tree, "PRIVATE")) return 0;
+    int rc = folder ? axl_set_private(t, folder, err) : -EINVAL;
+    return rc && rc != -ENOMEM ? err_set(err, -EBADMSG, "no valid PRIVATE") : rc;
+}
+
 static int state_get_options(axl_transfer *t, const kvtree *tree, axl_error *err)
 {
     unsigned long buffer = 0;
@@ -381,6 +390,7 @@ static int state_get_options(axl_transfer *t, const kvtree *tree, axl_error *err
         return err_set(err, -EBADMSG, "no valid ID");
     t->id = id ? strtoull(id, NULL, 16) : 0;
     rc = state_get_base(t, tree, err);
+    if (!rc) rc = state_get_private(t, tree, err);
     if (rc) return rc;
     for (int i = 0; i < FLAGS; i++)
         if (kvtree_get(kvtree_get(tree, "OPTIONS"), flag_names[i].name))

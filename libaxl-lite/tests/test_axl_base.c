@@ -290,6 +290,29 @@ static void refused(void **arg)
     expect_secret();
 }
 
+/* A part goes into a directory that nobody else can change, and into no other. */
+static void private_only(void **arg)
+{
+    const scratch *s = *arg;
+    axl_error err = {""};
+    prepare(s);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    scratch_write(file, "", 0);
+    for (int i = 0; i < 6; i++) {
+        axl_transfer *t = create(methods[i / 2], 0);
+        assert_int_equal(axl_set_private(t, private, &err), -EINVAL);
+        assert_int_equal(axl_set_private(t, base, &err), -EINVAL);
+        assert_int_equal(axl_set_private(t, folder, &err), 0);
+        assert_int_equal(axl_add(t, s->source, moved, &err), -EINVAL);
+        assert_int_equal(add(t, s, 1, &err), 0);
+        assert_int_equal(chmod(folder, i % 2 ? 0750 : 0700), 0);
+        assert_int_equal(finish(t, &err), i % 2 ? -EPERM : 0);
+        if (i % 2) assert_non_null(strstr(err.text, "is open to others (mode 750"));
+        if (!(i % 2)) expect_copied(file);
+        assert_int_equal(truncate(file, 0), 0);
+    }
+}
+
 /* A state file that somebody wrote. */
 static void forged(void **arg)
 {
@@ -326,6 +349,7 @@ int main(void)
         WITH_FOLDER(another_temporary_file),
         WITH_FOLDER(another_base),
         WITH_FOLDER(refused),
+        WITH_FOLDER(private_only),
         WITH_FOLDER(forged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,11 @@
 #include "common/record_size.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define RECORD "stage.scr"
 #define KEY_IDENTITY "IDENTITY"
@@ -17,18 +20,22 @@
 /* Other users may have moved other directories here. */
 static const char *const begun_proofs[] = {RECORD, NULL};
 
-int filo_begun_write(int dir, const char *folder, const filo_begun *flush,
-                     filo_error *err)
+int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
 {
-    char name[BENEATH_NAME_MAX + sizeof RECORD];
     kvtree *record = kvtree_new();
-    snprintf(name, sizeof name, "%s/" RECORD, folder);
     int rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
     if (!rc) rc = kvtree_util_set_bytecount(record, KEY_CONTAINER, flush->container);
-    rc = rc ? err_sys(err, -ENOMEM, "write %s", name)
-            : kvtree_file_write(dir, name, RECORD_SIZE_SMALL, record, err);
+    rc = rc ? err_sys(err, -ENOMEM, "write " RECORD)
+            : kvtree_file_write(folder, RECORD, RECORD_SIZE_SMALL, record, err);
     kvtree_delete(&record);
     return rc;
+}
+
+int filo_begun_remove(int stage, const char *folder, filo_error *err)
+{
+    int rc = beneath_remove_found(stage, folder, begun_proofs, err);
+    /* without a record: an empty one is no loss */
+    return rc == -EPERM && beneath_rmdir(stage, folder, NULL) == 0 ? 0 : rc;
 }
 
 /* A record that is missing or damaged is that of a flush that cannot be resumed. */
@@ -49,6 +56,15 @@ static int begun_read(int stage, const char *folder, kvtree *record, filo_begun 
     return 0;
 }
 
+/* The flush of another user, in a directory that only that user can read: it stays, and
+ * that user removes it. */
+static bool begun_is_foreign(int stage, const char *folder)
+{
+    struct stat st;
+    return fstatat(stage, folder, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_uid != geteuid() && !(st.st_mode & (S_IRWXG | S_IRWXO));
+}
+
 static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, void *arg,
                        filo_error *err)
 {
@@ -58,9 +74,10 @@ static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, voi
     if (keep) rc = record ? begun_read(stage, folder, record, &flush, err) : -ENOMEM;
     if (!rc && keep) kept = keep(arg, &flush);
     kvtree_delete(&record);
+    if (rc == -EACCES && begun_is_foreign(stage, folder)) return 0;
     if (rc == -ENOMEM) err_sys(err, rc, "read what a flush left");
     if (rc || kept) return rc;
-    rc = beneath_remove_found(stage, folder, begun_proofs, err);
+    rc = filo_begun_remove(stage, folder, err);
     /* what is no directory, but a file or a link */
     return rc == -ENOTDIR || rc == -ELOOP ? beneath_unlink(stage, folder, err) : rc;
 }

@@ -92,29 +92,25 @@ static int containers_agree_mode(filo_job *job, int count, const filo_file files
     return rc ? containers_mpi_failed(job) : 0;
 }
 
-int filo_containers_stage(const filo_job *job, const char *name,
-                          char staged[BENEATH_NAME_MAX])
+const char *filo_containers_stage(const char *name)
 {
-    int n = snprintf(staged, BENEATH_NAME_MAX, "%s/%s", job->stage,
-                     name + beneath_folder_length(name));
-    return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
+    return name + beneath_folder_length(name);
 }
 
 static int containers_stage_own(const filo_job *job, const filo_layout *layout,
                                 uint64_t offset, uint64_t bytes, mode_t mode,
                                 batch *stage)
 {
-    char name[BENEATH_NAME_MAX], staged[BENEATH_NAME_MAX];
+    char name[BENEATH_NAME_MAX];
     uint64_t i, end;
     int rc = 0;
     filo_layout_begins(layout, offset, bytes, &i, &end);
     for (; i < end && !rc; i++) {
         rc = filo_container_name(layout->map, i, name);
-        if (!rc) rc = filo_containers_stage(job, name, staged);
         if (rc) break;
         const batch_file container = {.name = name,
-                                      .from = job->dir,
-                                      .temporary = staged,
+                                      .from = job->stage_dir,
+                                      .temporary = filo_containers_stage(name),
                                       .size = filo_layout_size(layout, i),
                                       .mode = mode};
         rc = batch_add(stage, &container, NULL);

@@ -87,19 +87,29 @@ static int flush_copy_path(char **copy, const char *path)
 static char *flush_path(const filo_transfer *t, const char *staged)
 {
     char *path;
-    return asprintf(&path, "%s/%s", t->folder, staged) < 0 ? NULL : path;
+    int n =
+        asprintf(&path, "%s/%s%s%s", t->folder, t->job.stage, *staged ? "/" : "", staged);
+    return n < 0 ? NULL : path;
+}
+
+/* What copies the files opens the same private directory. */
+static int flush_enter_stage(filo_transfer *t)
+{
+    char *path = flush_path(t, "");
+    int rc = path ? axl_set_private(t->move.transfer, path, &t->job.err)
+                  : err_sys(&t->job.err, -ENOMEM, "stage");
+    free(path);
+    return rc;
 }
 
 static int flush_add_segments(filo_transfer *t, int i)
 {
-    char staged[BENEATH_NAME_MAX];
     const filo_file *file = &t->files[i];
     uint64_t at = 0;
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
-        rc = filo_containers_stage(&t->job, segment->container, staged);
-        if (rc) return err_sys(&t->job.err, rc, "list files");
+        const char *staged = filo_containers_stage(segment->container);
         rc = filo_move_add(&t->move, i, strdup(file->local), at, flush_path(t, staged),
                            segment->offset, segment->length);
         at += segment->length;
@@ -111,14 +121,14 @@ static int flush_add_file(filo_transfer *t, int i)
 {
     const filo_job *job = &t->job;
     const filo_file *file = &t->files[i];
-    char staged[BENEATH_NAME_MAX + 64];
+    char staged[64];
     const batch_file add = {.name = file->name,
-                            .from = job->dir,
+                            .from = job->stage_dir,
                             .temporary = staged,
                             .size = file->size,
                             .mode = file->mode};
-    snprintf(staged, sizeof staged, "%s/%d/%d.%d", job->stage,
-             job->rank / FILO_STAGE_SPREAD, job->rank, i);
+    snprintf(staged, sizeof staged, "%d/%d.%d", job->rank / FILO_STAGE_SPREAD, job->rank,
+             i);
     int rc = batch_add(&t->stage, &add, &t->job.err);
     return rc ? rc
               : filo_move_add(&t->move, i, strdup(file->local), 0, flush_path(t, staged),
@@ -140,8 +150,12 @@ static int flush_plan(filo_transfer *t)
     rc = filo_job_agree(job, filo_job_open(job));
     if (!rc) rc = filo_job_make_stage(job);
     /* axl syncs files, filo_commit directories */
-    t->stage = (batch){.dir = job->dir, .durability = BATCH_UNSYNCED, .resumed = true};
+    t->stage = (batch){.dir = job->dir,
+                       .durability = BATCH_UNSYNCED,
+                       .resumed = true,
+                       .from = job->stage};
     if (rc) return rc;
+    rc = flush_enter_stage(t);
     rc = packed ? filo_containers_plan(job, rc, t->count, t->files, &t->stage,
                                        &t->containers)
                 : filo_folders_make(job, rc, t->count, t->files, &t->folders);
@@ -202,7 +216,7 @@ static void flush_note_times(filo_transfer *t)
 {
     for (size_t i = 0; i < t->stage.count && !t->job.options.container; i++) {
         struct stat st;
-        if (beneath_stat(t->job.dir, t->stage.items[i].temporary, &st, NULL) == 0)
+        if (beneath_stat(t->job.stage_dir, t->stage.items[i].temporary, &st, NULL) == 0)
             filo_file_note_time(&t->files[i], &st);
     }
 }

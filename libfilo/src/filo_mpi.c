@@ -68,7 +68,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
     job->folder = folder;
     job->map = map ? map : FILO_MAP;
     if (options) job->options = *options;
-    job->dir = -1;
+    job->dir = job->stage_dir = -1;
     int rc = job_duplicate(job);
     if (rc) return rc;
     if (!folder || !*folder) return err_set(&job->err, -EINVAL, "no directory");
@@ -142,14 +142,36 @@ int filo_job_agree_key(filo_job *job, int rc)
 
 /* ---- the stage ---- */
 
-static int job_make_folder(filo_job *job, const char *name)
+static int job_make_folder(filo_job *job, const char *name, mode_t mode)
 {
     const char *last;
     int parent, rc = beneath_open_parent(job->dir, name, 0, &parent, &last, &job->err);
     if (rc) return rc;
-    if (mkdirat(parent, last, 0777) != 0 && errno != EEXIST)
+    if (mkdirat(parent, last, mode) != 0 && errno != EEXIST)
         rc = err_sys(&job->err, -errno, "make directory %s/%s", job->folder, name);
     io_close(&parent);
+    return rc;
+}
+
+static int job_open_stage(filo_job *job)
+{
+    int rc = beneath_open_private(job->dir, job->stage, &job->stage_dir, &job->err);
+    return rc ? err_wrap(&job->err, rc, "stage in %s", job->folder) : 0;
+}
+
+/* Makes the directory, and the stage above it, and opens it. What has its name and is not
+ * private, as one of another user, is removed if possible. */
+static int job_make_folders(filo_job *job)
+{
+    filo_error cause;
+    char *slash = strrchr(job->stage, '/');
+    *slash = 0;
+    int rc = job_make_folder(job, job->stage, 0777);
+    *slash = '/';
+    if (!rc) rc = job_make_folder(job, job->stage, 0700);
+    if (!rc) rc = job_open_stage(job);
+    if (rc == -EPERM && filo_begun_remove(job->dir, job->stage, &cause) == 0)
+        rc = -ENOENT;
     return rc;
 }
 
@@ -158,25 +180,25 @@ static int job_make_record(filo_job *job)
 {
     const filo_options *o = &job->options;
     const filo_begun flush = {o->identity ? o->identity : "", o->container};
-    char *slash = strrchr(job->stage, '/');
     int rc = -ENOENT;
     /* another flush may remove the empty stage in between */
-    for (int tries = 0; tries < 3 && rc == -ENOENT; tries++) {
-        *slash = 0;
-        rc = job_make_folder(job, job->stage);
-        *slash = '/';
-        if (!rc) rc = job_make_folder(job, job->stage);
-    }
-    return rc ? rc : filo_begun_write(job->dir, job->stage, &flush, &job->err);
+    for (int tries = 0; tries < 3 && rc == -ENOENT; tries++)
+        rc = job_make_folders(job);
+    if (rc) return rc;
+    rc = filo_begun_write(job->stage_dir, &flush, &job->err);
+    return rc ? err_wrap(&job->err, rc, "%s/%s", job->folder, job->stage) : 0;
 }
 
-/* One rank makes it for all that write to it. */
-static int job_make_subfolder(filo_job *job)
+/* One rank makes a subdirectory for all that write to it. */
+static int job_enter_stage(filo_job *job)
 {
-    char name[BENEATH_NAME_MAX + 16];
-    if (job->options.container || job->rank % FILO_STAGE_SPREAD != 0) return 0;
-    snprintf(name, sizeof name, "%s/%d", job->stage, job->rank / FILO_STAGE_SPREAD);
-    return job_make_folder(job, name);
+    char name[16];
+    int rc = job->stage_dir < 0 ? job_open_stage(job) : 0;
+    if (rc || job->options.container || job->rank % FILO_STAGE_SPREAD != 0) return rc;
+    snprintf(name, sizeof name, "%d", job->rank / FILO_STAGE_SPREAD);
+    if (mkdirat(job->stage_dir, name, 0700) == 0 || errno == EEXIST) return 0;
+    return err_sys(&job->err, -errno, "make directory %s/%s/%s", job->folder, job->stage,
+                   name);
 }
 
 int filo_job_make_stage(filo_job *job)
@@ -185,7 +207,7 @@ int filo_job_make_stage(filo_job *job)
     snprintf(job->stage + length, sizeof job->stage - length, "/%016" PRIx64, job->key);
     job->staged = true;
     int rc = filo_job_agree(job, job->rank == 0 ? job_make_record(job) : 0);
-    return rc ? rc : filo_job_agree(job, job_make_subfolder(job));
+    return rc ? rc : filo_job_agree(job, job_enter_stage(job));
 }
 
 /* The stage itself stays only where another flush has something in it. */
@@ -194,7 +216,7 @@ void filo_job_remove_stage(filo_job *job)
     bool mine = job->staged && job->rank == 0;
     job->staged = false;
     if (!mine) return;
-    int rc = beneath_remove_tree(job->dir, job->stage, &job->left);
+    int rc = filo_begun_remove(job->dir, job->stage, &job->left);
     *strrchr(job->stage, '/') = 0;
     if (!rc) {
         rc = beneath_rmdir(job->dir, job->stage, &job->left);
@@ -232,6 +254,7 @@ void filo_job_meet(const filo_job *job)
 int filo_job_end(filo_job *job, int rc, filo_error *err)
 {
     if (rc) filo_job_meet(job);
+    io_close(&job->stage_dir);
     io_close(&job->dir);
     if (job->own != MPI_COMM_NULL) MPI_Comm_free(&job->own);
     return rc ? err_set(err, rc, "%s", job->err.text) : 0;

@@ -5,6 +5,7 @@
 /* What functions are called that only other parts of this library may call; see
  * filo_names.h. */
 
+#define filo_begun_remove scr_filo_begun_remove
 #define filo_begun_write scr_filo_begun_write
 #define filo_map_check scr_filo_map_check
 #define filo_map_entry scr_filo_map_entry

@@ -53,6 +53,7 @@ typedef struct filo_job {
     char stage[BENEATH_NAME_MAX]; /* of a flush: its directory in the stage, below folder
                                    */
     bool staged;                  /* it may be there; the same on all ranks */
+    int stage_dir;                /* it, once open; else -1. Private to this user. */
     filo_error err;               /* why a step failed: the err of all inner functions */
     filo_error left;              /* on rank 0: why the stage stays; "": it does not */
 } filo_job;
@@ -71,7 +72,9 @@ int filo_job_agree_key(filo_job *job, int rc);
 
 /* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
  * earlier flush with the same key, and, unless files are packed, the subdirectory that
- * this rank writes to. */
+ * this rank writes to. Each rank opens the directory and holds it: it is private
+ * (beneath_open_private), so that files in it are those of the flush, whoever can change
+ * the directories above it. */
 int filo_job_make_stage(filo_job *job);
 
 /* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.
@@ -141,9 +144,8 @@ int filo_folders_sync(filo_job *job, const kvtree *own);
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
                          batch *stage, int64_t *containers);
 
-/* The name of a container in the stage, below the job's directory; -ENAMETOOLONG. */
-int filo_containers_stage(const filo_job *job, const char *name,
-                          char staged[BENEATH_NAME_MAX]);
+/* The name of a container in the directory of the flush in the stage. */
+const char *filo_containers_stage(const char *name);
 
 /* ---- filo_flow_control_mpi.c ---- */
 

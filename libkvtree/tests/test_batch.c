@@ -410,6 +410,13 @@ static void not_taken_over(void **state)
     assert_int_equal(mode_of(".x.tmp"), 0644);
     batch_drop(&b);
     assert_int_equal(batch_add(&b, &file, &err), 0);
+    put(".x.tmp", "open to others", 0644);
+    assert_int_equal(fchmodat(dir, ".x.tmp", 0664, 0), 0);
+    assert_int_equal(batch_make(&b, &err), 0);
+    assert_string_equal(contents(".x.tmp"), "");
+    assert_int_equal(mode_of(".x.tmp"), 0644);
+    batch_drop(&b);
+    assert_int_equal(batch_add(&b, &file, &err), 0);
     put(".x.tmp", "newer", 0644);
     assert_int_equal(fchmodat(dir, ".x.tmp", 0444, 0), 0);
     assert_int_equal(batch_make(&b, &err), 0);
@@ -464,6 +471,29 @@ static void removed_again(void **state)
     assert_false(is_there("sub/two"));
     assert_false(is_there("sub/three"));
     assert_int_equal(count_temporaries(), 0);
+}
+
+/* Another file in the place of the one that was made is not opened. */
+static void opened_again(void **state)
+{
+    kvtree_error err;
+    int fd;
+    const batch_file file = {"one", dir, ".y.tmp", 3, 0600};
+    batch b = {.dir = dir};
+    assert_int_equal(batch_add(&b, &file, &err), 0);
+    assert_int_equal(batch_make(&b, &err), 0);
+    assert_int_equal(batch_open_made(&b, 0, O_WRONLY, &fd, &err), 0);
+    close(fd);
+    assert_int_equal(linkat(dir, ".y.tmp", dir, "kept", 0), 0);
+    assert_int_equal(batch_open_made(&b, 0, O_WRONLY, &fd, &err), -ESTALE);
+    assert_int_equal(unlinkat(dir, ".y.tmp", 0), 0);
+    assert_int_equal(batch_open_made(&b, 0, O_WRONLY, &fd, &err), -ENOENT);
+    put(".y.tmp", "new", 0600);
+    assert_int_equal(batch_open_made(&b, 0, O_WRONLY, &fd, &err), -ESTALE);
+    assert_int_equal(renameat(dir, "kept", dir, ".y.tmp"), 0);
+    assert_int_equal(fchmodat(dir, ".y.tmp", 0640, 0), 0);
+    assert_int_equal(batch_open_made(&b, 0, O_WRONLY, &fd, &err), -ESTALE);
+    batch_drop(&b);
 }
 
 static void named_by_paths(void **state)
@@ -553,6 +583,7 @@ int main(void)
         TEST(not_taken_over),
         TEST(moved_from_elsewhere),
         TEST(removed_again),
+        TEST(opened_again),
         TEST(named_by_paths),
         TEST(spares),
         TEST(only_abandoned_files_are_swept),

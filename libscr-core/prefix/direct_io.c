@@ -49,19 +49,28 @@ static void direct_let_tick(const struct stat *st)
     if (rest > 0) nanosleep(&nap, NULL);
 }
 
-/* A link there may lead anywhere, and the application would follow it. */
+static int direct_refuse(const char *name, int rc, const char *why, kvtree_error *err)
+{
+    return err_set(err, rc, "\"%.200s\" in the prefix directory %s", name, why);
+}
+
+/* A link there may lead anywhere, and the application would follow it. What it writes to
+ * a file that is there can be read by the owner of the file, and under its other names.
+ */
 static int direct_check_place(const scr_prefix *prefix, const char *name,
                               kvtree_error *err)
 {
     struct stat st;
     int rc = beneath_stat(prefix->fd, name, &st, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    if (S_ISREG(st.st_mode)) {
-        direct_let_tick(&st);
-        return 0;
-    }
-    return err_set(err, -EINVAL,
-                   "\"%.200s\" in the prefix directory is not a regular file", name);
+    if (!S_ISREG(st.st_mode))
+        return direct_refuse(name, -EINVAL, "is not a regular file", err);
+    if (st.st_uid != geteuid())
+        return direct_refuse(name, -EPERM, "belongs to another user", err);
+    if (st.st_nlink > 1)
+        return direct_refuse(name, -EPERM, "has another name, too (a hard link)", err);
+    direct_let_tick(&st);
+    return 0;
 }
 
 int scr_direct_route(const scr_prefix *prefix, const scr_dataset *d, const char *below,

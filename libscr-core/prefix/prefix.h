@@ -89,6 +89,10 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name);
 /* Records of a dataset in its directory .scr, for beneath_remove_found. */
 extern const char *const scr_records_proofs[];
 
+/* Removes the directory `hidden` of records below the open directory dir with what they
+ * prove to be SCR's, and stages of flushes. -EACCES where another user has one. */
+int scr_records_remove_below(int dir, const char *hidden, kvtree_error *err);
+
 /* Rank 0 removes the records of a dataset and, if nothing else is in it, its directory.
  * Local; 0 or -errno with a text. */
 int scr_records_remove(const scr_prefix *prefix, const scr_dataset *dataset,

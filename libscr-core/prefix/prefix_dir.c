@@ -141,11 +141,22 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
 
 const char *const scr_records_proofs[] = {"summary.scr", "rank2file.scr", NULL};
 
+/* Stages go first: each is a private directory, which is no reason to spare it. */
+int scr_records_remove_below(int dir, const char *hidden, kvtree_error *err)
+{
+    char stage[SCR_NAME_SIZE + 16];
+    kvtree_error cause = {""};
+    snprintf(stage, sizeof stage, "%.*s/stage", SCR_NAME_SIZE + 7, hidden);
+    int swept = filo_begun_sweep(dir, stage, NULL, NULL, &cause);
+    int rc = beneath_remove_found(dir, hidden, scr_records_proofs, err);
+    return rc && swept ? err_set(err, rc, "%s", cause.text) : rc;
+}
+
 int scr_records_remove(const scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    int rc = beneath_remove_found(prefix->fd, hidden, scr_records_proofs, err);
+    int rc = scr_records_remove_below(prefix->fd, hidden, err);
     if (!rc) beneath_rmdir(prefix->fd, d->name, NULL);
     return rc;
 }

@@ -337,7 +337,7 @@ static int retention_deal(deletion *x)
  * the directory. */
 static int retention_remove_records(const deletion *x, kvtree_error *err)
 {
-    int rc = beneath_remove_found(x->folder, ".scr", scr_records_proofs, err);
+    int rc = scr_records_remove_below(x->folder, ".scr", err);
     if (!rc) beneath_rmdir(x->prefix->fd, x->d->name, NULL);
     return rc;
 }

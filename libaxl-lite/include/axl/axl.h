@@ -111,6 +111,13 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
  * -ETIMEDOUT; axl_cancel and axl_continue kill it when it does not obey for so long. */
 void axl_set_patience(axl_transfer *transfer, int seconds);
 
+/* All destinations that are added from now on lie below folder, which is below the base
+ * (-EINVAL), and begin with it. Each process that moves files opens it once and holds it;
+ * it must belong to the effective user and grant group and others nothing (-EPERM), so
+ * that nobody else can put another file in the place of a destination. For transfers of
+ * parts in a directory that others can change; folder is copied. */
+int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err);
+
 /* Adds a file. Both paths are copied. A destination that is in the list already (letter
  * by letter) is -EEXIST. One that is not below the base is -EINVAL. After axl_dispatch:
  * -EINVAL. */

@@ -144,8 +144,8 @@ typedef int filo_begun_keep(void *arg, const filo_begun *flush);
 /* Presents every flush in the stage, a directory below the open directory dir, to keep,
  * and removes those that are not kept; keep NULL: all. 0 also without a stage. A flush
  * that cannot be read now (no permission, a failing disk) stays; the first error is
- * returned. A flush that is removed while it still runs fails, and writes no other file.
- * Serial. */
+ * returned. That of another user is private, stays, and is no error unless keep is NULL.
+ * A flush that is removed while it still runs fails, and writes no other file. Serial. */
 int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,
                      filo_error *err);
 

@@ -63,13 +63,10 @@ int redset_file_stream_open(int dir, const redset_list *list, int chunks, uint64
 static int file_stream_open_file(const redset_file_stream *l, int file, redset_error *err)
 {
     const char *name = l->list->files[file].name;
-    if (!l->writing) {
-        int opened, rc = beneath_open(l->dir, name, O_RDONLY, 0, &opened, err);
-        return rc ? rc : opened;
-    }
-    int fd = io_open(l->dir, l->out.items[file].temporary,
-                     O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
-    return fd < 0 ? err_sys(err, fd, "open temporary file of %s", name) : fd;
+    int opened;
+    int rc = l->writing ? batch_open_made(&l->out, (size_t)file, O_WRONLY, &opened, err)
+                        : beneath_open(l->dir, name, O_RDONLY, 0, &opened, err);
+    return rc ? rc : opened;
 }
 
 /* A descriptor of the file, or -errno. A new one takes the least recently used slot. */
