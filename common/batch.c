@@ -195,8 +195,8 @@ static bool batch_has_adopted(batch_item *item, const batch_spare *spare, mode_t
     return false;
 }
 
-/* Another user may have made the directory of records: then it counts as shared only where
- * the one above it is, by the same group. */
+/* Another user may have made the directory of records: then it counts as shared only
+ * where the one above it is, by the same group. */
 static mode_t batch_record_mode(int parent)
 {
     struct stat st, above;

@@ -122,13 +122,13 @@ bool beneath_gives_others(const struct stat *st, mode_t mode);
 int beneath_chmod(int dir, const char *name, mode_t mode, kvtree_error *err);
 
 /* The permissions of a copy in group `to`, where mode is that of its source in group
- * `from`. If the two differ, users may be in one group alone, so that group and others get
- * what both have in mode. */
+ * `from`. If the two differ, users may be in one group alone, so that group and others
+ * get what both have in mode. */
 mode_t beneath_mode_in_group(mode_t mode, gid_t from, gid_t to);
 
-/* Whether the open directory, a prefix directory, gives its group to what is created in it
- * (it is setgid): permissions that an application gives "the group" in a private cache are
- * meant for that group. */
+/* Whether the open directory, a prefix directory, gives its group to what is created in
+ * it (it is setgid): permissions that an application gives "the group" in a private cache
+ * are meant for that group. */
 bool beneath_has_group(int dir, gid_t *group);
 
 /* The mode of a new file with state in the open directory dir: 0600; in a directory that

@@ -98,8 +98,8 @@ static int containers_agree_mode(filo_job *job, int count, const filo_file files
         common[ONES] &= files[i].group;
         common[ZEROS] &= ~files[i].group;
     }
-    int rc = MPI_Allreduce(MPI_IN_PLACE, common, NUMBERS, MPI_UNSIGNED, MPI_BAND,
-                           job->own);
+    int rc =
+        MPI_Allreduce(MPI_IN_PLACE, common, NUMBERS, MPI_UNSIGNED, MPI_BAND, job->own);
     rights->group = common[ONES];
     rights->mode = beneath_mode_in_group(common[MODE], common[ONES], ~common[ZEROS]);
     rights->mode |= S_IRUSR | S_IWUSR;

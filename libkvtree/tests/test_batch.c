@@ -426,7 +426,8 @@ static void moved_from_elsewhere(void **state)
 {
     kvtree_error err;
     int sub = openat(dir, "sub", O_RDONLY | O_DIRECTORY);
-    const batch_file two = {"two", sub, "two", 0, 0, false, 0}, gone = {"gone", sub, "gone", 0, 0, false, 0};
+    const batch_file two = {"two", sub, "two", 0, 0, false, 0},
+                     gone = {"gone", sub, "gone", 0, 0, false, 0};
     batch b = {.dir = dir};
     assert_int_equal(batch_add(&b, &gone, &err), 0);
     assert_int_equal(batch_commit(&b, &err), -ENOENT);
@@ -438,7 +439,8 @@ static void moved_from_elsewhere(void **state)
     batch_drop(&b);
     assert_string_equal(contents("two"), "old");
     assert_false(is_there("sub/two"));
-    assert_int_equal(batch_add(&b, &(batch_file){"x", sub, "three", 0, 0, false, 0}, &err), 0);
+    assert_int_equal(
+        batch_add(&b, &(batch_file){"x", sub, "three", 0, 0, false, 0}, &err), 0);
     batch_drop(&b); /* not made by the batch: it stays */
     assert_true(is_there("sub/three"));
     close(sub);
