@@ -39,6 +39,8 @@ int batch_add(batch *b, const batch_file *file, kvtree_error *err)
                        .from = file->from,
                        .size = file->size,
                        .mode = file->mode,
+                       .has_group = file->has_group,
+                       .group = file->group,
                        .fd = -1,
                        .lock = -1,
                        .parent = -1};
@@ -193,6 +195,21 @@ static bool batch_has_adopted(batch_item *item, const batch_spare *spare, mode_t
     return false;
 }
 
+/* Another user may have made the directory of records: then it counts as shared only
+ * where the one above it is, by the same group. */
+static mode_t batch_record_mode(int parent)
+{
+    struct stat st, above;
+    mode_t mode = beneath_record_mode(parent);
+    if (fstat(parent, &st) != 0) return 0600;
+    if (mode == 0600 || st.st_uid == 0 || st.st_uid == geteuid()) return mode;
+    int up = io_open(parent, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    bool same = up >= 0 && fstat(up, &above) == 0 && above.st_gid == st.st_gid;
+    mode = same ? beneath_record_mode(up) : 0600;
+    io_close(&up);
+    return mode;
+}
+
 int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare, int *fd,
                     kvtree_error *err)
 {
@@ -206,7 +223,7 @@ int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare,
     if (rc) return rc;
     bool reused = spare && batch_has_adopted(item, spare, mode);
     if (spare) spare->reused = reused;
-    if (!reused) rc = batch_create(item, mode ? mode : beneath_record_mode(item->parent));
+    if (!reused) rc = batch_create(item, mode ? mode : batch_record_mode(item->parent));
     if (rc) return err_sys(err, rc, "create a temporary file for %s", name);
     *fd = item->fd;
     return 0;
@@ -238,6 +255,14 @@ static int batch_open_named(const batch_item *item, int parent, const char *temp
     return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EEXIST : fd;
 }
 
+/* st: of the file that gets the mode. Mode 0 has another meaning. */
+static void batch_limit_mode(batch_item *item, const struct stat *st)
+{
+    if (!item->has_group || !item->mode) return;
+    item->mode = beneath_mode_in_group(item->mode, item->group, st->st_gid);
+    if (!item->mode) item->mode = S_IRUSR;
+}
+
 /* Whether the rights of others in the file are those that its maker gave it. With less it
  * has no data: that process died at once, or it is a private file of the user, to which a
  * colleague has given that name. With more others may have it open. */
@@ -250,7 +275,7 @@ static bool batch_has_rights(const batch_item *item, const struct stat *st)
 /* Takes over the file of an earlier process, if it is a regular file of one name: a pipe
  * or a second name of a file is not written to. One of another user or with other rights,
  * and one that cannot be opened, is replaced. */
-static int batch_take_over(const batch_item *item, int parent, const char *temporary,
+static int batch_take_over(batch_item *item, int parent, const char *temporary,
                            uint64_t *size)
 {
     struct stat st;
@@ -259,6 +284,7 @@ static int batch_take_over(const batch_item *item, int parent, const char *tempo
     if (fd >= 0) {
         bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
         *size = regular ? (uint64_t)st.st_size : 0;
+        if (regular) batch_limit_mode(item, &st);
         if (regular && st.st_uid == geteuid() && batch_has_rights(item, &st)) return fd;
         io_close(&fd);
         if (!regular) return -EEXIST;
@@ -268,13 +294,17 @@ static int batch_take_over(const batch_item *item, int parent, const char *tempo
     return batch_create_named(item, parent, temporary);
 }
 
-/* Sizes the open file, gives it its mode, and notes which file it is. */
-static int batch_prepare(batch_item *item, int fd, bool sized, mode_t mode)
+/* Sizes the open file, gives it its mode, for which its group counts, and notes which
+ * file it is. */
+static int batch_prepare(batch_item *item, int fd, bool sized)
 {
     struct stat st;
     if (!sized && ftruncate(fd, (off_t)item->size) != 0) return -errno;
-    if (mode && fchmod(fd, mode) != 0) return -errno;
     if (fstat(fd, &st) != 0) return -errno;
+    batch_limit_mode(item, &st);
+    const mode_t mode = item->mode | S_IRUSR | S_IWUSR;
+    if (item->mode && (st.st_mode & 07777) != mode && fchmod(fd, mode) != 0)
+        return -errno;
     item->device = st.st_dev;
     item->inode = st.st_ino;
     item->owner = st.st_uid;
@@ -286,12 +316,10 @@ static int batch_make_temporary(const batch *b, batch_item *item, int parent,
                                 const char *temporary)
 {
     uint64_t size = 0;
-    mode_t mode = item->mode ? item->mode | S_IRUSR | S_IWUSR : 0;
     int fd = batch_create_named(item, parent, temporary);
-    if (fd >= 0 && mode == 0600) mode = 0; /* it has that already */
     if (fd == -EEXIST && b->resumed) fd = batch_take_over(item, parent, temporary, &size);
     if (fd < 0) return fd;
-    int rc = batch_prepare(item, fd, size == item->size, mode);
+    int rc = batch_prepare(item, fd, size == item->size);
     int closed = io_close(&fd);
     if (!rc) rc = closed;
     if (rc) unlinkat(parent, temporary, 0);

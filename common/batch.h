@@ -56,6 +56,9 @@ typedef struct batch_file {
     uint64_t size;         /* bytes; holes until they are written */
     mode_t mode;           /* permissions after the commit; 0: 0666 less the umask. Until
                               then the owner can read and write the file as well. */
+    bool has_group;        /* the mode is meant for this group: a file that is created in
+                              another one gets less of it (beneath_mode_in_group) */
+    gid_t group;
 } batch_file;
 
 typedef struct batch_item {
@@ -63,6 +66,8 @@ typedef struct batch_item {
     int from;
     uint64_t size;
     mode_t mode;
+    bool has_group;
+    gid_t group;
     dev_t device; /* of the temporary file that batch_make created */
     ino_t inode;
     uid_t owner;

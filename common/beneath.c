@@ -186,12 +186,51 @@ int beneath_chmod(int dir, const char *name, mode_t mode, kvtree_error *err)
     return rc;
 }
 
+mode_t beneath_mode_in_group(mode_t mode, gid_t from, gid_t to)
+{
+    const mode_t both = mode >> 3 & mode & S_IRWXO;
+    return from == to ? mode : (mode & ~(mode_t)(S_IRWXG | S_IRWXO)) | both << 3 | both;
+}
+
+bool beneath_has_group(int dir, gid_t *group)
+{
+    struct stat st;
+    bool given = fstat(dir, &st) == 0 && st.st_mode & S_ISGID;
+    *group = given ? st.st_gid : 0;
+    return given;
+}
+
 mode_t beneath_record_mode(int dir)
 {
     struct stat st;
     int shared =
         fstat(dir, &st) == 0 && (st.st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
     return shared ? 0660 : 0600;
+}
+
+static int beneath_check_log(int prefix, const char *name, int fd, kvtree_error *err)
+{
+    struct stat above, st;
+    if (fstat(prefix, &above) != 0 || fstat(fd, &st) != 0)
+        return err_sys(err, -errno, "stat %s", name);
+    bool shared = beneath_record_mode(prefix) == 0660 && !(above.st_mode & S_IWOTH);
+    return st.st_uid == geteuid() || shared
+               ? 0
+               : err_set(err, -EPERM, "%s belongs to user %ld, not to us (%ld)", name,
+                         (long)st.st_uid, (long)geteuid());
+}
+
+int beneath_open_log(int prefix, const char *name, int flags, int *fd, kvtree_error *err)
+{
+    int file, rc = beneath_open(prefix, name, flags | O_APPEND | O_CREAT,
+                                beneath_record_mode(prefix), &file, err);
+    if (rc) return rc;
+    rc = beneath_check_log(prefix, name, file, err);
+    if (rc)
+        io_close(&file);
+    else
+        *fd = file;
+    return rc;
 }
 
 int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err)

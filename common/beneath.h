@@ -35,7 +35,10 @@
 #define beneath_stat COMMON(beneath_stat)
 #define beneath_gives_others COMMON(beneath_gives_others)
 #define beneath_chmod COMMON(beneath_chmod)
+#define beneath_mode_in_group COMMON(beneath_mode_in_group)
+#define beneath_has_group COMMON(beneath_has_group)
 #define beneath_record_mode COMMON(beneath_record_mode)
+#define beneath_open_log COMMON(beneath_open_log)
 #define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_remove_found COMMON(beneath_remove_found)
@@ -125,9 +128,24 @@ bool beneath_gives_others(const struct stat *st, mode_t mode);
  * given that name. */
 int beneath_chmod(int dir, const char *name, mode_t mode, kvtree_error *err);
 
+/* The permissions of a copy in group `to`, where mode is that of its source in group
+ * `from`. If the two differ, users may be in one group alone, so that group and others
+ * get what both have in mode. */
+mode_t beneath_mode_in_group(mode_t mode, gid_t from, gid_t to);
+
+/* Whether the open directory, a prefix directory, gives its group to what is created in
+ * it (it is setgid): permissions that an application gives "the group" in a private cache
+ * are meant for that group. */
+bool beneath_has_group(int dir, gid_t *group);
+
 /* The mode of a new file with state in the open directory dir: 0600; in a directory that
  * a group shares, which is setgid and writable by its group, 0660, less the umask. */
 mode_t beneath_record_mode(int dir);
+
+/* Opens a file below the open prefix directory for lines that are appended, made with the
+ * mode of its records; flags is O_RDWR or O_WRONLY. -EPERM for one of another user, who
+ * could read what is appended, unless the prefix directory is one that a group shares. */
+int beneath_open_log(int prefix, const char *name, int flags, int *fd, kvtree_error *err);
 
 /* The names in the open directory dir, from the first one on, for readdir and closedir;
  * dir stays open. NULL on failure, with errno set. */

@@ -4,9 +4,12 @@
  * time to time, and polls it for commands. */
 #include "src/axl_private.h"
 
+#include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "common/number.h"
+#include "common/others.h"
 #include "common/record_size.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -203,14 +206,69 @@ static int state_add_news(kvtree *tree, const axl_news *news)
  * milliseconds: one that keeps it is stopped, or hangs. */
 enum { PATIENCE = 30 };
 
+static int state_check_folder(int dir, const char *path, axl_error *err)
+{
+    struct stat st;
+    if (fstat(dir, &st) != 0)
+        return err_sys(err, -errno, "stat the directory of state file %s", path);
+    return !others_rename(dir, &st)
+               ? 0
+               : err_set(err, -EPERM,
+                         "state file %s is in a directory in which others can rename "
+                         "files; choose one that only you can change",
+                         path);
+}
+
+/* Opens the directory of a state file, in which others cannot give its name to another
+ * file. *last is the name in it. */
+static int state_open_folder(const char *path, int *dir, const char **last,
+                             axl_error *err)
+{
+    int rc = folder_of(AT_FDCWD, path, 0, dir, last, err);
+    if (rc) return rc;
+    rc = state_check_folder(*dir, path, err);
+    if (rc) io_close(dir);
+    return rc;
+}
+
+/* Each process that reads the open file copies what it lists, with the rights of its own
+ * user. */
+static int state_check_file(int fd, const char *path, axl_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat state file %s", path);
+    if (st.st_uid != geteuid())
+        return err_set(err, -EPERM, "state file %s belongs to user %ld, not to us (%ld)",
+                       path, (long)st.st_uid, (long)geteuid());
+    if (others_write(fd, &st))
+        return err_set(err, -EPERM, "state file %s can be written by others (mode %03o)",
+                       path, (unsigned)(st.st_mode & 0777));
+    if (st.st_nlink > 1)
+        return err_set(err, -EPERM, "state file %s has another name, too (a hard link)",
+                       path);
+    return 0;
+}
+
+/* Locks the file; one that is missing is made. */
+static int state_lock(const char *path, int seconds, int *fd, kvtree *old, axl_error *err)
+{
+    int dir;
+    const char *last;
+    int rc = state_open_folder(path, &dir, &last, err);
+    if (rc) return rc;
+    rc = kvtree_file_lock_within(dir, last, RECORD_SIZE_FILES, seconds, fd, old, err);
+    io_close(&dir);
+    if (!rc && (rc = state_check_file(*fd, path, err)) != 0) io_close(fd);
+    return rc;
+}
+
 /* Locks the file, which must have a list if it has to. */
 static int state_open_locked(const char *path, bool listed, int seconds, int *fd,
                              kvtree **old, axl_error *err)
 {
     *old = kvtree_new();
     if (!*old) return err_sys(err, -ENOMEM, "state file %s", path);
-    int rc = kvtree_file_lock_within(AT_FDCWD, path, RECORD_SIZE_FILES, seconds, fd, *old,
-                                     err);
+    int rc = state_lock(path, seconds, fd, *old, err);
     if (!rc && listed && !kvtree_get(*old, "FILES")) {
         unlink(path); /* it was removed, and is there only since we asked for it */
         io_close(fd);
@@ -408,11 +466,29 @@ int axl_state_fill(axl_transfer *transfer, const kvtree *state, axl_error *err)
     return rc;
 }
 
+/* The file is replaced as a whole: its lock is not needed. */
+static int state_load(const char *path, kvtree *state, axl_error *err)
+{
+    int dir, fd = -1;
+    char more;
+    const char *last;
+    int rc = state_open_folder(path, &dir, &last, err);
+    if (rc) return rc;
+    rc = beneath_open(dir, last, O_RDONLY, 0, &fd, err);
+    io_close(&dir);
+    if (!rc) rc = state_check_file(fd, path, err);
+    ssize_t n = rc ? rc : kvtree_read_fd(fd, RECORD_SIZE_FILES, state, err);
+    if (!rc && n < 0) rc = err_wrap(err, (int)n, "read %s", path);
+    if (!rc && io_read(fd, &more, 1) > 0)
+        rc = err_set(err, -EBADMSG, "read %s: trailing bytes behind the tree", path);
+    io_close(&fd);
+    return rc;
+}
+
 int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
                    axl_error *err)
 {
-    /* the file is replaced as a whole: its lock is not needed */
-    int rc = kvtree_file_read(AT_FDCWD, path, RECORD_SIZE_FILES, state, err), code;
+    int rc = state_load(path, state, err), code;
     if (rc) return rc;
     const char *running = state_value_of(state, "STATE"),
                *flag = state_value_of(state, "FLAG");

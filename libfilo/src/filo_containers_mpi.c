@@ -12,6 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Of each container: a mode, and the group that it is meant for. */
+typedef struct containers_rights {
+    mode_t mode;
+    gid_t group;
+} containers_rights;
+
 static int containers_mpi_failed(filo_job *job)
 {
     return err_set(&job->err, -EIO, "place files in containers: MPI failed");
@@ -80,15 +86,23 @@ static int containers_add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *t
     return 0;
 }
 
-/* Collective, agreed. Who may not read one of the files may not read a container. */
+/* Collective, agreed. Who may not read one of the files may not read a container. Groups
+ * are the same where no bit is 1 in one of them, and 0 in another. */
 static int containers_agree_mode(filo_job *job, int count, const filo_file files[],
-                                 mode_t *mode)
+                                 containers_rights *rights)
 {
-    int common = 0666;
-    for (int i = 0; i < count; i++)
-        common &= (int)files[i].mode;
-    int rc = MPI_Allreduce(MPI_IN_PLACE, &common, 1, MPI_INT, MPI_BAND, job->own);
-    *mode = (mode_t)common | S_IRUSR | S_IWUSR;
+    enum { MODE, ONES, ZEROS, NUMBERS };
+    unsigned common[NUMBERS] = {[MODE] = 0666, [ONES] = UINT_MAX, [ZEROS] = UINT_MAX};
+    for (int i = 0; i < count; i++) {
+        common[MODE] &= files[i].mode;
+        common[ONES] &= files[i].group;
+        common[ZEROS] &= ~files[i].group;
+    }
+    int rc =
+        MPI_Allreduce(MPI_IN_PLACE, common, NUMBERS, MPI_UNSIGNED, MPI_BAND, job->own);
+    rights->group = common[ONES];
+    rights->mode = beneath_mode_in_group(common[MODE], common[ONES], ~common[ZEROS]);
+    rights->mode |= S_IRUSR | S_IWUSR;
     return rc ? containers_mpi_failed(job) : 0;
 }
 
@@ -98,8 +112,8 @@ const char *filo_containers_stage(const char *name)
 }
 
 static int containers_stage_own(const filo_job *job, const filo_layout *layout,
-                                uint64_t offset, uint64_t bytes, mode_t mode,
-                                batch *stage)
+                                uint64_t offset, uint64_t bytes,
+                                const containers_rights *rights, batch *stage)
 {
     char name[BENEATH_NAME_MAX];
     uint64_t i, end;
@@ -112,7 +126,9 @@ static int containers_stage_own(const filo_job *job, const filo_layout *layout,
                                       .from = job->stage_dir,
                                       .temporary = filo_containers_stage(name),
                                       .size = filo_layout_size(layout, i),
-                                      .mode = mode};
+                                      .mode = rights->mode,
+                                      .has_group = true,
+                                      .group = rights->group};
         rc = batch_add(stage, &container, NULL);
     }
     return rc;
@@ -124,7 +140,7 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
     filo_layout layout = {.map = job->map, .limit = job->options.container};
     int64_t mine = 0;
     uint64_t offset = 0;
-    mode_t mode;
+    containers_rights rights;
     if (!rc) rc = containers_add_sizes(job, count, files, &mine);
     int found = containers_find_offset(job, mine, &offset);
     if (!rc) rc = found;
@@ -134,8 +150,9 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
         return err_set(&job->err, -EFBIG, "%llu bytes in containers of %llu: too many",
                        (unsigned long long)layout.total,
                        (unsigned long long)layout.limit);
-    rc = containers_agree_mode(job, count, files, &mode);
-    if (!rc) rc = containers_stage_own(job, &layout, offset, (uint64_t)mine, mode, stage);
+    rc = containers_agree_mode(job, count, files, &rights);
+    if (!rc)
+        rc = containers_stage_own(job, &layout, offset, (uint64_t)mine, &rights, stage);
     for (int i = 0; i < count && !rc; i++) {
         rc = filo_layout_pack(&layout, offset, &files[i]);
         offset += files[i].size;

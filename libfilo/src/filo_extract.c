@@ -19,8 +19,9 @@
 typedef struct passage {
     int dir; /* of the containers */
     const filo_file *file;
-    int out;            /* where bytes go; -1: nowhere */
-    const char *target; /* its name */
+    const filo_target *to; /* NULL: nowhere */
+    int out;               /* where bytes go; -1: nowhere */
+    const char *target;    /* its name */
     uint32_t crc;
     int source;       /* the container that was read last, ... */
     const char *name; /* ... its name, ... */
@@ -174,7 +175,10 @@ static int extract_inspect_target(const filo_file *file, const filo_target *to,
  * not give to others, or that of the copied file. */
 static int extract_set_mode(const passage *p)
 {
-    mode_t mode = p->file->packed ? p->file->mode & p->mode : p->st.st_mode & 0777;
+    gid_t from = p->to->has_group ? p->to->group : p->st.st_gid;
+    mode_t mode = p->file->packed
+                      ? p->file->mode & p->mode
+                      : beneath_mode_in_group(p->st.st_mode & 0777, from, p->group);
     if (p->file->packed && mode == 0) return 0;
     return fchmod(p->out, mode) == 0
                ? 0
@@ -204,6 +208,7 @@ static int extract_write_file(passage *p, const filo_target *to)
     batch out = {.dir = to->dir,
                  .exclusive = !to->replace,
                  .check = to->shared ? others_reach : NULL};
+    p->to = to;
     p->target = to->name;
     filo_error cause = {""};
     int rc = batch_open(&out, to->name, 0600, &p->out, &cause);

@@ -36,6 +36,17 @@ static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
                          job->folder, name);
 }
 
+/* The permissions that a container gives to those who read the file in the cache. */
+static void fetch_limit_mode(const filo_job *job, filo_file *file, const struct stat *st,
+                             bool first)
+{
+    const filo_options *o = &job->options;
+    gid_t group = o->has_group ? o->group : st->st_gid;
+    file->mode = filo_limit_mode(file->mode ? file->mode : st->st_mode & 0666, st, group);
+    if (!first) file->mode = beneath_mode_in_group(file->mode, file->group, group);
+    file->group = group;
+}
+
 static int fetch_check_segments(filo_job *job, filo_file *file)
 {
     uint64_t sum = 0;
@@ -44,8 +55,7 @@ static int fetch_check_segments(filo_job *job, filo_file *file)
         struct stat st;
         int rc = fetch_inspect(job, s->container, &st);
         if (rc) return rc;
-        file->mode =
-            filo_limit_mode(file->mode ? file->mode : st.st_mode & 0666, &st, st.st_gid);
+        fetch_limit_mode(job, file, &st, i == 0);
         uint64_t size = (uint64_t)st.st_size;
         if (s->offset > size || s->length > size - s->offset)
             return err_set(&job->err, FILO_DAMAGED,
@@ -71,6 +81,9 @@ static int fetch_check_file(filo_job *job, filo_file *file)
     if ((uint64_t)st.st_size != file->size)
         return fetch_size_differs(job, file, (uint64_t)st.st_size);
     file->mode = st.st_mode & 0777;
+    file->group = st.st_gid;
+    if (job->options.has_group)
+        file->mode = beneath_mode_in_group(file->mode, st.st_gid, job->options.group);
     return 0;
 }
 
@@ -151,7 +164,9 @@ static int fetch_add_file(fetch *f, int i)
                             .from = BATCH_BESIDE,
                             .temporary = temporary,
                             .size = file->size,
-                            .mode = file->mode};
+                            .mode = file->mode,
+                            .has_group = !f->job.options.has_group,
+                            .group = file->group};
     uint64_t at = 0;
     snprintf(temporary, sizeof temporary, ".%016" PRIx64 "-%d-%d.tmp", f->job.key,
              f->job.rank, i);

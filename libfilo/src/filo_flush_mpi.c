@@ -51,6 +51,7 @@ static int flush_check_file(filo_job *job, filo_file *file)
         return err_set(&job->err, -EIO, "%s has %lld bytes, not %" PRIu64, file->local,
                        (long long)st.st_size, file->size);
     file->mode = st.st_mode & 0777;
+    file->group = job->options.has_group ? job->options.group : st.st_gid;
     return 0;
 }
 
@@ -126,7 +127,9 @@ static int flush_add_file(filo_transfer *t, int i)
                             .from = job->stage_dir,
                             .temporary = staged,
                             .size = file->size,
-                            .mode = file->mode};
+                            .mode = file->mode,
+                            .has_group = true,
+                            .group = file->group};
     snprintf(staged, sizeof staged, "%d/%d.%d", job->rank / FILO_STAGE_SPREAD, job->rank,
              i);
     int rc = batch_add(&t->stage, &add, &t->job.err);

@@ -117,8 +117,8 @@ static int write_by_name(const char *name)
  * beside where it belongs, one at the top, as its directory is made last. */
 static int list_files(batch *b, int fd[2], kvtree_error *err)
 {
-    const batch_file two = {names[1], BATCH_BESIDE, temporaries[1], 3, 0640};
-    const batch_file four = {names[3], dir, temporaries[3], 3, 0400};
+    const batch_file two = {names[1], BATCH_BESIDE, temporaries[1], 3, 0640, false, 0};
+    const batch_file four = {names[3], dir, temporaries[3], 3, 0400, false, 0};
     int rc = batch_open(b, names[0], 0, &fd[0], err);
     if (!rc) rc = batch_add(b, &two, err);
     if (!rc) rc = batch_open(b, names[2], 0, &fd[1], err);
@@ -297,13 +297,13 @@ static void links_on_the_way(void **state)
     batch b = {.dir = dir, .folders = 0700};
     assert_int_equal(symlinkat("sub", dir, "link"), 0);
     assert_int_equal(batch_open(&b, "link/two", 0, &fd, &err), -ENOTDIR);
-    const batch_file beside = {"link/two", BATCH_BESIDE, ".x.tmp", 0, 0};
+    const batch_file beside = {"link/two", BATCH_BESIDE, ".x.tmp", 0, 0, false, 0};
     assert_int_equal(batch_add(&b, &beside, &err), 0);
     assert_int_equal(batch_make(&b, &err), -ENOTDIR);
     batch_drop(&b);
     assert_int_equal(batch_open(&b, "../one", 0, &fd, &err), -EINVAL);
     batch_drop(&b);
-    const batch_file above = {"two", dir, "sub/../.x.tmp", 0, 0};
+    const batch_file above = {"two", dir, "sub/../.x.tmp", 0, 0, false, 0};
     assert_int_equal(batch_add(&b, &above, &err), 0);
     assert_int_equal(batch_make(&b, &err), -EINVAL);
     batch_drop(&b);
@@ -314,15 +314,15 @@ static void folders_in_the_way(void **state)
 {
     kvtree_error err;
     batch b = {.dir = dir};
-    const batch_file file = {"sub", BATCH_BESIDE, ".x.tmp", 0, 0};
-    const batch_file nowhere = {"none/one", BATCH_BESIDE, ".x.tmp", 0, 0};
+    const batch_file file = {"sub", BATCH_BESIDE, ".x.tmp", 0, 0, false, 0};
+    const batch_file nowhere = {"none/one", BATCH_BESIDE, ".x.tmp", 0, 0, false, 0};
     assert_int_equal(batch_add(&b, &file, &err), 0);
     assert_int_equal(batch_make(&b, &err), -EISDIR);
     batch_drop(&b);
     assert_int_equal(batch_add(&b, &nowhere, &err), 0);
     assert_int_equal(batch_make(&b, &err), -ENOENT);
     batch_drop(&b);
-    const batch_file from = {"sub", dir, ".x.tmp", 0, 0};
+    const batch_file from = {"sub", dir, ".x.tmp", 0, 0, false, 0};
     assert_int_equal(batch_add(&b, &from, &err), 0);
     assert_int_equal(batch_make(&b, &err), -EISDIR);
     batch_drop(&b);
@@ -343,7 +343,7 @@ static void temporary_files_in_another_file_system(void **state)
         there.st_dev == here.st_dev)
         skip();
     batch b = {.dir = dir};
-    const batch_file file = {"one", other, ".test_batch.tmp", 0, 0};
+    const batch_file file = {"one", other, ".test_batch.tmp", 0, 0, false, 0};
     assert_int_equal(batch_add(&b, &file, &err), 0);
     assert_int_equal(batch_make(&b, &err), -EXDEV);
     assert_non_null(
@@ -369,13 +369,13 @@ static void folders_that_the_caller_refuses(void **state)
     batch b = {.dir = dir, .check = refuse_sub};
     assert_int_equal(batch_open(&b, "sub/two", 0, &fd, &err), -EPERM);
     batch_drop(&b);
-    const batch_file beside = {"sub/two", BATCH_BESIDE, ".x.tmp", 0, 0};
+    const batch_file beside = {"sub/two", BATCH_BESIDE, ".x.tmp", 0, 0, false, 0};
     assert_int_equal(batch_add(&b, &beside, &err), 0);
     assert_int_equal(batch_make(&b, &err), -EPERM);
     batch_drop(&b);
     b.folders = 0700;
-    const batch_file one = {"one", dir, ".1.tmp", 0, 0},
-                     two = {"sub/two", dir, ".2.tmp", 0, 0};
+    const batch_file one = {"one", dir, ".1.tmp", 0, 0, false, 0},
+                     two = {"sub/two", dir, ".2.tmp", 0, 0, false, 0};
     assert_int_equal(batch_add(&b, &one, &err), 0);
     assert_int_equal(batch_add(&b, &two, &err), 0);
     assert_int_equal(batch_make(&b, &err), 0);
@@ -391,7 +391,7 @@ static void folders_that_the_caller_refuses(void **state)
 static void not_taken_over(void **state)
 {
     kvtree_error err;
-    const batch_file file = {"one", BATCH_BESIDE, ".x.tmp", 2, 0644};
+    const batch_file file = {"one", BATCH_BESIDE, ".x.tmp", 2, 0644, false, 0};
     batch b = {.dir = dir, .resumed = true};
     assert_int_equal(batch_add(&b, &file, &err), 0);
     assert_int_equal(fchmodat(dir, "sub/two", 0644, 0), 0);
@@ -433,7 +433,8 @@ static void moved_from_elsewhere(void **state)
 {
     kvtree_error err;
     int sub = openat(dir, "sub", O_RDONLY | O_DIRECTORY);
-    const batch_file two = {"two", sub, "two", 0, 0}, gone = {"gone", sub, "gone", 0, 0};
+    const batch_file two = {"two", sub, "two", 0, 0, false, 0},
+                     gone = {"gone", sub, "gone", 0, 0, false, 0};
     batch b = {.dir = dir};
     assert_int_equal(batch_add(&b, &gone, &err), 0);
     assert_int_equal(batch_commit(&b, &err), -ENOENT);
@@ -445,7 +446,8 @@ static void moved_from_elsewhere(void **state)
     batch_drop(&b);
     assert_string_equal(contents("two"), "old");
     assert_false(is_there("sub/two"));
-    assert_int_equal(batch_add(&b, &(batch_file){"x", sub, "three", 0, 0}, &err), 0);
+    assert_int_equal(
+        batch_add(&b, &(batch_file){"x", sub, "three", 0, 0, false, 0}, &err), 0);
     batch_drop(&b); /* not made by the batch: it stays */
     assert_true(is_there("sub/three"));
     close(sub);
@@ -454,8 +456,8 @@ static void moved_from_elsewhere(void **state)
 static void removed_again(void **state)
 {
     kvtree_error err;
-    const batch_file two = {"sub/two", BATCH_BESIDE, ".2.tmp", 0, 0};
-    const batch_file three = {"sub/three", BATCH_BESIDE, ".3.tmp", 0, 0};
+    const batch_file two = {"sub/two", BATCH_BESIDE, ".2.tmp", 0, 0, false, 0};
+    const batch_file three = {"sub/three", BATCH_BESIDE, ".3.tmp", 0, 0, false, 0};
     batch b = {.dir = dir};
     assert_int_equal(batch_add(&b, &two, &err), 0);
     assert_int_equal(batch_add(&b, &three, &err), 0);

@@ -5,6 +5,7 @@
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
@@ -102,6 +103,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     filo_options options = {
         .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
+    options.has_group = beneath_has_group(scr->prefix.fd, &options.group);
     int count = 0, rc = scr_place_of(&scr->prefix, d, &place);
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : fetch_make_folder(scr, d, err);

@@ -28,6 +28,7 @@
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
@@ -79,6 +80,7 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
                       .node = scr->job.node_name,
                       .patience = scr->set.node_timeout,
                       .base = scr->prefix.real};
+    o.has_group = beneath_has_group(scr->prefix.fd, &o.group);
     if (strcmp(f->method, "daemon") == 0) {
         o.state = state;
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */

@@ -28,8 +28,7 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, kvtree_e
     file->name = name;
     file->fd = -1;
     /* also readable: its end is checked, and opening a pipe does not wait for a reader */
-    int rc = beneath_open(prefix, name, O_RDWR | O_APPEND | O_CREAT,
-                          beneath_record_mode(prefix), &file->fd, err);
+    int rc = beneath_open_log(prefix, name, O_RDWR, &file->fd, err);
     if (rc)
         file->fd = -1;
     else

@@ -473,6 +473,170 @@ def test_logs():
             assert set(found.values()) == {mode}, found
 
 
+def run_by_bob(job, line, mask=0):
+    done = subprocess.run(["sh", "-ec", line], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED], umask=mask,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done
+
+
+def found_below(job, folder, *names):
+    """Modes of files with such names below a directory, where they are all in one group; and that group."""
+    found = [path.stat() for name in names for path in (job.prefix / folder).rglob(name)]
+    assert found and len({st.st_gid for st in found}) == 1, found
+    return {stat.S_IMODE(st.st_mode) for st in found}, found[0].st_gid
+
+
+def test_folder_of_another_group():
+    """Bob makes the directory of Alice's next dataset, which gives his group to her files. Her umask gives hers to read to her group."""
+    for mode, planted in ((0o1777, False), (0o1777, True), (0o770, True)):
+        for containers in (0, 1):
+            with Shared(mode, 0o027) as job:
+                if planted:
+                    run_by_bob(job, "mkdir a; chmod 2777 a")
+                job.by(ALICE).run("init", checkpoint("a"), "finalize", SCR_USE_CONTAINERS=containers)
+                names = ["ctr.*.scr"] if containers else ["rank_*"]
+                wanted = ({0o600}, BOB.pw_gid) if planted else ({0o640}, ALICE.pw_gid)
+                assert found_below(job, "a", *names) == wanted, (mode, planted, containers, found_below(job, "a", *names))
+    # the same where files are saved from caches
+    with Shared(0o1777, 0o027) as job:
+        run_by_bob(job, "mkdir -p a/.scr; chmod 2777 a a/.scr")
+        job.by(ALICE).run("init", checkpoint("a"), SCR_FLUSH=0)
+        scavenge(job, 1)
+        assert found_below(job, "a", "rank_*") == ({0o600}, BOB.pw_gid)
+
+
+def fetch(job):
+    """A run begins with dataset "a", and is killed."""
+    process = job.start(os.environ["JOB_PROBE"], "init", "have", "start_restart", "complete_restart:1", "kill@0")
+    text = process.communicate()
+    assert "FETCH_COMPLETE" in text[1] and any(job.root.glob("nodes/*/cache/**/scr.dataset.*")), text
+
+
+def test_group_of_the_project():
+    """What Alice's umask gives to a group it gives to the group of a setgid prefix directory, also when it was fetched in between."""
+    for containers in (0, 1):
+        with Shared(0o2770, 0o027) as job:
+            names = ["ctr.*.scr"] if containers else ["rank_*"]
+            job.parameters["SCR_USE_CONTAINERS"] = containers
+            job.by(ALICE).run("init", checkpoint("a"), "finalize")
+            assert found_below(job, "a", *names) == ({0o640}, SHARED)
+            for path in job.root.glob("nodes/*/c*/*"):
+                shutil.rmtree(path)
+            fetch(job)
+            command(job, "scr_index", "--drop", "a")
+            shutil.rmtree(job.prefix / "a")
+            job.run("init => ANY", "finalize")
+            assert found_below(job, "a", *names) == ({0o640}, SHARED)
+
+
+def change_tree(node, change):
+    for value in list(node.values()):
+        if isinstance(value, dict):
+            change(value)
+            change_tree(value, change)
+
+
+def change_record(record, change):
+    """A record becomes Bob's, changed."""
+    found = tree.read(record)
+    change_tree(found, change)
+    record.unlink()
+    tree.write(record, found)
+    os.chown(record, BOB.pw_uid, SHARED)
+    record.chmod(0o660)
+
+
+def test_packed_group_file():
+    """Bob makes a file of Alice's, which her own group may read, one of a dataset that he saved from caches. She packs that."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", "start:a:c", "put:a/f_%r:100", "complete:1")
+        scavenge(job, 1)
+        folder, notes = saved(job, "a", 1), job.prefix / "notes"
+        notes.write_bytes(b"." * 100)
+        os.chown(notes, ALICE.pw_uid, ALICE.pw_gid)
+        notes.chmod(0o640)
+        run_by_bob(job, f"mv -f notes {folder}/a/f_0")
+        change_record(folder / ".scr/0.scrfilemap", lambda node: node.pop("CRC", None))
+        command(job.by(ALICE), "scr_index", "--add", "a", SCR_USE_CONTAINERS=1)
+        assert found_below(job, "a", "ctr.*.scr") == ({0o600}, SHARED)
+
+
+def fetch_and_flush(job, work, drop):
+    """Alice fetches Bob's dataset "a", which has her file; he drops it, and her next run flushes what she has in caches."""
+    fetch(job.by(ALICE))
+    command(job.by(BOB), "scr_index", "--drop", "a")
+    run_by_bob(job, drop)
+    job.by(ALICE).run("init => ANY", "finalize")
+    copy = job.prefix / work
+    assert copy.exists() and stat.S_IMODE(copy.stat().st_mode) == 0o600, copy.stat()
+
+
+def test_fetched_group_file():
+    """Bob's map names a file of Alice's that another group may read, as a container or as a file."""
+    def keep_third(job):
+        folder = job.prefix / "third"
+        folder.mkdir()
+        (folder / "work").write_bytes(b"." * 100)
+        for path, mode in ((folder / "work", 0o640), (folder, 0o2750)):
+            os.chown(path, ALICE.pw_uid, group)
+            path.chmod(mode)
+
+    def name_container(node):
+        if "SEG" in node:
+            node.pop("CRC", None)
+            node["MODE"] = {"0666": {}}
+            for segment in node["SEG"].values():
+                segment.update(FILE={"third/work": {}}, OFFSET={"0": {}})
+
+    def drop_checksum(node):
+        if "third/work" in node:
+            node["third/work"].pop("CRC", None)
+            node["third/work"].pop("MTIME", None)
+
+    for group in (OTHER, ALICE.pw_gid):
+        with Shared(0o2770, 0o007) as job:
+            keep_third(job)
+            job.by(BOB).run("init", SCATTERED, "finalize", SCR_USE_CONTAINERS=1)
+            (job.prefix / "third/work").write_bytes(b"." * 1000)
+            change_record(job.prefix / "a/.scr/rank2file.0.0.scr", name_container)
+            fetch_and_flush(job, "a/f_0", "rm -rf a beside")
+        with Shared(0o2770, 0o007) as job:
+            keep_third(job)
+            job.by(BOB).run("init", SCATTERED, "finalize")
+            rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "third/work")
+            change_record(job.prefix / "a/.scr/rank2file.0.0.scr", drop_checksum)
+            fetch_and_flush(job, "third/work", "rm -rf a beside; mv third elsewhere")
+
+
+def test_logs_of_another_user():
+    """Bob makes the logs first, to read what Alice's commands and runs write."""
+    with Shared(0o770, 0o077) as job:
+        job.parameters.update(SCR_LOG_ENABLE=1, SCR_LOG_JSON_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
+        names = [f".scr/{name}" for name in ("log", "log.jsonl", "runs.log")]
+        run_by_bob(job, f"mkdir -m 777 .scr; touch {' '.join(names)}; chmod 666 {' '.join(names)}")
+        job.by(ALICE).run("init", checkpoint("a"), "finalize").says("LOG_TARGET_FAILED", f"belongs to user {BOB.pw_uid}")
+        done = command(job, "scr_run", "--simulate", "1x1", "true", code=None)
+        assert f"belongs to user {BOB.pw_uid}" in done.err, done
+        assert not any((job.prefix / name).stat().st_size for name in names)
+    # colleagues share them
+    with Shared(0o2770, 0o007) as job:
+        job.parameters.update(SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
+        job.by(BOB).run("init", checkpoint("a"), "finalize")
+        size = (job.prefix / ".scr/log").stat().st_size
+        job.by(ALICE).run("init", restart("a"), "finalize").not_said("LOG_TARGET_FAILED")
+        assert (job.prefix / ".scr/log").stat().st_size > size
+
+
+def test_records_in_a_folder_of_another_group():
+    """Bob makes .scr first, setgid and of his group, in a prefix directory that no group shares."""
+    for mode in (0o1777, 0o770):
+        with Shared(mode, 0o002) as job:
+            run_by_bob(job, "mkdir .scr; chmod 2777 .scr")
+            job.by(ALICE).run("init", checkpoint("a"), "finalize")
+            assert found_below(job, ".scr", "*.scr") == ({0o600}, BOB.pw_gid)
+
+
 def test_shared_with_another_umask():
     """Bob cannot change what Alice keeps to herself, and his run says what is in the way."""
     with Shared(0o2770, 0o077) as job:

@@ -15,8 +15,7 @@ int run_log_open(run_log *log, int prefix, kvtree_error *err)
 {
     int fd;
     log->fd = -1;
-    int rc = beneath_open(prefix, RUN_LOG_NAME, O_WRONLY | O_APPEND | O_CREAT,
-                          beneath_record_mode(prefix), &fd, err);
+    int rc = beneath_open_log(prefix, RUN_LOG_NAME, O_WRONLY, &fd, err);
     if (!rc) log->fd = fd;
     return rc;
 }

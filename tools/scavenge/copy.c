@@ -20,7 +20,9 @@ typedef struct copy_task {
     const scavenge_node *node;
     const scavenge_wish *wish;
     const int *ranks;
-    int target; /* the open staging directory */
+    int target;     /* the open staging directory */
+    bool has_group; /* group permissions in the cache are meant for this group */
+    gid_t group;
     pthread_mutex_t mutex;
     scavenge_copied *copied;
 } copy_task;
@@ -47,7 +49,11 @@ static int copy_part_file(const copy_task *t, int source, const scavenge_file *f
                             .has_crc = f->has_crc};
     snprintf(target, sizeof target, "%s%s", f->redundancy ? SCAVENGE_HIDDEN "/" : "",
              f->name);
-    const filo_target to = {.dir = t->target, .name = target, .replace = 1};
+    const filo_target to = {.dir = t->target,
+                            .name = target,
+                            .replace = 1,
+                            .has_group = t->has_group,
+                            .group = t->group};
     int rc = filo_extract(source, &file, &to, err);
     if (rc == 0 || rc == FILO_THERE) return 0;
     return err_wrap(err, rc > 0 ? -EBADMSG : rc, "%s", f->name);
@@ -153,6 +159,7 @@ int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wi
     int count = 0, *ranks = NULL;
     copy_task t = {.node = node, .wish = wish, .target = -1, .copied = copied};
     memset(copied, 0, sizeof *copied);
+    t.has_group = beneath_has_group(prefix, &t.group);
     int rc = copy_find_dataset(&t, prefix, &copied->dataset, err);
     if (!rc) rc = copy_open_target(prefix, &copied->dataset, &t.target, err);
     if (!rc && scr_filemap_list_ranks_of(node->map, wish->dset, &count, &ranks) != 0)

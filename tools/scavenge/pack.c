@@ -26,7 +26,8 @@ void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE])
 typedef struct packer {
     const scavenge_folder *folder;
     uint64_t limit, offset; /* of a container; of the next byte in the stream */
-    mode_t mode;            /* of containers */
+    mode_t mode;            /* of containers, ... */
+    gid_t group;            /* ... meant for this group */
     batch out;              /* the current container, ... */
     int fd;                 /* ... open; -1: there is none */
     char *piece;
@@ -44,8 +45,10 @@ static int pack_begin_container(packer *p)
 
 static int pack_end_container(packer *p)
 {
+    struct stat st;
     if (p->fd < 0) return 0;
-    if (fchmod(p->fd, p->mode) != 0)
+    if (fstat(p->fd, &st) != 0 ||
+        fchmod(p->fd, beneath_mode_in_group(p->mode, p->group, st.st_gid)) != 0)
         return err_sys(p->err, -errno, "set the mode of a container");
     p->fd = -1;
     int rc = batch_commit(&p->out, p->err);
@@ -88,10 +91,18 @@ static int pack_content(packer *p, int fd, const scavenge_file *f)
     return err_set(p->err, -EBADMSG, "%s is altered: CRC32 0x%08" PRIx32, f->name, crc);
 }
 
+static void pack_add_mode(packer *p, const struct stat *st, bool first)
+{
+    p->mode &= st->st_mode;
+    if (!first) p->mode = beneath_mode_in_group(p->mode, p->group, st->st_gid);
+    p->group = st->st_gid;
+}
+
 /* A user who cannot read one of the files cannot read a container either. */
 static int pack_find_mode(packer *p, const scavenge_scan *scan)
 {
     struct stat st;
+    bool first = true;
     int rc = 0;
     p->mode = 0666;
     for (int i = 0; i < scan->count && !rc; i++)
@@ -99,7 +110,8 @@ static int pack_find_mode(packer *p, const scavenge_scan *scan)
             const scavenge_file *f = &scan->ranks[i]->files[k];
             if (f->redundancy) continue;
             rc = beneath_stat(p->folder->dir, f->name, &st, p->err);
-            if (!rc) p->mode &= st.st_mode;
+            if (!rc) pack_add_mode(p, &st, first);
+            first = false;
         }
     p->mode |= S_IRUSR | S_IWUSR;
     return rc;

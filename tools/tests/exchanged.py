@@ -160,6 +160,64 @@ def test_transfer_file_is_exchanged():
             assert not found, [(path, path.stat().st_uid) for path in found]
 
 
+def put_list(path, user, command, **files):
+    put_tree(path, {'COMMAND': value(command), 'FILES': {str(source): {'DESTINATION': value(target), 'SIZE': value(7)}
+                                                         for source, target in files.values()}})
+    give(path, user, 0o644)
+
+
+def test_transfer_file_in_a_shared_folder():
+    """The attacker gives the name of the victim's file to one that lists what only the victim may read, for root and for the victim."""
+    own, shared, out = (prefix_of(VICTIM, name) for name in ('own', 'shared', 'out'))
+    secret, stolen = own / 'secret', out / 'stolen'
+    secret.write_text('private')
+    give(secret, VICTIM, 0o600)
+    out.chmod(0o777)
+
+    def put(folder, ours):
+        put_list(folder / 't.scr', VICTIM, 'EXIT', none=('/none', stolen))
+        put_list(folder / 'e.scr', ours, 'RUN', secret=(secret, stolen))
+
+    def refused(why, file, user):
+        done = command('scr_transfer', '--leave', file, user=user, code=1)
+        assert why in done.stderr.decode() and not stolen.exists(), done
+
+    # others can rename files, and change directories later
+    put(shared, ATTACKER)
+    os.chown(shared, VICTIM.pw_uid, GROUP)
+    for mode in (0o2770, 0o777):
+        shared.chmod(mode)
+        for user in (None, VICTIM):
+            with attacking(lambda: exchange_forever(shared / 't.scr', shared / 'e.scr')):
+                for _ in range(10):
+                    command('scr_transfer', '--leave', shared / 't.scr', user=user)
+                    assert not stolen.exists(), stolen.stat().st_uid
+    put(shared, ATTACKER)
+    refused('others can rename files', shared / 't.scr', VICTIM)
+    refused('others can rename files', shared / 't.scr', None)
+    # what is there is judged each time: the directory is opened to others while the file is attended
+    shared.chmod(0o755)
+    put_list(shared / 't.scr', VICTIM, 'STOP', none=('/none', stolen))
+    process = subprocess.Popen([shutil.which('scr_transfer', path=BUILD_PATH), '-i', '0.05', shared / 't.scr'], stderr=subprocess.PIPE)
+    time.sleep(0.3)
+    shared.chmod(0o777)
+    os.waitpid(as_attacker(lambda: os.rename(shared / 'e.scr', shared / 't.scr')), 0)
+    assert b'others can rename files' in process.communicate(timeout=60)[1] and process.returncode == 1 and not stolen.exists()
+    # files that are not the victim's alone
+    shared.chmod(0o1777)
+    put(shared, ATTACKER)
+    refused(f'belongs to user {ATTACKER.pw_uid}', shared / 'e.scr', VICTIM)
+    put(shared, VICTIM)
+    (shared / 'e.scr').chmod(0o666)
+    refused('can be written by others', shared / 'e.scr', VICTIM)
+    (shared / 'e.scr').chmod(0o644)
+    os.link(shared / 'e.scr', shared / 'second')
+    refused('another name', shared / 'e.scr', VICTIM)
+    (shared / 'second').unlink()
+    command('scr_transfer', '--leave', shared / 'e.scr', user=VICTIM, code=0)
+    assert stolen.exists()
+
+
 def put_at(folders, user, file):
     """Moves the file into that of the directories which is the user's now."""
     for folder in folders * 100:

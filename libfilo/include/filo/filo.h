@@ -61,6 +61,7 @@ typedef struct filo_file {
     int64_t mtime; /* of files that are not packed, when has_mtime: time of the last
                       change when the map was written, nanoseconds since 1970 */
     int has_mtime;
+    gid_t group; /* for the library: the group that mode is meant for */
 } filo_file;
 
 /* Frees count files with all they point to; NULL is fine; returns NULL. */
@@ -158,11 +159,14 @@ int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *ar
 typedef struct filo_target {
     int dir; /* an open directory */
     const char
-        *name;   /* below it; missing directories are made, and no link is followed */
-    int replace; /* anything else of that name but a directory is replaced; otherwise it
-                    is -EEXIST */
-    int shared;  /* others may change the map, which lies below dir: it is -EPERM
-                    where they may not change the directory of the file */
+        *name;     /* below it; missing directories are made, and no link is followed */
+    int replace;   /* anything else of that name but a directory is replaced; otherwise it
+                      is -EEXIST */
+    int shared;    /* others may change the map, which lies below dir: it is -EPERM
+                      where they may not change the directory of the file */
+    int has_group; /* group permissions of a file that is not packed are meant for this
+                      group, not for that of the file */
+    gid_t group;
 } filo_target;
 
 /* Copies one file of a map to a place of its own: from its segments below the open
@@ -170,7 +174,8 @@ typedef struct filo_target {
  * size and, if the map has it, CRC32 are checked on the way, and the copy appears whole
  * and durably: after a crash there is at most a file ".<16 hex digits>.tmp" beside it.
  * Its mode is that of the map (0: 0600), where others may read all of its containers, or
- * of the file that is not packed. Without `to` (NULL) the file is only read and checked,
+ * of the file that is not packed; in another group than that, group and others get what
+ * both had. Without `to` (NULL) the file is only read and checked,
  * without a checksum also by its time.
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no

@@ -58,6 +58,10 @@ typedef struct filo_options {
     const char *daemon;
     int patience;     /* as for axl_set_patience */
     const char *base; /* flush and register: as in filo_place */
+    int has_group;    /* flush and fetch: group permissions of local files are meant for
+                         this group, such as that of a setgid directory that has `folder`;
+                         otherwise for the group of each file */
+    gid_t group;
 } filo_options;
 
 /* Copies count files from local to folder/name; missing directories are made, each by one
