@@ -6,6 +6,7 @@
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,7 +83,7 @@ static int batch_check_way(const batch *b, const char *name, kvtree_error *err)
         rc = beneath_open_below(b->dir, folder, &there, err);
     } while (rc == -ENOENT && slash);
     if (rc) return rc;
-    rc = b->check(b->dir, there, name, err);
+    rc = others_reach(b->shared, b->dir, there, name, err);
     io_close(&there);
     return rc;
 }
@@ -92,10 +93,11 @@ static int batch_enter(const batch *b, const char *name, int *parent, const char
                        kvtree_error *err)
 {
     bool durable = b->folders && b->durability != BATCH_UNSYNCED && b->dir != AT_FDCWD;
-    int rc = b->check && b->folders ? batch_check_way(b, name, err) : 0;
+    int rc = b->shared && b->folders ? batch_check_way(b, name, err) : 0;
     if (!rc && durable) rc = batch_make_folder(b, name, err);
     if (!rc) rc = folder_of(b->dir, name, durable ? 0 : b->folders, parent, last, err);
-    if (!rc && b->check && (rc = b->check(b->dir, *parent, name, err)) != 0)
+    if (!rc && b->shared &&
+        (rc = others_reach(b->shared, b->dir, *parent, name, err)) != 0)
         io_close(parent);
     return rc;
 }
@@ -122,8 +124,8 @@ static int batch_enter_source(const batch *b, const batch_item *item, int *paren
     }
     /* a file that is taken from a directory of its own needs the same right as its name
      */
-    if (!rc && b->check && item->from != BATCH_BESIDE && item->from != b->dir &&
-        (rc = b->check(item->from, *parent, item->temporary, err)) != 0)
+    if (!rc && b->shared && item->from != BATCH_BESIDE && item->from != b->dir &&
+        (rc = others_reach(b->shared, item->from, *parent, item->temporary, err)) != 0)
         batch_leave(item, parent);
     return rc;
 }

@@ -77,8 +77,6 @@ typedef struct batch_item {
     bool synced, named;
 } batch_item;
 
-typedef int batch_check(int dir, int parent, const char *name, kvtree_error *err);
-
 /* Callers set the first group by name; the rest starts as zeros. */
 typedef struct batch {
     int dir;        /* open directory that names are below, owned by the caller; AT_FDCWD:
@@ -89,10 +87,10 @@ typedef struct batch {
     bool resumed;   /* an earlier process may have begun the same batch: temporary files
                        that it made are taken over, and files of batch_add that it renamed
                        need no temporary file at the commit */
-    batch_check *check; /* NULL: none. Called for the directory of a name before a file is
-                           created or renamed there, and for the directory below another
-                           `from` that loses the file; refuses it by -errno and err. The
-                           signature is that of others_reach (common/others.h). */
+    int64_t shared; /* others who may have written the names, as of others_put_below
+                       (common/others.h), or 0: they must be able to change the directory
+                       of a name in which a file is created or renamed, and the directory
+                       below another `from` that loses the file; else -EPERM */
 
     const char *from; /* what messages call the directory of the temporary files; NULL:
                          the one of their names */

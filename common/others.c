@@ -19,6 +19,20 @@ enum {
     LIST_SIZE = 4096   /* of an access control list: 511 entries */
 };
 
+/* Whether /etc/passwd gives the group to another user as the primary one: a list of
+ * members has none of these. A directory service is not asked for all of its users. */
+static bool others_is_primary_group(gid_t gid)
+{
+    char text[TEXT_SIZE];
+    struct passwd room, *user = NULL;
+    FILE *file = fopen("/etc/passwd", "re");
+    bool found = false;
+    while (file && !found && fgetpwent_r(file, &room, text, sizeof text, &user) == 0)
+        found = user->pw_gid == gid && user->pw_uid != geteuid();
+    if (file) fclose(file);
+    return found;
+}
+
 /* In a thread beside those of an application. What does not fit has members. */
 static int others_is_own_group(gid_t gid)
 {
@@ -32,7 +46,7 @@ static int others_is_own_group(gid_t gid)
         !group)
         return 0;
     return strcmp(group->gr_name, user->pw_name) == 0 &&
-           (!group->gr_mem || !*group->gr_mem);
+           (!group->gr_mem || !*group->gr_mem) && !others_is_primary_group(gid);
 }
 
 /* As getxattr; -1 without one. fd may be one of O_PATH. */
@@ -89,6 +103,13 @@ int others_write(int fd, const struct stat *st)
     return st->st_mode & S_IWOTH || (st->st_uid != 0 && others_group_writes(fd, st));
 }
 
+bool others_write_more(const struct stat *first, int fd, const struct stat *st)
+{
+    bool same = first->st_mode & S_IWGRP && first->st_gid == st->st_gid &&
+                !(st->st_mode & S_IWOTH) && !others_has_list(fd);
+    return !same && others_write(fd, st);
+}
+
 int others_rename(int fd, const struct stat *st)
 {
     if (others_is_foreign(st)) return 1;
@@ -103,42 +124,83 @@ int others_put(int fd)
     return others_is_foreign(&st) || st.st_mode & S_IWOTH || others_group_writes(fd, &st);
 }
 
-/* Whether they can give the name of the first directory in name, which *next gets, to
+bool others_put_beside(const char *folder)
+{
+    struct stat st;
+    int fd = io_open(AT_FDCWD, folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    bool found =
+        fd < 0 || fstat(fd, &st) != 0 || (st.st_mode & S_ISVTX && others_put(fd) != 0);
+    io_close(&fd);
+    return found;
+}
+
+/* ---- records ---- */
+
+/* Those who may put entries into the open directory. The owner of one is taken for a
+ * member of its group. */
+static int64_t others_find(int fd, const struct stat *st)
+{
+    bool group = others_group_writes(fd, st);
+    if (!group && !(st->st_mode & S_IWOTH) && !others_is_foreign(st)) return 0;
+    if (st->st_mode & S_IWOTH || (group && others_has_list(fd)) ||
+        others_is_own_group(st->st_gid))
+        return OTHERS_ALL;
+    return (int64_t)st->st_gid + 1;
+}
+
+static int64_t others_join(int64_t a, int64_t b)
+{
+    return !a || a == b ? b : !b ? a : OTHERS_ALL;
+}
+
+/* Those who can give the name of the first directory in name, which *next gets, to
  * another one. */
-static int others_exchange(int here, const char *name, int *next)
+static int64_t others_exchange(int here, const char *name, int *next)
 {
     char part[NAME_MAX + 1];
     struct stat st;
     snprintf(part, sizeof part, "%.*s", (int)strcspn(name, "/"), name);
     *next = io_open(here, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (*next < 0) return *next == -ENOENT ? others_put(here) : *next;
-    return fstat(here, &st) != 0 ? -errno : others_rename(here, &st);
+    if (*next < 0 && *next != -ENOENT) return *next;
+    if (fstat(here, &st) != 0) return -errno;
+    return *next < 0 || others_rename(here, &st) ? others_find(here, &st) : 0;
 }
 
-int others_put_below(int dir, const char *name, kvtree_error *err)
+int64_t others_put_below(int dir, const char *name, kvtree_error *err)
 {
     const char *rest = name, *slash;
+    struct stat st;
+    int64_t all = 0, some = 0;
     int here = io_open(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = here < 0 ? here : 0;
-    while (rc == 0 && here >= 0 && (slash = strchr(rest, '/')) != NULL) {
+    if (here < 0) some = here;
+    while (some >= 0 && here >= 0 && (slash = strchr(rest, '/')) != NULL) {
         int next;
-        rc = others_exchange(here, rest, &next);
+        some = others_exchange(here, rest, &next);
+        all = others_join(all, some);
         io_close(&here);
         here = next;
         rest = slash + 1;
     }
-    if (rc == 0 && here >= 0) rc = others_put(here);
+    if (some >= 0 && here >= 0)
+        some = fstat(here, &st) != 0 ? -errno : others_find(here, &st);
     io_close(&here);
-    return rc < 0 ? err_sys(err, rc, "check who can change %s", name) : rc;
+    if (some < 0) return err_sys(err, (int)some, "check who can change %s", name);
+    return others_join(all, some);
 }
 
 /* ---- reach ---- */
 
-static int others_enter(int fd, const struct stat *st)
+/* Rights of a class of users in a directory. */
+enum { ENTER = S_IXOTH, CHANGE = S_IWOTH | S_IXOTH };
+
+/* Whether all of them have these rights in the open directory. An access control list
+ * may give the group fewer rights than its mode. */
+static bool others_can(int64_t who, int rights, int fd, const struct stat *st)
 {
-    if (others_is_foreign(st) || st->st_mode & S_IXOTH) return 1;
-    return st->st_mode & S_IXGRP &&
-           (!others_is_own_group(st->st_gid) || others_has_list(fd));
+    int group = st->st_mode / (S_IXGRP / S_IXOTH);
+    if ((st->st_mode & (mode_t)rights) == (mode_t)rights) return true;
+    return who == (int64_t)st->st_gid + 1 && (group & rights) == rights &&
+           !others_has_list(fd);
 }
 
 /* Puts the open directory above *here into its place. */
@@ -155,25 +217,29 @@ static int others_go_up(int *here, struct stat *st)
 
 /* From the directory here, which it closes, up to top: a directory on the way can be
  * exchanged only by users who may change the one above it. */
-static int others_check_upwards(const struct stat *top, int here)
+static int others_check_upwards(int64_t who, const struct stat *top, int here)
 {
     struct stat st;
-    int rc = fstat(here, &st) != 0 ? -errno : others_rename(here, &st) ? 0 : -EPERM;
+    int rc = fstat(here, &st) != 0 ? -errno : 0;
+    if (!rc && (st.st_mode & S_ISVTX || !others_can(who, CHANGE, here, &st))) rc = -EPERM;
     while (!rc && !io_is_same_file(&st, top)) {
         rc = others_go_up(&here, &st);
-        if (!rc && !io_is_same_file(&st, top) && !others_enter(here, &st)) rc = -EPERM;
+        if (!rc && !io_is_same_file(&st, top) && !others_can(who, ENTER, here, &st))
+            rc = -EPERM;
     }
     io_close(&here);
     return rc;
 }
 
-int others_reach(int top, int parent, const char *name, kvtree_error *err)
+int others_reach(int64_t who, int top, int parent, const char *name, kvtree_error *err)
 {
     struct stat st;
     if (fstat(top, &st) != 0)
         return err_sys(err, -errno, "inspect the directory of names");
+    /* then owners of directories below it need not be members of their groups */
+    if (st.st_mode & S_IWOTH) who = OTHERS_ALL;
     int here = io_open(parent, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = here < 0 ? here : others_check_upwards(&st, here);
+    int rc = here < 0 ? here : others_check_upwards(who, &st, here);
     if (rc != -EPERM)
         return rc ? err_sys(err, rc, "inspect the directory of %s", name) : 0;
     return err_set(

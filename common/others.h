@@ -8,11 +8,14 @@
 #include "common/prefix.h"
 #include <kvtree/kvtree_error.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #define others_write COMMON(others_write)
 #define others_rename COMMON(others_rename)
 #define others_put COMMON(others_put)
+#define others_put_beside COMMON(others_put_beside)
+#define others_write_more COMMON(others_write_more)
 #define others_put_below COMMON(others_put_below)
 #define others_reach COMMON(others_reach)
 #define others_have_same_list COMMON(others_have_same_list)
@@ -20,9 +23,13 @@
 /* Whether others than root and the effective user may write to the open file or directory
  * (also with O_PATH), which belongs to one of these, and is what st says: everybody, the
  * members of a group, or those that an access control list names. A group of the user's
- * own, which has the name of the user and no members, counts as the user; groups of what
- * is root's, as root. */
+ * own, which has the name of the user, no members, and no other user in /etc/passwd,
+ * counts as the user; groups of what is root's, as root. */
 int others_write(int fd, const struct stat *st);
+
+/* Whether others may write to the open file who may not write to `first`, a program or
+ * library that this process executes. */
+bool others_write_more(const struct stat *first, int fd, const struct stat *st);
 
 /* Whether they may give a name in the open directory to a file that is root's or the
  * user's: it is theirs, or they may write there and it has no sticky bit. */
@@ -32,21 +39,28 @@ int others_rename(int fd, const struct stat *st);
  * be told. */
 int others_put(int fd);
 
-/* Whether they may put a file of theirs under that name below the open directory dir, or
- * exchange or create a directory on the way to it. No link is followed; -errno with a
- * text.
- */
-int others_put_below(int dir, const char *name, kvtree_error *err);
+/* Whether they may put files into the directory without being able to replace those that
+ * are there: it has a sticky bit. Also where that cannot be told. */
+bool others_put_beside(const char *folder);
 
 /* Whether the access control lists of two open files give the same rights, as far as the
  * modes of their groups allow, to the owning group and to all that they name; also if
  * neither has a list. */
 bool others_have_same_list(int a, int b);
 
-/* For a name below the open directory top that is in a record which others may have put
- * there; parent is the directory of what has that name. Such names reach only directories
- * in which others may rename and remove files themselves, along a way that they may go.
- * Otherwise -EPERM, with a text that calls the file `name`. */
-int others_reach(int top, int parent, const char *name, kvtree_error *err);
+/* In place of a group: everybody, or users with more than one group. */
+#define OTHERS_ALL INT64_MAX
+
+/* Those who may put a file of theirs under that name below the open directory dir, or
+ * exchange or create a directory on the way to it: 0, none; the id of a group plus 1;
+ * OTHERS_ALL; or -errno with a text. No link is followed. */
+int64_t others_put_below(int dir, const char *name, kvtree_error *err);
+
+/* For a name below the open directory top that is in a record which others (who, as
+ * others_put_below finds them) may have put there; parent is the directory of what has
+ * that name. Such names reach only directories in which all of these may rename and
+ * remove files themselves, along a way that they may go. Otherwise -EPERM, with a text
+ * that calls the file `name`. */
+int others_reach(int64_t who, int top, int parent, const char *name, kvtree_error *err);
 
 #endif

@@ -41,7 +41,7 @@ static const char *const outcome_names[OUTCOMES] = {
 typedef struct extract_work {
     const extract_request *r;
     int dir, to;        /* the directory, and that of extracted files; -1: not open */
-    int shared;         /* others can change the map */
+    int64_t shared;     /* others who can change the map, as of others_put_below */
     kvtree *wanted;     /* NAME -> FOUND, if the map has it */
     kvtree *containers; /* names of all containers */
     int count[OUTCOMES];
@@ -208,7 +208,7 @@ static int extract_file(const extract_work *w, const filo_file *file, filo_error
     const filo_target to = {.dir = w->to < 0 ? w->dir : w->to,
                             .name = file->name,
                             .replace = w->r->force,
-                            .shared = w->to < 0 && w->shared};
+                            .shared = w->to < 0 ? w->shared : 0};
     if (w->r->task == VERIFY) return filo_extract(w->dir, file, NULL, err);
     if (kvtree_gather_owns(map, file->name))
         return err_set(err, -EINVAL, "the name belongs to the map %s", map);

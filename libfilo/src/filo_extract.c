@@ -205,9 +205,7 @@ static int extract_write(passage *p, batch *out)
 /* Directories that exist cost no fsync. */
 static int extract_write_file(passage *p, const filo_target *to)
 {
-    batch out = {.dir = to->dir,
-                 .exclusive = !to->replace,
-                 .check = to->shared ? others_reach : NULL};
+    batch out = {.dir = to->dir, .exclusive = !to->replace, .shared = to->shared};
     p->to = to;
     p->target = to->name;
     filo_error cause = {""};

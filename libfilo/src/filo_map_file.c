@@ -58,6 +58,21 @@ int filo_map_make_folder(const char *base, const char *folder, const char *map,
     return rc;
 }
 
+/* Opens the directory, and makes that of the map below it. */
+static int map_file_make_folder(work *w, const filo_place *to, filo_error *err)
+{
+    char folder[BENEATH_NAME_MAX];
+    size_t length = beneath_folder_length(w->map);
+    if (!to->dir) {
+        int rc = filo_map_make_folder(w->base, w->folder, w->map, err);
+        return rc ? rc : folder_make_below(w->base, w->folder, 0, &w->dir, err);
+    }
+    w->dir = *to->dir;
+    if (!length) return 0;
+    snprintf(folder, sizeof folder, "%.*s", (int)length - 1, w->map);
+    return beneath_mkdirs(w->dir, folder, 0777, err);
+}
+
 /* No file or container may have a name that the map needs. */
 static int map_file_check_name(const work *w, const char *name, filo_error *err)
 {
@@ -112,12 +127,11 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
     int rc = map_file_begin(&w, to, err);
     if (rc == 0 && (!give || ranks < 1))
         rc = err_set(err, -EINVAL, "a map of %d ranks", give ? ranks : 0);
-    if (rc == 0) rc = filo_map_make_folder(w.base, w.folder, w.map, err);
-    if (rc == 0) rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
+    if (rc == 0) rc = map_file_make_folder(&w, to, err);
     if (rc) return rc;
     const kvtree_gather_place place = map_file_place(&w, to->limit);
     rc = kvtree_gather_write_all(&place, ranks, map_file_give, &w, err);
-    io_close(&w.dir);
+    if (!to->dir) io_close(&w.dir);
     return rc && !w.said ? err_wrap(err, rc, "map in %s", w.folder) : rc;
 }
 

@@ -54,22 +54,40 @@ static int lock_poll(int fd, short type, long end)
     }
 }
 
+/* A request; name is the last component, in the open directory dir. Errors go to a buffer
+ * that is copied to the caller's on failure only, as some are followed by success. */
+struct lock_request {
+    int dir;
+    const char *name;
+    uint64_t limit;
+    int seconds;
+    long end; /* of the wait, by lock_clock, however often the file is replaced */
+    int *fd;
+    kvtree *tree;        /* read into */
+    const kvtree *write; /* written */
+    kvtree_error err;
+};
+
+static int lock_time_out(struct lock_request *r)
+{
+    return err_set(&r->err, -ETIMEDOUT,
+                   "another process has had the lock for %d seconds; is one stopped that "
+                   "works with this file?",
+                   r->seconds);
+}
+
 /* Waits for a lock of the open file description, which ends with its last descriptor;
  * locks of the process would end with any close of the file in it. */
-static int lock_wait(int fd, short type, int seconds, kvtree_error *err)
+static int lock_wait(struct lock_request *r, int fd, short type)
 {
-    int rc = seconds < 0 ? io_lock(fd, F_OFD_SETLKW, type)
-                         : lock_poll(fd, type, lock_clock() + seconds * 1000L);
-    if (rc == -ETIMEDOUT)
-        return err_set(err, rc,
-                       "another process has had the lock for %d seconds; is one stopped "
-                       "that works with this file?",
-                       seconds);
+    int rc =
+        r->seconds < 0 ? io_lock(fd, F_OFD_SETLKW, type) : lock_poll(fd, type, r->end);
+    if (rc == -ETIMEDOUT) return lock_time_out(r);
     if (lock_is_unsupported(rc))
-        return err_sys(err, rc,
+        return err_sys(&r->err, rc,
                        "the file system has no locks (mount it with locks, or put the "
                        "file elsewhere)");
-    return rc ? err_sys(err, rc, "wait for the lock") : 0;
+    return rc ? err_sys(&r->err, rc, "wait for the lock") : 0;
 }
 
 /* 1 if name leads to the open file, 0 if to another one or nowhere. */
@@ -83,42 +101,29 @@ static int lock_compare(int fd, int dir, const char *name, kvtree_error *err)
 }
 
 /* Opens and locks the file that has the name when the lock is granted. */
-static int lock_current(int dir, const char *name, short type, int seconds, int *fd,
-                        kvtree_error *err)
+static int lock_current(struct lock_request *r, short type, int *fd)
 {
     for (;;) {
         int file, flags = type == F_RDLCK ? O_RDONLY : O_RDWR;
-        int rc = beneath_open(dir, name, flags, 0, &file, err);
+        int rc = beneath_open(r->dir, r->name, flags, 0, &file, &r->err);
         if (rc) return rc;
-        rc = lock_wait(file, type, seconds, err);
-        if (!rc) rc = lock_compare(file, dir, name, err);
+        rc = lock_wait(r, file, type);
+        if (!rc) rc = lock_compare(file, r->dir, r->name, &r->err);
         if (rc == 1) {
             *fd = file;
             return 0;
         }
         io_unlock(&file);
         if (rc) return rc;
+        if (r->seconds > 0 && lock_clock() >= r->end) return lock_time_out(r);
     }
 }
 
 /* ---- what is done with a locked file ---- */
 
-/* A request; name is the last component, in the open directory dir. Errors go to a buffer
- * that is copied to the caller's on failure only, as some are followed by success. */
-struct lock_request {
-    int dir;
-    const char *name;
-    uint64_t limit;
-    int seconds;
-    int *fd;
-    kvtree *tree;        /* read into */
-    const kvtree *write; /* written */
-    kvtree_error err;
-};
-
 static int lock_and_read_shared(struct lock_request *r)
 {
-    int fd, rc = lock_current(r->dir, r->name, F_RDLCK, r->seconds, &fd, &r->err);
+    int fd, rc = lock_current(r, F_RDLCK, &fd);
     if (rc) return rc;
     rc = kvtree_read_whole(fd, r->limit, r->tree, NULL, &r->err);
     io_unlock(&fd);
@@ -129,7 +134,7 @@ static int lock_and_write(struct lock_request *r)
 {
     int fd, rc;
     do {
-        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, &r->err);
+        rc = lock_current(r, F_WRLCK, &fd);
         if (!rc) {
             rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, false, &r->err);
             io_unlock(&fd);
@@ -142,14 +147,14 @@ static int lock_and_write(struct lock_request *r)
 
 static int lock_only(struct lock_request *r)
 {
-    return lock_current(r->dir, r->name, F_WRLCK, r->seconds, r->fd, &r->err);
+    return lock_current(r, F_WRLCK, r->fd);
 }
 
 static int lock_and_read(struct lock_request *r)
 {
     int fd, rc;
     for (;;) {
-        rc = lock_current(r->dir, r->name, F_WRLCK, r->seconds, &fd, &r->err);
+        rc = lock_current(r, F_WRLCK, &fd);
         if (rc != -ENOENT) break;
         rc = kvtree_write_below(r->dir, r->name, KVTREE_ANY_SIZE, NULL, true, &r->err);
         if (rc && rc != -EEXIST) break;
@@ -179,6 +184,7 @@ static int lock_run(int dir, const char *name, const char *verb, struct lock_req
                     int (*work)(struct lock_request *r), kvtree_error *err)
 {
     if (!name) return err_set(err, -EINVAL, "%s a tree file: no file name", verb);
+    r->end = lock_clock() + r->seconds * 1000L;
     int rc = folder_of(dir, name, 0, &r->dir, &r->name, &r->err);
     if (!rc) {
         rc = work(r);

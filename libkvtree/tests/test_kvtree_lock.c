@@ -132,6 +132,43 @@ static void patience_ends(void **state)
     kvtree_delete(&tree);
 }
 
+/* Locks the next file before it frees the last, until the test ends it. */
+static pid_t start_replacing(const char *path)
+{
+    char next[140];
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(next, sizeof next, "%s.next", path);
+    for (int held = lock(path);;) {
+        usleep(300000);
+        int other = lock(next);
+        if (held < 0 || other < 0 || rename(next, path) != 0) _exit(1);
+        close(held);
+        held = other;
+    }
+}
+
+/* The wait has one end, whatever has the name meanwhile. */
+static void patience_ends_with_new_files(void **state)
+{
+    kvtree_error err = {""};
+    const char *path = in_folder("number");
+    kvtree *tree = kvtree_new();
+    int other = -7, status;
+    pid_t child = start_replacing(path);
+    while (try_lock(path, F_RDLCK) != -EAGAIN)
+        usleep(1000);
+    alarm(20);
+    assert_int_equal(kvtree_file_lock_within(AT_FDCWD, path, 2, &other, tree, &err),
+                     -ETIMEDOUT);
+    alarm(0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    kvtree_delete(&tree);
+}
+
 /* What is damaged, or a tree of somebody else, is locked as any other file; nothing is
  * made. */
 static void lock_of_a_damaged_file(void **state)
@@ -459,6 +496,7 @@ int main(void)
         TEST(a_lock_excludes_until_it_ends),
         TEST(lock_of_a_damaged_file),
         TEST(patience_ends),
+        TEST(patience_ends_with_new_files),
         TEST(those_with_patience_exclude_each_other),
         TEST(readers_share),
         TEST(a_forked_child_does_not_keep_it),

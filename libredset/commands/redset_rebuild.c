@@ -2,10 +2,14 @@
 /* redset_rebuild: verifies or rebuilds redundancy sets in a directory that holds the
  * files of all processes. */
 #include "common/command.h"
+#include "common/errtext.h"
+#include "common/io.h"
 #include "common/owner.h"
 #include "common/quote.h"
 #include <redset/redset.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -70,15 +74,31 @@ static void rebuild_raise_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Others may have exchanged it since root became its owner. */
+static int rebuild_open_folder(const request *r, int *dir, redset_error *err)
+{
+    *dir =
+        io_open(AT_FDCWD, r->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (*dir < 0) return err_sys(err, *dir, "open directory");
+    if (owner_is_entered(*dir)) return 0;
+    io_close(dir);
+    return err_set(err, -EPERM, "another directory is in its place now");
+}
+
 static int rebuild_work(const request *r)
 {
     redset_error err = {""};
     redset_found *found = NULL;
+    int dir;
     rebuild_raise_limit();
     if (!r->verify) command_outlive_reader();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error, like a full disk */
-    int rc = (r->verify ? redset_verify_folder : redset_rebuild_folder)(
-        r->folder, r->redundancy, r->id, &found, &err);
+    int rc = rebuild_open_folder(r, &dir, &err);
+    if (!rc) {
+        rc = (r->verify ? redset_verify_folder : redset_rebuild_folder)(
+            dir, r->folder, r->redundancy, r->id, &found, &err);
+        io_close(&dir);
+    }
     for (int i = 0; found && i < found->count && !r->quiet; i++)
         rebuild_print_set(&found->sets[i], rc == REDSET_UNRECOVERABLE);
     redset_found_free(found);

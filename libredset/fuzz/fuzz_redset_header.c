@@ -377,7 +377,7 @@ static void make_streams(const told *t, const redset_header *h)
 static int read_file(const char *name, redset_manifest **manifest)
 {
     redset_error err = {""};
-    int rc = redset_read_header(fuzz_folder(), name, manifest, &err);
+    int rc = redset_read_header(AT_FDCWD, fuzz_folder(), name, manifest, &err);
     REQUIRE(rc == 0 || (rc == -EBADMSG && strstr(err.text, name)));
     return rc;
 }

@@ -4,6 +4,7 @@
  */
 #include "fault.h"
 #include "job_mpi.h"
+#include <fcntl.h>
 #include <zlib.h>
 
 /* ---- sets ---- */
@@ -107,7 +108,7 @@ static void check_parity(const job *j, const redset *set)
     redset_error err = {""};
     redset_manifest *m = NULL;
     size_t size, n = (size_t)place->members;
-    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, &err), 0);
+    CHECK_INT(redset_read_header(AT_FDCWD, j->folder, job_name(set, name), &m, &err), 0);
     unsigned char *file = scratch_read(j->folder, name, &size);
     if (!m || !file) return;
     kvtree *tree = kvtree_new();
@@ -145,7 +146,7 @@ static void check_manifest(const job *j, const redset *set)
     char name[REDSET_NAME_SIZE];
     redset_error err = {""};
     redset_manifest *m = NULL;
-    CHECK_INT(redset_read_header(j->folder, job_name(set, name), &m, &err), 0);
+    CHECK_INT(redset_read_header(AT_FDCWD, j->folder, job_name(set, name), &m, &err), 0);
     if (!m) return;
     CHECK_INT(m->rank, j->rank);
     CHECK_INT(m->ranks, j->ranks);

@@ -5,6 +5,7 @@
 #include "alone.h"
 #include "nth_syscall.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -55,7 +56,8 @@ static int temporary_files(void)
 static int rebuild(void *arg)
 {
     redset_found *found = NULL;
-    told->rc = redset_rebuild_folder(set.folder, NULL, REDSET_ALL, &found, &told->err);
+    told->rc =
+        redset_rebuild_folder(AT_FDCWD, set.folder, NULL, REDSET_ALL, &found, &told->err);
     redset_found_free(found);
     return 0;
 }
@@ -195,17 +197,20 @@ static void what_cannot_be(void **state)
                  {set.folder, NULL, 5, -ENOENT}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         err.text[0] = 0;
-        assert_int_equal(redset_rebuild_folder(calls[i].folder, calls[i].redundancy,
-                                               calls[i].id, &found, &err),
+        assert_int_equal(redset_rebuild_folder(AT_FDCWD, calls[i].folder,
+                                               calls[i].redundancy, calls[i].id, &found,
+                                               &err),
                          calls[i].rc);
         assert_true(err.text[0]);
-        assert_int_equal(redset_verify_folder(calls[i].folder, calls[i].redundancy,
-                                              calls[i].id, &found, NULL),
+        assert_int_equal(redset_verify_folder(AT_FDCWD, calls[i].folder,
+                                              calls[i].redundancy, calls[i].id, &found,
+                                              NULL),
                          calls[i].rc);
         assert_null(found);
     }
-    assert_int_equal(redset_verify_folder(long_name, NULL, REDSET_ALL, &found, &err),
-                     -ENAMETOOLONG);
+    assert_int_equal(
+        redset_verify_folder(AT_FDCWD, long_name, NULL, REDSET_ALL, &found, &err),
+        -ENAMETOOLONG);
     assert_null(redset_found_free(NULL));
 }
 
@@ -244,14 +249,16 @@ static void tells_what_is_lost(void **state)
     redset_found *found = NULL;
     for (int i = 0; i < set.count; i++)
         alone_put(&set, i);
-    assert_int_equal(redset_verify_folder(set.folder, NULL, 0, &found, &err), 0);
+    assert_int_equal(redset_verify_folder(AT_FDCWD, set.folder, NULL, 0, &found, &err),
+                     0);
     assert_string_equal(err.text, "as before");
     assert_int_equal(found->sets[0].lost, 0);
     assert_null(found->sets[0].text);
     found = redset_found_free(found);
     damage();
-    assert_int_equal(redset_verify_folder(set.folder, NULL, REDSET_ALL, &found, &err),
-                     REDSET_RECOVERABLE);
+    assert_int_equal(
+        redset_verify_folder(AT_FDCWD, set.folder, NULL, REDSET_ALL, &found, &err),
+        REDSET_RECOVERABLE);
     const redset_found_set *s = &found->sets[0];
     assert_int_equal(found->ranks, MEMBERS);
     assert_int_equal(found->count, 1);

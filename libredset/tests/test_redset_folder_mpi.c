@@ -3,6 +3,7 @@
  * what the ranks rebuild together, and what the encode left. */
 #include "snapshot_mpi.h"
 #include "src/codec/flow.h"
+#include <fcntl.h>
 
 /* All files of this rank are below a directory of its own now, in one that all share. */
 static void share_folder(job *j)
@@ -59,8 +60,9 @@ static int alone(const job *j, int verify, unsigned pattern)
 {
     redset_error err = {""};
     redset_found *found = NULL;
-    int rc = verify ? redset_verify_folder(j->folder, NULL, REDSET_ALL, &found, &err)
-                    : redset_rebuild_folder(j->folder, NULL, 0, &found, &err);
+    int rc =
+        verify ? redset_verify_folder(AT_FDCWD, j->folder, NULL, REDSET_ALL, &found, &err)
+               : redset_rebuild_folder(AT_FDCWD, j->folder, NULL, 0, &found, &err);
     CHECK(rc >= 0 && found);
     CHECK_INT(rc == 0, err.text[0] == 0);
     if (found) check_found(j, found, pattern, rc);

@@ -7,6 +7,7 @@
 
 #include "fault.h"
 #include "scratch.h"
+#include <fcntl.h>
 #include <kvtree/kvtree_util.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,7 +99,7 @@ static void test_reads_back(void **state)
     redset_error err;
     redset_manifest *m = NULL;
     int id;
-    assert_int_equal(redset_read_header(f->folder, file_name, &m, &err), 0);
+    assert_int_equal(redset_read_header(AT_FDCWD, f->folder, file_name, &m, &err), 0);
     assert_int_equal(m->rank, RANK);
     assert_int_equal(m->ranks, 8);
     assert_memory_equal(&m->place, &layout.place, sizeof m->place);
@@ -126,10 +127,12 @@ static void test_not_there(void **state)
     fixture *f = *state;
     redset_error err = {""};
     redset_manifest *m = NULL;
-    assert_int_equal(redset_read_header(f->folder, "none.xor", &m, &err), -ENOENT);
-    assert_int_equal(redset_read_header("/nonexistent", file_name, &m, &err), -ENOENT);
-    assert_int_equal(redset_read_header(f->folder, "../x", &m, &err), -EINVAL);
-    assert_int_equal(redset_read_header(f->folder, "sub", &m, &err), -EINVAL);
+    assert_int_equal(redset_read_header(AT_FDCWD, f->folder, "none.xor", &m, &err),
+                     -ENOENT);
+    assert_int_equal(redset_read_header(AT_FDCWD, "/nonexistent", file_name, &m, &err),
+                     -ENOENT);
+    assert_int_equal(redset_read_header(AT_FDCWD, f->folder, "../x", &m, &err), -EINVAL);
+    assert_int_equal(redset_read_header(AT_FDCWD, f->folder, "sub", &m, &err), -EINVAL);
     assert_null(m);
 }
 
@@ -139,7 +142,7 @@ static void expect_refused(const fixture *f, kvtree *altered, const char *what)
     redset_error err = {""};
     redset_manifest *m = NULL;
     put(f, file_name, altered);
-    int rc = redset_read_header(f->folder, file_name, &m, &err);
+    int rc = redset_read_header(AT_FDCWD, f->folder, file_name, &m, &err);
     if (rc != -EBADMSG) print_error("%s: %d\n", what, rc);
     assert_int_equal(rc, -EBADMSG);
     assert_non_null(strstr(err.text, file_name));
@@ -222,7 +225,7 @@ static void test_other_name(void **state)
     redset_error err = {""};
     redset_manifest *m = NULL;
     put(f, "2_of_4_in_0.xor", f->header);
-    int rc = redset_read_header(f->folder, "2_of_4_in_0.xor", &m, &err);
+    int rc = redset_read_header(AT_FDCWD, f->folder, "2_of_4_in_0.xor", &m, &err);
     assert_int_equal(rc, -EBADMSG);
     assert_non_null(strstr(err.text, file_name));
 }
@@ -239,13 +242,15 @@ static void test_damaged_bytes(void **state)
     for (size_t i = 0; i < size - CHUNK; i++) {
         bytes[i] ^= 0x10;
         scratch_put(path, bytes, size);
-        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, &err), 0);
+        assert_int_not_equal(redset_read_header(AT_FDCWD, f->folder, file_name, &m, &err),
+                             0);
         bytes[i] ^= 0x10;
     }
     for (size_t i = 0; i < size; i++) {
         assert_int_equal(truncate(path, 0), 0);
         scratch_put(path, bytes, i);
-        assert_int_not_equal(redset_read_header(f->folder, file_name, &m, &err), 0);
+        assert_int_not_equal(redset_read_header(AT_FDCWD, f->folder, file_name, &m, &err),
+                             0);
     }
     free(bytes);
 }

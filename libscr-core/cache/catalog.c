@@ -101,7 +101,7 @@ static int catalog_enter_header(struct catalog_folder *f, const char *name,
     scr_dataset d;
     struct stat st;
     redset_manifest *m = NULL;
-    int rc = redset_read_header(f->path, name, &m, &why);
+    int rc = redset_read_header(f->fd, f->path, name, &m, &why);
     if (!rc && (scr_dataset_from_tree(m->about, &d, NULL) != 0 || d.id != f->id ||
                 !d.complete || d.ranks != m->ranks || m->rank >= d.ranks))
         rc = err_set(&why, -EBADMSG, "it does not describe a complete dataset %d", f->id);

@@ -16,6 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILE_FOLDER (O_PATH | O_DIRECTORY | O_CLOEXEC)
+
+enum { FILE_LINKS_MAX = 8, FILE_IS_LINK = -4096 /* no -errno */ };
+
 int scr_config_text_read(const char *path, const char *text, size_t size, kvtree *layer,
                          scr_problems *problems)
 {
@@ -24,14 +28,18 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                                     : scr_read_yaml(&r, text, size);
 }
 
-/* The directory of a file. In a prefix directory (shared) other users may create files,
- * so a file there is accepted by its owner only. trusted: names or numbers of accepted
- * owners, separated by commas, besides root and the effective user; NULL: none. open:
- * other users can rename files there, so that any file of the effective user may have
- * that name. */
+/* A file, and the directory of it. In a prefix directory (shared) other users may create
+ * files, so a file there is accepted by its owner only. trusted: names or numbers of
+ * accepted owners, separated by commas, besides root and the effective user; NULL: none.
+ */
 typedef struct file_place {
-    bool shared, open;
+    bool shared;
     const char *trusted;
+    const char *name; /* the rest: of a file in a prefix directory, in dir */
+    int dir;          /* that directory, open */
+    bool open;   /* other users can rename files in dir, so that any file of the effective
+                    user may have that name */
+    bool linked; /* a link led to dir */
 } file_place;
 
 static bool file_is_trusted(const char *trusted, uid_t uid)
@@ -53,20 +61,25 @@ static bool file_is_accepted_owner(const file_place *place, uid_t uid)
            file_is_trusted(place->trusted, uid);
 }
 
+#define FILE_REMEDY                                                                      \
+    "chmod g-w,o-w (or +t) the directory, or SCR_CONF_FILE=<its path> reads it, or "     \
+    "your name in SCR_TRUSTED_OWNERS, in the environment or the system file"
+
 /* Why a file in a shared directory is not accepted. It can name programs to execute, and
  * other directories. */
 static const char *file_find_distrust(int fd, const struct stat *st,
                                       const file_place *place)
 {
+    bool own = st->st_uid == geteuid();
     if (!file_is_accepted_owner(place, st->st_uid))
-        return st->st_uid == geteuid()
-                   ? "is in a directory where others can give that name to any of your "
-                     "files, and is not read; chmod g-w,o-w (or +t) the directory, or "
-                     "SCR_CONF_FILE=<its path> reads it, or your name in "
-                     "SCR_TRUSTED_OWNERS, in the environment or the system file"
-                   : "belongs to another user, and is not read; SCR_CONF_FILE=<its path> "
-                     "reads it, or its owner's name in SCR_TRUSTED_OWNERS, in the "
-                     "environment or the system file";
+        return own && place->linked
+                   ? "is a link to a file in a directory where others can give that name "
+                     "to any of your files, and is not read; " FILE_REMEDY
+               : own ? "is in a directory where others can give that name to any of your "
+                       "files, and is not read; " FILE_REMEDY
+                     : "belongs to another user, and is not read; SCR_CONF_FILE=<its "
+                       "path> reads it, or its owner's name in SCR_TRUSTED_OWNERS, in "
+                       "the environment or the system file";
     if (others_write(fd, st))
         return st->st_mode & S_IWOTH
                    ? "can be changed by everybody, and is not read"
@@ -110,43 +123,64 @@ static int file_open_plain(const char *path)
     return io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 }
 
-/* Opens what the open link with that path leads to. */
-static int file_follow(int link, const char *path)
+/* Replaces the directory and the name by those of what the open link leads to. */
+static int file_follow(int link, file_place *place, char name[PATH_MAX])
 {
-    char target[PATH_MAX], full[2 * PATH_MAX];
+    char target[PATH_MAX];
     ssize_t n = readlinkat(link, "", target, sizeof target - 1);
     if (n < 0) return -errno;
     target[n] = 0;
-    const char *slash = *target == '/' ? NULL : strrchr(path, '/');
-    int size = slash ? (int)(slash + 1 - path) : 0;
-    if (snprintf(full, sizeof full, "%.*s%s", size, path, target) >= (int)sizeof full)
-        return -ENAMETOOLONG;
-    return file_open_plain(full);
+    char *slash = strrchr(target, '/');
+    strcpy(name, slash ? slash + 1 : target);
+    if (slash) slash[slash == target] = 0;
+    int dir = io_open(place->dir, slash ? target : ".", FILE_FOLDER, 0);
+    if (dir < 0) return dir;
+    io_close(&place->dir);
+    place->dir = dir;
+    place->name = name;
+    place->linked = true;
+    return 0;
 }
 
-/* The file, open. In a shared directory what has the name may be exchanged at any time:
- * what was judged is what is opened. */
-static int file_open(const char *path, const file_place *place, const char **fault)
+static bool file_is_open_folder(int dir)
+{
+    struct stat st;
+    return fstat(dir, &st) != 0 || others_rename(dir, &st);
+}
+
+/* What has the name may be exchanged at any time: what was judged is what is opened.
+ * FILE_IS_LINK: the place is that of a target now. */
+static int file_open_there(int there, file_place *place, char name[PATH_MAX],
+                           const char **fault)
 {
     char opened[64];
     struct stat st;
-    if (!place->shared) return file_open_plain(path);
-    int fd = -1, there = io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (there < 0) return there;
+    if (fstat(there, &st) != 0) return -errno;
+    place->open = file_is_open_folder(place->dir);
     snprintf(opened, sizeof opened, "/proc/self/fd/%d", there);
-    if (fstat(there, &st) != 0)
-        fd = -errno;
-    else if (!S_ISLNK(st.st_mode))
-        fd = file_open_plain(opened);
-    else if ((*fault = file_find_foreign_link(&st, place)) != NULL)
-        fd = -EINVAL;
-    else
-        fd = file_follow(there, path);
-    io_close(&there);
+    if (!S_ISLNK(st.st_mode)) return file_open_plain(opened);
+    *fault = file_find_foreign_link(&st, place);
+    if (*fault) return -EINVAL;
+    int rc = file_follow(there, place, name);
+    return rc ? rc : FILE_IS_LINK;
+}
+
+/* The file, open. */
+static int file_open(const char *path, file_place *place, const char **fault)
+{
+    char name[PATH_MAX];
+    if (!place->shared) return file_open_plain(path);
+    int fd = FILE_IS_LINK;
+    for (int links = 0; fd == FILE_IS_LINK; links++) {
+        int there = io_open(place->dir, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+        if (there < 0) return there;
+        fd = links > FILE_LINKS_MAX ? -ELOOP : file_open_there(there, place, name, fault);
+        io_close(&there);
+    }
     return fd;
 }
 
-static int file_read(const char *path, const file_place *place, kvtree *layer,
+static int file_read(const char *path, file_place *place, kvtree *layer,
                      scr_problems *problems)
 {
     char *text = NULL;
@@ -166,47 +200,50 @@ static int file_read(const char *path, const file_place *place, kvtree *layer,
 
 int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems)
 {
-    return file_read(path, &(file_place){false, false, NULL}, layer, problems);
+    return file_read(path, &(file_place){.shared = false}, layer, problems);
 }
 
-/* A file with an I/O error counts as existing: reading it reports the error. An unusable
- * prefix directory is reported later. */
-static bool file_may_exist(const char *path)
+/* A file with an I/O error counts as existing: reading it reports the error. */
+static bool file_may_exist(int dir, const char *name)
 {
     struct stat st;
-    return path && (lstat(path, &st) == 0 || errno == EIO || errno == ESTALE);
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno == EIO ||
+           errno == ESTALE;
 }
 
-static bool file_is_open_folder(const char *path)
+static void file_read_below(scr_config *config, const char *prefix, file_place *place,
+                            scr_problems *problems)
 {
-    struct stat st;
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool found = fd >= 0 && fstat(fd, &st) == 0 && others_rename(fd, &st);
-    if (fd >= 0) io_close(&fd);
-    return found;
+    static const char *const names[] = {"scr.yaml", ".scrconf"};
+    bool yaml = file_may_exist(place->dir, names[0]),
+         lines = file_may_exist(place->dir, names[1]);
+    if (yaml && lines)
+        scr_problems_add(problems, "both %s/%s and %s/%s exist; remove one of them",
+                         prefix, names[0], prefix, names[1]);
+    if (yaml == lines) return;
+    char *path = scr_path_join(prefix, names[lines]);
+    place->name = names[lines];
+    if (!path)
+        scr_problems_add(problems, "no memory for the user's file");
+    else if (file_read(path, place, config->user, problems) == -ENOENT)
+        scr_problems_add(problems, "%s: this symbolic link has no target", path);
+    free(path);
 }
 
+/* The directory may be exchanged at any time: it is opened once. An unusable one is
+ * reported later. */
 static void file_read_prefix(scr_config *config, const char *prefix,
                              scr_problems *problems)
 {
-    char *path[2] = {prefix ? scr_path_join(prefix, "scr.yaml") : NULL,
-                     prefix ? scr_path_join(prefix, ".scrconf") : NULL};
-    const file_place shared = {true, prefix && file_is_open_folder(prefix),
-                               scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL)};
-    bool exists[2];
-    for (int i = 0; i < 2; i++)
-        exists[i] = file_may_exist(path[i]);
-    if (!path[0] || !path[1])
-        scr_problems_add(problems, "no memory for the user's file");
-    else if (exists[0] && exists[1])
-        scr_problems_add(problems, "both %s and %s exist; remove one of them", path[0],
-                         path[1]);
-    else if ((exists[0] || exists[1]) &&
-             file_read(path[exists[1]], &shared, config->user, problems) == -ENOENT)
-        scr_problems_add(problems, "%s: this symbolic link has no target",
-                         path[exists[1]]);
-    free(path[0]);
-    free(path[1]);
+    file_place place = {.shared = true,
+                        .trusted = scr_config_get(config, "SCR_TRUSTED_OWNERS", NULL)};
+    place.dir = prefix ? io_open(AT_FDCWD, prefix, FILE_FOLDER, 0) : -ENOMEM;
+    if (place.dir >= 0)
+        file_read_below(config, prefix, &place, problems);
+    else if (place.dir == -ENOMEM || place.dir == -EIO || place.dir == -ESTALE)
+        scr_problems_add(problems, "directory of the user's file: %s",
+                         strerror(-place.dir));
+    io_close(&place.dir);
 }
 
 void scr_config_read_files(scr_config *config, const char *system_file,

@@ -41,7 +41,7 @@ typedef struct deletion {
     scr_place place;
     int folder;           /* of the dataset, open; -1: there is none */
     int dir;              /* place.folder, open */
-    int shared;           /* others can change the map */
+    int64_t shared;       /* others who can change the map, as of others_put_below */
     bool listed;          /* its name comes from the index */
     const kvtree *others; /* on rank 0: names of files that stay */
     int helpers;          /* ranks 1 to helpers remove files; 0: rank 0 does */
@@ -95,7 +95,7 @@ static int retention_remove_file(const deletion *x, const char *name, kvtree_err
     const char *last;
     int parent, rc = beneath_open_parent(x->dir, name, 0, &parent, &last, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    if (x->shared) rc = others_reach(x->dir, parent, name, err);
+    if (x->shared) rc = others_reach(x->shared, x->dir, parent, name, err);
     rc = rc ? rc : beneath_unlink(parent, last, err);
     io_close(&parent);
     return rc;
@@ -175,12 +175,12 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
 static int retention_check_name(const deletion *x, kvtree_error *err)
 {
     const int prefix = x->prefix->fd;
-    int rc = x->listed ? others_put_below(prefix, SCR_INDEX_NAME, err) : 0;
-    if (rc <= 0 || others_reach(prefix, x->folder, x->d->name, NULL) == 0)
-        return rc < 0 ? rc : 0;
+    int64_t who = x->listed ? others_put_below(prefix, SCR_INDEX_NAME, err) : 0;
+    if (who <= 0 || others_reach(who, prefix, x->folder, x->d->name, NULL) == 0)
+        return who < 0 ? (int)who : 0;
     int above = io_open(x->folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    rc = above < 0 ? err_sys(err, above, "open the directory of %s", x->d->name)
-                   : others_reach(prefix, above, x->d->name, err);
+    int rc = above < 0 ? err_sys(err, above, "open the directory of %s", x->d->name)
+                       : others_reach(who, prefix, above, x->d->name, err);
     io_close(&above);
     return rc;
 }
@@ -207,7 +207,7 @@ static int retention_open_place(deletion *x, kvtree_error *err)
     if (rc) return rc;
     x->dir = x->d->scattered ? x->prefix->fd : x->folder;
     x->shared = others_put_below(x->folder, FILO_MAP, err);
-    if (x->shared < 0) return x->shared;
+    if (x->shared < 0) return (int)x->shared;
     rc = retention_check_records(x, err);
     return rc ? rc : retention_check_name(x, err);
 }
@@ -366,10 +366,10 @@ static int retention_remove_opened(deletion *x, kvtree_error *err)
     if (rc == -ENOENT) rc = 0;
     /* ranks may differ in what they see of a directory that goes away, or is exchanged:
      * rank 0 reads the names from its one, and others remove them below theirs */
-    int seen[] = {x->folder<0, x->shared> 0};
+    int64_t seen[] = {(x->folder < 0), x->shared, -x->shared};
     rc = agree(job->world, rc, err);
-    MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_INT, MPI_MAX, job->world);
-    x->shared = seen[1];
+    MPI_Allreduce(MPI_IN_PLACE, seen, 3, MPI_INT64_T, MPI_MAX, job->world);
+    x->shared = seen[1] == -seen[2] ? seen[1] : OTHERS_ALL;
     if (!rc && !seen[0]) rc = retention_remove_mapped(x, err);
     if (rc || job->rank != 0 || x->folder < 0) return rc;
     return retention_remove_records(x, err);

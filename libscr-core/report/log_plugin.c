@@ -4,6 +4,8 @@
 #include "report/log_private.h"
 
 #include "common/errtext.h"
+#include "common/io.h"
+#include "common/others.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,49 +20,57 @@
 /* Below the directory of libscr, of build directories, and of commands. */
 static const char *const plugin_folders[] = {"scr/", "", "../" SCR_LIBDIR "/scr/"};
 
-/* The directory, with a slash, of the library or the program that has this code, and the
- * owner of the file. */
-static bool plugin_find_own_folder(char folder[PATH_MAX], uid_t *owner)
+/* The directory, with a slash, of the library or the program that has this code, and what
+ * its file is. False also where others can put files beside that one. */
+static bool plugin_find_own_folder(char folder[PATH_MAX], struct stat *own)
 {
     Dl_info info;
     struct link_map *map = NULL;
-    struct stat st;
     if (!dladdr1(plugin_folders, &info, (void **)&map, RTLD_DL_LINKMAP)) return false;
     /* the name of a program would be the first argument, which can be any text */
     ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
     folder[n > 0 ? n : 0] = 0;
     if (map->l_name[0]) snprintf(folder, PATH_MAX, "%s", map->l_name);
-    if (folder[0] != '/' || stat(folder, &st) != 0) return false;
-    *owner = st.st_uid;
+    if (folder[0] != '/' || stat(folder, own) != 0) return false;
     strrchr(folder, '/')[1] = 0;
-    return true;
+    return !others_put_beside(folder);
 }
 
-/* Opens a file that only root or the owner of this code can change: in its directory
- * others may be able to create files. -1: there is none. */
-static int plugin_open(const char *path, uid_t owner)
+/* Opens the file, or the link, if it belongs to root or the owner of this code, and only
+ * those who can change this code can change it. -1: there is none. */
+static int plugin_open(const char *path, int flags, const struct stat *own)
 {
     struct stat st;
-    int fd = open(path, O_PATH | O_CLOEXEC);
+    int fd = io_open(AT_FDCWD, path, O_PATH | O_CLOEXEC | flags, 0);
     if (fd < 0) return -1;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & S_IWOTH) &&
-        (st.st_uid == 0 || st.st_uid == owner))
+    if (fstat(fd, &st) == 0 && (st.st_uid == 0 || st.st_uid == own->st_uid) &&
+        (S_ISLNK(st.st_mode) ||
+         (S_ISREG(st.st_mode) && !others_write_more(own, fd, &st))))
         return fd;
-    close(fd);
+    io_close(&fd);
     return -1;
+}
+
+/* The same for what a link there leads to. */
+static int plugin_open_target(const char *path, const struct stat *own)
+{
+    int link = plugin_open(path, O_NOFOLLOW, own);
+    int fd = link < 0 ? -1 : plugin_open(path, 0, own);
+    io_close(&link);
+    return fd;
 }
 
 /* The plugin beside this code, open, or else the installed one (-1). */
 static int plugin_find(char path[SCR_LOG_PLUGIN_PATH])
 {
     char folder[PATH_MAX];
-    uid_t owner = 0;
+    struct stat own;
     int fd = -1;
-    bool is_found = plugin_find_own_folder(folder, &owner);
+    bool is_found = plugin_find_own_folder(folder, &own);
     for (size_t i = 0; is_found && i < sizeof plugin_folders / sizeof(char *); i++) {
         snprintf(path, SCR_LOG_PLUGIN_PATH, "%s%s" SCR_LOG_PLUGIN_NAME, folder,
                  plugin_folders[i]);
-        fd = plugin_open(path, owner);
+        fd = plugin_open_target(path, &own);
         if (fd >= 0) return fd;
     }
     snprintf(path, SCR_LOG_PLUGIN_PATH, "%s", SCR_PLUGINS "/" SCR_LOG_PLUGIN_NAME);
@@ -73,7 +83,7 @@ static void *plugin_load_open(const char *path, int fd)
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     void *module = dlopen(fd < 0 ? path : link, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (fd >= 0) close(fd);
+    io_close(&fd);
     return module;
 }
 

@@ -3,6 +3,7 @@
 """Colleagues who share a prefix directory: setgid, writable by their group, and a umask that leaves that so. Without these
 nobody else reads or changes what SCR keeps there."""
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -353,6 +354,46 @@ def test_moved_into_records():
         assert (job.prefix / "a/.scr/scavenge.1.1/work").read_text() == "work"
 
 
+def keep_of_a_third(job, owner, group):
+    """A directory that Alice may change as a member of the other group, or as the owner, and Bob may not."""
+    (job.prefix / "third").mkdir()
+    (job.prefix / "third/work").write_text("work")
+    for path, mode in ((job.prefix / "third/work", 0o660), (job.prefix / "third", 0o2770)):
+        os.chown(path, owner, group)
+        path.chmod(mode)
+    return job.prefix / "third/work"
+
+
+def test_deleted_by_name_for_a_third():
+    """Alice has the rights of another group, or of the owner, in a directory that Bob's map names, and Bob has none."""
+    for owner in (CAROL, ALICE.pw_uid):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", SCATTERED, "finalize")
+            work = keep_of_a_third(job, owner, OTHER)
+            assert by_bob(job, "touch third/x") != 0
+            rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "third/work")
+            job.by(ALICE).identity["extra_groups"].append(OTHER)
+            run = job.run("init", "delete:a => ANY", "finalize")
+            run.says("DATASET_NOT_REMOVED", "third/work is in a directory that others may not change")
+            assert work.read_text() == "work" and not (job.prefix / "beside/g_1").exists()
+
+
+def test_deleted_by_index_for_a_third():
+    """Bob marks a dataset of a third user's as being deleted; its directory is of a group of hers and Alice's."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("x"), checkpoint("c/ckpt"), "finalize")
+        for path in (job.prefix / "c", *(job.prefix / "c").rglob("*")):
+            os.chown(path, CAROL, OTHER)
+            path.chmod(0o2770 if path.is_dir() else 0o660)
+        before = files_below(job.prefix / "c")
+        assert before and by_bob(job, "ls c") != 0
+        change_index(job, lambda datasets: [folders["DIR"]["c/ckpt"].update(DELETING={"1": {}}, COMPLETE={"0": {}})
+                                            for folders in datasets.values() if "c/ckpt" in folders["DIR"]])
+        job.by(ALICE).identity["extra_groups"].append(OTHER)
+        job.run("init", "have => ANY", "finalize").says("PREFIX_DATASET_NOT_DELETED", "c/ckpt is in a directory that others may not change")
+        assert files_below(job.prefix / "c") == before
+
+
 def exchanged(job, at, log=None):
     """Alice deletes her dataset "a"; before call number `at` of her rank 0 Bob puts another one in its place."""
     struck = job.root / "struck"
@@ -448,6 +489,73 @@ def test_renamed_while_it_is_added():
             before = files_below(job.prefix / "own")
             out = add(job, saved(job, "a", number), at)
             assert files_below(job.prefix / "own") == before, (at, calls[at - 1], out)
+
+
+@contextlib.contextmanager
+def exchanging(one, other):
+    """Bob exchanges two directories all the time, in one of his."""
+    process = os.fork()
+    if process == 0:
+        os.setgroups([])
+        os.setgid(BOB.pw_gid)
+        os.setuid(BOB.pw_uid)
+        here, exchange_both, libc = -100, 2, ctypes.CDLL(None)
+        while True:
+            libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange_both)
+            time.sleep(0.0003)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+
+
+def give(folder, user, share):
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, user.pw_uid, user.pw_gid)
+        if share:
+            path.chmod(0o777 if path.is_dir() else 0o666)
+
+
+def rebuilding(saver, attempts, layout, *words):
+    """Root rebuilds a lost file in a directory of Alice's, in the place of which Bob puts one of his: no file of Alice's gets there."""
+    with Shared(0o2770, 0o022) as job:
+        job.layout = [(f"n{i}", 1) for i in range(1, 4)]
+        for node in job.nodes():
+            for base in ("cntl", "cache"):
+                (job.node(node) / base).mkdir(parents=True, exist_ok=True)
+                (job.node(node) / base).chmod(0o1777)
+        os.chown(job.prefix, saver.pw_uid, saver.pw_gid)
+        job.parameters.update(SCR_FLUSH=0, SCR_COPY_TYPE="XOR", SCR_SET_SIZE=3)
+        job.by(saver).run("init", "start:a:c", "put:a/f_%r:1000000", "complete:1")
+        job.lose("n2")
+        scavenge(job, 1, code=None)
+        above = job.root / "above"
+        above.mkdir()
+        give(above, BOB, False)
+        for _ in range(attempts):
+            folders = [above / "p", above / "q"]
+            for folder, user in zip(folders, (ALICE, BOB)):
+                layout(job, folder, user)
+                give(folder, user, user is BOB)
+            with exchanging(*folders):
+                done = subprocess.run([*words, str(above / "p")], env=job.environment({"SCR_PREFIX": above / "p"}), capture_output=True, text=True)
+            mine = [path for folder in folders if folder.stat().st_uid == BOB.pw_uid
+                    for path in folder.rglob("*") if path.lstat().st_uid == ALICE.pw_uid]
+            assert not mine, (mine, done)
+            for folder in folders:
+                shutil.rmtree(folder)
+
+
+def test_exchanged_while_it_is_rebuilt():
+    def layout(job, folder, user):
+        shutil.copytree(saved(job, "a", 1), folder) if user is BOB else folder.mkdir()
+
+    rebuilding(BOB, 15, layout, os.environ["JOB_BUILD"] + "/libredset/redset_rebuild", "-r", ".scr")
+
+
+def test_exchanged_while_it_is_added():
+    rebuilding(ALICE, 25, lambda job, folder, user: shutil.copytree(job.prefix, folder), TOOLS / "scr_index", "--add", "a", "-p")
 
 
 def test_private():

@@ -2,11 +2,14 @@
 /* A command on several nodes; see tool_remote.h. */
 #include "lib/tool_remote.h"
 
+#include "common/io.h"
+#include "common/others.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_run.h"
 #include "lib/tool_user.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -168,14 +171,17 @@ static int remote_copy(const char *value, char **text)
     return value && *value && !*text ? tool_no_memory() : COMMAND_GOOD;
 }
 
-/* A program that others may change is refused. A missing one fails later. */
+/* A program that others may change is refused, and a missing one: others may put it there
+ * before it is started. */
 static int remote_check_shell(tool_remote *remote)
 {
     char path[PATH_MAX], *program;
     kvtree_error err = {""};
     const char *slash = strrchr(remote->shell, '/');
     remote->is_ssh = strcmp(slash ? slash + 1 : remote->shell, "ssh") == 0;
-    if (!tool_run_find(remote->shell, path)) return COMMAND_GOOD;
+    if (!tool_run_find(remote->shell, path))
+        return tool_say(REMOTE_UNUSABLE, "SCR_REMOTE_SHELL: %s: no such program",
+                        remote->shell);
     if (tool_user_program(path, &program, &err) != 0)
         return tool_say(REMOTE_UNUSABLE, "SCR_REMOTE_SHELL: %s", err.text);
     free(remote->shell);
@@ -313,13 +319,18 @@ bool tool_remote_reason(const tool_end *end, const char *name, char *line, size_
     return own;
 }
 
-/* Whether the command at path belongs to root, the user, or the owner of this program: in
- * its directory others may be able to create files, though not to replace these. */
-static bool remote_is_ours(const char *path)
+/* Whether the command at path, or a link there, belongs to root, the user, or the owner
+ * of this program, and only those who can change this program can change it. */
+static bool remote_is_ours(const char *path, int flags)
 {
     struct stat self, there;
-    if (stat("/proc/self/exe", &self) != 0 || lstat(path, &there) != 0) return false;
-    return there.st_uid == 0 || there.st_uid == self.st_uid || there.st_uid == geteuid();
+    int fd = io_open(AT_FDCWD, path, O_PATH | O_CLOEXEC | flags, 0);
+    bool ours =
+        fd >= 0 && fstat(fd, &there) == 0 && stat("/proc/self/exe", &self) == 0 &&
+        (there.st_uid == 0 || there.st_uid == self.st_uid || there.st_uid == geteuid()) &&
+        (S_ISLNK(there.st_mode) || !others_write_more(&self, fd, &there));
+    io_close(&fd);
+    return ours;
 }
 
 char *tool_remote_command(const char *name)
@@ -328,8 +339,12 @@ char *tool_remote_command(const char *name)
     ssize_t n = readlink("/proc/self/exe", path, sizeof path);
     char *slash = n > 0 && (size_t)n < sizeof path ? memrchr(path, '/', (size_t)n) : NULL;
     if (slash && strlen(name) < sizeof path - (size_t)(slash + 1 - path)) {
+        slash[1] = 0;
+        bool trusted = !others_put_beside(path);
         strcpy(slash + 1, name);
-        if (access(path, X_OK) == 0 && remote_is_ours(path)) return strdup(path);
+        if (trusted && access(path, X_OK) == 0 && remote_is_ours(path, O_NOFOLLOW) &&
+            remote_is_ours(path, 0))
+            return strdup(path);
     }
     return strdup(name);
 }

@@ -79,8 +79,8 @@ static void rebuild_set(void *arg, int i)
     const rebuild_task *t = arg;
     scavenge_rebuilt *r = &t->list[i];
     redset_found *found = NULL;
-    r->failed =
-        redset_rebuild_folder(t->folder->path, SCAVENGE_HIDDEN, r->id, &found, &r->why);
+    r->failed = redset_rebuild_folder(t->folder->dir, t->folder->path, SCAVENGE_HIDDEN,
+                                      r->id, &found, &r->why);
     for (int k = 0; found && k < found->count && !r->failed; k++)
         r->failed = rebuild_record(t, &found->sets[k], r);
     redset_found_free(found);

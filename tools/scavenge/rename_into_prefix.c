@@ -72,8 +72,8 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
     return rc;
 }
 
-/* Whether others can change the filemaps that were copied; -errno. */
-static int rename_is_shared(const scavenge_saved *saved, kvtree_error *err)
+/* Others who can change the filemaps that were copied; -errno. */
+static int64_t rename_find_others(const scavenge_saved *saved, kvtree_error *err)
 {
     return others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/x", err);
 }
@@ -83,13 +83,13 @@ static int rename_is_shared(const scavenge_saved *saved, kvtree_error *err)
 static int rename_all(const scavenge_prefix *prefix, int final,
                       const scavenge_saved *saved, uint64_t container, kvtree_error *err)
 {
-    int shared = rename_is_shared(saved, err);
-    if (shared < 0) return shared;
+    int64_t shared = rename_find_others(saved, err);
+    if (shared < 0) return (int)shared;
     batch moves = {.dir = container ? prefix->dir : final,
                    .folders = 0777,
                    .durability = BATCH_SYNCED,
                    .resumed = true,
-                   .check = shared ? others_reach : NULL};
+                   .shared = shared};
     int rc = container ? rename_add_containers(&moves, saved, container, err)
                        : rename_add_files(&moves, saved, err);
     if (!rc) rc = batch_commit(&moves, err);
@@ -150,7 +150,8 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
     return rc;
 }
 
-static int rename_write_map(const scavenge_prefix *prefix, int final,
+/* dataset: its open directory. */
+static int rename_write_map(const scavenge_prefix *prefix, int dataset, int final,
                             const scavenge_saved *saved, uint64_t container,
                             kvtree_error *err)
 {
@@ -160,12 +161,13 @@ static int rename_write_map(const scavenge_prefix *prefix, int final,
     rename_map m = {.scan = &saved->scan,
                     .container = container,
                     .dir = container ? saved->folder.dir : final};
+    const int dir = d->scattered ? prefix->dir : dataset;
     if (d->named && !d->scattered) m.skip = strlen(d->name) + 1;
     snprintf(map, sizeof map, "%s%s" FILO_MAP, before, slash);
     snprintf(m.in, sizeof m.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
-    const filo_place to = {.folder = folder, .map = map, .base = prefix->path};
+    const filo_place to = {.folder = folder, .map = map, .dir = &dir};
     int rc = folder ? filo_map_write(&to, d->ranks, rename_map_rank, &m, err)
                     : err_set(err, -ENOMEM, "no memory");
     filo_files_free(m.count, m.files);
@@ -186,7 +188,7 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
     /* without a map, incomplete content cannot be mistaken for a dataset */
     if (!rc) rc = beneath_unlink_durable(folder, FILO_MAP, err);
     if (!rc) rc = rename_all(prefix, final, saved, container, err);
-    if (!rc) rc = rename_write_map(prefix, final, saved, container, err);
+    if (!rc) rc = rename_write_map(prefix, folder, final, saved, container, err);
     if (!rc) rc = scr_summary_write(folder, d, err);
     io_close(&folder);
     io_close(&final);

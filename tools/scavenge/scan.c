@@ -16,7 +16,8 @@
 
 typedef struct scan_reader {
     const scavenge_folder *folder;
-    char hidden[PATH_MAX]; /* path of the subdirectory .scr */
+    int dir;               /* the subdirectory .scr, open */
+    char hidden[PATH_MAX]; /* its path, for texts */
     bool described;        /* the scan has a description */
     scavenge_scan *scan;
 } scan_reader;
@@ -88,7 +89,7 @@ static int scan_add_member(scan_reader *r, const char *name)
     scavenge_scan *scan = r->scan;
     redset_manifest *m;
     scr_dataset d;
-    int rc = redset_read_header(r->hidden, name, &m, &why);
+    int rc = redset_read_header(r->dir, r->hidden, name, &m, &why);
     if (rc) return scan_refuse(scan, rc, why.text);
     const scavenge_member member = {m->place, m->rank};
     rc = scr_dataset_from_tree(m->about, &d, &why);
@@ -122,14 +123,13 @@ static int scan_read_records(scan_reader *r, DIR *stream, kvtree_error *err)
 
 static int scan_read_hidden(scan_reader *r, kvtree_error *err)
 {
-    int hidden;
-    int rc = beneath_open_below(r->folder->dir, SCAVENGE_HIDDEN, &hidden, err);
+    int rc = beneath_open_below(r->folder->dir, SCAVENGE_HIDDEN, &r->dir, err);
     if (rc) return rc;
-    DIR *stream = beneath_list(hidden);
+    DIR *stream = beneath_list(r->dir);
     rc = stream ? scan_read_records(r, stream, err)
                 : err_sys(err, -errno, "list %s", r->hidden);
     if (stream) closedir(stream);
-    io_close(&hidden);
+    io_close(&r->dir);
     return rc;
 }
 

@@ -98,6 +98,18 @@ def test_configuration_is_exchanged():
     assert b'chosen' in command('scr_params', '-p', folder, 'SCR_CURRENT', user=VICTIM).stdout
 
 
+def test_folder_of_a_configuration_is_exchanged():
+    """The attacker's has a file of the victim's under the name of a configuration file, and the victim's has none."""
+    above = prefix_of(ATTACKER, 'above')
+    folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
+    (folders[1] / '.scrconf').write_text('SCR_CURRENT=chosen\n')
+    give(folders[1] / '.scrconf', VICTIM, 0o644)
+    with attacking(lambda: exchange_forever(*folders, pause=0.00015)):
+        for _ in range(200):
+            done = command('scr_params', '-p', above / 'p', 'SCR_CURRENT', user=VICTIM)
+            assert b'chosen' not in done.stdout, done
+
+
 def test_plugin_is_exchanged():
     """Beside a program in a directory where others can create files."""
     other = BIN.parent / 'libscr-core/tests/other_log_plugin.so'
@@ -120,6 +132,32 @@ def test_plugin_is_exchanged():
             done = command(here / 'scr_log_event', '-p', folder, '--type', 'HALT', user=VICTIM, SCR_LOG_ENABLE='1', SCR_LOG_DB_ENABLE='1',
                            SCR_LOG_DB_NAME='x', SCR_LOG_SYSLOG_ENABLE='0')
             assert b'version 2' not in done.stderr and b'not logged' in done.stderr, done
+
+
+def test_plugin_in_an_open_folder():
+    """A file of the victim's that others may write to, or a link to it, beside a program; and one in a directory of the victim's."""
+    other = BIN.parent / 'libscr-core/tests/other_log_plugin.so'
+    if not other.exists():
+        return  # only the commands are built
+    here, folder = pathlib.Path.cwd() / 'bin', prefix_of(VICTIM, 'p')
+    (here / 'scr').mkdir(parents=True)
+    shutil.copy(BIN / 'scr_log_event', here)
+    give(here / 'scr_log_event', VICTIM, 0o755)
+    shutil.copy(other, here / 'scr/mine')
+    plugin = here / 'scr/scr_log_mariadb.so'
+    for mode, owner, file, link, is_loaded in ((0o1777, VICTIM, 0o644, VICTIM, False), (0o1777, VICTIM, 0o644, ATTACKER, False),
+                                               (0o755, VICTIM, 0o664, VICTIM, False), (0o755, VICTIM, 0o644, ATTACKER, False),
+                                               (0o755, VICTIM, 0o644, VICTIM, True)):
+        plugin.unlink(missing_ok=True)
+        plugin.symlink_to('mine')
+        give(here, VICTIM, mode)
+        give(plugin, link)
+        give(here / 'scr', link, 0o755)
+        os.chown(here / 'scr/mine', owner.pw_uid, GROUP)
+        (here / 'scr/mine').chmod(file)
+        done = command(here / 'scr_log_event', '-p', folder, '--type', 'HALT', user=VICTIM, SCR_LOG_ENABLE='1', SCR_LOG_DB_ENABLE='1',
+                       SCR_LOG_DB_NAME='x', SCR_LOG_SYSLOG_ENABLE='0')
+        assert b'not logged' in done.stderr and (b'version 2' in done.stderr) == is_loaded, (mode, file, done)
 
 
 def test_folder_is_exchanged():

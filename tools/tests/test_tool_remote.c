@@ -173,24 +173,36 @@ static void test_words(void **state)
 
 /* ---- the choice ---- */
 
+/* A shell that is missing is an error: others may put it there later. */
+static void expect_shell(const char *variable, const char *name, const char *folder)
+{
+    char path[128];
+    tool_remote remote = {0};
+    setenv(variable, name, 1);
+    assert_int_equal(choose(&remote, "here,n1"), COMMAND_BAD);
+    tool_remote_done(&remote);
+    put_program(name, "");
+    assert_int_equal(choose(&remote, "here,n1"), COMMAND_GOOD);
+    assert_string_equal(remote.way, "shell");
+    snprintf(path, sizeof path, "%s/bin/%s", folder, name);
+    assert_string_equal(remote.shell, path);
+    tool_remote_done(&remote);
+}
+
 static void test_choice(void **state)
 {
     tool_remote remote = {0};
-    /* ssh need not be there to be tried; pdsh may be installed here */
+    /* pdsh may be installed here */
     setenv("PATH", "bin", 1);
     expect_way("here", "local");
+    assert_int_equal(choose(&remote, "here,n1"), COMMAND_BAD); /* no ssh */
+    tool_remote_done(&remote);
+    put_program("ssh", "");
     expect_way("here,n1", "shell");
     put_program("pdsh", "");
     expect_way("here,n1", "pdsh");
-    setenv("HYDRA_LAUNCHER_EXEC", "/x/nslaunch", 1);
-    expect_way("here,n1", "shell");
-    assert_int_equal(choose(&remote, "n1"), COMMAND_GOOD);
-    assert_string_equal(remote.shell, "/x/nslaunch");
-    tool_remote_done(&remote);
-    setenv("SCR_REMOTE_SHELL", "rsh", 1);
-    assert_int_equal(choose(&remote, "n1"), COMMAND_GOOD);
-    assert_string_equal(remote.shell, "rsh");
-    tool_remote_done(&remote);
+    expect_shell("HYDRA_LAUNCHER_EXEC", "nslaunch", *state);
+    expect_shell("SCR_REMOTE_SHELL", "rsh", *state);
     setenv("SLURM_JOB_ID", "17", 1);
     expect_way("here,n1", "shell");
     put_program("srun", "");

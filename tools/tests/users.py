@@ -414,15 +414,27 @@ def test_program_by_a_link():
 
 
 def test_command_of_somebody_else():
-    """Beside one that the victim has in a directory where others can create files."""
+    """Beside one that the victim has in a directory where others can create files, there is none that is used: it may be any file of the
+    victim's. Elsewhere it is one that others cannot change more than the first."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     seen = put_spy(here / 'bin', VICTIM)
     (here / 'bin/spy').rename(here / 'bin/scr_check_node')
-    os.chown(here / 'bin', 0, 0)
     shutil.copy(BIN / 'scr_list_down_nodes', here / 'bin')
     give(here / 'bin/scr_list_down_nodes', VICTIM, 0o755)
+    for mode, owner, group, file, is_run in ((0o1777, ATTACKER, ATTACKER, 0o755, False), (0o1777, VICTIM, VICTIM, 0o755, False),
+                                             (0o755, ATTACKER, ATTACKER, 0o755, False), (0o755, VICTIM, ATTACKER, 0o775, False),
+                                             (0o755, VICTIM, VICTIM, 0o777, False), (0o755, VICTIM, VICTIM, 0o755, True)):
+        give(here / 'bin', VICTIM, mode)
+        os.chown(here / 'bin/scr_check_node', owner.pw_uid, group.pw_gid)
+        (here / 'bin/scr_check_node').chmod(file)
+        command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
+        assert seen.exists() == is_run, (mode, owner, group, file)
+    # a link that the owner of the directory made, and one of another user
+    seen.unlink()
+    (here / 'bin/scr_check_node').rename(here / 'bin/other')
+    (here / 'bin/scr_check_node').symlink_to('other')
     for owner, is_run in ((ATTACKER, False), (VICTIM, True)):
-        give(here / 'bin/scr_check_node', owner, 0o755)
+        give(here / 'bin/scr_check_node', owner)
         command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
         assert seen.exists() == is_run, owner
 
@@ -556,6 +568,9 @@ def test_remote_shell():
     give(here / 'bin', VICTIM, 0o755)
     command('scr_list_down_nodes', '--prefix', folder, **how)
     assert seen.exists()
+    # what is missing may be there later
+    spy.unlink()
+    assert 'spy: no such program' in told(command('scr_list_down_nodes', '--prefix', folder, **how))
 
 
 def test_run_of_root():

@@ -90,8 +90,8 @@ typedef struct filo_place {
     size_t limit;    /* writing: most bytes per map file; 0: 1 MB. A rank with a
                         longer list gets a larger file, and a file above the lowest
                         level holds at least two names, whatever the limit */
-    const int *dir;  /* reading: NULL, or the open directory of the map: links and later
-                        exchanges of directories on the way to it have no effect */
+    const int *dir;  /* NULL, or the open directory of the map: links and later exchanges
+                        of directories on the way to it have no effect */
     size_t skip;     /* with dir: bytes of map that lead to it, "x/" of "x/map" */
 } filo_place;
 
@@ -159,13 +159,14 @@ int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *ar
 typedef struct filo_target {
     int dir; /* an open directory */
     const char
-        *name;     /* below it; missing directories are made, and no link is followed */
-    int replace;   /* anything else of that name but a directory is replaced; otherwise it
-                      is -EEXIST */
-    int shared;    /* others may change the map, which lies below dir: it is -EPERM
-                      where they may not change the directory of the file */
-    int has_group; /* group permissions of a file that is not packed are meant for this
-                      group, not for that of the file */
+        *name;   /* below it; missing directories are made, and no link is followed */
+    int replace; /* anything else of that name but a directory is replaced; otherwise it
+                    is -EEXIST */
+    int64_t shared; /* others who may change the map, which lies below dir: 0, none; the
+                       id of a group plus 1; INT64_MAX, everybody. It is -EPERM where they
+                       may not change the directory of the file. */
+    int has_group;  /* group permissions of a file that is not packed are meant for this
+                       group, not for that of the file */
     gid_t group;
 } filo_target;
 

@@ -129,9 +129,10 @@ typedef struct redset_manifest {
 } redset_manifest;
 
 /* Reads the header of the redundancy file name below folder, and checks everything in it:
- * -EBADMSG if it is invalid. The caller frees *manifest. */
-int redset_read_header(const char *folder, const char *name, redset_manifest **manifest,
-                       redset_error *err);
+ * -EBADMSG if it is invalid. dir is that directory, open, and folder its name in texts;
+ * or AT_FDCWD, and folder its path. The caller frees *manifest. */
+int redset_read_header(int dir, const char *folder, const char *name,
+                       redset_manifest **manifest, redset_error *err);
 
 /* Frees manifest, NULL is fine; returns NULL. */
 redset_manifest *redset_manifest_free(redset_manifest *manifest);
@@ -142,7 +143,8 @@ redset_manifest *redset_manifest_free(redset_manifest *manifest);
  * by which they were protected, and all redundancy files together in that directory or in
  * one below it:
  *
- *     rc = redset_rebuild_folder("/lustre/run/ckpt.7", NULL, REDSET_ALL, &found, &err);
+ *     rc = redset_rebuild_folder(AT_FDCWD, "/lustre/run/ckpt.7", NULL, REDSET_ALL,
+ *                                &found, &err);
  *     if (rc) fprintf(stderr, "%s\n", err.text);
  *     redset_found_free(found);
  *
@@ -176,18 +178,19 @@ typedef struct redset_found {
 #define REDSET_ALL (-1)
 
 /* Reports the state of the set with that id, or of all, without changing it: reads all
- * files and compares sizes and checksums. redundancy is the subdirectory of folder that
- * holds the redundancy files; NULL: folder itself. Returns 0 if nothing is lost,
- * REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE; *found is set with all three, and the
- * caller frees it. -ENOENT if there is no redundancy file (of that set). */
-int redset_verify_folder(const char *folder, const char *redundancy, int id,
+ * files and compares sizes and checksums. dir is the directory, open, and folder its
+ * name in texts; or AT_FDCWD, and folder its path. redundancy is the subdirectory of
+ * folder that holds the redundancy files; NULL: folder itself. Returns 0 if nothing is
+ * lost, REDSET_RECOVERABLE, or REDSET_UNRECOVERABLE; *found is set with all three, and
+ * the caller frees it. -ENOENT if there is no redundancy file (of that set). */
+int redset_verify_folder(int dir, const char *folder, const char *redundancy, int id,
                          redset_found **found, redset_error *err);
 
 /* The same, and rebuilds what is lost, files and redundancy files. Files get their names
  * only when all requested sets are rebuilt with the recorded checksums. Returns 0 when
  * nothing is lost any more (lost of *found is what was), or REDSET_UNRECOVERABLE, with
  * nothing changed. */
-int redset_rebuild_folder(const char *folder, const char *redundancy, int id,
+int redset_rebuild_folder(int dir, const char *folder, const char *redundancy, int id,
                           redset_found **found, redset_error *err);
 
 /* Frees found, NULL is fine; returns NULL. */

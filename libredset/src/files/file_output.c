@@ -83,7 +83,7 @@ static int file_output_move_aside(int parent, const char *last, const char *asid
 }
 
 /* Renames an entry that this library does not own, and so may not remove. */
-static int file_output_set_aside(int dir, const char *name, bool folder, bool shared,
+static int file_output_set_aside(int dir, const char *name, bool folder, int64_t shared,
                                  redset_error *err)
 {
     const char *last;
@@ -94,14 +94,14 @@ static int file_output_set_aside(int dir, const char *name, bool folder, bool sh
     rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
     if (rc) return rc;
     snprintf(aside, sizeof aside, "%.200s.%016llx.old", last, (unsigned long long)random);
-    if (shared) rc = others_reach(dir, parent, name, err);
+    if (shared) rc = others_reach(shared, dir, parent, name, err);
     if (!rc && (rc = file_output_move_aside(parent, last, aside, folder)) != 0)
         err_sys(err, rc, "rename %s to %s", name, aside);
     io_close(&parent);
     return rc;
 }
 
-int redset_clear_way(int dir, const char *name, bool shared, redset_error *err)
+int redset_clear_way(int dir, const char *name, int64_t shared, redset_error *err)
 {
     struct stat st;
     for (const char *end = strchr(name, '/'); end; end = strchr(end + 1, '/')) {
@@ -122,7 +122,7 @@ int redset_file_output_clear_way(const redset_file_stream *stream, redset_error 
     int rc = 0;
     for (int i = 0; i < stream->list->count && !rc; i++)
         rc = redset_clear_way(stream->dir, stream->list->files[i].name,
-                              stream->out.check != NULL, err);
+                              stream->out.shared, err);
     return rc;
 }
 

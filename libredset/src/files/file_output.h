@@ -20,8 +20,8 @@ int redset_file_output_complete(redset_file_stream *stream, redset_error *err);
 
 /* Sets aside what is in the way of a file of that name, under "<name>.<16 hex
  * digits>.old": a directory, or another kind of entry where a directory is needed.
- * shared: the name is from a list that others can change (common/others.h). */
-int redset_clear_way(int dir, const char *name, bool shared, redset_error *err);
+ * shared: others who can change the list with the name (others_put_below). */
+int redset_clear_way(int dir, const char *name, int64_t shared, redset_error *err);
 
 /* The same for all files. All writers of a directory do this before any file gets its
  * name, so that no new file is ever in the way. */

@@ -9,6 +9,7 @@
 #include "common/io.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,15 +68,12 @@ static int folder_list_names(folder_search *s, DIR *listing, redset_error *err)
 /* The directory with redundancy files, to be listed. */
 static int folder_open_redundancy(folder_search *s, DIR **listing, redset_error *err)
 {
-    int fd;
-    if (s->redundancy && beneath_check_name(s->redundancy, err) != 0) return -EINVAL;
-    int rc = redset_join(s->path, sizeof s->path, s->folder, s->redundancy);
+    int fd, rc = redset_join(s->path, sizeof s->path, s->folder, s->redundancy);
     if (rc) return err_sys(err, rc, "%s", s->folder);
-    rc = beneath_open_folder(s->path, &fd, err);
-    if (rc) return rc;
-    *listing = fdopendir(fd);
-    if (*listing) return 0;
-    rc = err_sys(err, -errno, "list %s", s->path);
+    rc = beneath_open_below(s->dir, s->redundancy ? s->redundancy : "", &fd, err);
+    if (rc) return rc == -EINVAL ? rc : err_sys(err, rc, "open directory %s", s->path);
+    *listing = beneath_list(fd);
+    if (!*listing) rc = err_sys(err, -errno, "list %s", s->path);
     io_close(&fd);
     return rc;
 }
@@ -171,8 +169,7 @@ static int folder_add_set(folder_search *s, const redset_place *place, redset_er
 
 static int folder_find_sets(folder_search *s, redset_error *err)
 {
-    int rc = beneath_open_folder(s->folder, &s->dir, err);
-    if (!rc) rc = folder_find_names(s, err);
+    int rc = folder_find_names(s, err);
     if (rc) return rc;
     s->sets = calloc((size_t)s->name_count, sizeof(redset_recovery *));
     if (!s->sets) return err_sys(err, -ENOMEM, "%d sets", s->name_count);
@@ -280,33 +277,34 @@ static int folder_rebuild(folder_search *s, redset_error *err)
 
 /* ---- public calls ---- */
 
-static int folder_run(folder_search *s, int (*work)(folder_search *, redset_error *),
-                      redset_found **found, redset_error *err)
+static int folder_run(int dir, const char *folder, const char *redundancy, int id,
+                      int (*work)(folder_search *, redset_error *), redset_found **found,
+                      redset_error *err)
 {
     redset_error cause = {""};
-    int rc = folder_find_sets(s, &cause);
-    if (!rc) rc = work(s, &cause);
-    redset_found *made = rc >= 0 ? redset_report_new(s->count, s->sets) : NULL;
+    folder_search s = {.folder = folder, .redundancy = redundancy, .id = id, .dir = dir};
+    int rc = dir == AT_FDCWD ? beneath_open_folder(folder, &s.dir, &cause) : 0;
+    if (!rc) rc = folder_find_sets(&s, &cause);
+    if (!rc) rc = work(&s, &cause);
+    redset_found *made = rc >= 0 ? redset_report_new(s.count, s.sets) : NULL;
     if (rc >= 0 && !made) rc = err_sys(&cause, -ENOMEM, "report");
-    for (int i = 0; i < s->count; i++)
-        folder_set_free(s->sets[i]);
-    free(s->sets);
-    free(s->names);
-    io_close(&s->dir);
+    for (int i = 0; i < s.count; i++)
+        folder_set_free(s.sets[i]);
+    free(s.sets);
+    free(s.names);
+    if (s.dir != dir) io_close(&s.dir);
     if (rc >= 0) *found = made;
     return rc ? err_set(err, rc, "%s", cause.text) : 0;
 }
 
-int redset_verify_folder(const char *folder, const char *redundancy, int id,
+int redset_verify_folder(int dir, const char *folder, const char *redundancy, int id,
                          redset_found **found, redset_error *err)
 {
-    folder_search s = {.folder = folder, .redundancy = redundancy, .id = id, .dir = -1};
-    return folder_run(&s, folder_verify, found, err);
+    return folder_run(dir, folder, redundancy, id, folder_verify, found, err);
 }
 
-int redset_rebuild_folder(const char *folder, const char *redundancy, int id,
+int redset_rebuild_folder(int dir, const char *folder, const char *redundancy, int id,
                           redset_found **found, redset_error *err)
 {
-    folder_search s = {.folder = folder, .redundancy = redundancy, .id = id, .dir = -1};
-    return folder_run(&s, folder_rebuild, found, err);
+    return folder_run(dir, folder, redundancy, id, folder_rebuild, found, err);
 }

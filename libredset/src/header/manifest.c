@@ -6,6 +6,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,14 +76,15 @@ redset_manifest *redset_manifest_free(redset_manifest *manifest)
     return NULL;
 }
 
-int redset_read_header(const char *folder, const char *name, redset_manifest **manifest,
-                       redset_error *err)
+int redset_read_header(int dir, const char *folder, const char *name,
+                       redset_manifest **manifest, redset_error *err)
 {
     redset_header *header;
-    int dir, rc = beneath_open_folder(folder, &dir, err);
+    int there = dir, rc = 0;
+    if (dir == AT_FDCWD) rc = beneath_open_folder(folder, &there, err);
     if (rc) return rc;
-    rc = redset_header_read(dir, name, &header, err);
-    io_close(&dir);
+    rc = redset_header_read(there, name, &header, err);
+    if (there != dir) io_close(&there);
     if (rc) return err_wrap(err, rc, "%s", folder);
     redset_manifest *made = redset_manifest_new(header);
     redset_header_free(header);

@@ -73,9 +73,9 @@ int redset_member_create(redset_member *member, redset_error *err)
     int rc = redset_streams_create(member->dir, member->name, member->header,
                                    &member->streams, err);
     if (rc) return rc;
-    int shared = others_put_below(member->dir, member->name, err);
-    if (shared < 0) return shared;
-    if (shared) member->streams.files->out.check = others_reach;
+    int64_t shared = others_put_below(member->dir, member->name, err);
+    if (shared < 0) return (int)shared;
+    member->streams.files->out.shared = shared;
     return 0;
 }
 
