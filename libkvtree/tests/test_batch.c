@@ -476,7 +476,8 @@ static void opened_again(void **state)
 {
     kvtree_error err;
     int fd;
-    const batch_file file = {"one", dir, ".y.tmp", 3, 0600};
+    const batch_file file = {
+        .name = "one", .from = dir, .temporary = ".y.tmp", .size = 3, .mode = 0600};
     batch b = {.dir = dir};
     assert_int_equal(batch_add(&b, &file, &err), 0);
     assert_int_equal(batch_make(&b, &err), 0);

@@ -33,9 +33,9 @@ SelectTypeParameters=CR_CPU
 SchedulerType=sched/builtin
 SchedulerParameters=sched_min_interval=1
 SlurmctldPort={port}
-SlurmctldPidFile={directory}/slurmctld.pid
-StateSaveLocation={directory}/state
-SlurmdPidFile={directory}/slurmd-%n.pid
+SlurmctldPidFile={folder}/slurmctld.pid
+StateSaveLocation={folder}/state
+SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmdSpoolDir={spool}
 SlurmdParameters=config_overrides
 SlurmdTimeout=300
@@ -43,13 +43,13 @@ InactiveLimit=0
 KillWait=2
 MessageTimeout=10
 TCPTimeout=2
-TaskProlog={directory}/prolog
+TaskProlog={folder}/prolog
 NodeName=n[1-{count}] {nodes} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 # What a node has of its own; all else is that of this machine.
 PROLOG = """#!/bin/sh
-for what in CACHE CNTL; do echo export SCR_${{what}}_BASE={directory}/machines/$SLURMD_NODENAME/$what; done
+for what in CACHE CNTL; do echo export SCR_${{what}}_BASE={folder}/machines/$SLURMD_NODENAME/$what; done
 echo export SCR_NODE_NAME=$SLURMD_NODENAME
 """
 
@@ -201,8 +201,8 @@ def script_of_guide(runs):
 
 # What switches off a node: it asks this test to, and waits until that is done.
 SWITCH = """#!/bin/sh
-echo $1 >{directory}/asked.new && mv {directory}/asked.new {directory}/asked
-while [ ! -e {directory}/is-off ]; do sleep 0.1; done
+echo $1 >{folder}/asked.new && mv {folder}/asked.new {folder}/asked
+while [ ! -e {folder}/is-off ]; do sleep 0.1; done
 """
 
 
@@ -306,8 +306,8 @@ THEN_STEPS = """#!/bin/sh
 "$@"
 code=$?
 for moment in $(seq 300); do
-    squeue --noheader --steps --format='%i %j' >{directory}/steps
-    [ -s {directory}/steps ] || break
+    squeue --noheader --steps --format='%i %j' >{folder}/steps
+    [ -s {folder}/steps ] || break
     sleep 0.1
 done
 exit $code

@@ -14,8 +14,8 @@ from slurm import Cluster, start
 # In place of srun: the first run of scr_run waits until the test is ready.
 LATE_SRUN = """#!/bin/sh
 case "$*" in *--job-name=scr_run.*.1\\ *)
-    : >{directory}/asked
-    while [ ! -e {directory}/ready ]; do sleep 0.1; done
+    : >{folder}/asked
+    while [ ! -e {folder}/ready ]; do sleep 0.1; done
 esac
 exec {srun} "$@"
 """
