@@ -197,21 +197,6 @@ static bool batch_has_adopted(batch_item *item, const batch_spare *spare, mode_t
     return false;
 }
 
-/* Another user may have made the directory of records: then it counts as shared only
- * where the one above it is, by the same group. */
-static mode_t batch_record_mode(int parent)
-{
-    struct stat st, above;
-    mode_t mode = beneath_record_mode(parent);
-    if (fstat(parent, &st) != 0) return 0600;
-    if (mode == 0600 || st.st_uid == 0 || st.st_uid == geteuid()) return mode;
-    int up = io_open(parent, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    bool same = up >= 0 && fstat(up, &above) == 0 && above.st_gid == st.st_gid;
-    mode = same ? beneath_record_mode(up) : 0600;
-    io_close(&up);
-    return mode;
-}
-
 int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare, int *fd,
                     kvtree_error *err)
 {
@@ -225,7 +210,7 @@ int batch_open_over(batch *b, const char *name, mode_t mode, batch_spare *spare,
     if (rc) return rc;
     bool reused = spare && batch_has_adopted(item, spare, mode);
     if (spare) spare->reused = reused;
-    if (!reused) rc = batch_create(item, mode ? mode : batch_record_mode(item->parent));
+    if (!reused) rc = batch_create(item, mode ? mode : beneath_record_mode(item->parent));
     if (rc) return err_sys(err, rc, "create a temporary file for %s", name);
     *fd = item->fd;
     return 0;
@@ -583,39 +568,4 @@ int batch_write(int dir, const char *name, mode_t mode, const void *data, size_t
     if (!rc) rc = batch_commit(&b, err);
     batch_drop(&b);
     return rc;
-}
-
-/* ---- abandoned files ---- */
-
-static bool batch_is_drawn(const char *name)
-{
-    return name[0] == '.' && strspn(name + 1, "0123456789abcdef") == 16 &&
-           strcmp(name + 17, ".tmp") == 0;
-}
-
-int batch_remove_abandoned(int dir, const char *name)
-{
-    if (!batch_is_drawn(name)) return 0;
-    int fd = io_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-    if (fd < 0) return fd == -ENOENT || fd == -ELOOP ? 0 : fd;
-    struct stat st;
-    bool abandoned = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                     io_lock(fd, F_OFD_SETLK, F_WRLCK) == 0;
-    int rc = !abandoned ? 0 : unlinkat(dir, name, 0) == 0 ? 1 : -errno;
-    io_close(&fd);
-    return rc == -ENOENT ? 0 : rc;
-}
-
-int batch_sweep(int dir, kvtree_error *err)
-{
-    int first = 0;
-    DIR *stream = beneath_list(dir);
-    if (!stream) return err_sys(err, -errno, "list the directory");
-    const struct dirent *entry;
-    while ((entry = readdir(stream)) != NULL) {
-        int rc = batch_remove_abandoned(dir, entry->d_name);
-        if (rc < 0 && !first) first = err_sys(err, rc, "remove %s", entry->d_name);
-    }
-    closedir(stream);
-    return first;
 }

@@ -200,20 +200,30 @@ bool beneath_has_group(int dir, gid_t *group)
     return given;
 }
 
+static bool beneath_is_shared(const struct stat *st)
+{
+    return (st->st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
+}
+
 mode_t beneath_record_mode(int dir)
 {
-    struct stat st;
-    int shared =
-        fstat(dir, &st) == 0 && (st.st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
+    struct stat st, above;
+    if (fstat(dir, &st) != 0 || !beneath_is_shared(&st)) return 0600;
+    if (st.st_uid == 0 || st.st_uid == geteuid()) return 0660;
+    int up = io_open(dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    bool shared = up >= 0 && fstat(up, &above) == 0 && above.st_gid == st.st_gid &&
+                  beneath_is_shared(&above);
+    io_close(&up);
     return shared ? 0660 : 0600;
 }
 
-static int beneath_check_log(int prefix, const char *name, int fd, kvtree_error *err)
+/* above: of the prefix directory. */
+static int beneath_check_log(const struct stat *above, const char *name, int fd,
+                             kvtree_error *err)
 {
-    struct stat above, st;
-    if (fstat(prefix, &above) != 0 || fstat(fd, &st) != 0)
-        return err_sys(err, -errno, "stat %s", name);
-    bool shared = beneath_record_mode(prefix) == 0660 && !(above.st_mode & S_IWOTH);
+    struct stat st;
+    if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", name);
+    bool shared = beneath_is_shared(above) && !(above->st_mode & S_IWOTH);
     return st.st_uid == geteuid() || shared
                ? 0
                : err_set(err, -EPERM, "%s belongs to user %ld, not to us (%ld)", name,
@@ -222,10 +232,14 @@ static int beneath_check_log(int prefix, const char *name, int fd, kvtree_error 
 
 int beneath_open_log(int prefix, const char *name, int flags, int *fd, kvtree_error *err)
 {
-    int file, rc = beneath_open(prefix, name, flags | O_APPEND | O_CREAT,
-                                beneath_record_mode(prefix), &file, err);
+    struct stat above;
+    int file;
+    if (fstat(prefix, &above) != 0)
+        return err_sys(err, -errno, "stat the prefix directory");
+    int rc = beneath_open(prefix, name, flags | O_APPEND | O_CREAT,
+                          beneath_is_shared(&above) ? 0660 : 0600, &file, err);
     if (rc) return rc;
-    rc = beneath_check_log(prefix, name, file, err);
+    rc = beneath_check_log(&above, name, file, err);
     if (rc)
         io_close(&file);
     else

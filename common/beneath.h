@@ -138,8 +138,9 @@ mode_t beneath_mode_in_group(mode_t mode, gid_t from, gid_t to);
  * are meant for that group. */
 bool beneath_has_group(int dir, gid_t *group);
 
-/* The mode of a new file with state in the open directory dir: 0600; in a directory that
- * a group shares, which is setgid and writable by its group, 0660, less the umask. */
+/* The mode of a new record in the open directory dir: 0600; in a directory that a group
+ * shares, which is setgid and writable by its group, 0660, less the umask. One that
+ * another user made counts as shared only if the one above it is, by the same group. */
 mode_t beneath_record_mode(int dir);
 
 /* Opens a file below the open prefix directory for lines that are appended, made with the

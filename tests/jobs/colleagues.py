@@ -1,0 +1,463 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What colleagues write into records of a prefix directory that they share, or move there, reaches only what all who can
+write there can change themselves."""
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, rename_file
+from job import Skip, checkpoint, descendants, main, messages
+from scavenged import TOOLS, command, saved, scavenge
+import tree
+
+
+def keep(job):
+    """A directory of Alice's own, with a file that the umask of the group would let Bob change."""
+    (job.prefix / "own").mkdir()
+    (job.prefix / "own/work").write_text("work")
+    for path, mode in ((job.prefix / "own/work", 0o660), (job.prefix / "own", 0o2750)):
+        os.chown(path, ALICE.pw_uid, SHARED)
+        path.chmod(mode)
+    return job.prefix / "own/work"
+
+
+SCATTERED = ["start:a:c", "put:a/f_%r:100", "put:beside/g_%r:100", "complete:1"]
+
+
+def test_deleted_by_name():
+    """Bob writes down that a file of Alice's, which he may not change, is of a dataset; Alice deletes that."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", SCATTERED, "finalize")
+        work = keep(job)
+        rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+        job.run("init", "delete:a => ANY", "finalize").says("DATASET_NOT_REMOVED", "own/work is in a directory that others may not change")
+        assert work.read_text() == "work" and not (job.prefix / "beside/g_1").exists()
+
+
+def test_replaced_by_name():
+    """Bob saves a dataset from caches, and has one of its files take the place of Alice's when she adds it."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        work, folder = keep(job), saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/work")
+        (folder / "own").mkdir()
+        (folder / "beside/g_0").rename(folder / "own/work")
+        os.chown(folder / "own", BOB.pw_uid, SHARED)
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert "own/work is in a directory that others may not change" in done.err and work.read_text() == "work", done
+
+
+def test_folder_by_name():
+    """The same for a new directory in one of Alice's own: Bob may write to the new one, and not where it would be made."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        work, folder = keep(job), saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/new/file")
+        (folder / "own/new").mkdir(parents=True)
+        (folder / "beside/g_0").rename(folder / "own/new/file")
+        for path in (folder / "own", folder / "own/new"):
+            os.chown(path, BOB.pw_uid, SHARED)
+            path.chmod(0o2770)
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert messages(done.err, "SCAVENGE_COMMIT_FAILED", "own/new/file") and os.listdir(work.parent) == ["work"], done
+
+
+def change_index(job, change):
+    """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
+    path = job.prefix / ".scr/index.scr"
+    told = tree.read(path)
+    change(told["DSET"])
+    path.unlink()
+    tree.write(path, told)
+    os.chown(path, BOB.pw_uid, SHARED)
+    path.chmod(0o660)
+
+
+def files_below(folder):
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_deleted_by_index():
+    """Bob marks a dataset as being deleted that Alice has in a directory of her own, and that directory, which is a prefix directory, too."""
+    def mark(datasets):
+        for folders in datasets.values():
+            for entry in [folders["DIR"][name] for name in ("own/ckpt",) if name in folders["DIR"]]:
+                entry.update(DELETING={"1": {}}, COMPLETE={"0": {}})
+                folders["DIR"]["own"] = {**entry, "DSET": {**entry["DSET"], "NAME": {"own": {}}}}
+
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        keep(job)
+        job.umask = 0o027
+        job.by(ALICE).run("init", "have => ANY", checkpoint("own/ckpt"), "finalize")
+        job.run("init", "have => ANY", "finalize", prefix=job.prefix / "own", SCR_JOB_ID="other")
+        before = files_below(job.prefix / "own")
+        assert {"index.scr", "rank_0", "work"} <= {os.path.basename(path) for path in before}, before
+        change_index(job, mark)
+        job.umask = 0o007
+        run = job.by(ALICE).run("init", "have => ANY", "finalize")
+        run.says("PREFIX_DATASET_NOT_DELETED", "own/ckpt is in a directory that others may not change")
+        run.says("PREFIX_DATASET_NOT_DELETED", "own is a prefix directory")
+        assert files_below(job.prefix / "own") == before, run
+
+
+def test_deleted_by_flag():
+    """Bob writes into the index that the files of Alice's dataset lie scattered, and puts a map where they would be named then."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        work = keep(job)
+        job.umask = 0o027
+        job.by(ALICE).run("init", "have => ANY", "start:a:c", "put:a/f_%r:100", "complete:1", "finalize")
+        told = tree.read(job.prefix / "a/.scr/rank2file.0.0.scr")
+        text = json.dumps(told)
+        assert '"f_0"' in text, text
+        tree.write(job.prefix / ".scr/rank2file.0.0.scr", json.loads(text.replace('"f_0"', '"own/work"')))
+        os.chown(job.prefix / ".scr/rank2file.0.0.scr", BOB.pw_uid, SHARED)
+        (job.prefix / ".scr/rank2file.0.0.scr").chmod(0o644)
+        change_index(job, lambda datasets: [folders["DIR"]["a"]["DSET"].update(SCATTERED={"1": {}})
+                                            for folders in datasets.values() if "a" in folders["DIR"]])
+        run = job.by(ALICE).run("init", "have => ANY", "delete:a => ANY", "finalize")
+        assert work.read_text() == "work", run
+
+
+def keep_nested(job):
+    """A private directory of Alice's in one of hers that the group may change. Bob can move that, and not empty it."""
+    shared = job.prefix / "shared"
+    (shared / "own").mkdir(parents=True)
+    (shared / "own/work").write_text("work")
+    for path, mode in ((shared / "own/work", 0o600), (shared / "own", 0o2700), (shared, 0o2770)):
+        os.chown(path, ALICE.pw_uid, SHARED)
+        path.chmod(mode)
+    assert by_bob(job, "rm -rf shared") != 0
+
+
+def by_bob(job, line):
+    return subprocess.run(["sh", "-ec", line], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED], umask=0o007,
+                          stderr=subprocess.DEVNULL).returncode
+
+
+def check_nested(job, run):
+    assert [path.read_text() for path in job.prefix.rglob("own/work")] == ["work"], run
+
+
+def test_taken_by_name():
+    """Bob saves a dataset from caches into a directory of Alice's, and writes down that a private file of hers in it is one of its files."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(BOB).run("init", SCATTERED)
+        scavenge(job, 1)
+        keep_nested(job)
+        folder = saved(job, "a", 1)
+        rename_file(folder / ".scr/0.scrfilemap", "beside/g_0", "own/work")
+        (job.prefix / "shared/own/work").write_bytes((folder / "beside/g_0").read_bytes())
+        assert by_bob(job, f"mv {folder}/* {folder}/.scr shared; rmdir {folder}; mv shared {folder}") == 0
+        done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert messages(done.err, "SCAVENGE_COMMIT_FAILED", "own/work") and (folder / "own/work").exists(), done
+
+
+def test_moved_into_a_stage():
+    """Bob moves a directory of Alice's to where an interrupted flush would have its files, which her next run removes."""
+    for place in ("stage", "stage/1"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            assert by_bob(job, f"rm -rf a/.scr/*; mkdir -p $(dirname a/.scr/{place}); mv shared a/.scr/{place}") == 0
+            change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
+                                                for folders in datasets.values() if "a" in folders["DIR"]])
+            check_nested(job, job.by(ALICE).run("init", "have => ANY", "finalize"))
+
+
+def put_list(path, entries, kinds=("access",)):
+    """An access control list; entries: {(tag, id): rights}."""
+    packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", tag, bits, who) for (tag, who), bits in entries.items())
+    try:
+        for kind in kinds:
+            os.setxattr(path, f"system.posix_acl_{kind}", packed)
+    except OSError as error:
+        raise Skip(f"no access control lists here: {error}") from error
+
+
+NOBODY = 0xffffffff
+OWN, NAMED, GROUP, MOST, EVERYBODY = (1, NOBODY), (2, CAROL), (4, NOBODY), (16, NOBODY), (32, NOBODY)
+
+
+def test_moved_folder_with_a_list():
+    """The same, of a directory that its mode calls writable for the group: that is Carol, in its access control list, not Bob."""
+    for place in ("stage", "stage/1"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            put_list(job.prefix / "shared/own", {OWN: 7, NAMED: 7, GROUP: 0, MOST: 7, EVERYBODY: 0})
+            assert (job.prefix / "shared/own").stat().st_mode & 0o070 == 0o070 and by_bob(job, "ls shared/own") != 0
+            assert by_bob(job, f"rm -rf a/.scr/*; mkdir -p $(dirname a/.scr/{place}); mv shared a/.scr/{place}") == 0
+            change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
+                                                for folders in datasets.values() if "a" in folders["DIR"]])
+            check_nested(job, job.by(ALICE).run("init", "have => ANY", "finalize"))
+
+
+def test_list_of_all():
+    """A directory that colleagues share by an access control list, which all in it inherits: what runs left is removed."""
+    with Shared(0o2770, 0o007) as job:
+        put_list(job.prefix, {OWN: 7, NAMED: 7, GROUP: 7, MOST: 7, EVERYBODY: 0}, ("access", "default"))
+        job.parameters["SCR_PREFIX_SIZE"] = 1
+        job.by(ALICE).run("init", checkpoint("a"), checkpoint("b"), "finalize")
+        assert (job.prefix / "b").stat().st_mode & 0o070 == 0o070
+        (job.prefix / "b/.scr/stage/1/deep").mkdir(parents=True)
+        change_index(job, lambda datasets: [folders["DIR"]["b"].update(COMPLETE={"0": {}})
+                                            for folders in datasets.values() if "b" in folders["DIR"]])
+        job.by(BOB).run("init", "have => ANY", checkpoint("c"), "finalize").not_said("error|denied|not permitted")
+        assert not (job.prefix / "a").exists() and not list(job.prefix.rglob("deep"))
+
+
+def test_moved_folder_of_a_third():
+    """A directory of somebody else that Bob moves there has one in it that Alice may empty, by another group, and Bob may not."""
+    for place in ("stage", "stage/1"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            for path, group, mode in (("shared", SHARED, 0o2770), ("shared/own", OTHER, 0o2770), ("shared/own/work", OTHER, 0o660)):
+                os.chown(job.prefix / path, CAROL, group)
+                (job.prefix / path).chmod(mode)
+            assert by_bob(job, f"rm -rf a/.scr/*; mkdir -p $(dirname a/.scr/{place}); mv shared a/.scr/{place}") == 0
+            change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})
+                                                for folders in datasets.values() if "a" in folders["DIR"]])
+            job.by(ALICE).identity["extra_groups"].append(OTHER)
+            check_nested(job, job.run("init", "have => ANY", "finalize"))
+
+
+def test_moved_into_records():
+    """The same in place of the records of a dataset, or of their directory of saved files; Alice deletes the dataset, or adds it."""
+    for line in ("mv a/.scr/* shared; rmdir a/.scr; mv shared a/.scr", "mv a/* shared; rm -r a; mv shared a; mv a/own a/.scr"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
+            keep_nested(job)
+            assert by_bob(job, line) == 0
+            run = job.by(ALICE).run("init", "have => ANY", "delete:a => ANY", "finalize")
+            assert [path.read_text() for path in job.prefix.rglob("work")] == ["work"], run
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(ALICE).run("init", checkpoint("a"))
+        scavenge(job, 1)
+        keep_nested(job)
+        assert by_bob(job, "mv a/.scr/* shared; mv shared/own shared/scavenge.1.1; rmdir a/.scr; mv shared a/.scr") == 0
+        command(job.by(ALICE), "scr_index", "--add", "a", code=1)
+        assert (job.prefix / "a/.scr/scavenge.1.1/work").read_text() == "work"
+
+
+def keep_of_a_third(job, owner, group):
+    """A directory that Alice may change as a member of the other group, or as the owner, and Bob may not."""
+    (job.prefix / "third").mkdir()
+    (job.prefix / "third/work").write_text("work")
+    for path, mode in ((job.prefix / "third/work", 0o660), (job.prefix / "third", 0o2770)):
+        os.chown(path, owner, group)
+        path.chmod(mode)
+    return job.prefix / "third/work"
+
+
+def test_deleted_by_name_for_a_third():
+    """Alice has the rights of another group, or of the owner, in a directory that Bob's map names, and Bob has none."""
+    for owner in (CAROL, ALICE.pw_uid):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", SCATTERED, "finalize")
+            work = keep_of_a_third(job, owner, OTHER)
+            assert by_bob(job, "touch third/x") != 0
+            rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "third/work")
+            job.by(ALICE).identity["extra_groups"].append(OTHER)
+            run = job.run("init", "delete:a => ANY", "finalize")
+            run.says("DATASET_NOT_REMOVED", "third/work is in a directory that others may not change")
+            assert work.read_text() == "work" and not (job.prefix / "beside/g_1").exists()
+
+
+def test_deleted_by_index_for_a_third():
+    """Bob marks a dataset of a third user's as being deleted; its directory is of a group of hers and Alice's."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("x"), checkpoint("c/ckpt"), "finalize")
+        for path in (job.prefix / "c", *(job.prefix / "c").rglob("*")):
+            os.chown(path, CAROL, OTHER)
+            path.chmod(0o2770 if path.is_dir() else 0o660)
+        before = files_below(job.prefix / "c")
+        assert before and by_bob(job, "ls c") != 0
+        change_index(job, lambda datasets: [folders["DIR"]["c/ckpt"].update(DELETING={"1": {}}, COMPLETE={"0": {}})
+                                            for folders in datasets.values() if "c/ckpt" in folders["DIR"]])
+        job.by(ALICE).identity["extra_groups"].append(OTHER)
+        job.run("init", "have => ANY", "finalize").says("PREFIX_DATASET_NOT_DELETED", "c/ckpt is in a directory that others may not change")
+        assert files_below(job.prefix / "c") == before
+
+
+def exchanged(job, at, log=None):
+    """Alice deletes her dataset "a"; before call number `at` of her rank 0 Bob puts another one in its place."""
+    struck = job.root / "struck"
+    faults = {"FAULTS_BELOW": job.prefix / "a", "FAULTS_RANK": 0, "FAULTS_READING": 1, "FAULTS_AT": at, "FAULTS_HOW": "stop", "FAULTS_MARK": struck,
+              "FAULTS_LOG": log}
+    struck.unlink(missing_ok=True)
+    process = job.by(ALICE).start(os.environ["JOB_PROBE"], "init", "have", "delete:a", "finalize", faults=faults)
+    while process.poll() is None:
+        if struck.exists():
+            for old, new in (("a", "aside"), ("evil", "a")):
+                done = subprocess.run(["mv", "-T", old, new], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED])
+                assert done.returncode == 0
+            struck.unlink()
+            for pid in descendants():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+        time.sleep(0.005)
+    return process.communicate()
+
+
+def test_exchanged_while_it_is_deleted():
+    """The map of Alice's dataset, which only she can change, is judged; then Bob's is in its place."""
+    def begin():
+        job = Shared(0o2770, 0o007)
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        job.umask = 0o027
+        job.by(ALICE).run("init", "have => ANY", SCATTERED, "finalize")
+        shutil.copytree(job.prefix / "a", job.prefix / "evil")
+        for path in (job.prefix / "evil", *(job.prefix / "evil").rglob("*")):
+            os.chown(path, BOB.pw_uid, SHARED)
+            path.chmod(0o2775 if path.is_dir() else 0o664)
+        rename_file(job.prefix / "evil/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+        return job, keep(job)
+
+    job, _ = begin()
+    with job:
+        exchanged(job, 0, log=job.root / "calls")
+        calls = (job.root / "calls.0").read_text().splitlines()
+    opened = [number for number, line in enumerate(calls, 1) if " openat " in line and line.endswith("/a") and number > len(calls) / 2]
+    assert opened, calls
+    for at in opened:
+        job, work = begin()
+        with job:
+            out, err = exchanged(job, at)
+            assert work.exists() and work.read_text() == "work", (at, calls[at - 1], out, err)
+
+
+def test_renamed_while_it_is_added():
+    """Bob's saved dataset "a" becomes one of Alice's own, by its records, while Alice adds it and its lost files are rebuilt."""
+    def begin():
+        job = Shared(0o2770, 0o007)
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        keep(job)
+        job.umask = 0o027
+        job.run("init", "have => ANY", checkpoint("own/ckpt"), "finalize")
+        job.umask = 0o007
+        job.by(BOB).run("init", "have => ANY", checkpoint("a"), SCR_FLUSH=0, SCR_FETCH=0)
+        number = max(job.cached_by(BOB))
+        command(job, "scr_copy", "--id", number, node="n1")
+        for path in (saved(job, "a", number) / ".scr").glob("*.xor"):
+            path.chmod(0o664)
+        return job.by(ALICE), number
+
+    def rename(folder):
+        for path in (folder / ".scr").glob("*.scrfilemap"):
+            rename_file(path, '"a"', '"own/ckpt"')
+        for path in (folder / ".scr").glob("*.xor"):
+            path.unlink()
+
+    def add(job, folder, at):
+        struck = job.root / "struck"
+        env = {**job.environment({}), "LD_PRELOAD": os.environ["JOB_FAULTS"], "FAULTS_BELOW": str(folder), "FAULTS_AT": str(at),
+               "FAULTS_HOW": "stop", "FAULTS_MARK": str(struck), "FAULTS_READING": "1", "FAULTS_LOG": str(job.root / "calls")}
+        process = subprocess.Popen([TOOLS / "scr_index", "--add", "a"], cwd=job.prefix, env=env, stdin=subprocess.DEVNULL, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **job.identity)
+        while process.poll() is None:
+            if struck.exists():
+                rename(folder)
+                struck.unlink()
+                process.send_signal(signal.SIGCONT)
+            time.sleep(0.005)
+        return process.communicate()[0]
+
+    job, number = begin()
+    with job:
+        add(job, saved(job, "a", number), 0)
+        calls = next(job.root.glob("calls.*")).read_text().splitlines()
+    rebuilt = max(at for at, line in enumerate(calls, 1) if " renameat " in line and line.endswith("filemap"))
+    opened = [at for at, line in enumerate(calls, 1) if at > rebuilt and " openat " in line and line.endswith("/.scr")]
+    for at in opened[:3]:
+        job, number = begin()
+        with job:
+            before = files_below(job.prefix / "own")
+            out = add(job, saved(job, "a", number), at)
+            assert files_below(job.prefix / "own") == before, (at, calls[at - 1], out)
+
+
+@contextlib.contextmanager
+def exchanging(one, other):
+    """Bob exchanges two directories all the time, in one of his."""
+    process = os.fork()
+    if process == 0:
+        os.setgroups([])
+        os.setgid(BOB.pw_gid)
+        os.setuid(BOB.pw_uid)
+        here, exchange_both, libc = -100, 2, ctypes.CDLL(None)
+        while True:
+            libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange_both)
+            time.sleep(0.0003)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+
+
+def give(folder, user, share):
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, user.pw_uid, user.pw_gid)
+        if share:
+            path.chmod(0o777 if path.is_dir() else 0o666)
+
+
+def rebuilding(saver, attempts, layout, *words):
+    """Root rebuilds a lost file in a directory of Alice's, in the place of which Bob puts one of his: no file of Alice's gets there."""
+    with Shared(0o2770, 0o022) as job:
+        job.layout = [(f"n{i}", 1) for i in range(1, 4)]
+        for node in job.nodes():
+            for base in ("cntl", "cache"):
+                (job.node(node) / base).mkdir(parents=True, exist_ok=True)
+                (job.node(node) / base).chmod(0o1777)
+        os.chown(job.prefix, saver.pw_uid, saver.pw_gid)
+        job.parameters.update(SCR_FLUSH=0, SCR_COPY_TYPE="XOR", SCR_SET_SIZE=3)
+        job.by(saver).run("init", "start:a:c", "put:a/f_%r:1000000", "complete:1")
+        job.lose("n2")
+        scavenge(job, 1, code=None)
+        above = job.root / "above"
+        above.mkdir()
+        give(above, BOB, False)
+        for _ in range(attempts):
+            folders = [above / "p", above / "q"]
+            for folder, user in zip(folders, (ALICE, BOB)):
+                layout(job, folder, user)
+                give(folder, user, user is BOB)
+            with exchanging(*folders):
+                done = subprocess.run([*words, str(above / "p")], env=job.environment({"SCR_PREFIX": above / "p"}), capture_output=True, text=True)
+            mine = [path for folder in folders if folder.stat().st_uid == BOB.pw_uid
+                    for path in folder.rglob("*") if path.lstat().st_uid == ALICE.pw_uid]
+            assert not mine, (mine, done)
+            for folder in folders:
+                shutil.rmtree(folder)
+
+
+def test_exchanged_while_it_is_rebuilt():
+    def layout(job, folder, user):
+        shutil.copytree(saved(job, "a", 1), folder) if user is BOB else folder.mkdir()
+
+    rebuilding(BOB, 15, layout, os.environ["JOB_BUILD"] + "/libredset/redset_rebuild", "-r", ".scr")
+
+
+def test_exchanged_while_it_is_added():
+    rebuilding(ALICE, 25, lambda job, folder, user: shutil.copytree(job.prefix, folder), TOOLS / "scr_index", "--add", "a", "-p")
+
+
+if __name__ == "__main__":
+    main(globals())
