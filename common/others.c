@@ -136,16 +136,18 @@ bool others_put_beside(const char *folder)
 
 /* ---- records ---- */
 
-/* Those who may put entries into the open directory. The owner of one is taken for a
- * member of its group. */
-static int64_t others_find(int fd, const struct stat *st)
+/* Those who may put entries into the open directory fd. The owner of one is taken for a
+ * member of its group. The users of an access control list count as a group where that is
+ * the list of the directory top, from which others inherit it. */
+static int64_t others_find(int top, int fd, const struct stat *st)
 {
     bool group = others_group_writes(fd, st);
     if (!group && !(st->st_mode & S_IWOTH) && !others_is_foreign(st)) return 0;
-    if (st->st_mode & S_IWOTH || (group && others_has_list(fd)) ||
-        others_is_own_group(st->st_gid))
+    const bool listed = group && others_has_list(fd);
+    if (st->st_mode & S_IWOTH || (listed && !others_have_same_list(top, fd)) ||
+        (!listed && others_is_own_group(st->st_gid)))
         return OTHERS_ALL;
-    return (int64_t)st->st_gid + 1;
+    return ((int64_t)st->st_gid + 1) | (listed ? OTHERS_LISTED : 0);
 }
 
 static int64_t others_join(int64_t a, int64_t b)
@@ -155,7 +157,7 @@ static int64_t others_join(int64_t a, int64_t b)
 
 /* Those who can give the name of the first directory in name, which *next gets, to
  * another one. */
-static int64_t others_exchange(int here, const char *name, int *next)
+static int64_t others_exchange(int top, int here, const char *name, int *next)
 {
     char part[NAME_MAX + 1];
     struct stat st;
@@ -163,7 +165,7 @@ static int64_t others_exchange(int here, const char *name, int *next)
     *next = io_open(here, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (*next < 0 && *next != -ENOENT) return *next;
     if (fstat(here, &st) != 0) return -errno;
-    return *next < 0 || others_rename(here, &st) ? others_find(here, &st) : 0;
+    return *next < 0 || others_rename(here, &st) ? others_find(top, here, &st) : 0;
 }
 
 int64_t others_put_below(int dir, const char *name, kvtree_error *err)
@@ -175,14 +177,14 @@ int64_t others_put_below(int dir, const char *name, kvtree_error *err)
     if (here < 0) some = here;
     while (some >= 0 && here >= 0 && (slash = strchr(rest, '/')) != NULL) {
         int next;
-        some = others_exchange(here, rest, &next);
+        some = others_exchange(dir, here, rest, &next);
         all = others_join(all, some);
         io_close(&here);
         here = next;
         rest = slash + 1;
     }
     if (some >= 0 && here >= 0)
-        some = fstat(here, &st) != 0 ? -errno : others_find(here, &st);
+        some = fstat(here, &st) != 0 ? -errno : others_find(dir, here, &st);
     io_close(&here);
     if (some < 0) return err_sys(err, (int)some, "check who can change %s", name);
     return others_join(all, some);
@@ -193,14 +195,15 @@ int64_t others_put_below(int dir, const char *name, kvtree_error *err)
 /* Rights of a class of users in a directory. */
 enum { ENTER = S_IXOTH, CHANGE = S_IWOTH | S_IXOTH };
 
-/* Whether all of them have these rights in the open directory. An access control list
+/* Whether all of them have these rights in the open directory fd. An access control list
  * may give the group fewer rights than its mode. */
-static bool others_can(int64_t who, int rights, int fd, const struct stat *st)
+static bool others_can(int64_t who, int rights, int top, int fd, const struct stat *st)
 {
+    const int64_t listed = who & OTHERS_LISTED;
     int group = st->st_mode / (S_IXGRP / S_IXOTH);
     if ((st->st_mode & (mode_t)rights) == (mode_t)rights) return true;
-    return who == (int64_t)st->st_gid + 1 && (group & rights) == rights &&
-           !others_has_list(fd);
+    return who == (((int64_t)st->st_gid + 1) | listed) && (group & rights) == rights &&
+           (listed ? others_have_same_list(top, fd) : !others_has_list(fd));
 }
 
 /* Puts the open directory above *here into its place. */
@@ -215,16 +218,17 @@ static int others_go_up(int *here, struct stat *st)
     return io_is_same_file(st, &below) ? -EPERM : 0; /* it is the root */
 }
 
-/* From the directory here, which it closes, up to top: a directory on the way can be
- * exchanged only by users who may change the one above it. */
-static int others_check_upwards(int64_t who, const struct stat *top, int here)
+/* From the directory here, which it closes, up to top, which end describes: a directory
+ * on the way can be exchanged only by users who may change the one above it. */
+static int others_check_upwards(int64_t who, int top, const struct stat *end, int here)
 {
     struct stat st;
     int rc = fstat(here, &st) != 0 ? -errno : 0;
-    if (!rc && (st.st_mode & S_ISVTX || !others_can(who, CHANGE, here, &st))) rc = -EPERM;
-    while (!rc && !io_is_same_file(&st, top)) {
+    if (!rc && (st.st_mode & S_ISVTX || !others_can(who, CHANGE, top, here, &st)))
+        rc = -EPERM;
+    while (!rc && !io_is_same_file(&st, end)) {
         rc = others_go_up(&here, &st);
-        if (!rc && !io_is_same_file(&st, top) && !others_can(who, ENTER, here, &st))
+        if (!rc && !io_is_same_file(&st, end) && !others_can(who, ENTER, top, here, &st))
             rc = -EPERM;
     }
     io_close(&here);
@@ -239,7 +243,7 @@ int others_reach(int64_t who, int top, int parent, const char *name, kvtree_erro
     /* then owners of directories below it need not be members of their groups */
     if (st.st_mode & S_IWOTH) who = OTHERS_ALL;
     int here = io_open(parent, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = here < 0 ? here : others_check_upwards(who, &st, here);
+    int rc = here < 0 ? here : others_check_upwards(who, top, &st, here);
     if (rc != -EPERM)
         return rc ? err_sys(err, rc, "inspect the directory of %s", name) : 0;
     return err_set(

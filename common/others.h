@@ -50,10 +50,13 @@ bool others_have_same_list(int a, int b);
 
 /* In place of a group: everybody, or users with more than one group. */
 #define OTHERS_ALL INT64_MAX
+/* Added to a group: together with the users and groups of an access control list, which
+ * is that of the directory of names. */
+#define OTHERS_LISTED ((int64_t)1 << 40)
 
 /* Those who may put a file of theirs under that name below the open directory dir, or
- * exchange or create a directory on the way to it: 0, none; the id of a group plus 1;
- * OTHERS_ALL; or -errno with a text. No link is followed. */
+ * exchange or create a directory on the way to it: 0, none; the id of a group plus 1, and
+ * maybe OTHERS_LISTED; OTHERS_ALL; or -errno with a text. No link is followed. */
 int64_t others_put_below(int dir, const char *name, kvtree_error *err);
 
 /* For a name below the open directory top that is in a record which others (who, as

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, rename_file
+from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, rename_file, SCATTERED
 from job import Skip, checkpoint, descendants, main, messages
 from scavenged import TOOLS, command, saved, scavenge
 import tree
@@ -26,9 +26,6 @@ def keep(job):
         os.chown(path, ALICE.pw_uid, SHARED)
         path.chmod(mode)
     return job.prefix / "own/work"
-
-
-SCATTERED = ["start:a:c", "put:a/f_%r:100", "put:beside/g_%r:100", "complete:1"]
 
 
 def test_deleted_by_name():

@@ -15,6 +15,7 @@ import tree
 
 SHARED, OTHER = 59999, 59998  # groups
 CAROL = 59997  # without an account
+SCATTERED = ["start:a:c", "put:a/f_%r:100", "put:beside/g_%r:100", "complete:1"]
 
 
 ALICE, BOB = two_accounts()
