@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, rename_file, SCATTERED
+from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, rename_file
 from job import Skip, checkpoint, descendants, main, messages
 from scavenged import TOOLS, command, saved, scavenge
 import tree
@@ -68,17 +68,6 @@ def test_folder_by_name():
             path.chmod(0o2770)
         done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
         assert messages(done.err, "SCAVENGE_COMMIT_FAILED", "own/new/file") and os.listdir(work.parent) == ["work"], done
-
-
-def change_index(job, change):
-    """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
-    path = job.prefix / ".scr/index.scr"
-    told = tree.read(path)
-    change(told["DSET"])
-    path.unlink()
-    tree.write(path, told)
-    os.chown(path, BOB.pw_uid, SHARED)
-    path.chmod(0o660)
 
 
 def files_below(folder):
@@ -137,11 +126,6 @@ def keep_nested(job):
         os.chown(path, ALICE.pw_uid, SHARED)
         path.chmod(mode)
     assert by_bob(job, "rm -rf shared") != 0
-
-
-def by_bob(job, line):
-    return subprocess.run(["sh", "-ec", line], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED], umask=0o007,
-                          stderr=subprocess.DEVNULL).returncode
 
 
 def check_nested(job, run):

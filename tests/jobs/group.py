@@ -103,6 +103,22 @@ def test_scavenge():
         job.run("init", restart("a"), "finalize")
 
 
+def by_bob(job, line):
+    return subprocess.run(["sh", "-ec", line], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED], umask=0o007,
+                          stderr=subprocess.DEVNULL).returncode
+
+
+def change_index(job, change):
+    """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
+    path = job.prefix / ".scr/index.scr"
+    told = tree.read(path)
+    change(told["DSET"])
+    path.unlink()
+    tree.write(path, told)
+    os.chown(path, BOB.pw_uid, SHARED)
+    path.chmod(0o660)
+
+
 def rename_file(record, old, new):
     """In a record, which is Bob's then."""
     text = json.dumps(tree.read(record))
