@@ -61,7 +61,7 @@ typedef struct filo_file {
     int64_t mtime; /* of files that are not packed, when has_mtime: time of the last
                       change when the map was written, nanoseconds since 1970 */
     int has_mtime;
-    gid_t group; /* for the library: the group that mode is meant for */
+    unsigned group; /* for the library: the group that mode is meant for */
 } filo_file;
 
 /* Frees count files with all they point to; NULL is fine; returns NULL. */
@@ -167,7 +167,7 @@ typedef struct filo_target {
                        may not change the directory of the file. */
     int has_group;  /* group permissions of a file that is not packed are meant for this
                        group, not for that of the file */
-    gid_t group;
+    unsigned group;
 } filo_target;
 
 /* Copies one file of a map to a place of its own: from its segments below the open

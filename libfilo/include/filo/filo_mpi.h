@@ -61,7 +61,7 @@ typedef struct filo_options {
     int has_group;    /* flush and fetch: group permissions of local files are meant for
                          this group, such as that of a setgid directory that has `folder`;
                          otherwise for the group of each file */
-    gid_t group;
+    unsigned group;
 } filo_options;
 
 /* Copies count files from local to folder/name; missing directories are made, each by one
