@@ -163,8 +163,9 @@ typedef struct filo_target {
     int replace; /* anything else of that name but a directory is replaced; otherwise it
                     is -EEXIST */
     int64_t shared; /* others who may change the map, which lies below dir: 0, none; the
-                       id of a group plus 1; INT64_MAX, everybody. It is -EPERM where they
-                       may not change the directory of the file. */
+                       id of a group plus 1; 2^40 more, together with the access control
+                       list of dir; INT64_MAX, everybody. It is -EPERM where they may not
+                       change the directory of the file. */
     int has_group;  /* group permissions of a file that is not packed are meant for this
                        group, not for that of the file */
     unsigned group;
