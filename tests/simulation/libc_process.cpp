@@ -80,6 +80,19 @@ int simulated_getgrgid_r(gid_t group, struct group *entry, char *, size_t,
     return 0;
 }
 
+/* There is no /etc/passwd: nobody else has the group. */
+FILE *simulated_fopen64(const char *, const char *)
+{
+    errno = ENOENT;
+    return nullptr;
+}
+
+int simulated_fgetpwent_r(FILE *, struct passwd *, char *, size_t, struct passwd **found)
+{
+    *found = nullptr;
+    return ENOENT;
+}
+
 int simulated_sigaction(int, const struct sigaction *, struct sigaction *before)
 {
     if (before) memset(before, 0, sizeof *before);
