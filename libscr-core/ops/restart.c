@@ -479,6 +479,10 @@ static void restart_set_aside_stale(struct scr *scr, const scr_dataset *chosen)
     for (const scr_cached *c; (c = scr_cached_next(&scr->cache, id)) != NULL;) {
         id = c->d.id;
         if (!scr_dataset_is_newer(chosen, &c->d)) continue;
+        scr_say(&scr->report, SCR_MSG_RESTART_EARLIER_CALCULATION,
+                "dataset %d (%s) of the cache is older than %d (%s), from which this run "
+                "continues, and is set aside",
+                id, c->d.name, chosen->id, chosen->name);
         scr_location_remove(&scr->prefix, id);
         scr_cached_set_state(&scr->cache, id, SCR_CACHED_USELESS);
     }

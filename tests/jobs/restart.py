@@ -181,6 +181,7 @@ def test_node_of_an_earlier_calculation():
         job.lose("n2")
         run = job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"))
         run.says("REBUILD_COMPLETE", r"dataset 3 \(x3\)", times=1)
+        run.says("RESTART_EARLIER_CALCULATION", r"dataset 3 \(x3\)", r"2 \(c2\)", times=1)
         assert set(tree.read(job.prefix / ".scr/flush.scr")["DSET"]) == {"2"}  # commands save that one
         job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), "finalize")
         assert not (job.prefix / "x3").exists()
