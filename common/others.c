@@ -103,13 +103,6 @@ int others_write(int fd, const struct stat *st)
     return st->st_mode & S_IWOTH || (st->st_uid != 0 && others_group_writes(fd, st));
 }
 
-bool others_write_more(const struct stat *first, int fd, const struct stat *st)
-{
-    bool same = first->st_mode & S_IWGRP && first->st_gid == st->st_gid &&
-                !(st->st_mode & S_IWOTH) && !others_has_list(fd);
-    return !same && others_write(fd, st);
-}
-
 int others_rename(int fd, const struct stat *st)
 {
     if (others_is_foreign(st)) return 1;
@@ -132,6 +125,37 @@ bool others_put_beside(const char *folder)
         fd < 0 || fstat(fd, &st) != 0 || (st.st_mode & S_ISVTX && others_put(fd) != 0);
     io_close(&fd);
     return found;
+}
+
+/* Whether others may write to the open file who may not write to own. */
+static bool others_write_more(const struct stat *own, int fd, const struct stat *st)
+{
+    bool same = own->st_mode & S_IWGRP && own->st_gid == st->st_gid &&
+                !(st->st_mode & S_IWOTH) && !others_has_list(fd);
+    return !same && others_write(fd, st);
+}
+
+static int others_open_one_beside(const char *path, int flags, const struct stat *own,
+                                  uid_t user)
+{
+    struct stat st;
+    int fd = io_open(AT_FDCWD, path, O_PATH | O_CLOEXEC | flags, 0);
+    if (fd < 0) return fd;
+    if (fstat(fd, &st) == 0 &&
+        (st.st_uid == 0 || st.st_uid == own->st_uid || st.st_uid == user) &&
+        (S_ISLNK(st.st_mode) ||
+         (S_ISREG(st.st_mode) && !others_write_more(own, fd, &st))))
+        return fd;
+    io_close(&fd);
+    return -EPERM;
+}
+
+int others_open_beside(const char *path, const struct stat *own, uid_t user)
+{
+    int link = others_open_one_beside(path, O_NOFOLLOW, own, user);
+    if (link < 0) return link;
+    io_close(&link);
+    return others_open_one_beside(path, 0, own, user);
 }
 
 /* ---- records ---- */

@@ -15,7 +15,7 @@
 #define others_rename COMMON(others_rename)
 #define others_put COMMON(others_put)
 #define others_put_beside COMMON(others_put_beside)
-#define others_write_more COMMON(others_write_more)
+#define others_open_beside COMMON(others_open_beside)
 #define others_put_below COMMON(others_put_below)
 #define others_reach COMMON(others_reach)
 #define others_have_same_list COMMON(others_have_same_list)
@@ -26,10 +26,6 @@
  * own, which has the name of the user, no members, and no other user in /etc/passwd,
  * counts as the user; groups of what is root's, as root. */
 int others_write(int fd, const struct stat *st);
-
-/* Whether others may write to the open file who may not write to `first`, a program or
- * library that this process executes. */
-bool others_write_more(const struct stat *first, int fd, const struct stat *st);
 
 /* Whether they may give a name in the open directory to a file that is root's or the
  * user's: it is theirs, or they may write there and it has no sticky bit. */
@@ -42,6 +38,11 @@ int others_put(int fd);
 /* Whether they may put files into the directory without being able to replace those that
  * are there: it has a sticky bit. Also where that cannot be told. */
 bool others_put_beside(const char *folder);
+
+/* Opens (O_PATH) the file at path, to be executed or loaded as a part of the program or
+ * library that own describes. Negative unless it, and a link at path, belong to root, the
+ * owner of own, or user, and only those who can change own can change it. */
+int others_open_beside(const char *path, const struct stat *own, uid_t user);
 
 /* Whether the access control lists of two open files give the same rights, as far as the
  * modes of their groups allow, to the owning group and to all that they name; also if

@@ -8,7 +8,6 @@
 #include "common/others.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdbool.h>
@@ -36,30 +35,6 @@ static bool plugin_find_own_folder(char folder[PATH_MAX], struct stat *own)
     return !others_put_beside(folder);
 }
 
-/* Opens the file, or the link, if it belongs to root or the owner of this code, and only
- * those who can change this code can change it. -1: there is none. */
-static int plugin_open(const char *path, int flags, const struct stat *own)
-{
-    struct stat st;
-    int fd = io_open(AT_FDCWD, path, O_PATH | O_CLOEXEC | flags, 0);
-    if (fd < 0) return -1;
-    if (fstat(fd, &st) == 0 && (st.st_uid == 0 || st.st_uid == own->st_uid) &&
-        (S_ISLNK(st.st_mode) ||
-         (S_ISREG(st.st_mode) && !others_write_more(own, fd, &st))))
-        return fd;
-    io_close(&fd);
-    return -1;
-}
-
-/* The same for what a link there leads to. */
-static int plugin_open_target(const char *path, const struct stat *own)
-{
-    int link = plugin_open(path, O_NOFOLLOW, own);
-    int fd = link < 0 ? -1 : plugin_open(path, 0, own);
-    io_close(&link);
-    return fd;
-}
-
 /* The plugin beside this code, open, or else the installed one (-1). */
 static int plugin_find(char path[SCR_LOG_PLUGIN_PATH])
 {
@@ -70,7 +45,7 @@ static int plugin_find(char path[SCR_LOG_PLUGIN_PATH])
     for (size_t i = 0; is_found && i < sizeof plugin_folders / sizeof(char *); i++) {
         snprintf(path, SCR_LOG_PLUGIN_PATH, "%s%s" SCR_LOG_PLUGIN_NAME, folder,
                  plugin_folders[i]);
-        fd = plugin_open_target(path, &own);
+        fd = others_open_beside(path, &own, own.st_uid);
         if (fd >= 0) return fd;
     }
     snprintf(path, SCR_LOG_PLUGIN_PATH, "%s", SCR_PLUGINS "/" SCR_LOG_PLUGIN_NAME);

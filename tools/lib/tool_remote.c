@@ -9,7 +9,6 @@
 #include "lib/tool_run.h"
 #include "lib/tool_user.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -319,16 +318,13 @@ bool tool_remote_reason(const tool_end *end, const char *name, char *line, size_
     return own;
 }
 
-/* Whether the command at path, or a link there, belongs to root, the user, or the owner
- * of this program, and only those who can change this program can change it. */
-static bool remote_is_ours(const char *path, int flags)
+/* Whether the command at path is as safe as this program. */
+static bool remote_is_ours(const char *path)
 {
-    struct stat self, there;
-    int fd = io_open(AT_FDCWD, path, O_PATH | O_CLOEXEC | flags, 0);
-    bool ours =
-        fd >= 0 && fstat(fd, &there) == 0 && stat("/proc/self/exe", &self) == 0 &&
-        (there.st_uid == 0 || there.st_uid == self.st_uid || there.st_uid == geteuid()) &&
-        (S_ISLNK(there.st_mode) || !others_write_more(&self, fd, &there));
+    struct stat self;
+    if (stat("/proc/self/exe", &self) != 0) return false;
+    int fd = others_open_beside(path, &self, geteuid());
+    bool ours = fd >= 0;
     io_close(&fd);
     return ours;
 }
@@ -342,8 +338,7 @@ char *tool_remote_command(const char *name)
         slash[1] = 0;
         bool trusted = !others_put_beside(path);
         strcpy(slash + 1, name);
-        if (trusted && access(path, X_OK) == 0 && remote_is_ours(path, O_NOFOLLOW) &&
-            remote_is_ours(path, 0))
+        if (trusted && access(path, X_OK) == 0 && remote_is_ours(path))
             return strdup(path);
     }
     return strdup(name);
