@@ -88,12 +88,12 @@ void axl_set_patience(axl_transfer *transfer, int seconds)
 int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err)
 {
     const char *rest = transfer->base ? folder_rest(transfer->base, folder) : NULL;
-    if (!rest || !*rest || transfer->count || transfer->closed)
+    if (!rest || !*rest || transfer->count || transfer->private_folder)
         return err_set(err, -EINVAL, "private directory %s: %s", folder,
                        rest && *rest ? "the transfer has files already"
                                      : "it is not below the base");
-    transfer->closed = strdup(folder);
-    return transfer->closed ? 0 : err_sys(err, -ENOMEM, "directory %s", folder);
+    transfer->private_folder = strdup(folder);
+    return transfer->private_folder ? 0 : err_sys(err, -ENOMEM, "directory %s", folder);
 }
 
 /* ---- the list ---- */
@@ -401,7 +401,7 @@ axl_transfer *axl_free(axl_transfer *transfer)
     free(transfer->state_path);
     free(transfer->daemon_path);
     free(transfer->base);
-    free(transfer->closed);
+    free(transfer->private_folder);
     io_close(&transfer->top_dir);
     for (size_t i = 0; i < transfer->count; i++) {
         free((char *)transfer->items[i].file.source);

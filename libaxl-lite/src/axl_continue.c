@@ -48,7 +48,7 @@ static bool continue_fits(const axl_transfer *t, axl_transfer *old)
     axl_place_begin(old, NULL); /* without its base nothing of it is there */
     bool same = t->count == old->count && t->flags == old->flags &&
                 continue_same_folder(t->base, old->base) &&
-                continue_same_folder(t->closed, old->closed);
+                continue_same_folder(t->private_folder, old->private_folder);
     for (size_t i = 0; i < t->count && same; i++)
         same = continue_same_item(&t->items[i], &old->items[i]) &&
                continue_is_valid(old, &old->items[i]);

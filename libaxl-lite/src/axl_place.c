@@ -98,7 +98,7 @@ void axl_folder_done(axl_folder *folder)
 
 const char *axl_place_top(const axl_transfer *transfer)
 {
-    return transfer->closed ? transfer->closed : transfer->base;
+    return transfer->private_folder ? transfer->private_folder : transfer->base;
 }
 
 int axl_place_begin(axl_transfer *transfer, axl_error *err)
@@ -106,10 +106,10 @@ int axl_place_begin(axl_transfer *transfer, axl_error *err)
     const char *base = transfer->base;
     int dir;
     if (!base || transfer->top_dir >= 0) return 0;
-    if (!transfer->closed) return folder_make(base, 0, &transfer->top_dir, err);
+    if (!transfer->private_folder) return folder_make(base, 0, &transfer->top_dir, err);
     int rc = folder_make(base, 0, &dir, err);
     if (rc) return rc;
-    rc = beneath_open_private(dir, folder_rest(base, transfer->closed),
+    rc = beneath_open_private(dir, folder_rest(base, transfer->private_folder),
                               &transfer->top_dir, err);
     io_close(&dir);
     return rc ? err_wrap(err, rc, "%s", base) : 0;

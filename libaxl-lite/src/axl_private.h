@@ -121,12 +121,13 @@ struct axl_transfer {
     axl_pulse *pulse; /* of scr_transfer itself; NULL: without a listener */
     int unsaved;      /* -errno: the result could not be written to the state file */
     axl_state state;
-    int result;      /* once finished: 0 or the first error ... */
-    axl_error error; /* ... and its text */
-    char *base;      /* directory of all destinations; NULL: any */
-    char *closed;    /* directory below it of all destinations, private; NULL: none */
-    int top_dir;     /* the innermost of both, held open; -1: none, or not yet */
-    uint64_t id;     /* random, in the names of temporary files */
+    int result;           /* once finished: 0 or the first error ... */
+    axl_error error;      /* ... and its text */
+    char *base;           /* directory of all destinations; NULL: any */
+    char *private_folder; /* of all destinations, below the base (axl_set_private);
+                             NULL: none */
+    int top_dir;          /* the innermost of both, held open; -1: none, or not yet */
+    uint64_t id;          /* random, in the names of temporary files */
     size_t count;
     axl_item *items;
     size_t slots, used;  /* of the index: a power of two, at least twice used, or 0 */

@@ -150,7 +150,7 @@ static int state_add_options(const axl_transfer *t, kvtree *tree)
     if (!rc) rc = kvtree_util_set_int(tree, "WORKERS", t->workers);
     if (!rc) rc = kvtree_util_set_bytecount(tree, "BUFFER", t->buffer);
     if (!rc) rc = state_add_folder(t->base, "BASE", tree);
-    if (!rc) rc = state_add_folder(t->closed, "PRIVATE", tree);
+    if (!rc) rc = state_add_folder(t->private_folder, "PRIVATE", tree);
     kvtree *flags = rc ? NULL : kvtree_set(tree, "OPTIONS", NULL);
     if (!flags) return -ENOMEM;
     for (int i = 0; i < FLAGS && !rc; i++)
