@@ -401,12 +401,7 @@ def give(folder, user, share):
 
 def rebuilding(saver, attempts, layout, *words):
     """Root rebuilds a lost file in a directory of Alice's, in the place of which Bob puts one of his: no file of Alice's gets there."""
-    with Shared(0o2770, 0o022) as job:
-        job.layout = [(f"n{i}", 1) for i in range(1, 4)]
-        for node in job.nodes():
-            for base in ("cntl", "cache"):
-                (job.node(node) / base).mkdir(parents=True, exist_ok=True)
-                (job.node(node) / base).chmod(0o1777)
+    with Shared(0o2770, 0o022, nodes=3) as job:
         os.chown(job.prefix, saver.pw_uid, saver.pw_gid)
         job.parameters.update(SCR_FLUSH=0, SCR_COPY_TYPE="XOR", SCR_SET_SIZE=3)
         job.by(saver).run("init", "start:a:c", "put:a/f_%r:1000000", "complete:1")

@@ -22,10 +22,10 @@ ALICE, BOB = two_accounts()
 
 
 class Shared(Job):
-    """A job of two nodes in the prefix directory of Alice."""
+    """A job in the prefix directory of Alice, with a rank on each node."""
 
-    def __init__(self, mode, umask):
-        super().__init__(2, 1, SCR_FLUSH=1)
+    def __init__(self, mode, umask, nodes=2):
+        super().__init__(nodes, 1, SCR_FLUSH=1)
         self.umask = umask
         self.root.chmod(0o1777)
         os.chown(self.prefix, ALICE.pw_uid, SHARED)

@@ -116,12 +116,7 @@ def test_planted_before_it_is_resumed():
 
 def test_planted_in_a_rebuild():
     """Bob puts files of his in the place of those that Alice's command rebuilds among saved ones."""
-    with Shared(0o2770, 0o007) as job:
-        job.layout = [(f"n{i}", 1) for i in range(1, 5)]
-        for node in job.nodes():
-            for base in ("cntl", "cache"):
-                (job.node(node) / base).mkdir(parents=True, exist_ok=True)
-                (job.node(node) / base).chmod(0o1777)
+    with Shared(0o2770, 0o007, nodes=4) as job:
         job.parameters.update(SCR_FLUSH=0, SCR_COPY_TYPE="XOR", SCR_SET_SIZE=4)
         private_files(job, "complete:1")
         job.lose("n2")
