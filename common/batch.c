@@ -242,7 +242,7 @@ static int batch_open_named(const batch_item *item, int parent, const char *temp
     return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EEXIST : fd;
 }
 
-/* st: of the file that gets the mode. Mode 0 has another meaning. */
+/* st: of the file that gets the mode. Mode 0 stays: it stands for 0666 less the umask. */
 static void batch_limit_mode(batch_item *item, const struct stat *st)
 {
     if (!item->has_group || !item->mode) return;

@@ -161,7 +161,8 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
     return 0;
 }
 
-bool beneath_gives_others(const struct stat *st, mode_t mode)
+/* Whether mode gives others more rights than they have. */
+static bool beneath_gives_others(const struct stat *st, mode_t mode)
 {
     return (mode & ~st->st_mode & (S_IRWXG | S_IRWXO)) != 0;
 }

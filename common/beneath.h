@@ -33,7 +33,6 @@
 #define beneath_unlink_durable COMMON(beneath_unlink_durable)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
-#define beneath_gives_others COMMON(beneath_gives_others)
 #define beneath_chmod COMMON(beneath_chmod)
 #define beneath_mode_in_group COMMON(beneath_mode_in_group)
 #define beneath_has_group COMMON(beneath_has_group)
@@ -118,9 +117,6 @@ int beneath_remove_found(int dir, const char *name, const char *const proofs[],
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err);
-
-/* Whether mode gives others more rights than they have. */
-bool beneath_gives_others(const struct stat *st, mode_t mode);
 
 /* Sets the mode of the entry name (one component) of dir, which must belong to the
  * effective user, and be no link and no file of several names: otherwise -EPERM. The same

@@ -163,15 +163,13 @@ static int job_open_stage(filo_job *job)
  * private, as one of another user, is removed if possible. */
 static int job_make_folders(filo_job *job)
 {
-    filo_error cause;
     char *slash = strrchr(job->stage, '/');
     *slash = 0;
     int rc = job_make_folder(job, job->stage, 0777);
     *slash = '/';
     if (!rc) rc = job_make_folder(job, job->stage, 0700);
     if (!rc) rc = job_open_stage(job);
-    if (rc == -EPERM && filo_begun_remove(job->dir, job->stage, &cause) == 0)
-        rc = -ENOENT;
+    if (rc == -EPERM && filo_begun_remove(job->dir, job->stage, NULL) == 0) rc = -ENOENT;
     return rc;
 }
 

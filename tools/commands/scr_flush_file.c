@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_flush_file: prints where the datasets of the last run are (SCR Developer Guide 1.2,
  * section 2.24.2), for scripts that save datasets from the cache. */
+#include "common/record_size.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/record_size.h"
 typedef struct flush_file_request {
     const char *dir;
     int latest, list, json;

@@ -177,8 +177,8 @@ typedef struct filo_target {
  * and durably: after a crash there is at most a file ".<16 hex digits>.tmp" beside it.
  * Its mode is that of the map (0: 0600), where others may read all of its containers, or
  * of the file that is not packed; in another group than that, group and others get what
- * both had. Without `to` (NULL) the file is only read and checked,
- * without a checksum also by its time.
+ * both had. Without `to` (NULL) the file is only read and checked, without a checksum
+ * also by its time.
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no
  * regular file, or the bytes are not those of the map; err names the container. */
