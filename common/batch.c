@@ -259,25 +259,24 @@ static bool batch_has_rights(const batch_item *item, const struct stat *st)
     return !item->mode || ((st->st_mode ^ item->mode) & others) == 0;
 }
 
-/* Takes over the file of an earlier process, if it is a regular file of one name: a pipe
- * or a second name of a file is not written to. One of another user or with other rights,
- * and one that cannot be opened, is replaced. */
+/* Takes over the file of an earlier process: a regular file of this user, with one name
+ * and with the rights that its maker gave it. Anything else but a directory is replaced:
+ * a pipe is not written to, nor a file that has another name, which a loss of power may
+ * leave after a rename. */
 static int batch_take_over(batch_item *item, int parent, const char *temporary,
                            uint64_t *size)
 {
     struct stat st;
     int fd = batch_open_named(item, parent, temporary);
-    if (fd < 0 && fd != -EACCES) return fd;
-    if (fd >= 0) {
-        bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
-        *size = regular ? (uint64_t)st.st_size : 0;
-        if (regular) batch_limit_mode(item, &st);
-        if (regular && st.st_uid == geteuid() && batch_has_rights(item, &st)) return fd;
-        io_close(&fd);
-        if (!regular) return -EEXIST;
+    if (fd < 0 && fd != -EACCES && fd != -EEXIST) return fd;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) {
+        batch_limit_mode(item, &st);
+        *size = (uint64_t)st.st_size;
+        if (st.st_uid == geteuid() && batch_has_rights(item, &st)) return fd;
     }
+    io_close(&fd);
     *size = 0;
-    if (unlinkat(parent, temporary, 0) != 0) return -errno;
+    if (unlinkat(parent, temporary, 0) != 0) return errno == EISDIR ? -EEXIST : -errno;
     return batch_create_named(item, parent, temporary);
 }
 

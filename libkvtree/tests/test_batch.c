@@ -383,6 +383,15 @@ static void folders_that_others_cannot_change(void **state)
     assert_int_equal(count_temporaries(), 0);
 }
 
+/* What is there is replaced; then the batch is empty, but for the file. */
+static void made_anew(batch *b, const batch_file *file)
+{
+    assert_int_equal(batch_make(b, NULL), 0);
+    assert_int_equal(faccessat(dir, ".x.tmp", F_OK, AT_SYMLINK_NOFOLLOW), 0);
+    batch_drop(b);
+    assert_int_equal(batch_add(b, file, NULL), 0);
+}
+
 /* What an earlier process left may be something else by now. */
 static void not_taken_over(void **state)
 {
@@ -392,14 +401,14 @@ static void not_taken_over(void **state)
     assert_int_equal(batch_add(&b, &file, &err), 0);
     assert_int_equal(fchmodat(dir, "sub/two", 0644, 0), 0);
     assert_int_equal(linkat(dir, "sub/two", dir, ".x.tmp", 0), 0);
-    assert_int_equal(batch_make(&b, &err), -EEXIST);
-    assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
+    made_anew(&b, &file);
     assert_int_equal(symlinkat("sub/two", dir, ".x.tmp"), 0);
-    assert_int_equal(batch_make(&b, &err), -EEXIST);
-    assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
+    made_anew(&b, &file);
     assert_int_equal(mkfifoat(dir, ".x.tmp", 0600), 0);
+    made_anew(&b, &file);
+    assert_int_equal(mkdirat(dir, ".x.tmp", 0700), 0);
     assert_int_equal(batch_make(&b, &err), -EEXIST);
-    assert_int_equal(unlinkat(dir, ".x.tmp", 0), 0);
+    assert_int_equal(unlinkat(dir, ".x.tmp", AT_REMOVEDIR), 0);
     put(".x.tmp", "private", 0600);
     assert_int_equal(batch_make(&b, &err), 0);
     assert_string_equal(contents(".x.tmp"), "");

@@ -100,11 +100,19 @@ static int restart_gather_index(struct scr *scr, struct table *t, kvtree_error *
     return rc;
 }
 
-/* Rank 0. The program refused the cached copy, or ended too many runs that tried it. */
-static bool restart_is_unwanted(const struct scr *scr, const scr_restart_row *row, int id)
+/* Rank 0. The program refused it, also if a node has brought a copy back since, or ended
+ * too many runs that tried it. */
+static bool restart_is_unwanted(struct scr *scr, const scr_restart_row *row,
+                                const scr_dataset *d)
 {
-    return row->exhausted ||
-           scr_flush_file_has(scr->prefix.flush_file, id, SCR_LOCATION_FAILED);
+    kvtree_error err = {""};
+    scr_index_state state = {.refused = 0};
+    const kvtree *index;
+    if (row->exhausted ||
+        scr_flush_file_has(scr->prefix.flush_file, d->id, SCR_LOCATION_FAILED))
+        return true;
+    return scr_index_view(&scr->prefix, &index, &err) == 0 &&
+           scr_index_look(index, d, &state) == 0 && state.refused;
 }
 
 /* Collective. Cached checkpoints, which are the same on every rank. */
@@ -117,7 +125,7 @@ static int restart_gather_cached(struct scr *scr, struct table *t)
         if (!c->d.ckpt) continue;
         scr_restart_row *row = scr->job.rank == 0 ? restart_row_of(t, &c->d) : NULL;
         failed |= scr->job.rank == 0 && !row;
-        if (row) skip = restart_is_unwanted(scr, row, id);
+        if (row) skip = restart_is_unwanted(scr, row, &c->d);
         if (scr_job_first(&scr->job, skip)) {
             scr_say(&scr->report, SCR_MSG_RESTART_SKIPPED,
                     "dataset %d (%s) of the cache is skipped", id, c->d.name);
@@ -383,7 +391,7 @@ static int restart_mark(struct scr *scr, const scr_dataset *d, scr_index_changer
 /* Collective. The same where the program could not use it. */
 static void restart_mark_failed(struct scr *scr, const scr_dataset *d)
 {
-    int rc = scr->job.rank == 0 ? restart_mark(scr, d, scr_index_mark_failed) : 0;
+    int rc = scr->job.rank == 0 ? restart_mark(scr, d, scr_index_mark_refused) : 0;
     rc = scr_job_first(&scr->job, rc);
     if (rc && rc != -ENOENT) scr->restart.only_older = true;
 }

@@ -26,6 +26,7 @@
 #define KEY_ATTEMPTS "ATTEMPTS"
 #define KEY_DELETING "DELETING"
 #define KEY_REASON SCR_INDEX_REASON
+#define KEY_REFUSED "REFUSED"
 
 int scr_index_start(scr_index *index)
 {
@@ -69,10 +70,11 @@ static kvtree *index_entry(const scr_index *index, const scr_dataset *d)
 
 static scr_index_state index_state(const kvtree *e)
 {
-    scr_index_state state = {0, kvtree_get(e, KEY_FAILED) != NULL, 0, 0};
+    scr_index_state state = {.failed = kvtree_get(e, KEY_FAILED) != NULL};
     kvtree_util_get_int(e, KEY_COMPLETE, &state.complete);
     kvtree_util_get_int(e, KEY_ATTEMPTS, &state.attempts);
     kvtree_util_get_int(e, KEY_DELETING, &state.deleting);
+    kvtree_util_get_int(e, KEY_REFUSED, &state.refused);
     return state;
 }
 
@@ -198,11 +200,18 @@ static kvtree *index_put(scr_index *index, const scr_dataset *d, int complete)
     return rc ? NULL : e;
 }
 
+static void index_unset_failed(kvtree *e)
+{
+    kvtree_unset(e, KEY_FAILED);
+    kvtree_unset(e, KEY_REFUSED);
+}
+
 int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
 {
+    const bool refused = index_state(index_entry(index, dataset)).refused;
     kvtree *e = index_put(index, dataset, complete);
     if (!e) return -ENOMEM;
-    kvtree_unset(e, KEY_FAILED);
+    if (!refused) index_unset_failed(e);
     kvtree_unset(e, KEY_ATTEMPTS);
     kvtree_unset(e, KEY_DELETING);
     kvtree_unset(e, KEY_REASON);
@@ -263,7 +272,7 @@ int scr_index_choose(scr_index *index, const scr_dataset *dataset)
 {
     kvtree *e = index_entry(index, dataset);
     if (!e) return -ENOENT;
-    kvtree_unset(e, KEY_FAILED);
+    index_unset_failed(e);
     kvtree_unset(e, KEY_ATTEMPTS);
     return scr_index_set_current(index, dataset);
 }
@@ -313,6 +322,12 @@ int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset)
     if (scr_index_is_current(index, dataset->name)) kvtree_unset(index, KEY_CURRENT);
     kvtree_unset(e, KEY_ATTEMPTS);
     return index_stamp(e, KEY_FAILED);
+}
+
+int scr_index_mark_refused(scr_index *index, const scr_dataset *dataset)
+{
+    int rc = scr_index_mark_failed(index, dataset);
+    return rc ? rc : kvtree_util_set_int(index_entry(index, dataset), KEY_REFUSED, 1);
 }
 
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)

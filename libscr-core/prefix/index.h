@@ -71,6 +71,7 @@ typedef struct scr_index_state {
     int complete, failed;
     int attempts; /* without a result */
     int deleting; /* its files are being deleted, or some of them still are there */
+    int refused;  /* failed: the program could not use it, in any copy */
 } scr_index_state;
 
 /* -ENOENT. */
@@ -123,8 +124,11 @@ int scr_index_mark_good(scr_index *index, const scr_dataset *dataset);
 int scr_index_mark_incomplete(scr_index *index, const scr_dataset *dataset,
                               const char *reason);
 
-/* It is damaged, or the program cannot use it. */
+/* Its files on the prefix directory are damaged: until it is flushed again. */
 int scr_index_mark_failed(scr_index *index, const scr_dataset *dataset);
+
+/* The program cannot use it: neither this copy nor another one of the same dataset. */
+int scr_index_mark_refused(scr_index *index, const scr_dataset *dataset);
 
 /* Its files are being deleted: no run may restart from what has its name. */
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset);

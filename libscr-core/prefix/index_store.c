@@ -344,13 +344,15 @@ static int store_enter_dataset(kvtree *index, void *arg)
     struct entry *e = arg;
     const scr_dataset *d = e->dataset;
     scr_dataset known;
-    scr_index_state state;
+    scr_index_state state = {.complete = 0};
     e->over = e->complete && scr_index_get(index, d->name, &known) == 0 &&
               scr_dataset_is_newer(&known, d) &&
               scr_index_look(index, &known, &state) == 0 && state.complete == 1;
-    if (scr_index_add(index, d, e->complete) != 0) return -ENOMEM;
-    if (e->complete && d->ckpt && !store_is_overtaken(index, d, e->below) &&
-        scr_index_set_current(index, d) != 0)
+    if (scr_index_add(index, d, e->complete) != 0 ||
+        scr_index_look(index, d, &state) != 0)
+        return -ENOMEM;
+    if (e->complete && d->ckpt && !state.refused &&
+        !store_is_overtaken(index, d, e->below) && scr_index_set_current(index, d) != 0)
         return -ENOMEM;
     return 1;
 }

@@ -320,6 +320,34 @@ static void fetched_and_failed(void **state)
     kvtree_delete(&index);
 }
 
+/* No copy is of use: a flush of the same dataset does not change that, one of another
+ * does. */
+static void refused(void **state)
+{
+    scr_index *index = guide_index();
+    scr_dataset d;
+    assert_int_equal(apply(index, scr_index_mark_refused, "nothing"), -ENOENT);
+    assert_int_equal(apply(index, scr_index_mark_refused, "scr.dataset.18"), 0);
+    for (int complete = 0; complete < 2; complete++) {
+        add(index, 18, complete);
+        assert_non_null(kvtree_getf(index, "DSET 18 DIR scr.dataset.18 FAILED"));
+        assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
+        assert_int_equal(d.id, 12);
+    }
+    assert_int_equal(apply(index, scr_index_choose, "scr.dataset.18"), 0);
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
+    assert_int_equal(d.id, 18);
+    assert_null(kvtree_getf(index, "DSET 18 DIR scr.dataset.18 REFUSED"));
+    assert_int_equal(apply(index, scr_index_mark_refused, "scr.dataset.18"), 0);
+    assert_int_equal(scr_index_get(index, "scr.dataset.18", &d), 0);
+    d.created++; /* of another job */
+    assert_int_equal(scr_index_add(index, &d, 1), 0);
+    assert_null(kvtree_getf(index, "DSET 18 DIR scr.dataset.18 REFUSED"));
+    assert_int_equal(scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &d), 0);
+    assert_int_equal(d.id, 18);
+    kvtree_delete(&index);
+}
+
 /* One that could not be saved: why, until it is there. */
 static void incomplete(void **state)
 {
@@ -517,6 +545,7 @@ int main(void)
         cmocka_unit_test(remove_entries),
         cmocka_unit_test(current),
         cmocka_unit_test(fetched_and_failed),
+        cmocka_unit_test(refused),
         cmocka_unit_test(incomplete),
         cmocka_unit_test(walk_from_new_to_old),
         cmocka_unit_test(hostile_entries),

@@ -190,6 +190,29 @@ def test_node_of_an_earlier_calculation():
         job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), checkpoint("c5"), restart("c5"))
 
 
+def refuse(name):
+    return [f"have => 1 {name}", "start_restart", "complete_restart:0 => INVALID"]
+
+
+def test_refused_copy_comes_back():
+    """All nodes are back with a copy of what the program refused. That copy is not offered, and a flush of it does not
+    make it valid on the prefix directory."""
+    with Job(2, 1, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a"), checkpoint("b", flags="co"))
+        nodes, away = job.root / "nodes", job.root / "away"
+        shutil.copytree(nodes, away)
+        job.run("init", refuse("b"), restart("a"), checkpoint("c", flags="o"), checkpoint("d", flags="o"))
+        shutil.rmtree(nodes)
+        shutil.copytree(away, nodes)
+        job.run("init", restart("a")).says("RESTART_SKIPPED", r"dataset 2 \(b\)", times=1)
+        shutil.rmtree(nodes)
+        away.rename(nodes)
+        (job.prefix / ".scr/flush.scr").unlink()
+        job.run("init", SCR_FLUSH_ON_RESTART=1).says("FLUSH_COMPLETE", r"dataset 2 \(b\)", times=1)
+        job.lose("n1", "n2")
+        job.run("init", restart("a"))
+
+
 def test_clock_set_back():
     """The order of datasets does not depend on it. The first run lasts 100 hours, by its own clock."""
     with Job(SCR_FLUSH=0) as job:
