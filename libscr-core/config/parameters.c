@@ -46,7 +46,8 @@ void scr_param_find_unknown(scr_param_report *report, void *arg)
         if (strncmp(*e, "SCR_", 4) != 0 || n >= sizeof name) continue;
         memcpy(name, *e, n);
         name[n] = 0;
-        if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0)
+        if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0 &&
+            strcmp(name, "SCR_LIBRARY") != 0) /* of the module for Python */
             report(arg, name, scr_param_nearest(name));
     }
 }

@@ -55,6 +55,7 @@ __attribute__((constructor)) static void init(void)
 unsigned ucp_worker_progress(void *worker)
 {
     static __thread unsigned idle;
+    if (!real_progress) init(); /* the program, such as Python, has loaded MPI since */
     unsigned events = real_progress(worker);
     last_worker = worker;
     if (events) {
@@ -70,12 +71,14 @@ unsigned ucp_worker_progress(void *worker)
 void *ucp_disconnect_nb(void *endpoint)
 {
     finalizing = 1;
+    if (!real_disconnect) init();
     return real_disconnect(endpoint);
 }
 
 void ucp_worker_destroy(void *worker)
 {
     if (worker == last_worker) last_worker = NULL;
+    if (!real_destroy) init();
     real_destroy(worker);
 }
 

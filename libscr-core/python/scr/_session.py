@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Blocks around the calls: a session, an output, and the attempts to restart."""
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import struct
+import zlib
+from types import TracebackType
+from typing import Any, Callable, Iterator, Optional, Tuple, Type, TypeVar, Union, overload
+
+from . import _calls, _library
+from ._calls import FLAG_CHECKPOINT, FLAG_OUTPUT, Params, Path
+from ._errors import Error, StateError
+from ._library import ERR_DISABLED, ERR_INVALID, ERR_STATE, FAILURE, SUCCESS, State
+
+T = TypeVar("T")
+U = TypeVar("U")
+Refusal = Union[Type[BaseException], Tuple[Type[BaseException], ...]]
+
+# What reading a damaged file raises. Any other exception is a mistake of the program (a KeyError after a change of what
+# it saves): it must not mark one good checkpoint after the other as failed.
+READ_ERRORS: Tuple[Type[BaseException], ...] = (OSError, EOFError, ValueError, struct.error, zlib.error, pickle.UnpicklingError)
+_log = logging.getLogger("scr")
+
+
+class session:
+    """SCR from the beginning to the end of a block: init() and finalize().
+
+        with scr.session():
+            ...
+
+    An exception, or sys.exit() with another code than 0, leaves SCR as a crash would: without finalize(), because the
+    other ranks do not come to it, and so that scr_run starts the program again. At exit this process then ends all ranks
+    by MPI_Abort.
+    """
+
+    def __init__(self, comm: Any = None, params: Optional[Params] = None) -> None:
+        self._arguments = comm, params
+
+    def __enter__(self) -> session:
+        _calls.init(*self._arguments)
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], reason: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        code = reason.code if isinstance(reason, SystemExit) else None
+        if reason is None or (isinstance(reason, SystemExit) and code in (None, 0)):
+            if State.phase != "start":
+                _calls.finalize()
+        else:
+            State.exit_code = code if isinstance(code, int) else 1
+
+
+def _place(dataset: Optional[str], name: Path) -> str:
+    """A file by its place below the prefix directory: the current directory may be another, also at the restart."""
+    text = os.fsdecode(name)
+    prefix = _calls.config("SCR_PREFIX")
+    return text if dataset is None or prefix is None else os.path.join(prefix, dataset, text)
+
+
+class Output:
+    """A dataset that is being written; see output()."""
+
+    def __init__(self, name: Optional[Path], flags: int) -> None:
+        self.name = None if name is None else os.fsdecode(name)
+        self._flags = flags
+
+    def route(self, name: Path) -> str:
+        """The path at which to write a file of the dataset. name is relative to the dataset's directory."""
+        path = _calls.route_file(_place(self.name, name))
+        if State.phase != "output":  # SCR is disabled, and makes no directory
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        return path
+
+    def __enter__(self) -> Output:
+        _calls.start_output(self.name, self._flags)
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], reason: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        code = _calls._complete("SCR_Complete_output", reason is None)
+        if reason is None and code not in (SUCCESS, ERR_DISABLED):
+            raise _library.error("SCR_Complete_output", code)
+
+
+def output(name: Optional[Path] = None, *, checkpoint: bool = True, output: bool = False) -> Output:
+    """A block that writes a dataset. Collective.
+
+        with scr.output("ckpt.7") as out:
+            with open(out.route(f"rank_{rank}"), "wb") as file:
+                ...
+
+    checkpoint: the program can restart from it. output: it must be copied to the prefix directory. Without a name the
+    dataset is called scr.dataset.<id>, and its files lie where route() names them.
+
+    The dataset is complete if the blocks of all ranks end normally. If that of a rank raises an exception, the dataset is
+    removed on all ranks; the exception goes on there, and the others get Error with the code ERR_INVALID. A program
+    that continues without the checkpoint catches both. ERR_FLUSH: the dataset is complete, but not copied.
+    """
+    return Output(name, (FLAG_CHECKPOINT if checkpoint else 0) | (FLAG_OUTPUT if output else 0))
+
+
+class Restart:
+    """A checkpoint that is offered; see restarts().
+
+    name: of the dataset
+    accepted: whether all ranks have read it
+    error: the exception by which this rank refused it
+    """
+
+    def __init__(self, name: str, refuse: Refusal) -> None:
+        self.name = name
+        self.accepted = False
+        self.error: Optional[BaseException] = None
+        self.opened = False
+        self._refuse = refuse
+
+    def route(self, name: Path) -> str:
+        """The path at which to read a file of the checkpoint. name is that of Output.route()."""
+        unnamed = self.name.startswith("scr.dataset.")
+        return _calls.route_file(_place(None if unnamed else self.name, name))
+
+    def _is_refusal(self, reason: BaseException) -> bool:
+        unreadable = isinstance(reason, Error) and reason.call == "SCR_Route_file" and reason.code == FAILURE
+        return unreadable or isinstance(reason, self._refuse)
+
+    def __enter__(self) -> Restart:
+        self.opened = True
+        self.name = _calls.start_restart()
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], reason: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> bool:
+        if reason is not None and not self._is_refusal(reason):
+            return False
+        code = _calls._complete("SCR_Complete_restart", reason is None)
+        if code not in (SUCCESS, ERR_INVALID):
+            raise _library.error("SCR_Complete_restart", code)
+        self.accepted, self.error = code == SUCCESS, reason
+        if reason is not None:
+            _log.warning("checkpoint %s is refused: %s: %s", self.name, type(reason).__name__, reason)
+        return reason is not None
+
+
+def restarts(refuse: Refusal = READ_ERRORS) -> Iterator[Restart]:
+    """The checkpoints to restart from, the newest first, until one is accepted. Collective.
+
+        for attempt in scr.restarts():
+            with attempt:
+                with open(attempt.route(f"rank_{rank}"), "rb") as file:
+                    state = read(file)
+
+    The checkpoint is accepted if the blocks of all ranks end normally. An exception of the kinds in refuse refuses it for
+    all ranks: the loop goes on with the next older one, also on ranks that have read it, so what they have read is
+    of no use. restart() takes care of that. Any other exception is a mistake of the program, such as a name that the
+    checkpoint does not have. It goes on, and the checkpoint is not marked as failed.
+    """
+    while True:
+        name = _calls.have_restart()
+        if name is None:
+            return
+        attempt = Restart(name, refuse)
+        yield attempt
+        if not attempt.opened:
+            raise StateError("SCR_Have_restart", ERR_STATE, "SCR_ERR_STATE",
+                             f"checkpoint {name} was offered, but not opened: \"with attempt:\" is missing")
+        if attempt.accepted:
+            return
+
+
+@overload
+def restart(read: Callable[[Restart], T], *, refuse: Refusal = ...) -> Optional[T]: ...
+
+
+@overload
+def restart(read: Callable[[Restart], T], default: U, refuse: Refusal = ...) -> Union[T, U]: ...
+
+
+def restart(read: Callable[[Restart], Any], default: Any = None, refuse: Refusal = READ_ERRORS) -> Any:
+    """What read returns for the newest checkpoint that all ranks can read, or default where there is none. Collective.
+
+        def read(checkpoint):
+            with open(checkpoint.route(f"rank_{scr.rank()}")) as file:
+                return int(file.read())
+
+        step = scr.restart(read, default=0)
+
+    What read returns for a checkpoint that another rank refuses is dropped. refuse: see restarts().
+    """
+    for attempt in restarts(refuse):
+        with attempt:
+            value = read(attempt)
+        if attempt.accepted:
+            return value
+    return default

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each rank of a job does in jobs.py: ranks.py NAME [ARGUMENT]... calls the function of that name in a session."""
+import os
+import signal
+import sys
+import time
+
+if os.environ.get("TEST_MPI4PY"):
+    from mpi4py import MPI
+import scr
+
+
+def path_of(dataset, step):
+    return dataset.route(f"rank_{scr.rank()}.txt")
+
+
+def write(name, step, **kind):
+    with scr.output(name, **kind) as out, open(path_of(out, step), "w") as file:
+        file.write(f"{step} of {scr.rank()}")
+
+
+def read(checkpoint):
+    with open(path_of(checkpoint, None)) as file:
+        step, owner = file.read().split(" of ")
+    assert int(owner) == scr.rank(), owner
+    return int(step)
+
+
+def is_last():
+    return scr.rank() == scr.size() - 1
+
+
+def failure(call, *arguments, code, kind=scr.Error, told=""):
+    try:
+        call(*arguments)
+    except kind as error:
+        assert error.code == code and told in str(error) and error.name in str(error), error
+        return
+    raise AssertionError(f"{call} did not fail")
+
+
+def count(until, dies="0"):
+    """Counts; the last rank is killed at a step."""
+    step = scr.restart(read, default=0)
+    if scr.rank() == 0:
+        print(f"from {step}", flush=True)
+    while step < int(until) and not scr.should_exit():
+        step += 1
+        if scr.need_checkpoint():
+            write(f"ckpt.{step}", step)
+        if step == int(dies) and is_last():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def two():
+    """Two checkpoints and an output."""
+    write("ckpt.1", 1)
+    write("ckpt.2", 2)
+    write("plot.2", 2, checkpoint=False, output=True)
+
+
+def refuse():
+    """The last rank cannot read the newer one: no rank gets it."""
+    tried = []
+
+    def careful(checkpoint):
+        tried.append(checkpoint.name)
+        step = read(checkpoint)
+        if step == 2 and is_last():
+            raise ValueError("not mine")
+        return step
+
+    assert scr.restart(careful, default=0) == 1 and tried == ["ckpt.2", "ckpt.1"], tried
+
+
+def refuse_all():
+    def never(checkpoint):
+        raise OSError("no")
+    assert scr.restart(never, default="nothing") == "nothing" and scr.have_restart() is None
+    assert scr.restart(never) is None
+
+
+def mistake():
+    """One rank has a mistake in its program: the others wait, and must be ended."""
+    def wrong(checkpoint):
+        return missing_name if is_last() else read(checkpoint)  # noqa: F821
+    scr.restart(wrong)
+
+
+def loops():
+    """The loop of attempts, and one that opens none."""
+    seen = []
+    for attempt in scr.restarts():
+        seen.append(attempt.name)
+        with attempt:
+            if attempt.name == "ckpt.2":
+                raise EOFError("short")
+            read(attempt)
+        assert attempt.accepted == (attempt.name == "ckpt.1"), attempt.name
+        assert isinstance(attempt.error, EOFError) == (attempt.name == "ckpt.2")
+    assert seen == ["ckpt.2", "ckpt.1"], seen
+    failure(lambda: [None for attempt in scr.restarts()], code=scr.ERR_STATE, kind=scr.StateError, told="not opened")
+
+
+def unwritten():
+    """The block of the last rank raises: the dataset is complete on no rank."""
+    try:
+        with scr.output("ckpt.1") as out:
+            with open(path_of(out, 1), "w") as file:
+                file.write("x")
+            if is_last():
+                raise KeyError("disk")
+    except KeyError:
+        assert is_last()
+    except scr.Error as error:
+        assert not is_last() and error.code == scr.ERR_INVALID and error.call == "SCR_Complete_output", error
+    else:
+        raise AssertionError("the dataset is complete")
+    assert scr.have_restart() is None
+    write("ckpt.2", 2)
+    assert scr.have_restart() == "ckpt.2"
+
+
+def unflushed():
+    """Its directory cannot be made: the checkpoint is complete, but not copied, also by finalize()."""
+    failure(write, "ckpt.1", 1, code=scr.ERR_FLUSH, told="SCR_Complete_output: the files could not be copied")
+    assert scr.have_restart() == "ckpt.1"
+    failure(scr.finalize, code=scr.ERR_FLUSH, told="SCR_Finalize: ")
+
+
+def states():
+    """Calls in wrong states, and the names of SCR 3.1 with their results."""
+    wrong = {"code": scr.ERR_STATE, "kind": scr.StateError}
+    failure(scr.init, told="is initialized", **wrong)
+    failure(scr.config, "SCR_FLUSH=3", told="is initialized", **wrong)
+    failure(scr.complete_output, True, told="no output", **wrong)
+    failure(scr.start_restart, **wrong)
+    assert scr.have_restart() is None and scr.need_checkpoint() is False and scr.should_exit() is False
+    assert scr.start_output("ckpt.1", scr.FLAG_CHECKPOINT | scr.FLAG_OUTPUT) is None
+    failure(scr.start_output, "ckpt.2", scr.FLAG_CHECKPOINT, told="an output is open", **wrong)
+    with open(scr.route_file(f"ckpt.1/rank_{scr.rank()}.txt"), "w") as file:
+        file.write(f"1 of {scr.rank()}")
+    assert scr.complete_output(True) is True
+    assert scr.have_restart() == "ckpt.1" and scr.start_restart() == "ckpt.1"
+    failure(scr.need_checkpoint, told="a restart is open", **wrong)
+    assert os.path.isfile(scr.route_file(f"ckpt.1/rank_{scr.rank()}.txt"))
+    assert scr.complete_restart(not is_last()) is False and scr.last_code() == scr.ERR_INVALID
+    scr.start_output("ckpt.2", scr.FLAG_CHECKPOINT)
+    assert scr.complete_output(not is_last()) is False and scr.last_code() == scr.ERR_INVALID
+    for call in (scr.current, scr.delete, scr.drop):
+        failure(call, "none", code=scr.ERR_NO_DATASET)
+    scr.delete("ckpt.1")
+    assert scr.have_restart() is None
+    failure(scr.start_output, "a/../b", scr.FLAG_CHECKPOINT, code=scr.ERR_ARGUMENT)
+    assert scr.config("SCR_COPY_TYPE") and scr.config("SCR_PREFIX") == os.getcwd() and scr.version().startswith("v")
+    try:
+        scr.route_file("a\0b")
+    except ValueError:
+        return
+    raise AssertionError("a NUL in a name")
+
+
+def disabled():
+    """A program runs as without SCR."""
+    assert not scr.need_checkpoint() and not scr.should_exit() and scr.have_restart() is None
+    assert scr.restart(read, default=7) == 7
+    write("ckpt.1", 1)
+    with open(f"ckpt.1/rank_{scr.rank()}.txt") as file:
+        assert file.read() == f"1 of {scr.rank()}"
+
+
+def ends(how):
+    """The last rank ends early, while the others work on for ever."""
+    if is_last():
+        if how == "exit":
+            sys.exit(3)
+        raise RuntimeError("the end of one rank")
+    for _ in range(600):
+        time.sleep(0.1)
+    raise AssertionError("nobody ended this rank")
+
+
+def config():
+    """Before init()."""
+    for text in ("SCR_NO_SUCH=1", "CKPT=0 NO_SUCH=1"):
+        failure(scr.config, text, code=scr.ERR_CONFIG, told=text)
+    scr.configure(SCR_FLUSH=5, SCR_COPY_TYPE="FILE")
+    scr.configure(["CKPT=0 TYPE=SINGLE"])
+    assert (scr.config("SCR_FLUSH"), scr.config("CKPT=0 TYPE")) == ("5", "SINGLE")
+    scr.configure({"SCR_FLUSH": None})
+    assert scr.config("SCR_FLUSH") == "10" and scr.config("SCR_NO_SUCH") is None
+    failure(scr.need_checkpoint, code=scr.ERR_STATE, kind=scr.StateError, told="scr.init() is missing")
+    failure(scr.init, "SCR_FLUSH=often", code=scr.ERR_CONFIG, told="configuration")
+    scr.init({"SCR_FLUSH": 0})
+    assert scr.config("SCR_FLUSH") == "0"
+    scr.finalize()
+    failure(scr.finalize, code=scr.ERR_STATE, kind=scr.StateError, told="scr.init() is missing")
+
+
+def main(name, *arguments):
+    comm = MPI.COMM_WORLD.Dup() if os.environ.get("TEST_MPI4PY") else None
+    if name == "config":
+        config()
+        return
+    with scr.session(comm):
+        if comm:
+            assert (scr.rank(), scr.size()) == (comm.rank, comm.size)
+        globals()[name](*arguments)
+
+
+main(*sys.argv[1:])
