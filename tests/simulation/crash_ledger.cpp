@@ -23,8 +23,11 @@ int Ledger::find(const std::string &name) const
 void Ledger::begin(const Step &step)
 {
     const int known = find(step.name);
+    if (step.action == Action::CACHE && known < 0)
+        datasets.push_back({step.name, State::MAY});
+    if (step.action >= Action::CACHE) return;
     if (step.action == Action::WRITE) {
-        if (known < 0) datasets.push_back({step.name, State::MAY, false, false});
+        if (known < 0) datasets.push_back({step.name, State::MAY});
         const int count = static_cast<int>(datasets.size());
         for (int i = 0; retention && i < count - retention; i++)
             if (datasets[static_cast<size_t>(i)].state == State::MUST)
@@ -43,7 +46,10 @@ void Ledger::begin(const Step &step)
 void Ledger::done(const Step &step)
 {
     Known &d = datasets[static_cast<size_t>(find(step.name))];
-    if (step.action == Action::WRITE) {
+    d.cached = d.cached || step.action == Action::CACHE;
+    d.saved = d.saved || step.action == Action::SAVE;
+    if (step.action == Action::CACHE || step.action == Action::SAVE) return;
+    if (step.action == Action::WRITE || step.action == Action::ADD) {
         if (!d.acknowledged) d.state = State::MUST;
         d.acknowledged = true;
         current.clear();
@@ -51,6 +57,18 @@ void Ledger::done(const Step &step)
         d.state = State::GONE;
     }
     may_be_other = false;
+}
+
+bool Ledger::is_cached(const std::string &name) const
+{
+    const int i = find(name);
+    return i >= 0 && datasets[static_cast<size_t>(i)].cached;
+}
+
+bool Ledger::is_saved(const std::string &name) const
+{
+    const int i = find(name);
+    return i >= 0 && datasets[static_cast<size_t>(i)].saved;
 }
 
 /* -1: none. One that retention may delete counts: it goes only after a newer one is
@@ -105,7 +123,8 @@ std::string Ledger::text() const
     std::string text = current + (may_be_other ? "?" : "");
     for (const Known &d : datasets)
         text += " " + d.name + std::to_string(static_cast<int>(d.state)) +
-                (d.acknowledged ? "a" : "") + (d.removing ? "r" : "");
+                (d.acknowledged ? "a" : "") + (d.removing ? "r" : "") +
+                (d.cached ? "c" : "") + (d.saved ? "s" : "");
     return text;
 }
 

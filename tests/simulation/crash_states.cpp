@@ -11,7 +11,12 @@
  * prefix directory, and all caches are lost; or that of a node, and nothing else is lost.
  *
  * States of one moment are all that the choices of Disk::lose_power give, if these are at
- * most N; else a part of them. Equal states with equal expectations are judged once. */
+ * most N; else a part of them. Equal states with equal expectations are judged once.
+ *
+ * In the stories "scavenge" and "rebuild" the job ends with a checkpoint that is only in
+ * the caches, and commands save it. The server of the prefix directory loses power, and
+ * each state is judged three times: the commands are repeated, or only the last one, or
+ * none; then the caches are lost. */
 #include "crash_states.h"
 
 #include "application.h"
@@ -37,7 +42,6 @@ namespace
 
 constexpr int NODES = 2;
 constexpr size_t FILE_BYTES = 700;   /* two sectors */
-constexpr double PATIENCE = 36000;   /* virtual seconds after which a run hangs */
 constexpr unsigned FAILURES_MAX = 5; /* a story ends */
 const char *const LAST = "after";    /* is written after the loss */
 
@@ -49,6 +53,9 @@ struct Story {
     std::vector<std::string> environment;
     /* a flush has ended when the next one begins, or the run ends */
     bool background = false;
+    /* the last steps are those of commands; then the disk of node 1 is lost before them
+     */
+    bool scavenges = false, loses = false;
 };
 
 const std::vector<Story> STORIES = {
@@ -95,7 +102,30 @@ const std::vector<Story> STORIES = {
      0,
      {{Action::WRITE, "one"}, {Action::WRITE, "two"}, {Action::WRITE, "three"}},
      {"SCR_COPY_TYPE=PARTNER", "SCR_FLUSH=0"}},
+    {"scavenge",
+     false,
+     0,
+     {{Action::WRITE, "one"},
+      {Action::CACHE, "two"},
+      {Action::SAVE, "two"},
+      {Action::ADD, "two"}},
+     {"SCR_FLUSH=0"},
+     false,
+     true},
+    {"rebuild",
+     false,
+     0,
+     {{Action::WRITE, "one"},
+      {Action::CACHE, "two"},
+      {Action::SAVE, "two"},
+      {Action::ADD, "two"}},
+     {"SCR_COPY_TYPE=XOR", "SCR_FLUSH=0"},
+     false,
+     true,
+     true},
 };
+const char *const SCAVENGED = "two", *const SCAVENGED_HIDDEN = "two/.scr/";
+constexpr int SCAVENGED_ID = 2;
 
 struct Options {
     const char *story = nullptr, *model = nullptr;
@@ -120,6 +150,8 @@ int children = 0;
 bool judging = false;
 int run_number = 0;
 std::vector<unsigned> found_choice;
+enum class Repeat { NOTHING, ADD, ALL } repeat; /* of the commands */
+bool is_whole = false;                          /* commands say that the dataset is */
 std::string where;
 std::vector<std::string> offered;
 std::map<int, std::pair<std::string, int>> results; /* of the n-th call of this run */
@@ -132,8 +164,10 @@ std::map<int, std::pair<std::string, int>> results; /* of the n-th call of this 
     std::string choice;
     for (unsigned n : found_choice)
         choice += " " + std::to_string(n);
-    printf("%s, %s: %s: choices%s: run %d: %s\n", story->name, model, where.c_str(),
-           choice.c_str(), run_number, text.c_str());
+    static const char *const repeated[] = {"", ", scr_index is repeated",
+                                           ", scr_copy and scr_index are repeated"};
+    printf("%s, %s: %s: choices%s%s: run %d: %s\n", story->name, model, where.c_str(),
+           choice.c_str(), repeated[static_cast<int>(repeat)], run_number, text.c_str());
     fflush(nullptr);
     _exit(1);
 }
@@ -154,13 +188,8 @@ void wait_for_child()
 }
 
 /* True in the process that is to judge the state. */
-bool is_taken(const std::vector<unsigned> &choice)
+bool is_child(const std::vector<unsigned> &choice, Repeat how)
 {
-    figures.states++;
-    std::unique_ptr<Disk> copy = disk()->copy();
-    copy->lose_power(choice);
-    if (!seen.insert(hash_of(*copy, ledger.text())).second) return false;
-    figures.distinct++;
     while (children >= options.jobs)
         wait_for_child();
     fflush(nullptr);
@@ -170,7 +199,20 @@ bool is_taken(const std::vector<unsigned> &choice)
     if (child != 0) return false;
     judging = true;
     found_choice = choice;
+    repeat = how;
     return true;
+}
+
+bool is_taken(const std::vector<unsigned> &choice)
+{
+    figures.states++;
+    std::unique_ptr<Disk> copy = disk()->copy();
+    copy->lose_power(choice);
+    if (!seen.insert(hash_of(*copy, ledger.text())).second) return false;
+    figures.distinct++;
+    if (is_child(choice, Repeat::NOTHING)) return true;
+    if (!ledger.is_cached(SCAVENGED)) return false;
+    return is_child(choice, Repeat::ADD) || is_child(choice, Repeat::ALL);
 }
 
 struct Taken {
@@ -220,12 +262,13 @@ class Rank
         need("SCR_Init", SCR_Init());
         if (run_number == 0) {
             for (const Step &step : story->steps)
-                play(step);
+                if (step.action < Action::SAVE) play(step);
         } else {
             while (restart())
                 ;
-            if (run_number == 1) write(LAST);
+            if (run_number == 1) write(LAST, true);
         }
+        if (run_number == 0 && story->scavenges) return 0;
         need("SCR_Finalize", SCR_Finalize());
         if (run_number == 0 && story->background) done(story->steps.size() - 1);
         MPI_Finalize();
@@ -285,7 +328,8 @@ class Rank
         }
         switch (step.action) {
         case Action::WRITE:
-            write(step.name);
+        case Action::CACHE:
+            write(step.name, step.action == Action::WRITE);
             break;
         case Action::CURRENT:
             need("SCR_Current", SCR_Current(step.name));
@@ -295,6 +339,9 @@ class Rank
             break;
         case Action::DELETE:
             need("SCR_Delete", SCR_Delete(step.name));
+            break;
+        default:
+            give_up("no step of an application");
         }
         if (!story->background)
             done(steps);
@@ -304,9 +351,10 @@ class Rank
         MPI_Barrier(MPI_COMM_WORLD); /* all ranks end a step before the next one */
     }
 
-    void write(const char *name)
+    void write(const char *name, bool flushes)
     {
-        need("SCR_Start_output", SCR_Start_output(name, SCR_FLAG_CHECKPOINT));
+        const int output = flushes && story->scavenges ? SCR_FLAG_OUTPUT : 0;
+        need("SCR_Start_output", SCR_Start_output(name, SCR_FLAG_CHECKPOINT | output));
         if (!write_file(route(name), content(name, rank)))
             give_up("a file could not be written");
         need("SCR_Complete_output", SCR_Complete_output(1));
@@ -390,10 +438,18 @@ void run()
     machine->bury(run_number);
 }
 
+void lose_cache(Node &node)
+{
+    machine->power_off(node);
+    node.disk->erase();
+}
+
 void lose_caches()
 {
-    for (const auto &node : machine->nodes)
-        node->disk->erase();
+    for (const auto &node : machine->nodes) {
+        lose_cache(*node);
+        machine->power_on(*node);
+    }
 }
 
 void check_prefix()
@@ -402,14 +458,50 @@ void check_prefix()
         const std::string &path = entry.path;
         const bool temporary =
             path.size() > 4 && path.compare(path.size() - 4, 4, ".tmp") == 0;
-        if (temporary || path.find("/.scr/stage") != std::string::npos)
+        const bool scavenged = path.find(SCAVENGED_HIDDEN) == 0;
+        if (is_whole && scavenged && path.find("/scavenge.") != std::string::npos)
+            give_up("the prefix directory keeps " + path);
+        if ((temporary && (is_whole || !scavenged)) ||
+            path.find("/.scr/stage") != std::string::npos)
             give_up("the prefix directory keeps " + path);
     }
+}
+
+/* ---- commands after the job ---- */
+
+void scavenge()
+{
+    std::string wrong;
+    bool complete;
+    if (story->loses) lose_cache(*machine->nodes[1]);
+    for (const Step &step : story->steps) {
+        if (step.action < Action::SAVE) continue;
+        ledger.begin(step);
+        wrong = step.action == Action::SAVE ? play_copies(run_number, SCAVENGED_ID)
+                                            : play_add(run_number, step.name, complete);
+        if (judging) return;
+        if (!wrong.empty() || (step.action == Action::ADD && !complete))
+            give_up("commands fail: " + wrong);
+        ledger.done(step);
+    }
+}
+
+/* What was saved, or can be saved again, can be added. */
+void repeat_commands()
+{
+    std::string wrong;
+    if (repeat == Repeat::ALL) wrong = play_copies(run_number, SCAVENGED_ID);
+    if (!wrong.empty()) give_up(wrong);
+    wrong = play_add(run_number, SCAVENGED, is_whole);
+    if (is_whole || repeat == Repeat::ALL || ledger.is_saved(SCAVENGED))
+        ledger.done({Action::ADD, SCAVENGED});
+    machine->bury(run_number);
 }
 
 [[noreturn]] void judge_state()
 {
     disk()->lose_power(found_choice);
+    if (repeat != Repeat::NOTHING) repeat_commands();
     for (run_number = 1; run_number <= 2; run_number++) {
         if (!story->node) lose_caches();
         run();
@@ -428,6 +520,7 @@ void direct()
     ledger.begin_run(story->retention, story->node);
     all.strike = before_call;
     run();
+    if (story->scavenges && !judging) scavenge();
     if (judging || moment("the end")) judge_state();
     while (children > 0)
         wait_for_child();

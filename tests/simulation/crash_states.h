@@ -15,8 +15,9 @@
 namespace sim
 {
 
-/* What a story does with datasets: it writes one, or changes the index. */
-enum class Action { WRITE, CURRENT, DROP, DELETE };
+/* What a story does with datasets: it writes one, or changes the index; or writes one
+ * that stays in the caches, which is saved from there and added to the index. */
+enum class Action { WRITE, CURRENT, DROP, DELETE, CACHE, SAVE, ADD };
 
 struct Step {
     Action action;
@@ -35,6 +36,8 @@ class Ledger
     /* offered: names in the order in which SCR offers them when each is refused: the
      * current one, then the newest first. Returns what is wrong, or "". */
     std::string judge(const std::vector<std::string> &offered) const;
+    bool is_cached(const std::string &name) const; /* it was written, not flushed */
+    bool is_saved(const std::string &name) const;
     std::string text() const; /* equal where equal offers are right */
 
   private:
@@ -42,7 +45,7 @@ class Ledger
     struct Known {
         std::string name;
         State state;
-        bool acknowledged, removing;
+        bool acknowledged = false, removing = false, cached = false, saved = false;
     };
 
     int find(const std::string &name) const; /* -1: it was never written */
@@ -55,6 +58,17 @@ class Ledger
     int retention = 0;
     bool newest_only = false;
 };
+
+constexpr double PATIENCE = 36000; /* virtual seconds after which a run hangs */
+
+/* Commands after the job, as processes on its nodes; each returns what is wrong, or "".
+ * A process that is killed has done nothing wrong. */
+
+/* scr_copy on all nodes that have power: files of the application, then redundancy files
+ * if a node is off. */
+std::string play_copies(int job, int id);
+/* scr_index --add; complete: the next run can restart from the dataset. */
+std::string play_add(int job, const std::string &name, bool &complete);
 
 /* Names, modes and bytes of all that is on the disk. */
 uint64_t hash_of(const Disk &disk, const std::string &text);

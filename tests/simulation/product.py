@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""product.py FOLDER OUTPUT ARCHIVE...: links archives of the product into one object, in which the names of redirected.txt are
-those of the simulator. It fails where the product uses a function that is neither there nor in pure.txt, the list of functions
-that depend on nothing but their arguments: a new system call has to be simulated."""
+"""product.py FOLDER OUTPUT ARCHIVE... -- PART...: links archives of the product into one object, with what they use of the parts. In it
+the names of redirected.txt are those of the simulator. It fails where the product uses a function that is neither there nor in
+pure.txt, the list of functions that depend on nothing but their arguments: a new system call has to be simulated."""
 import pathlib
 import re
 import subprocess
@@ -18,7 +18,9 @@ def main(folder, output, *archives):
     redirected = names(folder / "redirected.txt")
     pairs = pathlib.Path(output + ".names")
     pairs.write_text("".join(f"{name} simulated_{name}\n" for name in sorted(redirected)))
-    subprocess.run(["ld", "-r", "-o", output, "--allow-multiple-definition", "--whole-archive", *archives], check=True)
+    archives, parts = archives[:archives.index("--")], archives[archives.index("--") + 1:]
+    subprocess.run(["ld", "-r", "-o", output, "--allow-multiple-definition", "--whole-archive", *archives, "--no-whole-archive", *parts],
+                   check=True)
     subprocess.run(["objcopy", f"--redefine-syms={pairs}", "--weaken-symbol=scr_default", output], check=True)
     listed = subprocess.run(["nm", "-u", output], check=True, capture_output=True, text=True).stdout
     used = {line.split()[-1] for line in listed.splitlines()}
