@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = prerun_test_runtime(&prefix, launcher);
+    if (code == COMMAND_GOOD) code = prerun_test_programs(&prefix, launcher);
     tool_prefix_close(&prefix);
     return code;
 }

@@ -22,11 +22,22 @@ static hostlist listed(const char *text)
     return list;
 }
 
+static const launcher *row(const char *name)
+{
+    const launcher *found = launcher_table;
+    while (found->name && strcmp(found->name, name) != 0)
+        found++;
+    if (!found->name) fail_msg("no launcher %s", name);
+    return found;
+}
+
 /* nodes, ranks (NULL: as the words say), nodes that are down, and the line that is to
  * come of "prog -x 1", or of "-n 8 prog" as raw words. */
-static void expect(const launcher *with, const char *program, const char *nodes,
+static void expect(const char *name, const char *program, const char *nodes,
                    const int *ranks, const char *down, const char *wanted)
 {
+    const launcher *with = row(name);
+    kvtree_error err = {""};
     static const char *const plain[] = {"prog", "-x", "1", NULL};
     static const char *const raw[] = {"-n", "8", "prog", NULL};
     char text[1024] = "";
@@ -36,13 +47,12 @@ static void expect(const launcher *with, const char *program, const char *nodes,
                       .out = &bad,
                       .program = program,
                       .name = "scr_run.7.1",
-                      .simulated = "/s",
+                      .simulated = strcmp(nodes, "node1,node2,node4") ? NULL : "/s",
                       .raw = ranks == NULL,
                       .words = ranks ? plain : raw,
                       .patience = 60};
     tool_words words = {0};
-    with->build(&l, &words);
-    assert_false(words.failed);
+    if (launcher_build(with, &l, &words, &err) != 0) fail_msg("%s", err.text);
     for (int i = 0; i < words.count; i++) {
         assert_null(strchr(words.list[i], ' '));
         if (i) strcat(text, " ");
@@ -58,17 +68,17 @@ static const int even[] = {2, 2, 2}, uneven[] = {3, 3, 2}, gap[] = {1, 0, 1};
 
 static void test_slurm(void **state)
 {
-    expect(&launcher_slurm, "srun", "n[1-3]", even, "",
+    expect("slurm", "srun", "n[1-3]", even, "",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=3 "
            "--ntasks=6 "
            "--nodelist=n[1-3] prog -x 1");
-    expect(&launcher_slurm, "srun", "n[1,3-4]", uneven, "n2",
+    expect("slurm", "srun", "n[1,3-4]", uneven, "n2",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=3 "
            "--ntasks=8 "
            "--nodelist=n[1,3-4] --overcommit prog -x 1");
-    expect(&launcher_slurm, "srun", "n[1-3]", NULL, "",
+    expect("slurm", "srun", "n[1-3]", NULL, "",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 -n 8 prog");
-    expect(&launcher_slurm, "srun", "n[1,3]", NULL, "n[2,4]",
+    expect("slurm", "srun", "n[1,3]", NULL, "n[2,4]",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=2 "
            "--exclude=n[2,4] "
            "-n 8 prog");
@@ -76,24 +86,23 @@ static void test_slurm(void **state)
 
 static void test_hydra(void **state)
 {
-    expect(&launcher_hydra, "mpiexec", "n[1,3,4]", uneven, "n2",
+    expect("hydra", "mpiexec", "n[1,3,4]", uneven, "n2",
            "mpiexec -hosts n1:3,n3:3,n4:2 -n 8 prog -x 1");
-    expect(&launcher_hydra, "mpiexec", "n[1,3]", NULL, "n2",
-           "mpiexec -hosts n1,n3 -n 8 prog");
+    expect("hydra", "mpiexec", "n[1,3]", NULL, "n2", "mpiexec -hosts n1,n3 -n 8 prog");
 }
 
 static void test_flux(void **state)
 {
-    expect(&launcher_flux, "flux", "n[1-3]", even, "",
+    expect("flux", "flux", "n[1-3]", even, "",
            "flux run --nodes=3 --ntasks=6 --requires=host:n[1-3] prog -x 1");
-    expect(&launcher_flux, "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
-    expect(&launcher_flux, "flux", "n[1,3]", NULL, "n2",
+    expect("flux", "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
+    expect("flux", "flux", "n[1,3]", NULL, "n2",
            "flux run --requires=-host:n2 -n 8 prog");
 }
 
 static void test_simulated(void **state)
 {
-    expect(&launcher_simulate, "mpiexec", "node1,node2,node4", gap, "node3",
+    expect("hydra", "mpiexec", "node1,node2,node4", gap, "node3",
            "mpiexec -launcher fork -n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE "
            "/s/node1/cache -env SCR_CNTL_BASE /s/node1/cntl prog -x 1 : -n 1 -env "
            "SCR_NODE_NAME node4 -env SCR_CACHE_BASE /s/node4/cache -env SCR_CNTL_BASE "
