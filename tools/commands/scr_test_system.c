@@ -447,7 +447,8 @@ int main(int argc, char **argv)
     int json = 0, nodes, per_node;
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&t.request.dir),
-        {'l', "launcher", "NAME", "slurm, flux or hydra (default: what is there)",
+        {'l', "launcher", "NAME",
+         "of the launcher (default: SCR_LAUNCHER, or what is\nthere)",
          .text = &t.request.launcher},
         {'s', "simulate", "NODESxRANKS", "on simulated nodes on this machine, as 4x2",
          .text = &t.request.simulate},

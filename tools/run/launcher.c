@@ -3,10 +3,12 @@
 #include "run/launcher.h"
 
 #include "common/errtext.h"
+#include "config/desc.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_run.h"
 #include "lib/tool_template.h"
+#include "run/launcher_site.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +66,7 @@ static bool launcher_is_candidate(const launcher *row, const char *name, bool si
 {
     if (simulated && !row->simulate) return false;
     if (!name) return simulated || launcher_is_of_manager(row);
-    return strcmp(name, LAUNCHER_MPIRUN) == 0 ? !row->manager
+    return strcmp(name, LAUNCHER_MPIRUN) == 0 ? !row->manager && !row->site
                                               : strcmp(name, row->name) == 0;
 }
 
@@ -101,11 +103,33 @@ static int launcher_report_missing(const char *name, bool simulated)
     return COMMAND_BAD;
 }
 
+/* The first launcher of the configuration that is to be tried. -1: there is none;
+ * otherwise an exit code, after a message. */
+static int launcher_choose_site(const tool_prefix *prefix, const char *name,
+                                bool simulated, launcher_choice *choice)
+{
+    scr_problems problems = {0, NULL};
+    choice->descs = scr_config_descs(&prefix->config, SCR_DESC_LAUNCHER);
+    int rc = choice->descs ? launcher_site_check(&prefix->config, &problems) : -ENOMEM;
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    if (rc) return tool_no_memory();
+    const kvtree_elem *e = kvtree_elem_first(choice->descs);
+    for (; e; e = kvtree_elem_next(e)) {
+        launcher_site_row(e, &choice->row);
+        if (launcher_is_candidate(&choice->row, name, simulated))
+            return launcher_site_find_programs(e, choice->program);
+    }
+    return -1;
+}
+
 int launcher_choose(const tool_prefix *prefix, const char *name, bool simulated,
                     launcher_choice *choice)
 {
-    (void)prefix;
     *choice = (launcher_choice){.descs = NULL};
+    if (!name) name = scr_config_get(&prefix->config, "SCR_LAUNCHER", NULL);
+    if (name && !*name) name = NULL;
+    int code = launcher_choose_site(prefix, name, simulated, choice);
+    if (code >= 0) return code;
     for (const launcher *row = launcher_table; row->name; row++) {
         if (!launcher_is_candidate(row, name, simulated)) continue;
         const char *program = launcher_program(row);
@@ -139,33 +163,39 @@ static const char *launcher_template(const launcher *with, const launch *l)
 }
 
 /* The words of a template, with the id of what is to be ended or NULL. */
-static int launcher_expand(const char *template, const launch *l, const char *id,
-                           tool_words *words, kvtree_error *err)
+static int launcher_expand(const launcher *with, const char *template, const launch *l,
+                           const char *id, tool_words *words, kvtree_error *err)
 {
     launcher_values values;
+    char *program = NULL;
     if (launcher_values_make(l, id, &values) != 0)
         return err_set(err, -ENOMEM, "no memory");
     int rc = tool_template_expand(template, values.list, words, err);
     launcher_values_free(&values);
-    return rc;
+    if (rc || !with->site) return rc;
+    rc = launcher_site_program(words->list[0], &program, err);
+    if (rc) return rc;
+    free(words->list[0]);
+    words->list[0] = program;
+    return 0;
 }
 
 int launcher_build(const launcher *with, const launch *l, tool_words *words,
                    kvtree_error *err)
 {
-    return launcher_expand(launcher_template(with, l), l, NULL, words, err);
+    return launcher_expand(with, launcher_template(with, l), l, NULL, words, err);
 }
 
 /* ---- the end ---- */
 
 /* Runs a command; its output, to be freed. */
-static int launcher_ask(const char *template, const launch *l, const char *id,
-                        char **output, kvtree_error *err)
+static int launcher_ask(const launcher *with, const char *template, const launch *l,
+                        const char *id, char **output, kvtree_error *err)
 {
     launch plain = *l;
     tool_words words = {0};
     plain.words = NULL; /* they belong to a launch */
-    int rc = launcher_expand(template, &plain, id, &words, err);
+    int rc = launcher_expand(with, template, &plain, id, &words, err);
     if (!rc) rc = tool_run(tool_words_list(&words), ANSWER, output, err);
     tool_words_done(&words);
     return rc;
@@ -178,7 +208,7 @@ static int launcher_end_one(const launcher *with, const launch *l, const char *i
     int rc = 0;
     for (int i = 0; i < LAUNCHER_ENDS && with->end[i]; i++) {
         char *output = NULL;
-        rc = launcher_ask(with->end[i], l, id, &output, err);
+        rc = launcher_ask(with, with->end[i], l, id, &output, err);
         free(output);
         if (rc == -ENOMEM) break;
     }
@@ -201,7 +231,7 @@ static bool launcher_has_ended(const launcher *with, const launch *l, const char
 {
     char *output = NULL, *line;
     bool there = false;
-    if (launcher_ask(with->find, l, NULL, &output, NULL) != 0) return false;
+    if (launcher_ask(with, with->find, l, NULL, &output, NULL) != 0) return false;
     for (char *rest = output; (line = strsep(&rest, "\n")) != NULL;) {
         const char *found = launcher_find_id(line, l->name);
         there |= found && strcmp(found, id) == 0;
@@ -215,7 +245,7 @@ int launcher_end(const launcher *with, const launch *l, kvtree_error *err)
     char *output = NULL, *line;
     if (!with->end[0]) return 0;
     if (!with->find) return launcher_end_one(with, l, NULL, err);
-    int rc = launcher_ask(with->find, l, NULL, &output, err);
+    int rc = launcher_ask(with, with->find, l, NULL, &output, err);
     if (rc) return rc;
     for (char *rest = output; (line = strsep(&rest, "\n")) != NULL && !rc;) {
         const char *id = launcher_find_id(line, l->name);

@@ -58,6 +58,7 @@ typedef struct launcher {
      * lists what was launched, "ID" or "ID NAME" per line (NULL: there is no id); and
      * ends it. */
     const char *find, *end[LAUNCHER_ENDS];
+    bool site; /* of the configuration: its programs are checked before each start */
 } launcher;
 
 /* The built-in rows, in the order in which they are tried, ended by one without a name.
@@ -74,8 +75,9 @@ typedef struct launcher_choice {
 /* Any launcher that belongs to no batch system, as a name. */
 #define LAUNCHER_MPIRUN "mpirun"
 
-/* Chooses the launcher of that name; NULL: that of the configuration or of the batch
- * system, or one that exists. An exit code, after a message; free in any case. */
+/* Chooses the launcher of that name; NULL: of the name SCR_LAUNCHER, else one of the
+ * configuration, else that of the batch system, else one that exists. An exit code, after
+ * a message; free in any case. */
 int launcher_choose(const tool_prefix *prefix, const char *name, bool simulated,
                     launcher_choice *choice);
 void launcher_choice_free(launcher_choice *choice);
