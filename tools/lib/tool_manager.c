@@ -63,6 +63,17 @@ static const char *manager_variable(const char *name)
     return value && *value ? value : NULL;
 }
 
+/* "n1 4 n2 4": each second word is a number of processors. */
+static int manager_parse_counted(const char *text, hostlist *list)
+{
+    char *names = strdup(text), *rest = names, *word;
+    int code = names ? COMMAND_GOOD : tool_no_memory();
+    for (int i = 0; code == COMMAND_GOOD && (word = strsep(&rest, " ")) != NULL;)
+        if (*word && i++ % 2 == 0) code = tool_manager_parse(word, list);
+    free(names);
+    return code;
+}
+
 static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
                                     hostlist *list)
 {
@@ -71,6 +82,8 @@ static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
     if (text) return tool_manager_parse(text, list);
     if (manager_variable(m->file))
         return manager_parse_file(manager_variable(m->file), list);
+    if (manager_variable(m->counted))
+        return manager_parse_counted(manager_variable(m->counted), list);
     if (m->job[0])
         return tool_say(NODELIST_MISSING, "%s lists no nodes; set SCR_NODELIST", m->name);
     return tool_manager_parse(owner->node, list);

@@ -61,6 +61,10 @@ bool manager_is_slurm_step(const char *id);
 /* Readers of answers. */
 int manager_read_squeue_end(char *output, const char *job, int64_t *end,
                             kvtree_error *err);
+int manager_read_qstat_end(char *output, const char *job, int64_t *end,
+                           kvtree_error *err);
+int manager_read_bjobs_end(char *output, const char *job, int64_t *end,
+                           kvtree_error *err);
 bool manager_read_squeue_over(char *output, const char *job);
 
 #endif

@@ -50,7 +50,7 @@ typedef struct launcher {
      * and those that other launchers have, too, which are recognized by what they print
      * with --version, or by a part of their path without links. */
     const char *programs[LAUNCHER_PROGRAMS], *shared[LAUNCHER_PROGRAMS];
-    const char *says[3], *place;
+    const char *says[4], *place; /* says is ended by NULL */
     /* Templates: a launch; one with arguments of the user; one on simulated nodes (NULL:
      * it cannot). */
     const char *run, *raw, *simulate;

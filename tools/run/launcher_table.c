@@ -30,6 +30,18 @@ const launcher launcher_table[] = {
      .programs = {"flux"},
      .run = "{program} run --nodes={nodes} [--ntasks={ranks}] --requires=host:{hostlist}",
      .raw = "{program} run [--requires=-host:{outlist}]"},
+    /* one resource set per node; the other nodes are left out */
+    {.name = "jsrun",
+     .manager = "lsf",
+     .programs = {"jsrun"},
+     .run = "{program} [--exclude_hosts={rest}] [--nrs={nodes} --rs_per_host=1 "
+            "--tasks_per_rs={each} --cpu_per_rs=ALL_CPUS|--np={ranks}]",
+     .raw = "{program} [--exclude_hosts={out}]"},
+    {.name = "aprun",
+     .manager = "pbs",
+     .programs = {"aprun"},
+     .run = "{program} -n {ranks} -N {most} -L {hosts}",
+     .raw = "{program} -L {hosts}"},
     {.name = "hydra",
      .programs = {"mpiexec.mpich"},
      .shared = {"mpiexec.hydra", "mpiexec", "mpirun"},
@@ -40,4 +52,27 @@ const launcher launcher_table[] = {
      .simulate = "{program} -launcher fork (-n {host_ranks} -env SCR_NODE_NAME {host} "
                  "-env SCR_CACHE_BASE " NODE_FOLDER(
                      "cache") " -env SCR_CNTL_BASE " NODE_FOLDER("cntl") " {command}|:)"},
+    /* mpirun of Open MPI and of PRRTE, which give other nodes only the variables that are
+     * named */
+    {.name = "openmpi",
+     .programs = {"mpirun.openmpi", "mpiexec.openmpi", "prterun"},
+     .shared = {"mpirun", "mpiexec"},
+     .says = {"OpenRTE", "Open MPI", "PRRTE"},
+     .run = "{program} --host {slots} [-n {ranks}] (-x {variable})",
+     .raw = "{program} --host {stars} (-x {variable})",
+     .simulate =
+         "{program} --host localhost:{ranks} --map-by :OVERSUBSCRIBE "
+         "(-n {host_ranks} -x SCR_NODE_NAME={host} -x SCR_CACHE_BASE=" NODE_FOLDER(
+             "cache") " -x SCR_CNTL_BASE=" NODE_FOLDER("cntl") " {command}|:)"},
+    {.name = "intel",
+     .shared = {"mpiexec.hydra", "mpiexec", "mpirun"},
+     .says = {"Intel(R) MPI"},
+     .run = "{program} -hosts {hosts} -ppn {most} -n {ranks}",
+     .raw = "{program} -hosts {hosts}"},
+    {.name = "pals",
+     .shared = {"mpiexec"},
+     .says = {"PALS"},
+     .place = "/pals/",
+     .run = "{program} -n {ranks} --ppn {most} --hosts {hosts}",
+     .raw = "{program} --hosts {hosts}"},
     {.name = NULL}};

@@ -26,7 +26,8 @@ def prepare(nodes='n[1-3]', **variables):
     for folder in ('cntl', 'cache'):
         os.makedirs(folder, exist_ok=True)
     os.environ.update(SCR_NODELIST=nodes, SCR_NODE_NAME='n1', SCR_REMOTE='local', SCR_RUN_PAUSE='0',
-                      SCR_CNTL_BASE=os.path.abspath('cntl'), SCR_CACHE_BASE=os.path.abspath('cache'), **variables)
+                      SCR_CNTL_BASE=os.path.abspath('cntl'), SCR_CACHE_BASE=os.path.abspath('cache'))
+    os.environ.update(variables)
     put_program('program', 'exit 0')
 
 
@@ -155,6 +156,85 @@ def test_site_programs():
             done = run('program')
             assert done.returncode == 1 and identifiers(done) == ['LAUNCHER_UNUSABLE'] and b'belongs to user' in done.stderr, done
         assert not calls()
+
+
+# ---- built in ----
+
+SAYS = {'hydra': 'HYDRA build details:', 'openmpi': 'mpiexec (OpenRTE) 4.1.4', 'prrte': 'prterun (PRRTE) 3.0.1',
+        'openmpi 5': 'mpirun (Open MPI) 5.0.8', 'intel': 'Intel(R) MPI Library for Linux* OS, Version 2021.10',
+        'pals': 'mpiexec: PALS 1.2.12'}
+
+
+def only_here(*programs):
+    """These commands of the system, and no launcher of this machine."""
+    os.makedirs('few', exist_ok=True)
+    for name in ('sh', 'cat', 'env', 'true', 'kill', 'sleep', *programs):
+        path = pathlib.Path('few') / name
+        path.unlink(missing_ok=True)
+        path.symlink_to(next(place for folder in PATH.split(':') if os.path.exists(place := f'{folder}/{name}')))
+    os.environ['PATH'] = f'{os.getcwd()}/bin:{os.getcwd()}/few'
+
+
+def test_recognized():
+    """mpiexec may be that of any MPI: it is asked, and gets the options that it knows."""
+    for says, wanted in (('hydra', '-hosts n1:2,n2:2,n3:2 -n 6'), ('openmpi', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'),
+                         ('prrte', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'), ('openmpi 5', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'),
+                         ('intel', '-hosts n1,n2,n3 -ppn 2 -n 6'), ('pals', '-n 6 --ppn 2 --hosts n1,n2,n3')):
+        prepare()
+        only_here()
+        stand_in('mpiexec', version=SAYS[says])
+        done = run('--per-node', '2', 'program')
+        assert done.returncode == 0, (says, done)
+        assert calls()[0].startswith(f'mpiexec {wanted}'), (says, calls())
+    prepare()
+    only_here()
+    stand_in('mpiexec', version='my own mpiexec')
+    done = run('program')
+    assert done.returncode == 1 and identifiers(done) == ['LAUNCHER_MISSING'] and not calls(), done
+
+
+def test_recognized_by_place():
+    """PALS need not say its name."""
+    prepare()
+    only_here()
+    stand_in('pals/mpiexec')
+    os.symlink('pals/mpiexec', 'bin/mpiexec')
+    assert run('--per-node', '2', 'program').returncode == 0
+    assert calls() == ['mpiexec -n 6 --ppn 2 --hosts n1,n2,n3 program'], calls()
+    for path in ('bin/mpiexec', 'bin/pals/mpiexec'):
+        os.unlink(path)
+    os.rmdir('bin/pals')
+
+
+def test_of_batch_systems():
+    """jsrun within LSF, aprun within PBS, and mpiexec where they are not; a site need not have them."""
+    for variables, name, wanted in (
+            ({'LSB_JOBID': '7'}, 'jsrun', 'jsrun --nrs=3 --rs_per_host=1 --tasks_per_rs=2 --cpu_per_rs=ALL_CPUS program'),
+            ({'PBS_JOBID': '7'}, 'aprun', 'aprun -n 6 -N 2 -L n1,n2,n3 program'),
+            ({'LSB_JOBID': '7'}, 'mpiexec.mpich', 'mpiexec.mpich -hosts n1:2,n2:2,n3:2 -n 6 program'),
+            ({}, 'mpiexec.mpich', 'mpiexec.mpich -hosts n1:2,n2:2,n3:2 -n 6 program')):
+        prepare(SCR_END_TIME='4102444800', **variables)
+        only_here()
+        for other in ('jsrun', 'aprun') if not variables else ():
+            stand_in(other)
+        stand_in(name)
+        done = run('--per-node', '2', 'program')
+        assert done.returncode == 0 and calls() == [wanted], (done, calls())
+
+
+def test_real():
+    """What is installed here is recognized, and starts the ranks on this machine."""
+    here = os.uname().nodename
+    for name, programs in (('hydra', ['mpiexec.mpich']), ('openmpi', ['mpirun.openmpi', 'orted'])):
+        if not any(os.path.exists(f'{folder}/{programs[0]}') for folder in PATH.split(':')):
+            continue
+        prepare(here, SCR_NODE_NAME=here, SCR_LAUNCHER=name)
+        os.environ.update(OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
+        put_program('rank', f'echo "$SCR_PREFIX" >>{os.getcwd()}/calls')
+        done = run('--ranks', '2', 'rank')
+        assert done.returncode == 0 and calls() == [os.getcwd()] * 2, (done, calls())
+    for name in ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM'):
+        os.environ.pop(name, None)
 
 
 run_tests(globals())

@@ -45,6 +45,7 @@ static void expect(const char *name, const char *program, const char *nodes,
     const launch l = {.nodes = &up,
                       .ranks = ranks,
                       .out = &bad,
+                      .rest = &bad,
                       .program = program,
                       .name = "scr_run.7.1",
                       .simulated = strcmp(nodes, "node1,node2,node4") ? NULL : "/s",
@@ -98,6 +99,46 @@ static void test_flux(void **state)
     expect("flux", "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
     expect("flux", "flux", "n[1,3]", NULL, "n2",
            "flux run --requires=-host:n2 -n 8 prog");
+}
+
+static void test_openmpi(void **state)
+{
+    clearenv();
+    setenv("SCR_B", "1", 1);
+    expect("openmpi", "mpirun", "n[1,3,4]", uneven, "n2",
+           "mpirun --host n1:3,n3:3,n4:2 -n 8 -x SCR_B prog -x 1");
+    expect("openmpi", "mpirun", "n[1,3]", NULL, "n2",
+           "mpirun --host n1:*,n3:* -x SCR_B -n 8 prog");
+    expect("openmpi", "mpirun", "node1,node2,node4", gap, "node3",
+           "mpirun --host localhost:2 --map-by :OVERSUBSCRIBE -n 1 -x "
+           "SCR_NODE_NAME=node1 -x SCR_CACHE_BASE=/s/node1/cache -x "
+           "SCR_CNTL_BASE=/s/node1/cntl prog -x 1 : -n 1 -x SCR_NODE_NAME=node4 -x "
+           "SCR_CACHE_BASE=/s/node4/cache -x SCR_CNTL_BASE=/s/node4/cntl prog -x 1");
+}
+
+static void test_intel(void **state)
+{
+    expect("intel", "mpiexec", "n[1,3,4]", uneven, "n2",
+           "mpiexec -hosts n1,n3,n4 -ppn 3 -n 8 prog -x 1");
+    expect("intel", "mpiexec", "n[1,3]", NULL, "n2", "mpiexec -hosts n1,n3 -n 8 prog");
+}
+
+static void test_pals(void **state)
+{
+    expect("pals", "mpiexec", "n[1-3]", even, "",
+           "mpiexec -n 6 --ppn 2 --hosts n1,n2,n3 prog -x 1");
+    expect("pals", "mpiexec", "n[1,3]", NULL, "n2", "mpiexec --hosts n1,n3 -n 8 prog");
+    expect("aprun", "aprun", "n[1-3]", even, "", "aprun -n 6 -N 2 -L n1,n2,n3 prog -x 1");
+    expect("aprun", "aprun", "n[1,3]", NULL, "n2", "aprun -L n1,n3 -n 8 prog");
+}
+
+static void test_jsrun(void **state)
+{
+    expect("jsrun", "jsrun", "n[1-3]", even, "n4,n5",
+           "jsrun --exclude_hosts=n4,n5 --nrs=3 --rs_per_host=1 --tasks_per_rs=2 "
+           "--cpu_per_rs=ALL_CPUS prog -x 1");
+    expect("jsrun", "jsrun", "n[1-3]", uneven, "", "jsrun --np=8 prog -x 1");
+    expect("jsrun", "jsrun", "n[1,3]", NULL, "n2", "jsrun --exclude_hosts=n2 -n 8 prog");
 }
 
 static void test_simulated(void **state)
@@ -168,8 +209,10 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slurm), cmocka_unit_test(test_hydra),
-        cmocka_unit_test(test_flux),  cmocka_unit_test(test_simulated),
-        cmocka_unit_test(test_nodes), cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_openmpi), cmocka_unit_test(test_intel),
+        cmocka_unit_test(test_pals),    cmocka_unit_test(test_jsrun),
+        cmocka_unit_test(test_slurm),   cmocka_unit_test(test_hydra),
+        cmocka_unit_test(test_flux),    cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_nodes),   cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
