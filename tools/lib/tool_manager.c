@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_SIZE = 1 << 24 /* longest list of nodes in a file */ };
+enum {
+    FILE_SIZE = 1 << 24, /* longest list of nodes in a file */
+    ANSWER = 30          /* seconds for a list of nodes */
+};
 
 const char *tool_manager_name(void)
 {
@@ -74,6 +77,17 @@ static int manager_parse_counted(const char *text, hostlist *list)
     return code;
 }
 
+static int manager_ask_nodes(const manager *m, hostlist *list)
+{
+    char *output;
+    kvtree_error err = {""};
+    if (manager_ask(m, m->ask_nodes, NULL, ANSWER, &output, &err) != 0)
+        return tool_say(BATCH_QUERY_FAILED, "%s", err.text);
+    int code = tool_manager_parse(output, list);
+    free(output);
+    return code;
+}
+
 static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
                                     hostlist *list)
 {
@@ -84,6 +98,7 @@ static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
         return manager_parse_file(manager_variable(m->file), list);
     if (manager_variable(m->counted))
         return manager_parse_counted(manager_variable(m->counted), list);
+    if (m->ask_nodes) return manager_ask_nodes(m, list);
     if (m->job[0])
         return tool_say(NODELIST_MISSING, "%s lists no nodes; set SCR_NODELIST", m->name);
     return tool_manager_parse(owner->node, list);

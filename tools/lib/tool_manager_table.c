@@ -41,7 +41,11 @@ const manager manager_table[] = {
      .end_source = "bjobs",
      .end_read = manager_read_bjobs_end,
      .lost = "may end the allocation: ask the administrators"},
-    {.name = "flux", .job = {"FLUX_JOB_ID"}},
+    /* an instance has no id in its environment */
+    {.name = "flux",
+     .job = {"FLUX_JOB_ID"},
+     .within = "FLUX_URI",
+     .ask_nodes = "flux getattr hostlist"},
     {.name = "none"},
 };
 
@@ -61,7 +65,7 @@ const char *manager_job_id(const manager *m)
 const manager *manager_find(void)
 {
     const manager *m = manager_table;
-    while (m->job[0] && !manager_job_id(m))
+    while (m->job[0] && !manager_job_id(m) && !manager_variable(m->within))
         m++;
     return m;
 }

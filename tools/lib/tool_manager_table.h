@@ -18,11 +18,13 @@ enum { MANAGER_ENDS = 4 };
 
 typedef struct manager {
     const char *name;
-    const char *job[2];   /* variables: one of them is set within an allocation, to its
-                             id */
-    const char *nodes[2]; /* variables that have a list of nodes */
-    const char *counted;  /* a variable with nodes and their processors: "n1 4 n2 4" */
-    const char *file;     /* a variable with the name of a file with a list of nodes */
+    const char *job[2];    /* variables: one of them is set within an allocation, to its
+                              id */
+    const char *within;    /* a variable that is set where these are not; or NULL */
+    const char *ask_nodes; /* a command that lists the nodes; or NULL */
+    const char *nodes[2];  /* variables that have a list of nodes */
+    const char *counted;   /* a variable with nodes and their processors: "n1 4 n2 4" */
+    const char *file;      /* a variable with the name of a file with a list of nodes */
     /* Commands that list nodes: those that are down; and those that work, but on which
      * nothing new should start. NULL: nobody can be asked. */
     const char *down, *drained;

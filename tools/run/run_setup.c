@@ -171,6 +171,13 @@ static int setup_find_launcher(run *r)
                            &r->launcher);
 }
 
+/* Each launch of Flux has another FLUX_JOB_ID: the program must use our id. */
+static int setup_export_job(const run *r)
+{
+    if (strcmp(tool_manager_name(), "flux") != 0) return COMMAND_GOOD;
+    return setenv("SCR_JOB_ID", r->owner.job, 1) == 0 ? COMMAND_GOOD : tool_no_memory();
+}
+
 /* Standard output belongs to the program: output of commands of this project goes to
  * standard error, or nowhere. */
 static int setup_set_output(run *r)
@@ -213,6 +220,7 @@ int run_open(run *r, const run_request *request)
     if (code == COMMAND_GOOD && request->simulate) code = setup_simulated_nodes(r);
     if (code == COMMAND_GOOD) code = setup_export_all(r);
     if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
+    if (code == COMMAND_GOOD) code = setup_export_job(r);
     if (code == COMMAND_GOOD) code = setup_read_settings(r);
     if (code == COMMAND_GOOD) code = setup_find_launcher(r);
     return code == COMMAND_GOOD ? setup_find_nodes(r) : code;

@@ -64,8 +64,15 @@ def test_each_batch_system():
         expect(run('--nodes'), 0, nodes + '\n')
         os.environ['SCR_NODELIST'] = 'own[1-2]'
         expect(run('--nodes'), 0, 'own[1-2]\n')
-    clean(FLUX_JOB_ID='f1')
-    expect(run('--nodes'), 1, '', ['NODELIST_MISSING', 'flux ', 'SCR_NODELIST'])
+    clean(PBS_JOBID='1')
+    expect(run('--nodes'), 1, '', ['NODELIST_MISSING', 'pbs ', 'SCR_NODELIST'])
+    clean(FLUX_URI='local:///run/flux/local')
+    put_program('flux', '[ "$*" = "getattr hostlist" ] && echo "f[0-3]"')
+    expect(run('--manager'), 0, 'flux\n')
+    expect(run('--nodes'), 0, 'f[0-3]\n')
+    put_program('flux', 'exit 1')
+    expect(run('--nodes'), 1, '', ['BATCH_QUERY_FAILED', 'flux: exit code 1'])
+    os.unlink('bin/flux')
     clean(PBS_JOBID='1', PBS_NODEFILE='no')
     expect(run('--nodes'), 1, '', ['NODELIST_INVALID', 'list of nodes no: No such file'])
     os.environ['PBS_NODEFILE'] = '.'
