@@ -9,9 +9,11 @@
  *     CKPT:
  *       - CKPT: 0
  *         TYPE: XOR
+ *     LAUNCHER: {NAME: palsrun, RUN: "mpiexec -n {ranks}"}
  *
  * Descriptors of a kind are a mapping from keys to fields, as GROUPS and STORE above, or
- * a list of fields that include the key, as CKPT. */
+ * a list of fields that include the key, as CKPT. A launcher has its key in the field
+ * NAME, or LAUNCHER, and one of them needs no list. */
 #include "config/reader.h"
 
 #include <errno.h>
@@ -95,6 +97,12 @@ static void yaml_read_keyed(const struct yaml *y, scr_desc_kind kind,
         yaml_read_fields(y, kind, key, fields, NULL);
 }
 
+static bool yaml_is_key(scr_desc_kind kind, const char *name)
+{
+    return scr_desc_kind_find(name) == kind ||
+           (kind == SCR_DESC_LAUNCHER && strcmp(name, "NAME") == 0);
+}
+
 /* The pair with the key in an entry of a list; NULL: none. */
 static const yaml_node_pair_t *yaml_find_key(const struct yaml *y, scr_desc_kind kind,
                                              const yaml_node_t *fields)
@@ -102,7 +110,7 @@ static const yaml_node_pair_t *yaml_find_key(const struct yaml *y, scr_desc_kind
     const yaml_node_pair_t *p = fields->data.mapping.pairs.start;
     for (; p < fields->data.mapping.pairs.top; p++) {
         scr_token name = yaml_token(yaml_node_at(y, p->key));
-        if (name.text && scr_desc_kind_find(name.text) == kind) return p;
+        if (name.text && yaml_is_key(kind, name.text)) return p;
     }
     return NULL;
 }
@@ -115,7 +123,8 @@ static void yaml_read_entry(const struct yaml *y, scr_desc_kind kind,
     static const char *const missing[][2] = {
         [SCR_DESC_GROUPS] = {"this descriptor has no node: add", "GROUPS: node"},
         [SCR_DESC_STORE] = {"this descriptor has no path: add", "STORE: /path"},
-        [SCR_DESC_CKPT] = {"this descriptor has no number: add", "CKPT: 0"}};
+        [SCR_DESC_CKPT] = {"this descriptor has no number: add", "CKPT: 0"},
+        [SCR_DESC_LAUNCHER] = {"this descriptor has no name: add", "NAME: launcher"}};
     if (entry->type != YAML_MAPPING_NODE) {
         yaml_problem(y, entry, "fields were expected in the list",
                      scr_desc_kind_name(kind));
@@ -128,10 +137,20 @@ static void yaml_read_entry(const struct yaml *y, scr_desc_kind kind,
         yaml_problem(y, entry, missing[kind][0], missing[kind][1]);
 }
 
+/* {NAME: palsrun, RUN: ...} */
+static bool yaml_is_one(const struct yaml *y, scr_desc_kind kind, const yaml_node_t *all)
+{
+    if (kind != SCR_DESC_LAUNCHER || all->type != YAML_MAPPING_NODE) return false;
+    const yaml_node_pair_t *key = yaml_find_key(y, kind, all);
+    return key && yaml_node_at(y, key->value)->type == YAML_SCALAR_NODE;
+}
+
 static void yaml_read_descs(const struct yaml *y, scr_desc_kind kind,
                             const yaml_node_t *all)
 {
-    if (all->type == YAML_MAPPING_NODE) {
+    if (yaml_is_one(y, kind, all)) {
+        yaml_read_entry(y, kind, all);
+    } else if (all->type == YAML_MAPPING_NODE) {
         const yaml_node_pair_t *p = all->data.mapping.pairs.start;
         for (; p < all->data.mapping.pairs.top && !yaml_has_enough(y); p++)
             yaml_read_keyed(y, kind, p);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const desc_kind_names[] = {"GROUPS", "STORE", "CKPT"};
+static const char *const desc_kind_names[] = {"GROUPS", "STORE", "CKPT", "LAUNCHER"};
 
 const char *scr_desc_kind_name(scr_desc_kind kind)
 {
@@ -23,7 +23,8 @@ scr_desc_kind scr_desc_kind_find(const char *name)
     int kind = 0;
     while (kind < SCR_DESC_KINDS && strcmp(name, desc_kind_names[kind]) != 0)
         kind++;
-    return strcmp(name, "STORES") == 0 ? SCR_DESC_STORE : (scr_desc_kind)kind;
+    if (strcmp(name, "STORES") == 0) return SCR_DESC_STORE;
+    return strcmp(name, "LAUNCHERS") == 0 ? SCR_DESC_LAUNCHER : (scr_desc_kind)kind;
 }
 
 static bool desc_is_built_in(const char *group)
@@ -76,9 +77,9 @@ bool scr_desc_is_name(const char *text)
 
 const char *scr_desc_key_rule(scr_desc_kind kind)
 {
-    static const char *const rules[] = {"the name of a node",
-                                        "an absolute path of less than 1024 bytes",
-                                        "a whole number from 0 to 999"};
+    static const char *const rules[] = {
+        "the name of a node", "an absolute path of less than 1024 bytes",
+        "a whole number from 0 to 999", "the name of a launcher"};
     return kind < SCR_DESC_KINDS ? rules[kind] : "";
 }
 

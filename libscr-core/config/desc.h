@@ -7,9 +7,11 @@
  *     GROUPS=zin1 POWER=psu1 SWITCH=0
  *     STORE=/ssd GROUP=NODE COUNT=3
  *     CKPT=0 INTERVAL=1 STORE=/ssd TYPE=XOR
+ *     LAUNCHER=palsrun RUN="mpiexec -n {ranks} --hosts {hosts}"
  *
  * (SCR Developer Guide 1.2, sections 2.7.3, 2.8.3 and 2.9.4). Their meaning is defined in
- * config/group.h, config/store.h and config/reddesc.h. */
+ * config/group.h, config/store.h and config/reddesc.h; commands of tools/ define that of
+ * LAUNCHER. */
 
 #include "config/parameters.h"
 #include <kvtree/kvtree.h>
@@ -17,9 +19,10 @@
 #include <stddef.h>
 
 typedef enum scr_desc_kind {
-    SCR_DESC_GROUPS, /* key: name of a node; fields: any group and its value */
-    SCR_DESC_STORE,  /* key: absolute path */
-    SCR_DESC_CKPT,   /* key: number from 0 */
+    SCR_DESC_GROUPS,   /* key: name of a node; fields: any group and its value */
+    SCR_DESC_STORE,    /* key: absolute path */
+    SCR_DESC_CKPT,     /* key: number from 0 */
+    SCR_DESC_LAUNCHER, /* key: its name; for commands (tools/run/launcher.h) */
     SCR_DESC_KINDS
 } scr_desc_kind;
 
@@ -31,7 +34,7 @@ typedef struct scr_desc_field {
     const char *help;  /* one line */
 } scr_desc_field;
 
-/* The fields of STORE and CKPT, ended by an entry without a name. */
+/* The fields of STORE, CKPT and LAUNCHER, ended by an entry without a name. */
 extern const scr_desc_field scr_desc_field_table[];
 
 /* Size of names of nodes and groups and of their values, with the NUL. */

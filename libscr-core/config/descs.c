@@ -10,8 +10,10 @@
 
 int scr_descs_load(const scr_config *config, scr_descs *descs, scr_problems *problems)
 {
-    scr_descs d = {{NULL, NULL}, {0, NULL}, {0, NULL, 0}};
+    scr_descs d = {{NULL, NULL}, {0, NULL}, {0, NULL, 0}, NULL};
     int rc = scr_groups_from_config(config, &d.groups);
+    if (!rc) d.launchers = scr_config_descs(config, SCR_DESC_LAUNCHER);
+    if (!rc && !d.launchers) rc = -ENOMEM;
     rc = rc ? rc : scr_stores_from_config(config, &d.groups, &d.stores, problems);
     rc = rc ? rc
             : scr_reddescs_from_config(config, &d.groups, &d.stores, &d.reddescs,
@@ -28,6 +30,7 @@ void scr_descs_done(scr_descs *descs)
     scr_reddescs_done(&descs->reddescs);
     scr_stores_done(&descs->stores);
     scr_groups_done(&descs->groups);
+    kvtree_delete(&descs->launchers);
 }
 
 /* ---- queries ---- */
@@ -42,6 +45,11 @@ static char *descs_answer_field(const scr_descs *d, const scr_question *q)
         const char *value = scr_groups_value(&d->groups, q->field, q->key);
         return value ? strdup(value) : NULL;
     }
+    if (q->kind == SCR_DESC_LAUNCHER) {
+        const char *value = kvtree_get_val(
+            kvtree_getf(d->launchers, "%s FIELD %s", q->key, q->field), "VALUE");
+        return value ? strdup(value) : NULL;
+    }
     int index = atoi(q->key);
     return index < d->reddescs.count
                ? scr_reddesc_field(&d->reddescs.list[index], q->field)
@@ -52,6 +60,9 @@ static void descs_list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)
 {
     const kvtree_elem *e = kvtree_elem_first(d->groups.nodes);
     for (; e && kind == SCR_DESC_GROUPS; e = kvtree_elem_next(e))
+        fprintf(out, "%s\n", kvtree_elem_key(e));
+    e = kvtree_elem_first(d->launchers);
+    for (; e && kind == SCR_DESC_LAUNCHER; e = kvtree_elem_next(e))
         fprintf(out, "%s\n", kvtree_elem_key(e));
     for (int i = 0; kind == SCR_DESC_STORE && i < d->stores.count; i++)
         fprintf(out, "%s\n", d->stores.list[i].path);

@@ -12,6 +12,7 @@ typedef struct scr_descs {
     scr_groups groups;
     scr_stores stores;
     scr_reddescs reddescs;
+    kvtree *launchers; /* <name>/FIELD/<field>/VALUE/<value> */
 } scr_descs;
 
 /* Mistakes in them, or in the parameters that they refer to, are added to problems. 0 or

@@ -156,14 +156,17 @@ static const char *field_name(const char *kind, const char *name)
     static const char *const ckpt[] = {"INTERVAL", "TYPE",     "GROUP",
                                        "STORE",    "SET_SIZE", "SET_FAILURES",
                                        "ENABLED",  "OUTPUT",   "BYPASS"};
-    bool is_store = strcmp(kind, "STORE") == 0;
+    static const char *const launcher[] = {"RUN", "ARGUMENTS", "MANAGER", "FIND", "END"};
+    bool is_store = strcmp(kind, "STORE") == 0,
+         is_launcher = strcmp(kind, "LAUNCHER") == 0;
     if (strcmp(kind, "GROUPS") == 0)
         return strcmp(name, "NODE") == 0 || strcmp(name, "WORLD") == 0 || !is_text(name)
                    ? NULL
                    : name;
     if (is_store && strcmp(name, "FLUSH") == 0) name = "TYPE";
-    for (size_t i = 0; i < (is_store ? 7 : 9); i++)
-        if (strcmp((is_store ? store : ckpt)[i], name) == 0) return name;
+    const char *const *names = is_store ? store : is_launcher ? launcher : ckpt;
+    for (size_t i = 0; i < (is_store ? 7u : is_launcher ? 5u : 9u); i++)
+        if (strcmp(names[i], name) == 0) return name;
     return NULL;
 }
 
@@ -217,8 +220,9 @@ static bool model_first(struct word *w, const char *name, const char *value,
                         kvtree *layer)
 {
     static const char *const kinds[][2] = {
-        {"GROUPS", "GROUPS"}, {"STORE", "STORE"}, {"STORES", "STORE"}, {"CKPT", "CKPT"}};
-    for (size_t i = 0; i < 4; i++)
+        {"GROUPS", "GROUPS"}, {"STORE", "STORE"},       {"STORES", "STORE"},
+        {"CKPT", "CKPT"},     {"LAUNCHER", "LAUNCHER"}, {"LAUNCHERS", "LAUNCHER"}};
+    for (size_t i = 0; i < 6; i++)
         if (strcmp(name, kinds[i][0]) == 0)
             return model_desc(w, kinds[i][1], value, layer);
     skip_blanks(w);

@@ -61,14 +61,19 @@ static void write_ckpts(FILE *out)
     write_fields(out, SCR_DESC_CKPT);
 }
 
+static void write_launchers(FILE *out)
+{
+    write_fields(out, SCR_DESC_LAUNCHER);
+}
+
 #define PAGE(name, make)                                                                 \
     {                                                                                    \
         SCR_DOCS "/configuration.md", "<!-- begin " name " -->\n",                       \
             "<!-- end " name " -->\n", make                                              \
     }
-static const struct document pages[] = {PAGE("parameters", write_params),
-                                        PAGE("STORE", write_stores),
-                                        PAGE("CKPT", write_ckpts)};
+static const struct document pages[] = {
+    PAGE("parameters", write_params), PAGE("STORE", write_stores),
+    PAGE("CKPT", write_ckpts), PAGE("LAUNCHER", write_launchers)};
 #define PAGES (sizeof pages / sizeof *pages)
 
 static void tables_are_those_of_the_code(void **state)

@@ -75,9 +75,10 @@ static int env_print_all(const tool_prefix *prefix, const tool_owner *owner, int
         {"jobid", "job id", TOOL_TEXT},
         {"manager", "batch system", TOOL_TEXT},
         {"nodes", "nodes", TOOL_TEXT},
+        {"lostnode", "a lost node", TOOL_TEXT},
         {"endtime", "end time", TOOL_NUMBER},
         {"runnodes", "nodes of the last run", TOOL_NUMBER}};
-    tool_table *table = tool_table_new(columns, 6);
+    tool_table *table = tool_table_new(columns, 7);
     char *nodes;
     scr_halt_end end;
     int last, code = env_find_nodes(prefix, 0, &nodes);
@@ -86,6 +87,7 @@ static int env_print_all(const tool_prefix *prefix, const tool_owner *owner, int
     tool_table_text(table, owner->job);
     tool_table_text(table, tool_manager_name());
     tool_table_text(table, nodes);
+    tool_table_text(table, tool_manager_lost());
     if (end.time)
         tool_table_number(table, end.time);
     else

@@ -6,6 +6,7 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "nodes/down_nodes.h"
+#include "run/launcher_site.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -51,6 +52,7 @@ static int params_check(const scr_config *c)
     scr_values_load(c, &values, &descs, &problems);
     for (const scr_param *p = scr_param_table; p->name; p++)
         params_check_type(c, p, &problems); /* those of commands, too */
+    if (launcher_site_check(c, &problems) != 0) tool_no_memory();
     scr_descs_done(&descs);
     int code = tool_tell_problems(&problems);
     return unknown ? COMMAND_BAD : code;

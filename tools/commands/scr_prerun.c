@@ -11,7 +11,7 @@ static int prerun_work(const tool_prefix *prefix)
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
-    code = prerun_test_runtime(prefix, NULL);
+    code = prerun_test_programs(prefix, NULL);
     return code == COMMAND_GOOD ? prerun_prefix(prefix) : code;
 }
 

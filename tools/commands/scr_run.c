@@ -13,7 +13,7 @@
 static const char *run_launcher_name(void)
 {
     if (strcmp(command_self(), "scr_srun") == 0) return "slurm";
-    if (strcmp(command_self(), "scr_mpirun") == 0) return "hydra";
+    if (strcmp(command_self(), "scr_mpirun") == 0) return LAUNCHER_MPIRUN;
     return NULL;
 }
 
@@ -99,7 +99,8 @@ int main(int argc, char **argv)
          "how often the program may be started, -1: any number\n"
          "(default: SCR_RUNS)",
          .text = &runs},
-        {'l', "launcher", "NAME", "slurm, flux or hydra (default: what is there)",
+        {'l', "launcher", "NAME",
+         "of the launcher (default: SCR_LAUNCHER, or what is\nthere)",
          .text = &r.launcher},
         {'s', "simulate", "NODESxRANKS", "on simulated nodes on this machine, as 4x2",
          .text = &r.simulate},

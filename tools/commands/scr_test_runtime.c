@@ -8,11 +8,11 @@
 int main(int argc, char **argv)
 {
     const char *dir = NULL, *launcher = NULL;
-    const tool_option options[] = {TOOL_PREFIX_OPTION(&dir),
-                                   {'l', "launcher", "NAME",
-                                    "slurm, flux or hydra (default: what is there)",
-                                    .text = &launcher},
-                                   {0}};
+    const tool_option options[] = {
+        TOOL_PREFIX_OPTION(&dir),
+        {'l', "launcher", "NAME",
+         "of the launcher (default: SCR_LAUNCHER, or what is\nthere)", .text = &launcher},
+        {0}};
     const tool t = {
         .arguments = "[OPTION]...",
         .about = "Tells whether the programs are there that scr_run needs: SCR's own, "
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     code = tool_prefix_configure(&prefix, dir);
-    if (code == COMMAND_GOOD) code = prerun_test_runtime(&prefix, launcher);
+    if (code == COMMAND_GOOD) code = prerun_test_programs(&prefix, launcher);
     tool_prefix_close(&prefix);
     return code;
 }

@@ -85,15 +85,13 @@ static int system_launch_words(test *t, const char *const *words, double seconds
     snprintf(name, sizeof name, "scr_test_system.%ld", (long)getpid());
     run_describe(r, name);
     r->launch.words = words;
-    r->launcher->build(&r->launch, &argv);
     free(t->answer.output);
     t->answer.output = NULL;
-    int rc = argv.failed
-                 ? -ENOMEM
-                 : tool_run_answer(tool_words_list(&argv), &limits, &t->answer, &err);
+    int rc = launcher_build(&r->launcher.row, &r->launch, &argv, &err);
+    if (!rc) rc = tool_run_answer(tool_words_list(&argv), &limits, &t->answer, &err);
     int code = rc ? rc : t->answer.code;
     if (code < 0) snprintf(t->text, TEXT, "%.390s", rc ? err.text : t->answer.err.text);
-    if (!rc && code < 0 && r->launcher->end && r->launcher->end(&r->launch, &err) != 0)
+    if (!rc && code < 0 && launcher_end(&r->launcher.row, &r->launch, &err) != 0)
         snprintf(t->text, TEXT, "%s", err.text);
     r->launch.name = NULL;
     tool_words_done(&argv);
@@ -142,8 +140,9 @@ static int system_launch_reaches_all(test *t)
 
 static int system_step_programs(test *t)
 {
-    snprintf(t->text, TEXT, "launcher %s (%s)", t->run.launcher->name, t->run.program);
-    return prerun_test_runtime(&t->run.prefix, t->run.launcher->name) == COMMAND_GOOD;
+    snprintf(t->text, TEXT, "launcher %s (%.300s)", t->run.launcher.row.name,
+             t->run.launcher.program);
+    return prerun_test_runtime(&t->run.prefix) == COMMAND_GOOD;
 }
 
 static int system_step_nodes(test *t)
@@ -448,7 +447,8 @@ int main(int argc, char **argv)
     int json = 0, nodes, per_node;
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&t.request.dir),
-        {'l', "launcher", "NAME", "slurm, flux or hydra (default: what is there)",
+        {'l', "launcher", "NAME",
+         "of the launcher (default: SCR_LAUNCHER, or what is\nthere)",
          .text = &t.request.launcher},
         {'s', "simulate", "NODESxRANKS", "on simulated nodes on this machine, as 4x2",
          .text = &t.request.simulate},

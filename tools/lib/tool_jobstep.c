@@ -5,8 +5,8 @@
 #include "common/errtext.h"
 #include "common/number.h"
 #include "lib/processes.h"
-#include "lib/tool_manager.h"
-#include "lib/tool_run.h"
+#include "lib/tool_manager_table.h"
+#include "lib/tool_process.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -18,8 +18,6 @@
 #include <time.h>
 
 enum { ANSWER = 30 }; /* seconds for an answer of the batch system */
-
-static const char digits[] = "0123456789";
 
 /* ---- processes ---- */
 
@@ -69,31 +67,28 @@ static int jobstep_kill_process(pid_t pid, uint64_t start, double seconds,
     return err_set(err, -ETIMEDOUT, "process %ld does not end", (long)pid);
 }
 
-/* ---- Slurm ---- */
+/* ---- batch systems ---- */
 
-/* "17.3", "17_2.3", "17+1.0"; never the job as a whole. */
-static bool jobstep_is_slurm_step(const char *step)
+/* The batch system that has steps of that id; NULL: none. */
+static const manager *jobstep_manager(const char *step)
 {
-    size_t n = strspn(step, digits);
-    if (n == 0) return false;
-    step += n;
-    if (*step == '_' || *step == '+') {
-        n = strspn(step + 1, digits);
-        if (n == 0) return false;
-        step += n + 1;
-    }
-    return *step == '.' && step[1] && strspn(step + 1, digits) == strlen(step + 1);
+    const manager *m = manager_find();
+    if (m->step_is && m->step_is(step)) return m;
+    for (m = manager_table; m->job[0]; m++)
+        if (m->step_has_job && m->step_is(step)) return m;
+    return NULL;
 }
 
 /* The newest step: of the lines, the one with the highest number. Others, such as
  * 17.batch, are no runs. */
-static int jobstep_newest(char *lines, char step[TOOL_JOBSTEP_SIZE])
+static int jobstep_newest(const manager *m, char *lines, char step[TOOL_JOBSTEP_SIZE])
 {
     char *line;
     int64_t number, best = -1;
     while ((line = strsep(&lines, " \n")) != NULL) {
-        if (!jobstep_is_slurm_step(line) || strlen(line) >= TOOL_JOBSTEP_SIZE ||
-            number_int64(strchr(line, '.') + 1, &number) != 0 || number <= best)
+        const char *dot = strchr(line, '.');
+        if (!m->step_is(line) || strlen(line) >= TOOL_JOBSTEP_SIZE ||
+            number_int64(dot ? dot + 1 : line, &number) != 0 || number <= best)
             continue;
         best = number;
         strcpy(step, line);
@@ -102,31 +97,30 @@ static int jobstep_newest(char *lines, char step[TOOL_JOBSTEP_SIZE])
 }
 
 /* The steps of a job, to be freed. */
-static int jobstep_list_slurm(const char *job, char **output, kvtree_error *err)
+static int jobstep_list(const manager *m, const char *job, char **output,
+                        kvtree_error *err)
 {
-    const char *const command[] = {"squeue", "--noheader", "--steps", "--format=%i",
-                                   "--job",  job,          NULL};
-    return tool_run(command, ANSWER, output, err);
+    const tool_value values[] = {{.name = "job", .text = job}, {.name = NULL}};
+    return manager_ask(m, m->steps, values, ANSWER, output, err);
 }
 
-static int jobstep_find_slurm(char step[TOOL_JOBSTEP_SIZE], kvtree_error *err)
+static int jobstep_find(const manager *m, char step[TOOL_JOBSTEP_SIZE], kvtree_error *err)
 {
-    const char *job = getenv("SLURM_JOB_ID");
-    if (!job || !*job) job = getenv("SLURM_JOBID");
+    const char *job = manager_job_id(m);
     char *output;
-    int rc = jobstep_list_slurm(job, &output, err);
+    int rc = jobstep_list(m, job, &output, err);
     if (rc) return rc;
-    rc = jobstep_newest(output, step);
+    rc = jobstep_newest(m, output, step);
     free(output);
-    return rc ? err_set(err, rc, "job %.60s has no step", job) : 0;
+    return rc ? err_set(err, rc, "job %.60s has no step", job ? job : "?") : 0;
 }
 
-/* Without an answer of Slurm it may still run. */
-static bool jobstep_has_ended_slurm(const char *step)
+/* Without an answer of the batch system it may still run. */
+static bool jobstep_has_ended(const manager *m, const char *step)
 {
     char job[TOOL_JOBSTEP_SIZE], *output, *rest, *line;
     snprintf(job, sizeof job, "%.*s", (int)strcspn(step, "."), step);
-    if (jobstep_list_slurm(job, &output, NULL) != 0) return false;
+    if (jobstep_list(m, job, &output, NULL) != 0) return false;
     int there = 0;
     for (rest = output; (line = strsep(&rest, " \n")) != NULL;)
         there |= strcmp(line, step) == 0;
@@ -134,14 +128,18 @@ static bool jobstep_has_ended_slurm(const char *step)
     return !there;
 }
 
-static int jobstep_kill_slurm(const char *step, kvtree_error *err)
+/* All commands are tried: the last one may succeed where another did not. */
+static int jobstep_kill(const manager *m, const char *step, kvtree_error *err)
 {
-    const char *const command[] = {"scancel", step, NULL};
-    char *output;
-    int rc = tool_run(command, ANSWER, &output, err);
-    if (!rc) free(output);
-    /* scancel reports that in several ways */
-    if (rc && jobstep_has_ended_slurm(step))
+    const tool_value values[] = {{.name = "id", .text = step}, {.name = NULL}};
+    int rc = 0;
+    for (int i = 0; i < MANAGER_ENDS && m->step_end[i]; i++) {
+        char *output = NULL;
+        rc = manager_ask(m, m->step_end[i], values, ANSWER, &output, err);
+        free(output);
+    }
+    /* commands report that in several ways */
+    if (rc && jobstep_has_ended(m, step))
         return err_set(err, -ESRCH, "job step %s has ended already", step);
     return rc;
 }
@@ -153,7 +151,7 @@ int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], kvtree_error *err
     uint64_t start;
     int rc = processes_start_time(pid, &start);
     if (rc) return err_set(err, rc, "there is no process %ld", (long)pid);
-    if (strcmp(tool_manager_name(), "slurm") == 0) return jobstep_find_slurm(step, err);
+    if (manager_find()->steps) return jobstep_find(manager_find(), step, err);
     jobstep_print_process(step, pid, start);
     return 0;
 }
@@ -163,7 +161,7 @@ int tool_jobstep_check(const char *step)
     pid_t pid;
     uint64_t start;
     if (strlen(step) >= TOOL_JOBSTEP_SIZE) return -EINVAL;
-    return jobstep_is_slurm_step(step) || jobstep_parse_process(step, &pid, &start) == 0
+    return jobstep_manager(step) || jobstep_parse_process(step, &pid, &start) == 0
                ? 0
                : -EINVAL;
 }
@@ -174,7 +172,8 @@ bool tool_jobstep_has_ended(const char *step, int ask)
     uint64_t start;
     if (jobstep_parse_process(step, &pid, &start) == 0)
         return !jobstep_is_there(pid, start);
-    return ask && jobstep_is_slurm_step(step) && jobstep_has_ended_slurm(step);
+    const manager *m = jobstep_manager(step);
+    return ask && m && jobstep_has_ended(m, step);
 }
 
 int tool_jobstep_kill(const char *step, double seconds, kvtree_error *err)
@@ -183,7 +182,7 @@ int tool_jobstep_kill(const char *step, double seconds, kvtree_error *err)
     uint64_t start;
     if (jobstep_parse_process(step, &pid, &start) == 0)
         return jobstep_kill_process(pid, start, seconds, err);
-    return jobstep_is_slurm_step(step)
-               ? jobstep_kill_slurm(step, err)
-               : err_set(err, -EINVAL, "no job step: %.60s", step);
+    const manager *m = jobstep_manager(step);
+    return m ? jobstep_kill(m, step, err)
+             : err_set(err, -EINVAL, "no job step: %.60s", step);
 }

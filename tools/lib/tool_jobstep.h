@@ -2,9 +2,10 @@
 #ifndef TOOL_JOBSTEP_H
 #define TOOL_JOBSTEP_H
 
-/* Job steps: what a launcher started, to be ended as a whole. Within Slurm that is a
- * step, "17.3"; elsewhere the process of the launcher, which forwards signals:
- * "pid:1234:56789", with its start time, so that a reused id is never confused with it.
+/* Job steps: what a launcher started, to be ended as a whole. Within a batch system that
+ * has steps (tool_manager_table.h) it is one of them, "17.3" in Slurm; elsewhere the
+ * process of the launcher, which forwards signals: "pid:1234:56789", with its start time,
+ * so that a reused id is never confused with it.
  */
 
 #include <kvtree/kvtree_error.h>
@@ -19,13 +20,13 @@ int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], kvtree_error *err
 /* 0 if step is the name of one, -EINVAL. */
 int tool_jobstep_check(const char *step);
 
-/* Whether it is known to have ended. ask: by Slurm, too, which takes a moment; not for
- * every second. */
+/* Whether it is known to have ended. ask: by the batch system, too, which takes a
+ * moment; not for every second. */
 bool tool_jobstep_has_ended(const char *step, int ask);
 
-/* Ends it: by scancel; or by SIGTERM, and SIGKILL after the given time. 0 when it has
- * ended (Slurm: when the request was accepted), -ESRCH when it had ended before, or
- * -errno; with a text. */
+/* Ends it: by the batch system; or by SIGTERM, and SIGKILL after the given time. 0 when
+ * it has ended (batch system: when the request was accepted), -ESRCH when it had ended
+ * before, or -errno; with a text. */
 int tool_jobstep_kill(const char *step, double seconds, kvtree_error *err);
 
 #endif

@@ -3,57 +3,31 @@
 #include "lib/tool_manager.h"
 
 #include "common/io.h"
-#include "lib/tool_run.h"
-#include "lib/tool_time.h"
+#include "lib/tool_manager_table.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <time.h>
 
 enum {
     FILE_SIZE = 1 << 24, /* longest list of nodes in a file */
-    NEAR = 10            /* seconds before the end count as the end: clocks may differ */
+    ANSWER = 30          /* seconds for a list of nodes */
 };
-
-typedef struct manager {
-    const char *name;
-    const char *job[2];   /* variables: one of them is set within an allocation */
-    const char *nodes[2]; /* variables that have a list of nodes */
-    const char *file;     /* the same for the name of a file that has one */
-} manager;
-
-static const manager managers[] = {
-    {"slurm",
-     {"SLURM_JOB_ID", "SLURM_JOBID"},
-     {"SLURM_JOB_NODELIST", "SLURM_NODELIST"},
-     NULL},
-    {"pbs", {"PBS_JOBID", NULL}, {NULL, NULL}, "PBS_NODEFILE"},
-    {"lsf", {"LSB_JOBID", NULL}, {"LSB_HOSTS", NULL}, "LSB_DJOB_HOSTFILE"},
-    {"flux", {"FLUX_JOB_ID", NULL}, {NULL, NULL}, NULL},
-    {"none", {NULL, NULL}, {NULL, NULL}, NULL},
-};
-
-/* A variable of the environment that has a value. */
-static const char *manager_variable(const char *name)
-{
-    const char *value = name ? getenv(name) : NULL;
-    return value && *value ? value : NULL;
-}
-
-static const manager *manager_find(void)
-{
-    const manager *m = managers;
-    while (m->job[0] && !manager_variable(m->job[0]) && !manager_variable(m->job[1]))
-        m++;
-    return m;
-}
 
 const char *tool_manager_name(void)
 {
     return manager_find()->name;
+}
+
+const char *tool_manager_job(void)
+{
+    return manager_job_id(manager_find());
+}
+
+const char *tool_manager_lost(void)
+{
+    return manager_find()->lost;
 }
 
 /* ---- nodes ---- */
@@ -85,6 +59,35 @@ static int manager_parse_file(const char *name, hostlist *list)
     return code;
 }
 
+/* A variable of the environment that has a value. */
+static const char *manager_variable(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    return value && *value ? value : NULL;
+}
+
+/* "n1 4 n2 4": each second word is a number of processors. */
+static int manager_parse_counted(const char *text, hostlist *list)
+{
+    char *names = strdup(text), *rest = names, *word;
+    int code = names ? COMMAND_GOOD : tool_no_memory();
+    for (int i = 0; code == COMMAND_GOOD && (word = strsep(&rest, " ")) != NULL;)
+        if (*word && i++ % 2 == 0) code = tool_manager_parse(word, list);
+    free(names);
+    return code;
+}
+
+static int manager_ask_nodes(const manager *m, hostlist *list)
+{
+    char *output;
+    kvtree_error err = {""};
+    if (manager_ask(m, m->ask_nodes, NULL, ANSWER, &output, &err) != 0)
+        return tool_say(BATCH_QUERY_FAILED, "%s", err.text);
+    int code = tool_manager_parse(output, list);
+    free(output);
+    return code;
+}
+
 static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
                                     hostlist *list)
 {
@@ -93,6 +96,9 @@ static int manager_allocation_nodes(const manager *m, const tool_owner *owner,
     if (text) return tool_manager_parse(text, list);
     if (manager_variable(m->file))
         return manager_parse_file(manager_variable(m->file), list);
+    if (manager_variable(m->counted))
+        return manager_parse_counted(manager_variable(m->counted), list);
+    if (m->ask_nodes) return manager_ask_nodes(m, list);
     if (m->job[0])
         return tool_say(NODELIST_MISSING, "%s lists no nodes; set SCR_NODELIST", m->name);
     return tool_manager_parse(owner->node, list);
@@ -115,17 +121,18 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
 
 /* ---- down ---- */
 
-static int manager_ask_states(const hostlist *nodes, const char *states, double seconds,
-                              hostlist *found)
+/* Adds those of the nodes that a command lists. */
+static int manager_ask_states(const hostlist *nodes, const manager *m,
+                              const char *command, double seconds, hostlist *found)
 {
-    char *text = hostlist_compress(nodes), *output = NULL;
     kvtree_error err = {""};
     hostlist all = {0, NULL};
     int code = COMMAND_GOOD;
-    const char *const command[] = {"sinfo",   "--noheader", states, "--format=%N",
-                                   "--nodes", text,         NULL};
-    if (text && strcmp(tool_manager_name(), "slurm") == 0 && nodes->count > 0) {
-        if (tool_run(command, seconds, &output, &err) != 0)
+    if (!command || nodes->count == 0) return COMMAND_GOOD;
+    char *text = hostlist_compress(nodes), *output = NULL;
+    const tool_value values[] = {{.name = "hostlist", .text = text}, {.name = NULL}};
+    if (text) {
+        if (manager_ask(m, command, values, seconds, &output, &err) != 0)
             code = tool_say(BATCH_QUERY_FAILED, "%s", err.text);
         else
             code = tool_manager_parse(output, &all);
@@ -140,82 +147,33 @@ static int manager_ask_states(const hostlist *nodes, const char *states, double 
 
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down)
 {
-    return manager_ask_states(nodes, "--states=down,no_respond", seconds, down);
+    const manager *m = manager_find();
+    return manager_ask_states(nodes, m, m->down, seconds, down);
 }
 
 int tool_manager_drained(const hostlist *nodes, double seconds, hostlist *drained)
 {
-    return manager_ask_states(nodes, "--states=drain,fail", seconds, drained);
+    const manager *m = manager_find();
+    return manager_ask_states(nodes, m, m->drained, seconds, drained);
 }
 
 /* ---- the end ---- */
 
-static const char *manager_job_id(const manager *m)
-{
-    return manager_variable(m->job[0]) ? manager_variable(m->job[0])
-                                       : manager_variable(m->job[1]);
-}
-
-/* The output of squeue, to be freed, with times in the format of tool_time_parse. */
-static int manager_ask_squeue(const char *const command[], double seconds, char **output,
-                              kvtree_error *err)
-{
-    static const char format[] = "SLURM_TIME_FORMAT"; /* of the user */
-    char *users = manager_variable(format) ? strdup(manager_variable(format)) : NULL;
-    int rc = setenv(format, "standard", 1) == 0 ? 0 : err_set(err, -ENOMEM, "no memory");
-    if (!rc) rc = tool_run(command, seconds, output, err);
-    if (users)
-        setenv(format, users, 1);
-    else
-        unsetenv(format);
-    free(users);
-    return rc;
-}
-
-/* The word after the id in the line of that job, or NULL; *rest is the remainder. Other
- * parts of the same array, or of a heterogeneous job, may have lines, too. */
-static const char *manager_find_state(char *lines, const char *job, char **rest)
-{
-    char *line;
-    while ((line = strsep(&lines, "\n")) != NULL) {
-        line += strspn(line, " ");
-        size_t n = strcspn(line, " ");
-        if (strlen(job) != n || strncmp(line, job, n) != 0) continue;
-        *rest = line + n + strspn(line + n, " ");
-        return strsep(rest, " ");
-    }
-    return NULL;
-}
-
-static int manager_take_end(const char *text, scr_halt_end *end)
-{
-    static const char *const without[] = {"",        "N/A",  "NONE",
-                                          "UNKNOWN", "NULL", "UNLIMITED"};
-    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (!text || strcasecmp(text, without[i]) == 0) return COMMAND_GOOD;
-    if (tool_time_parse(text, time(NULL), &end->time) != 0)
-        return tool_say(BATCH_QUERY_FAILED, "squeue: \"%.60s\" is no time", text);
-    end->source = "squeue";
-    return COMMAND_GOOD;
-}
-
 int tool_manager_end(double seconds, scr_halt_end *end)
 {
-    char *output, *rest;
+    char *output;
     kvtree_error err = {""};
     const manager *m = manager_find();
-    const char *job = manager_job_id(m);
-    const char *const command[] = {"squeue", "--noheader", "--format=%A %e",
-                                   "--job",  job,          NULL};
     *end = (scr_halt_end){0, NULL};
     if (scr_halt_find_end(end, &err) != 0)
         return tool_say(END_TIME_INVALID, "%s", err.text);
-    if (end->time || strcmp(m->name, "slurm") != 0) return COMMAND_GOOD;
-    if (manager_ask_squeue(command, seconds, &output, &err) != 0)
+    if (end->time || !m->end) return COMMAND_GOOD;
+    if (manager_ask(m, m->end, NULL, seconds, &output, &err) != 0)
         return tool_say(BATCH_QUERY_FAILED, "%s", err.text);
-    int code = manager_take_end(manager_find_state(output, job, &rest), end);
+    int rc = m->end_read(output, manager_job_id(m), &end->time, &err);
     free(output);
-    return code;
+    if (end->time) end->source = m->end_source;
+    return tool_result(BATCH_QUERY_FAILED, rc, &err);
 }
 
 int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_end *end)
@@ -229,31 +187,14 @@ int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_en
     return when || seconds <= 0 ? COMMAND_GOOD : tool_manager_end(seconds, end);
 }
 
-/* When the time of a job is over, Slurm starts nothing in it, though it may still run. */
-static bool manager_is_past(const char *text)
-{
-    int64_t end, now = time(NULL);
-    return text && tool_time_parse(text, now, &end) == 0 && end <= now + NEAR;
-}
-
 bool tool_manager_is_over(double seconds)
 {
-    static const char *const ends[] = {
-        "COMPLETING", "COMPLETED", "CANCELLED", "TIMEOUT",       "FAILED",    "NODE_FAIL",
-        "PREEMPTED",  "DEADLINE",  "REVOKED",   "OUT_OF_MEMORY", "BOOT_FAIL", NULL};
     const manager *m = manager_find();
-    const char *job = manager_job_id(m);
-    char *output, *rest;
+    char *output;
     kvtree_error err = {""};
-    bool over = false;
-    const char *const command[] = {
-        "squeue", "--noheader", "--states=all", "--format=%A %T %e", "--job", job, NULL};
-    if (strcmp(m->name, "slurm") != 0) return 0;
-    if (manager_ask_squeue(command, seconds, &output, &err) != 0) return 0;
-    const char *state = manager_find_state(output, job, &rest);
-    for (size_t i = 0; state && ends[i]; i++)
-        over |= strcmp(state, ends[i]) == 0;
-    if (state) over |= manager_is_past(rest);
+    if (!m->over || manager_ask(m, m->over, NULL, seconds, &output, &err) != 0)
+        return false;
+    bool over = m->over_read(output, manager_job_id(m));
     free(output);
     return over;
 }

@@ -14,12 +14,18 @@
 /* The name of the batch system: "slurm", "pbs", "lsf", "flux" or "none". */
 const char *tool_manager_name(void);
 
+/* The id of the allocation; NULL without one. */
+const char *tool_manager_job(void);
+
+/* What becomes of the allocation when a node is lost; NULL: unknown. */
+const char *tool_manager_lost(void);
+
 /* Adds the nodes of the allocation, each once, in their order: SCR_NODELIST, else the
  * list of the batch system, else this machine. An exit code, after a message. */
 int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
 
-/* Adds those of the nodes that the batch system reports as down, in the same way; only
- * Slurm is asked, within the given time. */
+/* Adds those of the nodes that the batch system reports as down, in the same way; it
+ * is asked within the given time, if it can be asked. */
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
 
 /* The same for nodes that it drains, or expects to fail: they work, but nothing new
@@ -42,14 +48,14 @@ int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
  * finds it; seconds 0: 0 in place of that. An exit code, after a message. */
 int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_end *end);
 
-/* The end of the allocation from the environment of the batch system, else from Slurm,
- * which is asked within the given time; end->time 0: unknown. An exit code, after a
+/* The end of the allocation from the environment of the batch system, else from its
+ * command, which has the given time; end->time 0: unknown. An exit code, after a
  * message. */
 int tool_manager_end(double seconds, scr_halt_end *end);
 
 /* Whether the allocation ends, has ended, or its time is over: nothing starts on its
- * nodes any more, which is no failure of theirs. Only Slurm is asked, within the given
- * time; false without an answer. */
+ * nodes any more, which is no failure of theirs. The batch system is asked, if it can be,
+ * within the given time; false without an answer. */
 bool tool_manager_is_over(double seconds);
 
 #endif

@@ -2,45 +2,152 @@
 /* Launchers; see launcher.h. */
 #include "run/launcher.h"
 
+#include "common/errtext.h"
+#include "config/desc.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_run.h"
+#include "lib/tool_template.h"
+#include "run/launcher_site.h"
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which they are tried. */
-static const launcher *const launchers[] = {&launcher_slurm, &launcher_flux,
-                                            &launcher_hydra, &launcher_simulate};
+enum { ANSWER = 30 /* seconds for an answer of a program */, SAID = 1 << 16 /* bytes */ };
 
-/* The first of them that is in PATH, or NULL. */
-static const char *launcher_program(const char *const programs[])
+/* ---- recognition ---- */
+
+/* Whether the program says of itself that it is this launcher. */
+static bool launcher_says(const launcher *row, const char *program)
 {
-    for (; *programs; programs++)
-        if (tool_run_is_there(*programs)) return *programs;
+    static const tool_limits limits = {.seconds = ANSWER, .bytes = SAID, .joined = true};
+    const char *const command[] = {program, "--version", NULL};
+    tool_answer answer;
+    bool says = false;
+    if (tool_run_answer(command, &limits, &answer, NULL) != 0) return false;
+    for (int i = 0; row->says[i]; i++)
+        says |= strstr(answer.output, row->says[i]) != NULL;
+    free(answer.output);
+    return says;
+}
+
+static bool launcher_lies_in(const char *place, const char *path)
+{
+    char *real = realpath(path, NULL);
+    bool lies = real && strstr(real, place);
+    free(real);
+    return lies;
+}
+
+/* The program of a row, as its user would call it; NULL: it is not there. */
+static const char *launcher_program(const launcher *row)
+{
+    char path[PATH_MAX];
+    for (int i = 0; i < LAUNCHER_PROGRAMS && row->programs[i]; i++)
+        if (tool_run_is_there(row->programs[i])) return row->programs[i];
+    for (int i = 0; i < LAUNCHER_PROGRAMS && row->shared[i]; i++)
+        if (tool_run_find(row->shared[i], path) &&
+            ((row->place && launcher_lies_in(row->place, path)) ||
+             (row->says[0] && launcher_says(row, row->shared[i]))))
+            return row->shared[i];
     return NULL;
 }
 
-const launcher *launcher_find(const char *name, const char **program)
+/* ---- the choice ---- */
+
+static bool launcher_is_of_manager(const launcher *row)
 {
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const launcher *l = launchers[i];
-        if (name && strcmp(l->name, name) != 0) continue;
-        if (!name && l->manager && strcmp(l->manager, tool_manager_name()) != 0) continue;
-        *program = launcher_program(l->programs);
-        return *program ? l : NULL;
+    return !row->manager || strcmp(row->manager, tool_manager_name()) == 0;
+}
+
+/* Whether a row is to be tried. */
+static bool launcher_is_candidate(const launcher *row, const char *name, bool simulated)
+{
+    if (simulated && !row->simulate) return false;
+    if (!name) return simulated || launcher_is_of_manager(row);
+    return strcmp(name, LAUNCHER_MPIRUN) == 0 ? !row->manager && !row->site
+                                              : strcmp(name, row->name) == 0;
+}
+
+static void launcher_list(const char *name, bool simulated, tool_words *words)
+{
+    for (const launcher *row = launcher_table; row->name; row++) {
+        if (!launcher_is_candidate(row, name, simulated)) continue;
+        for (int i = 0; i < LAUNCHER_PROGRAMS && row->programs[i]; i++)
+            tool_words_add(words, "%s", row->programs[i]);
+        for (int i = 0; i < LAUNCHER_PROGRAMS && row->shared[i]; i++)
+            tool_words_add(words, "%s", row->shared[i]);
     }
-    return NULL;
 }
 
-int launcher_report_missing(const char *name)
+static int launcher_report_missing(const char *name, bool simulated)
 {
-    for (size_t i = 0; name && i < sizeof launchers / sizeof *launchers; i++)
-        if (strcmp(launchers[i]->name, name) == 0)
-            return tool_say(LAUNCHER_MISSING, "%s: no %s in PATH", name,
-                            launchers[i]->programs[0]);
-    return name ? tool_say(LAUNCHER_MISSING, "%s: not slurm, flux or hydra", name)
-                : tool_say(LAUNCHER_MISSING, "no srun, flux or mpiexec in PATH");
+    tool_words words = {0}, text = {0};
+    launcher_list(name, simulated, &words);
+    if (name && !words.count) {
+        for (const launcher *row = launcher_table; row->name; row++)
+            tool_words_add(&words, "%s", row->name);
+        tool_words_add_quoted(&text, tool_words_list(&words));
+        tool_say(LAUNCHER_MISSING, "%s: there is no such launcher; those built in are %s",
+                 name, text.count ? text.list[0] : "?");
+    } else {
+        tool_words_add_quoted(&text, tool_words_list(&words));
+        tool_say(LAUNCHER_MISSING,
+                 "%s%snone of these is in PATH, or none says that it is that launcher: "
+                 "%s",
+                 name ? name : "", name ? ": " : "", text.count ? text.list[0] : "?");
+    }
+    tool_words_done(&text);
+    tool_words_done(&words);
+    return COMMAND_BAD;
 }
+
+/* The first launcher of the configuration that is to be tried. -1: there is none;
+ * otherwise an exit code, after a message. */
+static int launcher_choose_site(const tool_prefix *prefix, const char *name,
+                                bool simulated, launcher_choice *choice)
+{
+    scr_problems problems = {0, NULL};
+    choice->descs = scr_config_descs(&prefix->config, SCR_DESC_LAUNCHER);
+    int rc = choice->descs ? launcher_site_check(&prefix->config, &problems) : -ENOMEM;
+    if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
+    if (rc) return tool_no_memory();
+    const kvtree_elem *e = kvtree_elem_first(choice->descs);
+    for (; e; e = kvtree_elem_next(e)) {
+        launcher_site_row(e, &choice->row);
+        if (launcher_is_candidate(&choice->row, name, simulated))
+            return launcher_site_find_programs(e, choice->program);
+    }
+    return -1;
+}
+
+int launcher_choose(const tool_prefix *prefix, const char *name, bool simulated,
+                    launcher_choice *choice)
+{
+    *choice = (launcher_choice){.descs = NULL};
+    if (!name) name = scr_config_get(&prefix->config, "SCR_LAUNCHER", NULL);
+    if (name && !*name) name = NULL;
+    int code = launcher_choose_site(prefix, name, simulated, choice);
+    if (code >= 0) return code;
+    for (const launcher *row = launcher_table; row->name; row++) {
+        if (!launcher_is_candidate(row, name, simulated)) continue;
+        const char *program = launcher_program(row);
+        if (!program && !(row->only && !simulated)) continue;
+        if (!program) break;
+        choice->row = *row;
+        snprintf(choice->program, sizeof choice->program, "%s", program);
+        return COMMAND_GOOD;
+    }
+    return launcher_report_missing(name, simulated);
+}
+
+void launcher_choice_free(launcher_choice *choice)
+{
+    kvtree_delete(&choice->descs);
+}
+
+/* ---- a launch ---- */
 
 int launcher_ranks(const launch *l)
 {
@@ -50,12 +157,102 @@ int launcher_ranks(const launch *l)
     return ranks;
 }
 
-void launcher_add_list(const char *option, const hostlist *list, tool_words *words)
+static const char *launcher_template(const launcher *with, const launch *l)
 {
-    char *text = hostlist_compress(list);
-    if (text)
-        tool_words_add(words, "%s%s", option, text);
-    else
-        words->failed = 1;
-    free(text);
+    return l->simulated ? with->simulate : l->raw ? with->raw : with->run;
+}
+
+/* The words of a template, with the id of what is to be ended or NULL. */
+static int launcher_expand(const launcher *with, const char *template, const launch *l,
+                           const char *id, tool_words *words, kvtree_error *err)
+{
+    launcher_values values;
+    char *program = NULL;
+    if (launcher_values_make(l, id, &values) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    int rc = tool_template_expand(template, values.list, words, err);
+    launcher_values_free(&values);
+    if (rc || !with->site) return rc;
+    rc = launcher_site_program(words->list[0], &program, err);
+    if (rc) return rc;
+    free(words->list[0]);
+    words->list[0] = program;
+    return 0;
+}
+
+int launcher_build(const launcher *with, const launch *l, tool_words *words,
+                   kvtree_error *err)
+{
+    return launcher_expand(with, launcher_template(with, l), l, NULL, words, err);
+}
+
+/* ---- the end ---- */
+
+/* Runs a command; its output, to be freed. */
+static int launcher_ask(const launcher *with, const char *template, const launch *l,
+                        const char *id, char **output, kvtree_error *err)
+{
+    launch plain = *l;
+    tool_words words = {0};
+    plain.words = NULL; /* they belong to a launch */
+    int rc = launcher_expand(with, template, &plain, id, &words, err);
+    if (!rc) rc = tool_run(tool_words_list(&words), ANSWER, output, err);
+    tool_words_done(&words);
+    return rc;
+}
+
+/* All commands are tried: the last one may succeed where another did not. */
+static int launcher_end_one(const launcher *with, const launch *l, const char *id,
+                            kvtree_error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < LAUNCHER_ENDS && with->end[i]; i++) {
+        char *output = NULL;
+        rc = launcher_ask(with, with->end[i], l, id, &output, err);
+        free(output);
+        if (rc == -ENOMEM) break;
+    }
+    return rc;
+}
+
+/* The id in a line of what was launched; NULL: that is of another launch. Others may be
+ * newer, and another job of the user may have one of that name, which contains the id of
+ * a process. */
+static char *launcher_find_id(char *line, const char *name)
+{
+    line += strspn(line, " ");
+    char *id = strsep(&line, " ");
+    if (line) line += strspn(line, " ");
+    return *id && (!line || !*line || strcmp(line, name) == 0) ? id : NULL;
+}
+
+/* Whether a command failed because its object had ended before. */
+static bool launcher_has_ended(const launcher *with, const launch *l, const char *id)
+{
+    char *output = NULL, *line;
+    bool there = false;
+    if (launcher_ask(with, with->find, l, NULL, &output, NULL) != 0) return false;
+    for (char *rest = output; (line = strsep(&rest, "\n")) != NULL;) {
+        const char *found = launcher_find_id(line, l->name);
+        there |= found && strcmp(found, id) == 0;
+    }
+    free(output);
+    return !there;
+}
+
+int launcher_end(const launcher *with, const launch *l, kvtree_error *err)
+{
+    char *output = NULL, *line;
+    if (!with->end[0]) return 0;
+    if (!with->find) return launcher_end_one(with, l, NULL, err);
+    int rc = launcher_ask(with, with->find, l, NULL, &output, err);
+    if (rc) return rc;
+    for (char *rest = output; (line = strsep(&rest, "\n")) != NULL && !rc;) {
+        const char *id = launcher_find_id(line, l->name);
+        if (!id) continue;
+        rc = launcher_end_one(with, l, id, err);
+        if (rc && rc != -ENOMEM && launcher_has_ended(with, l, id)) rc = 0;
+    }
+    free(output);
+    return rc;
 }

@@ -56,9 +56,8 @@ static int prerun_test_reach(const tool_remote *remote)
     return COMMAND_GOOD;
 }
 
-int prerun_test_runtime(const tool_prefix *prefix, const char *name)
+int prerun_test_runtime(const tool_prefix *prefix)
 {
-    const char *program;
     hostlist nodes = {0, NULL};
     tool_remote remote = {.seconds = 1};
     int code = prerun_test_ours(), found = tool_manager_nodes(prefix, &nodes);
@@ -66,8 +65,16 @@ int prerun_test_runtime(const tool_prefix *prefix, const char *name)
     if (found == COMMAND_GOOD) found = prerun_test_reach(&remote);
     tool_remote_done(&remote);
     hostlist_done(&nodes);
-    if (!launcher_find(name, &program)) code = launcher_report_missing(name);
     return code == COMMAND_GOOD ? found : code;
+}
+
+int prerun_test_programs(const tool_prefix *prefix, const char *name)
+{
+    launcher_choice choice;
+    int code = prerun_test_runtime(prefix);
+    if (launcher_choose(prefix, name, false, &choice) != COMMAND_GOOD) code = COMMAND_BAD;
+    launcher_choice_free(&choice);
+    return code;
 }
 
 /* ---- the prefix directory ---- */

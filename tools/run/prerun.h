@@ -7,10 +7,13 @@
 
 #include "lib/tool_prefix.h"
 
-/* Tests whether the programs exist that scr_run and its commands start: those of this
- * project, those that reach nodes, and the launcher of that name (NULL: any). An exit
- * code, after messages. */
-int prerun_test_runtime(const tool_prefix *prefix, const char *name);
+/* Tests whether the programs exist that scr_run and its commands start, besides the
+ * launcher: those of this project, and those that reach nodes. An exit code, after
+ * messages. */
+int prerun_test_runtime(const tool_prefix *prefix);
+
+/* The same, and the launcher of that name (NULL: any). */
+int prerun_test_programs(const tool_prefix *prefix, const char *name);
 
 /* Makes the directory .scr in the prefix directory, and removes what an earlier
  * allocation recorded of its nodes and caches, and why SCR ended an earlier job. Records

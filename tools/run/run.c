@@ -102,12 +102,13 @@ static void run_update_drained(run *r)
 
 void run_take_chosen(run *r)
 {
-    r->chosen.count = r->out.count = 0;
+    r->chosen.count = r->out.count = r->rest.count = 0;
     for (int i = 0; i < r->nodes.count; i++) {
         run_node *node = &r->table[i];
         node->used = node->chosen;
         if (node->down || (node->drained && !node->chosen))
             r->out.names[r->out.count++] = r->nodes.names[i];
+        if (!node->chosen) r->rest.names[r->rest.count++] = r->nodes.names[i];
         if (!node->chosen) continue;
         r->ranks[r->chosen.count] = node->ranks;
         r->chosen.names[r->chosen.count++] = r->nodes.names[i];
@@ -120,7 +121,7 @@ static void run_end_launch(void *arg)
 {
     run *r = arg;
     kvtree_error err = {""};
-    if (r->launcher->end && r->launcher->end(&r->launch, &err) != 0)
+    if (launcher_end(&r->launcher.row, &r->launch, &err) != 0)
         tool_say(JOBSTEP_NOT_ENDED, "%s", err.text);
 }
 
@@ -183,7 +184,8 @@ void run_describe(run *r, const char *name)
     r->launch = (launch){.nodes = &r->chosen,
                          .ranks = r->request->raw ? NULL : r->ranks,
                          .out = &r->out,
-                         .program = r->program,
+                         .rest = &r->rest,
+                         .program = r->launcher.program,
                          .name = name,
                          .simulated = r->simulated,
                          .raw = r->request->raw,
@@ -191,10 +193,17 @@ void run_describe(run *r, const char *name)
                          .patience = allocated ? r->node_time : 0};
 }
 
+static int run_report_unlaunched(const run *r, int rc, const kvtree_error *err)
+{
+    return tool_say(RUN_LAUNCH_FAILED, "%s: %s", r->launcher.program,
+                    *err->text ? err->text : strerror(-rc));
+}
+
 static void run_launch(run *r)
 {
     static const processes_filter all = {.spared = "scr_transfer"};
     char name[64];
+    kvtree_error err = {""};
     tool_words words = {0};
     tool_job_result result = {.code = NOT_STARTED};
     run_take_chosen(r);
@@ -202,7 +211,7 @@ static void run_launch(run *r)
     if (r->facts.runs_left > 0) r->facts.runs_left--;
     snprintf(name, sizeof name, "scr_run.%ld.%d", (long)getpid(), r->facts.attempts);
     run_describe(r, name);
-    r->launcher->build(&r->launch, &words);
+    int rc = launcher_build(&r->launcher.row, &r->launch, &words, &err);
     /* checkpoints are for that number of ranks */
     r->facts.ranks = launcher_ranks(&r->launch);
     const tool_job job = {.argv = tool_words_list(&words),
@@ -214,8 +223,8 @@ static void run_launch(run *r)
                           .arg = r};
     run_report_start(r);
     run_monitor_begin(r);
-    int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &r->signals, &result);
-    if (rc) tool_say(RUN_LAUNCH_FAILED, "%s: %s", r->program, strerror(-rc));
+    if (!rc) rc = tool_process_watch(&job, &r->signals, &result);
+    if (rc) run_report_unlaunched(r, rc, &err);
     run_monitor_end(r);
     rc = processes_end(&all, LAST_RANK);
     if (rc) tool_say(PROCESSES_LEFT, "processes of the run: %s", processes_reason(rc));
@@ -373,6 +382,7 @@ static run_decision run_all(run *r)
 /* SCR_ENABLE=0: runs the program once, without saving. */
 static int run_without_scr(run *r)
 {
+    kvtree_error err = {""};
     tool_words words = {0};
     r->facts.halt = NULL;
     if (r->failure_count)
@@ -382,21 +392,20 @@ static int run_without_scr(run *r)
         return tool_say(NODELIST_EMPTY, "no nodes");
     run_take_chosen(r);
     run_describe(r, "scr_run");
-    r->launcher->build(&r->launch, &words);
+    int rc = launcher_build(&r->launcher.row, &r->launch, &words, &err);
     const tool_job job = {
         .argv = tool_words_list(&words), .interval = 1, .patience = PATIENCE};
     tool_job_result result;
-    int rc = words.failed ? -ENOMEM : tool_process_watch(&job, &r->signals, &result);
+    if (!rc) rc = tool_process_watch(&job, &r->signals, &result);
     tool_words_done(&words);
-    if (rc) return tool_say(RUN_LAUNCH_FAILED, "%s: %s", r->program, strerror(-rc));
-    return result.code;
+    return rc ? run_report_unlaunched(r, rc, &err) : result.code;
 }
 
 /* An exit code, after a message. */
 static int run_prepare(run *r)
 {
     kvtree_error err = {""};
-    int code = prerun_test_runtime(&r->prefix, r->launcher->name);
+    int code = prerun_test_runtime(&r->prefix);
     /* simulated nodes belong to this run alone */
     if (code == COMMAND_GOOD && !r->simulated)
         code = single_instance_lock(&r->prefix, &r->owner, &r->instance);

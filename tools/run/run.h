@@ -36,8 +36,7 @@ typedef struct run {
     tool_signals signals;
     run_log log;
     int output; /* open: standard output of commands of this project */
-    const launcher *launcher;
-    const char *program; /* of the launcher */
+    launcher_choice launcher;
 
     /* settings */
     double delay;     /* seconds between two runs */
@@ -70,7 +69,8 @@ typedef struct run {
 
     /* the current run */
     launch launch;
-    hostlist chosen, out; /* nodes to use, and not to use; names as in nodes */
+    /* nodes to use, not to use, and all but those to use; names as in nodes */
+    hostlist chosen, out, rest;
     int *ranks;
     progress_reader progress;
     int checker;        /* process that checks the nodes; 0 */

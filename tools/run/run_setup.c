@@ -151,7 +151,9 @@ static int setup_find_nodes(run *r)
     r->ranks = calloc(n, sizeof *r->ranks);
     r->chosen.names = calloc(n, sizeof *r->chosen.names);
     r->out.names = calloc(n, sizeof *r->out.names);
-    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->out.names)
+    r->rest.names = calloc(n, sizeof *r->rest.names);
+    if (!r->table || !r->reasons || !r->ranks || !r->chosen.names || !r->out.names ||
+        !r->rest.names)
         return tool_no_memory();
     for (int i = 0; i < r->nodes.count; i++)
         r->table[i].home = strcmp(r->nodes.names[i], r->owner.node) == 0;
@@ -165,10 +167,15 @@ static int setup_find_nodes(run *r)
 
 static int setup_find_launcher(run *r)
 {
-    const char *name = r->simulated ? "simulate" : r->request->launcher;
-    r->launcher = launcher_find(name, &r->program);
-    if (r->launcher) return COMMAND_GOOD;
-    return launcher_report_missing(name);
+    return launcher_choose(&r->prefix, r->request->launcher, r->simulated != NULL,
+                           &r->launcher);
+}
+
+/* Each launch of Flux has another FLUX_JOB_ID: the program must use our id. */
+static int setup_export_job(const run *r)
+{
+    if (strcmp(tool_manager_name(), "flux") != 0) return COMMAND_GOOD;
+    return setenv("SCR_JOB_ID", r->owner.job, 1) == 0 ? COMMAND_GOOD : tool_no_memory();
 }
 
 /* Standard output belongs to the program: output of commands of this project goes to
@@ -213,6 +220,7 @@ int run_open(run *r, const run_request *request)
     if (code == COMMAND_GOOD && request->simulate) code = setup_simulated_nodes(r);
     if (code == COMMAND_GOOD) code = setup_export_all(r);
     if (code == COMMAND_GOOD) code = tool_owner_find(&r->prefix, &r->owner);
+    if (code == COMMAND_GOOD) code = setup_export_job(r);
     if (code == COMMAND_GOOD) code = setup_read_settings(r);
     if (code == COMMAND_GOOD) code = setup_find_launcher(r);
     return code == COMMAND_GOOD ? setup_find_nodes(r) : code;
@@ -233,6 +241,8 @@ void run_close(run *r)
     free(r->remedy);
     free(r->chosen.names); /* names are those of nodes */
     free(r->out.names);
+    free(r->rest.names);
+    launcher_choice_free(&r->launcher);
     free(r->ranks);
     free(r->table);
     free(r->reasons);

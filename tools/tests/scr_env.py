@@ -45,7 +45,7 @@ def test_without_batch_system():
         expect(run(question), 0, answer + '\n')
     expect(run(), 0, 'user                   me\njob id                 j1\nbatch system           none\nnodes                  n7\n'
            'end time               1298937600\nnodes of the last run  4\n')
-    assert json.loads(run('--json').stdout) == {'user': 'me', 'jobid': 'j1', 'manager': 'none', 'nodes': 'n7',
+    assert json.loads(run('--json').stdout) == {'user': 'me', 'jobid': 'j1', 'manager': 'none', 'nodes': 'n7', 'lostnode': None,
                                                 'endtime': 1298937600, 'runnodes': 4}
 
 
@@ -56,6 +56,7 @@ def test_each_batch_system():
             ({'SLURM_JOBID': '18', 'SLURM_NODELIST': 'a1'}, 'slurm', '18', 'a1'),
             ({'PBS_JOBID': '19.server', 'PBS_NODEFILE': 'hosts'}, 'pbs', '19.server', 'n[1-2]'),
             ({'LSB_JOBID': '20', 'LSB_HOSTS': 'b1 b1 b2 login'}, 'lsf', '20', 'b[1-2],login'),
+            ({'LSB_JOBID': '20', 'LSB_MCPU_HOSTS': 'b1 16 b2 16 '}, 'lsf', '20', 'b[1-2]'),
             ({'LSB_JOBID': '20', 'LSB_DJOB_HOSTFILE': 'hosts'}, 'lsf', '20', 'n[1-2]')):
         clean(**variables)
         expect(run('--manager'), 0, manager + '\n')
@@ -63,8 +64,15 @@ def test_each_batch_system():
         expect(run('--nodes'), 0, nodes + '\n')
         os.environ['SCR_NODELIST'] = 'own[1-2]'
         expect(run('--nodes'), 0, 'own[1-2]\n')
-    clean(FLUX_JOB_ID='f1')
-    expect(run('--nodes'), 1, '', ['NODELIST_MISSING', 'flux ', 'SCR_NODELIST'])
+    clean(PBS_JOBID='1')
+    expect(run('--nodes'), 1, '', ['NODELIST_MISSING', 'pbs ', 'SCR_NODELIST'])
+    clean(FLUX_URI='local:///run/flux/local')
+    put_program('flux', '[ "$*" = "getattr hostlist" ] && echo "f[0-3]"')
+    expect(run('--manager'), 0, 'flux\n')
+    expect(run('--nodes'), 0, 'f[0-3]\n')
+    put_program('flux', 'exit 1')
+    expect(run('--nodes'), 1, '', ['BATCH_QUERY_FAILED', 'flux: exit code 1'])
+    os.unlink('bin/flux')
     clean(PBS_JOBID='1', PBS_NODEFILE='no')
     expect(run('--nodes'), 1, '', ['NODELIST_INVALID', 'list of nodes no: No such file'])
     os.environ['PBS_NODEFILE'] = '.'
@@ -126,8 +134,53 @@ def test_end_of_slurm():
         expect(run('--endtime'), 0, '1900000000\n')
         del os.environ[name]
     clean(PBS_JOBID='17')
-    expect(run('--endtime'), 1, '', ['END_TIME_UNKNOWN'])
+    expect(run('--endtime'), 1, '', ['BATCH_QUERY_FAILED', 'qstat: No such file'])
     assert not os.path.exists('asked'), 'it is known, or this is not Slurm'
+
+
+QSTAT = """Job Id: 19.server
+    Job_Name = heat
+    Resource_List.nodect = 2
+    Resource_List.walltime = 26:30:01
+    resources_used.walltime = 00:01:00
+    stime = Sat May  4 03:02:01 2030
+    Variable_List = PBS_O_HOME=/home/me,
+\tstime = never
+"""
+
+
+def test_end_of_pbs():
+    """The start of the job and its limit; qstat is asked for that job."""
+    clean(PBS_JOBID='19.server', SCR_NODELIST='n1')
+    put_program('qstat', 'case "$*" in "-f 19.server") cat answer;; *) exit 8;; esac')
+    answer = pathlib.Path('answer')
+    start = int(time.mktime((2030, 5, 4, 3, 2, 1, 0, 0, -1)))
+    answer.write_text(QSTAT)
+    expect(run('--endtime'), 0, f'{start + 26 * 3600 + 1801}\n')
+    assert 'tolerate_node_failures' in json.loads(run('--json').stdout)['lostnode']
+    answer.write_text(QSTAT.replace('    Resource_List.walltime = 26:30:01\n', ''))
+    expect(run('--endtime'), 1, '', ['END_TIME_UNKNOWN'])
+    for old, new in (('26:30:01', '26h'), ('Sat May  4 03:02:01 2030', 'yesterday'), ('    stime = Sat May  4 03:02:01 2030\n', '')):
+        answer.write_text(QSTAT.replace(old, new).replace('\tstime = never\n', ''))
+        expect(run('--endtime'), 1, '', ['BATCH_QUERY_FAILED', 'qstat: '])
+    put_program('qstat', 'exit 3')
+    expect(run('--endtime'), 1, '', ['BATCH_QUERY_FAILED', 'qstat: exit code 3'])
+
+
+def test_end_of_lsf():
+    """The time that is left, to the minute; an estimate is no limit."""
+    clean(LSB_JOBID='20', SCR_NODELIST='n1')
+    put_program('bjobs', 'case "$*" in "-noheader -o time_left 20") cat answer;; *) exit 8;; esac')
+    answer = pathlib.Path('answer')
+    answer.write_text('2:30 L\n')
+    before = int(time.time())
+    left = int(run('--endtime').stdout) - 9000
+    assert before <= left <= time.time(), left
+    for text in ('-\n', '', '- -  \n', '1:30 E\n'):
+        answer.write_text(text)
+        expect(run('--endtime'), 1, '', ['END_TIME_UNKNOWN'])
+    answer.write_text('soon\n')
+    expect(run('--endtime'), 1, '', ['BATCH_QUERY_FAILED', 'bjobs: "soon"'])
 
 
 def test_end_of_slurm_in_programs():

@@ -14,7 +14,7 @@ def test_programs():
     path, os.environ['PATH'] = os.environ['PATH'], f'{os.getcwd()}/bin'
     expect(run(), 1, '', ['LAUNCHER_MISSING'])
     expect(run('--launcher', 'hydra'), 1, '', ['LAUNCHER_MISSING', ': hydra: ', ' mpiexec.mpich '])
-    put_program('mpiexec', '')
+    put_program('mpiexec', 'echo HYDRA build details:')
     expect(run(), 0)
     os.environ.update(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n[1-2]')
     put_program('srun', '')

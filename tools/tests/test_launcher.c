@@ -22,11 +22,22 @@ static hostlist listed(const char *text)
     return list;
 }
 
+static const launcher *row(const char *name)
+{
+    const launcher *found = launcher_table;
+    while (found->name && strcmp(found->name, name) != 0)
+        found++;
+    if (!found->name) fail_msg("no launcher %s", name);
+    return found;
+}
+
 /* nodes, ranks (NULL: as the words say), nodes that are down, and the line that is to
  * come of "prog -x 1", or of "-n 8 prog" as raw words. */
-static void expect(const launcher *with, const char *program, const char *nodes,
+static void expect(const char *name, const char *program, const char *nodes,
                    const int *ranks, const char *down, const char *wanted)
 {
+    const launcher *with = row(name);
+    kvtree_error err = {""};
     static const char *const plain[] = {"prog", "-x", "1", NULL};
     static const char *const raw[] = {"-n", "8", "prog", NULL};
     char text[1024] = "";
@@ -34,15 +45,15 @@ static void expect(const launcher *with, const char *program, const char *nodes,
     const launch l = {.nodes = &up,
                       .ranks = ranks,
                       .out = &bad,
+                      .rest = &bad,
                       .program = program,
                       .name = "scr_run.7.1",
-                      .simulated = "/s",
+                      .simulated = strcmp(nodes, "node1,node2,node4") ? NULL : "/s",
                       .raw = ranks == NULL,
                       .words = ranks ? plain : raw,
                       .patience = 60};
     tool_words words = {0};
-    with->build(&l, &words);
-    assert_false(words.failed);
+    if (launcher_build(with, &l, &words, &err) != 0) fail_msg("%s", err.text);
     for (int i = 0; i < words.count; i++) {
         assert_null(strchr(words.list[i], ' '));
         if (i) strcat(text, " ");
@@ -58,17 +69,17 @@ static const int even[] = {2, 2, 2}, uneven[] = {3, 3, 2}, gap[] = {1, 0, 1};
 
 static void test_slurm(void **state)
 {
-    expect(&launcher_slurm, "srun", "n[1-3]", even, "",
+    expect("slurm", "srun", "n[1-3]", even, "",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=3 "
            "--ntasks=6 "
            "--nodelist=n[1-3] prog -x 1");
-    expect(&launcher_slurm, "srun", "n[1,3-4]", uneven, "n2",
+    expect("slurm", "srun", "n[1,3-4]", uneven, "n2",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=3 "
            "--ntasks=8 "
            "--nodelist=n[1,3-4] --overcommit prog -x 1");
-    expect(&launcher_slurm, "srun", "n[1-3]", NULL, "",
+    expect("slurm", "srun", "n[1-3]", NULL, "",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 -n 8 prog");
-    expect(&launcher_slurm, "srun", "n[1,3]", NULL, "n[2,4]",
+    expect("slurm", "srun", "n[1,3]", NULL, "n[2,4]",
            "srun --job-name=scr_run.7.1 --kill-on-bad-exit=1 --immediate=60 --nodes=2 "
            "--exclude=n[2,4] "
            "-n 8 prog");
@@ -76,24 +87,63 @@ static void test_slurm(void **state)
 
 static void test_hydra(void **state)
 {
-    expect(&launcher_hydra, "mpiexec", "n[1,3,4]", uneven, "n2",
+    expect("hydra", "mpiexec", "n[1,3,4]", uneven, "n2",
            "mpiexec -hosts n1:3,n3:3,n4:2 -n 8 prog -x 1");
-    expect(&launcher_hydra, "mpiexec", "n[1,3]", NULL, "n2",
-           "mpiexec -hosts n1,n3 -n 8 prog");
+    expect("hydra", "mpiexec", "n[1,3]", NULL, "n2", "mpiexec -hosts n1,n3 -n 8 prog");
 }
 
 static void test_flux(void **state)
 {
-    expect(&launcher_flux, "flux", "n[1-3]", even, "",
+    expect("flux", "flux", "n[1-3]", even, "",
            "flux run --nodes=3 --ntasks=6 --requires=host:n[1-3] prog -x 1");
-    expect(&launcher_flux, "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
-    expect(&launcher_flux, "flux", "n[1,3]", NULL, "n2",
+    expect("flux", "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
+    expect("flux", "flux", "n[1,3]", NULL, "n2",
            "flux run --requires=-host:n2 -n 8 prog");
+}
+
+static void test_openmpi(void **state)
+{
+    clearenv();
+    setenv("SCR_B", "1", 1);
+    expect("openmpi", "mpirun", "n[1,3,4]", uneven, "n2",
+           "mpirun --host n1:3,n3:3,n4:2 -n 8 -x SCR_B prog -x 1");
+    expect("openmpi", "mpirun", "n[1,3]", NULL, "n2",
+           "mpirun --host n1:*,n3:* -x SCR_B -n 8 prog");
+    expect("openmpi", "mpirun", "node1,node2,node4", gap, "node3",
+           "mpirun --host localhost:2 --map-by :OVERSUBSCRIBE -n 1 -x "
+           "SCR_NODE_NAME=node1 -x SCR_CACHE_BASE=/s/node1/cache -x "
+           "SCR_CNTL_BASE=/s/node1/cntl prog -x 1 : -n 1 -x SCR_NODE_NAME=node4 -x "
+           "SCR_CACHE_BASE=/s/node4/cache -x SCR_CNTL_BASE=/s/node4/cntl prog -x 1");
+}
+
+static void test_intel(void **state)
+{
+    expect("intel", "mpiexec", "n[1,3,4]", uneven, "n2",
+           "mpiexec -hosts n1,n3,n4 -ppn 3 -n 8 prog -x 1");
+    expect("intel", "mpiexec", "n[1,3]", NULL, "n2", "mpiexec -hosts n1,n3 -n 8 prog");
+}
+
+static void test_pals(void **state)
+{
+    expect("pals", "mpiexec", "n[1-3]", even, "",
+           "mpiexec -n 6 --ppn 2 --hosts n1,n2,n3 prog -x 1");
+    expect("pals", "mpiexec", "n[1,3]", NULL, "n2", "mpiexec --hosts n1,n3 -n 8 prog");
+    expect("aprun", "aprun", "n[1-3]", even, "", "aprun -n 6 -N 2 -L n1,n2,n3 prog -x 1");
+    expect("aprun", "aprun", "n[1,3]", NULL, "n2", "aprun -L n1,n3 -n 8 prog");
+}
+
+static void test_jsrun(void **state)
+{
+    expect("jsrun", "jsrun", "n[1-3]", even, "n4,n5",
+           "jsrun --exclude_hosts=n4,n5 --nrs=3 --rs_per_host=1 --tasks_per_rs=2 "
+           "--cpu_per_rs=ALL_CPUS prog -x 1");
+    expect("jsrun", "jsrun", "n[1-3]", uneven, "", "jsrun --np=8 prog -x 1");
+    expect("jsrun", "jsrun", "n[1,3]", NULL, "n2", "jsrun --exclude_hosts=n2 -n 8 prog");
 }
 
 static void test_simulated(void **state)
 {
-    expect(&launcher_simulate, "mpiexec", "node1,node2,node4", gap, "node3",
+    expect("hydra", "mpiexec", "node1,node2,node4", gap, "node3",
            "mpiexec -launcher fork -n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE "
            "/s/node1/cache -env SCR_CNTL_BASE /s/node1/cntl prog -x 1 : -n 1 -env "
            "SCR_NODE_NAME node4 -env SCR_CACHE_BASE /s/node4/cache -env SCR_CNTL_BASE "
@@ -159,8 +209,10 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slurm), cmocka_unit_test(test_hydra),
-        cmocka_unit_test(test_flux),  cmocka_unit_test(test_simulated),
-        cmocka_unit_test(test_nodes), cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_openmpi), cmocka_unit_test(test_intel),
+        cmocka_unit_test(test_pals),    cmocka_unit_test(test_jsrun),
+        cmocka_unit_test(test_slurm),   cmocka_unit_test(test_hydra),
+        cmocka_unit_test(test_flux),    cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_nodes),   cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

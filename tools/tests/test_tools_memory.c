@@ -141,9 +141,16 @@ static int do_launch(void *arg)
     int rc = 0;
     for (int raw = 0; raw < 2 && !rc; raw++) {
         tool_words words = {0};
-        const launch of = {&nodes, ranks, &lost, "x", "job", "/f", raw, program, 60};
-        l->build(&of, &words);
-        rc = words.failed ? -ENOMEM : 0;
+        const launch of = {.nodes = &nodes,
+                           .ranks = ranks,
+                           .out = &lost,
+                           .rest = &lost,
+                           .program = "x",
+                           .name = "job",
+                           .raw = raw,
+                           .words = program,
+                           .patience = 60};
+        rc = launcher_build(l, &of, &words, &nth_text);
         if (!rc) assert_string_equal(words.list[words.count - 1], program[2]);
         tool_words_done(&words);
     }
@@ -391,13 +398,11 @@ static int do_progress(void *arg)
 
 static void lists_and_words(void **state)
 {
-    static const launcher *const launchers[] = {&launcher_slurm, &launcher_flux,
-                                                &launcher_hydra, &launcher_simulate};
     static const char *const ways[] = {"local", "simulate", "srun",
                                        "flux",  "pdsh",     "shell"};
     nth_each("hosts", do_hosts, NULL, 20);
-    for (size_t i = 0; i < 4; i++)
-        nth_each(launchers[i]->name, do_launch, (void *)(uintptr_t)launchers[i], 10);
+    for (const launcher *l = launcher_table; l->name; l++)
+        nth_each(l->name, do_launch, (void *)(uintptr_t)l, 10);
     assert_int_equal(mkdirat(here.dir, "n1", 0700), 0);
     for (size_t i = 0; i < 6; i++)
         nth_each(ways[i], do_remote_words, (void *)(uintptr_t)ways[i], 4);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOL_MANAGER_TABLE_H
+#define TOOL_MANAGER_TABLE_H
+
+/* Batch systems as data: a row for each, and one for machines without any. Commands are
+ * templates (tool_template.h) with these values:
+ *
+ *     {job}       the id of the allocation    {hostlist}  nodes: n[1-3]
+ *     {name}      of a job step               {id}        of a job step
+ */
+
+#include "lib/tool_template.h"
+#include <kvtree/kvtree_error.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MANAGER_ENDS = 4 };
+
+typedef struct manager {
+    const char *name;
+    const char *job[2];    /* variables: one of them is set within an allocation, to its
+                              id */
+    const char *within;    /* a variable that is set where these are not; or NULL */
+    const char *ask_nodes; /* a command that lists the nodes; or NULL */
+    const char *nodes[2];  /* variables that have a list of nodes */
+    const char *counted;   /* a variable with nodes and their processors: "n1 4 n2 4" */
+    const char *file;      /* a variable with the name of a file with a list of nodes */
+    /* Commands that list nodes: those that are down; and those that work, but on which
+     * nothing new should start. NULL: nobody can be asked. */
+    const char *down, *drained;
+    /* When the allocation ends: a command, its name for people, and what reads its
+     * output: 0 for an unknown end, in seconds since 1970; -EINVAL with a text. */
+    const char *end, *end_source;
+    int (*end_read)(char *output, const char *job, int64_t *end, kvtree_error *err);
+    /* Whether it is over: a command, and what reads its output. */
+    const char *over;
+    bool (*over_read)(char *output, const char *job);
+    /* Job steps: a command that lists their ids; whether a text is such an id; and
+     * commands that end one. */
+    const char *steps;
+    bool (*step_is)(const char *id);
+    bool step_has_job; /* it begins with the id of its job: "17.3"; known anywhere */
+    const char *step_end[MANAGER_ENDS];
+    const char *lost; /* what becomes of the allocation when a node is lost */
+} manager;
+
+/* Ended by the row without a batch system, which has no variables. */
+extern const manager manager_table[];
+
+/* The row of this allocation, and its id; NULL without one. */
+const manager *manager_find(void);
+const char *manager_job_id(const manager *m);
+
+/* Runs a command of a row; *output is to be freed. values, NULL: none, may have another
+ * job. 0, or as tool_run with a text. */
+int manager_ask(const manager *m, const char *command, const tool_value *values,
+                double seconds, char **output, kvtree_error *err);
+
+/* Whether the text is the id of a job step of Slurm: "17.3", "17_2.3", "17+1.0"; never a
+ * job as a whole. */
+bool manager_is_slurm_step(const char *id);
+
+/* Readers of answers. */
+int manager_read_squeue_end(char *output, const char *job, int64_t *end,
+                            kvtree_error *err);
+int manager_read_qstat_end(char *output, const char *job, int64_t *end,
+                           kvtree_error *err);
+int manager_read_bjobs_end(char *output, const char *job, int64_t *end,
+                           kvtree_error *err);
+bool manager_read_squeue_over(char *output, const char *job);
+
+#endif

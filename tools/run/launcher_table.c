@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The launchers that are built in; see launcher.h. */
+#include "run/launcher.h"
+
+#include <stddef.h>
+
+/* What each simulated node has of its own. */
+#define NODE_FOLDER(what) "{simulated}/{host}/" what
+
+/* A killed rank ends the step: the others would wait for it. --immediate limits the time
+ * that a step waits for its nodes. On fewer nodes than before there may be more ranks
+ * than processors. */
+#define SRUN "{program} --job-name={name} --kill-on-bad-exit=1 [--immediate={patience}] "
+
+const launcher launcher_table[] = {
+    {.name = "slurm",
+     .manager = "slurm",
+     .only = true,
+     .programs = {"srun"},
+     .run = SRUN "--nodes={nodes} [--ntasks={ranks}] --nodelist={hostlist} "
+                 "[--overcommit{out?}]",
+     /* options of the user follow and override these */
+     .raw = SRUN "[--nodes={nodes} --exclude={outlist}]",
+     /* a killed srun leaves its step behind */
+     .find = "squeue --noheader --steps '--format=%i %j' [--job {job}]",
+     .end = {"scancel {id}"}},
+    {.name = "flux",
+     .manager = "flux",
+     .only = true,
+     .programs = {"flux"},
+     .run = "{program} run --nodes={nodes} [--ntasks={ranks}] --requires=host:{hostlist}",
+     .raw = "{program} run [--requires=-host:{outlist}]"},
+    /* one resource set per node; the other nodes are left out */
+    {.name = "jsrun",
+     .manager = "lsf",
+     .programs = {"jsrun"},
+     .run = "{program} [--exclude_hosts={rest}] [--nrs={nodes} --rs_per_host=1 "
+            "--tasks_per_rs={each} --cpu_per_rs=ALL_CPUS|--np={ranks}]",
+     .raw = "{program} [--exclude_hosts={out}]"},
+    {.name = "aprun",
+     .manager = "pbs",
+     .programs = {"aprun"},
+     .run = "{program} -n {ranks} -N {most} -L {hosts}",
+     .raw = "{program} -L {hosts}"},
+    {.name = "hydra",
+     .programs = {"mpiexec.mpich"},
+     .shared = {"mpiexec.hydra", "mpiexec", "mpirun"},
+     .says = {"HYDRA build details"},
+     .run = "{program} -hosts {slots} [-n {ranks}]",
+     .raw = "{program} -hosts {hosts}",
+     /* not on the nodes of a batch system */
+     .simulate = "{program} -launcher fork (-n {host_ranks} -env SCR_NODE_NAME {host} "
+                 "-env SCR_CACHE_BASE " NODE_FOLDER(
+                     "cache") " -env SCR_CNTL_BASE " NODE_FOLDER("cntl") " {command}|:)"},
+    /* mpirun of Open MPI and of PRRTE, which give other nodes only the variables that are
+     * named */
+    {.name = "openmpi",
+     .programs = {"mpirun.openmpi", "mpiexec.openmpi", "prterun"},
+     .shared = {"mpirun", "mpiexec"},
+     .says = {"OpenRTE", "Open MPI", "PRRTE"},
+     .run = "{program} --host {slots} [-n {ranks}] (-x {variable})",
+     .raw = "{program} --host {stars} (-x {variable})",
+     .simulate =
+         "{program} --host localhost:{ranks} --map-by :OVERSUBSCRIBE "
+         "(-n {host_ranks} -x SCR_NODE_NAME={host} -x SCR_CACHE_BASE=" NODE_FOLDER(
+             "cache") " -x SCR_CNTL_BASE=" NODE_FOLDER("cntl") " {command}|:)"},
+    {.name = "intel",
+     .shared = {"mpiexec.hydra", "mpiexec", "mpirun"},
+     .says = {"Intel(R) MPI"},
+     .run = "{program} -hosts {hosts} -ppn {most} -n {ranks}",
+     .raw = "{program} -hosts {hosts}"},
+    {.name = "pals",
+     .shared = {"mpiexec"},
+     .says = {"PALS"},
+     .place = "/pals/",
+     .run = "{program} -n {ranks} --ppn {most} --hosts {hosts}",
+     .raw = "{program} --hosts {hosts}"},
+    {.name = NULL}};
