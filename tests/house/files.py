@@ -63,7 +63,7 @@ def check_built():
 def everything():
     """Files of the project: not those of build directories, and not unpacked subprojects."""
     top = [path for path in ROOT.iterdir() if path.is_file()]
-    folders = [path for name in (".ci", "docs", "subprojects/packagefiles")
+    folders = [path for name in (".ci", "docs", "packaging", "subprojects/packagefiles")
                for path in (ROOT / name).rglob("*") if path.is_file()]
     inside = files(*SOURCES, *TEXTS)
     return [path for path in sorted({*top, *folders, *inside}) if path.suffix in SOURCES | TEXTS]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each library's README shows its example programs word for word.
+"""Each library's README shows its example programs word for word, and docs/guide.md the shortest ones.
 
 The build makes and runs those in C, and a test runs those in Python, so what a README shows works. A library's meson.build
 must name each of them.
@@ -35,5 +35,16 @@ def check_top():
         yield "README.md does not show libscr-core/examples/example_scr.c as it is"
 
 
+def check_guide():
+    guide = (ROOT / "docs/guide.md").read_text()
+    examples = ROOT / "libscr-core/examples"
+    hello = [*examples.glob("hello*"), *(examples / "cmake").iterdir()]
+    if len(hello) < 4:
+        yield "the programs of docs/guide.md were not found"
+    for example in sorted(hello):
+        if example.read_text().strip() not in guide:
+            yield f"docs/guide.md does not show {example.relative_to(ROOT)} as it is"
+
+
 if __name__ == "__main__":
-    finish([complaint for room in LIBRARIES for complaint in check(room)] + list(check_top()))
+    finish([complaint for room in LIBRARIES for complaint in check(room)] + list(check_top()) + list(check_guide()))
