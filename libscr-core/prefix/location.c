@@ -60,7 +60,7 @@ static void location_clear_lost(scr_prefix *prefix, const kvtree *index)
     for (int i = 0; i < count; i++) {
         scr_dataset d = {.id = ids[i]};
         if (!scr_flush_file_has(prefix->flush_file, d.id, SCR_LOCATION_PFS)) continue;
-        scr_index_state state = {0, 0, 0, 0};
+        scr_index_state state = {.complete = 0};
         const char *name = scr_flush_file_name(prefix->flush_file, d.id);
         snprintf(d.name, sizeof d.name, "%s", name ? name : "");
         if (name && scr_index_look(index, &d, &state) == 0 && state.complete == 1)
