@@ -239,7 +239,9 @@ int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err)
                                         .part = true,
                                         .from = part->source_offset,
                                         .to = part->destination_offset,
-                                        .size = part->length},
+                                        .size = part->length,
+                                        .checked_device = (dev_t)part->device,
+                                        .checked_inode = (ino_t)part->inode},
                              err);
 }
 

@@ -52,6 +52,16 @@ static bool place_is_unchanged(const axl_item *item, const struct stat *st)
            st->st_mtim.tv_nsec == item->mtime.tv_nsec;
 }
 
+/* A directory on the way to the source may have been exchanged since it was checked. */
+static int place_check_identity(const axl_item *item, const struct stat *st,
+                                axl_error *err)
+{
+    if (!item->checked_inode ||
+        (st->st_dev == item->checked_device && st->st_ino == item->checked_inode))
+        return 0;
+    return err_set(err, -ESTALE, "another file is in the place of %s", item->file.source);
+}
+
 bool axl_is_dense(const struct stat *st)
 {
     return (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size;
@@ -63,6 +73,8 @@ int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
     int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
     if (rc) return rc;
     io_close(&fd);
+    rc = place_check_identity(item, &st, err);
+    if (rc) return rc;
     *unchanged = place_is_unchanged(item, &st);
     item->source_size = (uint64_t)st.st_size;
     if (!item->part) item->size = item->source_size;
@@ -83,7 +95,8 @@ int axl_check_source(const axl_item *item, int fd, axl_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", item->file.source);
-    if (place_is_unchanged(item, &st)) return 0;
+    int rc = place_check_identity(item, &st, err);
+    if (rc || place_is_unchanged(item, &st)) return rc;
     return err_set(err, -ESTALE, "%s changed while it was read", item->file.source);
 }
 

@@ -50,6 +50,8 @@ typedef struct axl_item {
     uint64_t source_size;         /* ... its size, ... */
     dev_t device;                 /* ... where it lies, ... */
     ino_t inode;
+    dev_t checked_device; /* the caller has checked this one; 0: any */
+    ino_t checked_inode;
     mode_t mode;         /* ... its mode when it was dispatched */
     bool dense;          /* it has no holes */
     uint64_t begin;      /* bytes that an earlier process copied: pieces begin there */

@@ -383,7 +383,11 @@ static int state_add_entry(axl_transfer *t, const kvtree *entry, const axl_file 
     if (kvtree_get(entry, "SOURCE_SIZE") &&
         state_get_size(entry, "SOURCE_SIZE", &source_size) != 0)
         return err_set(err, -EBADMSG, "%s has no valid SOURCE_SIZE", file->source);
-    const axl_part part = {file->source, from, file->destination, to, size};
+    const axl_part part = {.source = file->source,
+                           .source_offset = from,
+                           .destination = file->destination,
+                           .destination_offset = to,
+                           .length = size};
     int rc = axl_add_part(t, &part, err);
     if (!rc) t->items[t->count - 1].source_size = source_size;
     return rc;

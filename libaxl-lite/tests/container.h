@@ -47,7 +47,11 @@ static inline void paint(image *shall, uint64_t to, const void *bytes, size_t si
 static inline axl_part part_of(const scratch *s, uint64_t from, uint64_t to,
                                uint64_t length)
 {
-    return (axl_part){s->source, from, s->destination, to, length};
+    return (axl_part){.source = s->source,
+                      .source_offset = from,
+                      .destination = s->destination,
+                      .destination_offset = to,
+                      .length = length};
 }
 
 static inline void add(axl_transfer *t, axl_part part)

@@ -274,7 +274,7 @@ static int write_stripes(const scratch *s, int writer, int ready)
         for (int i = 0; i < SOURCES; i++) {
             name_source(s, writer, i, path);
             add(t, (axl_part){path, (uint64_t)k * STRIPE, s->destination,
-                              stripe_at(writer, i, k), STRIPE});
+                              stripe_at(writer, i, k), STRIPE, 0, 0});
         }
     if (read(ready, &go, 1) != 0) return 2;
     int rc = axl_dispatch(t, NULL);
@@ -386,7 +386,7 @@ static void twice_in_a_list(void **state)
     scratch *s = *state;
     axl_error err = {""};
     axl_transfer *t = create(s, "sync", 0);
-    axl_part part = {"/a", 0, "/x", 10, 5};
+    axl_part part = {"/a", 0, "/x", 10, 5, 0, 0};
     add(t, part);
     part.source = "/b";
     assert_int_equal(axl_add_part(t, &part, &err), -EEXIST);
@@ -408,7 +408,7 @@ static void many_in_a_list(void **state)
 {
     scratch *s = *state;
     axl_transfer *t = create(s, "sync", 0);
-    axl_part part = {"/source", 0, "/container", 0, 10};
+    axl_part part = {"/source", 0, "/container", 0, 10, 0, 0};
     for (; part.destination_offset < 2000000; part.destination_offset += 10)
         add(t, part);
     for (part.destination_offset = 0; part.destination_offset < 2000000;
@@ -424,7 +424,7 @@ static void many_of_one_source(void **state)
     enum { COUNT = 5000 };
     scratch *s = *state;
     axl_transfer *t = create(s, "sync", 0), *read = create(s, "sync", 0);
-    axl_part part = {"/the/source", 1, "/container", 2, 3};
+    axl_part part = {"/the/source", 1, "/container", 2, 3, 0, 0};
     axl_error err = {""};
     kvtree *tree;
     for (int i = 0; i < COUNT; i++, part.source_offset += 7, part.destination_offset += 9)

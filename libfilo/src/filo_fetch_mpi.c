@@ -4,6 +4,7 @@
  * all ranks are complete. */
 #include "src/filo_private_mpi.h"
 
+#include "common/array.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +13,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+typedef struct fetch {
+    filo_job job; /* first: checks of a list get it */
+    filo_move move;
+    batch stage;
+    int count;
+    filo_file *files;     /* as the caller gave them, then as they were copied */
+    struct stat *sources; /* what was checked, in the order of files and their segments */
+    size_t source_count, source_next;
+} fetch;
+
 /* ---- before anything is copied ---- */
 
 static int fetch_size_differs(filo_job *job, const filo_file *file, uint64_t size)
@@ -19,6 +30,17 @@ static int fetch_size_differs(filo_job *job, const filo_file *file, uint64_t siz
     return err_set(&job->err, FILO_DAMAGED,
                    "%s/%s has %" PRIu64 " bytes, but its map says %" PRIu64, job->folder,
                    file->name, size, file->size);
+}
+
+/* The file is opened by its path later, on which others may have exchanged a directory.
+ */
+static int fetch_keep_source(fetch *f, const struct stat *st)
+{
+    struct stat *sources = array_grow(f->sources, f->source_count, sizeof *sources);
+    if (!sources) return err_sys(&f->job.err, -ENOMEM, "list the files of a fetch");
+    f->sources = sources;
+    sources[f->source_count++] = *st;
+    return 0;
 }
 
 /* Looks at a file below the directory, or at a container. */
@@ -31,7 +53,7 @@ static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
         return err_wrap(&job->err, FILO_DAMAGED, "directory %s", job->folder);
     if (rc) return err_wrap(&job->err, rc, "directory %s", job->folder);
     return S_ISREG(st->st_mode)
-               ? 0
+               ? fetch_keep_source((fetch *)job, st)
                : err_set(&job->err, FILO_DAMAGED, "%s/%s is not a regular file",
                          job->folder, name);
 }
@@ -89,14 +111,6 @@ static int fetch_check_file(filo_job *job, filo_file *file)
 
 /* ---- copying ---- */
 
-typedef struct fetch {
-    filo_job job;
-    filo_move move;
-    batch stage;
-    int count;
-    filo_file *files; /* as the caller gave them, then as they were copied */
-} fetch;
-
 enum { FETCH_PLACE_SIZE = 512 };
 
 /* Where the bytes of a file lie in the directory: a file in containers has no path there.
@@ -130,12 +144,14 @@ static int fetch_compare(filo_job *job, const filo_file *known, const filo_file 
 static int fetch_add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
 {
     const char *local = f->files[i].local;
+    const struct stat *checked = &f->sources[f->source_next - 1];
     char *source, *temporary;
     if (asprintf(&source, "%s/%s", f->job.folder, from->container) < 0) source = NULL;
     if (asprintf(&temporary, "%.*s%s", (int)beneath_folder_length(local), local,
                  f->stage.items[i].temporary) < 0)
         temporary = NULL;
-    return filo_move_add(&f->move, i, source, from->offset, temporary, at, from->length);
+    return filo_move_add(&f->move, i, checked, source, from->offset, temporary, at,
+                         from->length);
 }
 
 /* Of two files with one path only the second would stay. */
@@ -172,8 +188,12 @@ static int fetch_add_file(fetch *f, int i)
              f->job.rank, i);
     int rc = batch_add(&f->stage, &add, &f->job.err);
     if (rc) return rc;
-    if (!file->packed) return fetch_add_part(f, i, &whole, 0);
+    if (!file->packed) {
+        f->source_next++;
+        return fetch_add_part(f, i, &whole, 0);
+    }
     for (int s = 0; s < file->segments && !rc; s++) {
+        f->source_next++;
         if (file->segment[s].length > 0) rc = fetch_add_part(f, i, &file->segment[s], at);
         at += file->segment[s].length;
     }
@@ -234,5 +254,6 @@ int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
     batch_drop(&f.stage);
     filo_move_end(&f.move);
     free(f.files);
+    free(f.sources);
     return filo_job_end(&f.job, rc, err);
 }

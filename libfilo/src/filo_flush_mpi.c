@@ -111,8 +111,8 @@ static int flush_add_segments(filo_transfer *t, int i)
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
         const char *staged = filo_containers_stage(segment->container);
-        rc = filo_move_add(&t->move, i, strdup(file->local), at, flush_path(t, staged),
-                           segment->offset, segment->length);
+        rc = filo_move_add(&t->move, i, NULL, strdup(file->local), at,
+                           flush_path(t, staged), segment->offset, segment->length);
         at += segment->length;
     }
     return rc;
@@ -134,8 +134,8 @@ static int flush_add_file(filo_transfer *t, int i)
              i);
     int rc = batch_add(&t->stage, &add, &t->job.err);
     return rc ? rc
-              : filo_move_add(&t->move, i, strdup(file->local), 0, flush_path(t, staged),
-                              0, file->size);
+              : filo_move_add(&t->move, i, NULL, strdup(file->local), 0,
+                              flush_path(t, staged), 0, file->size);
 }
 
 /* Collective, agreed. Prepares the stage. An earlier process may have copied data to it

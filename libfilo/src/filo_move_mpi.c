@@ -48,14 +48,17 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
     return rc;
 }
 
-int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
-                  char *destination, uint64_t destination_offset, uint64_t length)
+int filo_move_add(filo_move *move, int i, const struct stat *checked, char *source,
+                  uint64_t source_offset, char *destination, uint64_t destination_offset,
+                  uint64_t length)
 {
     const axl_part wanted = {.source = source,
                              .source_offset = source_offset,
                              .destination = destination,
                              .destination_offset = destination_offset,
-                             .length = length};
+                             .length = length,
+                             .device = checked ? checked->st_dev : 0,
+                             .inode = checked ? checked->st_ino : 0};
     int *owner = array_grow(move->owner, move->parts, sizeof *owner);
     if (owner) move->owner = owner;
     int rc = source && destination && owner

@@ -206,10 +206,12 @@ typedef struct filo_move {
 int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
                     filo_file files[], bool checksum);
 
-/* Adds a part of file number i. Paths are taken over, also on failure; NULL is -ENOMEM.
- */
-int filo_move_add(filo_move *move, int i, char *source, uint64_t source_offset,
-                  char *destination, uint64_t destination_offset, uint64_t length);
+/* Adds a part of file number i. checked: what the source was found to be, so that another
+ * file in its place is refused; NULL: any. Paths are taken over, also on failure; NULL is
+ * -ENOMEM. */
+int filo_move_add(filo_move *move, int i, const struct stat *checked, char *source,
+                  uint64_t source_offset, char *destination, uint64_t destination_offset,
+                  uint64_t length);
 
 /* Where the flush has an identity: resumes from what an earlier process copied of all
  * these parts, if it had the same ones. Before their destinations are made, but after the

@@ -117,11 +117,27 @@ static int pack_find_mode(packer *p, const scavenge_scan *scan)
     return rc;
 }
 
+/* The mode of the containers was found by names, which may be those of other files now.
+ */
+static int pack_check_mode(const packer *p, int fd, const scavenge_file *f)
+{
+    struct stat st;
+    packer found = *p;
+    if (fstat(fd, &st) != 0) return err_sys(p->err, -errno, "stat %s", f->name);
+    pack_add_mode(&found, &st, false);
+    return (found.mode | S_IRUSR | S_IWUSR) == p->mode
+               ? 0
+               : err_set(p->err, -ESTALE,
+                         "%s has other permissions than before, or is another file",
+                         f->name);
+}
+
 static int pack_file(packer *p, const scavenge_file *f)
 {
     int fd, rc = beneath_open(p->folder->dir, f->name, O_RDONLY, 0, &fd, p->err);
     if (rc) return rc;
-    rc = pack_content(p, fd, f);
+    rc = pack_check_mode(p, fd, f);
+    rc = rc ? rc : pack_content(p, fd, f);
     io_close(&fd);
     return rc;
 }

@@ -84,6 +84,8 @@ typedef struct axl_part {
     const char *destination;     /* is there, and a regular file, no link */
     uint64_t destination_offset; /* bytes */
     uint64_t length;             /* bytes */
+    uint64_t device, inode; /* of the source that the caller has checked: another file in
+                             * its place is refused (-ESTALE); inode 0: any */
 } axl_part;
 
 /* How far a transfer is. */
