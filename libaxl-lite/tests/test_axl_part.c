@@ -381,6 +381,29 @@ static void destination_refused(void **state)
     assert_int_equal(scratch_count(s->folder), 3);
 }
 
+/* Another file under the name of the source that was checked, before the start and while
+ * it is copied. */
+static void source_is_exchanged(void **state)
+{
+    scratch *s = *state;
+    axl_error err = {""};
+    struct stat st;
+    free(write_source(s, 100));
+    free(make_container(s, 100));
+    assert_int_equal(stat(s->source, &st), 0);
+    axl_part part = part_of(s, 0, 0, 100);
+    part.device = st.st_dev;
+    part.inode = st.st_ino;
+    for (int exchanged = 0; exchanged < 2; exchanged++) {
+        axl_transfer *t = create(s, "sync", 0);
+        add(t, part);
+        part.inode++;
+        assert_int_equal(axl_dispatch(t, &err), exchanged ? -ESTALE : 0);
+        axl_free(t);
+    }
+    assert_non_null(strstr(err.text, "another file is in the place of"));
+}
+
 static void twice_in_a_list(void **state)
 {
     scratch *s = *state;
@@ -456,7 +479,7 @@ int main(void)
         WITH_FOLDER(more_than_a_piece),    WITH_FOLDER(two_processes),
         WITH_FOLDER(source_refused),       WITH_FOLDER(destination_refused),
         WITH_FOLDER(twice_in_a_list),      WITH_FOLDER(many_in_a_list),
-        WITH_FOLDER(many_of_one_source),
+        WITH_FOLDER(many_of_one_source),   WITH_FOLDER(source_is_exchanged),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,9 +69,10 @@ static int is_copied(void)
 /* scr_transfer has done all, but nobody gave the files their names. */
 static void copy_and_die(const filo_options *options)
 {
-    const struct timespec nap = {0, 3000000};
+    /* each look locks the state file, for which scr_transfer waits */
+    const struct timespec nap = {0, 30000000};
     start_and_die(options);
-    for (int i = 0; i < 10000 && !is_copied(); i++)
+    for (int i = 0; i < 3000 && !is_copied(); i++)
         nanosleep(&nap, NULL);
     CHECK(is_copied());
     MPI_Barrier(MPI_COMM_WORLD);
