@@ -117,19 +117,16 @@ static int pack_find_mode(packer *p, const scavenge_scan *scan)
     return rc;
 }
 
-/* The mode of the containers was found by names, which may be those of other files now.
- */
+/* The mode of the containers was found by names, which may be those of other files now:
+ * the open file must grant what the containers do. */
 static int pack_check_mode(const packer *p, int fd, const scavenge_file *f)
 {
     struct stat st;
-    packer found = *p;
     if (fstat(fd, &st) != 0) return err_sys(p->err, -errno, "stat %s", f->name);
-    pack_add_mode(&found, &st, false);
-    return (found.mode | S_IRUSR | S_IWUSR) == p->mode
-               ? 0
-               : err_set(p->err, -ESTALE,
-                         "%s has other permissions than before, or is another file",
-                         f->name);
+    const mode_t granted = beneath_mode_in_group(st.st_mode & 0777, st.st_gid, p->group);
+    if ((p->mode & (S_IRWXG | S_IRWXO) & ~granted) == 0) return 0;
+    return err_set(p->err, -ESTALE,
+                   "%s has other permissions than before, or is another file", f->name);
 }
 
 static int pack_file(packer *p, const scavenge_file *f)
