@@ -2,6 +2,8 @@
 /* Files of a simulated application; see application.h. */
 #include "application.h"
 
+#include "random.h"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/types.h>
@@ -15,6 +17,17 @@ ssize_t simulated_pwrite64(int fd, const void *buf, size_t size, off_t offset);
 
 namespace sim
 {
+
+std::string content(const std::string &name, int rank, size_t size)
+{
+    std::string bytes(size, 0);
+    Random random(static_cast<uint64_t>(rank) + 2);
+    for (const char c : name)
+        random = Random(random.next() + static_cast<unsigned char>(c));
+    for (char &c : bytes)
+        c = static_cast<char>(random.between(1, 255));
+    return bytes;
+}
 
 bool write_file(const std::string &path, const std::string &bytes)
 {

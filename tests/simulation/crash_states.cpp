@@ -301,17 +301,6 @@ class Rank
             give_up(std::string(what) + ": " + SCR_Strerror(code));
     }
 
-    static std::string content(const std::string &name, int of)
-    {
-        std::string bytes(FILE_BYTES, 0);
-        Random random(static_cast<uint64_t>(of) + 2);
-        for (const char c : name)
-            random = Random(random.next() + static_cast<unsigned char>(c));
-        for (char &c : bytes)
-            c = static_cast<char>(random.between(1, 255));
-        return bytes;
-    }
-
     std::string route(const std::string &name)
     {
         char path[SCR_MAX_FILENAME];
@@ -355,7 +344,7 @@ class Rank
     {
         const int output = flushes && story->scavenges ? SCR_FLAG_OUTPUT : 0;
         need("SCR_Start_output", SCR_Start_output(name, SCR_FLAG_CHECKPOINT | output));
-        if (!write_file(route(name), content(name, rank)))
+        if (!write_file(route(name), content(name, rank, FILE_BYTES)))
             give_up("a file could not be written");
         need("SCR_Complete_output", SCR_Complete_output(1));
     }
@@ -376,7 +365,7 @@ class Rank
         }
         if (!flag) return false;
         need("SCR_Start_restart", SCR_Start_restart(name));
-        if (read(route(name)) != content(name, rank))
+        if (read(route(name)) != content(name, rank, FILE_BYTES))
             give_up(std::string(name) + " has wrong bytes");
         const int code =
             agree("SCR_Complete_restart", SCR_Complete_restart(run_number == 2));

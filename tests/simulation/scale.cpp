@@ -100,15 +100,6 @@ template <typename Step> void row(int rank, const char *name, Step step)
 
 /* ---- the application ---- */
 
-std::string content(const std::string &name, int rank)
-{
-    std::string bytes(FILE_BYTES, 0);
-    Random random(static_cast<uint64_t>(rank) * 7919 + name.size());
-    for (char &c : bytes)
-        c = static_cast<char>(random.between(0, 255));
-    return bytes;
-}
-
 std::string file_of(const std::string &name, int rank)
 {
     return name + "/rank_" + std::to_string(rank);
@@ -119,7 +110,8 @@ void checkpoint(const std::string &name, int rank)
     char path[SCR_MAX_FILENAME];
     need(SCR_Start_output(name.c_str(), SCR_FLAG_CHECKPOINT), "SCR_Start_output");
     need(SCR_Route_file(file_of(name, rank).c_str(), path), "SCR_Route_file");
-    if (!write_file(path, content(name, rank))) give_up("a file could not be written");
+    if (!write_file(path, content(name, rank, FILE_BYTES)))
+        give_up("a file could not be written");
     need(SCR_Complete_output(1), "SCR_Complete_output");
 }
 
@@ -134,7 +126,8 @@ void restart(const std::string &wanted, int rank)
     need(SCR_Start_restart(name), "SCR_Start_restart");
     need(SCR_Route_file(file_of(name, rank).c_str(), path), "SCR_Route_file");
     std::string bytes;
-    if (!read_file(path, FILE_BYTES + 1, bytes) || bytes != content(name, rank))
+    if (!read_file(path, FILE_BYTES + 1, bytes) ||
+        bytes != content(name, rank, FILE_BYTES))
         give_up("wrong bytes");
     need(SCR_Complete_restart(1), "SCR_Complete_restart");
 }
