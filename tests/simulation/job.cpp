@@ -62,6 +62,7 @@ class Rank
 {
   public:
     struct Shared {
+        const bool *is_disturbed;
         Script script;
         Told *told;
         std::map<int, std::pair<std::string, int>> results; /* of the n-th call */
@@ -101,7 +102,7 @@ class Rank
     bool is_good(const std::string &what, int code)
     {
         agree(what, code);
-        if (code != SCR_SUCCESS && !script.is_disturbed)
+        if (code != SCR_SUCCESS && !*run.is_disturbed)
             Points::fail(what + ": " + SCR_Strerror(code));
         return code == SCR_SUCCESS;
     }
@@ -151,7 +152,7 @@ class Rank
         const bool written =
             SCR_Route_file(file_of(name, rank).c_str(), path) == SCR_SUCCESS &&
             write_file(path, bytes_of(name, rank, script.tag));
-        if (!written && !script.is_disturbed) Points::fail(name + " cannot be written");
+        if (!written && !*run.is_disturbed) Points::fail(name + " cannot be written");
         if (!is_good("SCR_Complete_output of " + name, SCR_Complete_output(written)))
             return;
         std::vector<std::string> &names = run.told->completed;
@@ -172,6 +173,7 @@ Job::Job(int count, std::vector<std::string> environment)
 void Job::start(const Script &script, Told &told)
 {
     const auto shared = std::make_shared<Rank::Shared>();
+    shared->is_disturbed = &is_disturbed;
     shared->script = script;
     shared->told = &told;
     std::vector<std::string> all = script.environment; /* the first of a name counts */

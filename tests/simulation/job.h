@@ -31,7 +31,6 @@ struct Script {
     std::string tag;                  /* of their bytes; "": none */
     std::string known_tag;            /* of bytes that it may read; as well as none */
     bool finalizes = false;
-    bool is_disturbed = false; /* calls may fail, with the same code on all ranks */
 };
 
 /* What they were told. */
@@ -52,7 +51,8 @@ class Job
     Job(int count, std::vector<std::string> environment);
 
     Layout layout;
-    int number = -1; /* of the run */
+    int number = -1;           /* of the run */
+    bool is_disturbed = false; /* calls may fail, with the same code on all ranks */
 
     Told run(const Script &script);
     void lose(int node); /* it is empty */

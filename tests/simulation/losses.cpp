@@ -234,12 +234,11 @@ class Trial : public Job
         layout = layout_after(layout, lost, where);
     }
 
-    Told restart(bool is_disturbed = false)
+    Told restart()
     {
         Script script = plain();
         script.restarts = true;
         script.known_tag = TWIN;
-        script.is_disturbed = is_disturbed;
         return run(script);
     }
 
@@ -447,7 +446,8 @@ class Interruption
             }
             return Fate{};
         };
-        const Told told = job.restart(true);
+        const Told told = job.restart();
+        job.is_disturbed = false;
         if (struck) go_on(told);
         Points::wait();
         Points::pass();
@@ -477,6 +477,7 @@ class Interruption
             chosen = Points::is_chosen(number + i, what + text(second[i])) || chosen;
         struck = chosen && Points::is_child(what);
         if (!struck) number += second.size();
+        job.is_disturbed = struck;
         return struck;
     }
 

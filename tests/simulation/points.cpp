@@ -154,11 +154,11 @@ int Points::end()
     return failed_of_all || !judged_of_all;
 }
 
-bool Points::is_chosen(uint64_t number, const std::string &what)
+bool Points::is_chosen(uint64_t number, const std::string &what, uint64_t every)
 {
     if (figures->failed >= FAILURES_MAX) return false;
-    if (options.point) return name + what == options.point;
-    return number % options.parts == options.part - 1;
+    if (options.point) return leads(what);
+    return every ? number % every == 0 : number % options.parts == options.part - 1;
 }
 
 bool Points::leads(const std::string &what)

@@ -37,11 +37,11 @@ class Points
                      const std::vector<std::function<void()>> &parts);
     static int end(); /* prints the last line; returns the exit code */
 
-    /* Whether the point with this number and what is done in it belongs to what the
-     * options ask for. */
-    static bool is_chosen(uint64_t number, const std::string &what);
-    /* Whether points that begin so may be chosen by --point. */
-    static bool leads(const std::string &what);
+    /* Whether options ask for the point with this number, in which that is done: for one
+     * of every, if that is not 0, in place of --part; and with --point for those that it
+     * begins with. */
+    static bool is_chosen(uint64_t number, const std::string &what, uint64_t every = 0);
+    static bool leads(const std::string &what); /* to what --point asks for */
 
     /* Forks. True in the new process, which plays a point, or the beginning of several.
      * alone: the old one waits until it has ended. */
