@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""mutations.py [--to WORLDS | --limit N] [--jobs N] [--state FILE] [--only NAME]... FOLDER: which defects the simulator finds.
+"""mutations.py [--to WORLDS | --limit N | --points losses|kills] [--jobs N] [--state FILE] [--only NAME]... FOLDER: which defects the simulator finds.
 
 Copies the sources to FOLDER, builds the simulator there, and plays worlds 0, 1, 2, ... against each mutation of the product until
-one fails. With --limit, crash_states plays its stories instead. FILE, by default FOLDER/results, has the results so far; a mutation that is in it is not tried again. Prints a table."""
+one fails. With --limit, crash_states plays its stories instead; with --points, that program plays one of --of points. FILE, by default FOLDER/results, has the results so far; a mutation that is in it is not tried again. Prints a table."""
 import argparse
 import pathlib
 import re
@@ -89,6 +89,8 @@ MUTATIONS = {
         "libscr-core/ops/recover.c", "if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, &err);", ""),
     "an interrupted flush leaves its stage": (
         "libscr-core/ops/flush_recovery.c", "    if (r->has_stages) scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);\n", ""),
+    "the code of a set rebuilds one member less": (
+        "libredset/src/codec/flow.c", "count <= shape->failures;", "count < shape->failures;"),
     "a dataset leaves the cache too early": (
         "libscr-core/plan/evict.c", "if (f->count - held < f->capacity)", "if (f->count - held < f->capacity - 1)"),
     "directories of flushed files are not synced": (
@@ -148,6 +150,13 @@ def play_stories(build, limit, jobs):
     return failed.groups() if failed else (None, "NOT FOUND")
 
 
+def play_points(build, arguments):
+    """The first point that failed, and why."""
+    done = run(build / target_of(arguments), "--part", f"1/{arguments.of}", "--jobs", arguments.jobs, "--until-failure")
+    failed = re.search(r"^FAILED (.*\]): (.*)$", done.stdout, re.M)
+    return failed.groups() if failed else (None, "NOT FOUND")
+
+
 def play(build, worlds, jobs):
     """The lowest seed that failed, and why."""
     done = run(build / SIMULATE, "--from", 0, "--to", worlds, "--jobs", jobs, "--until-failure")
@@ -155,12 +164,18 @@ def play(build, worlds, jobs):
     return min(((int(seed), why) for seed, why in failed), default=(None, "NOT FOUND"))
 
 
+def target_of(arguments):
+    return f"tests/simulation/{arguments.points}" if arguments.points else CRASH_STATES if arguments.limit else SIMULATE
+
+
 def attempt(name, tree, build, arguments):
     originals = {path: (tree / path).read_text() for path, _, _ in changes_of(name)}
     for path, old, new in changes_of(name):
         (tree / path).write_text((tree / path).read_text().replace(old, new))
     try:
-        must("ninja", "-C", build, CRASH_STATES if arguments.limit else SIMULATE)
+        must("ninja", "-C", build, target_of(arguments))
+        if arguments.points:
+            return play_points(build, arguments)
         if arguments.limit:
             return play_stories(build, arguments.limit, arguments.jobs)
         return play(build, arguments.to, arguments.jobs)
@@ -173,13 +188,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--to", type=int, default=1000)
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--points", choices=["losses", "kills"])
+    parser.add_argument("--of", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--state", type=pathlib.Path)
     parser.add_argument("--only", action="append")
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
     check()
-    tree, build = prepare(arguments.folder, CRASH_STATES if arguments.limit else SIMULATE)
+    tree, build = prepare(arguments.folder, target_of(arguments))
     state = arguments.state or arguments.folder / "results"
     done = {line.split("\t")[0] for line in state.read_text().splitlines()} if state.exists() else set()
     for name in arguments.only or MUTATIONS:

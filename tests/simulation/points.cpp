@@ -22,11 +22,12 @@ namespace
 
 constexpr unsigned PATIENCE = 300; /* seconds after which a process is ended */
 constexpr size_t SLOTS = 1 << 20;
-constexpr uint64_t FAILURES_MAX = 20; /* a kind ends */
+constexpr uint64_t FAILURES_MAX = 20;
 
 struct Options {
     uint64_t part = 1, parts = 1;
     int jobs = 2;
+    uint64_t most_failures = FAILURES_MAX; /* of a kind, which ends then */
     const char *only = "", *point = nullptr;
 } options;
 
@@ -89,10 +90,13 @@ bool read_part(const char *text)
 bool Points::read_options(int argc, char **argv, const char *other_name,
                           const std::function<void(const char *)> &other)
 {
-    const struct option known[] = {
-        {"part", 1, nullptr, 'p'},     {"jobs", 1, nullptr, 'j'},
-        {"only", 1, nullptr, 'o'},     {"point", 1, nullptr, 't'},
-        {other_name, 1, nullptr, 'x'}, {}};
+    const struct option known[] = {{"part", 1, nullptr, 'p'},
+                                   {"jobs", 1, nullptr, 'j'},
+                                   {"only", 1, nullptr, 'o'},
+                                   {"point", 1, nullptr, 't'},
+                                   {"until-failure", 0, nullptr, 'u'},
+                                   {other_name, 1, nullptr, 'x'},
+                                   {}};
     bool good = true;
     int c;
     while (good && (c = getopt_long(argc, argv, "", known, nullptr)) >= 0) {
@@ -104,13 +108,17 @@ bool Points::read_options(int argc, char **argv, const char *other_name,
             options.only = optarg;
         else if (c == 't')
             options.point = optarg;
+        else if (c == 'u')
+            options.most_failures = 1;
         else if (c == 'x')
             other(optarg);
         else
             good = false;
     }
     if (good && optind == argc) return true;
-    fprintf(stderr, "usage: %s [--part K/N] [--jobs N] [--only TEXT] [--point TEXT]",
+    fprintf(stderr,
+            "usage: %s [--part K/N] [--jobs N] [--only TEXT] [--point TEXT] "
+            "[--until-failure]",
             argv[0]);
     fprintf(stderr, other_name ? " [--%s N]\n" : "\n", other_name);
     return false;
@@ -121,6 +129,7 @@ void Points::kind(const std::string &kind, int nodes,
 {
     name = kind;
     if (kind.find(options.only) == std::string::npos || !leads("")) return;
+    if (failed_of_all && options.most_failures == 1) return;
     const auto start = std::chrono::steady_clock::now();
     figures =
         static_cast<Figures *>(mmap(nullptr, sizeof *figures, PROT_READ | PROT_WRITE,
@@ -138,7 +147,7 @@ void Points::kind(const std::string &kind, int nodes,
     if (figures->points || figures->failed)
         printf("%s: %lu points, %lu judged, %lu failed%s (%.0f s)\n", kind.c_str(),
                figures->points.load(), figures->judged.load(), figures->failed.load(),
-               figures->failed >= FAILURES_MAX ? "; it was given up" : "",
+               figures->failed >= options.most_failures ? "; it was given up" : "",
                seconds.count());
     points_of_all += figures->points;
     judged_of_all += figures->judged;
@@ -156,7 +165,7 @@ int Points::end()
 
 bool Points::is_chosen(uint64_t number, const std::string &what, uint64_t every)
 {
-    if (figures->failed >= FAILURES_MAX) return false;
+    if (figures->failed >= options.most_failures) return false;
     if (options.point) return leads(what);
     return every ? number % every == 0 : number % options.parts == options.part - 1;
 }

@@ -12,6 +12,7 @@
  *   --jobs N        that many points at a time
  *   --only TEXT     only kinds with that in their names
  *   --point TEXT    only that one, and what SCR printed
+ *   --until-failure
  *
  * All of it is determined: the same options play the same points. */
 

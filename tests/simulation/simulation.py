@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """simulation.py SOURCE BUILD [WORLDS]: builds the simulator in BUILD and plays worlds. The disks are compared with real ones first,
 and some seeds are played twice: all of their system calls must be the same. On 64 nodes a rank may do little
-more than on 8. Of the states that a loss of power may leave, a part is judged."""
+more than on 8. Of the states that a loss of power may leave,
+of lost nodes, and of the moments at which a process can be killed, a part is judged."""
 import pathlib
 import re
 import shutil
@@ -47,9 +48,9 @@ def main(source, build, worlds="1000"):
     build = pathlib.Path(build)
     if not (build / "build.ninja").exists():
         run("meson", "setup", build, source, *OPTIONS)
-    targets = [f"tests/simulation/{name}" for name in ("simulate", "scale", "crash_states", "test_disk", "test_disk_crash")]
+    targets = [f"tests/simulation/{name}" for name in ("simulate", "scale", "crash_states", "losses", "kills", "test_disk", "test_disk_crash")]
     run("ninja", "-C", build, *targets)
-    simulate, scale, crash_states, test_disk, test_disk_crash = (build / target for target in targets)
+    simulate, scale, crash_states, losses, kills, test_disk, test_disk_crash = (build / target for target in targets)
     print(last(run(test_disk, "200", good=(0, SKIP)) or "test_disk is skipped: it needs root"))
     print(last(run(test_disk_crash, "20")))
     for seed in 5, 7, 41:
@@ -59,6 +60,8 @@ def main(source, build, worlds="1000"):
     print(last(run(simulate, "--seeds", FOLDER / "regressions.txt")))
     print(check_scale(run(scale, 8, 64)))
     print(last(run(crash_states, "--model", "weak", "--limit", 10)))
+    print("losses:", last(run(losses, "--part", "77/4000")))
+    print("kills:", last(run(kills, "--part", "7/300")))
     print(last(run(simulate, "--from", 0, "--to", worlds)))
 
 
