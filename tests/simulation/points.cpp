@@ -20,7 +20,7 @@ namespace sim
 namespace
 {
 
-constexpr unsigned PATIENCE = 300; /* seconds after which a process is ended */
+constexpr unsigned PATIENCE = 300; /* seconds */
 constexpr size_t SLOTS = 1 << 20;
 constexpr uint64_t FAILURES_MAX = 20;
 
@@ -41,7 +41,7 @@ Figures *figures;
 uint64_t points_of_all, judged_of_all, failed_of_all;
 std::string name; /* of the kind, or the point, that this process plays */
 std::map<pid_t, std::string> children;
-bool is_point = false; /* this process is a child */
+bool is_timed = false; /* this process ends after PATIENCE without an event */
 
 void wait_for_child()
 {
@@ -53,11 +53,14 @@ void wait_for_child()
         printf("FAILED %s: signal %d\n", child->second.c_str(), WTERMSIG(status));
     figures->failed += status != 0;
     children.erase(child);
-    if (is_point) alarm(PATIENCE);
+    if (is_timed) alarm(PATIENCE);
 }
 
 [[noreturn]] void play_part(int nodes, const std::function<void()> &part)
 {
+    is_timed = true;
+    alarm(PATIENCE);
+    children.clear();
     prepare(nodes, 1024);
     simgrid::s4u::Actor::create("director", simgrid::s4u::Host::by_name("head0"),
                                 [&part] {
@@ -186,7 +189,7 @@ bool Points::is_child(const std::string &what, bool alone)
     if (child == 0) {
         name += what;
         children.clear();
-        is_point = true;
+        is_timed = true;
         alarm(PATIENCE);
         return true;
     }
