@@ -7,7 +7,7 @@
  * the cache and are flushed: by the ranks, by threads of them, or by scr_transfer. Before
  * every change on a disk, and in the midst of every write, the process that makes it is
  * killed, and the launcher ends the ranks. The next run restarts, writes one more
- * checkpoint, and ends; of its own changes each N-th (97; 0: none) is a point, too, at
+ * checkpoint, and ends; of its own changes each N-th (397; 0: none) is a point, too, at
  * which it is killed likewise, other ones after each first kill.
  *
  * The newest checkpoint that any rank was told to be complete is offered, or a newer one,
@@ -24,7 +24,7 @@ namespace
 {
 
 constexpr int NODES = 4;
-uint64_t again = 97; /* of that many changes of the next run, one is a point */
+uint64_t again = 397; /* of that many changes of the next run, one is a point */
 
 struct Method {
     const char *name;
@@ -44,11 +44,11 @@ std::vector<std::string> environment_of(const Method &method)
 }
 
 /* The second checkpoint is flushed, the third evicts the first one, the output evicts the
- * second. */
+ * second; the end flushes the last one. */
 Script story()
 {
     Script script;
-    script.outputs = {"c1", "c2", "c3", "o1", "c4"};
+    script.outputs = {"c1", "c2", "c3", "o1", "c4", "c5"};
     script.finalizes = true;
     return script;
 }

@@ -153,7 +153,7 @@ def play_stories(build, limit, jobs):
 def play_points(build, arguments):
     """The first point that failed, and why."""
     done = run(build / target_of(arguments), "--part", f"1/{arguments.of}", "--jobs", arguments.jobs, "--until-failure")
-    failed = re.search(r"^FAILED (.*\]): (.*)$", done.stdout, re.M)
+    failed = re.search(r"^FAILED ([^:]*): (.*)$", done.stdout, re.M)
     return failed.groups() if failed else (None, "NOT FOUND")
 
 
