@@ -206,7 +206,7 @@ static int retention_open_place(deletion *x, kvtree_error *err)
     int rc = beneath_open_parent(x->prefix->fd, inside, 0, &x->folder, &last, err);
     if (rc) return rc;
     x->dir = x->d->scattered ? x->prefix->fd : x->folder;
-    x->shared = others_put_below(x->folder, FILO_MAP, err);
+    x->shared = others_put_below(x->folder, ".scr/", err);
     if (x->shared < 0) return (int)x->shared;
     rc = retention_check_records(x, err);
     return rc ? rc : retention_check_name(x, err);
