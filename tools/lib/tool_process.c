@@ -39,12 +39,12 @@ double tool_now(void)
 
 int tool_signals_catch(tool_signals *s, bool all)
 {
-    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
-                                  SIGUSR1, SIGUSR2, SIGCHLD};
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                  SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD};
     struct sigaction action;
     sigset_t set;
     sigemptyset(&set);
-    for (int i = 0; i < (all ? 7 : 4); i++)
+    for (int i = 0; i < (all ? 8 : 5); i++)
         if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&set, numbers[i]);
     *s = (tool_signals){.fd = -1};
@@ -71,6 +71,8 @@ static bool process_read_signals(tool_signals *s, pid_t pid)
     while (read(s->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
         if (number == SIGCHLD) continue;
+        /* of Flux, at the end of an allocation; launchers know SIGTERM */
+        if (number == SIGALRM) number = SIGTERM;
         if (pid > 0) kill(pid, number);
         if (number == SIGUSR1 || number == SIGUSR2) continue;
         if (!s->stop) s->stop = number;

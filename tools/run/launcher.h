@@ -58,7 +58,9 @@ typedef struct launcher {
      * lists what was launched, "ID" or "ID NAME" per line (NULL: there is no id); and
      * ends it. */
     const char *find, *end[LAUNCHER_ENDS];
-    bool site; /* of the configuration: its programs are checked before each start */
+    bool leaves; /* it may end before what it launched, which is ended after a failed run
+                  */
+    bool site;   /* of the configuration: its programs are checked before each start */
 } launcher;
 
 /* The built-in rows, in the order in which they are tried, ended by one without a name.

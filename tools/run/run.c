@@ -225,6 +225,7 @@ static void run_launch(run *r)
     run_monitor_begin(r);
     if (!rc) rc = tool_process_watch(&job, &r->signals, &result);
     if (rc) run_report_unlaunched(r, rc, &err);
+    if (r->launcher.row.leaves && !rc && result.code != 0) run_end_launch(r);
     run_monitor_end(r);
     rc = processes_end(&all, LAST_RANK);
     if (rc) tool_say(PROCESSES_LEFT, "processes of the run: %s", processes_reason(rc));

@@ -42,6 +42,7 @@ typedef struct run {
     double delay;     /* seconds between two runs */
     double interval;  /* seconds between two checks of the nodes; 0: none */
     double node_time; /* seconds that a node has to answer */
+    double reserve;   /* SCR_SAVE_SECONDS */
     int watch;        /* SCR_WATCHDOG */
     watchdog watchdog;
 
@@ -117,6 +118,9 @@ bool run_report_missed(run *r);
 /* Sets r->halt, the reason for which the job should halt, from the halt file and the end
  * of the allocation. The first call finds that end and exports it as SCR_END_TIME. */
 void run_read_halt(run *r);
+
+/* Whether only the time for saving is left in the allocation. */
+bool run_is_ending(const run *r, char *why, size_t size);
 
 /* Sets r->halted after a program that ended with exit code 0. */
 void run_read_halted(run *r);

@@ -45,6 +45,15 @@ static void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg)
     kvtree_delete(&halt);
 }
 
+bool run_is_ending(const run *r, char *why, size_t size)
+{
+    double left = (double)(r->end.time - time(NULL));
+    if (!r->end.time || r->reserve <= 0 || left > r->reserve) return false;
+    snprintf(why, size, "%.0f seconds are left until the allocation ends (%s)",
+             left > 0 ? left : 0, r->end.source);
+    return true;
+}
+
 void run_read_halt(run *r)
 {
     char reason[SCR_HALT_REASON_SIZE];
@@ -54,7 +63,8 @@ void run_read_halt(run *r)
     if (!r->end_known) run_find_end(r);
     kvtree *halt = run_open_halt(r, &rc, &err);
     *r->halt = 0;
-    if (!halt || scr_halt_check(halt, &r->end, now, reason)) {
+    if (!halt || scr_halt_check(halt, &r->end, now, reason) ||
+        run_is_ending(r, reason, sizeof reason)) {
         /* a program would not start with an unreadable halt file, either */
         snprintf(r->halt, sizeof r->halt, "%.400s", halt ? reason : err.text);
         free(r->remedy);

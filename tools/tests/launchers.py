@@ -222,23 +222,6 @@ def test_of_batch_systems():
         assert done.returncode == 0 and calls() == [wanted], (done, calls())
 
 
-def test_flux():
-    """An instance is recognized by FLUX_URI; the program gets one job id in all runs; without an answer nothing else is tried."""
-    prepare(FLUX_URI='local:///run/flux/local', SCR_RUNS='2')
-    del os.environ['SCR_NODELIST']
-    stand_in('mpiexec.mpich')
-    stand_in('flux', '[ "$*" = "getattr hostlist" ] && echo n1 && exit 0\n'
-             f'[ "$1" = run ] && echo "id $SCR_JOB_ID" >>{os.getcwd()}/calls && exit 5\nexit 1')
-    done = run('program')
-    ids = [line for line in calls() if line.startswith('id ')]
-    assert done.returncode == 5 and len(ids) == 2 and len(set(ids)) == 1 and len(ids[0]) > 5, (done, calls())
-    stand_in('flux', 'exit 1')
-    os.unlink('calls')
-    done = run('program')
-    assert done.returncode == 1 and 'BATCH_QUERY_FAILED' in identifiers(done), done
-    assert not [line for line in calls() if not line.startswith('flux getattr')], calls()
-
-
 def test_real():
     """What is installed here is recognized, and starts the ranks on this machine."""
     here = os.uname().nodename

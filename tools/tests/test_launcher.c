@@ -94,11 +94,14 @@ static void test_hydra(void **state)
 
 static void test_flux(void **state)
 {
+#define RUN "flux run --job-name=scr_run.7.1 -o exit-on-error "
     expect("flux", "flux", "n[1-3]", even, "",
-           "flux run --nodes=3 --ntasks=6 --requires=host:n[1-3] prog -x 1");
-    expect("flux", "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
-    expect("flux", "flux", "n[1,3]", NULL, "n2",
-           "flux run --requires=-host:n2 -n 8 prog");
+           RUN "--nodes=3 --tasks-per-node=2 --requires=host:n[1-3] prog -x 1");
+    expect("flux", "flux", "n[1,3-4]", uneven, "n2",
+           RUN "--nodes=3 --ntasks=8 --requires=host:n[1,3-4] prog -x 1");
+    expect("flux", "flux", "n[1,3]", NULL, "", RUN "-n 8 prog");
+    expect("flux", "flux", "n[1,3]", NULL, "n2", RUN "--requires=-host:n2 -n 8 prog");
+#undef RUN
 }
 
 static void test_openmpi(void **state)
