@@ -61,7 +61,8 @@ const launcher launcher_table[] = {
      .run = "{program} -hosts {slots} [-n {ranks}]",
      .raw = "{program} -hosts {hosts}",
      /* not on the nodes of a batch system */
-     .simulate = "{program} -launcher fork (-n {host_ranks} -env SCR_NODE_NAME {host} "
+     .simulate = "{program} -launcher fork [-genv LD_PRELOAD {preload}] (-n {host_ranks} "
+                 "-env SCR_NODE_NAME {host} "
                  "-env SCR_CACHE_BASE " NODE_FOLDER(
                      "cache") " -env SCR_CNTL_BASE " NODE_FOLDER("cntl") " {command}|:)"},
     /* mpirun of Open MPI and of PRRTE, which give other nodes only the variables that are
@@ -74,6 +75,7 @@ const launcher launcher_table[] = {
      .raw = "{program} --host {stars} (-x {variable})",
      .simulate =
          "{program} --host localhost:{ranks} --map-by :OVERSUBSCRIBE "
+         "--mca mpi_yield_when_idle 1 "
          "(-n {host_ranks} -x SCR_NODE_NAME={host} -x SCR_CACHE_BASE=" NODE_FOLDER(
              "cache") " -x SCR_CNTL_BASE=" NODE_FOLDER("cntl") " {command}|:)"},
     {.name = "intel",

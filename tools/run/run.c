@@ -177,6 +177,15 @@ static void run_keep_result(run *r, const tool_job_result *result)
     r->facts.last_nodes = nodes;
 }
 
+/* Idle ranks sleep where there are more of them than processors. */
+static const char *run_preload(run *r)
+{
+    int ranks = 0;
+    for (int i = 0; i < r->chosen.count; i++)
+        ranks += r->ranks[i];
+    return r->simulated && simulate_find_idle(ranks, r->idle) ? r->idle : NULL;
+}
+
 void run_describe(run *r, const char *name)
 {
     /* elsewhere srun waits for an allocation, as long as that takes */
@@ -188,6 +197,7 @@ void run_describe(run *r, const char *name)
                          .program = r->launcher.program,
                          .name = name,
                          .simulated = r->simulated,
+                         .preload = run_preload(r),
                          .raw = r->request->raw,
                          .words = r->request->words,
                          .patience = allocated ? r->node_time : 0};

@@ -59,8 +59,9 @@ typedef struct run {
     char *remedy;                      /* how to continue a halted job; NULL */
 
     /* simulated nodes */
-    char *simulated; /* their directory */
-    int lock;        /* of the directory; -1 */
+    char *simulated;     /* their directory */
+    int lock;            /* of the directory; -1 */
+    char idle[PATH_MAX]; /* what ranks preload there */
     int per_node;
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;

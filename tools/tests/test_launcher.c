@@ -113,7 +113,8 @@ static void test_openmpi(void **state)
     expect("openmpi", "mpirun", "n[1,3]", NULL, "n2",
            "mpirun --host n1:*,n3:* -x SCR_B -n 8 prog");
     expect("openmpi", "mpirun", "node1,node2,node4", gap, "node3",
-           "mpirun --host localhost:2 --map-by :OVERSUBSCRIBE -n 1 -x "
+           "mpirun --host localhost:2 --map-by :OVERSUBSCRIBE --mca mpi_yield_when_idle "
+           "1 -n 1 -x "
            "SCR_NODE_NAME=node1 -x SCR_CACHE_BASE=/s/node1/cache -x "
            "SCR_CNTL_BASE=/s/node1/cntl prog -x 1 : -n 1 -x SCR_NODE_NAME=node4 -x "
            "SCR_CACHE_BASE=/s/node4/cache -x SCR_CNTL_BASE=/s/node4/cntl prog -x 1");
