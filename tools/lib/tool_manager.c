@@ -219,6 +219,20 @@ bool tool_manager_is_over(double seconds)
     return over;
 }
 
+bool tool_manager_can_requeue(void)
+{
+    return manager_find()->requeue != NULL;
+}
+
+int tool_manager_requeue(double seconds, kvtree_error *err)
+{
+    const manager *m = manager_find();
+    char *output;
+    int rc = manager_ask(m, m->requeue, NULL, seconds, &output, err);
+    if (!rc) free(output);
+    return rc;
+}
+
 int tool_manager_check(const tool *t, const char *text)
 {
     kvtree_error err = {""};

@@ -68,4 +68,9 @@ int tool_manager_end(double seconds, scr_halt_end *end);
  * within the given time; false without an answer. */
 bool tool_manager_is_over(double seconds);
 
+/* Whether the batch system can put this job back into its queue; and does so. 0, or as
+ * tool_run with a text. */
+bool tool_manager_can_requeue(void);
+int tool_manager_requeue(double seconds, kvtree_error *err);
+
 #endif

@@ -19,6 +19,7 @@ const manager manager_table[] = {
      .end_read = manager_read_squeue_end,
      .over = "squeue --noheader --states=all '--format=%A %T %e' --job {job}",
      .over_read = manager_read_squeue_over,
+     .requeue = "scontrol requeue {job}",
      .steps = "squeue --noheader --steps --format=%i --job {job}",
      .step_is = manager_is_slurm_step,
      .step_has_job = true,

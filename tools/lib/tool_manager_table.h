@@ -41,6 +41,7 @@ typedef struct manager {
     /* Whether it is over: a command, and what reads its output. */
     const char *over;
     bool (*over_read)(char *output, const char *job);
+    const char *requeue; /* a command that puts the job back into the queue; or NULL */
     /* Job steps: a command that lists their ids; whether a text is such an id; and
      * commands that end one. */
     const char *steps;

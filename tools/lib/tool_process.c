@@ -73,8 +73,9 @@ static bool process_read_signals(tool_signals *s, pid_t pid)
         if (number == SIGCHLD) continue;
         /* of Flux, at the end of an allocation; launchers know SIGTERM */
         if (number == SIGALRM) number = SIGTERM;
-        if (pid > 0) kill(pid, number);
-        if (number == SIGUSR1 || number == SIGUSR2) continue;
+        bool asks = number != SIGUSR1 && number != SIGUSR2;
+        if (pid > 0 && !(asks && s->held)) kill(pid, number);
+        if (!asks) continue;
         if (!s->stop) s->stop = number;
         s->last = number;
         ends = true;
@@ -480,6 +481,7 @@ typedef struct watch {
     process process;
     double next_check; /* a time */
     bool warned;       /* job->first was called */
+    double notice;     /* until when the program may end by itself then */
 } watch;
 
 /* A signal that asks to end: the program got it, or gets it now. */
@@ -489,15 +491,23 @@ static void watch_take_signal(watch *w)
     process *p = &w->process;
     if (job->first && !w->warned) {
         w->warned = true;
+        w->notice = tool_now() + job->notice;
         job->first(job->arg);
         return;
     }
-    if (job->ours) kill(p->pid, w->signals->last);
+    if (job->ours || w->signals->held) kill(p->pid, w->signals->last);
+    w->signals->held = false;
     w->result->signalled = true;
     process_enter(p, p->phase == RUNNING ? SIGNALLED : KILLED);
     if (!job->ours || p->phase == KILLED) return;
     p->phase = TERMINATED;
     p->deadline = tool_now() + p->patience;
+}
+
+/* The program had time enough. */
+static void watch_end_notice(watch *w)
+{
+    if (w->warned && w->signals->held && tool_now() > w->notice) watch_take_signal(w);
 }
 
 static void watch_check(watch *w)
@@ -534,11 +544,14 @@ int tool_process_watch(const tool_job *job, tool_signals *signals,
                    .arg = job->arg};
     int rc = process_begin(&how, &p->pid);
     if (rc) return rc;
+    signals->held = job->first && !job->ours;
     while (!process_is_over(p, false)) {
         if (tool_signals_wait(signals, pause, job->ours ? 0 : p->pid))
             watch_take_signal(&w);
+        watch_end_notice(&w);
         watch_check(&w);
     }
+    signals->held = false;
     waitpid(p->pid, &status, WNOHANG);
     result->seconds = tool_now() - begin;
     result->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -12,6 +12,7 @@
 #include "prefix/nodes.h"
 #include "run/hooks.h"
 #include "run/prerun.h"
+#include "run/requeue.h"
 #include "run/single_instance.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 enum {
+    NOTICE = 30,       /* seconds that a program has to end with a checkpoint */
     PATIENCE = 30,     /* seconds from a signal to SIGKILL */
     GRACE = 5,         /* the same where the program or its node hangs */
     LAST_RANK = 30,    /* seconds until all its processes must be gone then */
@@ -229,6 +231,8 @@ static void run_launch(run *r)
                           .patience = PATIENCE,
                           .grace = GRACE,
                           .check = run_monitor_check,
+                          .first = r->request->requeue ? requeue_ask_program : NULL,
+                          .notice = NOTICE,
                           .end = run_end_launch,
                           .arg = r};
     run_report_start(r);
@@ -448,6 +452,7 @@ static int run_with_scr(run *r)
     bool missed = run_report_missed(r);
     /* also without a run: an earlier job may have left something; not on new nodes */
     bool saved = (r->facts.attempts == 0 && r->simulated) || run_save_caches(r, false);
+    if (requeue_is_due(r, &d)) requeue_job(r);
     if ((missed || !saved) && d.code == 0) d.code = NOT_COMPLETE;
     run_say(r, RUN_FINISHED, "the end, with exit code %d", d.code);
     return d.code;

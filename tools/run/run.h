@@ -25,6 +25,7 @@ typedef struct run_request {
     int ranks, nodes, per_node, runs; /* 0: not given; runs: as SCR_RUNS */
     int raw;                          /* 1: words are arguments of the launcher, too */
     int quiet;
+    int requeue; /* 1: the job goes back into the queue when it cannot continue here */
     const char *const *words; /* the program and its arguments */
 } run_request;
 
@@ -125,6 +126,9 @@ bool run_is_ending(const run *r, char *why, size_t size);
 
 /* Sets r->halted after a program that ended with exit code 0. */
 void run_read_halted(run *r);
+
+/* Changes the halt file; errors are reported. */
+void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg));
 
 /* Drops the signal that the program recorded as a reason to halt: scr_run sent it for a
  * reason of its own. */

@@ -36,7 +36,7 @@ static kvtree *run_open_halt(const run *r, int *rc, kvtree_error *err)
     return halt;
 }
 
-static void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg))
+void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg))
 {
     kvtree_error err = {"no memory"};
     kvtree *halt = kvtree_new();
