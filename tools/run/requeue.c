@@ -5,6 +5,7 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -54,8 +55,11 @@ bool requeue_is_due(const run *r, const run_decision *decision)
 
 static int requeue_add_reason(kvtree *halt, void *arg)
 {
-    (void)arg;
-    return scr_halt_add_reason(halt, SCR_HALT_SIGNAL ": SIGTERM came to scr_run");
+    const run *r = arg;
+    char reason[64];
+    snprintf(reason, sizeof reason, SCR_HALT_SIGNAL ": signal %d came to scr_run",
+             r->signals.last);
+    return scr_halt_add_reason(halt, reason);
 }
 
 void requeue_ask_program(void *arg)
@@ -64,7 +68,7 @@ void requeue_ask_program(void *arg)
     run_say(r, RUN_ASKED_TO_HALT,
             "signal %d came: the program is asked to end with a checkpoint",
             r->signals.last);
-    run_change_halt(r, requeue_add_reason);
+    run_change_halt(r, requeue_add_reason, r);
 }
 
 bool requeue_job(run *r)

@@ -128,7 +128,7 @@ bool run_is_ending(const run *r, char *why, size_t size);
 void run_read_halted(run *r);
 
 /* Changes the halt file; errors are reported. */
-void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg));
+void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg), void *arg);
 
 /* Drops the signal that the program recorded as a reason to halt: scr_run sent it for a
  * reason of its own. */

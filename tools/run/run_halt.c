@@ -36,11 +36,11 @@ static kvtree *run_open_halt(const run *r, int *rc, kvtree_error *err)
     return halt;
 }
 
-void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg))
+void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg), void *arg)
 {
     kvtree_error err = {"no memory"};
     kvtree *halt = kvtree_new();
-    if (!halt || scr_halt_change(r->prefix.dir, change, NULL, halt, &err) != 0)
+    if (!halt || scr_halt_change(r->prefix.dir, change, arg, halt, &err) != 0)
         tool_say(HALT_FILE_UNREADABLE, "%s", err.text);
     kvtree_delete(&halt);
 }
@@ -101,7 +101,7 @@ static int run_drop_signal_of(kvtree *halt, void *arg)
 
 void run_drop_signal(run *r)
 {
-    run_change_halt(r, run_drop_signal_of);
+    run_change_halt(r, run_drop_signal_of, NULL);
 }
 
 bool run_has_own_reason(const run *r)
@@ -127,6 +127,6 @@ bool run_must_end_now(run *r)
     kvtree *halt = run_open_halt(r, &rc, NULL);
     bool now = halt && kvtree_get(halt, SCR_HALT_KEY_NOW) != NULL;
     kvtree_delete(&halt);
-    if (now) run_change_halt(r, run_drop_now);
+    if (now) run_change_halt(r, run_drop_now, NULL);
     return now;
 }
