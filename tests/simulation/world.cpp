@@ -196,6 +196,13 @@ class World
         return call.path.rfind("/prefix", 0) == 0;
     }
 
+    /* The only background process that works is scr_transfer. */
+    void stand_still(const Process &p, double seconds)
+    {
+        if (p.rank < 0) judge.stands_still(machine.now(), seconds);
+        s4u::this_actor::sleep_for(seconds);
+    }
+
     /* Strikes that last. */
     void endure(Process &p, const Call &call, Fate &result)
     {
@@ -206,7 +213,7 @@ class World
         for (const Hang &h : hangs)
             if (p.node == h.node && !call.path.empty() &&
                 is_on_prefix(call) == h.on_prefix && machine.now() < h.until)
-                s4u::this_actor::sleep_for(h.until - machine.now());
+                stand_still(p, h.until - machine.now());
         for (const Strike *s : lasting) {
             if (!call.moves || p.rank != s->rank || !machine.random.chance(0.3)) continue;
             if (s->blow == Blow::SHORT)
@@ -262,7 +269,7 @@ class World
             due.push_back({&s, &p});
             break;
         case Blow::PAUSE:
-            s4u::this_actor::sleep_for(s.seconds);
+            stand_still(p, s.seconds);
             break;
         case Blow::LOSE_SERVER:
             judge.lenient = had_error = true;
@@ -368,7 +375,7 @@ class World
                 lose(*node);
         keep_disks(run);
         fallen.assign(run.strikes.size(), false);
-        judge.begin_run(run, count);
+        judge.begin_run(run, count, machine.now());
         second.clear();
         ranks = launch(Program{&judge, &story, &run, number, "", nullptr}, run.job);
     }
