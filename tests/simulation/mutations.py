@@ -50,7 +50,7 @@ MUTATIONS = {
         "libfilo/src/filo_fetch_mpi.c", "moved->crc == known->crc) return 0;", "1) return 0;"),
     "the newest dataset leaves the cache first": (
         "libscr-core/plan/evict.c", "        if (oldest < 0 || ",
-        "        if (oldest >= 0 && row->id < f->rows[oldest].id) continue;\n        oldest = i;\n        if (0 && "),
+        "        if (oldest >= 0 && scr_age_is_older(row->age, f->rows[oldest].age)) continue;\n        oldest = i;\n        if (0 && "),
     "the newest checkpoint leaves before its flush": (
         "libscr-core/plan/evict.c", "if (!needed || row->saved) return SCR_EVICT_REMOVE;", "return SCR_EVICT_REMOVE;"),
     "the summary is missing": (
