@@ -196,9 +196,7 @@ static constexpr double SILENCE = 60;
 
 void Judge::stands_still(double from, double seconds)
 {
-    if (seconds < SILENCE) return;
-    abandoned = std::min(abandoned, from + SILENCE);
-    resumes = std::max(resumes, from + seconds);
+    if (seconds >= SILENCE) abandoned = std::min(abandoned, from + SILENCE);
 }
 
 bool Judge::is_abandoned(double when) const
@@ -244,11 +242,11 @@ static bool has_moved(const std::vector<int> &before, const std::vector<int> &no
     return false;
 }
 
-void Judge::begin_run(const Run &run, int ranks, double time)
+void Judge::begin_run(const Run &run, int ranks, bool silent)
 {
     now = &run;
     lenient = is_ending = false;
-    if (resumes < time) abandoned = INFINITY;
+    if (!silent) abandoned = INFINITY;
     initialized = 0;
     progress = false;
     fetched.clear();

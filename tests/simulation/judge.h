@@ -80,7 +80,8 @@ class Judge
      * those that find it, may be abandoned: may they? */
     void stands_still(double from, double seconds);
     bool is_abandoned(double now) const;
-    void begin_run(const Run &run, int ranks, double time);
+    /* silent: one that stood still when the run before ended still does. */
+    void begin_run(const Run &run, int ranks, bool silent);
     /* One that completes no checkpoint has tried the newest in vain. */
     void end_run(int ranks);
 
@@ -110,10 +111,9 @@ class Judge
     bool is_cached(const Dataset &d) const;
     const Story &story;
     std::vector<std::unique_ptr<Dataset>> datasets;
-    const Run *now = nullptr; /* the run */
-    bool progress = false;    /* this run has completed a checkpoint */
-    /* when a flush may be abandoned, and when the process goes on that is the reason */
-    double abandoned = INFINITY, resumes = 0;
+    const Run *now = nullptr;          /* the run */
+    bool progress = false;             /* this run has completed a checkpoint */
+    double abandoned = INFINITY;       /* when a flush may first be */
     std::set<const Dataset *> fetched; /* in this run, maybe */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */

@@ -5,6 +5,7 @@
 #include "damage.h"
 #include "program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -85,6 +86,7 @@ class World
         double until;
     };
     std::vector<Hang> hangs;
+    std::vector<std::pair<const Process *, double>> still; /* scr_transfer, until then */
     std::vector<std::pair<const Strike *, Process *>> due; /* for the director */
     std::vector<std::unique_ptr<Disk>> before;             /* disks when the run began */
     int struck = 0;
@@ -199,8 +201,18 @@ class World
     /* The only background process that works is scr_transfer. */
     void stand_still(const Process &p, double seconds)
     {
-        if (p.rank < 0) judge.stands_still(machine.now(), seconds);
+        if (p.rank < 0) {
+            judge.stands_still(machine.now(), seconds);
+            still.push_back({&p, machine.now() + seconds});
+        }
         s4u::this_actor::sleep_for(seconds);
+    }
+
+    bool is_silent() const
+    {
+        return std::any_of(still.begin(), still.end(), [this](const auto &s) {
+            return !s.first->ended && machine.now() < s.second;
+        });
     }
 
     /* Strikes that last. */
@@ -375,7 +387,7 @@ class World
                 lose(*node);
         keep_disks(run);
         fallen.assign(run.strikes.size(), false);
-        judge.begin_run(run, count, machine.now());
+        judge.begin_run(run, count, is_silent());
         second.clear();
         ranks = launch(Program{&judge, &story, &run, number, "", nullptr}, run.job);
     }
