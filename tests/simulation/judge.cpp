@@ -5,6 +5,7 @@
 #include "random.h"
 
 #include <algorithm>
+#include <scr.h>
 
 namespace sim
 {
@@ -78,13 +79,14 @@ void Judge::agree(int run, int rank, int call, const char *what, int64_t result)
 
 void Judge::completed(Dataset &d, int code)
 {
-    if (code != 0 || d.bad) return;
+    /* with SCR_ERR_FLUSH, of this flush or an earlier one, it is complete in the cache */
+    if ((code != SCR_SUCCESS && code != SCR_ERR_FLUSH) || d.bad) return;
     d.complete = true;
     if (!d.checkpoint) return;
     progress = progress || d.job == now->job;
     for (const auto &other : datasets)
         other->tries = d.job == now->job ? 0 : other->tries;
-    if (story.flushes_each) d.flushed = true;
+    if (story.flushes_each && code == SCR_SUCCESS) d.flushed = true;
 }
 
 /* SCR_PREFIX_SIZE: older ones may be deleted. */
@@ -189,6 +191,19 @@ void Judge::failed(const std::string &what, int64_t code) const
         throw Failure(what + " fails without a reason: " + std::to_string(code));
 }
 
+/* SCR_NODE_TIMEOUT, which no world sets. */
+static constexpr double SILENCE = 60;
+
+void Judge::stands_still(double from, double seconds)
+{
+    if (seconds >= SILENCE) abandoned = std::min(abandoned, from + SILENCE);
+}
+
+bool Judge::is_abandoned(double when) const
+{
+    return when >= abandoned;
+}
+
 /* The cache is emptied when the newest checkpoint is on the prefix directory. */
 void Judge::finalizing()
 {
@@ -227,10 +242,11 @@ static bool has_moved(const std::vector<int> &before, const std::vector<int> &no
     return false;
 }
 
-void Judge::begin_run(const Run &run, int ranks)
+void Judge::begin_run(const Run &run, int ranks, bool silent)
 {
     now = &run;
     lenient = is_ending = false;
+    if (!silent) abandoned = INFINITY;
     initialized = 0;
     progress = false;
     fetched.clear();
