@@ -45,7 +45,7 @@ struct Dataset {
     bool moving = false;    /* ranks run on other nodes since then: one may have two parts
                              */
     bool ruined = false;    /* its files on the prefix directory were changed */
-    int tries = 0;          /* runs that restarted from it, and completed nothing */
+    int tries = 0; /* runs that may have begun to restart from it, and not more */
     Refused refused = Refused::NO;
 };
 
@@ -75,7 +75,7 @@ class Judge
     /* A call failed in a run without an error. */
     void failed(const std::string &what, int64_t code) const;
     void begin_run(const Run &run, int ranks);
-    /* One that completes no checkpoint has tried the newest in vain. */
+    /* One that completes no checkpoint may have tried the newest in vain. */
     void end_run(int ranks);
 
     /* What a node has of a dataset; "": of all. */
@@ -106,6 +106,7 @@ class Judge
     std::vector<std::unique_ptr<Dataset>> datasets;
     const Run *now = nullptr;          /* the run */
     bool progress = false;             /* this run has completed a checkpoint */
+    Dataset *source = nullptr;         /* what it restarted from */
     std::set<const Dataset *> fetched; /* in this run, maybe */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */
