@@ -231,7 +231,8 @@ static int flush_make_entry(filo_transfer *t)
 {
     if (!t->entry) flush_note_times(t);
     if (!t->entry) t->entry = filo_map_entry(t->count, t->files);
-    return t->entry ? 0 : err_sys(&t->job.err, -ENOMEM, "make the map");
+    int rc = t->entry ? filo_map_set_dataset(t->entry, t->job.options.dataset) : -ENOMEM;
+    return rc ? err_sys(&t->job.err, rc, "make the map") : 0;
 }
 
 /* Collective, agreed. */

@@ -192,7 +192,7 @@ static int direct_write_map(scr_prefix *prefix, const kvtree *routed,
         rc ? rc : filo_find_owners(prefix->job->world, w->count, w->files, w->owner, err);
     if (!rc) rc = agree(prefix->job->world, direct_keep_own(prefix, place, w, err), err);
     if (rc) return rc;
-    const filo_options options = {.base = prefix->real};
+    const filo_options options = {.base = prefix->real, .dataset = place->dataset};
     return filo_register(prefix->job->world, place->folder, place->map, w->count,
                          w->files, &options, err);
 }
@@ -469,7 +469,8 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
 
 static int direct_find_in_map(struct search *s, const scr_place *place, kvtree_error *err)
 {
-    const filo_place from = {.folder = place->folder, .map = place->map};
+    const filo_place from = {
+        .folder = place->folder, .map = place->map, .dataset = place->dataset};
     int rc = filo_map_read(&from, NULL, direct_match, s, err);
     if (rc > 0) rc = -EKEYREJECTED;
     if (rc) return rc;

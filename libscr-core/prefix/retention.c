@@ -222,6 +222,7 @@ static int retention_read_map(deletion *x, filo_map_take *take, kvtree_error *er
 {
     const filo_place from = {.folder = x->place.folder,
                              .map = x->place.map,
+                             .dataset = x->place.dataset,
                              .dir = &x->folder,
                              .skip = x->d->scattered ? strlen(x->d->name) + 1 : 0};
     return filo_map_read(&from, NULL, take, x, err);

@@ -46,7 +46,7 @@ struct Dataset {
     bool moving = false;    /* ranks run on other nodes since then: one may have two parts
                              */
     bool ruined = false;    /* its files on the prefix directory were changed */
-    int tries = 0;          /* runs that restarted from it, and completed nothing */
+    int tries = 0; /* runs that may have begun to restart from it, and not more */
     Refused refused = Refused::NO;
 };
 
@@ -82,7 +82,7 @@ class Judge
     bool is_abandoned(double now) const;
     /* silent: one that stood still when the run before ended still does. */
     void begin_run(const Run &run, int ranks, bool silent);
-    /* One that completes no checkpoint has tried the newest in vain. */
+    /* One that completes no checkpoint may have tried the newest in vain. */
     void end_run(int ranks);
 
     /* What a node has of a dataset; "": of all. */
@@ -114,6 +114,7 @@ class Judge
     const Run *now = nullptr;          /* the run */
     bool progress = false;             /* this run has completed a checkpoint */
     double abandoned = INFINITY;       /* when a flush may first be */
+    Dataset *source = nullptr;         /* what it restarted from */
     std::set<const Dataset *> fetched; /* in this run, maybe */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */

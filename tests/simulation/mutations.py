@@ -56,7 +56,7 @@ MUTATIONS = {
     "the summary is missing": (
         "libscr-core/prefix/index_store.c", "    rc = scr_summary_write(folder, d, err);\n", "    rc = 0;\n"),
     "a dataset that was refused stays the newest": (
-        "libscr-core/ops/restart.c", "    restart_mark_failed(scr, &scr->lifecycle.open);\n    if (!direct) {", "    if (0) {"),
+        "libscr-core/ops/restart.c", "    restart_mark_failed(scr, &scr->lifecycle.open, !direct);\n    if (!direct)\n", "    if (0)\n"),
     "files of different datasets with one id are mixed": (
         "libredset/src/set/set_recovery.c", "    if (rc || equal) return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
         "    return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",

@@ -150,7 +150,7 @@ static int rename_write_map(const scavenge_prefix *prefix, int dataset, int fina
                             kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
-    char map[SCR_NAME_SIZE + 32];
+    char map[SCR_NAME_SIZE + 32], key[SCR_DATASET_KEY_SIZE];
     const char *before = d->scattered ? d->name : "", *slash = d->scattered ? "/" : "";
     rename_map m = {.scan = &saved->scan,
                     .container = container,
@@ -161,7 +161,8 @@ static int rename_write_map(const scavenge_prefix *prefix, int dataset, int fina
     snprintf(m.in, sizeof m.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
-    const filo_place to = {.folder = folder, .map = map, .dir = &dir};
+    scr_dataset_key(d, key);
+    const filo_place to = {.folder = folder, .map = map, .dir = &dir, .dataset = key};
     int rc = folder ? filo_map_write(&to, d->ranks, rename_map_rank, &m, err)
                     : err_set(err, -ENOMEM, "no memory");
     filo_files_free(m.count, m.files);
