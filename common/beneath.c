@@ -451,6 +451,22 @@ int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err)
     return rc;
 }
 
+int beneath_stat_source(int dir, const char *name, struct stat *st, kvtree_error *err)
+{
+    int parent;
+    const char *last;
+    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    if (rc) return rc;
+    int fd = io_open(parent, last, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0 || fstat(fd, st) != 0)
+        rc = beneath_name_failed(err, fd < 0 ? fd : -errno, "stat", name);
+    else if (S_ISREG(st->st_mode))
+        others_limit_mode(fd, st);
+    io_close(&fd);
+    io_close(&parent);
+    return rc;
+}
+
 static int beneath_refuse_foreign(int fd, const char *base, const char *name, size_t len,
                                   kvtree_error *err)
 {

@@ -33,6 +33,7 @@
 #define beneath_unlink_durable COMMON(beneath_unlink_durable)
 #define beneath_rmdir COMMON(beneath_rmdir)
 #define beneath_stat COMMON(beneath_stat)
+#define beneath_stat_source COMMON(beneath_stat_source)
 #define beneath_chmod COMMON(beneath_chmod)
 #define beneath_mode_in_group COMMON(beneath_mode_in_group)
 #define beneath_has_group COMMON(beneath_has_group)
@@ -117,6 +118,10 @@ int beneath_remove_found(int dir, const char *name, const char *const proofs[],
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err);
+
+/* The same for what is to be copied: with the permissions that a copy may have
+ * (others_limit_mode). */
+int beneath_stat_source(int dir, const char *name, struct stat *st, kvtree_error *err);
 
 /* Sets the mode of the entry name (one component) of dir, which must belong to the
  * effective user, and be no link and no file of several names: otherwise -EPERM. The same

@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -49,12 +50,18 @@ static int others_is_own_group(gid_t gid)
            (!group->gr_mem || !*group->gr_mem) && !others_is_primary_group(gid);
 }
 
+static const char OTHERS_LIST[] = "system.posix_acl_access";
+
+/* Entries of an access control list: a header, then a tag, rights and an id each. */
+enum { OWNER = 1, NAMED_USER = 2, GROUP = 4, NAMED_GROUP = 8, MOST = 16, EVERYBODY = 32 };
+enum { HEADER = 4, ENTRY = 8 };
+
 /* As getxattr; -1 without one. fd may be one of O_PATH. */
 static ssize_t others_get_list(int fd, unsigned char *list, size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return getxattr(path, "system.posix_acl_access", list, size);
+    return getxattr(path, OTHERS_LIST, list, size);
 }
 
 /* With one, the mode of the group is the most that anybody in the list may do. */
@@ -67,7 +74,6 @@ static int others_has_list(int fd)
  * Returns their bytes, 0 without a list, -1 if it cannot be read. */
 static ssize_t others_read_list(int fd, unsigned char list[LIST_SIZE])
 {
-    enum { OWNER = 1, MOST = 16, EVERYBODY = 32, HEADER = 4, ENTRY = 8 };
     ssize_t kept = 0, n = others_get_list(fd, list, LIST_SIZE);
     if (n < 0) return errno == ENODATA || errno == ENOTSUP ? 0 : -1;
     for (ssize_t at = HEADER; at + ENTRY <= n; at += ENTRY) {
@@ -158,23 +164,103 @@ int others_open_beside(const char *path, const struct stat *own, uid_t user)
     return others_open_one_beside(path, 0, own, user);
 }
 
+/* ---- members of groups ---- */
+
+/* The last answer of others_is_member. */
+typedef struct others_member {
+    bool known, is_member;
+    uid_t uid;
+    gid_t gid;
+} others_member;
+
+static bool others_look_up_member(uid_t uid, gid_t gid)
+{
+    enum { GROUPS_MAX = 1024 };
+    char user_text[TEXT_SIZE], group_text[TEXT_SIZE];
+    struct passwd user_room, *user = NULL;
+    struct group group_room, *group = NULL;
+    gid_t groups[GROUPS_MAX];
+    int count = GROUPS_MAX;
+    int rc = getgrgid_r(gid, &group_room, group_text, sizeof group_text, &group);
+    if (!rc && !group) return true;
+    rc = getpwuid_r(uid, &user_room, user_text, sizeof user_text, &user);
+    if (rc || !user) return !rc;
+    if (getgrouplist(user->pw_name, user->pw_gid, groups, &count) < 0) return false;
+    while (count > 0)
+        if (groups[--count] == gid) return true;
+    return false;
+}
+
+/* False if the user is not in the group, as far as this machine knows both: somebody that
+ * an access control list lets into a directory gives its group to what he makes there. */
+static bool others_is_member(uid_t uid, gid_t gid, others_member *last)
+{
+    if (!last->known || last->uid != uid || last->gid != gid)
+        *last = (others_member){true, others_look_up_member(uid, gid), uid, gid};
+    return last->is_member;
+}
+
+/* ---- modes ---- */
+
+/* The mode of a file with a list of n bytes, of which its group bits are the most that
+ * the list gives anybody but the owner and everybody. */
+static mode_t others_mode_by_list(mode_t mode, const unsigned char *list, ssize_t n)
+{
+    unsigned all = mode >> 3 & S_IRWXO, group = all; /* rights of all that are named */
+    for (ssize_t at = HEADER; at + ENTRY <= n; at += ENTRY) {
+        const unsigned tag = list[at], rights = list[at + 2];
+        if (tag == GROUP) group &= rights;
+        if (tag == NAMED_USER || tag == NAMED_GROUP) all &= rights;
+    }
+    const bool named = n > HEADER + 4 * ENTRY;
+    if (!named) all = S_IRWXO;
+    return (mode & ~(mode_t)(S_IRWXG | S_IRWXO)) | (group & all) << 3 |
+           (mode & S_IRWXO & all);
+}
+
+/* What is left of the mode in *st; n: as from getxattr, which has set errno. Nothing is
+ * left for others of a list that cannot be read. */
+static void others_take_list(struct stat *st, const unsigned char *list, ssize_t n)
+{
+    if (n >= 0)
+        st->st_mode = others_mode_by_list(st->st_mode, list, n);
+    else if (errno != ENODATA && errno != ENOTSUP)
+        st->st_mode &= ~(mode_t)(S_IRWXG | S_IRWXO);
+}
+
+void others_limit_mode(int fd, struct stat *st)
+{
+    unsigned char list[LIST_SIZE];
+    if (st->st_mode & (S_IRWXG | S_IRWXO))
+        others_take_list(st, list, others_get_list(fd, list, sizeof list));
+}
+
+void others_limit_mode_at(const char *path, struct stat *st)
+{
+    unsigned char list[LIST_SIZE];
+    if (st->st_mode & (S_IRWXG | S_IRWXO))
+        others_take_list(st, list, lgetxattr(path, OTHERS_LIST, list, sizeof list));
+}
+
 /* ---- records ---- */
 
-/* Those who may put entries into the open directory fd. The owner of one is taken for a
- * member of its group. The users of an access control list count as a group where that is
- * the list of the directory top, from which others inherit it. */
-static int64_t others_find(int top, int fd, const struct stat *st)
+/* Those who may write to the open file, or put entries into the open directory, fd. The
+ * users of an access control list count as a group where that is the list of the
+ * directory top, from which others inherit it. An owner counts as one of the group if he
+ * is a member. */
+static int64_t others_find(int top, int fd, const struct stat *st, others_member *last)
 {
-    bool group = others_group_writes(fd, st);
-    if (!group && !(st->st_mode & S_IWOTH) && !others_is_foreign(st)) return 0;
+    const bool group = others_group_writes(fd, st), foreign = others_is_foreign(st);
+    if (!group && !(st->st_mode & S_IWOTH) && !foreign) return 0;
     const bool listed = group && others_has_list(fd);
     if (st->st_mode & S_IWOTH || (listed && !others_have_same_list(top, fd)) ||
+        (foreign && !listed && !others_is_member(st->st_uid, st->st_gid, last)) ||
         (!listed && others_is_own_group(st->st_gid)))
         return OTHERS_ALL;
     return ((int64_t)st->st_gid + 1) | (listed ? OTHERS_LISTED : 0);
 }
 
-static int64_t others_join(int64_t a, int64_t b)
+int64_t others_join(int64_t a, int64_t b)
 {
     return !a || a == b ? b : !b ? a : OTHERS_ALL;
 }
@@ -189,13 +275,60 @@ static int64_t others_exchange(int top, int here, const char *name, int *next)
     *next = io_open(here, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (*next < 0 && *next != -ENOENT) return *next;
     if (fstat(here, &st) != 0) return -errno;
-    return *next < 0 || others_rename(here, &st) ? others_find(top, here, &st) : 0;
+    others_member last = {.known = false};
+    return *next < 0 || others_rename(here, &st) ? others_find(top, here, &st, &last) : 0;
+}
+
+/* Those who may write to the regular file of that name in the open directory here; 0
+ * where there is none: nothing else is read as a record. */
+static int64_t others_write_file(int top, int here, const char *name, others_member *last)
+{
+    struct stat st;
+    int fd = io_open(here, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) return fd == -ENOENT ? 0 : fd;
+    int64_t found = fstat(fd, &st) != 0   ? -errno
+                    : S_ISREG(st.st_mode) ? others_find(top, fd, &st, last)
+                                          : 0;
+    io_close(&fd);
+    return found;
+}
+
+/* The same for all files in it. */
+static int64_t others_write_files(int top, int here, others_member *last)
+{
+    int64_t all = 0, some = 0;
+    int fd = io_open(here, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    DIR *stream = fdopendir(fd);
+    if (!stream) {
+        some = -errno;
+        io_close(&fd);
+        return some;
+    }
+    const struct dirent *item;
+    while (some >= 0 && all != OTHERS_ALL && (item = readdir(stream)) != NULL) {
+        some = others_write_file(top, fd, item->d_name, last);
+        all = others_join(all, some);
+    }
+    closedir(stream);
+    return some < 0 ? some : all;
+}
+
+/* Those who may change the record rest in the open directory here. */
+static int64_t others_put_here(int top, int here, const char *rest)
+{
+    struct stat st;
+    others_member last = {.known = false};
+    if (fstat(here, &st) != 0) return -errno;
+    int64_t all = others_find(top, here, &st, &last);
+    int64_t some = *rest ? others_write_file(top, here, rest, &last)
+                         : others_write_files(top, here, &last);
+    return some < 0 ? some : others_join(all, some);
 }
 
 int64_t others_put_below(int dir, const char *name, kvtree_error *err)
 {
     const char *rest = name, *slash;
-    struct stat st;
     int64_t all = 0, some = 0;
     int here = io_open(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     if (here < 0) some = here;
@@ -207,8 +340,7 @@ int64_t others_put_below(int dir, const char *name, kvtree_error *err)
         here = next;
         rest = slash + 1;
     }
-    if (some >= 0 && here >= 0)
-        some = fstat(here, &st) != 0 ? -errno : others_find(dir, here, &st);
+    if (some >= 0 && here >= 0) some = others_put_here(dir, here, rest);
     io_close(&here);
     if (some < 0) return err_sys(err, (int)some, "check who can change %s", name);
     return others_join(all, some);

@@ -17,6 +17,9 @@
 #define others_put_beside COMMON(others_put_beside)
 #define others_open_beside COMMON(others_open_beside)
 #define others_put_below COMMON(others_put_below)
+#define others_join COMMON(others_join)
+#define others_limit_mode COMMON(others_limit_mode)
+#define others_limit_mode_at COMMON(others_limit_mode_at)
 #define others_reach COMMON(others_reach)
 #define others_have_same_list COMMON(others_have_same_list)
 
@@ -49,16 +52,29 @@ int others_open_beside(const char *path, const struct stat *own, uid_t user);
  * neither has a list. */
 bool others_have_same_list(int a, int b);
 
+/* Reduces the permissions in *st, which are those of an open file (also with O_PATH), to
+ * what a copy without its access control list may give to the group and to others: what
+ * the list gives to these, and to all that it names. */
+void others_limit_mode(int fd, struct stat *st);
+
+/* The same for the file at path, also if that is a link. */
+void others_limit_mode_at(const char *path, struct stat *st);
+
 /* In place of a group: everybody, or users with more than one group. */
 #define OTHERS_ALL INT64_MAX
 /* Added to a group: together with the users and groups of an access control list, which
  * is that of the directory of names. */
 #define OTHERS_LISTED ((int64_t)1 << 40)
 
-/* Those who may put a file of theirs under that name below the open directory dir, or
- * exchange or create a directory on the way to it: 0, none; the id of a group plus 1, and
- * maybe OTHERS_LISTED; OTHERS_ALL; or -errno with a text. No link is followed. */
+/* Those who may write to the record of that name below the open directory dir, put one of
+ * theirs in its place, or exchange or create a directory on the way to it: 0, none; the
+ * id of a group plus 1, and maybe OTHERS_LISTED; OTHERS_ALL; or -errno with a text. A
+ * name that ends with a slash, or "", stands for all files in that directory. No link is
+ * followed. */
 int64_t others_put_below(int dir, const char *name, kvtree_error *err);
+
+/* Those who are among the first or the second, as others_put_below finds them. */
+int64_t others_join(int64_t a, int64_t b);
 
 /* For a name below the open directory top that is in a record which others (who, as
  * others_put_below finds them) may have put there; parent is the directory of what has

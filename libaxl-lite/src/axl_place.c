@@ -72,6 +72,7 @@ int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
     struct stat st;
     int fd, rc = axl_open_source(item->file.source, &fd, &st, err);
     if (rc) return rc;
+    others_limit_mode(fd, &st);
     io_close(&fd);
     rc = place_check_identity(item, &st, err);
     if (rc) return rc;

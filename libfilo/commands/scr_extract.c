@@ -144,11 +144,17 @@ static int extract_open_folder(extract_work *w)
 {
     const extract_request *r = w->r;
     const char *map = r->place.map ? r->place.map : FILO_MAP;
+    char records[BENEATH_NAME_MAX];
     filo_error err = {""};
     int rc = folder_make(r->place.folder, 0, &w->dir, &err);
     if (!rc && !owner_is_entered(w->dir))
         rc = err_set(&err, -EPERM, "another directory is in its place now");
-    if (!rc) w->shared = others_put_below(w->dir, map, &err);
+    if (!rc && (rc = beneath_check_name(map, &err)) != 0)
+        err_wrap(&err, rc, "name of the map");
+    if (!rc) {
+        snprintf(records, sizeof records, "%.*s", (int)beneath_folder_length(map), map);
+        w->shared = others_put_below(w->dir, records, &err);
+    }
     if (rc || w->shared < 0)
         return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);
     return COMMAND_GOOD;

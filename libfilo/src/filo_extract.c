@@ -51,6 +51,7 @@ static int extract_open_source(passage *p, const char *name)
     int rc = beneath_open(p->dir, name, O_RDONLY, 0, &p->source, p->err);
     if (rc) return extract_judge(rc);
     if (fstat(p->source, &p->st) != 0) return err_sys(p->err, -errno, "stat %s", name);
+    others_limit_mode(p->source, &p->st);
     p->mode = filo_limit_mode(p->mode, &p->st, p->group);
     p->name = name;
     return 0;

@@ -48,7 +48,7 @@ static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
 {
     int rc = beneath_check_name(name, &job->err);
     if (rc) return rc;
-    rc = beneath_stat(job->dir, name, st, &job->err);
+    rc = beneath_stat_source(job->dir, name, st, &job->err);
     if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP)
         return err_wrap(&job->err, FILO_DAMAGED, "directory %s", job->folder);
     if (rc) return err_wrap(&job->err, rc, "directory %s", job->folder);

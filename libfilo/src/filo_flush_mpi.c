@@ -7,6 +7,7 @@
 
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -50,6 +51,7 @@ static int flush_check_file(filo_job *job, filo_file *file)
     if ((uint64_t)st.st_size != file->size)
         return err_set(&job->err, -EIO, "%s has %lld bytes, not %" PRIu64, file->local,
                        (long long)st.st_size, file->size);
+    others_limit_mode_at(file->local, &st);
     file->mode = st.st_mode & 0777;
     file->group = job->options.has_group ? job->options.group : st.st_gid;
     return 0;
@@ -229,7 +231,8 @@ static int flush_make_entry(filo_transfer *t)
 {
     if (!t->entry) flush_note_times(t);
     if (!t->entry) t->entry = filo_map_entry(t->count, t->files);
-    return t->entry ? 0 : err_sys(&t->job.err, -ENOMEM, "make the map");
+    int rc = t->entry ? filo_map_set_dataset(t->entry, t->job.options.dataset) : -ENOMEM;
+    return rc ? err_sys(&t->job.err, rc, "make the map") : 0;
 }
 
 /* Collective, agreed. */

@@ -73,6 +73,11 @@ int filo_map_fill(kvtree *entry, int count, const filo_file files[])
     return rc;
 }
 
+int filo_map_set_dataset(kvtree *entry, const char *dataset)
+{
+    return dataset && *dataset ? kvtree_util_set_str(entry, "DATASET", dataset) : 0;
+}
+
 kvtree *filo_map_entry(int count, const filo_file files[])
 {
     kvtree *entry = kvtree_new();
@@ -153,10 +158,18 @@ static int map_check_file(const char *name, const kvtree *known, filo_error *err
     return segments ? map_check_segments(name, segments, size, err) : 0;
 }
 
-int filo_map_check(const kvtree *entry, filo_error *err)
+static int map_check_dataset(const kvtree *entry, const char *dataset, filo_error *err)
+{
+    const char *owner = map_value(entry, "DATASET");
+    if (!owner || !dataset || !*dataset || strcmp(owner, dataset) == 0) return 0;
+    return err_set(err, FILO_DAMAGED, "it is of dataset %.200s, not of %.200s", owner,
+                   dataset);
+}
+
+int filo_map_check(const kvtree *entry, const char *dataset, filo_error *err)
 {
     const kvtree *names = kvtree_get(entry, "FILE");
-    int rc = 0;
+    int rc = map_check_dataset(entry, dataset, err);
     for (kvtree_elem *e = kvtree_elem_first(names); e && rc == 0; e = kvtree_elem_next(e))
         rc = map_check_file(kvtree_elem_key(e), kvtree_elem_hash(e), err);
     return rc;

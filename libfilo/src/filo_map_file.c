@@ -13,7 +13,7 @@
 
 /* One call of either function. */
 typedef struct work {
-    const char *folder, *base, *map;
+    const char *folder, *base, *map, *dataset;
     filo_map_give *give;
     filo_map_take *take;
     void *arg;
@@ -29,6 +29,7 @@ static int map_file_begin(work *w, const filo_place *place, filo_error *err)
     w->folder = place->folder;
     w->base = place->base;
     w->map = place->map ? place->map : FILO_MAP;
+    w->dataset = place->dataset;
     w->skip = place->dir ? place->skip : 0;
     int rc = beneath_check_name(w->map, err);
     return rc ? err_wrap(err, rc, "name of the map") : 0;
@@ -101,12 +102,13 @@ static int map_file_fill(const work *w, kvtree *entry, int count, const filo_fil
     int rc = 0;
     for (int i = 0; i < count && rc == 0; i++)
         rc = map_file_check_names(w, &files[i], err);
-    if (rc == 0 && (rc = filo_map_fill(entry, count, files)) != 0)
-        return err_sys(err, rc, "make the map");
     if (rc) return rc;
+    rc = filo_map_fill(entry, count, files);
+    rc = rc ? rc : filo_map_set_dataset(entry, w->dataset);
+    if (rc) return err_sys(err, rc, "make the map");
     if (kvtree_size(kvtree_get(entry, "FILE")) != count)
         return err_set(err, -EEXIST, "a file name is listed twice");
-    return filo_map_check(entry, err) ? -EINVAL : 0;
+    return filo_map_check(entry, NULL, err) ? -EINVAL : 0;
 }
 
 static int map_file_give(void *arg, int rank, kvtree *entry, filo_error *err)
@@ -142,7 +144,7 @@ static int map_file_take(void *arg, int rank, kvtree *entry, filo_error *err)
     work *w = arg;
     int count;
     filo_file *files;
-    int rc = filo_map_check(entry, err);
+    int rc = filo_map_check(entry, w->dataset, err);
     if (rc) return err_wrap(err, rc, "%s: rank %d", w->map, rank);
     if (!w->take) return 0;
     rc = filo_map_files(entry, &count, &files);

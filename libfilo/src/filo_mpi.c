@@ -99,6 +99,7 @@ static int64_t job_fingerprint(const filo_job *job)
     h = 31 * h + filo_name_hash(job->map);
     h = 31 * h + filo_name_hash(job->stage);
     h = 31 * h + filo_name_hash(o->identity ? o->identity : "");
+    h = 31 * h + filo_name_hash(o->dataset ? o->dataset : "");
     h = 31 * h + filo_name_hash(numbers);
     return h & 0xfffff;
 }

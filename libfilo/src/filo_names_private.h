@@ -11,5 +11,6 @@
 #define filo_map_entry scr_filo_map_entry
 #define filo_map_files scr_filo_map_files
 #define filo_map_make_folder scr_filo_map_make_folder
+#define filo_map_set_dataset scr_filo_map_set_dataset
 
 #endif

@@ -38,8 +38,12 @@ kvtree *filo_map_entry(int count, const filo_file files[]);
 /* The same into an empty tree; -ENOMEM. */
 int filo_map_fill(kvtree *entry, int count, const filo_file files[]);
 
-/* Checks an entry that was read. FILO_DAMAGED, and err says what is wrong. */
-int filo_map_check(const kvtree *entry, filo_error *err);
+/* Adds the text of filo_options or filo_place, if there is one. 0 or -ENOMEM. */
+int filo_map_set_dataset(kvtree *entry, const char *dataset);
+
+/* Checks an entry that was read, also whether it has the text of another dataset (NULL:
+ * any). FILO_DAMAGED, and err says what is wrong. */
+int filo_map_check(const kvtree *entry, const char *dataset, filo_error *err);
 
 /* Files of a checked entry, local being NULL. */
 int filo_map_files(const kvtree *entry, int *count, filo_file **files);

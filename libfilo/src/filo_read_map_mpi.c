@@ -9,7 +9,7 @@
 static int read_map_check(filo_job *job, const kvtree *entries)
 {
     for (kvtree_elem *e = kvtree_elem_first(entries); e; e = kvtree_elem_next(e)) {
-        int rc = filo_map_check(kvtree_elem_hash(e), &job->err);
+        int rc = filo_map_check(kvtree_elem_hash(e), job->options.dataset, &job->err);
         if (rc)
             return err_wrap(&job->err, rc, "map %s/%s: rank %s", job->folder, job->map,
                             kvtree_elem_key(e));

@@ -63,7 +63,7 @@ static void test_files(void **state)
     int count = 0;
     filo_file *files = NULL;
     kvtree *entry = sample_entry();
-    assert_int_equal(filo_map_check(entry, NULL), 0);
+    assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     assert_int_equal(filo_map_files(entry, &count, &files), 0);
     assert_int_equal(count, 2);
     assert_string_equal(files[0].name, "rank_0.ckpt");
@@ -85,12 +85,12 @@ static void test_no_files(void **state)
     filo_file *files = NULL;
     kvtree *entry = filo_map_entry(0, NULL);
     assert_non_null(kvtree_get(entry, "FILE"));
-    assert_int_equal(filo_map_check(entry, NULL), 0);
+    assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     assert_int_equal(filo_map_files(entry, &count, &files), 0);
     assert_int_equal(count, 0);
     filo_files_free(count, files);
     kvtree_delete(&entry);
-    assert_int_equal(filo_map_check(NULL, NULL), 0);
+    assert_int_equal(filo_map_check(NULL, NULL, NULL), 0);
 }
 
 static void test_refused(void **state)
@@ -99,14 +99,32 @@ static void test_refused(void **state)
     kvtree *entry = sample_entry();
     kvtree *odd = kvtree_getf(entry, "FILE rank_0.ckpt");
     kvtree_util_set_str(odd, "CRC", "0x1g");
-    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
+    assert_int_equal(filo_map_check(entry, NULL, &err), FILO_DAMAGED);
     assert_string_equal(err.text, "file \"rank_0.ckpt\" has no valid CRC");
     kvtree_unset(odd, "SIZE");
-    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
+    assert_int_equal(filo_map_check(entry, NULL, &err), FILO_DAMAGED);
     assert_string_equal(err.text, "file \"rank_0.ckpt\" has no valid SIZE");
     kvtree_unset(kvtree_get(entry, "FILE"), "rank_0.ckpt");
     kvtree_set(kvtree_get(entry, "FILE"), "/x", NULL);
-    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
+    assert_int_equal(filo_map_check(entry, NULL, &err), FILO_DAMAGED);
+    kvtree_delete(&entry);
+}
+
+static void test_dataset(void **state)
+{
+    filo_error err = {""};
+    kvtree *entry = sample_entry();
+    assert_int_equal(filo_map_check(entry, "2.1795", &err),
+                     0); /* of an earlier version */
+    assert_int_equal(filo_map_set_dataset(entry, NULL), 0);
+    assert_int_equal(filo_map_set_dataset(entry, ""), 0);
+    assert_null(kvtree_get(entry, "DATASET"));
+    assert_int_equal(filo_map_set_dataset(entry, "2.1795"), 0);
+    assert_int_equal(filo_map_check(entry, "2.1795", &err), 0);
+    assert_int_equal(filo_map_check(entry, NULL, &err), 0);
+    assert_int_equal(filo_map_check(entry, "", &err), 0);
+    assert_int_equal(filo_map_check(entry, "3.1795", &err), FILO_DAMAGED);
+    assert_string_equal(err.text, "it is of dataset 2.1795, not of 3.1795");
     kvtree_delete(&entry);
 }
 
@@ -130,7 +148,7 @@ static void test_segments(void **state)
     assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 0 FILE .scr/ctr.1.scr"));
     assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 0 OFFSET 224295"));
     assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 2 LENGTH 148591"));
-    assert_int_equal(filo_map_check(entry, NULL), 0);
+    assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     assert_int_equal(filo_map_files(entry, &count, &files), 0);
     assert_int_equal(files[0].packed, 1);
     assert_int_equal(files[0].mode, 0640);
@@ -149,7 +167,7 @@ static void test_empty_packed_file(void **state)
     filo_file *files;
     const filo_file file = {.name = name, .packed = 1, .mode = 0600};
     kvtree *entry = filo_map_entry(1, &file);
-    assert_int_equal(filo_map_check(entry, NULL), 0);
+    assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     assert_int_equal(filo_map_files(entry, &count, &files), 0);
     assert_int_equal(files[0].packed, 1);
     assert_int_equal(files[0].segments, 0);
@@ -166,14 +184,14 @@ static void refuse_segments(const char *what, const char *key, const char *value
     const filo_file file = {
         .name = name, .size = 100, .packed = 1, .segments = 2, .segment = segments};
     kvtree *entry = filo_map_entry(1, &file);
-    assert_int_equal(filo_map_check(entry, NULL), 0);
+    assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     char path[32];
     snprintf(path, sizeof path, "FILE f%s", what);
     kvtree *place = kvtree_getf(entry, path);
     assert_non_null(place);
     kvtree_unset(place, key);
     if (value) assert_non_null(kvtree_set_kv(place, key, value));
-    assert_int_equal(filo_map_check(entry, &err), FILO_DAMAGED);
+    assert_int_equal(filo_map_check(entry, NULL, &err), FILO_DAMAGED);
     assert_non_null(strstr(err.text, "file \"f\""));
     kvtree_delete(&entry);
 }
@@ -211,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_refused_segments),
         cmocka_unit_test(test_no_files),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_dataset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,8 +228,8 @@ static int file_check_end(const struct file_reader *r, kvtree_error *err)
 }
 
 /* Header and checksum stand where they are in every version: a header of another format
- * in a file with a wrong size or checksum is damage. Other formats may have other limits:
- * a large file of one is not. */
+ * in a file with a wrong size or checksum, or without a checksum, is damage. Other
+ * formats may have other limits: a large file of one is not. */
 static int file_read_tree(struct file_reader *r, kvtree *tree, kvtree_error *err)
 {
     kvtree_error other;
@@ -237,6 +237,8 @@ static int file_read_tree(struct file_reader *r, kvtree *tree, kvtree_error *err
     if (rc) return rc;
     int format = file_parse_header(r, &other);
     if (format && format != OTHER_FORMAT) return err_set(err, format, "%s", other.text);
+    if (format && !r->facts.has_crc)
+        return err_set(err, -EBADMSG, "damaged: no checksum, and %.400s", other.text);
     rc = file_check_size(r, err);
     if (rc) return rc;
     rc = file_check_limit(r, err);

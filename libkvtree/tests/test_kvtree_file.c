@@ -184,6 +184,7 @@ static void each_damage_has_its_text(void **state)
         {SIZE_AT + 4, 28, "trailing bytes: size field 28"},
         {FLAGS_AT, 3, "damaged: checksum 0x"},
         {FLAGS_AT, 0x80000001, "damaged: checksum 0x"},
+        {FLAGS_AT, 0x400, "damaged: no checksum, and unknown flags 0x00000400"},
         {TREE_AT, 2, "damaged: checksum 0x"},
         {TREE_AT + 5, 0x41414141, "damaged: checksum 0x"},
     };
@@ -211,7 +212,6 @@ static void other_formats(void **state)
         {TYPE_AT, 0x00010002, "file version 2; this program knows version 1: use the"},
         {FLAGS_AT, 3, "unknown flags 0x00000002"},
         {FLAGS_AT, 0x80000001, "unknown flags 0x80000000"},
-        {FLAGS_AT, 2, "unknown flags 0x00000002"},
     };
     size_t size;
     kvtree *tree = sample_tree();
@@ -223,6 +223,10 @@ static void other_formats(void **state)
         check_read("other", -EPROTONOSUPPORT, cases[i].text);
         put("other", bytes, size - 1);
         check_read("other", -EBADMSG, "cut off: size field");
+        kvtree_put32(bytes + FLAGS_AT, kvtree_get32(bytes + FLAGS_AT) & ~1u);
+        seal(bytes, size);
+        put("other", bytes, size);
+        check_read("other", -EBADMSG, "damaged: no checksum, and ");
         free(bytes);
     }
     kvtree_delete(&tree);

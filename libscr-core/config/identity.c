@@ -5,6 +5,8 @@
 #include "common/errtext.h"
 #include <errno.h>
 #include <pwd.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,18 +34,88 @@ void scr_identity_prefix(const char *prefix, char name[SCR_JOB_ID_SIZE])
     snprintf(name, SCR_JOB_ID_SIZE, "prefix-%08lx", crc);
 }
 
-int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], kvtree_error *err)
+/* A variable of the environment that has a value. */
+static const char *identity_variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* ---- Flux ---- */
+
+int scr_identity_flux(const char *id, char job[SCR_JOB_ID_SIZE])
+{
+    static const char hooked[] = "\306\222"; /* in UTF-8 */
+    size_t n = strncmp(id, hooked, 2) == 0 ? 2 : 0;
+    if (!id[n] || strchr(id, '/') || strlen(id) >= SCR_JOB_ID_SIZE) return -EINVAL;
+    snprintf(job, SCR_JOB_ID_SIZE, "%s%s", n ? "f" : "", id + n);
+    return 0;
+}
+
+/* Ids from the outermost instance to this launch: "/fA/fB". 1 with the id of the
+ * instance; 0: it has none; -EINVAL. */
+static int identity_flux_parent(const char *path, char job[SCR_JOB_ID_SIZE])
+{
+    char parent[SCR_JOB_ID_SIZE];
+    const char *last = strrchr(path, '/');
+    size_t n = last ? (size_t)(last - path) : 0;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    if (!last || last == path + n) return 0;
+    if ((size_t)(last - path) - n >= sizeof parent) return -EINVAL;
+    snprintf(parent, sizeof parent, "%.*s", (int)(last - path - (ptrdiff_t)n), path + n);
+    return scr_identity_flux(parent, job) == 0 ? 1 : -EINVAL;
+}
+
+/* Each launch has an id of its own, and older versions tell it that only. */
+static int identity_find_flux(char job[SCR_JOB_ID_SIZE], kvtree_error *err)
+{
+    const char *instance = identity_variable("FLUX_ENCLOSING_ID");
+    const char *path = identity_variable("FLUX_JOB_ID_PATH");
+    const char *launch = identity_variable("FLUX_JOB_ID");
+    int rc = 0;
+    if (instance)
+        rc = scr_identity_flux(instance, job) == 0 ? 1 : -EINVAL;
+    else if (path)
+        rc = identity_flux_parent(path, job);
+    else if (launch)
+        rc = scr_identity_flux(launch, job) == 0 ? 1 : -EINVAL;
+    return rc >= 0 ? rc
+                   : err_set(err, rc, "%.60s is no job id of Flux",
+                             instance ? instance
+                             : path   ? path
+                                      : launch);
+}
+
+/* ---- all ---- */
+
+int scr_identity_find_job(char job[SCR_JOB_ID_SIZE], kvtree_error *err)
 {
     static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID",
-                                            "LSB_JOBID", "FLUX_JOB_ID"};
+                                            "LSB_JOBID"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *id = getenv(variables[i]);
-        if (!id || !*id) continue;
+        const char *id = identity_variable(variables[i]);
+        if (!id) continue;
         if (strlen(id) >= SCR_JOB_ID_SIZE)
             return err_set(err, -EINVAL, "%s=%.60s... is too long", variables[i], id);
         strcpy(job, id);
-        return 0;
+        return 1;
     }
+    return identity_find_flux(job, err);
+}
+
+static bool identity_is_of_launch(const char *job)
+{
+    char launch[SCR_JOB_ID_SIZE];
+    const char *id = identity_variable("FLUX_JOB_ID");
+    return id && scr_identity_flux(id, launch) == 0 && strcmp(launch, job) == 0;
+}
+
+int scr_identity_job(const char *prefix, char job[SCR_JOB_ID_SIZE], kvtree_error *err)
+{
+    int rc = scr_identity_find_job(job, err);
+    if (rc < 0) return rc;
+    if (rc > 0) return identity_is_of_launch(job) ? SCR_IDENTITY_OF_LAUNCH : 0;
     scr_identity_prefix(prefix, job);
     return 0;
 }

@@ -64,7 +64,8 @@ const scr_param scr_param_table[] = {
     {"SCR_CHECKPOINT_OVERHEAD", DOUBLE, "0", 0, "maximum share of the run time for checkpoints, in percent"},
     {"SCR_MTBF", SECONDS, NULL, 0, "mean time between failures of the whole job, for SCR_CHECKPOINT_INTERVAL=auto (default: estimated from the log)"},
     {"SCR_HALT_SECONDS", SECONDS, "0", 0, "stop this long before the allocation ends, and before ExitBefore of the halt file"},
-    {"SCR_END_TIME", INT, NULL, 0, "end of the allocation, in seconds since 1970 (default: SLURM_JOB_END_TIME)"},
+    {"SCR_END_TIME", INT, NULL, 0, "end of the allocation, in seconds since 1970 (default: SLURM_JOB_END_TIME; scr_run asks the batch system)"},
+    {"SCR_SAVE_SECONDS", SECONDS, NULL, 0, "scr_run ends the program this long before the allocation ends, and saves (default: 120 within Flux, else 0: it does not)"},
     {"SCR_HALT_EXIT", BOOL, "0", 0, "1: SCR_Init and SCR_Complete_output end the process when a halt condition holds"},
     {"SCR_HALT_SIGNALS", TEXT, "TERM,USR1", 0, "signals that are a halt condition: any of TERM, USR1, USR2, INT, HUP, QUIT, XCPU; or NONE"},
     /* batch jobs */

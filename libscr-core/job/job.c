@@ -59,7 +59,13 @@ static int job_find_id(scr_job *job, const scr_config *config, const char *prefi
 {
     const char *id = scr_config_get(config, "SCR_JOB_ID", NULL);
     if (id && *id) return job_copy_name(job->id, sizeof job->id, id, "job id", err);
-    return scr_identity_job(prefix, job->id, err);
+    int rc = scr_identity_job(prefix, job->id, err);
+    if (rc == SCR_IDENTITY_OF_LAUNCH)
+        scr_say(job->report, SCR_MSG_RUN_JOB_ID_OF_LAUNCH,
+                "job id %s is that of this launch alone: the next one finds no cache, "
+                "and nothing saves it; start the program by scr_run, or set SCR_JOB_ID",
+                job->id);
+    return rc < 0 ? rc : 0;
 }
 
 static int job_find_user(scr_job *job, const scr_config *config, kvtree_error *err)

@@ -7,6 +7,7 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/io.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -210,11 +211,19 @@ static int fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error 
               : 0;
 }
 
-/* Collective. Whether the cache has another dataset of that id, maybe the only copy. An
- * older one that could not be rebuilt here makes way for a newer one. */
-static bool fetch_is_id_taken(const scr_cache *cache, const scr_dataset *d)
+/* What the cache has under the id of a dataset that is to be fetched. */
+typedef enum fetch_namesake {
+    FETCH_NONE, /* nothing, that dataset itself, or remains of an older one, which could
+                   not be rebuilt here and make way */
+    FETCH_EARLIER, /* one that the same job wrote before: in an earlier calculation, as no
+                      calculation uses an id twice */
+    FETCH_OTHER,   /* another one, maybe the only copy */
+} fetch_namesake;
+
+/* Collective: the most that any rank has. */
+static fetch_namesake fetch_find_namesake(const scr_cache *cache, const scr_dataset *d)
 {
-    bool taken = false;
+    fetch_namesake most = FETCH_NONE;
     const scr_cached *cached = scr_cached_find(cache, d->id);
     const bool remains = cached && scr_cached_is_unusable(cached);
     const kvtree_elem *r = scr_filemap_ranks_of(cache->map, d->id);
@@ -222,11 +231,53 @@ static bool fetch_is_id_taken(const scr_cache *cache, const scr_dataset *d)
         scr_dataset other;
         const kvtree *tree =
             scr_filemap_get_dataset(cache->map, d->id, kvtree_elem_key_int(r));
-        taken |= scr_dataset_from_tree(tree, &other, NULL) == 0 && other.complete &&
-                 other.created != d->created &&
-                 !(remains && scr_dataset_is_newer(d, &other));
+        if (scr_dataset_from_tree(tree, &other, NULL) != 0 || !other.complete ||
+            other.created == d->created)
+            continue;
+        const bool older = scr_dataset_is_newer(d, &other);
+        if (older && remains) continue;
+        if (!older || strcmp(other.job_id, d->job_id) != 0)
+            most = FETCH_OTHER;
+        else if (most == FETCH_NONE)
+            most = FETCH_EARLIER;
     }
-    return scr_job_max(cache->job, taken);
+    return (fetch_namesake)scr_job_max(cache->job, most);
+}
+
+/* Collective, agreed. Reads all of a dataset in containers, where it is. */
+static int fetch_verify_packed(const struct scr *scr, const scr_dataset *d,
+                               kvtree_error *err)
+{
+    scr_place place = {.folder = NULL};
+    filo_file *files = NULL;
+    int folder = -1, count = 0, rc = scr_place_of(&scr->prefix, d, &place);
+    if (rc) err_set(err, rc, "no memory");
+    rc = rc ? rc : beneath_open_folder(place.folder, &folder, err);
+    rc = agree(scr->job.world, rc, err);
+    rc = rc ? rc : scr_place_read_map(&scr->prefix, d, &place, NULL, &count, &files, err);
+    int bad = 0;
+    for (int i = 0; i < count && !rc && !bad; i++)
+        bad = filo_extract(folder, &files[i], NULL, err);
+    rc = rc ? rc : agree(scr->job.world, bad, err);
+    io_close(&folder);
+    filo_files_free(count, files);
+    free(place.folder);
+    return rc;
+}
+
+/* Collective, agreed. The cache has the id of d for a dataset of an earlier calculation,
+ * and d cannot be read in place: that one makes way when d is known to be whole. */
+static int fetch_make_way(struct scr *scr, const scr_dataset *d, kvtree_error *err)
+{
+    int rc = fetch_verify_packed(scr, d, err);
+    if (rc) return rc;
+    scr_say(
+        &scr->report, SCR_MSG_RESTART_EARLIER_CALCULATION,
+        "dataset %d of the cache is older than %s, which has its id and cannot be read "
+        "beside it; it leaves the cache",
+        d->id, d->name);
+    scr_cache_delete(scr, d->id);
+    return 0;
 }
 
 /* Whether a dataset of the prefix directory is read there, and not fetched. */
@@ -242,10 +293,13 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
         err_set(err, -EBUSY, "it is another run's now");
         return fetch_fall_back(scr, d, err);
     }
-    if (fetch_is_id_taken(&scr->cache, d)) {
+    const fetch_namesake namesake = fetch_find_namesake(&scr->cache, d);
+    if (namesake != FETCH_NONE) {
         err_set(err, -EEXIST,
                 "another dataset %d is there, which SCR_CACHE_PURGE=1 gives up", d->id);
-        return fetch_fall_back(scr, d, err);
+        int rc = fetch_fall_back(scr, d, err);
+        if (rc != -EOPNOTSUPP || namesake != FETCH_EARLIER) return rc;
+        if ((rc = fetch_make_way(scr, d, err)) != 0) return rc;
     }
     if (!fetch_is_direct(scr, d)) {
         int rc = fetch_to_cache(scr, d, err);

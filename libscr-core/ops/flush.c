@@ -51,6 +51,7 @@ struct scr_flush_run {
     int resumed;        /* an earlier run began it */
     uint64_t container; /* bytes; 0: files are not packed */
     char identity[SCR_STAGE_IDENTITY_SIZE];
+    char key[SCR_DATASET_KEY_SIZE]; /* in the map */
     filo_transfer *transfer;
 };
 
@@ -75,6 +76,7 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
                       .checksum = set->crc_on_flush,
                       .width = set->flush_width,
                       .identity = f->identity,
+                      .dataset = f->key,
                       .container = f->container,
                       .buffer = set->file_buffer,
                       .node = scr->job.node_name,
@@ -200,6 +202,7 @@ static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
     flush_report(scr, f, SCR_LOG_FLUSH_START, NULL);
     scr_stage_identity(&scr->prefix, &f->d, f->container ? scr_flush_layout(scr) : 0,
                        f->identity);
+    scr_dataset_key(&f->d, f->key);
     scr_location(&scr->prefix, &f->d, SCR_LOCATION_FLUSHING, 1);
     rc = agree(scr->job.world, scr_index_flush_begins(&scr->prefix, &f->d, err), err);
     return rc ? rc : flush_start_files(scr, f, err);
@@ -379,12 +382,13 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
     int ranks, count = 0, taken_count = 0, shared = 0;
     int rc =
         scr_place_of(&scr->prefix, d, &place) + scr_place_of(&scr->prefix, newer, &other);
+    const filo_options options = {.dataset = other.dataset};
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_flush_list(scr, d, &place, &count, &files, err);
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : filo_read_map(scr->job.world, other.folder, other.map, &ranks, &taken_count,
-                            &taken, NULL, err);
+                            &taken, &options, err);
     if (!rc) shared = flush_have_common(count, files, taken_count, taken);
     MPI_Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, scr->job.world);
     filo_files_free(count, files);

@@ -27,7 +27,7 @@ static char *query_job(const scr_config *config)
 {
     char job[SCR_JOB_ID_SIZE], *prefix = query_prefix(config),
                                *real = prefix ? realpath(prefix, NULL) : NULL;
-    char *answer = real && scr_identity_job(real, job, NULL) == 0 ? strdup(job) : NULL;
+    char *answer = real && scr_identity_job(real, job, NULL) >= 0 ? strdup(job) : NULL;
     free(prefix);
     free(real);
     return answer;

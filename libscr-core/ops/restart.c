@@ -388,9 +388,11 @@ static int restart_mark(struct scr *scr, const scr_dataset *d, scr_index_changer
     return rc;
 }
 
-/* Collective. The same where the program could not use it. */
-static void restart_mark_failed(struct scr *scr, const scr_dataset *d)
+/* Collective. The program could not use it: that is on record, in the flush file for the
+ * copy in the cache, before any rank continues. */
+static void restart_mark_failed(struct scr *scr, const scr_dataset *d, bool is_cached)
 {
+    if (is_cached) scr_location(&scr->prefix, d, SCR_LOCATION_FAILED, 1);
     int rc = scr->job.rank == 0 ? restart_mark(scr, d, scr_index_mark_refused) : 0;
     rc = scr_job_first(&scr->job, rc);
     if (rc && rc != -ENOENT) scr->restart.only_older = true;
@@ -530,11 +532,9 @@ int scr_restart_complete(struct scr *scr, int valid)
               "failed, and an older one is tried next",
               scr->lifecycle.open.id, scr->lifecycle.open.name);
     scr_flush_stop(scr, scr->lifecycle.open.id); /* its end would make it valid again */
-    restart_mark_failed(scr, &scr->lifecycle.open);
-    if (!direct) {
-        scr_location(&scr->prefix, &scr->lifecycle.open, SCR_LOCATION_FAILED, 1);
+    restart_mark_failed(scr, &scr->lifecycle.open, !direct);
+    if (!direct)
         scr_cached_set_state(&scr->cache, scr->lifecycle.open.id, SCR_CACHED_USELESS);
-    }
     return SCR_ERR_INVALID;
 }
 

@@ -5,6 +5,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stddef.h>
@@ -166,6 +167,13 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error
         return err_wrap(err, -EBADMSG, "dataset %d", d.id);
     *dataset = d;
     return 0;
+}
+
+void scr_dataset_key(const scr_dataset *dataset, char key[SCR_DATASET_KEY_SIZE])
+{
+    key[0] = 0;
+    if (dataset->created)
+        snprintf(key, SCR_DATASET_KEY_SIZE, "%d.%" PRId64, dataset->id, dataset->created);
 }
 
 bool scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset)

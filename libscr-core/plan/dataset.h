@@ -81,6 +81,11 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
  * fields are 0 or empty. */
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err);
 
+/* Tells a dataset from all others, in its map: "<id>.<created>"; "" if its time of
+ * creation is unknown. */
+#define SCR_DATASET_KEY_SIZE 40
+void scr_dataset_key(const scr_dataset *dataset, char key[SCR_DATASET_KEY_SIZE]);
+
 /* Whether tree describes the same dataset. An earlier one may have had the same id. */
 bool scr_dataset_is_same(const kvtree *tree, const scr_dataset *dataset);
 

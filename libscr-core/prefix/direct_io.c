@@ -11,7 +11,6 @@
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
-#include <axl/axl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -193,7 +192,7 @@ static int direct_write_map(scr_prefix *prefix, const kvtree *routed,
         rc ? rc : filo_find_owners(prefix->job->world, w->count, w->files, w->owner, err);
     if (!rc) rc = agree(prefix->job->world, direct_keep_own(prefix, place, w, err), err);
     if (rc) return rc;
-    const filo_options options = {.base = prefix->real};
+    const filo_options options = {.base = prefix->real, .dataset = place->dataset};
     return filo_register(prefix->job->world, place->folder, place->map, w->count,
                          w->files, &options, err);
 }
@@ -291,27 +290,15 @@ static void direct_find_newer(scr_prefix *prefix, const scr_dataset *d, struct m
     MPI_Bcast(&m->newer, 1, MPI_INT, 0, prefix->job->world);
 }
 
-static int direct_compare(const struct mapped *m, const filo_file *f, kvtree_error *err)
-{
-    char *path = scr_path_join(m->folder, f->name);
-    uint64_t size;
-    uint32_t crc = f->crc;
-    int rc =
-        path ? axl_checksum(path, &size, &crc, err) : err_set(err, -ENOMEM, "no memory");
-    free(path);
-    if (rc || crc == f->crc) return rc;
-    return err_set(err, FILO_DAMAGED,
-                   "file \"%.200s\" was altered: CRC32 0x%08x, but its map says 0x%08x",
-                   f->name, crc, f->crc);
-}
-
 /* Nothing is read as long as nothing was written. */
-static int direct_check_bytes(const struct mapped *m, const filo_file *f,
+static int direct_check_bytes(int folder, const struct mapped *m, const filo_file *f,
                               const struct stat *st, kvtree_error *err)
 {
     int written = filo_file_was_written(f, st);
-    if (f->has_crc && (m->compare || written || (m->newer && !f->has_mtime)))
-        return direct_compare(m, f, err);
+    if (f->has_crc && (m->compare || written || (m->newer && !f->has_mtime))) {
+        int rc = filo_extract(folder, f, NULL, err);
+        return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
+    }
     if (!written) return 0;
     if (m->newer)
         return err_set(err, FILO_DAMAGED,
@@ -335,7 +322,7 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
         return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
                        f->name, (long long)st.st_size, (unsigned long long)f->size);
-    return direct_check_bytes(m, f, &st, err);
+    return direct_check_bytes(folder, m, f, &st, err);
 }
 
 /* Local. Notes them by their names below the prefix directory. */
@@ -482,7 +469,8 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
 
 static int direct_find_in_map(struct search *s, const scr_place *place, kvtree_error *err)
 {
-    const filo_place from = {.folder = place->folder, .map = place->map};
+    const filo_place from = {
+        .folder = place->folder, .map = place->map, .dataset = place->dataset};
     int rc = filo_map_read(&from, NULL, direct_match, s, err);
     if (rc > 0) rc = -EKEYREJECTED;
     if (rc) return rc;

@@ -67,6 +67,7 @@ typedef struct scr_place {
     char *folder;
     char map[SCR_NAME_SIZE + 32];
     char cache_prefix[SCR_NAME_SIZE + 2];
+    char dataset[SCR_DATASET_KEY_SIZE]; /* which the map must be of */
 } scr_place;
 int scr_place_of(const scr_prefix *prefix, const scr_dataset *dataset, scr_place *place);
 

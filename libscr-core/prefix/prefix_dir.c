@@ -102,6 +102,7 @@ bool scr_name_is_reserved(const char *name)
 int scr_place_of(const scr_prefix *prefix, const scr_dataset *d, scr_place *place)
 {
     const bool in_folder = !d->scattered;
+    scr_dataset_key(d, place->dataset);
     snprintf(place->map, sizeof place->map, "%s%s" FILO_MAP, in_folder ? "" : d->name,
              in_folder ? "" : "/");
     snprintf(place->cache_prefix, sizeof place->cache_prefix, "%s%s",
@@ -121,8 +122,11 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
                        const scr_place *place, const filo_options *options, int *count,
                        filo_file **files, kvtree_error *err)
 {
+    filo_options own = {.dataset = NULL};
+    if (options) own = *options;
+    own.dataset = place->dataset;
     int ranks, rc = filo_read_map(prefix->job->world, place->folder, place->map, &ranks,
-                                  count, files, options, err);
+                                  count, files, &own, err);
     if (!rc && ranks != prefix->job->ranks)
         return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
                        ranks, d->ranks);

@@ -206,7 +206,7 @@ static int retention_open_place(deletion *x, kvtree_error *err)
     int rc = beneath_open_parent(x->prefix->fd, inside, 0, &x->folder, &last, err);
     if (rc) return rc;
     x->dir = x->d->scattered ? x->prefix->fd : x->folder;
-    x->shared = others_put_below(x->folder, FILO_MAP, err);
+    x->shared = others_put_below(x->folder, ".scr/", err);
     if (x->shared < 0) return (int)x->shared;
     rc = retention_check_records(x, err);
     return rc ? rc : retention_check_name(x, err);
@@ -222,6 +222,7 @@ static int retention_read_map(deletion *x, filo_map_take *take, kvtree_error *er
 {
     const filo_place from = {.folder = x->place.folder,
                              .map = x->place.map,
+                             .dataset = x->place.dataset,
                              .dir = &x->folder,
                              .skip = x->d->scattered ? strlen(x->d->name) + 1 : 0};
     return filo_map_read(&from, NULL, take, x, err);

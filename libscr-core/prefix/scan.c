@@ -76,13 +76,14 @@ static int scan_add_up(void *arg, int rank, int count, const filo_file files[],
 static int scan_check_map(const scr_scan *scan, const scr_dataset *d, kvtree_error *err)
 {
     struct sums sums = {0, 0};
-    char map[SCR_NAME_SIZE + 32], *folder;
+    char map[SCR_NAME_SIZE + 32], key[SCR_DATASET_KEY_SIZE], *folder;
     int ranks = 0;
+    scr_dataset_key(d, key);
     snprintf(map, sizeof map, "%s%s" FILO_MAP, d->scattered ? d->name : "",
              d->scattered ? "/" : "");
     folder = d->scattered ? strdup(scan->path) : scr_path_join(scan->path, d->name);
     if (!folder) return err_set(err, -ENOMEM, "no memory");
-    const filo_place place = {.folder = folder, .map = map};
+    const filo_place place = {.folder = folder, .map = map, .dataset = key};
     int rc = filo_map_read(&place, &ranks, scan_add_up, &sums, err);
     free(folder);
     if (rc) return rc;

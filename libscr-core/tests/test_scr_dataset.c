@@ -296,6 +296,18 @@ static void dated_after_all_known(void **state)
     assert_int_equal(scr_counters_date(&last, 40), INT64_MAX);
 }
 
+/* What a map says of its dataset. */
+static void key_of_a_dataset(void **state)
+{
+    char key[SCR_DATASET_KEY_SIZE];
+    scr_dataset d = {.id = SCR_ID_MAX, .created = INT64_MAX};
+    scr_dataset_key(&d, key);
+    assert_string_equal(key, "1000000000.9223372036854775807");
+    d.created = 0; /* unknown */
+    scr_dataset_key(&d, key);
+    assert_string_equal(key, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +322,7 @@ int main(void)
         cmocka_unit_test(in_order),
         cmocka_unit_test(in_order_without_times),
         cmocka_unit_test(dated_after_all_known),
+        cmocka_unit_test(key_of_a_dataset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

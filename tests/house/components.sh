@@ -34,7 +34,7 @@ build_alone() {
     meson setup "$scratch/$component" "$source" -Dcomponents="$component" --buildtype=debug \
         --wrap-mode=nodownload "$@"
     meson compile -C "$scratch/$component"
-    meson test -C "$scratch/$component" --suite "$component" --print-errorlogs
+    meson test -t 10 -C "$scratch/$component" --suite "$component" --print-errorlogs
     built=$(find "$scratch/$component" -name 'lib*.so' -printf '%f\n' | sort | tr '\n' ' ')
     if [ "$built" != "$libraries " ]; then
         echo "$component without MPI: built $built"

@@ -49,7 +49,7 @@ def check(lists, paths):
 
 
 if __name__ == "__main__":
-    found = [(file.stem, line.strip()) for file in sorted((ROOT / "debian").glob("*.install"))
+    found = [(file.stem, line.split()[0]) for file in sorted((ROOT / "debian").glob("*.install"))
              for line in file.read_text().splitlines() if line.strip()]
     assert len(found) > 10, "the lists were not found"
     names = sorted(set(installed()))

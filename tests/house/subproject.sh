@@ -34,4 +34,4 @@ END
 
 meson setup "$scratch/build" "$scratch" --wrap-mode=nodownload
 meson compile -C "$scratch/build"
-meson test -C "$scratch/build" --print-errorlogs other
+meson test -t 10 -C "$scratch/build" --print-errorlogs other

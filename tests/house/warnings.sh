@@ -18,6 +18,6 @@ CC=$compiler meson setup "$scratch/build" "$source" --werror --buildtype=debug -
     -Dmariadb=disabled -Dfortran=disabled --wrap-mode=nodownload
 meson compile -C "$scratch/build"
 # what is another code without them
-meson test -C "$scratch/build" --print-errorlogs test_redset_gf test_redset_altered test_redset_header \
+meson test -t 10 -C "$scratch/build" --print-errorlogs test_redset_gf test_redset_altered test_redset_header \
     test_redset_streams test_redset_folder test_redset_schemes_mpi-np5 test_redset_rebuild_mpi-np4 \
     test_scr_log_plugin test_scr_log

@@ -4,6 +4,7 @@
 write there can change themselves."""
 import contextlib
 import ctypes
+import grp
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import struct
 import subprocess
 import time
 
-from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, rename_file
+from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, fetch, found_below, rename_file
 from job import Skip, checkpoint, descendants, main, messages
 from scavenged import TOOLS, command, saved, scavenge
 import tree
@@ -36,6 +37,67 @@ def test_deleted_by_name():
         rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
         job.run("init", "delete:a => ANY", "finalize").says("DATASET_NOT_REMOVED", "own/work is in a directory that others may not change")
         assert work.read_text() == "work" and not (job.prefix / "beside/g_1").exists()
+
+
+def end_sharing(job):
+    """Alice's directories are hers alone from now on. What Bob has in them stays his."""
+    for path in (job.prefix, *job.prefix.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o2750)
+
+
+def test_deleted_by_an_older_record():
+    """Bob wrote into a map or an index of Alice's while he could change her directories, or can still write to it."""
+    def mark(datasets):
+        for folders in datasets.values():
+            if "a" in folders["DIR"]:
+                entry = folders["DIR"].pop("a")
+                entry.update(DELETING={"1": {}}, COMPLETE={"0": {}})
+                folders["DIR"]["own"] = {**entry, "DSET": {**entry["DSET"], "NAME": {"own": {}}}}
+
+    for owner, mode in ((BOB, 0o640), (ALICE, 0o660)):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", SCATTERED, "finalize")
+            work = keep(job)
+            record = job.prefix / "a/.scr/rank2file.0.0.scr"
+            rename_file(record, "beside/g_0", "own/work")
+            os.chown(record, owner.pw_uid, SHARED)
+            record.chmod(mode)
+            end_sharing(job)
+            run = job.run("init", "delete:a => ANY", "finalize")
+            run.says("DATASET_NOT_REMOVED", "is in a directory that others may not change")
+            assert work.read_text() == "work", run
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", SCATTERED, "finalize")
+        work = keep(job)
+        shutil.copytree(job.prefix / "a/.scr", job.prefix / "own/.scr")
+        for path in (job.prefix / "own/.scr").rglob("*"):
+            os.chown(path, ALICE.pw_uid, ALICE.pw_gid)
+        rename_file(job.prefix / "own/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+        os.chown(job.prefix / "own/.scr/rank2file.0.0.scr", ALICE.pw_uid, SHARED)
+        (job.prefix / "own/.scr/rank2file.0.0.scr").chmod(0o640)
+        change_index(job, mark)
+        end_sharing(job)
+        job.run("init", "have => ANY", "finalize").says("PREFIX_DATASET_NOT_DELETED", "own is in a directory that others may not change")
+        assert work.read_text() == "work"
+
+
+def test_deleted_by_name_of_no_member():
+    """Bob, whom only an access control list lets in, makes the directory of a dataset, which gets the group that he is not in."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", SCATTERED, "finalize")
+        work = keep(job)
+        rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+        group = next(entry.gr_gid for entry in grp.getgrall() if entry.gr_gid not in os.getgrouplist(BOB.pw_name, BOB.pw_gid))
+        for path in (job.prefix, *job.prefix.rglob("*")):
+            os.chown(path, BOB.pw_uid if path.is_relative_to(job.prefix / "a") else ALICE.pw_uid, group)
+            path.chmod(0o2770 if path.is_dir() else 0o660)
+        put_list(job.prefix, {OWN: 7, (2, BOB.pw_uid): 7, GROUP: 7, MOST: 7, EVERYBODY: 0})
+        job.identity["extra_groups"] = [group]
+        assert by_bob(job, "ls own") != 0
+        run = job.run("init", "delete:a => ANY", "finalize")
+        run.says("DATASET_NOT_REMOVED", "is in a directory that others may not change")
+        assert work.read_text() == "work", run
 
 
 def test_replaced_by_name():
@@ -171,6 +233,27 @@ def put_list(path, entries, kinds=("access",)):
 
 NOBODY = 0xffffffff
 OWN, NAMED, GROUP, MOST, EVERYBODY = (1, NOBODY), (2, CAROL), (4, NOBODY), (16, NOBODY), (32, NOBODY)
+
+
+def test_copied_without_its_list():
+    """A file that its list gives to Carol, and not to its group: a container and a fetched file give it to neither."""
+    def hide(path):
+        path.chmod(0o600)
+        put_list(path, {OWN: 6, NAMED: 4, GROUP: 0, MOST: 4, EVERYBODY: 0})
+        assert path.stat().st_mode & 0o777 == 0o640
+
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(ALICE).run("init", "start:a:c", "put:a/f_%r:100", "complete:1")
+        scavenge(job, 1)
+        hide(saved(job, "a", 1) / "a/f_0")
+        command(job, "scr_index", "--add", "a", SCR_USE_CONTAINERS=1)
+        assert found_below(job, "a", "ctr.*.scr") == ({0o600}, SHARED)
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", "start:a:c", "put:a/f_%r:100", "complete:1", "finalize")
+        hide(job.prefix / "a/f_0")
+        fetch(job)
+        assert [path.stat().st_mode & 0o777 for path in job.root.glob("nodes/n1/cache/**/f_0")] == [0o600]
 
 
 def test_moved_folder_with_a_list():

@@ -248,7 +248,7 @@ def test_no_room_in_the_cache():
         assert names(job) == ["c2", "c3"] and job.cached() == [], names(job)
         damage.flip(job.prefix / "c3/rank_0")
         run = job.run("init", "no_room@1:scr.dataset.3", "have => 1 c2")
-        run.says("FETCH_CHECKPOINT_DAMAGED", "c3", "rank_0", "was altered", times=1)
+        run.says("FETCH_CHECKPOINT_DAMAGED", "c3", "rank_0", "altered: CRC32", times=1)
         assert "FAILED" in entry(job, "c3") and "FAILED" not in entry(job, "c2")
 
 

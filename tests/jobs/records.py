@@ -169,6 +169,20 @@ def test_records_of_datasets():
             assert files == {path: path.read_bytes() for path in job.prefix.rglob("rank_*")}
 
 
+def test_containers_of_another_dataset():
+    """With the map that belongs to them: names, sizes and checksums agree, and only the map tells whose they are."""
+    for names, offered in ((["c1", "c2"], "have => 0"), (["c2", "c3"], restart("c1"))):
+        with Job(**FOUR | {"SCR_FLUSH": 1}, SCR_USE_CONTAINERS=1) as job:
+            job.run("init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3") if "c3" in names else [], "finalize")
+            for path in sorted((job.prefix / names[0] / ".scr").iterdir()):
+                if path.name != "summary.scr":
+                    exchange(path, job.prefix / names[1] / ".scr" / path.name)
+            run = job.run("init", offered)
+            run.says("FETCH_CHECKPOINT_DAMAGED", "it is of dataset [0-9]+\\.[0-9]+, not of", times=2)
+            (job.prefix / ".scr/index.scr").unlink()  # the search for datasets refuses them as well
+            job.run("init", offered).says("INDEX_REBUILT", "2 are not usable", times=1)
+
+
 # ---- what cannot be used is set aside ----
 
 def test_lost_and_found():

@@ -129,7 +129,7 @@ def test_damaged_file_of_another_rank():
         data[3000] ^= 1
         (job.prefix / "a/root").write_bytes(data)
         run = job.run("init", "have => 1 a", "start_restart => a", "get@0:a/root:5000", "route@1:a/root => FAILURE")
-        run.says("ROUTE_REFUSED", 'rank 1: .*"root" was altered', times=1)
+        run.says("ROUTE_REFUSED", 'rank 1: .*"root": altered', times=1)
 
 
 def test_names_as_at_output():

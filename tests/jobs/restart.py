@@ -190,6 +190,27 @@ def test_node_of_an_earlier_calculation():
         job.run("config:CKPT=0 TYPE=PARTNER", "init", restart("c2"), checkpoint("c5"), restart("c5"))
 
 
+def test_id_of_an_earlier_calculation():
+    """What the job continues from is in containers, which cannot be read beside the older dataset that all nodes are
+    back with: that one makes way, unless the containers are damaged."""
+    for damaged in (False, True):
+        with Job(2, 1, SCR_FLUSH=0, SCR_USE_CONTAINERS=1) as job:
+            job.run("init", checkpoint("x1"))
+            away = job.root / "away"
+            (job.root / "nodes").rename(away)
+            (job.root / "nodes").mkdir()
+            job.run("init", "have => 0 =", checkpoint("c1"), "finalize", SCR_FLUSH=1)
+            shutil.rmtree(job.root / "nodes")
+            away.rename(job.root / "nodes")
+            if damaged:
+                container = job.prefix / "c1/.scr/ctr.0.scr"
+                container.write_bytes(container.read_bytes()[:-1] + b"x")
+            run = job.run("init", restart("x1" if damaged else "c1"))
+            run.says("RESTART_EARLIER_CALCULATION", "dataset 1 of the cache is older than c1", times=int(not damaged))
+            run.says("FETCH_CHECKPOINT_DAMAGED", "c1", times=int(damaged))
+            job.run("init", restart("x1" if damaged else "c1"), checkpoint("c2"), restart("c2"))
+
+
 def refuse(name):
     return [f"have => 1 {name}", "start_restart", "complete_restart:0 => INVALID"]
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -105,6 +106,34 @@ class Runs:
                               SCR_ENABLE=0)
         done.communicate(timeout=LIMIT)
         assert (self.prefix / "result").read_bytes() == result.read_bytes(), f"another result\n{self.out}"
+
+
+def simulate_idle(preload):
+    """Processor time of many ranks that often wait for each other, and what they preload."""
+    with Runs() as runs:
+        runs.more = {"LD_PRELOAD": preload, "SCR_FLUSH": "0"}
+        heat = [os.environ["JOB_HEAT"], "-n", str(POINTS), "-t", "40", "-c", "20"]
+        ask = runs.job.root / "ask"
+        ask.write_text('#!/bin/sh\necho "ranks have $LD_PRELOAD."\nexec "$@"\n')
+        ask.chmod(0o755)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([f"{TOOLS}/scr_run", "--quiet", "--simulate", "8x2", ask, *heat], env=runs.environment(), cwd=runs.prefix,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert done.returncode == 0, done
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, set(re.findall("ranks have (.*)[.]", done.stdout))
+
+
+def test_idle_ranks():
+    """Where there are more ranks than processors, those of MPICH sleep while they wait; LD_PRELOAD of the user is not changed."""
+    if "HYDRA" not in subprocess.run([os.environ["JOB_MPIEXEC"], "--version"], capture_output=True, text=True, check=False).stdout:
+        raise Skip("the launcher is not that of MPICH")
+    if not os.path.exists(f"{TOOLS}/scr_idle.so") or len(os.sched_getaffinity(0)) >= 16:
+        raise Skip("with sanitizers, or as many processors as ranks")
+    sleeping, preload = simulate_idle("")
+    assert preload == {f"{TOOLS}/scr_idle.so"}, preload
+    polling, preload = simulate_idle("libm.so.6")
+    assert preload == {"libm.so.6"} and polling > 2 * sleeping, (preload, polling, sleeping)
 
 
 def test_node_lost():

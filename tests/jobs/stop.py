@@ -156,6 +156,17 @@ def test_end_of_allocation():
             job.run("init", "exit => 0", **{name: now + 36000})
 
 
+def test_id_of_a_launch():
+    """Each launch of Flux has an id of its own; newer versions tell that of the instance, too."""
+    with Job(**SMALL, SCR_JOB_ID=None, SCR_FLUSH=0) as job:
+        for variables, warnings in (({"FLUX_JOB_ID": "\u01927"}, 1), ({"FLUX_JOB_ID": "f7", "FLUX_JOB_ID_PATH": "/fA/f7"}, 0),
+                                    ({"FLUX_JOB_ID": "f7", "FLUX_ENCLOSING_ID": "fA"}, 0),
+                                    ({"FLUX_JOB_ID": "f7", "FLUX_JOB_ID_PATH": "/f7"}, 0),
+                                    ({"FLUX_JOB_ID": "f7", "SCR_JOB_ID": "fA"}, 0)):
+            run = job.run("init", "finalize", **variables)
+            run.says("RUN_JOB_ID_OF_LAUNCH", *["job id f7 "] * warnings, times=warnings)
+
+
 def test_no_end():
     with Job(**SMALL, SCR_HALT_SECONDS=100) as job:
         run = job.run("init", "exit => 0", "need => 0")

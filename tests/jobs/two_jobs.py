@@ -137,18 +137,22 @@ def test_newer_while_it_is_flushed():
 
 
 def test_summary_of_the_other():
-    """The map beside it tells what the files are, and whether they are whole; the index is corrected."""
-    with Job(**{**PAIR, "SCR_FLUSH": 1}) as job:
-        summary = job.prefix / "c1/.scr/summary.scr"
-        job.run("init", checkpoint("c1"), "finalize", **FIRST)
-        first = summary.read_bytes()
-        shutil.rmtree(job.prefix / ".scr")
-        shutil.rmtree(job.prefix / "c1")
-        job.run("init", "have => 0 =", checkpoint("c1"), "finalize", **SECOND)
-        summary.write_bytes(first)
-        run = job.run("init", restart("c1"), "finalize", SCR_JOB_ID=73)
-        run.says("INDEX_CORRECTED", "dataset 1 as c1", "created at another time", times=1)
-        job.run("init", restart("c1"), "finalize", SCR_JOB_ID=74).says("INDEX_CORRECTED", times=0)
+    """With all that is beside it: it tells what is there, and the index is corrected. Alone: the map is of another dataset."""
+    for alone in (False, True):
+        with Job(**{**PAIR, "SCR_FLUSH": 1}) as job:
+            job.run("init", checkpoint("c1"), "finalize", **FIRST)
+            (job.prefix / "c1").rename(job.root / "first")
+            shutil.rmtree(job.prefix / ".scr")
+            job.run("init", "have => 0 =", checkpoint("c1"), "finalize", **SECOND)
+            if alone:
+                shutil.copy(job.root / "first/.scr/summary.scr", job.prefix / "c1/.scr")
+            else:
+                shutil.rmtree(job.prefix / "c1")
+                (job.root / "first").rename(job.prefix / "c1")
+            run = job.run("init", "have => 0" if alone else restart("c1"), "finalize", SCR_JOB_ID=73)
+            run.says("INDEX_CORRECTED", "dataset 1 as c1", "created at another time", times=1)
+            run.says("FETCH_CHECKPOINT_DAMAGED", "it is of dataset 1", times=int(alone))
+            job.run("init", "have => 0" if alone else restart("c1"), "finalize", SCR_JOB_ID=74).says("INDEX_CORRECTED", times=0)
 
 
 def test_containers():

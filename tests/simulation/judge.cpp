@@ -5,6 +5,7 @@
 #include "random.h"
 
 #include <algorithm>
+#include <scr.h>
 
 namespace sim
 {
@@ -50,9 +51,16 @@ const Dataset *Judge::newest() const
     return nullptr;
 }
 
+/* It may leave the cache; one that is spared, when it is on the prefix directory, also
+ * where its files were changed there since its flush: they are not read again. */
+static void leave(Dataset &d, bool is_spared)
+{
+    d.gone = d.gone || d.ruined || !is_spared;
+    d.may_leave = true;
+}
+
 /* One more dataset comes to the cache, for which an older one may leave; or another one
- * instead, if that is being flushed. The one that is spared leaves only when it is on the
- * prefix directory. */
+ * instead, if that is being flushed. */
 void Judge::push(const Dataset *pushing, const Dataset *spared)
 {
     const Dataset *last = newest();
@@ -61,8 +69,7 @@ void Judge::push(const Dataset *pushing, const Dataset *spared)
         const bool waits = story.background && d.get() != last;
         if (++d->behind < story.room - waits) continue;
         if (d.get() == last && story.room > 1) continue; /* another one leaves */
-        d->gone = d->gone || d.get() != spared;
-        d->may_leave = true;
+        leave(*d, d.get() == spared);
     }
 }
 
@@ -78,13 +85,12 @@ void Judge::agree(int run, int rank, int call, const char *what, int64_t result)
 
 void Judge::completed(Dataset &d, int code)
 {
-    if (code != 0 || d.bad) return;
+    /* with SCR_ERR_FLUSH, of this flush or an earlier one, it is complete in the cache */
+    if ((code != SCR_SUCCESS && code != SCR_ERR_FLUSH) || d.bad) return;
     d.complete = true;
     if (!d.checkpoint) return;
-    progress = progress || d.job == now->job;
-    for (const auto &other : datasets)
-        other->tries = d.job == now->job ? 0 : other->tries;
-    if (story.flushes_each) d.flushed = true;
+    if (d.job == now->job) progress = true;
+    if (story.flushes_each && code == SCR_SUCCESS) d.flushed = true;
 }
 
 /* SCR_PREFIX_SIZE: older ones may be deleted. */
@@ -154,10 +160,12 @@ void Judge::offered(const std::string &name, int ranks)
         throw Failure(least->name + " is lost: " + name + " is offered");
 }
 
+/* Where a call failed, what is on record of the restart may be that it began. */
 void Judge::end_run(int ranks)
 {
-    Dataset *d = now->audit ? nullptr : const_cast<Dataset *>(promised(ranks));
-    if (d && !progress) d->tries++;
+    Dataset *tried = source;
+    if (!tried && !progress) tried = const_cast<Dataset *>(promised(ranks));
+    if (tried && !now->audit) tried->tries = progress && !lenient ? 0 : tried->tries + 1;
 }
 
 void Judge::restarted(Dataset &d, bool good, bool refused)
@@ -168,10 +176,12 @@ void Judge::restarted(Dataset &d, bool good, bool refused)
         if (d.refused == Refused::NO) d.refused = Refused::MAYBE;
         return;
     }
-    /* whole in the cache, or read from the prefix directory */
+    source = &d;
+    /* whole in the cache; or, where the cache failed, read from the prefix directory */
     d.lost.clear();
     d.complete = true; /* also where no rank was told so before */
-    d.gone = d.moving = d.may_leave = false;
+    d.gone = d.moving = false;
+    d.may_leave = lenient;
     d.behind = 0;
     d.homes = now->machines;
     d.job = now->job;
@@ -189,16 +199,26 @@ void Judge::failed(const std::string &what, int64_t code) const
         throw Failure(what + " fails without a reason: " + std::to_string(code));
 }
 
+/* SCR_NODE_TIMEOUT, which no world sets. */
+static constexpr double SILENCE = 60;
+
+void Judge::stands_still(double from, double seconds)
+{
+    if (seconds >= SILENCE) abandoned = std::min(abandoned, from + SILENCE);
+}
+
+bool Judge::is_abandoned(double when) const
+{
+    return when >= abandoned;
+}
+
 /* The cache is emptied when the newest checkpoint is on the prefix directory. */
 void Judge::finalizing()
 {
     const Dataset *last = newest();
     is_ending = true;
-    for (const auto &d : datasets) {
-        if (d->job != now->job) continue;
-        d->may_leave = true;
-        d->gone = d->gone || d.get() != last;
-    }
+    for (const auto &d : datasets)
+        if (d->job == now->job) leave(*d, d.get() == last);
 }
 
 void Judge::finalized()
@@ -227,12 +247,14 @@ static bool has_moved(const std::vector<int> &before, const std::vector<int> &no
     return false;
 }
 
-void Judge::begin_run(const Run &run, int ranks)
+void Judge::begin_run(const Run &run, int ranks, bool silent)
 {
     now = &run;
     lenient = is_ending = false;
+    if (!silent) abandoned = INFINITY;
     initialized = 0;
     progress = false;
+    source = nullptr;
     fetched.clear();
     for (const auto &d : datasets) {
         /* a run of another size cannot use what is in the cache, and need not keep it */

@@ -7,6 +7,7 @@
 
 #include "story.h"
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -45,7 +46,7 @@ struct Dataset {
     bool moving = false;    /* ranks run on other nodes since then: one may have two parts
                              */
     bool ruined = false;    /* its files on the prefix directory were changed */
-    int tries = 0;          /* runs that restarted from it, and completed nothing */
+    int tries = 0; /* runs that may have begun to restart from it, and not more */
     Refused refused = Refused::NO;
 };
 
@@ -74,8 +75,14 @@ class Judge
     void finalized_other(Dataset &d); /* in a run of another job, which wrote that one */
     /* A call failed in a run without an error. */
     void failed(const std::string &what, int64_t code) const;
-    void begin_run(const Run &run, int ranks);
-    /* One that completes no checkpoint has tried the newest in vain. */
+    /* A process of scr_transfer does nothing from then on, for that many seconds. When
+     * it has given no sign of life for SCR_NODE_TIMEOUT, flushes of this run, and of
+     * those that find it, may be abandoned: may they? */
+    void stands_still(double from, double seconds);
+    bool is_abandoned(double now) const;
+    /* silent: one that stood still when the run before ended still does. */
+    void begin_run(const Run &run, int ranks, bool silent);
+    /* One that completes no checkpoint may have tried the newest in vain. */
     void end_run(int ranks);
 
     /* What a node has of a dataset; "": of all. */
@@ -106,6 +113,8 @@ class Judge
     std::vector<std::unique_ptr<Dataset>> datasets;
     const Run *now = nullptr;          /* the run */
     bool progress = false;             /* this run has completed a checkpoint */
+    double abandoned = INFINITY;       /* when a flush may first be */
+    Dataset *source = nullptr;         /* what it restarted from */
     std::set<const Dataset *> fetched; /* in this run, maybe */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */

@@ -50,13 +50,13 @@ MUTATIONS = {
         "libfilo/src/filo_fetch_mpi.c", "moved->crc == known->crc) return 0;", "1) return 0;"),
     "the newest dataset leaves the cache first": (
         "libscr-core/plan/evict.c", "        if (oldest < 0 || ",
-        "        if (oldest >= 0 && row->id < f->rows[oldest].id) continue;\n        oldest = i;\n        if (0 && "),
+        "        if (oldest >= 0 && scr_age_is_older(row->age, f->rows[oldest].age)) continue;\n        oldest = i;\n        if (0 && "),
     "the newest checkpoint leaves before its flush": (
         "libscr-core/plan/evict.c", "if (!needed || row->saved) return SCR_EVICT_REMOVE;", "return SCR_EVICT_REMOVE;"),
     "the summary is missing": (
         "libscr-core/prefix/index_store.c", "    rc = scr_summary_write(folder, d, err);\n", "    rc = 0;\n"),
     "a dataset that was refused stays the newest": (
-        "libscr-core/ops/restart.c", "    restart_mark_failed(scr, &scr->lifecycle.open);\n    if (!direct) {", "    if (0) {"),
+        "libscr-core/ops/restart.c", "    restart_mark_failed(scr, &scr->lifecycle.open, !direct);\n    if (!direct)\n", "    if (0)\n"),
     "files of different datasets with one id are mixed": (
         "libredset/src/set/set_recovery.c", "    if (rc || equal) return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
         "    return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
@@ -67,7 +67,8 @@ MUTATIONS = {
     "the oldest description of an id counts": (
         "libscr-core/ops/recover.c", "    return d->created + (", "    return ((int64_t)1 << 60) - d->created + ("),
     "a refused checkpoint is flushed to the end": (
-        "libscr-core/ops/restart.c", "    scr_flush_stop(scr, scr->lifecycle.open.id); /* its end would make it valid again */\n", ""),
+        "libscr-core/ops/restart.c", "    scr_flush_stop(scr, scr->lifecycle.open.id); /* its end would make it valid again */\n", "",
+        "libscr-core/prefix/index.c", "    if (!refused) index_unset_failed(e);\n", "    (void)refused;\n    index_unset_failed(e);\n"),
     "a run does not lock its caches": (
         "libscr-core/cache/job_lock.c", "    rc = lock_try(cache->lock_fd, holder);\n", "    (void)lock_try;\n    rc = 0;\n"),
     "retention deletes one too many": (

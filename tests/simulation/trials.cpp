@@ -7,14 +7,16 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace sim
 {
 
-/* Seconds after which a world is considered to hang. */
-static constexpr unsigned PATIENCE = 300;
+/* Seconds of CPU time after which a world is considered to hang: most take less than 0.1,
+ * however busy the machine is. */
+static constexpr rlim_t PATIENCE = 60;
 
 namespace
 {
@@ -33,7 +35,8 @@ Child start(const std::function<void()> &work)
         dup2(ends[1], 1);
         close(ends[0]);
         close(ends[1]);
-        alarm(PATIENCE);
+        const struct rlimit limit = {PATIENCE, PATIENCE + 1};
+        setrlimit(RLIMIT_CPU, &limit);
         work();
         _exit(2);
     }

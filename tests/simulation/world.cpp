@@ -5,6 +5,7 @@
 #include "damage.h"
 #include "program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -85,6 +86,7 @@ class World
         double until;
     };
     std::vector<Hang> hangs;
+    std::vector<std::pair<const Process *, double>> still; /* scr_transfer, until then */
     std::vector<std::pair<const Strike *, Process *>> due; /* for the director */
     std::vector<std::unique_ptr<Disk>> before;             /* disks when the run began */
     int struck = 0;
@@ -196,6 +198,23 @@ class World
         return call.path.rfind("/prefix", 0) == 0;
     }
 
+    /* The only background process that works is scr_transfer. */
+    void stand_still(const Process &p, double seconds)
+    {
+        if (p.rank < 0) {
+            judge.stands_still(machine.now(), seconds);
+            still.push_back({&p, machine.now() + seconds});
+        }
+        s4u::this_actor::sleep_for(seconds);
+    }
+
+    bool is_silent() const
+    {
+        return std::any_of(still.begin(), still.end(), [this](const auto &s) {
+            return !s.first->ended && machine.now() < s.second;
+        });
+    }
+
     /* Strikes that last. */
     void endure(Process &p, const Call &call, Fate &result)
     {
@@ -206,7 +225,7 @@ class World
         for (const Hang &h : hangs)
             if (p.node == h.node && !call.path.empty() &&
                 is_on_prefix(call) == h.on_prefix && machine.now() < h.until)
-                s4u::this_actor::sleep_for(h.until - machine.now());
+                stand_still(p, h.until - machine.now());
         for (const Strike *s : lasting) {
             if (!call.moves || p.rank != s->rank || !machine.random.chance(0.3)) continue;
             if (s->blow == Blow::SHORT)
@@ -262,7 +281,7 @@ class World
             due.push_back({&s, &p});
             break;
         case Blow::PAUSE:
-            s4u::this_actor::sleep_for(s.seconds);
+            stand_still(p, s.seconds);
             break;
         case Blow::LOSE_SERVER:
             judge.lenient = had_error = true;
@@ -368,7 +387,7 @@ class World
                 lose(*node);
         keep_disks(run);
         fallen.assign(run.strikes.size(), false);
-        judge.begin_run(run, count);
+        judge.begin_run(run, count, is_silent());
         second.clear();
         ranks = launch(Program{&judge, &story, &run, number, "", nullptr}, run.job);
     }

@@ -89,12 +89,14 @@ static int verify_files(void *arg, int rank, int count, const filo_file files[],
 static void verify_dataset(const tool_prefix *prefix, const scr_dataset *d,
                            verify_result *v)
 {
-    char map[SCR_NAME_SIZE + 32];
+    char map[SCR_NAME_SIZE + 32], key[SCR_DATASET_KEY_SIZE];
     kvtree_error err = {"no memory"};
+    scr_dataset_key(d, key);
     snprintf(map, sizeof map, "%s/" FILO_MAP, d->name);
     char *folder = scr_path_join(prefix->path, d->name);
-    filo_place place = {.folder = folder};
-    if (d->scattered) place = (filo_place){.folder = prefix->path, .map = map};
+    filo_place place = {.folder = folder, .dataset = key};
+    if (d->scattered)
+        place = (filo_place){.folder = prefix->path, .map = map, .dataset = key};
     int rc = folder ? beneath_open_below(prefix->dir, d->scattered ? "" : d->name,
                                          &v->dir, &err)
                     : -ENOMEM;

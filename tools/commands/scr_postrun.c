@@ -58,14 +58,19 @@ static bool postrun_is_in(const postrun *s, int id, const char *location)
     return scr_flush_file_has(s->flush, id, location);
 }
 
-/* Whether the dataset is complete in the index; with its description. */
+/* Whether the dataset is complete in the index; with its description. An index that
+ * cannot be read is reported, and counts as one without it. */
 static bool postrun_is_saved(const postrun *s, int id, scr_dataset *d)
 {
     scr_index_state state = {.complete = 0};
+    kvtree_error err = {""};
     const char *name = scr_flush_file_name(s->flush, id);
     kvtree *index = kvtree_new();
-    bool saved = index && name && scr_index_read(s->prefix->dir, index, NULL) == 0 &&
-                 scr_index_get(index, name, d) == 0 && d->id == id &&
+    int rc = index ? scr_index_read(s->prefix->dir, index, &err)
+                   : err_set(&err, -ENOMEM, "no memory");
+    if (rc && rc != -ENOENT)
+        tool_say(INDEX_UNREADABLE, "%s: %s", s->prefix->path, err.text);
+    bool saved = !rc && name && scr_index_get(index, name, d) == 0 && d->id == id &&
                  scr_index_look(index, d, &state) == 0 && state.complete == 1;
     kvtree_delete(&index);
     return saved;

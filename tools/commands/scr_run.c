@@ -5,6 +5,7 @@
 
 #include "common/number.h"
 #include "lib/tool.h"
+#include "lib/tool_manager.h"
 #include "run/program_check.h"
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,10 @@ int main(int argc, char **argv)
          "[,while=checkpoint]; once for each failure, or\n"
          "several with blanks",
          .joined = &fail},
+        {'Q', "requeue", NULL,
+         "put the job back into the queue when it has to end\n"
+         "before the program is done (Slurm)",
+         .flag = &r.requeue},
         {'q', "quiet", NULL, "log to .scr/runs.log only", .flag = &r.quiet},
         {0}};
     const tool t = {
@@ -136,6 +141,8 @@ int main(int argc, char **argv)
     if (code < 0) code = run_check_runs(&t, runs, &r.runs);
     if (code < 0) code = run_check_numbers(&t, &r);
     if (code < 0) code = run_check_simulation(&t, &r);
+    if (code < 0 && r.requeue && (r.simulate || !tool_manager_can_requeue()))
+        code = tool_misused(&t, "--requeue is for jobs of Slurm");
     if (code < 0) code = program_check(&t, argv, &args, r.simulate != NULL);
     if (code < 0) {
         r.words = (const char *const *)args.list;

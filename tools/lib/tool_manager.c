@@ -25,6 +25,21 @@ const char *tool_manager_job(void)
     return manager_job_id(manager_find());
 }
 
+int tool_manager_find_job(char job[SCR_JOB_ID_SIZE], kvtree_error *err)
+{
+    return manager_find_job(manager_find(), job, err);
+}
+
+bool tool_manager_drained_waits(void)
+{
+    return manager_find()->drained_waits;
+}
+
+int tool_manager_reserve(void)
+{
+    return manager_find()->reserve;
+}
+
 const char *tool_manager_lost(void)
 {
     return manager_find()->lost;
@@ -168,6 +183,11 @@ int tool_manager_end(double seconds, scr_halt_end *end)
     if (scr_halt_find_end(end, &err) != 0)
         return tool_say(END_TIME_INVALID, "%s", err.text);
     if (end->time || !m->end) return COMMAND_GOOD;
+    /* an instance of Flux that is no job has no end */
+    char job[SCR_JOB_ID_SIZE];
+    int known = m->ask_job ? manager_find_job(m, job, &err) : 1;
+    if (known < 0) return tool_say(BATCH_QUERY_FAILED, "%s", err.text);
+    if (known == 0) return COMMAND_GOOD;
     if (manager_ask(m, m->end, NULL, seconds, &output, &err) != 0)
         return tool_say(BATCH_QUERY_FAILED, "%s", err.text);
     int rc = m->end_read(output, manager_job_id(m), &end->time, &err);
@@ -197,6 +217,20 @@ bool tool_manager_is_over(double seconds)
     bool over = m->over_read(output, manager_job_id(m));
     free(output);
     return over;
+}
+
+bool tool_manager_can_requeue(void)
+{
+    return manager_find()->requeue != NULL;
+}
+
+int tool_manager_requeue(double seconds, kvtree_error *err)
+{
+    const manager *m = manager_find();
+    char *output;
+    int rc = manager_ask(m, m->requeue, NULL, seconds, &output, err);
+    if (!rc) free(output);
+    return rc;
 }
 
 int tool_manager_check(const tool *t, const char *text)

@@ -17,6 +17,16 @@ const char *tool_manager_name(void);
 /* The id of the allocation; NULL without one. */
 const char *tool_manager_job(void);
 
+/* The id of the allocation, for which the batch system is asked where the environment has
+ * none: 1; 0: there is none; or negative with a text. */
+int tool_manager_find_job(char job[SCR_JOB_ID_SIZE], kvtree_error *err);
+
+/* Whether a program that needs a drained node never begins. */
+bool tool_manager_drained_waits(void);
+
+/* Seconds before the end of the allocation that are for saving. */
+int tool_manager_reserve(void);
+
 /* What becomes of the allocation when a node is lost; NULL: unknown. */
 const char *tool_manager_lost(void);
 
@@ -57,5 +67,10 @@ int tool_manager_end(double seconds, scr_halt_end *end);
  * nodes any more, which is no failure of theirs. The batch system is asked, if it can be,
  * within the given time; false without an answer. */
 bool tool_manager_is_over(double seconds);
+
+/* Whether the batch system can put this job back into its queue; and does so. 0, or as
+ * tool_run with a text. */
+bool tool_manager_can_requeue(void);
+int tool_manager_requeue(double seconds, kvtree_error *err);
 
 #endif

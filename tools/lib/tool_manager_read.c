@@ -3,6 +3,7 @@
 #include "lib/tool_manager_table.h"
 
 #include "common/errtext.h"
+#include "common/number.h"
 #include "lib/tool_time.h"
 #include <errno.h>
 #include <stdio.h>
@@ -129,6 +130,22 @@ int manager_read_bjobs_end(char *output, const char *job, int64_t *end, kvtree_e
         return err_set(err, -EINVAL, "bjobs: \"%.60s\" is no time", output);
     if (strcmp(output + used, " E") == 0) return 0;
     *end = time(NULL) + (hours * 60 + minutes) * 60;
+    return 0;
+}
+
+/* ---- Flux ---- */
+
+/* Seconds that are left; without a limit UINT_MAX. */
+int manager_read_timeleft(char *output, const char *job, int64_t *end, kvtree_error *err)
+{
+    int64_t seconds;
+    (void)job;
+    *end = 0;
+    output[strcspn(output, "\n")] = 0;
+    if (strcmp(output, "infinity") == 0) return 0;
+    if (number_int64(output, &seconds) != 0 || seconds < 0)
+        return err_set(err, -EINVAL, "flux job timeleft: \"%.60s\" is no time", output);
+    if (seconds < UINT32_MAX) *end = time(NULL) + seconds;
     return 0;
 }
 

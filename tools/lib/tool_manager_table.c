@@ -19,6 +19,7 @@ const manager manager_table[] = {
      .end_read = manager_read_squeue_end,
      .over = "squeue --noheader --states=all '--format=%A %T %e' --job {job}",
      .over_read = manager_read_squeue_over,
+     .requeue = "scontrol requeue {job}",
      .steps = "squeue --noheader --steps --format=%i --job {job}",
      .step_is = manager_is_slurm_step,
      .step_has_job = true,
@@ -41,11 +42,21 @@ const manager manager_table[] = {
      .end_source = "bjobs",
      .end_read = manager_read_bjobs_end,
      .lost = "may end the allocation: ask the administrators"},
-    /* an instance has no id in its environment */
+    /* Each launch has a FLUX_JOB_ID of its own; before 0.71 nothing in the environment is
+     * the id of the instance. At the top level of "flux start" it has neither id nor end.
+     * "flux resource list" omits lost nodes since 0.72: they are found by asking them. */
     {.name = "flux",
-     .job = {"FLUX_JOB_ID"},
+     .job = {"FLUX_ENCLOSING_ID"},
      .within = "FLUX_URI",
-     .ask_nodes = "flux getattr hostlist"},
+     .ask_job = "flux getattr jobid",
+     .ask_nodes = "flux getattr hostlist",
+     .drained = "flux resource list -s down -no '{nodelist}'",
+     .drained_waits = true,
+     .end = "flux job timeleft",
+     .end_source = "flux job timeleft",
+     .end_read = manager_read_timeleft,
+     .reserve = 120, /* at the limit its brokers disappear within a second */
+     .lost = "ends the allocation, unless it was submitted with -o exit-timeout=none"},
     {.name = "none"},
 };
 
@@ -72,7 +83,7 @@ const manager *manager_find(void)
 
 /* ---- questions ---- */
 
-enum { VALUES = 8 };
+enum { VALUES = 8, ANSWER = 30 /* seconds for an answer */ };
 
 /* Times come in the format of tool_time_parse, whatever users prefer. */
 static int manager_run(const char *const argv[], double seconds, char **output,
@@ -104,5 +115,46 @@ int manager_ask(const manager *m, const char *command, const tool_value *values,
     int rc = tool_template_expand(command, all, &words, err);
     if (!rc) rc = manager_run(tool_words_list(&words), seconds, output, err);
     tool_words_done(&words);
+    return rc;
+}
+
+/* The batch system's answer to the question for the id; what it says on standard error is
+ * kept back, since it may have none. */
+static int manager_ask_job(const manager *m, tool_answer *answer, kvtree_error *err)
+{
+    static const tool_limits limits = {.seconds = ANSWER, .bytes = 4096, .joined = true};
+    static const tool_value none[] = {{.name = NULL}};
+    tool_words words = {0};
+    int rc = tool_template_expand(m->ask_job, none, &words, err);
+    if (!rc) rc = tool_run_answer(tool_words_list(&words), &limits, answer, err);
+    tool_words_done(&words);
+    return rc;
+}
+
+/* Where the batch system lists its nodes, it works, and there is no id. */
+static int manager_has_no_job(const manager *m, kvtree_error *err)
+{
+    char *nodes;
+    int rc = manager_ask(m, m->ask_nodes, NULL, ANSWER, &nodes, err);
+    if (!rc) free(nodes);
+    return rc;
+}
+
+int manager_find_job(const manager *m, char job[SCR_JOB_ID_SIZE], kvtree_error *err)
+{
+    tool_answer answer;
+    int rc = scr_identity_find_job(job, err);
+    if (rc < 0 || !m->ask_job || (rc > 0 && manager_job_id(m))) return rc;
+    rc = manager_ask_job(m, &answer, err);
+    if (rc) return rc;
+    answer.output[strcspn(answer.output, "\n")] = 0;
+    if (answer.code)
+        rc = manager_has_no_job(m, err);
+    else if (scr_identity_flux(answer.output, job) != 0)
+        rc = err_set(err, -EINVAL, "%s: \"%.60s\" is no job id", m->ask_job,
+                     answer.output);
+    else
+        rc = 1;
+    free(answer.output);
     return rc;
 }

@@ -9,6 +9,7 @@
  *     {name}      of a job step               {id}        of a job step
  */
 
+#include "config/identity.h"
 #include "lib/tool_template.h"
 #include <kvtree/kvtree_error.h>
 #include <stdbool.h>
@@ -21,6 +22,8 @@ typedef struct manager {
     const char *job[2];    /* variables: one of them is set within an allocation, to its
                               id */
     const char *within;    /* a variable that is set where these are not; or NULL */
+    const char *ask_job;   /* a command that prints the id where these are not set, and
+                              fails where there is none; or NULL */
     const char *ask_nodes; /* a command that lists the nodes; or NULL */
     const char *nodes[2];  /* variables that have a list of nodes */
     const char *counted;   /* a variable with nodes and their processors: "n1 4 n2 4" */
@@ -28,13 +31,17 @@ typedef struct manager {
     /* Commands that list nodes: those that are down; and those that work, but on which
      * nothing new should start. NULL: nobody can be asked. */
     const char *down, *drained;
+    bool drained_waits; /* what needs a drained node never begins; otherwise it does */
     /* When the allocation ends: a command, its name for people, and what reads its
      * output: 0 for an unknown end, in seconds since 1970; -EINVAL with a text. */
     const char *end, *end_source;
+    int reserve; /* seconds before the end in which scr_run saves, unless SCR_SAVE_SECONDS
+                    is set */
     int (*end_read)(char *output, const char *job, int64_t *end, kvtree_error *err);
     /* Whether it is over: a command, and what reads its output. */
     const char *over;
     bool (*over_read)(char *output, const char *job);
+    const char *requeue; /* a command that puts the job back into the queue; or NULL */
     /* Job steps: a command that lists their ids; whether a text is such an id; and
      * commands that end one. */
     const char *steps;
@@ -50,6 +57,10 @@ extern const manager manager_table[];
 /* The row of this allocation, and its id; NULL without one. */
 const manager *manager_find(void);
 const char *manager_job_id(const manager *m);
+
+/* The id, which the batch system is asked for where the environment has none: 1; 0: there
+ * is none; or as tool_run with a text. */
+int manager_find_job(const manager *m, char job[SCR_JOB_ID_SIZE], kvtree_error *err);
 
 /* Runs a command of a row; *output is to be freed. values, NULL: none, may have another
  * job. 0, or as tool_run with a text. */
@@ -67,6 +78,7 @@ int manager_read_qstat_end(char *output, const char *job, int64_t *end,
                            kvtree_error *err);
 int manager_read_bjobs_end(char *output, const char *job, int64_t *end,
                            kvtree_error *err);
+int manager_read_timeleft(char *output, const char *job, int64_t *end, kvtree_error *err);
 bool manager_read_squeue_over(char *output, const char *job);
 
 #endif

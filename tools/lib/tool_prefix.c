@@ -9,6 +9,7 @@
 #include "common/owner.h"
 #include "config/config_file.h"
 #include "lib/tool.h"
+#include "lib/tool_manager.h"
 #include "lib/tool_user.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -186,8 +187,10 @@ int tool_owner_find(const tool_prefix *prefix, tool_owner *owner)
     int node = prefix_identity(c, "SCR_NODE_NAME", owner->node, sizeof owner->node);
     if (user != COMMAND_GOOD || job < 0 || node < 0) return COMMAND_BAD;
     if (!node) scr_identity_node(owner->node);
-    if (!job && scr_identity_job(prefix->path, owner->job, &err) != 0)
-        return tool_say(IDENTITY_INVALID, "%s", err.text);
+    if (!job) job = tool_manager_find_job(owner->job, &err);
+    if (job == -EINVAL) return tool_say(IDENTITY_INVALID, "%s", err.text);
+    if (job < 0) return tool_say(BATCH_QUERY_FAILED, "%s", err.text);
+    if (!job) scr_identity_prefix(prefix->path, owner->job);
     return COMMAND_GOOD;
 }
 

@@ -39,12 +39,12 @@ double tool_now(void)
 
 int tool_signals_catch(tool_signals *s, bool all)
 {
-    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
-                                  SIGUSR1, SIGUSR2, SIGCHLD};
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                  SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD};
     struct sigaction action;
     sigset_t set;
     sigemptyset(&set);
-    for (int i = 0; i < (all ? 7 : 4); i++)
+    for (int i = 0; i < (all ? 8 : 5); i++)
         if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&set, numbers[i]);
     *s = (tool_signals){.fd = -1};
@@ -71,8 +71,11 @@ static bool process_read_signals(tool_signals *s, pid_t pid)
     while (read(s->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
         if (number == SIGCHLD) continue;
-        if (pid > 0) kill(pid, number);
-        if (number == SIGUSR1 || number == SIGUSR2) continue;
+        /* of Flux, at the end of an allocation; launchers know SIGTERM */
+        if (number == SIGALRM) number = SIGTERM;
+        bool asks = number != SIGUSR1 && number != SIGUSR2;
+        if (pid > 0 && !(asks && s->held)) kill(pid, number);
+        if (!asks) continue;
         if (!s->stop) s->stop = number;
         s->last = number;
         ends = true;
@@ -478,6 +481,7 @@ typedef struct watch {
     process process;
     double next_check; /* a time */
     bool warned;       /* job->first was called */
+    double notice;     /* until when the program may end by itself then */
 } watch;
 
 /* A signal that asks to end: the program got it, or gets it now. */
@@ -487,15 +491,23 @@ static void watch_take_signal(watch *w)
     process *p = &w->process;
     if (job->first && !w->warned) {
         w->warned = true;
+        w->notice = tool_now() + job->notice;
         job->first(job->arg);
         return;
     }
-    if (job->ours) kill(p->pid, w->signals->last);
+    if (job->ours || w->signals->held) kill(p->pid, w->signals->last);
+    w->signals->held = false;
     w->result->signalled = true;
     process_enter(p, p->phase == RUNNING ? SIGNALLED : KILLED);
     if (!job->ours || p->phase == KILLED) return;
     p->phase = TERMINATED;
     p->deadline = tool_now() + p->patience;
+}
+
+/* The program had time enough. */
+static void watch_end_notice(watch *w)
+{
+    if (w->warned && w->signals->held && tool_now() > w->notice) watch_take_signal(w);
 }
 
 static void watch_check(watch *w)
@@ -532,11 +544,14 @@ int tool_process_watch(const tool_job *job, tool_signals *signals,
                    .arg = job->arg};
     int rc = process_begin(&how, &p->pid);
     if (rc) return rc;
+    signals->held = job->first && !job->ours;
     while (!process_is_over(p, false)) {
         if (tool_signals_wait(signals, pause, job->ours ? 0 : p->pid))
             watch_take_signal(&w);
+        watch_end_notice(&w);
         watch_check(&w);
     }
+    signals->held = false;
     waitpid(p->pid, &status, WNOHANG);
     result->seconds = tool_now() - begin;
     result->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -22,6 +22,7 @@ typedef struct tool_signals {
     int fd;
     sigset_t before; /* the mask that programs get */
     int stop, last;  /* the first and the last signal that asks to end, or 0 */
+    bool held;       /* such signals are not forwarded */
 } tool_signals;
 
 /* Catches the signals that end programs, unless they are ignored. all: SIGUSR1, SIGUSR2
@@ -84,8 +85,10 @@ typedef struct tool_job {
     int out;
     /* Checks the job; true: it must be ended, for the reason why. */
     bool (*check)(void *arg, char why[TOOL_WHY_SIZE]);
-    /* With ours: called at the first signal, which is not forwarded then; NULL: it is. */
+    /* Called at the first signal, which is not forwarded then; NULL: it is. Without ours
+     * the program has `notice` seconds to end. */
     void (*first)(void *arg);
+    double notice;
     /* Ends what the launcher may leave behind. */
     void (*end)(void *arg);
     void *arg;

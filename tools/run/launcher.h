@@ -12,10 +12,10 @@
  * {slots}     n1:2,n2:2,n3:1 {stars}       n1:*,n2:*,n3:*       {out}       nodes that
  * must not be used: n4,n5 {outlist}     n[4-5]               {rest}      all other nodes
  * of the allocation {name}        of the job step      {patience}  seconds until a launch
- * begins {simulated}   directory of simulated nodes {job}         id of the job {id} of
- * what is to be ended {host}, {host_ranks}               lists: nodes with ranks, and
- * their ranks {variable}                         list: names of the variables SCR_...
- *     {command}                          the program and its arguments
+ * begins {simulated}   directory of simulated nodes {preload}     module to preload there
+ * {job}         id of the job {id} of what is to be ended {host}, {host_ranks} lists:
+ * nodes with ranks, and their ranks {variable}                         list: names of the
+ * variables SCR_... {command}                          the program and its arguments
  *
  * {ranks}, {each}, {most} are missing where the arguments of the user decide. */
 
@@ -35,6 +35,7 @@ typedef struct launch {
     const char *program;      /* of the launcher */
     const char *name;         /* of the job step, by which it is found to be ended */
     const char *simulated;    /* the directory of simulated nodes; NULL */
+    const char *preload;      /* a module that idle ranks need there; NULL */
     bool raw;                 /* words are arguments of the launcher, too */
     const char *const *words; /* the program and its arguments */
     double patience; /* seconds after which a launch that cannot begin fails; 0: never */
@@ -58,7 +59,9 @@ typedef struct launcher {
      * lists what was launched, "ID" or "ID NAME" per line (NULL: there is no id); and
      * ends it. */
     const char *find, *end[LAUNCHER_ENDS];
-    bool site; /* of the configuration: its programs are checked before each start */
+    bool leaves; /* it may end before what it launched, which is ended after a failed run
+                  */
+    bool site;   /* of the configuration: its programs are checked before each start */
 } launcher;
 
 /* The built-in rows, in the order in which they are tried, ended by one without a name.

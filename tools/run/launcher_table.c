@@ -12,6 +12,9 @@
  * than processors. */
 #define SRUN "{program} --job-name={name} --kill-on-bad-exit=1 [--immediate={patience}] "
 
+/* Without exit-on-error a killed rank is noticed after half a minute. */
+#define FLUX_RUN "{program} run --job-name={name} -o exit-on-error "
+
 const launcher launcher_table[] = {
     {.name = "slurm",
      .manager = "slurm",
@@ -24,12 +27,21 @@ const launcher launcher_table[] = {
      /* a killed srun leaves its step behind */
      .find = "squeue --noheader --steps '--format=%i %j' [--job {job}]",
      .end = {"scancel {id}"}},
+    /* Before 0.73 "flux run" forwards no SIGTERM, and SIGKILL leaves the job behind in
+     * every version: the job has a name, and is canceled. A job with tasks per node may
+     * have more ranks than cores. */
     {.name = "flux",
      .manager = "flux",
      .only = true,
      .programs = {"flux"},
-     .run = "{program} run --nodes={nodes} [--ntasks={ranks}] --requires=host:{hostlist}",
-     .raw = "{program} run [--requires=-host:{outlist}]"},
+     .run = FLUX_RUN "--nodes={nodes} [--tasks-per-node={each}|--ntasks={ranks}] "
+                     "--requires=host:{hostlist}",
+     .raw = FLUX_RUN "[--requires=-host:{outlist}]",
+     .leaves = true,
+     .find = "{program} jobs -no '{id}' --name={name}",
+     .end = {"{program} cancel {id}", "{program} job wait-event -t 10 {id} clean",
+             "{program} job kill -s KILL {id}",
+             "{program} job wait-event -t 25 {id} clean"}},
     /* one resource set per node; the other nodes are left out */
     {.name = "jsrun",
      .manager = "lsf",
@@ -49,7 +61,8 @@ const launcher launcher_table[] = {
      .run = "{program} -hosts {slots} [-n {ranks}]",
      .raw = "{program} -hosts {hosts}",
      /* not on the nodes of a batch system */
-     .simulate = "{program} -launcher fork (-n {host_ranks} -env SCR_NODE_NAME {host} "
+     .simulate = "{program} -launcher fork [-genv LD_PRELOAD {preload}] (-n {host_ranks} "
+                 "-env SCR_NODE_NAME {host} "
                  "-env SCR_CACHE_BASE " NODE_FOLDER(
                      "cache") " -env SCR_CNTL_BASE " NODE_FOLDER("cntl") " {command}|:)"},
     /* mpirun of Open MPI and of PRRTE, which give other nodes only the variables that are
@@ -62,6 +75,7 @@ const launcher launcher_table[] = {
      .raw = "{program} --host {stars} (-x {variable})",
      .simulate =
          "{program} --host localhost:{ranks} --map-by :OVERSUBSCRIBE "
+         "--mca mpi_yield_when_idle 1 "
          "(-n {host_ranks} -x SCR_NODE_NAME={host} -x SCR_CACHE_BASE=" NODE_FOLDER(
              "cache") " -x SCR_CNTL_BASE=" NODE_FOLDER("cntl") " {command}|:)"},
     {.name = "intel",

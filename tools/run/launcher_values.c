@@ -166,6 +166,7 @@ static void values_add_others(maker *m, const launch *l, const char *id)
     values_add_text(m, "name", l ? l->name : NULL);
     values_add_number(m, "patience", (int)(patience + 0.5));
     values_add_text(m, "simulated", l ? l->simulated : NULL);
+    values_add_text(m, "preload", l ? l->preload : NULL);
     values_add_text(m, "job", tool_manager_job());
     values_add_text(m, "id", id);
     values_add(m, (tool_value){.name = "command", .words = l ? l->words : NULL});

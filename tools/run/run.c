@@ -12,6 +12,7 @@
 #include "prefix/nodes.h"
 #include "run/hooks.h"
 #include "run/prerun.h"
+#include "run/requeue.h"
 #include "run/single_instance.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 enum {
+    NOTICE = 30,       /* seconds that a program has to end with a checkpoint */
     PATIENCE = 30,     /* seconds from a signal to SIGKILL */
     GRACE = 5,         /* the same where the program or its node hangs */
     LAST_RANK = 30,    /* seconds until all its processes must be gone then */
@@ -177,6 +179,15 @@ static void run_keep_result(run *r, const tool_job_result *result)
     r->facts.last_nodes = nodes;
 }
 
+/* Idle ranks sleep where there are more of them than processors. */
+static const char *run_preload(run *r)
+{
+    int ranks = 0;
+    for (int i = 0; i < r->chosen.count; i++)
+        ranks += r->ranks[i];
+    return r->simulated && simulate_find_idle(ranks, r->idle) ? r->idle : NULL;
+}
+
 void run_describe(run *r, const char *name)
 {
     /* elsewhere srun waits for an allocation, as long as that takes */
@@ -188,6 +199,7 @@ void run_describe(run *r, const char *name)
                          .program = r->launcher.program,
                          .name = name,
                          .simulated = r->simulated,
+                         .preload = run_preload(r),
                          .raw = r->request->raw,
                          .words = r->request->words,
                          .patience = allocated ? r->node_time : 0};
@@ -219,12 +231,15 @@ static void run_launch(run *r)
                           .patience = PATIENCE,
                           .grace = GRACE,
                           .check = run_monitor_check,
+                          .first = r->request->requeue ? requeue_ask_program : NULL,
+                          .notice = NOTICE,
                           .end = run_end_launch,
                           .arg = r};
     run_report_start(r);
     run_monitor_begin(r);
     if (!rc) rc = tool_process_watch(&job, &r->signals, &result);
     if (rc) run_report_unlaunched(r, rc, &err);
+    if (r->launcher.row.leaves && !rc && result.code != 0) run_end_launch(r);
     run_monitor_end(r);
     rc = processes_end(&all, LAST_RANK);
     if (rc) tool_say(PROCESSES_LEFT, "processes of the run: %s", processes_reason(rc));
@@ -437,6 +452,7 @@ static int run_with_scr(run *r)
     bool missed = run_report_missed(r);
     /* also without a run: an earlier job may have left something; not on new nodes */
     bool saved = (r->facts.attempts == 0 && r->simulated) || run_save_caches(r, false);
+    if (requeue_is_due(r, &d)) requeue_job(r);
     if ((missed || !saved) && d.code == 0) d.code = NOT_COMPLETE;
     run_say(r, RUN_FINISHED, "the end, with exit code %d", d.code);
     return d.code;

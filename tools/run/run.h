@@ -25,6 +25,7 @@ typedef struct run_request {
     int ranks, nodes, per_node, runs; /* 0: not given; runs: as SCR_RUNS */
     int raw;                          /* 1: words are arguments of the launcher, too */
     int quiet;
+    int requeue; /* 1: the job goes back into the queue when it cannot continue here */
     const char *const *words; /* the program and its arguments */
 } run_request;
 
@@ -42,6 +43,7 @@ typedef struct run {
     double delay;     /* seconds between two runs */
     double interval;  /* seconds between two checks of the nodes; 0: none */
     double node_time; /* seconds that a node has to answer */
+    double reserve;   /* SCR_SAVE_SECONDS */
     int watch;        /* SCR_WATCHDOG */
     watchdog watchdog;
 
@@ -58,8 +60,9 @@ typedef struct run {
     char *remedy;                      /* how to continue a halted job; NULL */
 
     /* simulated nodes */
-    char *simulated; /* their directory */
-    int lock;        /* of the directory; -1 */
+    char *simulated;     /* their directory */
+    int lock;            /* of the directory; -1 */
+    char idle[PATH_MAX]; /* what ranks preload there */
     int per_node;
     simulate_failure failures[SIMULATE_FAILURES];
     int failure_count;
@@ -118,8 +121,14 @@ bool run_report_missed(run *r);
  * of the allocation. The first call finds that end and exports it as SCR_END_TIME. */
 void run_read_halt(run *r);
 
+/* Whether only the time for saving is left in the allocation. */
+bool run_is_ending(const run *r, char *why, size_t size);
+
 /* Sets r->halted after a program that ended with exit code 0. */
 void run_read_halted(run *r);
+
+/* Changes the halt file; errors are reported. */
+void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg), void *arg);
 
 /* Drops the signal that the program recorded as a reason to halt: scr_run sent it for a
  * reason of its own. */

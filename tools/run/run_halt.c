@@ -36,13 +36,22 @@ static kvtree *run_open_halt(const run *r, int *rc, kvtree_error *err)
     return halt;
 }
 
-static void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg))
+void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg), void *arg)
 {
     kvtree_error err = {"no memory"};
     kvtree *halt = kvtree_new();
-    if (!halt || scr_halt_change(r->prefix.dir, change, NULL, halt, &err) != 0)
+    if (!halt || scr_halt_change(r->prefix.dir, change, arg, halt, &err) != 0)
         tool_say(HALT_FILE_UNREADABLE, "%s", err.text);
     kvtree_delete(&halt);
+}
+
+bool run_is_ending(const run *r, char *why, size_t size)
+{
+    double left = (double)(r->end.time - time(NULL));
+    if (!r->end.time || r->reserve <= 0 || left > r->reserve) return false;
+    snprintf(why, size, "%.0f seconds are left until the allocation ends (%s)",
+             left > 0 ? left : 0, r->end.source);
+    return true;
 }
 
 void run_read_halt(run *r)
@@ -54,7 +63,8 @@ void run_read_halt(run *r)
     if (!r->end_known) run_find_end(r);
     kvtree *halt = run_open_halt(r, &rc, &err);
     *r->halt = 0;
-    if (!halt || scr_halt_check(halt, &r->end, now, reason)) {
+    if (!halt || scr_halt_check(halt, &r->end, now, reason) ||
+        run_is_ending(r, reason, sizeof reason)) {
         /* a program would not start with an unreadable halt file, either */
         snprintf(r->halt, sizeof r->halt, "%.400s", halt ? reason : err.text);
         free(r->remedy);
@@ -91,7 +101,7 @@ static int run_drop_signal_of(kvtree *halt, void *arg)
 
 void run_drop_signal(run *r)
 {
-    run_change_halt(r, run_drop_signal_of);
+    run_change_halt(r, run_drop_signal_of, NULL);
 }
 
 bool run_has_own_reason(const run *r)
@@ -117,6 +127,6 @@ bool run_must_end_now(run *r)
     kvtree *halt = run_open_halt(r, &rc, NULL);
     bool now = halt && kvtree_get(halt, SCR_HALT_KEY_NOW) != NULL;
     kvtree_delete(&halt);
-    if (now) run_change_halt(r, run_drop_now);
+    if (now) run_change_halt(r, run_drop_now, NULL);
     return now;
 }

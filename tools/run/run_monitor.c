@@ -201,6 +201,7 @@ bool run_monitor_check(void *arg, char why[TOOL_WHY_SIZE])
         snprintf(why, TOOL_WHY_SIZE, "scr_halt --immediate");
         return true;
     }
+    if (run_is_ending(r, why, TOOL_WHY_SIZE)) return true;
     if (monitor_is_hanging(r, &p, rc ? err.text : NULL, &seconds)) {
         snprintf(why, TOOL_WHY_SIZE, "it hangs: no checkpoint for %.0f s (SCR_WATCHDOG)",
                  seconds);

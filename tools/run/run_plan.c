@@ -79,8 +79,9 @@ static void plan_distribute_ranks(const run_facts *f, int nodes)
 
 run_decision run_plan(const run_facts *f)
 {
-    int fit = plan_count_healthy(f, 0);
-    run_decision d = {.needed = plan_least(f), .healthy = fit + plan_count_healthy(f, 1)};
+    int fit = plan_count_healthy(f, 0), worst = f->drained_waits ? 0 : 1;
+    run_decision d = {.needed = plan_least(f), .healthy = fit};
+    if (worst) d.healthy += plan_count_healthy(f, 1);
     d.why = plan_find_end(f, &d);
     if (d.why != RUN_LAUNCH) {
         d.code = f->attempts > 0 ? f->code : NOT_STARTED;
@@ -90,7 +91,7 @@ run_decision run_plan(const run_facts *f)
     if (n < d.needed) n = d.needed;
     for (int i = 0; i < f->count; i++)
         f->nodes[i].chosen = 0;
-    for (int drained = 0; drained <= 1; drained++) {
+    for (int drained = 0; drained <= worst; drained++) {
         d.nodes += plan_choose_nodes(f, drained, 1, n - d.nodes);
         d.nodes += plan_choose_nodes(f, drained, 0, n - d.nodes);
     }

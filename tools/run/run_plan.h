@@ -24,6 +24,7 @@ typedef struct run_facts {
     int over;           /* 1: the batch system ends the allocation */
     const char *halt;   /* why the job should halt; NULL: it need not */
     const char *halted; /* why the last run ended with exit code 0 before its end; NULL */
+    int drained_waits;  /* 1: what needs a drained node never begins */
     int wanted;         /* nodes to run on; 0: all of the first run */
     int least;          /* SCR_MIN_NODES; 0: not set */
     int last_nodes;     /* nodes of the last run that SCR recorded; 0: none */

@@ -126,6 +126,10 @@ static int setup_read_settings(run *r)
     scr_config_int(c, "SCR_MIN_NODES", 1, &r->facts.least, &problems);
     setup_read_seconds(r, "SCR_RUN_PAUSE", pauses, &r->delay, &problems);
     setup_read_seconds(r, "SCR_NODE_INTERVAL", intervals, &r->interval, &problems);
+    int64_t reserve = tool_manager_reserve();
+    scr_config_seconds(c, "SCR_SAVE_SECONDS", &reserve, &problems);
+    r->reserve = (double)reserve;
+    r->facts.drained_waits = !r->simulated && tool_manager_drained_waits();
     setup_read_watchdog(r, &problems);
     if (q->runs) r->facts.runs_left = q->runs;
     r->facts.wanted = q->nodes;

@@ -6,6 +6,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/number.h"
+#include "common/others.h"
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@
 #include <unistd.h>
 
 #define NAME "scr-nodes-XXXXXX"
+#define IDLE "scr_idle.so"
 #define MARK ".scr-nodes" /* an empty file in each directory of that name */
 
 /* Other users may give such a name to another directory of this user. */
@@ -300,6 +303,40 @@ void simulate_close(char *folder, int *lock)
         io_close(lock);
     }
     free(folder);
+}
+
+/* ---- idle ranks ---- */
+
+static bool simulate_has_processors(int ranks)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) != 0 || ranks <= CPU_COUNT(&set);
+}
+
+/* Beside this command, as in a build directory, where nobody else put it. */
+static bool simulate_find_beside(char path[PATH_MAX])
+{
+    struct stat own;
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(path, '/');
+    if (!slash || stat(path, &own) != 0) return false;
+    slash[1] = 0;
+    if (strlen(path) + sizeof IDLE > PATH_MAX || others_put_beside(path)) return false;
+    strcpy(slash + 1, IDLE);
+    int fd = others_open_beside(path, &own, own.st_uid);
+    if (fd < 0) return false;
+    io_close(&fd);
+    return true;
+}
+
+bool simulate_find_idle(int ranks, char path[PATH_MAX])
+{
+    const char *preload = getenv("LD_PRELOAD");
+    if ((preload && *preload) || simulate_has_processors(ranks)) return false;
+    if (simulate_find_beside(path)) return true;
+    snprintf(path, PATH_MAX, "%s", TOOLS_MODULES "/" IDLE);
+    return access(path, R_OK) == 0;
 }
 
 /* ---- failures ---- */

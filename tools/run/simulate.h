@@ -9,6 +9,8 @@
 #include "lib/hostlist.h"
 #include "run/run_progress.h"
 #include <kvtree/kvtree_error.h>
+#include <limits.h>
+#include <stdbool.h>
 
 /* "4x2": 4 nodes with 2 ranks each; "4": with one. 0 or -EINVAL. */
 int simulate_parse(const char *text, int *nodes, int *per_node);
@@ -54,5 +56,10 @@ int simulate_strike(const char *folder, const simulate_failure *failure,
 
 /* Removes and frees the directory, and closes the lock; NULL is fine. */
 void simulate_close(char *folder, int *lock);
+
+/* The path of the module that idle ranks of MPICH need (scr_idle.c). False: there are no
+ * more ranks than processors; or LD_PRELOAD is set, and stays as it is; or it is not
+ * there. */
+bool simulate_find_idle(int ranks, char path[PATH_MAX]);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/beneath.h"
 #include "common/crc32.h"
 #include "common/io.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -109,7 +110,7 @@ static int pack_find_mode(packer *p, const scavenge_scan *scan)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++) {
             const scavenge_file *f = &scan->ranks[i]->files[k];
             if (f->redundancy) continue;
-            rc = beneath_stat(p->folder->dir, f->name, &st, p->err);
+            rc = beneath_stat_source(p->folder->dir, f->name, &st, p->err);
             if (!rc) pack_add_mode(p, &st, first);
             first = false;
         }
@@ -123,6 +124,7 @@ static int pack_check_mode(const packer *p, int fd, const scavenge_file *f)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(p->err, -errno, "stat %s", f->name);
+    others_limit_mode(fd, &st);
     const mode_t granted = beneath_mode_in_group(st.st_mode & 0777, st.st_gid, p->group);
     if ((p->mode & (S_IRWXG | S_IRWXO) & ~granted) == 0) return 0;
     return err_set(p->err, -ESTALE,

@@ -72,18 +72,12 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
     return rc;
 }
 
-/* Others who can change the filemaps that were copied; -errno. */
-static int64_t rename_find_others(const scavenge_saved *saved, kvtree_error *err)
-{
-    return others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/x", err);
-}
-
 /* final: the open directory to which names of files are relative. Files that were copied
  * are synced; those that were renamed before are skipped. */
 static int rename_all(const scavenge_prefix *prefix, int final,
                       const scavenge_saved *saved, uint64_t container, kvtree_error *err)
 {
-    int64_t shared = rename_find_others(saved, err);
+    int64_t shared = others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/", err);
     if (shared < 0) return (int)shared;
     batch moves = {.dir = container ? prefix->dir : final,
                    .folders = 0777,
@@ -113,7 +107,7 @@ typedef struct rename_map {
 static int rename_map_add(rename_map *m, const scavenge_file *f, kvtree_error *err)
 {
     struct stat st;
-    int rc = beneath_stat(m->dir, f->name, &st, err);
+    int rc = beneath_stat_source(m->dir, f->name, &st, err);
     if (rc) return rc;
     filo_file *file = &m->files[m->count++];
     *file = (filo_file){.name = strdup(f->name + m->skip),
@@ -156,7 +150,7 @@ static int rename_write_map(const scavenge_prefix *prefix, int dataset, int fina
                             kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
-    char map[SCR_NAME_SIZE + 32];
+    char map[SCR_NAME_SIZE + 32], key[SCR_DATASET_KEY_SIZE];
     const char *before = d->scattered ? d->name : "", *slash = d->scattered ? "/" : "";
     rename_map m = {.scan = &saved->scan,
                     .container = container,
@@ -167,7 +161,8 @@ static int rename_write_map(const scavenge_prefix *prefix, int dataset, int fina
     snprintf(m.in, sizeof m.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
-    const filo_place to = {.folder = folder, .map = map, .dir = &dir};
+    scr_dataset_key(d, key);
+    const filo_place to = {.folder = folder, .map = map, .dir = &dir, .dataset = key};
     int rc = folder ? filo_map_write(&to, d->ranks, rename_map_rank, &m, err)
                     : err_set(err, -ENOMEM, "no memory");
     filo_files_free(m.count, m.files);

@@ -211,6 +211,7 @@ def test_of_batch_systems():
     for variables, name, wanted in (
             ({'LSB_JOBID': '7'}, 'jsrun', 'jsrun --nrs=3 --rs_per_host=1 --tasks_per_rs=2 --cpu_per_rs=ALL_CPUS program'),
             ({'PBS_JOBID': '7'}, 'aprun', 'aprun -n 6 -N 2 -L n1,n2,n3 program'),
+            ({'PBS_JOBID': '7'}, 'mpiexec.mpich', 'mpiexec.mpich -hosts n1:2,n2:2,n3:2 -n 6 program'),
             ({'LSB_JOBID': '7'}, 'mpiexec.mpich', 'mpiexec.mpich -hosts n1:2,n2:2,n3:2 -n 6 program'),
             ({}, 'mpiexec.mpich', 'mpiexec.mpich -hosts n1:2,n2:2,n3:2 -n 6 program')):
         prepare(SCR_END_TIME='4102444800', **variables)
@@ -220,23 +221,15 @@ def test_of_batch_systems():
         stand_in(name)
         done = run('--per-node', '2', 'program')
         assert done.returncode == 0 and calls() == [wanted], (done, calls())
-
-
-def test_flux():
-    """An instance is recognized by FLUX_URI; the program gets one job id in all runs; without an answer nothing else is tried."""
-    prepare(FLUX_URI='local:///run/flux/local', SCR_RUNS='2')
-    del os.environ['SCR_NODELIST']
-    stand_in('mpiexec.mpich')
-    stand_in('flux', '[ "$*" = "getattr hostlist" ] && echo n1 && exit 0\n'
-             f'[ "$1" = run ] && echo "id $SCR_JOB_ID" >>{os.getcwd()}/calls && exit 5\nexit 1')
-    done = run('program')
-    ids = [line for line in calls() if line.startswith('id ')]
-    assert done.returncode == 5 and len(ids) == 2 and len(set(ids)) == 1 and len(ids[0]) > 5, (done, calls())
-    stand_in('flux', 'exit 1')
-    os.unlink('calls')
-    done = run('program')
-    assert done.returncode == 1 and 'BATCH_QUERY_FAILED' in identifiers(done), done
-    assert not [line for line in calls() if not line.startswith('flux getattr')], calls()
+    # recognized there as elsewhere
+    for variables in ({'LSB_JOBID': '7'}, {'PBS_JOBID': '7'}):
+        for says, wanted in (('openmpi', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'), ('intel', '-hosts n1,n2,n3 -ppn 2 -n 6 program'),
+                             ('pals', '-n 6 --ppn 2 --hosts n1,n2,n3 program')):
+            prepare(SCR_END_TIME='4102444800', **variables)
+            only_here()
+            stand_in('mpiexec', version=SAYS[says])
+            done = run('--per-node', '2', 'program')
+            assert done.returncode == 0 and calls()[0].startswith(f'mpiexec {wanted}'), (done, calls())
 
 
 def test_real():

@@ -84,7 +84,7 @@ def test_done():
     done = simulate('--runs', '5')
     assert done.returncode == 0 and not done.stdout and b'\nno dataset is in the cache\n' in done.stderr, done
     call, = calls()
-    assert re.fullmatch(r'-launcher fork -n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE (\S+)/node1/cache -env '
+    assert re.fullmatch(r'-launcher fork (?:-genv \S+ \S+ )?-n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE (\S+)/node1/cache -env '
                         r'SCR_CNTL_BASE \1/node1/cntl program -x : -n 1 -env SCR_NODE_NAME node2 .* program -x', call), call
     assert [line.rpartition(' ')[2] for line in lines()] == [
         '[RUN_LAUNCHED]', '[RUN_EXITED]', '[RUN_DONE]', '[RUN_UNPROTECTED]', '[RUN_FINISHED]'], lines()
@@ -590,7 +590,7 @@ def test_usage():
         done = run(*wrong, 'true')
         assert done.returncode == 1 and done.stderr, done
     expect(run('--version', 'p'), 0, run('--version').stdout.decode())
-    expect_documented(11, {'--prefix': '.', '--ranks': '1', '--nodes': '1', '--per-node': '1', '--runs': '1', '--launcher': 'hydra',
+    expect_documented(12, {'--prefix': '.', '--ranks': '1', '--nodes': '1', '--per-node': '1', '--runs': '1', '--launcher': 'hydra',
                            '--simulate': '2', '--fail': 'node=1'})
     expect_well_formed_page()
     expect_clean()

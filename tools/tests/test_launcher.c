@@ -94,11 +94,14 @@ static void test_hydra(void **state)
 
 static void test_flux(void **state)
 {
+#define RUN "flux run --job-name=scr_run.7.1 -o exit-on-error "
     expect("flux", "flux", "n[1-3]", even, "",
-           "flux run --nodes=3 --ntasks=6 --requires=host:n[1-3] prog -x 1");
-    expect("flux", "flux", "n[1,3]", NULL, "", "flux run -n 8 prog");
-    expect("flux", "flux", "n[1,3]", NULL, "n2",
-           "flux run --requires=-host:n2 -n 8 prog");
+           RUN "--nodes=3 --tasks-per-node=2 --requires=host:n[1-3] prog -x 1");
+    expect("flux", "flux", "n[1,3-4]", uneven, "n2",
+           RUN "--nodes=3 --ntasks=8 --requires=host:n[1,3-4] prog -x 1");
+    expect("flux", "flux", "n[1,3]", NULL, "", RUN "-n 8 prog");
+    expect("flux", "flux", "n[1,3]", NULL, "n2", RUN "--requires=-host:n2 -n 8 prog");
+#undef RUN
 }
 
 static void test_openmpi(void **state)
@@ -110,7 +113,8 @@ static void test_openmpi(void **state)
     expect("openmpi", "mpirun", "n[1,3]", NULL, "n2",
            "mpirun --host n1:*,n3:* -x SCR_B -n 8 prog");
     expect("openmpi", "mpirun", "node1,node2,node4", gap, "node3",
-           "mpirun --host localhost:2 --map-by :OVERSUBSCRIBE -n 1 -x "
+           "mpirun --host localhost:2 --map-by :OVERSUBSCRIBE --mca mpi_yield_when_idle "
+           "1 -n 1 -x "
            "SCR_NODE_NAME=node1 -x SCR_CACHE_BASE=/s/node1/cache -x "
            "SCR_CNTL_BASE=/s/node1/cntl prog -x 1 : -n 1 -x SCR_NODE_NAME=node4 -x "
            "SCR_CACHE_BASE=/s/node4/cache -x SCR_CNTL_BASE=/s/node4/cntl prog -x 1");

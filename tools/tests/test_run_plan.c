@@ -192,6 +192,25 @@ static void test_over(void **state)
     assert_int_equal(run_plan(&f).why, RUN_DONE);
 }
 
+/* Where what needs a drained node never begins, it is as if that node was down. */
+static void test_drained_waits(void **state)
+{
+    run_node table[MOST];
+    for (int waits = 0; waits <= 1; waits++) {
+        run_facts f = facts_of("...", table);
+        f.runs_left = 1;
+        f.wanted = 3;
+        f.drained_waits = waits;
+        table[1].drained = 1;
+        run_decision d = run_plan(&f);
+        assert_int_equal(d.why, waits ? RUN_TOO_FEW : RUN_LAUNCH);
+        assert_int_equal(d.healthy, waits ? 2 : 3);
+        f.wanted = 2;
+        assert_int_equal(run_plan(&f).why, RUN_LAUNCH);
+        assert_true(table[0].chosen && !table[1].chosen && table[2].chosen);
+    }
+}
+
 /* A job of 6 nodes, 4 of which run, that loses one after the other; whatever is lost, no
  * node that is down is taken, and all ranks are dealt. */
 static void test_stories(void **state)
@@ -255,7 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_over), cmocka_unit_test(test_stories),
-        cmocka_unit_test(test_watchdog)};
+        cmocka_unit_test(test_over),     cmocka_unit_test(test_drained_waits),
+        cmocka_unit_test(test_stories),  cmocka_unit_test(test_watchdog)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,10 +208,10 @@ static void test_choice(void **state)
     put_program("srun", "");
     expect_way("here,n1", "srun");
     unsetenv("SLURM_JOB_ID");
-    setenv("FLUX_JOB_ID", "17", 1);
+    setenv("FLUX_URI", "local:///u", 1);
     put_program("flux", "[ \"$*\" = 'getattr hostlist' ] && echo 'n[0-1]'");
     expect_way("here,n1", "flux");
-    unsetenv("FLUX_JOB_ID");
+    unsetenv("FLUX_URI");
     setenv("SCR_REMOTE", "pdsh", 1);
     expect_way("here,n1", "pdsh");
     setenv("SCR_REMOTE", "carrier-pigeon", 1);

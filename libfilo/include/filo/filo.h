@@ -93,6 +93,8 @@ typedef struct filo_place {
     const int *dir;  /* NULL, or the open directory of the map: links and later exchanges
                         of directories on the way to it have no effect */
     size_t skip;     /* with dir: bytes of map that lead to it, "x/" of "x/map" */
+    const char *dataset; /* NULL, or a short text that tells the dataset from others:
+                            written to the map; a map that has another one is damaged */
 } filo_place;
 
 /* Tells the *count files of rank, which must stay until the next call; local is not

@@ -56,11 +56,12 @@ typedef struct filo_options {
     double percent;
     const char *state;
     const char *daemon;
-    int patience;     /* as for axl_set_patience */
-    const char *base; /* flush and register: as in filo_place */
-    int has_group;    /* flush and fetch: group permissions of local files are meant for
-                         this group, such as that of a setgid directory that has `folder`;
-                         otherwise for the group of each file */
+    int patience;        /* as for axl_set_patience */
+    const char *base;    /* flush and register: as in filo_place */
+    const char *dataset; /* flush, register and read: as in filo_place */
+    int has_group; /* flush and fetch: group permissions of local files are meant for
+                      this group, such as that of a setgid directory that has `folder`;
+                      otherwise for the group of each file */
     unsigned group;
 } filo_options;
 

@@ -3,7 +3,6 @@
 #include "src/set/member_recovery.h"
 
 #include "common/errtext.h"
-#include "common/others.h"
 #include <errno.h>
 #include <string.h>
 
@@ -60,6 +59,7 @@ int redset_member_lose(redset_member *member, int rc, redset_error *err)
 
 int redset_member_open(redset_member *member, redset_error *err)
 {
+    if (member->state->lost) return 0;
     int rc = redset_streams_open(member->dir, member->name, member->header,
                                  &member->streams, &member->reason);
     if (rc) return redset_member_lose(member, rc, err);
@@ -72,11 +72,8 @@ int redset_member_create(redset_member *member, redset_error *err)
 {
     int rc = redset_streams_create(member->dir, member->name, member->header,
                                    &member->streams, err);
-    if (rc) return rc;
-    int64_t shared = others_put_below(member->dir, member->name, err);
-    if (shared < 0) return (int)shared;
-    member->streams.files->out.shared = shared;
-    return 0;
+    if (!rc) member->streams.files->out.shared = member->shared;
+    return rc;
 }
 
 int redset_member_verify(redset_member *member, redset_error *err)

@@ -19,7 +19,9 @@ typedef struct redset_member {
     char name[BENEATH_NAME_MAX]; /* of the redundancy file, relative to dir */
     size_t piece;                /* bytes of a buffer for verification */
     int open_files;              /* limit of files that are read at a time */
-    redset_state *state;         /* not owned */
+    int64_t shared; /* others who can change the headers that name the files of a lost
+                       member, as of others_put_below */
+    redset_state *state;   /* not owned */
     redset_header *header; /* of a lost member: rebuilt from those of its neighbors */
     redset_streams streams;
     redset_error reason;
@@ -34,7 +36,8 @@ int redset_member_check_sizes(redset_member *member, redset_error *err);
  * otherwise returns rc. */
 int redset_member_lose(redset_member *member, int rc, redset_error *err);
 
-/* Opens the streams for reading, or creates those of a lost member. */
+/* Opens the streams for reading, unless the member is lost; or creates those of a lost
+ * member. */
 int redset_member_open(redset_member *member, redset_error *err);
 int redset_member_create(redset_member *member, redset_error *err);
 

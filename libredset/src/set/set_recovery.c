@@ -8,6 +8,7 @@
 #include "src/set/set_recovery.h"
 
 #include "common/errtext.h"
+#include "common/others.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
@@ -297,12 +298,34 @@ int redset_recovery_pass_headers(redset_recovery *r, redset_error *err)
 
 /* ---- the data ---- */
 
+/* Others who can change the headers from which the names of a lost local member come. A
+ * survivor that cannot be inspected is lost. */
+static int recovery_find_others(redset_recovery *r, redset_error *err)
+{
+    const int count = r->set->members->count;
+    int64_t all = 0;
+    int rc = 0, lost = 0;
+    for (int i = 0; i < count; i++)
+        lost += r->lost[r->member[i].member];
+    for (int i = 0; i < count && lost > 0 && !rc; i++) {
+        redset_member *m = &r->member[i];
+        const bool is_lost = r->lost[m->member];
+        int64_t some = others_put_below(m->dir, m->name, is_lost ? err : &m->reason);
+        all = others_join(all, some);
+        if (some < 0) rc = is_lost ? (int)some : redset_member_lose(m, (int)some, err);
+    }
+    for (int i = 0; i < count; i++)
+        r->member[i].shared = all;
+    return rc;
+}
+
 /* Of a set that is rebuilt: all that can fail before data flows. */
 static int recovery_begin(redset_recovery *r, redset_error *err)
 {
     for (int i = 0; i < r->set->members->count; i++)
         redset_header_lengths(r->member[i].header, r->length);
     int rc = redset_engine_new(r->set, r->lost, r->length, &r->engine, err);
+    if (!rc) rc = recovery_find_others(r, err);
     if (!rc) rc = recovery_for_each(r, true, redset_member_create, err);
     return rc ? rc : recovery_for_each(r, false, redset_member_open, err);
 }

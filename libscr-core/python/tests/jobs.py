@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Python programs as whole jobs on simulated nodes: jobs.py RANKS [TEST]... See tests/jobs/job.py and ranks.py."""
+"""Python programs as whole jobs on simulated nodes: jobs.py RANKS [TEST]... See tests/jobs/job.py, ranks.py and names31.py."""
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.environ["TEST_JOBS"])
-from job import Job, Skip, end_all, main  # noqa: E402
+from job import Job, end_all, main  # noqa: E402
 
 import scr  # noqa: E402
 
 RANKS = int(sys.argv.pop(1))
 PROGRAM = str(pathlib.Path(__file__).with_name("ranks.py"))
+NAMES31 = str(pathlib.Path(__file__).with_name("names31.py"))
 LIMIT = 100  # seconds per run
 
 
@@ -23,8 +23,8 @@ def job(**parameters):
     return Job(layout=layout, **{"SCR_FLUSH": 0, "SCR_LIBRARY": os.environ["SCR_LIBRARY"], **parameters})
 
 
-def run(where, name, *arguments, fails=False, **parameters):
-    process = where.start(sys.executable, PROGRAM, name, *arguments, **parameters)
+def run(where, name, *arguments, program=PROGRAM, fails=False, **parameters):
+    process = where.start(sys.executable, program, name, *arguments, **parameters)
     try:
         out, err = process.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:
@@ -89,6 +89,17 @@ def test_states():
         run(j, "states", SCR_FLUSH=10)
 
 
+def test_names_of_version_31():
+    with job(SCR_FLUSH=None) as j:
+        for number in ("0", "1", "2"):
+            run(j, number, program=NAMES31)
+        found = {d.name: d for d in scr.index(j.prefix)}
+        assert sorted(found) == ["timestep_3", "timestep_4", "timestep_5"], found
+        assert found["timestep_3"].current and found["timestep_4"].valid, found
+        for step, there in ((1, True), (2, False)):  # dropped, deleted
+            assert (j.prefix / f"ckpt_{step}_0.txt").exists() == there, step
+
+
 def test_config():
     with job() as j:
         run(j, "config", SCR_FLUSH=None)
@@ -124,39 +135,6 @@ def complaint(library):
 def test_library_is_missing():
     assert "/no/libscr.so" in complaint("/no/libscr.so") and "set SCR_LIBRARY" in complaint("/no/libscr.so")
     assert "is no libscr" in complaint("libz.so.1")
-
-
-def with_mpi4py():
-    """A Python that has mpi4py."""
-    for python in (sys.executable, "/usr/bin/python3"):
-        if subprocess.run([python, "-c", "import mpi4py"], capture_output=True).returncode == 0:
-            return python
-    raise Skip("mpi4py is not installed")
-
-
-def test_mpi4py():
-    """With the MPI of libscr it runs; with another one it ends with a message."""
-    python = with_mpi4py()
-    versions = subprocess.run(
-        [python, "-c", "import mpi4py; mpi4py.rc.initialize = False\nfrom mpi4py import MPI\n"
-         "print(MPI.Get_library_version().split()[0])"], capture_output=True, text=True)
-    ours = subprocess.run([python, "-c", "from scr import _library as l; print(l.mpi_version(l.load()).split()[0])"],
-                          capture_output=True, text=True)
-    matches = versions.stdout == ours.stdout
-    with tempfile.TemporaryDirectory(prefix="scr-test-", dir="/dev/shm") as folder:
-        for name in ("two", "refuse", "states"):
-            at = os.path.join(folder, "states" if name == "states" else "work")
-            os.makedirs(at, exist_ok=True)
-            env = {**os.environ, "TEST_MPI4PY": "1", "SCR_CACHE_BASE": at, "SCR_CNTL_BASE": at, "SCR_FLUSH": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                   "OMPI_MCA_rmaps_base_oversubscribe": "1", "UCX_POSIX_DIR": folder + "/"}
-            launch = [os.environ["JOB_MPIEXEC"], "-n", str(RANKS)] if matches else []
-            done = subprocess.run([*launch, python, PROGRAM, name], cwd=at, env=env, capture_output=True, text=True,
-                                  timeout=LIMIT)
-            if not matches:
-                assert done.returncode == 1 and "LibraryError: mpi4py uses " in done.stderr, done
-                raise Skip(f"{python}: mpi4py uses {versions.stdout.strip()}, libscr {ours.stdout.strip()}")
-            assert done.returncode == 0, done.stdout + done.stderr
 
 
 if __name__ == "__main__":
