@@ -318,6 +318,11 @@ ssize_t simulated_getxattr(const char *, const char *, void *, size_t)
     return -1;
 }
 
+ssize_t simulated_lgetxattr(const char *path, const char *name, void *value, size_t size)
+{
+    return simulated_getxattr(path, name, value, size);
+}
+
 char *simulated_realpath(const char *path, char *resolved)
 {
     std::string found;
