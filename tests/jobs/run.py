@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 
-from job import Job, Skip, descendants, main, messages, wait_until
+from job import MPI, Job, Skip, descendants, main, messages, need_hydra, wait_until
 
 POINTS, EVERY = 48, 20
 TOOLS = os.environ["JOB_TOOLS"]
@@ -56,7 +56,9 @@ class Runs:
 
     def environment(self):
         env = self.job.environment({})
-        env.update(LD_PRELOAD=os.environ["JOB_PRELOAD"], LAST_RUN=str(self.last), TMPDIR=str(self.job.root / "tmp"))
+        if MPI.launcher != "hydra":  # which scr_run takes where it finds several
+            env.setdefault("SCR_LAUNCHER", MPI.launcher)
+        env.update(LD_PRELOAD=MPI.preload, LAST_RUN=str(self.last), TMPDIR=str(self.job.root / "tmp"))
         env.update({name: str(value) for name, value in self.more.items()})
         return env
 
@@ -266,6 +268,7 @@ def newest(runs):
 
 
 def make_machines(runs):
+    need_hydra("mpiexec of Hydra")
     try:
         socket.gethostbyname(socket.gethostname())
     except OSError as error:
@@ -396,7 +399,7 @@ def test_output_is_lost():
 def stop_copying(runs, at):
     """The first scr_copy that comes to that change of the prefix directory stays there; gives the file that says so."""
     struck = runs.job.root / "struck"
-    runs.more.update(LD_PRELOAD=f"{os.environ['JOB_PRELOAD']}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy",
+    runs.more.update(LD_PRELOAD=f"{MPI.preload}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy",
                      FAULTS_BELOW=runs.prefix, FAULTS_AT=at, FAULTS_HOW="stop", FAULTS_MARK=struck,
                      FAULTS_ONCE=runs.job.root / "once")
     return struck

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.environ["TEST_JOBS"])
-from job import Job, Skip, end_all, main  # noqa: E402
+from job import MPI, Job, Skip, end_all, main  # noqa: E402
 
 import scr  # noqa: E402
 
@@ -148,9 +148,8 @@ def test_mpi4py():
             at = os.path.join(folder, "states" if name == "states" else "work")
             os.makedirs(at, exist_ok=True)
             env = {**os.environ, "TEST_MPI4PY": "1", "SCR_CACHE_BASE": at, "SCR_CNTL_BASE": at, "SCR_FLUSH": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                   "OMPI_MCA_rmaps_base_oversubscribe": "1", "UCX_POSIX_DIR": folder + "/"}
-            launch = [os.environ["JOB_MPIEXEC"], "-n", str(RANKS)] if matches else []
+                   **MPI.places(folder)}
+            launch = [MPI.mpiexec, "-n", str(RANKS)] if matches else []
             done = subprocess.run([*launch, python, PROGRAM, name], cwd=at, env=env, capture_output=True, text=True,
                                   timeout=LIMIT)
             if not matches:
