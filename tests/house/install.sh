@@ -124,7 +124,7 @@ for argument; do
     "${cc[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
     plain=(-l"$library")
     [[ $library != *-mpi ]] || plain+=(-l"${library%-mpi}") # its header includes that of the serial part
-    if [ "$ranks" != 0 ] && [[ $source != *.f90 ]]; then
+    if [ "$ranks" != 0 ]; then
         read -ra wrapper <<<"$("$MPICC" -show)"
         plain+=("${wrapper[@]:1}")
     fi
