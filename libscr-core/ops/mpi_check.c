@@ -33,9 +33,9 @@ int scr_mpi_check(kvtree_error *err)
         if (strncmp(version, others[i], strlen(others[i])) == 0)
             return err_set(err, -ELIBACC,
                            "the program runs with another MPI (%.*s) than SCR is built "
-                           "with (%s): compile it with %s, or use an SCR that is built "
-                           "with its MPI",
-                           (int)strcspn(version, ",\n"), version, MPI_NAME, MPI_NAME);
+                           "with (%s): compile it with the latter, or use an SCR that is "
+                           "built with its MPI",
+                           (int)strcspn(version, ",\n"), version, MPI_NAME);
     return 0;
 }
 
