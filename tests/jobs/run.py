@@ -114,7 +114,8 @@ def test_node_lost():
         runs.run("--simulate", "5x2", "--nodes", "4", "--runs", "3", "--fail", "node=3,after=2checkpoints")
         assert runs.logged("RUN_LAUNCHED", "run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks")
         assert runs.logged("RUN_FAILURE_SIMULATED", "run 1: node3 ") and runs.logged("NODE_DOWN", ": node3: Host is down"), runs.out
-        assert len(runs.log("node3")) == 2 and not runs.logged("RUN_EXITED", "exit code 0"), runs.out
+        # mpiexec may have ended by itself before node3 is found to be down
+        assert len(runs.log(r"node3(?!.* \[RUN_EXITED\])")) == 2 and not runs.logged("RUN_EXITED", "exit code 0"), runs.out
         assert runs.logged("RUN_DONE", "")
         runs.says("REBUILD_COMPLETE", "2 of 8 ranks")
         runs.check_result()
@@ -351,10 +352,11 @@ def test_interrupted_and_saved():
 def is_saved(runs):
     """The newest checkpoint is; the next job begins with it."""
     assert runs.log("RUN_FINISHED") and not runs.log("RUN_SAVE_"), runs.log("")
-    name = f"ckpt.{EVERY * newest(runs)}"
+    saved = newest(runs)
     runs.more = {}
     runs.run("--simulate", "4x2")
-    runs.said(f"heat: restarted from {re.escape(name)}")
+    runs.says("FETCH_COMPLETE", rf"dataset {saved} \(ckpt")
+    runs.said("heat: restarted from ckpt")
     runs.check_result()
 
 
@@ -374,6 +376,8 @@ def test_interrupted_and_nobody_reads():
 
 def test_program_dies_of_it():
     """As in "scr_run ... | head", which it would without scr_run, too: it is started as often as planned, and cleaned up."""
+    if MPI.launcher != "hydra":
+        raise Skip(f"mpiexec of {MPI.mpi} ends ranks by SIGTERM when its own output ends, so they halt")
     with Runs(last=9, SCR_FLUSH=0) as runs:
         runs.wrapper.write_text(WRAPPER.replace("exec ", "echo it begins || exit\nexec "))
         runs.start_unread(("--simulate", "2x2", "--runs", "2"), stderr=subprocess.DEVNULL)
