@@ -8,6 +8,7 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "config/config_file.h"
+#include "ops/mpi_check.h"
 #include "ops/route.h"
 #include "ops/stop.h"
 #include <errno.h>
@@ -30,8 +31,10 @@ static bool api_is_mpi_up(void)
 static void api_report(scr_message message, const char *text)
 {
     struct scr *scr = scr_default();
+    kvtree_error err;
     int rank = scr->report.rank;
-    if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
+    if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED &&
+        scr_mpi_check(&err) == 0)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     scr_say(&(scr_report){.rank = rank}, message, "%s", text);
 }
@@ -98,6 +101,18 @@ static void api_reset(void)
     scr->report.rank = rank;
 }
 
+/* With another MPI than ours no call after this may reach it: they are disabled. */
+static int api_check_mpi(void)
+{
+    struct scr *scr = scr_default();
+    kvtree_error err;
+    if (scr_mpi_check(&err) == 0) return SCR_SUCCESS;
+    scr->lifecycle.disabled = 1;
+    scr_say(&(scr_report){.rank = scr_mpi_launched_rank()}, SCR_MSG_MPI_DIFFERS,
+            "SCR_Init: %s", err.text);
+    return SCR_FAILURE;
+}
+
 int SCR_Init_comm(MPI_Comm comm)
 {
     struct scr *scr = scr_default();
@@ -105,6 +120,7 @@ int SCR_Init_comm(MPI_Comm comm)
     if (scr->lifecycle.disabled && (comm == MPI_COMM_NULL || !api_is_mpi_up()))
         return SCR_ERR_DISABLED;
     scr->lifecycle.disabled = 0;
+    if (api_check_mpi() != SCR_SUCCESS) return SCR_FAILURE;
     int rc = api_enter(SCR_CALL_INIT);
     if (rc) return rc;
     scr->lifecycle.init_failed = 0;

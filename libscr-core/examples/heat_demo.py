@@ -21,7 +21,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/support"))
-import leftovers  # noqa: E402
+import launch  # noqa: E402
 
 RANKS_PER_NODE = 2
 EVERY = 20        # steps per checkpoint
@@ -54,19 +54,13 @@ class Job:
     """One mpiexec; its output is collected line by line, so that the story can wait for events."""
 
     def __init__(self, demo, nodes, folder, result=None, environment=None):
-        env = dict(os.environ, SCR_PREFIX=folder, SCR_JOB_ID="demo", SCR_DEBUG="1",
-                   SCR_FLUSH=str(FLUSH), HWLOC_COMPONENTS="-pci",
-                   UCX_POSIX_DIR=demo.shared + "/", **(environment or {}))
-        command = ["mpiexec", "-launcher", "fork"]
-        if os.path.exists(demo.shim):
-            command += ["-genv", "LD_PRELOAD", demo.shim]
-        for i, node in enumerate(nodes):
-            command += [":"] if i else []
-            command += ["-n", str(RANKS_PER_NODE), "-env", "SCR_NODE_NAME", node,
-                        "-env", "SCR_CACHE_BASE", demo.cache(node),
-                        "-env", "SCR_CNTL_BASE", demo.cache(node),
-                        demo.heat, "-n", str(demo.points), "-t", str(demo.steps), "-c", str(EVERY)]
-            command += ["-o", result] if result else []
+        env = {**demo.mpi.environment, **os.environ}
+        env.update(SCR_PREFIX=folder, SCR_JOB_ID="demo", SCR_DEBUG="1",
+                   SCR_FLUSH=str(FLUSH), **demo.mpi.places(demo.shared), **(environment or {}))
+        heat = [demo.heat, "-n", str(demo.points), "-t", str(demo.steps), "-c", str(EVERY), *(["-o", result] if result else [])]
+        command = demo.mpi.command([
+            (RANKS_PER_NODE, {"SCR_NODE_NAME": node, "SCR_CACHE_BASE": demo.cache(node), "SCR_CNTL_BASE": demo.cache(node)}, heat)
+            for node in nodes])
         os.makedirs(folder, exist_ok=True)
         self.lines = []
         self.changed = threading.Condition()
@@ -154,7 +148,7 @@ class Demo:
     def __init__(self, build, points, steps):
         self.build, self.points, self.steps = os.path.abspath(build), points, steps
         self.heat = os.path.join(self.build, "libscr-core/heat")
-        self.shim = os.path.join(self.build, "tests/support/mpishim.so")
+        self.mpi = launch.Launch(self.build)
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.caches = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)
         self.shared = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)  # of MPI, between ranks
@@ -174,7 +168,7 @@ class Demo:
                 job.kill()
         for folder in (self.caches, self.shared, self.work):
             shutil.rmtree(folder, ignore_errors=True)
-        leftovers.remove()
+        self.mpi.remove_leftovers()
 
 
 def say(text):

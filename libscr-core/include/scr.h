@@ -44,7 +44,7 @@
  *
  * Only one thread at a time may be inside SCR. */
 
-#include <mpi.h>
+#include <scr_mpi.h> /* includes mpi.h */
 
 #ifdef __cplusplus
 extern "C" {

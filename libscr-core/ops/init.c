@@ -6,6 +6,7 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "ops/mpi_check.h"
 #include "ops/stop.h"
 #include "prefix/nodes.h"
 #include <errno.h>
@@ -85,6 +86,17 @@ static void init_report_hazards(struct scr *scr)
                     scr->cache.stores[i].path);
 }
 
+/* By one of the processes, each of which is rank 0 of its own MPI_COMM_WORLD. */
+static void init_check_launcher(void)
+{
+    kvtree_error err;
+    int ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (scr_mpi_check_size(ranks, &err) != 0)
+        scr_say(&(scr_report){.rank = scr_mpi_launched_rank()}, SCR_MSG_MPI_ALONE, "%s",
+                err.text);
+}
+
 static int init_fail_mpi(const struct scr *scr, const kvtree_error *err)
 {
     return scr_fail(&scr->report, SCR_MSG_CALL_MPI_FAILED, SCR_FAILURE, "SCR_Init: %s",
@@ -109,6 +121,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
                         err.text);
     rc = scr_settings_load(scr);
     if (rc == SCR_SUCCESS && !scr->set.enable) rc = SCR_ERR_DISABLED;
+    if (!rc) init_check_launcher();
     if (!rc && scr_job_find_nodes(&scr->job, &scr->config, &err))
         rc = init_fail_mpi(scr, &err);
     rc = rc ? rc : scr_folders_open(scr);

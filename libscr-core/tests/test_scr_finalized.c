@@ -9,7 +9,7 @@
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-    return "leak:libmpich\n";
+    return "leak:libmpi\n";
 }
 
 static void use_folder(const char *folder)

@@ -42,7 +42,9 @@ program test_scr_fortran
    if (rank == 0) call execute_command_line('rm -rf '//folder(1:index(folder, c_null_char) - 1))
    call MPI_Allreduce(failures, all_failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
    call MPI_Finalize(ierror)
-   if (all_failures > 0) error stop 1
+   call scr_init_comm(MPI_COMM_WORLD, ierror)
+   call check(ierror == SCR_ERR_STATE, 'after MPI')
+   if (failures > 0 .or. all_failures > 0) error stop 1
 
 contains
 

@@ -24,9 +24,13 @@ class Scr(MesonPackage):
     depends_on("isa-l", when="+isal")
     depends_on("mariadb-c-client", when="+mariadb")
 
-    requires("^mpich", when="+mpi", msg="SCR is built with MPICH")
     conflicts("+fortran", when="~mpi", msg="the calls for Fortran need MPI: use ~fortran")
     conflicts("~tools", when="~mpi", msg="without MPI there are only the commands: use +tools")
+
+    def setup_build_environment(self, env):
+        # the wrapper tells its MPI; pkg-config would also find another one of the system
+        if self.spec.satisfies("+mpi"):
+            env.set("CC", self.spec["mpi"].mpicc)
 
     def meson_args(self):
         components = (["scr-core"] if self.spec.satisfies("+mpi") else []) + (["tools"] if self.spec.satisfies("+tools") else [])

@@ -96,7 +96,7 @@ def try_preloaded(folder, arguments):
     launcher = []
     for kind, program in arguments:
         if kind == "mpiexec":
-            launcher = ["env", "-u", "LD_PRELOAD", program, "-n", "1", "-genv", "LD_PRELOAD", env["LD_PRELOAD"]]
+            launcher = ["env", "-u", "LD_PRELOAD", program, "-n", "1", "env", f"LD_PRELOAD={env['LD_PRELOAD']}"]
         else:
             yield from attempt(f"loaded before {program}", *(launcher if kind == "mpi" else []), program, env=env, cwd=folder)
 

@@ -21,7 +21,7 @@ unset PKG_CONFIG_PATH
 
 # And the programs of MPI do not.
 mkdir "$scratch/bin"
-for program in mpicc mpicc.mpich mpiexec mpiexec.mpich mpichversion; do
+for program in mpicc mpiexec $(compgen -c mpi | sort -u); do
     printf '#!/bin/sh\necho "%s was used" >>%s\nexit 1\n' $program "$scratch/used" >"$scratch/bin/$program"
     chmod +x "$scratch/bin/$program"
 done

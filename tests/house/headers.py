@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every public header compiles alone; in C++, the example programs in C++ without a warning.
 
-Arguments: the language standard (c11 or c++17), then the compiler's command.
+Arguments: the build directory, the language standard (c11 or c++17), then the compiler's command.
 """
+import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -11,10 +13,15 @@ import sys
 from house import LIBRARIES, ROOT, SKIP, finish, public_headers
 
 
-def mpi_flags():
-    """Where mpi.h is; None without MPI."""
-    found = subprocess.run(["pkg-config", "--cflags", "mpich"], capture_output=True, text=True)
-    return found.stdout.split() if found.returncode == 0 else None
+def mpi_flags(build):
+    """Where mpi.h is, by what pkg-config says of SCR as it lies in the build directory; None without SCR."""
+    env = {**os.environ, "PKG_CONFIG_PATH": f"{build}/meson-uninstalled"}
+    found = subprocess.run(["pkg-config", "--cflags", "scr"], env=env, capture_output=True, text=True)
+    if found.returncode:
+        return None
+    ours = [f"-I{folder}" for folder in (ROOT, pathlib.Path(build).resolve())]
+    return [flag for flag in found.stdout.split()
+            if flag not in ours and not flag.startswith(tuple(f"{folder}/" for folder in ours))]
 
 
 def compile_alone(command, room, header):
@@ -29,19 +36,19 @@ def compile_example(command, source):
     return f"{source.name}: {done.stderr.strip()}" if done.returncode else None
 
 
-def main(standard, *compiler):
+def main(build, standard, *compiler):
     if not shutil.which(compiler[0]):
         print(f"no {compiler[0]} here")
         return SKIP
-    mpi = mpi_flags()
+    mpi = mpi_flags(build)
     if mpi is None:
-        print("no MPI here")
+        print("SCR is not built here")
         return SKIP
     # the directory of mpi.h as a system's: warnings about it are not ours
-    system = [flag.replace("-I", "-isystem", 1) for flag in mpi if flag.startswith("-I")]
+    system = [flag.replace("-I", "-isystem", 1) for flag in mpi]
     command = [*compiler, "-fsyntax-only", f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic",
                "-Werror", "-x", "c++" if "++" in standard else "c", *system]
-    command += [f"-I{ROOT / room / 'include'}" for room in LIBRARIES]
+    command += [f"-I{ROOT / room / 'include'}" for room in LIBRARIES] + [f"-I{build}/libscr-core/include"]
     results = [compile_alone(command, room, header)
                for room in LIBRARIES for header in public_headers(room)]
     assert len(results) > 5, "the headers were not found"

@@ -5,13 +5,12 @@
 # the library's name and the place of libraries, where it has to find those that it uses itself.
 #
 # Arguments: build directory, install prefix, library directory below it, compiler command;
-# then LIBRARY=PROGRAM.c=RANKS each. RANKS 0: no MPI. Otherwise the program is built with $MPICC, as
-# MPI programs are, around the same compiler, and started with $MPIEXEC. PROGRAM.f90 is built with $MPIFORT.
+# then LIBRARY=PROGRAM.c=RANKS each. RANKS 0: no MPI. Otherwise it is started with $MPIEXEC; pkg-config gives what it needs of MPI, too,
+# and plainly that comes from the wrapper $MPICC. PROGRAM.f90 is built with $MPIFORT.
 # $PLUGIN: the file of the plugin for databases, or nothing where it is not built.
 set -euo pipefail
 build=$1 prefix=$2 libdir=$3
 read -ra compiler <<<"$4"
-export MPICH_CC=$4
 shift 4
 
 scratch=$(mktemp -d /tmp/scr-test-XXXXXX)
@@ -95,7 +94,7 @@ fi
 # A program is linked to the libraries that its headers show, and not to those below them.
 while read -r library shown; do
     pkg-config --exists "$library" || [ "$library" != scrf ] || continue
-    linked=$(pkg-config --libs-only-l "$library" | xargs)
+    linked=$(pkg-config --libs-only-l "$library" | tr ' ' '\n' | grep '^-lscr' | xargs)
     if [ "$linked" != "-l$library${shown:+ $shown}" ]; then
         echo "pkg-config --libs $library gives $linked"
         exit 1
@@ -119,13 +118,16 @@ for argument; do
     read -ra shared <<<"$(pkg-config --libs "$library")"
     read -ra static <<<"$(static_libs "$library")"
     cc=("${compiler[@]}")
-    [ "$ranks" = 0 ] || cc=("$MPICC")
     include=$installed/include
     [[ $source != *.f90 ]] || cc=("$MPIFORT") include=$installed/include/scrf
     "${cc[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
     "${cc[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
     plain=(-l"$library")
     [[ $library != *-mpi ]] || plain+=(-l"${library%-mpi}") # its header includes that of the serial part
+    if [ "$ranks" != 0 ]; then
+        read -ra wrapper <<<"$("$MPICC" -show)"
+        plain+=("${wrapper[@]:1}")
+    fi
     "${cc[@]}" -o "$scratch/plain" "$source" -I"$include" -L"$installed/$libdir" \
         "${plain[@]}" -Wl,-rpath,"$installed/$libdir"
     if readelf -d "$scratch/static" | grep 'NEEDED.*libscr'; then

@@ -20,6 +20,9 @@ class Spec:
     def __init__(self, chosen):
         self.chosen = chosen
 
+    def __getitem__(self, name):
+        return types.SimpleNamespace(mpicc=f"mpicc of {name}")
+
     def satisfies(self, text):
         return self.chosen[text[1:]] == (text[0] == "+")
 
@@ -32,7 +35,7 @@ def load():
         return lambda first, **how: said.setdefault(name, []).append((first, how))
 
     spack = types.ModuleType("spack.package")
-    for name in ("version", "variant", "depends_on", "requires", "conflicts"):
+    for name in ("version", "variant", "depends_on", "conflicts"):
         setattr(spack, name, directive(name))
     spack.MesonPackage = type("MesonPackage", (), {})
     sys.modules.update({"spack": types.ModuleType("spack"), "spack.package": spack})
@@ -55,7 +58,7 @@ def check(options, version):
     recipe, said = load()
     variants = [name for name, _ in said["variant"]]
     known = {sign + name for name in variants for sign in "+~"}
-    for directive in ("depends_on", "requires", "conflicts"):
+    for directive in ("depends_on", "conflicts"):
         for first, how in said[directive]:
             if how.get("when", "+mpi") not in known:
                 yield f"{directive}({first}): no variant {how['when']}"
@@ -69,6 +72,10 @@ def check(options, version):
         package = recipe()
         package.spec = spec
         given += 1
+        environment = {}
+        package.setup_build_environment(types.SimpleNamespace(set=environment.__setitem__))
+        if environment != ({"CC": "mpicc of mpi"} if spec.chosen["mpi"] else {}):
+            yield f"{spec.chosen}: another compiler than the wrapper of MPI: {environment}"
         arguments = package.meson_args()
         if "-Dcomponents=" in arguments:
             yield f"{spec.chosen}: no component"

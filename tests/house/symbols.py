@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the shared libraries export, and what they need.
 
-Arguments: PART=FILE for each library that was built, such as
+Arguments: how the name of MPI's library begins; PART=FILE for each library that was built, such as
 kvtree-mpi=/.../libscr-kvtree-mpi.so. A library exports exactly what its map lists; needs only
 libraries below it, with MPI only where MPI belongs; and does not print, exit or abort. Of a static
 library that is private (FILE ends with .a) only the last two can be asked. plugin=FILE and command=FILE:
@@ -15,7 +15,6 @@ from house import BELOW, ROOT, exported, finish
 
 SYSTEM = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "ld-linux", "libz.", "libisal.",
           "libasan.", "libubsan.", "libtsan.", "libclang_rt.")
-MPI_LIBRARY = "libmpich."
 EXTRA = {"scr": ("libyaml-0.",)}
 PLUGIN_TABLE = "scr_log_plugin_table"
 DATABASE = "libmariadb."
@@ -88,13 +87,13 @@ def check_exports(library):
         yield f"exports {name}, which its map does not list"
 
 
-def check_needed(library, libraries):
+def check_needed(library, libraries, mpi):
     by_soname = {other.soname: other for other in libraries}
     for soname in sorted(library.needed):
         if soname in by_soname:
             if not by_soname[soname].is_below(library):
                 yield f"needs {soname}, which is not below it"
-        elif soname.startswith(MPI_LIBRARY):
+        elif soname.startswith(mpi):
             if not library.may_use_mpi:
                 yield f"needs {soname}, but is a serial part"
         elif not soname.startswith(SYSTEM + EXTRA.get(library.part, ())):
@@ -118,9 +117,9 @@ def check_plugin(path):
             yield f"{path} needs {soname}"
 
 
-def check_command(path):
+def check_command(path, mpi):
     for soname in dynamic(path, "(NEEDED)"):
-        if soname.startswith((DATABASE, MPI_LIBRARY)):
+        if soname.startswith((DATABASE, mpi)):
             yield f"{path} needs {soname}"
 
 
@@ -134,16 +133,16 @@ def check_manners(library):
             yield f"uses {name}: a library does not print, exit or abort"
 
 
-def main(arguments):
+def main(mpi, *arguments):
     parts = [argument.split("=", 1) for argument in arguments]
-    complaints = [complaint for kind, check in (("plugin", check_plugin), ("command", check_command))
-                  for part, path in parts if part == kind for complaint in check(path)]
+    complaints = [complaint for part, path in parts if part == "plugin" for complaint in check_plugin(path)]
+    complaints += [complaint for part, path in parts if part == "command" for complaint in check_command(path, mpi)]
     parts = [part for part in parts if part[0] not in ("plugin", "command")]
     libraries = [Library(*part) for part in parts if not part[1].endswith(".a")]
     archives = [Archive(*part) for part in parts if part[1].endswith(".a")]
     assert libraries, "no library was built"
     for library in libraries:
-        found = [*check_exports(library), *check_needed(library, libraries),
+        found = [*check_exports(library), *check_needed(library, libraries, mpi),
                  *check_links(library, libraries)]
         complaints += [f"{library.soname}: {complaint}" for complaint in found]
     for library in libraries + archives:
@@ -152,4 +151,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import machines
-from job import JOB, SKIP, descendants, main, wait_until
+from job import JOB, MPI, SKIP, descendants, main, need_hydra, wait_until
 from run import EVERY, LIMIT, TOOLS, Runs, newest
 
 VICTIM, RANK = "n2", 2  # a rank of it: two on each node
@@ -19,6 +19,7 @@ class Cluster:
     """Four machines, of which the program has three or all, and scr_run on the head node."""
 
     def __init__(self, last=2, **parameters):
+        need_hydra("mpiexec of Hydra")
         self.machines = machines.Machines("n1", "n2", "n3", "n4")
         place = self.machines.local
         self.runs = Runs(last, SCR_NODELIST="n[1-4]", SCR_REMOTE="shell", SCR_CACHE_BASE=f"{place}/cache",
@@ -39,7 +40,7 @@ class Cluster:
 
     def stop_at(self, number, program, below):
         """The environment in which the victim's first program of that name stops before its n-th change in that directory."""
-        return {"LD_PRELOAD": f"{os.environ['JOB_FAULTS']}:{os.environ['JOB_PRELOAD']}", "FAULTS_PROGRAM": program,
+        return {"LD_PRELOAD": f"{os.environ['JOB_FAULTS']}:{MPI.preload}", "FAULTS_PROGRAM": program,
                 "FAULTS_BELOW": below, "FAULTS_AT": number, "FAULTS_HOW": "stop", "FAULTS_MARK": self.mark,
                 "FAULTS_ONCE": self.runs.job.root / "once"}
 

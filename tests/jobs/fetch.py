@@ -438,7 +438,7 @@ def test_failed_everywhere():
             job.run("init", series(1, 2), "have => 1 c2", "start_restart", "complete_restart:0 => INVALID")
             run = job.run("init", call + (" => ANY" if call == "need" else ""), restart("c1"), checkpoint("c2"),
                           restart("c2"))
-            run.not_said("error")
+            run.not_said("SCR: error")
             lose_all(job)
             job.run("init", restart("c2"))
 

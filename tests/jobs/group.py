@@ -72,7 +72,7 @@ def test_in_the_background():
         job.parameters["SCR_FLUSH_ASYNC"] = 1
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
         job.by(BOB).run("init", restart("a"), checkpoint("b"), "kill@0", dies=True)
-        job.by(ALICE).run("init => ANY", "have => ANY", checkpoint("c"), "finalize").not_said("error")
+        job.by(ALICE).run("init => ANY", "have => ANY", checkpoint("c"), "finalize").not_said("SCR: error")
         job.by(BOB).run("init", restart("c"), "finalize")
 
 

@@ -130,7 +130,7 @@ def test_full_prefix():
         fill(job.prefix)
         run = job.run("init", restart("c1"), SCR_HALT_SECONDS=7)
         run.says("PREFIX_NOT_WRITABLE", job.prefix.name, "No space left on device")
-        run.not_said("error")
+        run.not_said("SCR: error")
         (job.prefix / "filler").unlink()
         job.run("init", restart("c1"), "finalize", SCR_FLUSH=1)
 

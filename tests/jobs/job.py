@@ -26,18 +26,25 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-import leftovers  # noqa: E402
+import launch  # noqa: E402
 import signals  # noqa: E402, F401
 
 CODES = ["SUCCESS", "FAILURE", "DISABLED", "STATE", "ARGUMENT", "CONFIG", "CACHE", "INVALID",
          "REDUNDANCY", "FLUSH", "NO_DATASET", "PREFIX"]
 SKIP = 77
 USER, JOB = "tester", "17"
+MPI = launch.Launch(os.environ["JOB_BUILD"])
 PR_SET_CHILD_SUBREAPER = 36
 
 
 class Skip(Exception):
     """The test cannot be made here."""
+
+
+def need_hydra(what):
+    """For tests of what starts only programs for it."""
+    if MPI.launcher != "hydra":
+        raise Skip(f"{what} does not start programs of {MPI.mpi} here")
 
 
 # ---- operations ----
@@ -263,23 +270,12 @@ class Job:
                if not re.match("SCR_|SLURM_|PBS_|LSB_|FLUX_", key)}
         env.update({key: str(value) for key, value in ours.items() if value is not None})
         env["JOB_LATE"] = f"{self.root}/late"
-        env["UCX_POSIX_DIR"] = f"{self.root}/"  # killed ranks leave files there
-        return env
+        return {**env, **MPI.places(self.root)}
 
     def command(self, program, layout, of_node, faults):
-        preload = os.environ["JOB_PRELOAD"]
-        if faults:
-            preload = f"{os.environ['JOB_FAULTS']}:{preload}"
-        command = [os.environ["JOB_MPIEXEC"], "-genv", "LD_PRELOAD", preload]
-        for number, (node, count) in enumerate(layout):
-            own = {"SCR_NODE_NAME": node, "SCR_CACHE_BASE": self.node(node) / "cache",
-                   "SCR_CNTL_BASE": self.node(node) / "cntl", **of_node.get(node, {})}
-            command += [":"] if number else []
-            command += ["-n", str(count)]
-            for key, value in own.items():
-                command += ["-env", key, str(value)]
-            command += program
-        return command
+        sections = [(count, {"SCR_NODE_NAME": node, "SCR_CACHE_BASE": self.node(node) / "cache",
+                             "SCR_CNTL_BASE": self.node(node) / "cntl", **of_node.get(node, {})}, program) for node, count in layout]
+        return MPI.command(sections, preload=[os.environ["JOB_FAULTS"]] if faults else [])
 
     def start(self, *program, layout=None, of_node={}, prefix=None, faults={}, **parameters):
         """Starts a program with arguments on all nodes; a Popen. Parameters as for run()."""
@@ -346,7 +342,7 @@ def main(names):
     tests = {name: test for name, test in names.items() if name.startswith("test_")}
     chosen = sys.argv[1:] or tests
     results = [run_one(name, tests[name]) for name in chosen]
-    leftovers.remove()
+    MPI.remove_leftovers()
     if "FAILED" in results or not results:
         sys.exit(1)
     sys.exit(SKIP if set(results) == {"skipped"} else 0)

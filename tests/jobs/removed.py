@@ -61,7 +61,7 @@ def test_one_node():
                 run = run_beside(job, ["init", checkpoint("c1")], (lambda: remove(folders), [goes_on, "kill@0"]), dies=True)
                 for line in (CACHE, CONTROL):
                     run.says(line, "node n2", times=int(line in lines))
-                run.not_said("error")
+                run.not_said("SCR: error")
                 if complete:
                     job.lose("n3")
                 job.run("init", restart("c2", 2000) if complete else restart("c1"), "finalize")

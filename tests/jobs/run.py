@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 
-from job import Job, Skip, descendants, main, messages, wait_until
+from job import MPI, Job, Skip, descendants, main, messages, need_hydra, wait_until
 
 POINTS, EVERY = 48, 20
 TOOLS = os.environ["JOB_TOOLS"]
@@ -57,7 +57,9 @@ class Runs:
 
     def environment(self):
         env = self.job.environment({})
-        env.update(LD_PRELOAD=os.environ["JOB_PRELOAD"], LAST_RUN=str(self.last), TMPDIR=str(self.job.root / "tmp"))
+        if MPI.launcher != "hydra":  # which scr_run takes where it finds several
+            env.setdefault("SCR_LAUNCHER", MPI.launcher)
+        env.update(LD_PRELOAD=MPI.preload, LAST_RUN=str(self.last), TMPDIR=str(self.job.root / "tmp"))
         env.update({name: str(value) for name, value in self.more.items()})
         return env
 
@@ -126,8 +128,7 @@ def simulate_idle(preload):
 
 def test_idle_ranks():
     """Where there are more ranks than processors, those of MPICH sleep while they wait; LD_PRELOAD of the user is not changed."""
-    if "HYDRA" not in subprocess.run([os.environ["JOB_MPIEXEC"], "--version"], capture_output=True, text=True, check=False).stdout:
-        raise Skip("the launcher is not that of MPICH")
+    need_hydra("scr_idle.so")
     if not os.path.exists(f"{TOOLS}/scr_idle.so") or len(os.sched_getaffinity(0)) >= 16:
         raise Skip("with sanitizers, or as many processors as ranks")
     sleeping, preload = simulate_idle("")
@@ -141,7 +142,8 @@ def test_node_lost():
         runs.run("--simulate", "5x2", "--nodes", "4", "--runs", "3", "--fail", "node=3,after=2checkpoints")
         assert runs.logged("RUN_LAUNCHED", "run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-2,4-5], 8 ranks")
         assert runs.logged("RUN_FAILURE_SIMULATED", "run 1: node3 ") and runs.logged("NODE_DOWN", ": node3: Host is down"), runs.out
-        assert len(runs.log("node3")) == 2 and not runs.logged("RUN_EXITED", "exit code 0"), runs.out
+        # mpiexec may have ended by itself before node3 is found to be down
+        assert len(runs.log(r"node3(?!.* \[RUN_EXITED\])")) == 2 and not runs.logged("RUN_EXITED", "exit code 0"), runs.out
         assert runs.logged("RUN_DONE", "")
         runs.says("REBUILD_COMPLETE", "2 of 8 ranks")
         runs.check_result()
@@ -295,6 +297,7 @@ def newest(runs):
 
 
 def make_machines(runs):
+    need_hydra("mpiexec of Hydra")
     try:
         socket.gethostbyname(socket.gethostname())
     except OSError as error:
@@ -377,10 +380,11 @@ def test_interrupted_and_saved():
 def is_saved(runs):
     """The newest checkpoint is; the next job begins with it."""
     assert runs.log("RUN_FINISHED") and not runs.log("RUN_SAVE_"), runs.log("")
-    name = f"ckpt.{EVERY * newest(runs)}"
+    saved = newest(runs)
     runs.more = {}
     runs.run("--simulate", "4x2")
-    runs.said(f"heat: restarted from {re.escape(name)}")
+    runs.says("FETCH_COMPLETE", rf"dataset {saved} \(ckpt")
+    runs.said("heat: restarted from ckpt")
     runs.check_result()
 
 
@@ -400,6 +404,8 @@ def test_interrupted_and_nobody_reads():
 
 def test_program_dies_of_it():
     """As in "scr_run ... | head", which it would without scr_run, too: it is started as often as planned, and cleaned up."""
+    if MPI.launcher != "hydra":
+        raise Skip(f"mpiexec of {MPI.mpi} ends ranks by SIGTERM when its own output ends, so they halt")
     with Runs(last=9, SCR_FLUSH=0) as runs:
         runs.wrapper.write_text(WRAPPER.replace("exec ", "echo it begins || exit\nexec "))
         runs.start_unread(("--simulate", "2x2", "--runs", "2"), stderr=subprocess.DEVNULL)
@@ -425,7 +431,7 @@ def test_output_is_lost():
 def stop_copying(runs, at):
     """The first scr_copy that comes to that change of the prefix directory stays there; gives the file that says so."""
     struck = runs.job.root / "struck"
-    runs.more.update(LD_PRELOAD=f"{os.environ['JOB_PRELOAD']}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy",
+    runs.more.update(LD_PRELOAD=f"{MPI.preload}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy",
                      FAULTS_BELOW=runs.prefix, FAULTS_AT=at, FAULTS_HOW="stop", FAULTS_MARK=struck,
                      FAULTS_ONCE=runs.job.root / "once")
     return struck

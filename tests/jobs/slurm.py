@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 
-from job import Skip, descendants, main, wait_until
+from job import MPI, Skip, descendants, main, need_hydra, wait_until
 from run import TOOLS, Runs, newest
 
 NODES = 4
@@ -73,6 +73,7 @@ class Cluster:
     prolog = PROLOG
 
     def __init__(self, folder):
+        need_hydra("srun")
         for program in ("slurmctld", "slurmd", "salloc", "srun", "scancel", "squeue", "sinfo"):
             if not shutil.which(program):
                 raise Skip(f"{program} is not installed")
@@ -457,7 +458,7 @@ def test_saving_is_given_up():
         jobs.finish()
         runs, before = jobs.runs, current(jobs.runs)
         struck = runs.job.root / "struck"
-        runs.more.update(LD_PRELOAD=f"{os.environ['JOB_PRELOAD']}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy", FAULTS_AT=9,
+        runs.more.update(LD_PRELOAD=f"{MPI.preload}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy", FAULTS_AT=9,
                          FAULTS_BELOW=runs.prefix, FAULTS_HOW="stop", FAULTS_MARK=struck, FAULTS_ONCE=runs.job.root / "once")
         jobs.start()
         jobs.signal(signal.SIGINT)

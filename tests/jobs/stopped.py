@@ -136,7 +136,7 @@ def test_deleted():
 def test_continued_later():
     """Stopped for less than the limit: nothing happens."""
     with Job(**{**PAIR, "SCR_NODE_TIMEOUT": 20}) as job:
-        run_meanwhile(job, stop_for_a_moment, "finalize").not_said("error")
+        run_meanwhile(job, stop_for_a_moment, "finalize").not_said("SCR: error")
         lose_all(job)
         job.run("init", restart("c1", LARGE))
 
@@ -145,7 +145,7 @@ def test_slow_is_not_stuck():
     """A limit of bandwidth makes a file last longer than the bound."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1", 60_000), "finalize", SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="10KB")
-        run.not_said("error")
+        run.not_said("SCR: error")
         lose_all(job)
         job.run("init", restart("c1", 60_000))
 

@@ -7,7 +7,7 @@ import re
 import sys
 
 from sweep import PARAMETERS, RANKS, Sweep, check_prefix, options, stage
-from job import SKIP, Job, checkpoint  # sweep.py knows where that is
+from job import MPI, SKIP, Job, checkpoint  # sweep.py knows where that is
 from run import Runs
 import scavenged
 
@@ -86,7 +86,7 @@ exec "$JOB_HEAT" -n 48 -t {STEPS} -c 20 -o "$SCR_PREFIX/result"
 
 def run_with(runs, **how):
     runs.wrapper.write_text(PROGRAM)
-    runs.more = {**faults(runs.job, "scr_run", **how), "LD_PRELOAD": f"{os.environ['JOB_NOMEM']}:{os.environ['JOB_PRELOAD']}"}
+    runs.more = {**faults(runs.job, "scr_run", **how), "LD_PRELOAD": f"{os.environ['JOB_NOMEM']}:{MPI.preload}"}
     runs.start(*RUN)
     runs.finish(fails=None)
     runs.more = {}

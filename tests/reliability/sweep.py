@@ -22,8 +22,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "jobs"))
-from job import CODES, Job, checkpoint, descendants, flat, messages, PR_SET_CHILD_SUBREAPER  # noqa: E402
-import leftovers  # noqa: E402
+from job import CODES, MPI, Job, checkpoint, descendants, flat, messages, PR_SET_CHILD_SUBREAPER  # noqa: E402
 import tree  # noqa: E402
 
 SIZE, RANKS = 1000, 4
@@ -327,7 +326,7 @@ class Sweep:
             if points:
                 self.try_kind(kind, each, total)
         self.pool.shutdown()
-        leftovers.remove()
+        MPI.remove_leftovers()
         tried = sum(len(points) for _, _, points in self.kinds)
         print(f"{tried} of {sum(totals)} points, {self.struck} of them struck, {self.failed} failed")
         # threads and other processes make the numbers of calls differ a little from run to run

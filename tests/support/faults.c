@@ -4,7 +4,7 @@
  *
  *   FAULTS_BELOW=/a:/b     only files in these directories count
  *   FAULTS_PROGRAM=name    only in programs of that name; others are left alone
- *   FAULTS_RANK=r          only in the process with this PMI_RANK
+ *   FAULTS_RANK=r          only in the process of this rank
  *   FAULTS_AT=n            from 1 on; 0: only counts
  *   FAULTS_HOW=kill        SIGKILL before the call
  *              torn        a write does half its bytes before it is killed
@@ -27,7 +27,7 @@
  *   FAULTS_READING=1       calls that only read count, too
  *   FAULTS_MARK=file       is made when it strikes
  *   FAULTS_LOG=file        gets a line "n time call path" for each call that counts, in
- *                          file.<PMI_RANK>; times are of one clock everywhere, in
+ *                          file.<rank>; times are of one clock everywhere, in
  *                          nanoseconds
  *
  * A close that fails closes nevertheless, as on Linux. */
@@ -54,10 +54,17 @@ static char log_path[4200]; /* "": none */
 static long at, count;
 static int stays, reading;
 
+/* By the launcher, of which each has a variable of its own. */
+static const char *launched_rank(void)
+{
+    const char *rank = getenv("PMI_RANK");
+    return rank ? rank : getenv("OMPI_COMM_WORLD_RANK");
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     const char *program = getenv("FAULTS_PROGRAM"), *rank = getenv("FAULTS_RANK");
-    const char *mine = getenv("PMI_RANK"), *number = getenv("FAULTS_AT");
+    const char *mine = launched_rank(), *number = getenv("FAULTS_AT");
     if (program && strcmp(program, program_invocation_short_name) != 0) return;
     if (rank && (!mine || strcmp(rank, mine) != 0)) return;
     below = getenv("FAULTS_BELOW");

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.environ["TEST_JOBS"])
-from job import Skip, main  # noqa: E402
+from job import MPI, Skip, main  # noqa: E402
 
 RANKS = int(sys.argv.pop(1))
 HERE = pathlib.Path(__file__).parent
@@ -47,8 +47,7 @@ def start(python, folder, story, launch):
     at = os.path.join(folder, story[0])
     os.makedirs(at, exist_ok=True)
     env = {**os.environ, "TEST_MPI4PY": "1", "SCR_CACHE_BASE": at, "SCR_CNTL_BASE": at, "SCR_FLUSH": "1",
-           "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-           "UCX_POSIX_DIR": folder + "/"}
+           **MPI.places(folder)}
     return subprocess.run([*launch, python, HERE / story[1], story[2]], cwd=at, env=env, capture_output=True, text=True,
                           timeout=LIMIT)
 
@@ -58,7 +57,7 @@ def test_same_mpi():
     python = pythons(same=True)[0]
     with tempfile.TemporaryDirectory(prefix="scr-test-", dir="/dev/shm") as folder:
         for story in STORIES:
-            done = start(python, folder, story, [os.environ["JOB_MPIEXEC"], "-n", str(RANKS)])
+            done = start(python, folder, story, [MPI.mpiexec, "-n", str(RANKS)])
             assert done.returncode == 0, f"{story}\n{done.stdout}{done.stderr}"
 
 

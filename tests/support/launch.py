@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How MPI programs are started on this machine, as the build wrote it to tests/support/launch.json.
+
+Options of launchers differ, so their settings are variables, and env gives each rank its own."""
+import glob
+import json
+import os
+import pathlib
+import time
+
+AGE = 1.0  # seconds; a younger file may be about to be mapped
+
+
+class Launch:
+    """mpi: the name of the implementation. launcher: the name of mpiexec's kind, as for scr_run --launcher. preload: the module that
+    makes idle ranks sleep, or nothing."""
+
+    def __init__(self, build):
+        self.__dict__.update(json.loads((pathlib.Path(build) / "tests/support/launch.json").read_text()))
+
+    def places(self, folder):
+        """Variables for mpiexec: killed ranks leave files of MPI in the folder."""
+        return {name: f"{folder}/" for name in self.directories if name}
+
+    def command(self, sections, preload=()):
+        """Starts sections: the number of ranks, their variables, and a program with its arguments."""
+        modules = ":".join(module for module in (*preload, self.preload) if module)
+        command = [self.mpiexec]
+        for number, (ranks, own, program) in enumerate(sections):
+            own = {**({"LD_PRELOAD": modules} if modules else {}), **own}
+            command += [":"] if number else []
+            command += ["-n", str(ranks), "env", *(f"{key}={value}" for key, value in own.items()), *program]
+        return command
+
+    def remove_leftovers(self):
+        """Removes what MPI left in /dev/shm when its processes were killed: those of this user's files that no process has mapped."""
+        if any(age < AGE for _, age in self._candidates()):
+            time.sleep(AGE)
+        for path, age in self._candidates():
+            if age >= AGE:
+                try:
+                    os.unlink(path)
+                except OSError:
+                    pass  # another test was faster
+
+    def _candidates(self):
+        paths = {path for pattern in self.leftovers for path in glob.glob(pattern)}
+        for path in paths - mapped(paths):
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            if status.st_uid == os.geteuid():
+                yield path, time.time() - status.st_mtime
+
+
+def mapped(paths):
+    """Those of the paths that processes which we may look at have mapped."""
+    found = set()
+    for maps in glob.glob("/proc/[0-9]*/maps") if paths else []:
+        try:
+            with open(maps) as f:
+                found.update(path for path in (line.split(None, 5)[-1].strip() for line in f) if path in paths)
+        except (OSError, ValueError):
+            continue  # gone, or not ours
+    return found
