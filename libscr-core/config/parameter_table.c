@@ -81,7 +81,7 @@ const scr_param scr_param_table[] = {
     {"SCR_NODE_TIMEOUT", SECONDS, "60", 0, "maximum time for the check of a node, and without progress of a node that copies; the node then counts as down. Also the maximum time without a sign of life of scr_transfer, which is then killed and its flush fails; and the maximum time until a job step of Slurm starts, after which the launch fails"},
     {"SCR_NODE_CAPACITY", BYTES, "0", 0, "least size of the file system of a cache directory, for a STORE without CAPACITY; a node with less counts as down (0: any)"},
     {"SCR_NODE_TESTS", TEXT, NULL, 0, "directory of programs that test a node; each exits with 0 on a good node"},
-    {"SCR_LAUNCHER", TEXT, NULL, 0, "what starts programs: slurm, flux, jsrun, aprun, pals, hydra, openmpi, intel, mpirun (any of the last four), or the name of a LAUNCHER (default: a LAUNCHER, else that of the batch system, else the first that exists)"},
+    {"SCR_LAUNCHER", TEXT, NULL, 0, "what starts programs: slurm, flux, jsrun, aprun, pals, hydra, openmpi, intel, mpirun (any of the last four), or the name of a LAUNCHER (default: a LAUNCHER, else that of the batch system, else that of the MPI that SCR was built with, else the first that exists)"},
     {"SCR_SITE_HOOKS", TEXT, NULL, 0, "directory of programs of the site: prerun, node_down, postrun; scr_run calls those that exist"},
     {"SCR_REMOTE", TEXT, NULL, 0, "how commands reach other nodes: local, simulate, srun, flux, pdsh or shell (default: the first that is available)"},
     {"SCR_REMOTE_SHELL", TEXT, NULL, 0, "program for SCR_REMOTE=shell, called with a node and a command line (default: HYDRA_LAUNCHER_EXEC, or ssh)"},

@@ -122,24 +122,50 @@ static int launcher_choose_site(const tool_prefix *prefix, const char *name,
     return -1;
 }
 
+/* The launcher of the MPI that SCR was built with. NULL: it is not there, or is not to be
+ * tried. *program: as its user would call it. */
+static const launcher *launcher_of_mpi(const char *name, bool simulated,
+                                       const char **program)
+{
+    const launcher *row = launcher_table;
+    while (row->name && strcmp(row->name, TOOLS_MPI_LAUNCHER) != 0)
+        row++;
+    if (!row->name || !launcher_is_candidate(row, name, simulated)) return NULL;
+    *program = launcher_program(row);
+    return *program ? row : NULL;
+}
+
+/* The first row that is to be tried and is there. That of the own MPI comes before those
+ * of others. NULL: there is none. */
+static const launcher *launcher_find(const char *name, bool simulated,
+                                     const char **program)
+{
+    for (const launcher *row = launcher_table; row->name; row++) {
+        if (!launcher_is_candidate(row, name, simulated)) continue;
+        const launcher *own =
+            row->manager ? NULL : launcher_of_mpi(name, simulated, program);
+        if (own) return own;
+        *program = launcher_program(row);
+        if (*program) return row;
+        if (row->only && !simulated) return NULL;
+    }
+    return NULL;
+}
+
 int launcher_choose(const tool_prefix *prefix, const char *name, bool simulated,
                     launcher_choice *choice)
 {
+    const char *program;
     *choice = (launcher_choice){.descs = NULL};
     if (!name) name = scr_config_get(&prefix->config, "SCR_LAUNCHER", NULL);
     if (name && !*name) name = NULL;
     int code = launcher_choose_site(prefix, name, simulated, choice);
     if (code >= 0) return code;
-    for (const launcher *row = launcher_table; row->name; row++) {
-        if (!launcher_is_candidate(row, name, simulated)) continue;
-        const char *program = launcher_program(row);
-        if (!program && !(row->only && !simulated)) continue;
-        if (!program) break;
-        choice->row = *row;
-        snprintf(choice->program, sizeof choice->program, "%s", program);
-        return COMMAND_GOOD;
-    }
-    return launcher_report_missing(name, simulated);
+    const launcher *row = launcher_find(name, simulated, &program);
+    if (!row) return launcher_report_missing(name, simulated);
+    choice->row = *row;
+    snprintf(choice->program, sizeof choice->program, "%s", program);
+    return COMMAND_GOOD;
 }
 
 void launcher_choice_free(launcher_choice *choice)

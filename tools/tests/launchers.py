@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 
+import launch
 from command import COMMAND, identifiers, run, run_tests
 from prefix import put_program, some_user, wait_for, without_scr_variables
 
@@ -191,6 +192,19 @@ def test_recognized():
     stand_in('mpiexec', version='my own mpiexec')
     done = run('program')
     assert done.returncode == 1 and identifiers(done) == ['LAUNCHER_MISSING'] and not calls(), done
+
+
+def test_of_the_own_mpi():
+    """Where the launchers of several implementations are installed, that of the one that SCR was built with starts the program."""
+    own = launch.Launch(COMMAND.parent.parent).launcher
+    for present in (('mpiexec.mpich', 'mpirun.openmpi'), ('mpiexec.mpich',), ('mpirun.openmpi',)):
+        prepare()
+        only_here()
+        for name in present:
+            stand_in(name)
+        assert run('program').returncode == 0
+        wanted = 'mpirun.openmpi' if own == 'openmpi' and 'mpirun.openmpi' in present else present[0]
+        assert calls()[0].split()[0] == wanted, calls()
 
 
 def test_recognized_by_place():
