@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 int io_open(int dir, const char *name, int flags, mode_t mode)
@@ -94,4 +95,13 @@ void io_unlock(int *fd)
 {
     if (*fd >= 0) io_lock(*fd, F_OFD_SETLK, F_UNLCK);
     io_close(fd);
+}
+
+char *io_text_end(FILE *stream, char **text)
+{
+    const bool is_cut = ferror(stream);
+    if (fclose(stream) == 0 && !is_cut) return *text;
+    free(*text);
+    *text = NULL;
+    return NULL;
 }

@@ -8,6 +8,7 @@
 #include "common/prefix.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -20,6 +21,7 @@
 #define io_close COMMON(io_close)
 #define io_lock COMMON(io_lock)
 #define io_unlock COMMON(io_unlock)
+#define io_text_end COMMON(io_text_end)
 
 /* openat. Returns a descriptor, or -errno. */
 int io_open(int dir, const char *name, int flags, mode_t mode);
@@ -45,6 +47,10 @@ int io_lock(int fd, int command, short type);
 /* Removes the lock of the open file, and closes it if it is not -1. Closing alone would
  * leave the lock to a process that was forked meanwhile. */
 void io_unlock(int *fd);
+
+/* Closes a stream of open_memstream, and returns its text, to be freed. NULL, with the
+ * text freed, if there was no memory for all of it. */
+char *io_text_end(FILE *stream, char **text);
 
 static inline bool io_is_same_file(const struct stat *a, const struct stat *b)
 {

@@ -2,6 +2,7 @@
 /* All descriptors of a configuration; see config/descs.h. */
 #include "config/descs.h"
 
+#include "common/io.h"
 #include "config/config_file.h"
 #include <errno.h>
 #include <stdio.h>
@@ -78,7 +79,8 @@ static char *descs_answer_keys(const scr_descs *d, scr_desc_kind kind)
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
     descs_list_keys(out, d, kind);
-    if (fclose(out) == 0 && size > 0) {
+    if (!io_text_end(out, &text)) return NULL;
+    if (size > 0) {
         text[size - 1] = 0;
         return text;
     }

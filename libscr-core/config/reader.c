@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks and stores the tokens of configuration files; see config/reader.h. */
 #include "config/reader.h"
+#include "common/io.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,10 +79,7 @@ static char *reader_expand(const scr_reader *r, scr_mark mark, const char *text)
             good = reader_put_variable(r, mark, &text, stream);
         else
             fputc(*text++, stream);
-    if (!stream || fclose(stream) != 0) {
-        scr_read_no_memory(r, mark);
-        good = false;
-    }
+    if (!stream || !io_text_end(stream, &out)) scr_read_no_memory(r, mark);
     if (good) return out;
     free(out);
     return NULL;

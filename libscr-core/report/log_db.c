@@ -4,6 +4,7 @@
 #include "report/log_private.h"
 
 #include "common/errtext.h"
+#include "common/io.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ char *scr_log_statement(const scr_log_event *event)
             fputs(event ? "NULL" : "?", out);
     }
     fputc(')', out);
-    return scr_log_text_end(out, &text);
+    return io_text_end(out, &text);
 }
 
 struct log_db {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events in memory, as lines of text and as lines of JSON; see report/log.h. Numbers are
  * written without the locale of the application, which may have another decimal point. */
+#include "common/io.h"
 #include "report/log_private.h"
 
 #include "common/number.h"
@@ -129,14 +130,6 @@ void scr_log_quote(FILE *out, const char *text)
     fputc('"', out);
 }
 
-char *scr_log_text_end(FILE *out, char **text)
-{
-    bool is_bad = ferror(out);
-    if (fclose(out) == 0 && !is_bad) return *text;
-    free(*text);
-    return NULL;
-}
-
 static void log_event_put_text(FILE *out, const scr_log_field *field, const char *value)
 {
     if (field->type == SCR_LOG_FIELD_KIND)
@@ -179,7 +172,7 @@ static char *log_event_line(const scr_log_event *event, const char *end, size_t 
         if (value) put(out, f, value);
     }
     fputs(end, out);
-    return scr_log_text_end(out, &line);
+    return io_text_end(out, &line);
 }
 
 char *scr_log_text_line(const scr_log_event *event, size_t *size)

@@ -27,9 +27,6 @@ char *scr_log_json_line(const scr_log_event *event, size_t *size);
 /* Writes the text form of one value. */
 void scr_log_quote(FILE *out, const char *text);
 
-/* Closes a stream of open_memstream and returns its text; NULL: no memory. */
-char *scr_log_text_end(FILE *out, char **text);
-
 /* ---- report/log_file.c: a file that lines are appended to ---- */
 
 typedef struct scr_log_file {

@@ -4,6 +4,7 @@
 
 #include "common/array.h"
 #include "common/errtext.h"
+#include "common/io.h"
 #include <errno.h>
 #include <kvtree/kvtree.h>
 #include <stdint.h>
@@ -278,11 +279,8 @@ char *hostlist_compress(const hostlist *list)
         if (i) fputc(',', out);
         hostlist_put_group(out, hosts + i, n);
     }
-    int bad = ferror(out);
     free(hosts);
-    if (fclose(out) == 0 && !bad) return text;
-    free(text);
-    return NULL;
+    return io_text_end(out, &text);
 }
 
 /* ---- sets ---- */

@@ -3,6 +3,7 @@
 #include "lib/tool_table.h"
 
 #include "common/array.h"
+#include "common/io.h"
 #include "common/number.h"
 #include "lib/tool.h"
 #include "report/quote.h"
@@ -77,10 +78,7 @@ static char *table_join(const char *const *texts, int count, bool json, bool arr
             scr_quote_text_for(out, stdout, texts[i]);
     }
     if (array) fputc(']', out);
-    int bad = ferror(out);
-    if (fclose(out) == 0 && !bad) return text;
-    free(text);
-    return NULL;
+    return io_text_end(out, &text);
 }
 
 void tool_table_text(tool_table *table, const char *text)

@@ -3,6 +3,7 @@
 #include "lib/tool_template.h"
 
 #include "common/errtext.h"
+#include "common/io.h"
 #include "config/problems.h"
 #include <errno.h>
 #include <stdio.h>
@@ -183,10 +184,7 @@ static int template_add_word(expansion *x, const char **at, const char *end,
             fwrite(*at + 1, 1, (size_t)(close - *at - 1), out);
         if (close) *at = close;
     }
-    if (fclose(out) != 0) {
-        free(word);
-        return -ENOMEM;
-    }
+    if (!io_text_end(out, &word)) return -ENOMEM;
     tool_words_add(words, "%s", word);
     free(word);
     return words->failed ? -ENOMEM : 0;

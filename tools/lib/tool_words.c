@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Words of a command line; see tool_words.h. */
 #include "lib/tool_words.h"
+#include "common/io.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -73,11 +74,7 @@ void tool_words_add_quoted(tool_words *words, const char *const *list)
         if (i) fputc(' ', out);
         words_put_quoted(out, list[i]);
     }
-    if (!out || fclose(out) != 0) {
-        free(text);
-        text = NULL;
-    }
-    words_append(words, text);
+    words_append(words, out ? io_text_end(out, &text) : NULL);
 }
 
 const char *const *tool_words_list(const tool_words *words)

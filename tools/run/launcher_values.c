@@ -2,6 +2,7 @@
 /* The values of templates for launchers; see launcher.h. */
 #include "run/launcher.h"
 
+#include "common/io.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_template.h"
 #include <errno.h>
@@ -66,9 +67,7 @@ static char *values_join(const hostlist *list, const int *ranks, bool stars)
         if (ranks) fprintf(out, ":%d", ranks[i]);
         if (stars) fputs(":*", out);
     }
-    if (fclose(out) == 0) return text;
-    free(text);
-    return NULL;
+    return io_text_end(out, &text);
 }
 
 /* ---- lists ---- */
