@@ -45,7 +45,7 @@ static size_t crc_size(const char *file)
 }
 
 /* A file of another type or version, or with flags that are not known, which has the size
- * that it tells, and the checksum. */
+ * that it tells, and the checksum, which every version writes. */
 static int is_other_format(const char *file, size_t size, int whole)
 {
     if (size < HEADER_SIZE || number(file) != 0x951fc3f5 ||
@@ -54,7 +54,7 @@ static int is_other_format(const char *file, size_t size, int whole)
     uint64_t told = (uint64_t)number(file + 8) << 32 | number(file + 12);
     if (told > size || told < HEADER_SIZE + 4 + crc_size(file) || (whole && told < size))
         return 0;
-    return !crc_size(file) ||
+    return crc_size(file) &&
            number(file + told - CRC_SIZE) == crc32_of(file, told - CRC_SIZE);
 }
 
