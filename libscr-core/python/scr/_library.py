@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import threading
+import time
 from typing import Any, Optional
 
 from ._errors import Error, LibraryError, StateError
@@ -177,6 +178,7 @@ def _end_of_program() -> None:
                 stream.flush()
             except (OSError, ValueError, AttributeError):
                 pass  # it is closed
+        time.sleep(0.3)  # launchers drop output that they have not read when they end the job
         library.MPI_Abort(comm_world(library), failed)
     if State.started_mpi:
         library.MPI_Finalize()
