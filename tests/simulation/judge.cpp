@@ -149,6 +149,7 @@ void Judge::offered(const std::string &name, int ranks)
     if (name.empty()) {
         if (least && !lenient)
             throw Failure(least->name + " is lost: nothing is offered");
+        if (least) unread = find(least->name);
         return;
     }
     if (!d) throw Failure("a dataset of another name is offered: " + name);
@@ -163,7 +164,7 @@ void Judge::offered(const std::string &name, int ranks)
 /* Where a call failed, what is on record of the restart may be that it began. */
 void Judge::end_run(int ranks)
 {
-    Dataset *tried = source;
+    Dataset *tried = source ? source : unread;
     if (!tried && !progress) tried = const_cast<Dataset *>(promised(ranks));
     if (tried && !now->audit) tried->tries = progress && !lenient ? 0 : tried->tries + 1;
 }
@@ -254,7 +255,7 @@ void Judge::begin_run(const Run &run, int ranks, bool silent)
     if (!silent) abandoned = INFINITY;
     initialized = 0;
     progress = false;
-    source = nullptr;
+    source = unread = nullptr;
     fetched.clear();
     for (const auto &d : datasets) {
         /* a run of another size cannot use what is in the cache, and need not keep it */
@@ -274,10 +275,15 @@ void Judge::lost(int node, const std::string &dataset)
         if (dataset.empty() || d->name == dataset) d->lost.insert(node);
 }
 
+/* What has left the caches may be there again where disks return: removals are not
+ * synced, and nothing else has the record that it was refused. */
 void Judge::lost_all()
 {
-    for (const auto &d : datasets)
+    for (const auto &d : datasets) {
+        if (d->gone && !d->flushed && d->refused == Refused::YES)
+            d->refused = Refused::MAYBE;
         d->gone = true;
+    }
 }
 
 void Judge::ruined(const std::string &dataset)

@@ -111,10 +111,12 @@ class Judge
     bool is_cached(const Dataset &d) const;
     const Story &story;
     std::vector<std::unique_ptr<Dataset>> datasets;
-    const Run *now = nullptr;          /* the run */
-    bool progress = false;             /* this run has completed a checkpoint */
-    double abandoned = INFINITY;       /* when a flush may first be */
-    Dataset *source = nullptr;         /* what it restarted from */
+    const Run *now = nullptr;    /* the run */
+    bool progress = false;       /* this run has completed a checkpoint */
+    double abandoned = INFINITY; /* when a flush may first be */
+    Dataset *source = nullptr;   /* what it restarted from */
+    Dataset *unread = nullptr;   /* what an error kept from being offered: the fetch may
+                                    count as an attempt */
     std::set<const Dataset *> fetched; /* in this run, maybe */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */

@@ -98,8 +98,11 @@ class Rank
         for (int tries = 0; tries < 30; tries++) {
             char name[SCR_MAX_FILENAME] = "";
             int flag = 0;
-            if (expect("SCR_Have_restart", SCR_Have_restart(&flag, name)) != SCR_SUCCESS)
+            if (expect("SCR_Have_restart", SCR_Have_restart(&flag, name)) !=
+                SCR_SUCCESS) {
+                judge.offered("", ranks); /* an error struck */
                 return;
+            }
             Dataset *d = flag ? judge.find(name) : nullptr;
             agree("its flag", flag ? d ? d->number + 1 : -1 : 0);
             judge.offered(flag ? name : "", ranks);
