@@ -57,12 +57,12 @@ static bool file_is_trusted(const char *trusted, uid_t uid)
 
 static bool file_is_accepted_owner(const file_place *place, uid_t uid)
 {
-    return uid == 0 || (!place->open && uid == geteuid()) ||
+    return (!place->open && (uid == 0 || uid == geteuid())) ||
            file_is_trusted(place->trusted, uid);
 }
 
 #define FILE_REMEDY                                                                      \
-    "chmod g-w,o-w (or +t) the directory, or SCR_CONF_FILE=<its path> reads it, or "     \
+    "chmod g-w,o-w the directory, or SCR_CONF_FILE=<its path> reads it, or "             \
     "your name in SCR_TRUSTED_OWNERS, in the environment or the system file"
 
 /* Why a file in a shared directory is not accepted. It can name programs to execute, and
@@ -70,13 +70,13 @@ static bool file_is_accepted_owner(const file_place *place, uid_t uid)
 static const char *file_find_distrust(int fd, const struct stat *st,
                                       const file_place *place)
 {
-    bool own = st->st_uid == geteuid();
+    bool own = st->st_uid == geteuid() || st->st_uid == 0;
     if (!file_is_accepted_owner(place, st->st_uid))
         return own && place->linked
                    ? "is a link to a file in a directory where others can give that name "
-                     "to any of your files, and is not read; " FILE_REMEDY
-               : own ? "is in a directory where others can give that name to any of your "
-                       "files, and is not read; " FILE_REMEDY
+                     "to any file of yours or root's, and is not read; " FILE_REMEDY
+               : own ? "is in a directory where others can give that name to any file of "
+                       "yours or root's, and is not read; " FILE_REMEDY
                      : "belongs to another user, and is not read; SCR_CONF_FILE=<its "
                        "path> reads it, or its owner's name in SCR_TRUSTED_OWNERS, in "
                        "the environment or the system file";
@@ -112,7 +112,7 @@ static const char *file_find_foreign_link(const struct stat *link,
                                           const file_place *place)
 {
     if (file_is_accepted_owner(place, link->st_uid)) return NULL;
-    return link->st_uid == geteuid()
+    return link->st_uid == geteuid() || link->st_uid == 0
                ? "is a link in a directory where others can put it, and is not followed"
                : "is a link of another user, and is not followed";
 }
@@ -144,8 +144,7 @@ static int file_follow(int link, file_place *place, char name[PATH_MAX])
 
 static bool file_is_open_folder(int dir)
 {
-    struct stat st;
-    return fstat(dir, &st) != 0 || others_rename(dir, &st);
+    return others_put(dir) != 0;
 }
 
 /* What has the name may be exchanged at any time: what was judged is what is opened.

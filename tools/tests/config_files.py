@@ -17,7 +17,7 @@ def test_configuration_by_a_link():
     os.chown(shared, VICTIM.pw_uid, ATTACKER.pw_gid)
     shared.chmod(0o2770)
     (folder / 'second').symlink_to(shared / 'file')
-    why = 'is a link to a file in a directory where others can give that name to any of your files'
+    why = "is a link to a file in a directory where others can give that name to any file of yours or root's"
     for target in (shared / 'file', '../shared/file', 'second'):
         (folder / '.scrconf').symlink_to(target)
         for path in (folder / '.scrconf', folder / 'second'):

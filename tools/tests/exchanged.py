@@ -91,11 +91,14 @@ def test_configuration_is_exchanged():
         give(path, ATTACKER)
     found = list(answers(mine, link, folder, 'scr_params', '-p', folder, 'SCR_CURRENT'))
     assert found and not any('chosen' in text for text in found), found
-    # a link of the victim's own is followed
+    # a link of the victim's own is followed where nobody else can put one
     mine.unlink()
     mine.symlink_to('../letter')
     give(mine, VICTIM)
-    assert b'chosen' in command('scr_params', '-p', folder, 'SCR_CURRENT', user=VICTIM).stdout
+    for modes, is_read in (((0o3775, 0o1777), False), ((0o755, 0o1777), False), ((0o755, 0o755), True)):
+        folder.chmod(modes[0])
+        folder.parent.chmod(modes[1])
+        assert (b'chosen' in command('scr_params', '-p', folder, 'SCR_CURRENT', user=VICTIM).stdout) == is_read, modes
 
 
 def test_folder_of_a_configuration_is_exchanged():
