@@ -77,8 +77,9 @@ int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
                    kvtree_error *err);
 
 /* Reads the map of a complete dataset, which has one, for the ranks of this run: a
- * positive verdict where it is missing, or of another number of ranks. As filo_read_map;
- * agreed. */
+ * positive verdict where it is missing, or of another number of ranks. -EPERM where
+ * others can change it, and it names files in a directory that they cannot change. As
+ * filo_read_map; agreed. */
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
                        const scr_place *place, const filo_options *options, int *count,
                        filo_file **files, kvtree_error *err);

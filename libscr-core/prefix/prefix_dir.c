@@ -3,11 +3,13 @@
 #include "prefix/prefix.h"
 
 #include "base/path.h"
+#include "common/agree_mpi.h"
 #include "common/batch.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -118,6 +120,36 @@ int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
     return folder_make_beneath(prefix->fd, name, 0, folder, err);
 }
 
+static int place_check_name(const scr_prefix *prefix, int64_t who, const char *name,
+                            kvtree_error *err)
+{
+    const char *last;
+    int parent, rc = beneath_open_parent(prefix->fd, name, 0, &parent, &last, NULL);
+    if (rc) return 0; /* what cannot be opened is reported by whoever reads it */
+    rc = others_reach(who, prefix->fd, parent, name, err);
+    io_close(&parent);
+    return rc;
+}
+
+/* Local. The files of a scattered dataset lie anywhere below the prefix directory. If
+ * others can change its map, they must be able to change the directories that it names:
+ * the next flush of a fetched dataset gives files these names. */
+static int place_check_names(const scr_prefix *prefix, const scr_dataset *d, int count,
+                             const filo_file *files, kvtree_error *err)
+{
+    int folder, rc = scr_place_open(prefix, d->name, &folder, err);
+    if (rc) return rc;
+    int64_t who = others_put_below(folder, ".scr/", err);
+    io_close(&folder);
+    if (who <= 0) return (int)who;
+    for (int i = 0; i < count && !rc; i++) {
+        rc = place_check_name(prefix, who, files[i].name, err);
+        for (int k = 0; k < files[i].segments && !rc; k++)
+            rc = place_check_name(prefix, who, files[i].segment[k].container, err);
+    }
+    return rc;
+}
+
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
                        const scr_place *place, const filo_options *options, int *count,
                        filo_file **files, kvtree_error *err)
@@ -130,6 +162,9 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
     if (!rc && ranks != prefix->job->ranks)
         return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
                        ranks, d->ranks);
+    if (!rc && d->scattered)
+        return agree(prefix->job->world,
+                     place_check_names(prefix, d, *count, *files, err), err);
     return rc == -ENOENT ? FILO_DAMAGED : rc;
 }
 

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import time
 
-from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, fetch, found_below, rename_file
+from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, change_record, fetch, found_below, rename_file
 from job import Skip, checkpoint, descendants, main, messages
 from scavenged import TOOLS, command, saved, scavenge
 import tree
@@ -113,6 +113,26 @@ def test_replaced_by_name():
         os.chown(folder / "own", BOB.pw_uid, SHARED)
         done = command(job.by(ALICE), "scr_index", "--add", "a", code=1)
         assert "own/work is in a directory that others may not change" in done.err and work.read_text() == "work", done
+
+
+def test_fetched_by_name():
+    """Bob's map names a file of Alice's, in a directory of her own, as one of the dataset, or as a container: her run does not fetch it."""
+    def name_container(node):
+        for segment in node.get("SEG", {}).values():
+            segment.update(FILE={"own/work": {}}, OFFSET={"0": {}})
+
+    for packed, named in ((0, True), (1, True), (1, False)):
+        with Shared(0o2770, 0o007) as job:
+            job.by(BOB).run("init", SCATTERED, "finalize", SCR_USE_CONTAINERS=packed)
+            work, record = keep(job), job.prefix / "a/.scr/rank2file.0.0.scr"
+            if named:
+                rename_file(record, "beside/g_0", "own/work")
+            else:
+                change_record(record, name_container)
+            run = job.by(ALICE).run("init", "have => ANY", "finalize => ANY")
+            assert run.first("have")["flag"] == [0, 0] and 0 not in run.first("have")["code"], run
+            run.says("FETCH_FAILED", "own/work is in a directory that others may not change")
+            assert not list(job.root.glob("nodes/*/cache/**/work")) and work.read_text() == "work", run
 
 
 def test_folder_by_name():

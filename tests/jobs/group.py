@@ -252,8 +252,8 @@ def test_fetched_group_file():
         folder = job.prefix / "third"
         folder.mkdir()
         (folder / "work").write_bytes(b"." * 100)
-        for path, mode in ((folder / "work", 0o640), (folder, 0o2750)):
-            os.chown(path, ALICE.pw_uid, group)
+        for path, own, mode in ((folder / "work", group, 0o640), (folder, SHARED, 0o2770)):
+            os.chown(path, ALICE.pw_uid, own)
             path.chmod(mode)
 
     def name_container(node):
