@@ -191,7 +191,7 @@ static bool others_look_up_member(uid_t uid, gid_t gid)
     return false;
 }
 
-/* False if the user is not in the group, as far as this machine knows both: somebody that
+/* False if the user is not in the group, as far as this machine knows both. A user whom
  * an access control list lets into a directory gives its group to what he makes there. */
 static bool others_is_member(uid_t uid, gid_t gid, others_member *last)
 {
@@ -218,8 +218,8 @@ static mode_t others_mode_by_list(mode_t mode, const unsigned char *list, ssize_
            (mode & S_IRWXO & all);
 }
 
-/* What is left of the mode in *st; n: as from getxattr, which has set errno. Nothing is
- * left for others of a list that cannot be read. */
+/* Reduces the mode in *st by the list; n: as from getxattr, which has set errno. A list
+ * that cannot be read gives others nothing. */
 static void others_take_list(struct stat *st, const unsigned char *list, ssize_t n)
 {
     if (n >= 0)

@@ -125,7 +125,7 @@ static int place_check_name(const scr_prefix *prefix, int64_t who, const char *n
 {
     const char *last;
     int parent, rc = beneath_open_parent(prefix->fd, name, 0, &parent, &last, NULL);
-    if (rc) return 0; /* what cannot be opened is reported by whoever reads it */
+    if (rc) return 0; /* the reader reports what cannot be opened */
     rc = others_reach(who, prefix->fd, parent, name, err);
     io_close(&parent);
     return rc;
