@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of docs/administration.md have every launcher and batch system that scr_run knows, say of each how it is tested, and name
-tests that exist and speak of it."""
+tests that exist and speak of it. README.md has the first table without the tests."""
 import re
 
 from house import ROOT, finish
@@ -51,6 +51,10 @@ def check():
         known = set(re.findall(r'^    \{\.name = "(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE))
         assert len(known) > 3, f"{path}: the names were not found"
         yield from check_rows(titles, rows, known)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for row in (head, *launchers):
+        if "| " + " | ".join(row[:5]) + " |\n" not in readme:
+            yield f"{ROOT}/README.md: it has no line of {row[0]}, {row[1]} as {DOC}"
 
 
 finish(list(check()))
