@@ -306,10 +306,12 @@ static int64_t others_write_files(int top, int here, others_member *last)
         return some;
     }
     const struct dirent *item;
-    while (some >= 0 && all != OTHERS_ALL && (item = readdir(stream)) != NULL) {
+    for (errno = 0; all != OTHERS_ALL && (item = readdir(stream)) != NULL; errno = 0) {
         some = others_write_file(top, fd, item->d_name, last);
+        if (some < 0) break;
         all = others_join(all, some);
     }
+    if (some >= 0 && errno) some = -errno;
     closedir(stream);
     return some < 0 ? some : all;
 }

@@ -311,8 +311,10 @@ static int recovery_find_others(redset_recovery *r, redset_error *err)
         redset_member *m = &r->member[i];
         const bool is_lost = r->lost[m->member];
         int64_t some = others_put_below(m->dir, m->name, is_lost ? err : &m->reason);
-        all = others_join(all, some);
-        if (some < 0) rc = is_lost ? (int)some : redset_member_lose(m, (int)some, err);
+        if (some < 0)
+            rc = is_lost ? (int)some : redset_member_lose(m, (int)some, err);
+        else
+            all = others_join(all, some);
     }
     for (int i = 0; i < count; i++)
         r->member[i].shared = all;
