@@ -131,23 +131,34 @@ static int place_check_name(const scr_prefix *prefix, int64_t who, const char *n
     return rc;
 }
 
-/* Local. The files of a scattered dataset lie anywhere below the prefix directory. If
- * others can change its map, they must be able to change the directories that it names:
- * the next flush of a fetched dataset gives files these names. */
-static int place_check_names(const scr_prefix *prefix, const scr_dataset *d, int count,
-                             const filo_file *files, kvtree_error *err)
+/* Rank 0. Others who can change the map of a dataset, as of others_put_below. */
+static int64_t place_find_others(const scr_prefix *prefix, const scr_dataset *d,
+                                 kvtree_error *err)
 {
     int folder, rc = scr_place_open(prefix, d->name, &folder, err);
     if (rc) return rc;
     int64_t who = others_put_below(folder, ".scr/", err);
     io_close(&folder);
-    if (who <= 0) return (int)who;
+    return who;
+}
+
+/* Collective, agreed. The files of a scattered dataset lie anywhere below the prefix
+ * directory. If others can change its map, they must be able to change the directories
+ * that it names: the next flush of a fetched dataset gives files these names. */
+static int place_check_names(const scr_prefix *prefix, const scr_dataset *d, int count,
+                             const filo_file *files, kvtree_error *err)
+{
+    int64_t who = prefix->job->rank == 0 ? place_find_others(prefix, d, err) : 0;
+    int rc = agree(prefix->job->world, who < 0 ? (int)who : 0, err);
+    if (rc) return rc;
+    scr_job_share(prefix->job, &who, sizeof who);
+    if (who == 0) return 0;
     for (int i = 0; i < count && !rc; i++) {
         rc = place_check_name(prefix, who, files[i].name, err);
         for (int k = 0; k < files[i].segments && !rc; k++)
             rc = place_check_name(prefix, who, files[i].segment[k].container, err);
     }
-    return rc;
+    return agree(prefix->job->world, rc, err);
 }
 
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
@@ -162,9 +173,7 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
     if (!rc && ranks != prefix->job->ranks)
         return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
                        ranks, d->ranks);
-    if (!rc && d->scattered)
-        return agree(prefix->job->world,
-                     place_check_names(prefix, d, *count, *files, err), err);
+    if (!rc && d->scattered) return place_check_names(prefix, d, *count, *files, err);
     return rc == -ENOENT ? FILO_DAMAGED : rc;
 }
 
