@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/io.h"
 #include "lib/tool_template.h"
 #include "run/launcher.h"
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,12 +128,40 @@ static void built_in(void **state)
     launcher_values_free(&known);
 }
 
+static ssize_t refuse(void *cookie, const char *bytes, size_t size)
+{
+    (void)cookie;
+    (void)bytes;
+    (void)size;
+    errno = ENOMEM;
+    return 0;
+}
+
+/* As open_memstream without memory: what was written is gone, and the end succeeds. */
+static void text_that_is_cut(void **state)
+{
+    const cookie_io_functions_t calls = {.write = refuse};
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        char *text = NULL;
+        size_t size;
+        FILE *out = fails ? fopencookie(NULL, "w", calls) : open_memstream(&text, &size);
+        assert_non_null(out);
+        if (fails) text = strdup("cut");
+        fputs("whole", out);
+        fflush(out);
+        char *got = io_text_end(out, &text);
+        assert_true(fails ? !got && !text : strcmp(got, "whole") == 0);
+        free(got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_and_values), cmocka_unit_test(optional_groups),
         cmocka_unit_test(repeated_groups),  cmocka_unit_test(mistakes),
         cmocka_unit_test(missing_value),    cmocka_unit_test(first_word),
-        cmocka_unit_test(built_in)};
+        cmocka_unit_test(built_in),         cmocka_unit_test(text_that_is_cut)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
