@@ -381,28 +381,70 @@ static int beneath_empty_folder(int fd, int above, int depth, kvtree_error *err)
     return rc;
 }
 
-/* Where others may put entries into the directory parent, the open directory in it must
- * be one that they may empty, or have one of the files of which only its maker gives
- * proof. */
-static int beneath_check_origin(int parent, int folder, const char *const *proofs)
+/* Whether anything but directories is in the open directory, or what cannot be seen. */
+static bool beneath_has_files(int folder, int depth)
+{
+    DIR *stream = beneath_list(folder);
+    bool has = !stream;
+    const struct dirent *item;
+    while (!has && (item = readdir(stream)) != NULL) {
+        if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;
+        int inner = io_open(folder, item->d_name, FOLDER_FLAGS, 0);
+        has = inner < 0 || depth == 0 || beneath_has_files(inner, depth - 1);
+        io_close(&inner);
+    }
+    if (stream) closedir(stream);
+    return has;
+}
+
+static bool beneath_has_proof(int folder, const char *const *proofs)
 {
     struct stat st;
-    int rc = others_put(parent);
-    if (rc <= 0 || beneath_is_as_open(parent, folder)) return rc < 0 ? rc : 0;
     for (; *proofs; proofs++)
-        if (fstatat(folder, *proofs, &st, AT_SYMLINK_NOFOLLOW) == 0) return 0;
-    return -EPERM;
+        if (fstatat(folder, *proofs, &st, AT_SYMLINK_NOFOLLOW) == 0) return true;
+    return false;
+}
+
+/* Whether others may have moved the open directory, or one of those above it, to its
+ * place: 1, 0 or -errno. levels: of directories that are looked at. */
+static int beneath_may_be_moved(int folder, int levels)
+{
+    int parent = io_open(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    int rc = parent < 0 ? parent : others_put(parent);
+    if (rc > 0) rc = !beneath_is_as_open(parent, folder);
+    if (rc == 0 && levels > 1) rc = beneath_may_be_moved(parent, levels - 1);
+    io_close(&parent);
+    return rc;
+}
+
+int beneath_check_origin(int folder, const char *const proofs[], kvtree_error *err)
+{
+    enum {
+        LEVELS = 2,
+        DEPTH = 2
+    }; /* <x>/<stages>/<folder>; <folder>/<made>/<first file> */
+    int rc = beneath_may_be_moved(folder, LEVELS);
+    if (rc < 0) return err_sys(err, rc, "judge a directory");
+    /* twice: another process may be making it */
+    if (!rc || beneath_has_proof(folder, proofs) || !beneath_has_files(folder, DEPTH) ||
+        beneath_has_proof(folder, proofs))
+        return 0;
+    return err_set(
+        err, -EPERM,
+        "it may be a directory of yours that others moved there: move it away");
 }
 
 /* Empties the open directory, which it closes. */
-static int beneath_empty_checked(int parent, int folder, const char *name,
-                                 const char *const *proofs, kvtree_error *err)
+static int beneath_empty_checked(int folder, const char *name, const char *const *proofs,
+                                 kvtree_error *err)
 {
-    int rc = proofs ? beneath_check_origin(parent, folder, proofs) : 0;
+    kvtree_error cause = {""};
+    int rc = proofs ? beneath_check_origin(folder, proofs, &cause) : 0;
     int is_open = rc ? rc : others_put(folder);
     if (is_open >= 0) return beneath_empty_folder(folder, is_open ? folder : -1, 1, err);
     io_close(&folder);
-    return err_sys(err, is_open, "remove the private directory %s", name);
+    return rc ? err_set(err, rc, "remove directory %.300s: %s", name, cause.text)
+              : err_sys(err, is_open, "remove directory %s", name);
 }
 
 int beneath_remove_found(int dir, const char *name, const char *const proofs[],
@@ -415,7 +457,7 @@ int beneath_remove_found(int dir, const char *name, const char *const proofs[],
     if (rc) return rc;
     int folder = io_open(parent, last, FOLDER_FLAGS, 0);
     if (folder >= 0)
-        rc = beneath_empty_checked(parent, folder, name, proofs, err);
+        rc = beneath_empty_checked(folder, name, proofs, err);
     else if (folder != -ENOENT)
         rc = err_sys(err, folder, "open directory %s", name);
     if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)

@@ -42,6 +42,7 @@
 #define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_remove_found COMMON(beneath_remove_found)
+#define beneath_check_origin COMMON(beneath_check_origin)
 #define beneath_private_folder COMMON(beneath_private_folder)
 
 /* Bytes of the directory part of a name or path, with its slash. */
@@ -109,10 +110,14 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err);
  * directories that they cannot empty: these stay, with -EPERM. */
 int beneath_remove_tree(int dir, const char *name, kvtree_error *err);
 
-/* The same for a directory in a place where others may have put another one of this user
- * under its name. Where others may put entries into the directory that has it, they must
- * be able to empty it themselves, or it must have one of the files `proofs` (ended by
- * NULL), which only its maker puts there; else -EPERM. */
+/* Whether SCR made the open directory: 0, or -EPERM where others may have put another one
+ * of this user in its place, or in that of the directory that has it: they may put
+ * entries there, cannot empty what they put, there are files in it, and none of these is
+ * one of `proofs` (ended by NULL). So a directory that passes gets one of these before
+ * any other file. */
+int beneath_check_origin(int folder, const char *const proofs[], kvtree_error *err);
+
+/* beneath_remove_tree for a directory that passes beneath_check_origin; else -EPERM. */
 int beneath_remove_found(int dir, const char *name, const char *const proofs[],
                          kvtree_error *err);
 

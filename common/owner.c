@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum { LINKS_MAX = 40, NAME_SIZE = 256 };
@@ -150,6 +152,43 @@ static int owner_check_entry(int folder, const char *name, uid_t owner, int may_
                    (unsigned long)owner, name, (unsigned long)inner->st_uid);
 }
 
+/* The user who mounted the file system of device `dev`, by FUSE's option user_id; -ENOENT
+ * where mounts do not show it. */
+static int owner_find_mounter(dev_t dev, unsigned long *user)
+{
+    char *line = NULL, id[32];
+    size_t size = 0;
+    int rc = -ENOENT;
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    snprintf(id, sizeof id, " %u:%u ", major(dev), minor(dev));
+    while (rc && mounts && getline(&line, &size, mounts) >= 0) {
+        const char *options = strstr(line, " - "), *option;
+        if (!strstr(line, id) || !options) continue;
+        option = strstr(options, "user_id=");
+        if (option && sscanf(option, "user_id=%lu", user) == 1) rc = 0;
+    }
+    if (mounts) fclose(mounts);
+    free(line);
+    return rc;
+}
+
+/* A file system in a process of a user shows whatever owners that user likes. */
+static int owner_check_mount(int folder, const struct stat *st, kvtree_error *err)
+{
+    enum { FUSE = 0x65735546 }; /* statfs(2) */
+    struct statfs fs;
+    unsigned long user;
+    if (fstatfs(folder, &fs) != 0) return err_sys(err, -errno, "look at it");
+    if (fs.f_type != FUSE) return 0;
+    int rc = owner_find_mounter(st->st_dev, &user);
+    if (rc) return err_sys(err, rc, "who mounted its file system");
+    if (user == 0 || user == st->st_uid) return 0;
+    return err_set(err, -EPERM,
+                   "it belongs to user %lu according to a file system that user %lu "
+                   "mounted; run this as the user of the job",
+                   (unsigned long)st->st_uid, user);
+}
+
 static int owner_find(int folder, int firm, const char *file, uid_t *owner,
                       kvtree_error *err)
 {
@@ -157,6 +196,7 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
     int known, rc = 0;
     if (fstat(folder, &st) != 0) return err_sys(err, -errno, "look at it");
     *owner = st.st_uid;
+    rc = owner_check_mount(folder, &st, err);
     for (size_t i = 0; i < sizeof decisive / sizeof *decisive && !rc; i++) {
         const char *name = decisive[i].name;
         int config = decisive[i].config;

@@ -22,8 +22,10 @@ static const char *const begun_proofs[] = {RECORD, NULL};
 
 int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
 {
+    int rc = beneath_check_origin(folder, begun_proofs, err);
+    if (rc) return rc;
     kvtree *record = kvtree_new();
-    int rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
+    rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
     if (!rc) rc = kvtree_util_set_bytecount(record, KEY_CONTAINER, flush->container);
     rc = rc ? err_sys(err, -ENOMEM, "write " RECORD)
             : kvtree_file_write(folder, RECORD, RECORD_SIZE_SMALL, record, err);
@@ -33,9 +35,17 @@ int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
 
 int filo_begun_remove(int stage, const char *folder, filo_error *err)
 {
-    int rc = beneath_remove_found(stage, folder, begun_proofs, err);
-    /* without a record: an empty one is no loss */
-    return rc == -EPERM && beneath_rmdir(stage, folder, NULL) == 0 ? 0 : rc;
+    return beneath_remove_found(stage, folder, begun_proofs, err);
+}
+
+/* What is no directory, but a file or a link, unless others may have moved the stage
+ * here.
+ */
+static int begun_remove_file(int stage, const char *name, filo_error *err)
+{
+    static const char *const none[] = {NULL};
+    int rc = beneath_check_origin(stage, none, err);
+    return rc ? rc : beneath_unlink(stage, name, err);
 }
 
 /* A record that is missing or damaged is that of a flush that cannot be resumed. */
@@ -78,8 +88,7 @@ static int begun_visit(int stage, const char *folder, filo_begun_keep *keep, voi
     if (rc == -ENOMEM) err_sys(err, rc, "read what a flush left");
     if (rc || kept) return rc;
     rc = filo_begun_remove(stage, folder, err);
-    /* what is no directory, but a file or a link */
-    return rc == -ENOTDIR || rc == -ELOOP ? beneath_unlink(stage, folder, err) : rc;
+    return rc == -ENOTDIR || rc == -ELOOP ? begun_remove_file(stage, folder, err) : rc;
 }
 
 int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *arg,

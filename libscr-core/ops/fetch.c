@@ -104,10 +104,14 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     filo_options options = {
         .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
+    scr_dataset cached = *d;
     options.has_group = beneath_has_group(scr->prefix.fd, &options.group);
-    int count = 0, rc = scr_place_of(&scr->prefix, d, &place);
+    int count = 0,
+        rc = scr_place_find_others(&scr->prefix, d->name, &cached.borrowed, err);
+    if (rc) return rc;
+    rc = scr_place_of(&scr->prefix, d, &place);
     if (rc) err_set(err, rc, "no memory");
-    rc = rc ? rc : fetch_make_folder(scr, d, err);
+    rc = rc ? rc : fetch_make_folder(scr, &cached, err);
     rc = rc ? rc : scr_fetch_check_summary(scr, d, err);
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
@@ -117,7 +121,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
                    fetch_set_local_paths(scr, d, &place, count, files, err), err);
     if (!rc) rc = scr_direct_check(&scr->prefix, d, place.folder, count, files, err);
     rc = rc ? rc : filo_fetch(scr->job.world, place.folder, count, files, &options, err);
-    rc = rc ? rc : fetch_protect(scr, d, count, files, err);
+    rc = rc ? rc : fetch_protect(scr, &cached, count, files, err);
     filo_files_free(count, files);
     free(place.folder);
     return rc;

@@ -398,16 +398,26 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
     return rc < 0 && rc != -ENOENT ? rc : shared;
 }
 
-/* Collective. 1 when a newer dataset that is complete on the prefix directory has the
- * name of this one, or names of its files; -errno with a text where that is not known. */
-static int flush_check_replaced(struct scr *scr, int id, kvtree_error *err)
+/* Collective. 1 when the dataset was fetched where others can change its map, or a newer
+ * one that is complete on the prefix directory has its name, or names of its files;
+ * -errno with a text where that is not known. */
+static int flush_check_unwanted(struct scr *scr, int id, kvtree_error *err)
 {
     scr_dataset d, newer, *list = NULL;
     int facts[2] = {0, 0}; /* replaced; datasets to compare with */
     int found = scr_cached_get(&scr->cache, id, &d) == 0;
-    MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, scr->job.world);
-    if (!found) return 0;
+    int least[] = {found, found ? -d.borrowed : 0};
+    MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_INT, MPI_MIN, scr->job.world);
+    if (!least[0]) return 0;
     scr_flush_spread(scr, &d);
+    if (least[1]) {
+        scr_say(
+            &scr->report, SCR_MSG_FLUSH_BORROWED,
+            "dataset %d (%s) is not flushed: it was fetched from %s, where other users "
+            "can change it, and was deleted or dropped there since",
+            id, d.name, scr->prefix.path);
+        return 1;
+    }
     if (scr->job.rank == 0) facts[1] = flush_list_newer(scr, &d, &facts[0], &list);
     MPI_Bcast(facts, 2, MPI_INT, 0, scr->job.world);
     int replaced = facts[0];
@@ -429,14 +439,14 @@ static int flush_check_replaced(struct scr *scr, int id, kvtree_error *err)
 static bool flush_is_wanted(struct scr *scr, int id, int *code)
 {
     kvtree_error err = {""};
-    int replaced = flush_check_replaced(scr, id, &err);
+    int unwanted = flush_check_unwanted(scr, id, &err);
     *code = SCR_SUCCESS;
-    if (replaced < 0)
+    if (unwanted < 0)
         *code = scr_fail(&scr->report, SCR_MSG_FLUSH_FAILED, SCR_ERR_FLUSH,
                          "flush of dataset %d: datasets with files of the same names "
                          "could not be read: %s",
                          id, err.text);
-    return replaced == 0;
+    return unwanted == 0;
 }
 
 static struct flush_request flush_request_of(const struct scr *scr, int id,

@@ -40,7 +40,8 @@ static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
     while ((c = scr_cached_next(&r->scr->cache, c ? c->d.id : 0)) != NULL) {
         scr_stage_identity(&r->scr->prefix, &c->d, s->container ? r->layout : 0,
                            identity);
-        if (strcmp(c->d.name, s->name) == 0 && strcmp(identity, s->identity) == 0 &&
+        if (!c->d.borrowed && strcmp(c->d.name, s->name) == 0 &&
+            strcmp(identity, s->identity) == 0 &&
             !scr_flush_file_has(r->scr->prefix.flush_file, c->d.id, SCR_LOCATION_FAILED))
             return c;
     }

@@ -34,6 +34,7 @@ static const struct dataset_number {
                        {"OUTPUT", offsetof(scr_dataset, output), 0, 1, false},
                        {"NAMED", offsetof(scr_dataset, named), 0, 1, false},
                        {"SCATTERED", offsetof(scr_dataset, scattered), 0, 1, false},
+                       {"BORROWED", offsetof(scr_dataset, borrowed), 0, 1, false},
                        {"RANKS", offsetof(scr_dataset, ranks), 1, INT_MAX, false},
                        {"BYPASS", offsetof(scr_dataset, bypass), 0, 1, false},
                        {"FILES", offsetof(scr_dataset, files), 0, INT_MAX, true}};

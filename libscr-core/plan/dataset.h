@@ -25,6 +25,8 @@ typedef struct scr_dataset {
                     * directory
                     */
     int bypass;    /* 1: written to the prefix directory directly, never in the cache */
+    int borrowed;  /* 1, only in the cache: fetched where others can change its map, and
+                      not written to the prefix directory again */
     int ranks;     /* size of the run that wrote it; 0: not recorded */
     int files;     /* number of files on all ranks */
     int complete;  /* 1: all ranks reported it valid */

@@ -25,6 +25,7 @@
 #include "plan/dataset.h"
 #include "plan/file_match.h"
 #include "plan/resume.h"
+#include "prefix/dataset_records.h"
 #include "prefix/index.h"
 #include "scr.h"
 #include <filo/filo_mpi.h>
@@ -77,23 +78,20 @@ int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
                    kvtree_error *err);
 
 /* Reads the map of a complete dataset, which has one, for the ranks of this run: a
- * positive verdict where it is missing, or of another number of ranks. -EPERM where
- * others can change it, and it names files in a directory that they cannot change. As
- * filo_read_map; agreed. */
+ * positive verdict where it is missing, or of another number of ranks. As filo_read_map;
+ * agreed. */
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
                        const scr_place *place, const filo_options *options, int *count,
                        filo_file **files, kvtree_error *err);
 
+/* *others: 1 if others can change the records of the dataset of that name, or put another
+ * directory in the place of its own. Agreed. */
+int scr_place_find_others(const scr_prefix *prefix, const char *name, int *others,
+                          kvtree_error *err);
+
 /* Removes temporary files in .scr of the open directory that a run left which died while
  * it wrote a record. name is for messages. Local on any rank. */
 void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name);
-
-/* Records of a dataset in its directory .scr, for beneath_remove_found. */
-extern const char *const scr_records_proofs[];
-
-/* Removes the directory `hidden` of records below the open directory dir with what they
- * prove to be SCR's, and stages of flushes. -EACCES where another user has one. */
-int scr_records_remove_below(int dir, const char *hidden, kvtree_error *err);
 
 /* Rank 0 removes the records of a dataset and, if nothing else is in it, its directory.
  * Local; 0 or -errno with a text. */

@@ -120,45 +120,17 @@ int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
     return folder_make_beneath(prefix->fd, name, 0, folder, err);
 }
 
-static int place_check_name(const scr_prefix *prefix, int64_t who, const char *name,
-                            kvtree_error *err)
+int scr_place_find_others(const scr_prefix *prefix, const char *name, int *found,
+                          kvtree_error *err)
 {
-    const char *last;
-    int parent, rc = beneath_open_parent(prefix->fd, name, 0, &parent, &last, NULL);
-    if (rc) return 0; /* the reader reports what cannot be opened */
-    rc = others_reach(who, prefix->fd, parent, name, err);
-    io_close(&parent);
-    return rc;
-}
-
-/* Rank 0. Others who can change the map of a dataset, as of others_put_below. */
-static int64_t place_find_others(const scr_prefix *prefix, const scr_dataset *d,
-                                 kvtree_error *err)
-{
-    int folder, rc = scr_place_open(prefix, d->name, &folder, err);
-    if (rc) return rc;
-    int64_t who = others_put_below(folder, ".scr/", err);
-    io_close(&folder);
-    return who;
-}
-
-/* Collective, agreed. The files of a scattered dataset lie anywhere below the prefix
- * directory. If others can change its map, they must be able to change the directories
- * that it names: the next flush of a fetched dataset gives files these names. */
-static int place_check_names(const scr_prefix *prefix, const scr_dataset *d, int count,
-                             const filo_file *files, kvtree_error *err)
-{
-    int64_t who = prefix->job->rank == 0 ? place_find_others(prefix, d, err) : 0;
+    char records[SCR_NAME_SIZE + 8];
+    int64_t who = 0;
+    snprintf(records, sizeof records, "%.*s/.scr/", SCR_NAME_SIZE - 1, name);
+    if (prefix->job->rank == 0) who = others_put_below(prefix->fd, records, err);
     int rc = agree(prefix->job->world, who < 0 ? (int)who : 0, err);
-    if (rc) return rc;
-    scr_job_share(prefix->job, &who, sizeof who);
-    if (who == 0) return 0;
-    for (int i = 0; i < count && !rc; i++) {
-        rc = place_check_name(prefix, who, files[i].name, err);
-        for (int k = 0; k < files[i].segments && !rc; k++)
-            rc = place_check_name(prefix, who, files[i].segment[k].container, err);
-    }
-    return agree(prefix->job->world, rc, err);
+    *found = who != 0;
+    scr_job_share(prefix->job, found, sizeof *found);
+    return rc;
 }
 
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
@@ -173,7 +145,6 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
     if (!rc && ranks != prefix->job->ranks)
         return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
                        ranks, d->ranks);
-    if (!rc && d->scattered) return place_check_names(prefix, d, *count, *files, err);
     return rc == -ENOENT ? FILO_DAMAGED : rc;
 }
 
@@ -185,19 +156,6 @@ void scr_records_sweep(const scr_prefix *prefix, int folder, const char *name)
         scr_say(prefix->job->report, SCR_MSG_PREFIX_TEMPORARY_FILES_KEPT, "%s/.scr: %s",
                 name, err.text);
     io_close(&fd);
-}
-
-const char *const scr_records_proofs[] = {"summary.scr", "rank2file.scr", NULL};
-
-/* Stages go first: each is a private directory, which is no reason to spare it. */
-int scr_records_remove_below(int dir, const char *hidden, kvtree_error *err)
-{
-    char stage[SCR_NAME_SIZE + 16];
-    kvtree_error cause = {""};
-    snprintf(stage, sizeof stage, "%.*s/stage", SCR_NAME_SIZE + 7, hidden);
-    int swept = filo_begun_sweep(dir, stage, NULL, NULL, &cause);
-    int rc = beneath_remove_found(dir, hidden, scr_records_proofs, err);
-    return rc && swept ? err_set(err, rc, "%s", cause.text) : rc;
 }
 
 int scr_records_remove(const scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)

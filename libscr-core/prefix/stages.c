@@ -111,10 +111,14 @@ static int stages_keep(void *arg, const filo_begun *flush)
     return 1; /* it has begun just now */
 }
 
-/* Removes the empty directories of a dataset that no index has. */
+/* Removes the empty directories of a dataset that no index has, durably: nothing would
+ * lead to a directory that came back after a power loss. */
 static void stages_vacate(scr_prefix *prefix, const char *name, char *stage)
 {
     char *end;
+    const char *last;
+    int fd;
+    bool stays = false;
     kvtree_error err = {""};
     const kvtree *index;
     scr_dataset d;
@@ -122,10 +126,15 @@ static void stages_vacate(scr_prefix *prefix, const char *name, char *stage)
     const scr_clean_facts facts = {.is_indexed = scr_index_get(index, name, &d) == 0,
                                    .is_cached = true};
     if (!scr_plan_clean(&facts).vacates) return;
-    while ((end = strrchr(stage, '/')) != NULL && strlen(stage) > strlen(name)) {
+    while (!stays && strlen(stage) > strlen(name) && (end = strrchr(stage, '/'))) {
         *end = 0;
-        if (beneath_rmdir(prefix->fd, stage, NULL) != 0) return;
+        stays = beneath_rmdir(prefix->fd, stage, NULL) != 0;
     }
+    int rc = stays ? beneath_open_below(prefix->fd, stage, &fd, NULL)
+                   : beneath_open_parent(prefix->fd, name, 0, &fd, &last, NULL);
+    if (rc) return;
+    (void)io_fsync(fd);
+    io_close(&fd);
 }
 
 void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,

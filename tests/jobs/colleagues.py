@@ -13,7 +13,7 @@ import struct
 import subprocess
 import time
 
-from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, change_record, fetch, found_below, rename_file
+from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, fetch, found_below, rename_file
 from job import Skip, checkpoint, descendants, main, messages
 from scavenged import TOOLS, command, saved, scavenge
 import tree
@@ -116,23 +116,23 @@ def test_replaced_by_name():
 
 
 def test_fetched_by_name():
-    """Bob's map names a file of Alice's, in a directory of her own, as one of the dataset, or as a container: her run does not fetch it."""
-    def name_container(node):
-        for segment in node.get("SEG", {}).values():
-            segment.update(FILE={"own/work": {}}, OFFSET={"0": {}})
-
-    for packed, named in ((0, True), (1, True), (1, False)):
+    """Bob's map names a file in a directory that he gives the name of a private one of Alice's, when she has fetched it: her next run
+    does not write there."""
+    for packed in (0, 1):
         with Shared(0o2770, 0o007) as job:
             job.by(BOB).run("init", SCATTERED, "finalize", SCR_USE_CONTAINERS=packed)
-            work, record = keep(job), job.prefix / "a/.scr/rank2file.0.0.scr"
-            if named:
-                rename_file(record, "beside/g_0", "own/work")
-            else:
-                change_record(record, name_container)
-            run = job.by(ALICE).run("init", "have => ANY", "finalize => ANY")
-            assert run.first("have")["flag"] == [0, 0] and 0 not in run.first("have")["code"], run
-            run.says("FETCH_FAILED", "own/work is in a directory that others may not change")
-            assert not list(job.root.glob("nodes/*/cache/**/work")) and work.read_text() == "work", run
+            keep_nested(job)
+            assert by_bob(job, "mkdir own") == 0
+            rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+            if not packed:
+                assert by_bob(job, "mv beside/g_0 own/work") == 0
+            job.by(ALICE)
+            process = job.start(os.environ["JOB_PROBE"], "init", "have", "start_restart", "complete_restart:1", "kill@0")
+            assert "FETCH_COMPLETE" in process.communicate()[1]
+            assert by_bob(job, "rm -rf a own beside; mv shared a; cp -r a/own b") != 0
+            change_index(job, lambda datasets: datasets.clear())
+            run = job.by(ALICE).run("init => ANY", "finalize").says("FLUSH_BORROWED", "dataset 1 .a. is not flushed")
+            assert (job.prefix / "a/own/work").read_text() == "work" and not list(job.prefix.glob("own/*")), run
 
 
 def test_folder_by_name():
@@ -297,7 +297,7 @@ def test_list_of_all():
         job.parameters["SCR_PREFIX_SIZE"] = 1
         job.by(ALICE).run("init", checkpoint("a"), checkpoint("b"), "finalize")
         assert (job.prefix / "b").stat().st_mode & 0o070 == 0o070
-        (job.prefix / "b/.scr/stage/1/deep").mkdir(parents=True)
+        (job.prefix / "b/.scr/stage/0123456789abcdef/deep").mkdir(parents=True)
         change_index(job, lambda datasets: [folders["DIR"]["b"].update(COMPLETE={"0": {}})
                                             for folders in datasets.values() if "b" in folders["DIR"]])
         job.by(BOB).run("init", "have => ANY", checkpoint("c"), "finalize").not_said("error|denied|not permitted")
@@ -337,6 +337,55 @@ def test_moved_into_records():
         assert by_bob(job, "mv a/.scr/* shared; mv shared/own shared/scavenge.1.1; rmdir a/.scr; mv shared a/.scr") == 0
         command(job.by(ALICE), "scr_index", "--add", "a", code=1)
         assert (job.prefix / "a/.scr/scavenge.1.1/work").read_text() == "work"
+
+
+def test_given_to_a_flush():
+    """Bob gives Alice's directory the name of records, or of a stage, of her next checkpoint: only what SCR wrote there is removed."""
+    for line in ("mv shared/own shared/.scr; mv shared ckpt.1",
+                 "mv ckpt.0/.scr/* shared/; mv shared/own shared/stage; rmdir ckpt.0/.scr; mv shared ckpt.0/.scr"):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("ckpt.0"), "finalize")
+            keep_nested(job)
+            (job.prefix / "shared/own/0123456789abcdef").mkdir(0o700)
+            (job.prefix / "shared/own/0123456789abcdef/work").write_text("work")
+            for path in (job.prefix / "shared/own").rglob("*"):
+                os.chown(path, ALICE.pw_uid, SHARED)
+            assert by_bob(job, line) == 0
+            run = job.run("init", "have => ANY", checkpoint("ckpt.1"), checkpoint("ckpt.2"), checkpoint("ckpt.3"), "finalize => ANY", SCR_PREFIX_SIZE=1)
+            assert [path.read_text() for path in job.prefix.rglob("work")] == ["work"] * 2, run
+
+
+def test_given_to_an_interrupted_flush():
+    """The same in the place of the files of an interrupted flush, which the next run resumes."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters.update(SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_FLUSH_TYPE="PTHREAD", SCR_FLUSH_ASYNC_BW="100KB")
+        keep_nested(job)
+        job.by(ALICE).run("init", checkpoint("a", 300000), "kill@0", dies=True)
+        key = next((job.prefix / "a/.scr/stage").iterdir()).name
+        assert by_bob(job, f"mv shared/own shared/{key}; mv a/.scr/stage gone; mv shared a/.scr/stage") == 0
+        run = job.run("init", "have => ANY", "finalize => ANY", SCR_FLUSH_ASYNC=0)
+        run.says("FLUSH_FAILED", "it may be a directory of yours that others moved there")
+        assert [path.read_text() for path in job.prefix.rglob("work")] == ["work"], run
+
+
+def test_given_to_saved_files():
+    """The same in the place of a directory of saved files, between two attempts to save them."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_FLUSH"] = 0
+        job.by(ALICE).run("init", checkpoint("a"))
+        keep_nested(job)
+        command(job, "scr_scavenge", "--id", 1, "--up", "n1", code=None, SCR_SIMULATE=job.root / "nodes")
+        name = saved(job, "a", 1).name
+        assert by_bob(job, f"mkdir bob; mv shared/own shared/{name}; mv shared bob/.scr; mv a gone; mv bob a") == 0
+        done = scavenge(job.by(ALICE), 1, code=None)
+        assert "it may be a directory of yours that others moved there" in done.err, done
+        command(job, "scr_index", "--add", "a", code=1)
+        assert sorted(path.name for path in job.prefix.glob(f"a/.scr/{name}/*")) == ["work"]
+        # nobody is in the way any more
+        (job.prefix / f"a/.scr/{name}").rename(job.prefix / "own")
+        scavenge(job, 1)
+        command(job, "scr_index", "--add", "a")
+        assert (job.prefix / "own/work").read_text() == "work" and not (job.prefix / "a/.scr" / name).exists()
 
 
 def keep_of_a_third(job, owner, group):

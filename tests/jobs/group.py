@@ -191,18 +191,11 @@ def fetch(job):
 
 
 def test_group_of_the_project():
-    """What Alice's umask gives to a group it gives to the group of a setgid prefix directory, also when it was fetched in between."""
+    """What Alice's umask gives to a group it gives to the group of a setgid prefix directory."""
     for containers in (0, 1):
         with Shared(0o2770, 0o027) as job:
             job.parameters["SCR_USE_CONTAINERS"] = containers
             job.by(ALICE).run("init", checkpoint("a"), "finalize")
-            assert found_below(job, "a", "ctr.*.scr" if containers else "rank_*") == ({0o640}, SHARED)
-            for path in job.root.glob("nodes/*/c*/*"):
-                shutil.rmtree(path)
-            fetch(job)
-            command(job, "scr_index", "--drop", "a")
-            shutil.rmtree(job.prefix / "a")
-            job.run("init => ANY", "finalize")
             assert found_below(job, "a", "ctr.*.scr" if containers else "rank_*") == ({0o640}, SHARED)
 
 
@@ -237,17 +230,30 @@ def test_packed_group_file():
         assert found_below(job, "a", "ctr.*.scr") == ({0o600}, SHARED)
 
 
-def fetch_and_flush(job, work, drop):
-    """Alice fetches Bob's dataset "a", which has her file; he drops it, and her next run flushes what she has in caches."""
+def fetch_and_drop(job, drop):
+    """Alice fetches dataset "a" of a directory that Bob can change; he drops it. Her next run does not flush what she has in caches."""
     fetch(job.by(ALICE))
     command(job.by(BOB), "scr_index", "--drop", "a")
     run_by_bob(job, drop)
-    job.by(ALICE).run("init => ANY", "finalize")
-    assert stat.S_IMODE((job.prefix / work).stat().st_mode) == 0o600, modes(job)
+    job.by(ALICE).run("init => ANY", "finalize").says("FLUSH_BORROWED", "dataset 1 .a. is not flushed")
+    assert not list(job.prefix.rglob("rank2file.*"))
+
+
+def test_fetched_where_nobody_else_writes():
+    """A checkpoint that Alice fetched from a directory of her own is flushed again, when it was dropped there."""
+    with Shared(0o2750, 0o027) as job:
+        job.by(ALICE).run("init", checkpoint("a"), "finalize")
+        for path in job.root.glob("nodes/*/c*/*"):
+            shutil.rmtree(path)
+        fetch(job)
+        command(job, "scr_index", "--drop", "a")
+        shutil.rmtree(job.prefix / "a")
+        job.run("init => ANY", "finalize").not_said("FLUSH_BORROWED")
+        assert found_below(job, "a", "rank_*") == ({0o640}, SHARED)
 
 
 def test_fetched_group_file():
-    """Bob's map names a file of Alice's that another group may read, as a container or as a file."""
+    """Bob's map names a file of Alice's that another group may read, as a container or as a file: no other file gets its bytes."""
     def keep_third(job):
         folder = job.prefix / "third"
         folder.mkdir()
@@ -273,13 +279,14 @@ def test_fetched_group_file():
             job.by(BOB).run("init", SCATTERED, "finalize", SCR_USE_CONTAINERS=1)
             (job.prefix / "third/work").write_bytes(b"." * 1000)
             change_record(job.prefix / "a/.scr/rank2file.0.0.scr", name_container)
-            fetch_and_flush(job, "a/f_0", "rm -rf a beside")
+            fetch_and_drop(job, "rm -rf a beside")
         with Shared(0o2770, 0o007) as job:
             keep_third(job)
             job.by(BOB).run("init", SCATTERED, "finalize")
             rename_file(job.prefix / "a/.scr/rank2file.0.0.scr", "beside/g_0", "third/work")
             change_record(job.prefix / "a/.scr/rank2file.0.0.scr", drop_checksum)
-            fetch_and_flush(job, "third/work", "rm -rf a beside; mv third elsewhere")
+            fetch_and_drop(job, "rm -rf a beside; mv third elsewhere")
+            assert not (job.prefix / "third").exists()
 
 
 def test_logs_of_another_user():

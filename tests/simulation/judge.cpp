@@ -213,6 +213,21 @@ bool Judge::is_abandoned(double when) const
     return when >= abandoned;
 }
 
+/* How long a process waits for the lock of a record (base/record_change.c). */
+static constexpr double PATIENCE = 30;
+
+void Judge::may_hold_lock(double from, double seconds)
+{
+    if (seconds >= PATIENCE) locked.emplace_back(from + PATIENCE, from + seconds);
+}
+
+bool Judge::is_locked_out(double when) const
+{
+    return std::any_of(locked.begin(), locked.end(), [when](const auto &span) {
+        return when >= span.first && when <= span.second;
+    });
+}
+
 /* The cache is emptied when the newest checkpoint is on the prefix directory. */
 void Judge::finalizing()
 {
@@ -253,6 +268,7 @@ void Judge::begin_run(const Run &run, int ranks, bool silent)
     now = &run;
     lenient = is_ending = false;
     if (!silent) abandoned = INFINITY;
+    locked.clear();
     initialized = 0;
     progress = false;
     source = unread = nullptr;

@@ -80,6 +80,10 @@ class Judge
      * those that find it, may be abandoned: may they? */
     void stands_still(double from, double seconds);
     bool is_abandoned(double now) const;
+    /* The same of a rank, which may have the lock of the index: may another job that
+     * waits for it have given up? */
+    void may_hold_lock(double from, double seconds);
+    bool is_locked_out(double now) const;
     /* silent: one that stood still when the run before ended still does. */
     void begin_run(const Run &run, int ranks, bool silent);
     /* One that completes no checkpoint may have tried the newest in vain. */
@@ -114,9 +118,11 @@ class Judge
     const Run *now = nullptr;    /* the run */
     bool progress = false;       /* this run has completed a checkpoint */
     double abandoned = INFINITY; /* when a flush may first be */
-    Dataset *source = nullptr;   /* what it restarted from */
-    Dataset *unread = nullptr;   /* what an error kept from being offered: the fetch may
-                                    count as an attempt */
+    std::vector<std::pair<double, double>>
+        locked;                /* when another job may have given up */
+    Dataset *source = nullptr; /* what it restarted from */
+    Dataset *unread = nullptr; /* what an error kept from being offered: the fetch may
+                                  count as an attempt */
     std::set<const Dataset *> fetched; /* in this run, maybe */
     std::map<std::pair<int, int>, std::pair<std::string, int64_t>>
         results; /* of (run, call) */

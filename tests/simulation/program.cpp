@@ -52,10 +52,13 @@ class Rank
         return static_cast<int>(result);
     }
 
-    /* What has no reason to fail; a flush may be abandoned. */
+    /* What has no reason to fail; a flush may be abandoned, and the index be locked by a
+     * process of another job. */
     void fail(const char *what, int code) const
     {
-        if (code == SCR_ERR_FLUSH && judge.is_abandoned(process.machine->now())) return;
+        const double now = process.machine->now();
+        if (code == SCR_ERR_FLUSH && judge.is_abandoned(now)) return;
+        if (code == SCR_ERR_PREFIX && judge.is_locked_out(now)) return;
         judge.failed(what, code);
     }
 

@@ -201,6 +201,7 @@ class World
     /* The only background process that works is scr_transfer. */
     void stand_still(const Process &p, double seconds)
     {
+        if (p.rank >= 0) judge.may_hold_lock(machine.now(), seconds);
         if (p.rank < 0) {
             judge.stands_still(machine.now(), seconds);
             still.push_back({&p, machine.now() + seconds});

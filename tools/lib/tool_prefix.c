@@ -112,8 +112,7 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     }
     int code = tool_user_enter(given);
     if (code == COMMAND_GOOD) code = prefix_open_folder(prefix, given);
-    if (code == COMMAND_GOOD && strcmp(given, first) == 0)
-        code = prefix_check_entered(prefix);
+    if (code == COMMAND_GOOD) code = prefix_check_entered(prefix);
     free(known);
     return code;
 }

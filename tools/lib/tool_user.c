@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,10 @@ int tool_user_enter(const char *prefix)
     return owner_enter("prefix directory", prefix);
 }
 
-/* Checks that only root or this user can change what the path leads to. Entries of a
- * sticky directory can be replaced by their owners only. */
-static int user_check_open(int fd, const char *path, kvtree_error *err)
+/* Checks that only root or this user can change what the path leads to. above: it is a
+ * directory above that of the program; with a sticky bit its entries can be replaced by
+ * their owners only. In that of the program others could put any file of the user's. */
+static int user_check_open(int fd, const char *path, bool above, kvtree_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "%s", path);
@@ -34,23 +36,36 @@ static int user_check_open(int fd, const char *path, kvtree_error *err)
                        "root's",
                        folder, path, (unsigned long)st.st_uid,
                        *folder ? "what is in it is" : "is");
-    if (!others_write(fd, &st) || (*folder && st.st_mode & S_ISVTX)) return 0;
+    if (!others_write(fd, &st) || (above && st.st_mode & S_ISVTX)) return 0;
     return err_set(err, -EPERM, "%s%s can be changed by %s, and %s executed", folder,
                    path, st.st_mode & S_IWOTH ? "everybody" : "its group",
                    *folder ? "nothing in it is" : "is not");
 }
 
-static int user_check_owner(const char *path, kvtree_error *err)
+static int user_check_owner(const char *path, bool above, kvtree_error *err)
 {
     int fd = io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0) return err_sys(err, fd, "%s", path);
-    int rc = user_check_open(fd, path, err);
+    int rc = user_check_open(fd, path, above, err);
     io_close(&fd);
     return rc;
 }
 
-/* A link of another user, as in a sticky directory, may lead to any program of this user.
+/* A link of another user may lead to any program of this user, and so may one of this
+ * user in a directory where others can put it.
  */
+static int user_check_link(const char *path, const struct stat *st, kvtree_error *err)
+{
+    char folder[PATH_MAX];
+    if (st->st_uid != 0 && st->st_uid != geteuid())
+        return err_set(err, -EPERM, "%s is a link of user %lu, and not followed", path,
+                       (unsigned long)st->st_uid);
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+             slash ? path : ".");
+    return user_check_owner(folder, false, err);
+}
+
 static int user_check_links(const char *path, kvtree_error *err)
 {
     char part[PATH_MAX];
@@ -60,10 +75,8 @@ static int user_check_links(const char *path, kvtree_error *err)
         n += strcspn(path + n, "/");
         snprintf(part, sizeof part, "%.*s", (int)n, path);
         if (lstat(part, &st) != 0) return err_sys(err, -errno, "%s", part);
-        if (S_ISLNK(st.st_mode) && st.st_uid != 0 && st.st_uid != geteuid())
-            return err_set(err, -EPERM, "%s is a link of user %lu, and not followed",
-                           part, (unsigned long)st.st_uid);
-        if (!path[n]) break;
+        int rc = S_ISLNK(st.st_mode) ? user_check_link(part, &st, err) : 0;
+        if (rc || !path[n]) return rc;
     }
     return 0;
 }
@@ -72,13 +85,15 @@ int tool_user_program(const char *path, char **program, kvtree_error *err)
 {
     char *full = realpath(path, NULL), *above = full ? strdup(full) : NULL;
     int rc = !full   ? err_sys(err, -errno, "%s", path)
-             : above ? user_check_owner(full, err)
+             : above ? user_check_owner(full, false, err)
                      : err_sys(err, -ENOMEM, "%s", path);
     /* later: what the link is now may not have led there */
     if (!rc) rc = user_check_links(path, err);
+    bool is_above = false;
     for (char *slash; !rc && above[1] && (slash = strrchr(above, '/')) != NULL;) {
         slash[slash == above] = 0;
-        rc = user_check_owner(above, err);
+        rc = user_check_owner(above, is_above, err);
+        is_above = true;
     }
     free(above);
     if (rc)

@@ -136,6 +136,11 @@ static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d,
     if (rc) return err_set(err, rc, "no memory");
     if (d->bypass)
         return err_set(err, -ENOENT, "dataset %d bypassed the cache", wish->dset);
+    if (d->borrowed)
+        return err_set(err, -ENOENT,
+                       "dataset %d was fetched where others can change its names, and is "
+                       "not saved again",
+                       wish->dset);
     rc = scavenge_check_index(prefix, d, err);
     return rc == -ENOENT || rc == -EBADMSG ? 0
                                            : rc; /* save files even without an index */
@@ -145,12 +150,12 @@ static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d,
 static int copy_open_target(int prefix, const scr_dataset *d, int *target,
                             kvtree_error *err)
 {
-    char folder[SCAVENGE_FOLDER_SIZE], hidden[SCAVENGE_FOLDER_SIZE + 8];
+    char folder[SCAVENGE_FOLDER_SIZE];
     const scavenge_key key = scavenge_key_of(d);
     scavenge_folder_of(&key, folder);
-    snprintf(hidden, sizeof hidden, "%s/" SCAVENGE_HIDDEN, folder);
-    int rc = beneath_make_durable(prefix, hidden, 0777, err);
-    return rc ? rc : beneath_open_below(prefix, folder, target, err);
+    int rc = beneath_make_durable(prefix, folder, 0777, err);
+    rc = rc ? rc : beneath_open_below(prefix, folder, target, err);
+    return rc ? rc : scavenge_mark(*target, folder, err);
 }
 
 int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wish,

@@ -45,3 +45,16 @@ def prefix_of(user, name, config=''):
     for path in (folder, *folder.rglob('*')):
         give(path, user)
     return folder
+
+
+def put_spy(folder, user):
+    """A program that writes down as whom it runs."""
+    folder.mkdir(exist_ok=True)
+    notes = folder.parent / f'{folder.name}.seen'
+    notes.mkdir()
+    notes.chmod(0o1777)
+    spy, seen = folder / 'spy', notes / 'seen'
+    spy.write_text(f'#!/bin/sh\n{{ id -u; id -G; }} >>{seen}\n')
+    give(folder, user, 0o755)
+    give(spy, user, 0o755)
+    return seen

@@ -3,9 +3,10 @@
 """Configuration files of the user's that others can choose or change."""
 import os
 import pathlib
+import pwd
 import subprocess
 
-from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, told
+from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, put_spy, told
 from command import run_tests
 
 
@@ -47,6 +48,87 @@ def test_group_with_another_user():
         if done.returncode == 77 or b'unshare' in done.stderr:
             return  # no namespaces
         assert ('chosen' in told(done)) == is_read and ('can be changed by its group' in told(done)) != is_read, done
+
+
+def test_configuration_of_somebody_else():
+    """In a directory where both may write."""
+    here = pathlib.Path.cwd()
+    seen = put_spy(here / 'tests', ATTACKER)
+    shared = prefix_of(VICTIM, 'shared')
+    shared.chmod(0o777)
+    config = shared / '.scrconf'
+    config.write_text(f'SCR_NODE_TESTS={here}/tests\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
+    give(config, ATTACKER, 0o644)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'belongs to another user' in told(done) and 'SCR_TRUSTED_OWNERS' in told(done) and not seen.exists(), done
+    # who is trusted is not said in the file itself
+    config.write_text(config.read_text() + f'SCR_TRUSTED_OWNERS={ATTACKER.pw_name}\n')
+    assert 'belongs to another user' in told(command('scr_check_node', user=VICTIM, cwd=shared))
+    config.write_text(f'SCR_NODE_TESTS={here}/tests\n')
+    for more in ({'SCR_TRUSTED_OWNERS': f'nobody, {ATTACKER.pw_name}'}, {'SCR_TRUSTED_OWNERS': str(ATTACKER.pw_uid)},
+                 {'SCR_CONF_FILE': str(config)}):
+        done = command('scr_check_node', user=VICTIM, cwd=shared, SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp', **more)
+        assert 'belongs to another user' not in told(done), done
+        assert f'spy belongs to user {ATTACKER.pw_uid}, and is executed only if it is yours' in told(done) and not seen.exists(), done
+    shared.chmod(0o755)
+    give(config, VICTIM, 0o666)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'can be changed by everybody, and is not read' in told(done), done
+    # a record that a group may write to, under another name
+    config.chmod(0o660)
+    os.chown(config, VICTIM.pw_uid, ATTACKER.pw_gid)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'can be changed by its group, and is not read' in told(done), done
+    # another file of the user's, chosen by somebody else
+    config.rename(here / 'mine')
+    give(here / 'mine', VICTIM, 0o644)
+    config.symlink_to(here / 'mine')
+    command('scr_check_node', user=VICTIM, cwd=shared)
+    give(config, ATTACKER)
+    done = command('scr_check_node', user=VICTIM, cwd=shared)
+    assert 'is a link of another user, and is not followed' in told(done), done
+    # a group of the user alone
+    config.unlink()
+    config.write_text('SCR_FLUSH=1\n')
+    give(config, VICTIM, 0o664)
+    assert '.scrconf' not in told(command('scr_check_node', user=VICTIM, cwd=shared))
+
+
+def test_configuration_of_ones_own_in_an_open_folder():
+    """Somebody else has given one of the user's files its name, what a command has extracted from a dataset of theirs, say."""
+    shared = prefix_of(VICTIM, 'shared')
+    (shared / 'n1').write_text(f'id -u >{shared}/seen\n')
+    (shared / 'file').write_text('SCR_REMOTE=shell\nSCR_REMOTE_SHELL=/bin/sh\nSCR_NODELIST=n1\n')
+    give(shared / 'n1', ATTACKER, 0o644)
+    give(shared / 'file', VICTIM, 0o600)
+    shared.chmod(0o777)
+    subprocess.run(['mv', 'file', '.scrconf'], cwd=shared, user=ATTACKER.pw_uid, group=ATTACKER.pw_gid, extra_groups=[], check=True)
+
+    def is_read(**variables):
+        done = command('scr_list_down_nodes', user=VICTIM, cwd=shared, **variables)
+        seen = (shared / 'seen').exists()
+        assert seen or "is in a directory where others can give that name to any file of yours or root's" in told(done), done
+        (shared / 'seen').unlink(missing_ok=True)
+        return seen
+
+    assert not is_read()
+    assert is_read(SCR_TRUSTED_OWNERS=VICTIM.pw_name)
+    assert is_read(SCR_CONF_FILE=str(shared / '.scrconf'))
+    for owner, group, mode in ((VICTIM, VICTIM, 0o1777), (VICTIM, ATTACKER, 0o2770), (VICTIM, VICTIM, 0o755), (ATTACKER, VICTIM, 0o1777)):
+        os.chown(shared, owner.pw_uid, group.pw_gid)
+        shared.chmod(mode)
+        for who in (pwd.getpwuid(0), VICTIM):  # root's: what a command of root has written, moved there
+            give(shared / '.scrconf', who, 0o644)
+            assert is_read() == (mode == 0o755), oct(mode)
+    # a project directory of root, and a link of the user's
+    os.chown(shared, 0, ATTACKER.pw_gid)
+    shared.chmod(0o1775)
+    give(shared / '.scr', VICTIM, 0o777)
+    (shared / '.scrconf').rename(shared / 'file')
+    (shared / '.scrconf').symlink_to('file')
+    give(shared / '.scrconf', VICTIM)
+    shared.chmod(0o775)
+    assert 'is a link in a directory where others can put it' in told(command('scr_list_down_nodes', user=VICTIM, cwd=shared))
 
 
 run_tests(globals())

@@ -255,7 +255,7 @@ def test_simulated_nodes_that_stay():
     process.wait()
     os.kill(int(pathlib.Path('ready').read_text()), signal.SIGKILL)
     left, = pathlib.Path('tmp').iterdir()
-    launcher('rm $SCR_SIMULATE/.scr-nodes; chmod 1777 $SCR_SIMULATE/..; exit 0')
+    launcher('rm $SCR_SIMULATE/.scr-nodes; touch $SCR_SIMULATE/file; chmod 1777 $SCR_SIMULATE/..; exit 0')
     done = run('--simulate', '2x1', 'true')
     assert done.returncode == 0 and has(done, 'SIMULATION_REMOVED', f': {left.resolve()} '), done
     kept, = pathlib.Path('tmp').iterdir()

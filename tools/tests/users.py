@@ -12,21 +12,12 @@ import select
 import shutil
 import struct
 import subprocess
+import sys
 import time
 
-from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, told
+from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, put_spy, told
 from command import BUILD_PATH, run_tests
 from prefix import HALT, put_halt, put_tree, value
-
-def put_spy(folder, user):
-    """A program that writes down as whom it runs."""
-    folder.mkdir(exist_ok=True)
-    spy, seen = folder / 'spy', folder / 'seen'
-    spy.write_text(f'#!/bin/sh\n{{ id -u; id -G; }} >>{seen}\n')
-    give(folder, user, 0o1777)
-    give(spy, user, 0o755)
-    return seen
-
 
 EVERY = [('scr_check_node', '-p'), ('scr_list_down_nodes', '--prefix'), ('scr_prerun', '-p'), ('scr_postrun', '-p')]
 
@@ -110,6 +101,32 @@ def test_links_on_the_way():
     assert not (folder / HALT).exists()
 
 
+def in_user_files(user, owner):
+    """What root's command says in a file system of the user, in which all is the owner's."""
+    folder = pathlib.Path.cwd() / 'mounted'
+    folder.parent.chmod(0o755)
+    folder.mkdir(exist_ok=True)
+    script = f"""mount --make-rprivate / && {sys.executable} {pathlib.Path(__file__).parents[2]}/tests/support/user_files.py {folder} {user} {owner} || exit 77
+        {BIN}/scr_halt --list {folder}; code=$?; umount -l {folder}; exit $code"""
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, text=True,
+                          env={**os.environ, 'LC_ALL': 'C'})
+    if done.returncode == 77 or 'unshare' in done.stderr:
+        print(f'skipped: no file systems of users here: {done.stderr}')
+        return None
+    return done
+
+
+def test_file_system_of_a_user():
+    """It shows an owner that the user chose: root becomes only the user who mounted it, or whom a file system of root shows."""
+    done = in_user_files(ATTACKER.pw_uid, VICTIM.pw_uid)
+    if not done:
+        return
+    assert done.returncode == 1 and f'belongs to user {VICTIM.pw_uid} according to a file system that user {ATTACKER.pw_uid} mounted' in done.stderr, done
+    for user, owner in ((ATTACKER, ATTACKER), (pwd.getpwuid(0), VICTIM)):
+        done = in_user_files(user.pw_uid, owner.pw_uid)
+        assert done.returncode == 0, done
+
+
 def raise_priority():
     """As far as this machine allows it."""
     for change in (lambda: pathlib.Path('/proc/self/oom_score_adj').write_text('-500'), lambda: os.nice(-5),
@@ -134,8 +151,8 @@ def test_terminal():
     (here / 'tests').mkdir()
     seen = here / 'tests/seen'
     (here / 'tests/spy').write_text(f'#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo terminal; else echo none; fi >{seen}\n')
-    for path, mode in ((here / 'tests', 0o1777), (here / 'tests/spy', 0o755)):
-        give(path, ATTACKER, mode)
+    for path in (here / 'tests', here / 'tests/spy'):
+        give(path, ATTACKER, 0o755)
     folder = prefix_of(ATTACKER, 'p', f'SCR_NODE_TESTS={here}/tests\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
     pid, terminal = pty.fork()
     if pid == 0:
@@ -360,167 +377,6 @@ def test_prefix_of_somebody_else():
     assert not list((other / '.scr').iterdir()), list((other / '.scr').iterdir())
 
 
-def test_program_in_a_folder_of_somebody_else():
-    """Who may exchange it after the look at it has a say in what it is."""
-    here = pathlib.Path.cwd()
-    folder = prefix_of(VICTIM, 'p')
-    tests, seen = here / 'attacker/tests', here / 'tests/seen'
-    put_spy(here / 'tests', VICTIM)
-    command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(here / 'tests'))
-    assert seen.read_text().split() [0] == str(VICTIM.pw_uid)
-    seen.unlink()
-    tests.mkdir(parents=True)
-    (tests / 'spy').write_text((here / 'tests/spy').read_text())
-    give(tests / 'spy', VICTIM, 0o755)
-    done = command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
-    seen.unlink()
-    for path in (tests, tests.parent):
-        give(path, ATTACKER, 0o755)
-        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
-        assert f' {path} belongs to user {ATTACKER.pw_uid}' in told(done) and not seen.exists(), done
-        os.chown(path, 0, 0)
-        path.chmod(0o777)
-        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
-        assert f' {path} can be changed by everybody' in told(done) and not seen.exists(), done
-        path.chmod(0o775)
-        os.chown(path, VICTIM.pw_uid, ATTACKER.pw_gid)
-        done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
-        assert f' {path} can be changed by its group' in told(done) and not seen.exists(), done
-        path.chmod(0o755)
-    # a link to a program that may be executed is followed before the look
-    (tests / 'spy').unlink()
-    (tests / 'spy').symlink_to(here / 'tests/spy')
-    command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
-    assert seen.exists()
-
-
-def test_program_by_a_link():
-    """In a directory with a sticky bit another user puts a link to a program of the victim's, which is not meant to be executed now."""
-    here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
-    seen = put_spy(here / 'programs', VICTIM)
-    for name, link in (('tests', 'tests/10-mine'), ('hooks', 'hooks/prerun')):
-        (here / name).mkdir()
-        (here / name).chmod(0o1777)
-        (here / link).symlink_to(here / 'programs/spy')
-        give(here / link, ATTACKER)
-    how = {'user': VICTIM, 'SCR_NODE_TESTS': str(here / 'tests'), 'SCR_SITE_HOOKS': str(here / 'hooks'), 'SCR_NODELIST': 'localhost',
-           'SCR_CNTL_BASE': str(here), 'SCR_CACHE_BASE': str(here)}
-    here.chmod(0o1777)
-    for words in (('scr_check_node', '-p'), ('scr_prerun', '-p')):
-        done = command(*words, folder, code=1, **how)
-        assert f'is a link of user {ATTACKER.pw_uid}' in told(done) and not seen.exists(), done
-    give(here / 'tests/10-mine', VICTIM)
-    command('scr_check_node', '-p', folder, code=0, **how)
-    assert seen.exists()
-
-
-def test_command_of_somebody_else():
-    """Beside one that the victim has in a directory where others can create files, there is none that is used: it may be any file of the
-    victim's. Elsewhere it is one that others cannot change more than the first."""
-    here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
-    seen = put_spy(here / 'bin', VICTIM)
-    (here / 'bin/spy').rename(here / 'bin/scr_check_node')
-    shutil.copy(BIN / 'scr_list_down_nodes', here / 'bin')
-    give(here / 'bin/scr_list_down_nodes', VICTIM, 0o755)
-    for mode, owner, group, file, is_run in ((0o1777, ATTACKER, ATTACKER, 0o755, False), (0o1777, VICTIM, VICTIM, 0o755, False),
-                                             (0o755, ATTACKER, ATTACKER, 0o755, False), (0o755, VICTIM, ATTACKER, 0o775, False),
-                                             (0o755, VICTIM, VICTIM, 0o777, False), (0o755, VICTIM, VICTIM, 0o755, True)):
-        give(here / 'bin', VICTIM, mode)
-        os.chown(here / 'bin/scr_check_node', owner.pw_uid, group.pw_gid)
-        (here / 'bin/scr_check_node').chmod(file)
-        command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
-        assert seen.exists() == is_run, (mode, owner, group, file)
-    # a link that the owner of the directory made, and one of another user
-    seen.unlink()
-    (here / 'bin/scr_check_node').rename(here / 'bin/other')
-    (here / 'bin/scr_check_node').symlink_to('other')
-    for owner, is_run in ((ATTACKER, False), (VICTIM, True)):
-        give(here / 'bin/scr_check_node', owner)
-        command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
-        assert seen.exists() == is_run, owner
-
-
-def test_configuration_of_somebody_else():
-    """In a directory where both may write."""
-    here = pathlib.Path.cwd()
-    seen = put_spy(here / 'tests', ATTACKER)
-    shared = prefix_of(VICTIM, 'shared')
-    shared.chmod(0o777)
-    config = shared / '.scrconf'
-    config.write_text(f'SCR_NODE_TESTS={here}/tests\nSCR_CNTL_BASE={here}/tests\nSCR_CACHE_BASE={here}/tests\n')
-    give(config, ATTACKER, 0o644)
-    done = command('scr_check_node', user=VICTIM, cwd=shared)
-    assert 'belongs to another user' in told(done) and 'SCR_TRUSTED_OWNERS' in told(done) and not seen.exists(), done
-    # who is trusted is not said in the file itself
-    config.write_text(config.read_text() + f'SCR_TRUSTED_OWNERS={ATTACKER.pw_name}\n')
-    assert 'belongs to another user' in told(command('scr_check_node', user=VICTIM, cwd=shared))
-    config.write_text(f'SCR_NODE_TESTS={here}/tests\n')
-    for more in ({'SCR_TRUSTED_OWNERS': f'nobody, {ATTACKER.pw_name}'}, {'SCR_TRUSTED_OWNERS': str(ATTACKER.pw_uid)},
-                 {'SCR_CONF_FILE': str(config)}):
-        done = command('scr_check_node', user=VICTIM, cwd=shared, SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp', **more)
-        assert 'belongs to another user' not in told(done), done
-        assert f'spy belongs to user {ATTACKER.pw_uid}, and is executed only if it is yours' in told(done) and not seen.exists(), done
-    shared.chmod(0o755)
-    give(config, VICTIM, 0o666)
-    done = command('scr_check_node', user=VICTIM, cwd=shared)
-    assert 'can be changed by everybody, and is not read' in told(done), done
-    # a record that a group may write to, under another name
-    config.chmod(0o660)
-    os.chown(config, VICTIM.pw_uid, ATTACKER.pw_gid)
-    done = command('scr_check_node', user=VICTIM, cwd=shared)
-    assert 'can be changed by its group, and is not read' in told(done), done
-    # another file of the user's, chosen by somebody else
-    config.rename(here / 'mine')
-    give(here / 'mine', VICTIM, 0o644)
-    config.symlink_to(here / 'mine')
-    command('scr_check_node', user=VICTIM, cwd=shared)
-    give(config, ATTACKER)
-    done = command('scr_check_node', user=VICTIM, cwd=shared)
-    assert 'is a link of another user, and is not followed' in told(done), done
-    # a group of the user alone
-    config.unlink()
-    config.write_text('SCR_FLUSH=1\n')
-    give(config, VICTIM, 0o664)
-    assert '.scrconf' not in told(command('scr_check_node', user=VICTIM, cwd=shared))
-
-
-def test_configuration_of_ones_own_in_an_open_folder():
-    """Somebody else has given one of the user's files its name, what a command has extracted from a dataset of theirs, say."""
-    shared = prefix_of(VICTIM, 'shared')
-    (shared / 'n1').write_text(f'id -u >{shared}/seen\n')
-    (shared / 'file').write_text('SCR_REMOTE=shell\nSCR_REMOTE_SHELL=/bin/sh\nSCR_NODELIST=n1\n')
-    give(shared / 'n1', ATTACKER, 0o644)
-    give(shared / 'file', VICTIM, 0o600)
-    shared.chmod(0o777)
-    subprocess.run(['mv', 'file', '.scrconf'], cwd=shared, user=ATTACKER.pw_uid, group=ATTACKER.pw_gid, extra_groups=[], check=True)
-
-    def is_read(**variables):
-        done = command('scr_list_down_nodes', user=VICTIM, cwd=shared, **variables)
-        seen = (shared / 'seen').exists()
-        assert seen or "is in a directory where others can give that name to any file of yours or root's" in told(done), done
-        (shared / 'seen').unlink(missing_ok=True)
-        return seen
-
-    assert not is_read()
-    assert is_read(SCR_TRUSTED_OWNERS=VICTIM.pw_name)
-    assert is_read(SCR_CONF_FILE=str(shared / '.scrconf'))
-    for owner, group, mode in ((VICTIM, VICTIM, 0o1777), (VICTIM, ATTACKER, 0o2770), (VICTIM, VICTIM, 0o755), (ATTACKER, VICTIM, 0o1777)):
-        os.chown(shared, owner.pw_uid, group.pw_gid)
-        shared.chmod(mode)
-        for who in (pwd.getpwuid(0), VICTIM):  # root's: what a command of root has written, moved there
-            give(shared / '.scrconf', who, 0o644)
-            assert is_read() == (mode == 0o755), oct(mode)
-    # a project directory of root, and a link of the user's
-    os.chown(shared, 0, ATTACKER.pw_gid)
-    shared.chmod(0o1775)
-    give(shared / '.scr', VICTIM, 0o777)
-    (shared / '.scrconf').rename(shared / 'file')
-    (shared / '.scrconf').symlink_to('file')
-    give(shared / '.scrconf', VICTIM)
-    shared.chmod(0o775)
-    assert 'is a link in a directory where others can put it' in told(command('scr_list_down_nodes', user=VICTIM, cwd=shared))
-
-
 def let_write(path, user):
     """By an access control list; False where the file system has none."""
     owner, of_user, group, most, others = 1, 2, 4, 16, 32
@@ -550,29 +406,6 @@ def test_access_control_lists():
         os.removexattr(path, 'system.posix_acl_access')
     (here / 'tests').chmod(0o755)
     command('scr_check_node', '--tests', here / 'tests', code=0, **how)
-
-
-def test_remote_shell():
-    """Of somebody else, or that everybody may change: by the parameter, or what Hydra is told to use."""
-    here = pathlib.Path.cwd()
-    seen = put_spy(here / 'bin', ATTACKER)
-    folder = prefix_of(VICTIM, 'v')
-    spy = here / 'bin/spy'
-    for owner, mode, why in ((ATTACKER, 0o755, f'spy belongs to user {ATTACKER.pw_uid}'), (VICTIM, 0o777, 'spy can be changed by everybody')):
-        give(spy, owner, mode)
-        for variables in ({'SCR_REMOTE_SHELL': str(spy)}, {'HYDRA_LAUNCHER_EXEC': str(spy)},
-                          {'SCR_REMOTE_SHELL': 'spy', 'PATH': f'{here}/bin:{os.environ["PATH"]}'}):
-            done = command('scr_list_down_nodes', '--prefix', folder, user=VICTIM, cwd=folder, SCR_NODELIST='n1', SCR_REMOTE='shell', **variables)
-            assert why in told(done) and done.returncode and not seen.exists(), done
-    give(spy, VICTIM, 0o755)
-    how = {'user': VICTIM, 'cwd': folder, 'SCR_NODELIST': 'n1', 'SCR_REMOTE': 'shell', 'SCR_REMOTE_SHELL': str(spy)}
-    assert f' {here}/bin belongs to user' in told(command('scr_list_down_nodes', '--prefix', folder, **how)) and not seen.exists()
-    give(here / 'bin', VICTIM, 0o755)
-    command('scr_list_down_nodes', '--prefix', folder, **how)
-    assert seen.exists()
-    # what is missing may be there later
-    spy.unlink()
-    assert 'spy: no such program' in told(command('scr_list_down_nodes', '--prefix', folder, **how))
 
 
 def test_run_of_root():
