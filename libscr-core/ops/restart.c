@@ -66,7 +66,8 @@ static bool restart_is_exhausted(const scr_index_state *s)
 }
 
 /* Rank 0. Checkpoints that the index lists. */
-static int restart_gather_stored(struct table *t, const kvtree *index, int ranks)
+static int restart_gather_stored(struct table *t, const kvtree *index, int ranks,
+                                 int again)
 {
     scr_dataset *list = NULL, current = {.id = 0};
     int count = 0, rc = scr_index_list(index, &list, &count);
@@ -82,7 +83,7 @@ static int restart_gather_stored(struct table *t, const kvtree *index, int ranks
             break;
         }
         row->stored = SCR_COPY_THERE;
-        row->exhausted = restart_is_exhausted(&s);
+        row->exhausted = restart_is_exhausted(&s) && list[i].id != again;
         row->is_of_other_ranks = list[i].ranks != ranks;
         row->is_current = chosen && restart_is_same(&list[i], &current);
     }
@@ -95,7 +96,7 @@ static int restart_gather_index(struct scr *scr, struct table *t, kvtree_error *
 {
     const kvtree *index;
     int rc = scr_index_view(&scr->prefix, &index, err);
-    if (!rc && restart_gather_stored(t, index, scr->job.ranks) != 0)
+    if (!rc && restart_gather_stored(t, index, scr->job.ranks, scr->restart.again) != 0)
         rc = err_set(err, -ENOMEM, "no memory for the list of checkpoints");
     return rc;
 }
@@ -218,6 +219,19 @@ static void restart_refresh_cached(const struct scr *scr, struct table *t)
     }
 }
 
+/* Rank 0. For the rest of the run it is like others. */
+static void restart_note_again(struct scr *scr, const struct table *t,
+                               const scr_restart_step *step)
+{
+    if (scr->job.rank != 0 || !t->facts.rows[step->row].exhausted) return;
+    scr->restart.again = t->facts.rows[step->row].age.id;
+    scr_say(&scr->report, SCR_MSG_RESTART_TRIED_AGAIN,
+            "%s is tried again, although %d runs did not complete a restart from it: no "
+            "other checkpoint can be used; SCR_FETCH=0 with SCR_CACHE_PURGE=1 begins "
+            "without one",
+            t->datasets[step->row].name, SCR_INDEX_ATTEMPTS);
+}
+
 /* Collective. 1: the index had another dataset than the one that is there, and was
  * corrected. */
 static int restart_fetch(struct scr *scr, struct table *t, const scr_restart_step *step,
@@ -230,6 +244,7 @@ static int restart_fetch(struct scr *scr, struct table *t, const scr_restart_ste
                 "neither the chosen checkpoint nor an older one is usable; newer ones "
                 "are tried");
     t->rises |= step->rises;
+    restart_note_again(scr, t, step);
     const int rc = scr_fetch_dataset(scr, d);
     if (scr->job.rank != 0) return 0;
     scr_restart_row *row = &t->facts.rows[step->row];

@@ -16,6 +16,7 @@ struct scr_restart {
     int offered;     /* id of the dataset that SCR_Have_restart offered; 0: none */
     scr_age below;   /* as in plan/restart.h: below the one that the program refused */
     bool only_older; /* likewise: it is not marked, so it would be next again */
+    int again;       /* on rank 0: id of an exhausted one that is tried again; 0: none */
     int elsewhere;  /* id of the newest checkpoint in directories of this calculation that
                        this run does not use (cache/job_lock.c); 0: none */
     kvtree *spared; /* ID/<id>: on the prefix directory, could only not be read here, and

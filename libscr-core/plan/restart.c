@@ -30,11 +30,11 @@ static int restart_newest_cached(const scr_restart_facts *f)
     return newest;
 }
 
-static bool restart_can_fetch(const scr_restart_facts *f, int i)
+static bool restart_can_fetch(const scr_restart_facts *f, int i, bool exhausted)
 {
     const scr_restart_row *r = &f->rows[i];
-    return r->stored == SCR_COPY_THERE && !r->exhausted && !r->is_of_other_ranks &&
-           scr_age_is_older(r->age, restart_bound(f));
+    return r->stored == SCR_COPY_THERE && r->exhausted == exhausted &&
+           !r->is_of_other_ranks && scr_age_is_older(r->age, restart_bound(f));
 }
 
 /* Whether row i is tried before the last resort: copies of the current one's id are as
@@ -62,19 +62,29 @@ static int restart_next_stored(const scr_restart_facts *f, int cached, bool *ris
     int next = -1, last_resort = -1;
     bool unreadable = false;
     *rises = false;
-    if (current >= 0 &&
-        (restart_can_fetch(f, current) || f->rows[current].stored == SCR_COPY_READY))
+    if (current >= 0 && (restart_can_fetch(f, current, false) ||
+                         f->rows[current].stored == SCR_COPY_READY))
         return current;
     for (int i = 0; i < f->count; i++) {
         const bool in_turn = restart_is_in_turn(f, i, current);
         unreadable |= in_turn && f->rows[i].stored == SCR_COPY_UNREADABLE;
-        if (!restart_can_fetch(f, i)) continue;
+        if (!restart_can_fetch(f, i, false)) continue;
         last_resort = restart_newer(f, last_resort, i);
         if (in_turn) next = restart_newer(f, next, i);
     }
     if (next >= 0 || cached >= 0 || unreadable) return next;
     *rises = last_resort >= 0;
     return last_resort;
+}
+
+/* Nothing is left but what too many runs failed to restart from. */
+static scr_restart_step restart_again(const scr_restart_facts *f)
+{
+    scr_restart_step step = {SCR_RESTART_ANEW, -1, false};
+    for (int i = 0; i < f->count; i++)
+        if (restart_can_fetch(f, i, true)) step.row = restart_newer(f, step.row, i);
+    if (step.row >= 0) step.action = SCR_RESTART_FETCH;
+    return step;
 }
 
 static scr_restart_step restart_none(const scr_restart_facts *f)
@@ -87,7 +97,7 @@ static scr_restart_step restart_none(const scr_restart_facts *f)
             step.action = SCR_RESTART_FAIL_CACHE;
     }
     if (stored) step.action = SCR_RESTART_FAIL_PREFIX;
-    return step;
+    return step.action == SCR_RESTART_ANEW ? restart_again(f) : step;
 }
 
 scr_restart_step scr_plan_restart(const scr_restart_facts *f)

@@ -13,6 +13,8 @@
  * current checkpoint, or with one of another number of ranks, the newest is first.
  *  - Checkpoints newer than the current one are the last resort: only if no older one is
  *    usable, and none of them is merely unreadable now.
+ *  - One that too many runs failed to restart from is tried again, the newest first, only
+ *    where the run would begin anew otherwise.
  *  - A restart that finds nothing fails if this run alone cannot use an existing
  *    checkpoint: an application that started from the beginning would overwrite it. */
 

@@ -313,7 +313,7 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
                              kvtree_error *err)
 {
     struct stat st;
-    if (f->segments > 0)
+    if (f->packed)
         return err_set(err, -EOPNOTSUPP,
                        "its files are packed into containers, and cannot be read there");
     int rc = beneath_stat(folder, f->name, &st, err);

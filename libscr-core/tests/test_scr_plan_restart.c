@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 3, KINDS = 30, NO_ROW = -1 };
+enum { ROWS = 3, KINDS = 40, NO_ROW = -1 };
 
 /* What is true of a row. The facts have only the records at first. */
 typedef struct truth {
@@ -40,11 +40,13 @@ static truth row_of(int kind, int id, int64_t created)
     static const struct {
         scr_copy stored, fetched;
         bool exhausted, other;
-    } stored[6] = {{SCR_COPY_NONE, SCR_COPY_NONE, false, false},
+    } stored[8] = {{SCR_COPY_NONE, SCR_COPY_NONE, false, false},
                    {SCR_COPY_THERE, SCR_COPY_READY, false, false},
                    {SCR_COPY_THERE, SCR_COPY_NONE, false, false},
                    {SCR_COPY_THERE, SCR_COPY_UNREADABLE, false, false},
                    {SCR_COPY_THERE, SCR_COPY_READY, true, false},
+                   {SCR_COPY_THERE, SCR_COPY_NONE, true, false},
+                   {SCR_COPY_THERE, SCR_COPY_UNREADABLE, true, false},
                    {SCR_COPY_THERE, SCR_COPY_NONE, false, true}};
     const int c = kind % 5, s = kind / 5;
     return (truth){.age = {id, created},
@@ -113,10 +115,42 @@ static bool may_use(const world *w, int i)
            (is_cached(w, i) && t->stored == SCR_COPY_THERE && !t->exhausted);
 }
 
+/* Too many runs failed to restart from it. A fetch finds whether it is whole. */
+static bool is_again(const world *w, int i, scr_copy result)
+{
+    const truth *t = &w->rows[i];
+    return t->stored == SCR_COPY_THERE && t->exhausted && !t->other &&
+           older(t->age, bound(w)) && t->fetched == result;
+}
+
+static bool can_fetch_again(const world *w, int i)
+{
+    return is_again(w, i, SCR_COPY_READY);
+}
+
+static bool cannot_read_again(const world *w, int i)
+{
+    return is_again(w, i, SCR_COPY_UNREADABLE);
+}
+
 static int better(const world *w, int a, int b)
 {
     if (a == NO_ROW || b == NO_ROW) return a == NO_ROW ? b : a;
     return older(w->rows[a].age, w->rows[b].age) ? b : a;
+}
+
+/* Where the run would begin anew. One that cannot be read now keeps older ones from being
+ * tried, as the plan does not know whether it is usable. */
+static int rule_again(const world *w, scr_restart_action *end)
+{
+    const int best = newest(w, can_fetch_again, SCR_AGE_ANY, 0);
+    const int unreadable = newest(w, cannot_read_again, SCR_AGE_ANY, 0);
+    if (unreadable != NO_ROW && better(w, best, unreadable) == unreadable) {
+        *end = SCR_RESTART_FAIL_PREFIX;
+        return NO_ROW;
+    }
+    if (best != NO_ROW) *end = SCR_RESTART_OFFER;
+    return best;
 }
 
 static int rule(const world *w, scr_restart_action *end)
@@ -149,6 +183,7 @@ static int rule(const world *w, scr_restart_action *end)
                 *end = SCR_RESTART_FAIL_CACHE;
         if (newest(w, cannot_read, limit, copies) != NO_ROW)
             *end = SCR_RESTART_FAIL_PREFIX;
+        if (*end == SCR_RESTART_ANEW) best = rule_again(w, end);
     }
     return best;
 }

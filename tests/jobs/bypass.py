@@ -213,6 +213,11 @@ def test_fetch_bypass():
         run = job.run("init", restart("b"), SCR_FETCH_BYPASS=1)
         run.says("FETCH_NOT_IN_PLACE", "packed into containers", times=1)
         assert job.cached() == [2]
+        # an empty file is in no container, and not missing for that
+        job.run("init", "start:c:c", "put:c/rank_%r:0", "complete:1", SCR_USE_CONTAINERS=1)
+        job.lose("n1", "n2")
+        run = job.run("init", "have => 1 c", "start_restart => c", "complete_restart:1", SCR_FETCH_BYPASS=1)
+        run.says("FETCH_NOT_IN_PLACE", "packed into containers", times=1)
 
 
 def test_containers_of_an_earlier_run():

@@ -86,14 +86,36 @@ def test_failed_on_the_prefix_folder():
 
 
 def test_no_older_one():
-    """It starts anew rather than end there each time, and says how to insist."""
+    """It is tried again rather than the run begins anew, the newest first, and asked for twice it is fetched once."""
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2))
+        for name in ("c2", "c2", "c1", "c1", "c2"):
+            lose_all(job)
+            run = job.run("init", crash_in(name), dies=True)
+        run.says("RESTART_TRIED_AGAIN", "c2", "2 runs", "SCR_FETCH=0", times=1)
+        lose_all(job)
+        run = job.run("init", "have => 1 c2", restart("c2"))
+        run.says("RESTART_TRIED_AGAIN", "c2", times=1)
+        run.says("FETCH_COMPLETE", times=1)
+        assert attempts(job, "c2") == 0
+    # in the cache it is not looked for, but on the prefix directory
     with Job(**PAIR) as job:
         job.run("init", series(1, 1))
         for _ in range(2):
             job.run("init", crash_in("c1"), dies=True)
-        run = job.run("init", "have => 0 =")
-        run.says("RESTART_ATTEMPTS_EXHAUSTED", "c1", "SCR_CURRENT=c1", times=1)
-        job.run("init", "current:c1", restart("c1"))
+        job.run("init", "have => 0 =", SCR_FETCH=0, SCR_CACHE_PURGE=1)
+        job.run("init", restart("c1")).says("RESTART_TRIED_AGAIN", "c1", times=1)
+    # where it turns out to be damaged, the next one is tried again, and then nothing is left
+    with Job(**PAIR) as job:
+        job.run("init", series(1, 2))
+        for name in ("c2", "c2", "c1", "c1"):
+            lose_all(job)
+            job.run("init", crash_in(name), dies=True)
+        lose_all(job)
+        damage.flip(job.prefix / "c2/rank_1")
+        run = job.run("init", "have => 1 c1", "start_restart => c1", "complete_restart:0 => INVALID", "have => 0 =")
+        run.says("RESTART_TRIED_AGAIN", "c2", times=1)
+        run.says("RESTART_TRIED_AGAIN", "c1", times=1)
 
 
 def test_only_newer_ones():

@@ -110,6 +110,20 @@ bool Judge::is_cached(const Dataset &d) const
     return d.job == now->job && !d.gone && losses <= story.tolerates;
 }
 
+/* A checkpoint with which two runs came to nothing, which is tried again rather than
+ * none.
+ */
+const Dataset *Judge::exhausted(int ranks) const
+{
+    for (size_t i = datasets.size(); i-- > 0;) {
+        const Dataset &d = *datasets[i];
+        if (d.checkpoint && d.complete && !d.bad && d.refused == Refused::NO &&
+            d.ranks == ranks && d.flushed && !d.ruined && is_kept(i))
+            return &d;
+    }
+    return nullptr;
+}
+
 /* The newest one that has to be restorable. A checkpoint with which two runs came to
  * nothing is skipped. */
 const Dataset *Judge::promised(int ranks) const
@@ -147,6 +161,7 @@ void Judge::offered(const std::string &name, int ranks)
     fetch(d);
     const Dataset *least = promised(ranks);
     if (name.empty()) {
+        if (!least) least = exhausted(ranks);
         if (least && !lenient)
             throw Failure(least->name + " is lost: nothing is offered");
         if (least) unread = find(least->name);

@@ -108,6 +108,7 @@ class Judge
 
   private:
     const Dataset *promised(int ranks) const;
+    const Dataset *exhausted(int ranks) const;
     const Dataset *newest() const;
     void push(const Dataset *pushing, const Dataset *spared);
     void fetch(const Dataset *offered);
