@@ -243,6 +243,14 @@ bool Judge::is_locked_out(double when) const
     });
 }
 
+bool Judge::may_lack_source() const
+{
+    return std::any_of(datasets.begin(), datasets.end(), [this](const auto &d) {
+        return d->job == now->job && d->completing && !d->flushed &&
+               static_cast<int>(d->lost.size()) > story.tolerates;
+    });
+}
+
 /* The cache is emptied when the newest checkpoint is on the prefix directory. */
 void Judge::finalizing()
 {

@@ -84,6 +84,9 @@ class Judge
      * waits for it have given up? */
     void may_hold_lock(double from, double seconds);
     bool is_locked_out(double now) const;
+    /* Is a dataset that a flush may be due for lost from the caches? It may be found so
+     * when the flush reads it. */
+    bool may_lack_source() const;
     /* silent: one that stood still when the run before ended still does. */
     void begin_run(const Run &run, int ranks, bool silent);
     /* One that completes no checkpoint may have tried the newest in vain. */

@@ -52,12 +52,13 @@ class Rank
         return static_cast<int>(result);
     }
 
-    /* What has no reason to fail; a flush may be abandoned, and the index be locked by a
-     * process of another job. */
+    /* What has no reason to fail; a flush may be abandoned, or find its files damaged,
+     * and the index be locked by a process of another job. */
     void fail(const char *what, int code) const
     {
         const double now = process.machine->now();
-        if (code == SCR_ERR_FLUSH && judge.is_abandoned(now)) return;
+        if (code == SCR_ERR_FLUSH && (judge.is_abandoned(now) || judge.may_lack_source()))
+            return;
         if (code == SCR_ERR_PREFIX && judge.is_locked_out(now)) return;
         judge.failed(what, code);
     }
