@@ -313,10 +313,11 @@ static int store_convert(const scr_prefix *prefix, int rc, kvtree_error *err)
     int failed = scr3_convert(prefix->fd, prefix->real, &result, &why);
     if (failed) return err_set(err, failed, "%s", why.text);
     if (!result.converted) return rc;
-    scr_say(prefix->job->report, SCR_MSG_PREFIX_CONVERTED,
-            "the index of SCR 3 in %s was converted, and has %d datasets now; it was kept "
-            "as %s",
-            prefix->path, result.datasets, result.aside);
+    scr_say(
+        prefix->job->report, SCR_MSG_PREFIX_CONVERTED,
+        "the index of SCR 3 in %s was converted, and has %d datasets now; it was kept "
+        "as %s",
+        prefix->path, result.datasets, result.aside);
     if (result.refused)
         scr_say(prefix->job->report, SCR_MSG_PREFIX_CONVERTED_IN_PART,
                 "%d datasets of SCR 3 were not converted; the first: %s", result.refused,

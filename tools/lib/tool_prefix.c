@@ -51,10 +51,11 @@ static int prefix_check_versions(const tool_prefix *prefix)
     scr3_result result;
     if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
     if (scr3_convert(prefix->dir, prefix->path, &result, &err) == 0 && result.converted) {
-        tool_say(PREFIX_OF_SCR3,
-                 "the index of SCR 3 in %s was converted, and has %d datasets now; it was "
-                 "kept as %s",
-                 prefix->path, result.datasets, result.aside);
+        tool_say(
+            PREFIX_OF_SCR3,
+            "the index of SCR 3 in %s was converted, and has %d datasets now; it was "
+            "kept as %s",
+            prefix->path, result.datasets, result.aside);
         if (result.refused)
             tool_say(PREFIX_OF_SCR3_IN_PART,
                      "%d datasets of SCR 3 were not converted; the first: %s",
