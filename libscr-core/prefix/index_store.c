@@ -16,6 +16,7 @@
 #include "prefix/flush_file.h"
 #include "prefix/nodes.h"
 #include "prefix/scan.h"
+#include "prefix/scr3.h"
 #include "report/wait.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -304,9 +305,30 @@ static int store_enter_flushed(scr_prefix *prefix, kvtree_error *err)
     return rc;
 }
 
+/* The index may be one of SCR 3. Otherwise the result is rc, and err stays. */
+static int store_convert(const scr_prefix *prefix, int rc, kvtree_error *err)
+{
+    kvtree_error why = {""};
+    scr3_result result;
+    int failed = scr3_convert(prefix->fd, prefix->real, &result, &why);
+    if (failed) return err_set(err, failed, "%s", why.text);
+    if (!result.converted) return rc;
+    scr_say(
+        prefix->job->report, SCR_MSG_PREFIX_CONVERTED,
+        "the index of SCR 3 in %s was converted, and has %d datasets now; it was kept "
+        "as %s",
+        prefix->path, result.datasets, result.aside);
+    if (result.refused)
+        scr_say(prefix->job->report, SCR_MSG_PREFIX_CONVERTED_IN_PART,
+                "%d datasets of SCR 3 were not converted; the first: %s", result.refused,
+                result.why.text);
+    return scr_versions_check(prefix->fd, err);
+}
+
 int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err)
 {
     int rc = scr_versions_check(prefix->fd, err);
+    if (rc) rc = store_convert(prefix, rc, err);
     if (rc) return rc;
     scr_records_sweep(prefix, prefix->fd, prefix->path);
     /* a first run leaves an index, which shows later runs that it was here */

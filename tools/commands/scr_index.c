@@ -287,6 +287,10 @@ static const index_task index_tasks[] = {
      "rebuild the index from the datasets in DIRECTORY, or add\n"
      "those that it lacks",
      .run = index_rebuild, .changes = true},
+    {'I', "import", "DIR",
+     "make a dataset of the files in DIR below DIRECTORY that\n"
+     "no SCR wrote; they stay where they are",
+     .run = index_import, .changes = true},
     {'v', "verify", NULL,
      "read and check every file of all complete datasets, or\n"
      "of those named",
@@ -313,12 +317,17 @@ static int index_take_request(const tool *t, const index_given *g, const tool_ar
         r->name = g->name[i];
     }
     if (count > 1) return tool_misused(t, "more than one task");
-    if (r->name && scr_dataset_check_name(r->name, NULL) != 0)
+    if (r->name && (*task)->run != index_import &&
+        scr_dataset_check_name(r->name, NULL) != 0)
         return tool_misused(t, "'%s' is no name of a dataset", r->name);
     if (args->count && (*task)->run != index_verify)
         return tool_misused(t, "names of datasets stand alone with --verify only");
     if (r->json && (*task)->changes)
         return tool_misused(t, "--json goes with tasks that print a table");
+    if ((*task)->run != index_import && (r->dataset || r->map))
+        return tool_misused(t, "--name and --map go with --import");
+    if (r->dataset && scr_dataset_check_name(r->dataset, NULL) != 0)
+        return tool_misused(t, "'%s' is no name of a dataset", r->dataset);
     r->names = args->count;
     r->list = args->list;
     return -1;
@@ -341,14 +350,20 @@ int main(int argc, char **argv)
     index_request r = {.width = 4};
     index_given g = {.name = {NULL}};
     const index_task *chosen;
-    tool_option options[INDEX_TASKS + 4] = {
+    tool_option options[INDEX_TASKS + 6] = {
         TOOL_PREFIX_OPTION(&r.dir),
+        {'n', "name", "NAME", "name of the imported dataset (default: DIR)",
+         .text = &r.dataset},
+        {'m', "map", "PATTERN",
+         "names of its files, separated by commas, with {rank} for\n"
+         "the rank (default: all files, the last number of the name)",
+         .text = &r.map},
         {'w', "width", "N", "rebuild N redundancy sets at the same time (default: 4)",
          .number = &r.width},
         {'j', "json", NULL, "print a JSON object per dataset", .flag = &r.json}};
     for (int i = 0; i < INDEX_TASKS; i++) {
         const index_task *task = &index_tasks[i];
-        options[i + 3] = (tool_option){task->letter,
+        options[i + 5] = (tool_option){task->letter,
                                        task->name,
                                        task->value,
                                        task->help,

@@ -12,6 +12,7 @@
 
 typedef struct index_request {
     const char *dir, *name;
+    const char *dataset, *map; /* of --import */
     int json;
     int width; /* sets that are rebuilt at the same time */
     int names; /* to verify; 0: all */
@@ -35,6 +36,10 @@ int index_add(const tool_prefix *prefix, const index_request *r);
 
 /* Prints the content of a dataset's staging directory. */
 int index_print_scan(const tool_prefix *prefix, const index_request *r);
+
+/* ---- scr_index_import.c ---- */
+
+int index_import(const tool_prefix *prefix, const index_request *r);
 
 /* ---- scr_index_show.c ---- */
 

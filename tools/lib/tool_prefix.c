@@ -11,6 +11,7 @@
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_user.h"
+#include "prefix/scr3.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -47,7 +48,20 @@ static int prefix_read_config(tool_prefix *prefix, const char *system)
 static int prefix_check_versions(const tool_prefix *prefix)
 {
     kvtree_error err = {""};
+    scr3_result result;
     if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
+    if (scr3_convert(prefix->dir, prefix->path, &result, &err) == 0 && result.converted) {
+        tool_say(
+            PREFIX_OF_SCR3,
+            "the index of SCR 3 in %s was converted, and has %d datasets now; it was "
+            "kept as %s",
+            prefix->path, result.datasets, result.aside);
+        if (result.refused)
+            tool_say(PREFIX_OF_SCR3_IN_PART,
+                     "%d datasets of SCR 3 were not converted; the first: %s",
+                     result.refused, result.why.text);
+        if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
+    }
     return tool_say(PREFIX_VERSION, "prefix directory %s: %s", prefix->path, err.text);
 }
 
