@@ -102,6 +102,13 @@ static const kvtree *list_of(const kvtree *header, int distance)
     return kvtree_getf(header, "PARTNERS %d", distance);
 }
 
+static bool tell_mode(const kvtree *entry)
+{
+    const char *mode = fuzz_value(entry, "MODE");
+    if (!kvtree_get(entry, "MODE")) return true;
+    return mode && strlen(mode) == 4 && mode[0] == '0' && strspn(mode, "01234567") == 4;
+}
+
 static bool tell_file(const told *t, const kvtree *list, int i, told_file *file)
 {
     const kvtree *entry = kvtree_getf(list, "FILE %d", i);
@@ -109,6 +116,7 @@ static bool tell_file(const told *t, const kvtree *list, int i, told_file *file)
     file->name = fuzz_value(entry, "FILE");
     return file->name && beneath_check_name(file->name, NULL) == 0 &&
            fuzz_number(entry, "SIZE", FUZZ_DIGITS, INT64_MAX, &file->size) &&
+           tell_mode(entry) &&
            (t->unchecked
                 ? !kvtree_get(entry, "CRC")
                 : fuzz_number(entry, "CRC", FUZZ_CHECKSUM, UINT32_MAX, &file->crc));

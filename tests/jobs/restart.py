@@ -447,5 +447,17 @@ def test_other_number_in_prefix():
         job.run("init", restart("a"), "finalize")
 
 
+def test_mode_of_a_rebuilt_file():
+    """It has the permissions that the lost one had, in the cache and after the flush; without a record of them, nobody else gets any."""
+    for scheme in ("XOR", "PARTNER", "RS"):
+        with Job(nodes=3, per_node=1, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
+            job.identity["umask"] = 0o027
+            job.run("init", checkpoint("c1"))
+            job.lose("n2")
+            job.run("init", restart("c1"), "finalize", SCR_FLUSH=1)
+            found = {path.name: path.stat().st_mode & 0o777 for path in job.prefix.glob("c1/rank_*")}
+            assert set(found.values()) == {0o640} and len(found) == 3, (scheme, found)
+
+
 if __name__ == "__main__":
     main(globals())

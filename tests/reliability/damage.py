@@ -297,7 +297,7 @@ def check_told(story, run, changed):
     patterns = {name: what_is_told(story, name, way) for name, way in changed}
     fetched = [name for name in patterns if name.startswith("prefix/c2/")]
     for name in fetched if len(fetched) > 1 else ():  # a fetch ends with the first of them
-        patterns[name] = patterns[name] and patterns[name] + "|c2 .*FETCH_(CHECKPOINT_DAMAGED|FAILED)"
+        patterns[name] = patterns[name] and patterns[name] + "|c2.* \\[(FETCH_CHECKPOINT_DAMAGED|FETCH_FAILED|INDEX_CORRECTED)"
     for pattern in patterns.values():
         if pattern:
             run.said(pattern)

@@ -93,9 +93,10 @@ typedef struct redset_file {
         *name; /* relative to the directory, shorter than 1024 bytes, without empty,
                 * "." and ".." components and control characters (-EINVAL) */
     const kvtree *meta; /* stored with it and restored after a loss; may be NULL. The keys
-                         * FILE, SIZE and CRC are reserved */
+                         * FILE, SIZE, MODE and CRC are reserved */
     uint64_t size;      /* bytes; set by an encode */
     uint32_t crc;       /* CRC32 of its bytes; set by an encode; 0 without checksums */
+    unsigned mode;      /* permissions, which a rebuilt file gets; set by an encode */
 } redset_file;
 
 /* Options of redset_encode_with (redset_mpi.h); each may be NULL. */

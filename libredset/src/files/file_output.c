@@ -24,7 +24,7 @@ static int file_output_create_all(redset_file_stream *l, redset_error *err)
         const batch_file file = {.name = l->list->files[i].name,
                                  .from = l->dir,
                                  .temporary = temporary,
-                                 .mode = 0600};
+                                 .mode = l->list->files[i].mode};
         snprintf(temporary, sizeof temporary, ".%016llx-%d.tmp",
                  (unsigned long long)random, i);
         rc = batch_add(&l->out, &file, err);
@@ -128,5 +128,8 @@ int redset_file_output_clear_way(const redset_file_stream *stream, redset_error 
 
 int redset_file_output_commit(redset_file_stream *stream, redset_error *err)
 {
+    /* others who could change the list do not choose who reads the file */
+    for (size_t i = 0; stream->out.shared && i < stream->out.count; i++)
+        stream->out.items[i].mode = 0600;
     return batch_commit(&stream->out, err);
 }

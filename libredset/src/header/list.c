@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const list_reserved_keys[] = {"FILE", "SIZE", "CRC"};
+static const char *const list_reserved_keys[] = {"FILE", "SIZE", "MODE", "CRC"};
 
 int redset_file_check(const redset_file *file, redset_error *err)
 {
@@ -57,6 +57,27 @@ int redset_list_check(const redset_list *list, redset_error *err)
     return rc;
 }
 
+/* Four octal digits: the header has its length before it has all values. */
+static int list_add_mode(kvtree *entry, unsigned mode)
+{
+    char text[8];
+    snprintf(text, sizeof text, "%04o", mode & 0777);
+    return kvtree_util_set_str(entry, "MODE", text);
+}
+
+/* 0600 where there is none: headers of earlier versions have no modes. */
+static int list_get_mode(const kvtree *entry, unsigned *mode)
+{
+    char *text;
+    *mode = 0600;
+    if (!kvtree_get(entry, "MODE")) return 0;
+    if (kvtree_util_get_str(entry, "MODE", &text) != 0 || strlen(text) != 4 ||
+        text[0] != '0' || strspn(text, "01234567") != 4)
+        return -EBADMSG;
+    *mode = (unsigned)strtoul(text, NULL, 8);
+    return 0;
+}
+
 static int list_add_file(kvtree *files, int index, const redset_file *file,
                          bool unchecked)
 {
@@ -65,6 +86,7 @@ static int list_add_file(kvtree *files, int index, const redset_file *file,
     int rc = kvtree_merge(entry, file->meta);
     if (!rc) rc = kvtree_util_set_str(entry, "FILE", file->name);
     if (!rc) rc = kvtree_util_set_bytecount(entry, "SIZE", file->size);
+    if (!rc) rc = list_add_mode(entry, file->mode);
     if (!rc && !unchecked) rc = kvtree_util_set_crc32(entry, "CRC", file->crc);
     return rc;
 }
@@ -92,6 +114,7 @@ static int list_read_file(const kvtree *entry, bool unchecked, redset_file *file
     char *name;
     redset_error why;
     unsigned long size, crc = 0;
+    unsigned mode;
     if (kvtree_util_get_str(entry, "FILE", &name) != 0)
         return err_set(err, -EBADMSG, "no FILE");
     if (beneath_check_name(name, &why) != 0)
@@ -101,8 +124,9 @@ static int list_read_file(const kvtree *entry, bool unchecked, redset_file *file
     if (unchecked ? kvtree_get(entry, "CRC") != NULL
                   : kvtree_util_get_crc32(entry, "CRC", &crc) != 0 || crc > UINT32_MAX)
         return err_set(err, -EBADMSG, unchecked ? "an unexpected CRC" : "no valid CRC");
-    *file =
-        (redset_file){.name = name, .meta = entry, .size = size, .crc = (uint32_t)crc};
+    if (list_get_mode(entry, &mode) != 0) return err_set(err, -EBADMSG, "no valid MODE");
+    *file = (redset_file){
+        .name = name, .meta = entry, .size = size, .crc = (uint32_t)crc, .mode = mode};
     return 0;
 }
 

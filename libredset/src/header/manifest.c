@@ -24,6 +24,7 @@ static int manifest_copy_file(const redset_file *source, redset_file *file)
     if (!meta) return -ENOMEM;
     kvtree_unset(meta, "FILE");
     kvtree_unset(meta, "SIZE");
+    kvtree_unset(meta, "MODE");
     kvtree_unset(meta, "CRC");
     *file = *source;
     file->meta = meta;

@@ -44,6 +44,7 @@ static int encode_inspect(const encode *e, redset_file *file, redset_error *err)
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "%s is not a regular file", file->name);
     file->size = (uint64_t)st.st_size;
+    file->mode = st.st_mode & 0777;
     file->crc = 0;
     return 0;
 }
@@ -226,6 +227,7 @@ static int encode_conclude(encode *e, redset_error *err)
     for (int i = 0; i < e->list.count && !rc; i++) {
         e->files[i].size = e->list.files[i].size;
         e->files[i].crc = e->list.files[i].crc;
+        e->files[i].mode = e->list.files[i].mode;
     }
     const redset_extras *extras = e->extras;
     return rc || !extras || !extras->last ? rc : extras->last(extras->arg, err);
