@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/mount.h"
 #include "common/others.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -106,9 +107,9 @@ int beneath_open_private(int dir, const char *name, int *folder, kvtree_error *e
     if (rc) return rc;
     if (fstat(fd, &st) != 0)
         rc = err_sys(err, -errno, "stat %s", name);
-    else if (st.st_uid != geteuid())
+    else if (mount_owner(fd, &st) != geteuid())
         rc = err_set(err, -EPERM, "%s belongs to user %ld, not to us (%ld)", name,
-                     (long)st.st_uid, (long)geteuid());
+                     (long)mount_owner(fd, &st), (long)geteuid());
     else if (st.st_mode & (S_IRWXG | S_IRWXO))
         rc = err_set(err, -EPERM, "%s is open to others (mode %03o, not 700)", name,
                      (unsigned)(st.st_mode & 0777));
@@ -325,47 +326,30 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* Whether those who may put files into the directory `above` may remove all in the
- * directory fd, too. Who it belongs to does not matter: this user may have rights in a
- * directory of another one that others do not have. */
-static bool beneath_is_as_open(int above, int fd)
-{
-    struct stat over, st;
-    if (fstat(above, &over) != 0 || fstat(fd, &st) != 0) return false;
-    bool by_group = over.st_gid == st.st_gid && st.st_mode & S_IWGRP &&
-                    others_have_same_list(above, fd);
-    return !(st.st_mode & S_ISVTX) && (by_group || st.st_mode & S_IWOTH);
-}
-
 /* A name has one character and a slash per directory. */
 enum { BENEATH_DEPTH_MAX = BENEATH_NAME_MAX / 2 };
 
-static int beneath_empty_folder(int fd, int above, int depth, kvtree_error *err);
+static int beneath_empty_folder(int fd, int depth, kvtree_error *err);
 
-static int beneath_remove_entry(int dir, const char *name, int above, int depth,
-                                kvtree_error *err)
+static int beneath_remove_entry(int dir, const char *name, int depth, kvtree_error *err)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT) return 0;
     int is_folder = errno == EISDIR || errno == EPERM;
-    /* an empty one, which others could remove as well, whatever its mode */
     if (is_folder && unlinkat(dir, name, AT_REMOVEDIR) == 0) return 0;
     if (is_folder && depth == BENEATH_DEPTH_MAX) return -ENAMETOOLONG;
     int inner = is_folder ? io_open(dir, name, FOLDER_FLAGS, 0) : -errno;
-    int rc = inner < 0 ? inner : beneath_empty_folder(inner, above, depth + 1, err);
+    int rc = inner < 0 ? inner : beneath_empty_folder(inner, depth + 1, err);
     if (!rc && unlinkat(dir, name, AT_REMOVEDIR) != 0 && errno != ENOENT) rc = -errno;
     return rc;
 }
 
-/* Empties the directory fd, which it closes. Others may have nested directories without
- * limit: those at depth BENEATH_DEPTH_MAX, deeper than any name of ours, stay unless they
- * are empty. above: an open directory above it, or itself, if others may have moved that
- * to its place; else -1. */
-static int beneath_empty_folder(int fd, int above, int depth, kvtree_error *err)
+/* Empties the directory fd, which it closes. Directories at depth BENEATH_DEPTH_MAX,
+ * deeper than any name of ours, stay unless they are empty. */
+static int beneath_empty_folder(int fd, int depth, kvtree_error *err)
 {
-    bool is_private = above >= 0 && !beneath_is_as_open(above, fd);
-    DIR *stream = is_private ? NULL : fdopendir(fd);
+    DIR *stream = fdopendir(fd);
     if (!stream) {
-        int rc = err_sys(err, is_private ? -EPERM : -errno, "read a directory");
+        int rc = err_sys(err, -errno, "read a directory");
         io_close(&fd);
         return rc;
     }
@@ -374,81 +358,14 @@ static int beneath_empty_folder(int fd, int above, int depth, kvtree_error *err)
     while ((item = readdir(stream)) != NULL) {
         const char *name = item->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        int failed = beneath_remove_entry(fd, name, above, depth, err);
+        int failed = beneath_remove_entry(fd, name, depth, err);
         if (failed && !rc) rc = err_sys(err, failed, "remove %s", name);
     }
     closedir(stream);
     return rc;
 }
 
-/* Whether anything but directories is in the open directory, or what cannot be seen. */
-static bool beneath_has_files(int folder, int depth)
-{
-    DIR *stream = beneath_list(folder);
-    bool has = !stream;
-    const struct dirent *item;
-    while (!has && (item = readdir(stream)) != NULL) {
-        if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;
-        int inner = io_open(folder, item->d_name, FOLDER_FLAGS, 0);
-        has = inner < 0 || depth == 0 || beneath_has_files(inner, depth - 1);
-        io_close(&inner);
-    }
-    if (stream) closedir(stream);
-    return has;
-}
-
-static bool beneath_has_proof(int folder, const char *const *proofs)
-{
-    struct stat st;
-    for (; *proofs; proofs++)
-        if (fstatat(folder, *proofs, &st, AT_SYMLINK_NOFOLLOW) == 0) return true;
-    return false;
-}
-
-/* Whether others may have moved the open directory, or one of those above it, to its
- * place: 1, 0 or -errno. levels: of directories that are looked at. */
-static int beneath_may_be_moved(int folder, int levels)
-{
-    int parent = io_open(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = parent < 0 ? parent : others_put(parent);
-    if (rc > 0) rc = !beneath_is_as_open(parent, folder);
-    if (rc == 0 && levels > 1) rc = beneath_may_be_moved(parent, levels - 1);
-    io_close(&parent);
-    return rc;
-}
-
-int beneath_check_origin(int folder, const char *const proofs[], kvtree_error *err)
-{
-    enum {
-        LEVELS = 2,
-        DEPTH = 2
-    }; /* <x>/<stages>/<folder>; <folder>/<made>/<first file> */
-    int rc = beneath_may_be_moved(folder, LEVELS);
-    if (rc < 0) return err_sys(err, rc, "judge a directory");
-    /* twice: another process may be making it */
-    if (!rc || beneath_has_proof(folder, proofs) || !beneath_has_files(folder, DEPTH) ||
-        beneath_has_proof(folder, proofs))
-        return 0;
-    return err_set(
-        err, -EPERM,
-        "it may be a directory of yours that others moved there: move it away");
-}
-
-/* Empties the open directory, which it closes. */
-static int beneath_empty_checked(int folder, const char *name, const char *const *proofs,
-                                 kvtree_error *err)
-{
-    kvtree_error cause = {""};
-    int rc = proofs ? beneath_check_origin(folder, proofs, &cause) : 0;
-    int is_open = rc ? rc : others_put(folder);
-    if (is_open >= 0) return beneath_empty_folder(folder, is_open ? folder : -1, 1, err);
-    io_close(&folder);
-    return rc ? err_set(err, rc, "remove directory %.300s: %s", name, cause.text)
-              : err_sys(err, is_open, "remove directory %s", name);
-}
-
-int beneath_remove_found(int dir, const char *name, const char *const proofs[],
-                         kvtree_error *err)
+int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
@@ -457,7 +374,7 @@ int beneath_remove_found(int dir, const char *name, const char *const proofs[],
     if (rc) return rc;
     int folder = io_open(parent, last, FOLDER_FLAGS, 0);
     if (folder >= 0)
-        rc = beneath_empty_checked(folder, name, proofs, err);
+        rc = beneath_empty_folder(folder, 1, err);
     else if (folder != -ENOENT)
         rc = err_sys(err, folder, "open directory %s", name);
     if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)
@@ -466,9 +383,12 @@ int beneath_remove_found(int dir, const char *name, const char *const proofs[],
     return rc;
 }
 
-int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
+bool beneath_is_temporary(const char *name)
 {
-    return beneath_remove_found(dir, name, NULL, err);
+    enum { DIGITS = 16 };
+    if (name[0] != '.' || strspn(name + 1, "0123456789abcdef") != DIGITS) return false;
+    const char *rest = name + 1 + DIGITS;
+    return strcmp(rest + strspn(rest, "-0123456789"), ".tmp") == 0;
 }
 
 DIR *beneath_list(int dir)
@@ -515,9 +435,10 @@ static int beneath_refuse_foreign(int fd, const char *base, const char *name, si
     struct stat st;
     if (fstat(fd, &st) != 0)
         return err_sys(err, -errno, "stat %s/%.*s", base, (int)len, name);
-    if (st.st_uid != geteuid())
+    const uid_t owner = mount_owner(fd, &st);
+    if (owner != geteuid())
         return err_set(err, -EPERM, "%s/%.*s belongs to user %ld, not to us (%ld)", base,
-                       (int)len, name, (long)st.st_uid, (long)geteuid());
+                       (int)len, name, (long)owner, (long)geteuid());
     if (st.st_mode & (S_IWGRP | S_IWOTH))
         return err_set(err, -EPERM, "%s/%.*s can be written by others (mode %03o)", base,
                        (int)len, name, (unsigned)(st.st_mode & 0777));

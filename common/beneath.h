@@ -41,8 +41,7 @@
 #define beneath_open_log COMMON(beneath_open_log)
 #define beneath_list COMMON(beneath_list)
 #define beneath_remove_tree COMMON(beneath_remove_tree)
-#define beneath_remove_found COMMON(beneath_remove_found)
-#define beneath_check_origin COMMON(beneath_check_origin)
+#define beneath_is_temporary COMMON(beneath_is_temporary)
 #define beneath_private_folder COMMON(beneath_private_folder)
 
 /* Bytes of the directory part of a name or path, with its slash. */
@@ -104,22 +103,13 @@ int beneath_rmdir(int dir, const char *name, kvtree_error *err);
 int beneath_unlink_durable(int dir, const char *name, kvtree_error *err);
 
 /* Removes the directory name with all in it; links in it are removed, not followed.
- * Continues after a failure and returns the first one.
- *
- * Where others may put files into that directory they may have moved it there, with
- * directories that they cannot empty: these stay, with -EPERM. */
+ * Continues after a failure and returns the first one. For private directories: where
+ * others can put entries, they may have moved a directory of the user's there. */
 int beneath_remove_tree(int dir, const char *name, kvtree_error *err);
 
-/* Whether SCR made the open directory: 0, or -EPERM where others may have put another one
- * of this user in its place, or in that of the directory that has it: they may put
- * entries there, cannot empty what they put, there are files in it, and none of these is
- * one of `proofs` (ended by NULL). So a directory that passes gets one of these before
- * any other file. */
-int beneath_check_origin(int folder, const char *const proofs[], kvtree_error *err);
-
-/* beneath_remove_tree for a directory that passes beneath_check_origin; else -EPERM. */
-int beneath_remove_found(int dir, const char *name, const char *const proofs[],
-                         kvtree_error *err);
+/* Whether only SCR gives a file that name: a temporary one, ".<16 hex digits>.tmp", maybe
+ * with numbers after the digits, "-<i>". */
+bool beneath_is_temporary(const char *name);
 
 /* lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err);

@@ -5,6 +5,7 @@
 #include "common/command.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/mount.h"
 #include "common/relay.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum { LINKS_MAX = 40, NAME_SIZE = 256 };
@@ -152,41 +151,17 @@ static int owner_check_entry(int folder, const char *name, uid_t owner, int may_
                    (unsigned long)owner, name, (unsigned long)inner->st_uid);
 }
 
-/* The user who mounted the file system of device `dev`, by FUSE's option user_id; -ENOENT
- * where mounts do not show it. */
-static int owner_find_mounter(dev_t dev, unsigned long *user)
-{
-    char *line = NULL, id[32];
-    size_t size = 0;
-    int rc = -ENOENT;
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    snprintf(id, sizeof id, " %u:%u ", major(dev), minor(dev));
-    while (rc && mounts && getline(&line, &size, mounts) >= 0) {
-        const char *options = strstr(line, " - "), *option;
-        if (!strstr(line, id) || !options) continue;
-        option = strstr(options, "user_id=");
-        if (option && sscanf(option, "user_id=%lu", user) == 1) rc = 0;
-    }
-    if (mounts) fclose(mounts);
-    free(line);
-    return rc;
-}
-
-/* A file system in a process of a user shows whatever owners that user likes. */
+/* A file system of a user shows whatever owners that user likes. */
 static int owner_check_mount(int folder, const struct stat *st, kvtree_error *err)
 {
-    enum { FUSE = 0x65735546 }; /* statfs(2) */
-    struct statfs fs;
-    unsigned long user;
-    if (fstatfs(folder, &fs) != 0) return err_sys(err, -errno, "look at it");
-    if (fs.f_type != FUSE) return 0;
-    int rc = owner_find_mounter(st->st_dev, &user);
-    if (rc) return err_sys(err, rc, "who mounted its file system");
-    if (user == 0 || user == st->st_uid) return 0;
+    const uid_t user = mount_owner(folder, st);
+    if (user == st->st_uid) return 0;
+    if (user == (uid_t)-1)
+        return err_set(err, -EPERM, "who mounted its file system cannot be told");
     return err_set(err, -EPERM,
                    "it belongs to user %lu according to a file system that user %lu "
                    "mounted; run this as the user of the job",
-                   (unsigned long)st->st_uid, user);
+                   (unsigned long)st->st_uid, (unsigned long)user);
 }
 
 static int owner_find(int folder, int firm, const char *file, uid_t *owner,

@@ -17,15 +17,10 @@
 #define KEY_IDENTITY "IDENTITY"
 #define KEY_CONTAINER "CONTAINER"
 
-/* Other users may have moved other directories here. */
-static const char *const begun_proofs[] = {RECORD, NULL};
-
 int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
 {
-    int rc = beneath_check_origin(folder, begun_proofs, err);
-    if (rc) return rc;
     kvtree *record = kvtree_new();
-    rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
+    int rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
     if (!rc) rc = kvtree_util_set_bytecount(record, KEY_CONTAINER, flush->container);
     rc = rc ? err_sys(err, -ENOMEM, "write " RECORD)
             : kvtree_file_write(folder, RECORD, RECORD_SIZE_SMALL, record, err);
@@ -33,19 +28,75 @@ int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
     return rc;
 }
 
-int filo_begun_remove(int stage, const char *folder, filo_error *err)
+/* ---- removing ----
+ *
+ * Others may have moved a directory of the user's here: files are removed by the names
+ * that a flush gives them, never a whole tree. */
+
+static bool begun_is_number(const char *name)
 {
-    return beneath_remove_found(stage, folder, begun_proofs, err);
+    return *name && !name[strspn(name, "0123456789")];
 }
 
-/* What is no directory, but a file or a link, unless others may have moved the stage
- * here.
- */
+/* "<rank>.<i>", as of flush_add_file. */
+static bool begun_is_staged(const char *name)
+{
+    const size_t rank = strspn(name, "0123456789");
+    return rank > 0 && name[rank] == '.' && begun_is_number(name + rank + 1);
+}
+
+/* "ctr.<i>.scr", as of filo_container_name; the record, and what becomes it. */
+static bool begun_is_record(const char *name)
+{
+    const char *number = name + strlen("ctr.");
+    if (strcmp(name, RECORD) == 0 || beneath_is_temporary(name)) return true;
+    return strncmp(name, "ctr.", strlen("ctr.")) == 0 &&
+           strspn(number, "0123456789") > 0 &&
+           strcmp(number + strspn(number, "0123456789"), ".scr") == 0;
+}
+
+/* Removes files of such names from the directory fd, which it closes, and what else is a
+ * part of a flush: with `deeper`, directories of files. The first error. */
+static int begun_empty(int fd, bool (*is_ours)(const char *name), bool deeper,
+                       filo_error *err)
+{
+    DIR *stream = beneath_list(fd);
+    int first = stream ? 0 : err_sys(err, -errno, "read a directory");
+    const struct dirent *item;
+    while (stream && (item = readdir(stream)) != NULL) {
+        int rc = 0, inner;
+        if (is_ours(item->d_name)) {
+            rc = beneath_unlink(fd, item->d_name, first ? NULL : err);
+        } else if (deeper && begun_is_number(item->d_name) &&
+                   beneath_open_below(fd, item->d_name, &inner, NULL) == 0) {
+            rc = begun_empty(inner, begun_is_staged, false, first ? NULL : err);
+            if (!rc) beneath_rmdir(fd, item->d_name, NULL);
+        }
+        if (!first) first = rc;
+    }
+    if (stream) closedir(stream);
+    io_close(&fd);
+    return first;
+}
+
+int filo_begun_remove(int stage, const char *folder, filo_error *err)
+{
+    int fd, rc = beneath_open_below(stage, folder, &fd, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    rc = begun_empty(fd, begun_is_record, true, err);
+    if (rc) return rc;
+    rc = beneath_rmdir(stage, folder, err);
+    return rc == -ENOTEMPTY || rc == -EEXIST
+               ? err_set(err, -ENOTEMPTY,
+                         "%s has files that are of no flush: move them away", folder)
+               : rc;
+}
+
+/* What is no directory has the place of a flush only under the name of one. */
 static int begun_remove_file(int stage, const char *name, filo_error *err)
 {
-    static const char *const none[] = {NULL};
-    int rc = beneath_check_origin(stage, none, err);
-    return rc ? rc : beneath_unlink(stage, name, err);
+    const bool in_the_way = strlen(name) == 16 && strspn(name, "0123456789abcdef") == 16;
+    return in_the_way ? beneath_unlink(stage, name, err) : 0;
 }
 
 /* A record that is missing or damaged is that of a flush that cannot be resumed. */

@@ -52,13 +52,11 @@ int filo_map_files(const kvtree *entry, int *count, filo_file **files);
 int filo_map_make_folder(const char *base, const char *folder, const char *map,
                          filo_error *err);
 
-/* Writes the record of a flush into its open directory, durably. -EPERM where others may
- * have put a directory of the user's in its place. */
+/* Writes the record of a flush into its open directory, durably. */
 int filo_begun_write(int folder, const filo_begun *flush, filo_error *err);
 
-/* Removes the directory of a flush from the open directory stage. Where others may have
- * put another one in its place, it must be one that they can empty, or have a record, or
- * no files. */
+/* Removes the files of a flush, and its directory, from the open directory stage. Other
+ * files stay, with -ENOTEMPTY. */
 int filo_begun_remove(int stage, const char *folder, filo_error *err);
 
 #endif

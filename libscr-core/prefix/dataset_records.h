@@ -3,19 +3,25 @@
 #define SCR_DATASET_RECORDS_H
 
 /* The directory .scr of a dataset on the prefix directory: records, stages of flushes,
- * staging directories of scavenged files. */
+ * staging directories of scavenged files.
+ *
+ * Others who can change the prefix directory may have moved a directory of the user's
+ * there. So files are removed by the names that SCR gives them, or that a record names,
+ * never a whole tree. What else is there stays, and keeps its directory. */
 
 #include <kvtree/kvtree_error.h>
 
 /* Names of staging directories: "scavenge.<id>.<created>". */
 #define SCR_STAGING "scavenge."
 
-/* What only SCR puts in a staging directory, for beneath_check_origin. */
-extern const char *const scr_staging_proofs[];
-
 /* Removes what SCR wrote in the directory `hidden`, a .scr below the open directory dir,
- * and that directory. What has no name of SCR's stays, what others may have moved there,
- * and the stage of another user: -ENOTEMPTY or -EPERM with a text. */
+ * and that directory. -ENOTEMPTY, with a name, where something stays, such as the stage
+ * of another user; or another -errno. */
 int scr_records_remove_below(int dir, const char *hidden, kvtree_error *err);
+
+/* The same for a staging directory in the open directory hidden: the saved files that its
+ * filemaps name, and its records. Names in filemaps that others can change reach only
+ * directories that they can change. */
+int scr_staging_remove(int hidden, const char *name, kvtree_error *err);
 
 #endif

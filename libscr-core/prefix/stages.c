@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void scr_stage_identity(const scr_prefix *prefix, const scr_dataset *d, uint64_t layout,
                         char identity[SCR_STAGE_IDENTITY_SIZE])
@@ -29,6 +30,19 @@ static void stages_read_identity(const scr_prefix *prefix, scr_staged *s)
 static void stages_path(const char *name, char stage[SCR_NAME_SIZE + 16])
 {
     snprintf(stage, SCR_NAME_SIZE + 16, "%.*s/" FILO_STAGE, SCR_NAME_SIZE - 1, name);
+}
+
+/* Whether a directory above that of the dataset is a prefix directory of its own, in
+ * which other runs flush: others may have put that name into the index. */
+static bool stages_are_of_others(const scr_prefix *prefix, const char *name)
+{
+    char index[SCR_NAME_SIZE + sizeof SCR_INDEX_NAME + 1];
+    struct stat st;
+    for (const char *end = strchr(name, '/'); end; end = strchr(end + 1, '/')) {
+        snprintf(index, sizeof index, "%.*s/" SCR_INDEX_NAME, (int)(end - name), name);
+        if (beneath_stat(prefix->fd, index, &st, NULL) == 0) return true;
+    }
+    return false;
 }
 
 /* ---- listing ---- */
@@ -57,7 +71,8 @@ static int stages_note(void *arg, const filo_begun *flush)
 }
 
 /* Adds names of the index to those of the cache and of the search. */
-static void stages_add_indexed(scr_stages *stages, const kvtree *index)
+static void stages_add_indexed(const scr_prefix *prefix, scr_stages *stages,
+                               const kvtree *index)
 {
     scr_dataset *all = NULL;
     int count = 0;
@@ -67,7 +82,8 @@ static void stages_add_indexed(scr_stages *stages, const kvtree *index)
         scr_index_look(index, &all[i], &state);
         const scr_clean_facts facts = {.is_indexed = true,
                                        .is_complete = state.complete != 0};
-        if (scr_plan_clean(&facts).inspects) kvtree_set(stages->names, all[i].name, NULL);
+        if (scr_plan_clean(&facts).inspects && !stages_are_of_others(prefix, all[i].name))
+            kvtree_set(stages->names, all[i].name, NULL);
     }
     free(all);
 }
@@ -80,7 +96,7 @@ int scr_stages_find(scr_prefix *prefix, scr_stages *stages, kvtree_error *err)
     int rc = scr_index_view(prefix, &index, err);
     if (rc) return rc;
     kvtree_merge(stages->names, prefix->staged);
-    stages_add_indexed(stages, index);
+    stages_add_indexed(prefix, stages, index);
     const kvtree_elem *e = kvtree_elem_first(stages->names);
     for (; e; e = kvtree_elem_next(e)) {
         v.name = kvtree_elem_key(e);

@@ -20,7 +20,7 @@ def mount(folder, user):
     device = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={device},rootmode=40000,user_id={user},group_id={user},allow_other".encode()
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"user-files", folder.encode(), b"fuse", 2 | 4, options) != 0:  # no set-user-id programs, no devices
+    if libc.mount(os.environ.get("MOUNT_SOURCE", "user-files").encode(), folder.encode(), b"fuse", 2 | 4, options) != 0:  # no set-user-id programs, no devices
         raise OSError(ctypes.get_errno(), "mount")
     return device
 

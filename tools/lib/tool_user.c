@@ -51,31 +51,42 @@ static int user_check_owner(const char *path, bool above, kvtree_error *err)
     return rc;
 }
 
+enum { LINKS_MAX = 40 }; /* one in the target of another one, as in the kernel */
+
+static int user_check_links(const char *path, int links, kvtree_error *err);
+
 /* A link of another user may lead to any program of this user, and so may one of this
- * user in a directory where others can put it.
- */
-static int user_check_link(const char *path, const struct stat *st, kvtree_error *err)
+ * user in a directory where others can put it, or one on the way to which it leads. */
+static int user_check_link(const char *path, const struct stat *st, int links,
+                           kvtree_error *err)
 {
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], target[PATH_MAX], next[2 * PATH_MAX];
     if (st->st_uid != 0 && st->st_uid != geteuid())
         return err_set(err, -EPERM, "%s is a link of user %lu, and not followed", path,
                        (unsigned long)st->st_uid);
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
              slash ? path : ".");
-    return user_check_owner(folder, false, err);
+    int rc = user_check_owner(folder, false, err);
+    if (rc) return rc;
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0 || links == 0) return err_sys(err, n < 0 ? -errno : -ELOOP, "%s", path);
+    target[n] = 0;
+    snprintf(next, sizeof next, "%s%s%s", *target == '/' ? "" : folder,
+             *target == '/' || slash ? "" : "/", target);
+    return user_check_links(next, links - 1, err);
 }
 
-static int user_check_links(const char *path, kvtree_error *err)
+static int user_check_links(const char *path, int links, kvtree_error *err)
 {
-    char part[PATH_MAX];
+    char part[2 * PATH_MAX];
     struct stat st;
     for (size_t n = 0; path[n]; n++) {
         n += strspn(path + n, "/");
         n += strcspn(path + n, "/");
         snprintf(part, sizeof part, "%.*s", (int)n, path);
         if (lstat(part, &st) != 0) return err_sys(err, -errno, "%s", part);
-        int rc = S_ISLNK(st.st_mode) ? user_check_link(part, &st, err) : 0;
+        int rc = S_ISLNK(st.st_mode) ? user_check_link(part, &st, links, err) : 0;
         if (rc || !path[n]) return rc;
     }
     return 0;
@@ -88,7 +99,7 @@ int tool_user_program(const char *path, char **program, kvtree_error *err)
              : above ? user_check_owner(full, false, err)
                      : err_sys(err, -ENOMEM, "%s", path);
     /* later: what the link is now may not have led there */
-    if (!rc) rc = user_check_links(path, err);
+    if (!rc) rc = user_check_links(path, LINKS_MAX, err);
     bool is_above = false;
     for (char *slash; !rc && above[1] && (slash = strrchr(above, '/')) != NULL;) {
         slash[slash == above] = 0;

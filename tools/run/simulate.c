@@ -29,7 +29,6 @@
 #define MARK ".scr-nodes" /* an empty file in each directory of that name */
 
 /* Other users may give such a name to another directory of this user. */
-static const char *const simulate_proofs[] = {MARK, NULL};
 
 enum {
     TRIES = 100,
@@ -200,6 +199,17 @@ static int simulate_lock_folder(int dir, const char *name, int *lock)
     return rc;
 }
 
+/* Others may have given the name to another directory of the user's. */
+static int simulate_remove_tree(int dir, const char *name, kvtree_error *err)
+{
+    char mark[NAME_MAX + sizeof MARK + 1];
+    struct stat st;
+    snprintf(mark, sizeof mark, "%s/" MARK, name);
+    if (fstatat(dir, mark, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return err_set(err, -EPERM, "it has no " MARK);
+    return beneath_remove_tree(dir, name, err);
+}
+
 /* Removes what a killed scr_run left. */
 static void simulate_remove_stale(const char *base)
 {
@@ -212,7 +222,7 @@ static void simulate_remove_stale(const char *base)
             strncmp(item->d_name, NAME, before) != 0 ||
             simulate_lock_folder(dir, item->d_name, &lock) != 0)
             continue;
-        if (beneath_remove_found(dir, item->d_name, simulate_proofs, NULL) == 0)
+        if (simulate_remove_tree(dir, item->d_name, NULL) == 0)
             tool_say(SIMULATION_REMOVED,
                      "%s/%s is removed, the nodes of a scr_run that was killed", base,
                      item->d_name);
@@ -280,11 +290,13 @@ int simulate_open(int count, char **folder, int *lock, hostlist *nodes, kvtree_e
     return rc;
 }
 
-static int simulate_remove_folder(const char *folder, const char *name, kvtree_error *err)
+static int simulate_remove_below(const char *folder, const char *name, bool marked,
+                                 kvtree_error *err)
 {
     int dir = io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (dir < 0) return err_sys(err, dir, "%s", folder);
-    int rc = beneath_remove_found(dir, name, simulate_proofs, err);
+    int rc = marked ? simulate_remove_tree(dir, name, err)
+                    : beneath_remove_tree(dir, name, err);
     io_close(&dir);
     return rc;
 }
@@ -296,8 +308,8 @@ void simulate_close(char *folder, int *lock)
     if (slash) {
         *slash = 0;
         /* a second attempt for what was short for a moment, as memory */
-        if (simulate_remove_folder(folder, slash + 1, &err) != 0 &&
-            simulate_remove_folder(folder, slash + 1, &err) != 0)
+        if (simulate_remove_below(folder, slash + 1, true, &err) != 0 &&
+            simulate_remove_below(folder, slash + 1, true, &err) != 0)
             tool_say(SIMULATION_LEFT, "simulated nodes are left in %s/%s: %s", folder,
                      slash + 1, err.text);
         io_close(lock);
@@ -400,5 +412,5 @@ int simulate_strike(const char *folder, const simulate_failure *f, kvtree_error 
     if (f->hangs) return simulate_hang(folder, f->node, &filter, err);
     int rc = processes_end(&filter, PATIENCE);
     if (rc) return err_sys(err, rc, "kill %s", f->node);
-    return simulate_remove_folder(folder, f->node, err);
+    return simulate_remove_below(folder, f->node, false, err);
 }

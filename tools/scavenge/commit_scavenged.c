@@ -27,14 +27,14 @@ enum { LOCK_SECONDS = 10 }; /* a process that was killed may hold the lock for a
  * has it. *fd is -1 without such a directory, and on a file system without locks. */
 static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_error *err)
 {
-    char folder[SCAVENGE_FOLDER_SIZE];
+    char folder[SCAVENGE_FOLDER_SIZE], name[SCAVENGE_FOLDER_SIZE + 16];
     scavenge_folder_of(key, folder);
-    int staging,
-        rc = beneath_open_below(hidden, scr_path_basename(folder), &staging, err);
+    snprintf(name, sizeof name, "%s/" SCAVENGE_HIDDEN "/lock", scr_path_basename(folder));
     *fd = -1;
-    if (!rc) rc = scavenge_mark(staging, folder, err);
-    if (!rc) rc = kvtree_file_lock_only(staging, SCAVENGE_LOCK, LOCK_SECONDS, fd, err);
-    io_close(&staging);
+    int rc = beneath_open(hidden, name, O_RDWR | O_CREAT, beneath_record_mode(hidden), fd,
+                          err);
+    io_close(fd);
+    if (!rc) rc = kvtree_file_lock_only(hidden, name, LOCK_SECONDS, fd, err);
     if (rc == -ENOENT || rc == -ENOLCK || rc == -ENOTSUP || rc == -ENOSYS) return 0;
     if (rc != -ETIMEDOUT) return rc;
     return err_set(err, -EBUSY, "another process commits it");
@@ -168,7 +168,7 @@ static int commit_remove_staging(int hidden, int id, kvtree_error *err)
         if (!scavenge_key_parse(item->d_name, &one) || one.id != id) continue;
         rc = -ENOTEMPTY;
         for (int i = 0; rc == -ENOTEMPTY && i < 100; i++)
-            rc = beneath_remove_found(hidden, item->d_name, scr_staging_proofs, err);
+            rc = scr_staging_remove(hidden, item->d_name, err);
     }
     if (stream) closedir(stream);
     return rc;

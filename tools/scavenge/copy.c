@@ -150,12 +150,12 @@ static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d,
 static int copy_open_target(int prefix, const scr_dataset *d, int *target,
                             kvtree_error *err)
 {
-    char folder[SCAVENGE_FOLDER_SIZE];
+    char folder[SCAVENGE_FOLDER_SIZE], hidden[SCAVENGE_FOLDER_SIZE + 8];
     const scavenge_key key = scavenge_key_of(d);
     scavenge_folder_of(&key, folder);
-    int rc = beneath_make_durable(prefix, folder, 0777, err);
-    rc = rc ? rc : beneath_open_below(prefix, folder, target, err);
-    return rc ? rc : scavenge_mark(*target, folder, err);
+    snprintf(hidden, sizeof hidden, "%s/" SCAVENGE_HIDDEN, folder);
+    int rc = beneath_make_durable(prefix, hidden, 0777, err);
+    return rc ? rc : beneath_open_below(prefix, folder, target, err);
 }
 
 int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wish,

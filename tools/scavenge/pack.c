@@ -32,6 +32,7 @@ typedef struct packer {
     batch out;              /* the current container, ... */
     int fd;                 /* ... open; -1: there is none */
     char *piece;
+    int64_t shared; /* others who can change the names */
     kvtree_error *err;
 } packer;
 
@@ -133,7 +134,13 @@ static int pack_check_mode(const packer *p, int fd, const scavenge_file *f)
 
 static int pack_file(packer *p, const scavenge_file *f)
 {
-    int fd, rc = beneath_open(p->folder->dir, f->name, O_RDONLY, 0, &fd, p->err);
+    const char *last;
+    const int dir = p->folder->dir;
+    int parent, fd, rc = beneath_open_parent(dir, f->name, 0, &parent, &last, p->err);
+    if (rc) return rc;
+    if (p->shared) rc = others_reach(p->shared, dir, parent, f->name, p->err);
+    if (!rc) rc = beneath_open(parent, last, O_RDONLY, 0, &fd, p->err);
+    io_close(&parent);
     if (rc) return rc;
     rc = pack_check_mode(p, fd, f);
     rc = rc ? rc : pack_content(p, fd, f);
@@ -146,6 +153,8 @@ int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
 {
     packer p = {.folder = folder, .limit = limit, .fd = -1, .err = err};
     int rc = (p.piece = malloc(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");
+    p.shared = rc ? 0 : others_put_below(folder->dir, SCAVENGE_HIDDEN "/", err);
+    if (p.shared < 0) rc = (int)p.shared;
     rc = rc ? rc : pack_find_mode(&p, scan);
     for (int i = 0; i < scan->count && !rc; i++)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++)

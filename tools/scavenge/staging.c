@@ -4,12 +4,10 @@
 
 #include "base/path.h"
 #include "common/beneath.h"
-#include "common/errtext.h"
 #include "common/io.h"
 #include "prefix/dataset_records.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,18 +64,6 @@ int scavenge_find(int prefix, const char *name, scavenge_key *key, kvtree_error 
 }
 
 /* ---- content ---- */
-
-int scavenge_mark(int staging, const char *path, kvtree_error *err)
-{
-    int fd = -1, rc = beneath_check_origin(staging, scr_staging_proofs, err);
-    if (!rc) rc = beneath_make_durable(staging, SCAVENGE_HIDDEN, 0777, err);
-    if (!rc)
-        rc = beneath_open(staging, SCAVENGE_LOCK, O_WRONLY | O_CREAT | O_EXCL,
-                          beneath_record_mode(staging), &fd, err);
-    io_close(&fd);
-    if (rc == -EEXIST) rc = 0;
-    return rc ? err_wrap(err, rc, "%s", path) : 0;
-}
 
 int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder,
                         kvtree_error *err)

@@ -59,12 +59,6 @@ void scavenge_close(scavenge_saved *saved);
 int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved,
                     kvtree_error *err);
 
-/* Makes the open directory a staging one: with SCAVENGE_HIDDEN and SCAVENGE_LOCK in it.
- * path is for texts. 0; -EPERM where others may have put a directory of the user's in its
- * place; or -errno, with a text. */
-#define SCAVENGE_LOCK SCAVENGE_HIDDEN "/lock"
-int scavenge_mark(int staging, const char *path, kvtree_error *err);
-
 /* Exists in a staging directory when all files are there and renames have begun; has the
  * CONTAINER size. */
 #define SCAVENGE_WHOLE SCAVENGE_HIDDEN "/whole"

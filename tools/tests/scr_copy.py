@@ -55,7 +55,7 @@ SAVED = f'p/c4/.scr/scavenge.4.{CREATED}'
 
 
 def saved():
-    return [name for name in names(SAVED) if name != '.scr/lock'] if os.path.exists(SAVED) else []
+    return names(SAVED) if os.path.exists(SAVED) else []
 
 
 def test_copy():

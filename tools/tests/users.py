@@ -101,7 +101,7 @@ def test_links_on_the_way():
     assert not (folder / HALT).exists()
 
 
-def in_user_files(user, owner):
+def in_user_files(user, owner, source='user-files'):
     """What root's command says in a file system of the user, in which all is the owner's."""
     folder = pathlib.Path.cwd() / 'mounted'
     folder.parent.chmod(0o755)
@@ -109,7 +109,7 @@ def in_user_files(user, owner):
     script = f"""mount --make-rprivate / && {sys.executable} {pathlib.Path(__file__).parents[2]}/tests/support/user_files.py {folder} {user} {owner} || exit 77
         {BIN}/scr_halt --list {folder}; code=$?; umount -l {folder}; exit $code"""
     done = subprocess.run(['unshare', '-m', 'sh', '-c', script], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, text=True,
-                          env={**os.environ, 'LC_ALL': 'C'})
+                          env={**os.environ, 'LC_ALL': 'C', 'MOUNT_SOURCE': source})
     if done.returncode == 77 or 'unshare' in done.stderr:
         print(f'skipped: no file systems of users here: {done.stderr}')
         return None
@@ -118,10 +118,11 @@ def in_user_files(user, owner):
 
 def test_file_system_of_a_user():
     """It shows an owner that the user chose: root becomes only the user who mounted it, or whom a file system of root shows."""
-    done = in_user_files(ATTACKER.pw_uid, VICTIM.pw_uid)
-    if not done:
-        return
-    assert done.returncode == 1 and f'belongs to user {VICTIM.pw_uid} according to a file system that user {ATTACKER.pw_uid} mounted' in done.stderr, done
+    for source in ('user-files', 'user_id=0', ' - x,user_id=0'):
+        done = in_user_files(ATTACKER.pw_uid, VICTIM.pw_uid, source)
+        if not done:
+            return
+        assert done.returncode == 1 and f'belongs to user {VICTIM.pw_uid} according to a file system that user {ATTACKER.pw_uid} mounted' in done.stderr, done
     for user, owner in ((ATTACKER, ATTACKER), (pwd.getpwuid(0), VICTIM)):
         done = in_user_files(user.pw_uid, owner.pw_uid)
         assert done.returncode == 0, done

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMON_MOUNT_H
+#define COMMON_MOUNT_H
+
+/* File systems that a user serves by a process (FUSE): they show whatever owners that
+ * user likes. */
+
+#include "common/prefix.h"
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define mount_owner COMMON(mount_owner)
+
+/* The user whom the open file (also with O_PATH), which is what st says, really belongs
+ * to: in a file system that a user mounted that user, even if st tells another one;
+ * (uid_t)-1 where mounts do not show who did. */
+uid_t mount_owner(int fd, const struct stat *st);
+
+#endif
