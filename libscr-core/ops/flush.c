@@ -398,9 +398,22 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
     return rc < 0 && rc != -ENOENT ? rc : shared;
 }
 
-/* Collective. 1 when the dataset was fetched where others can change its map, or a newer
- * one that is complete on the prefix directory has its name, or names of its files;
- * -errno with a text where that is not known. */
+/* Rank 0. Whether the index has the dataset as complete, though the flush file does not
+ * know it: a run was killed while it fetched it. A flush would begin with marking it as
+ * incomplete. */
+static bool flush_is_stored(struct scr *scr, const scr_dataset *d)
+{
+    kvtree_error err = {""};
+    scr_index_state state;
+    const kvtree *index;
+    return scr_index_view(&scr->prefix, &index, &err) == 0 &&
+           scr_index_look(index, d, &state) == 0 && state.complete == 1 &&
+           !state.failed && !state.deleting;
+}
+
+/* Collective. 1 when the dataset was fetched where others can change its map, is on the
+ * prefix directory, or a newer one that is complete on the prefix directory has its name,
+ * or names of its files; -errno with a text where that is not known. */
 static int flush_check_unwanted(struct scr *scr, int id, kvtree_error *err)
 {
     scr_dataset d, newer, *list = NULL;
@@ -416,6 +429,13 @@ static int flush_check_unwanted(struct scr *scr, int id, kvtree_error *err)
             "dataset %d (%s) is not flushed: it was fetched from %s, where other users "
             "can change it, and was deleted or dropped there since",
             id, d.name, scr->prefix.path);
+        return 1;
+    }
+    if (scr_job_first(&scr->job, scr->job.rank == 0 && flush_is_stored(scr, &d))) {
+        scr_say(&scr->report, SCR_MSG_FLUSH_NOT_NEEDED,
+                "dataset %d (%s) is not flushed: the prefix directory has it", id,
+                d.name);
+        scr_location(&scr->prefix, &d, SCR_LOCATION_PFS, 1);
         return 1;
     }
     if (scr->job.rank == 0) facts[1] = flush_list_newer(scr, &d, &facts[0], &list);

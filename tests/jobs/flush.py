@@ -271,5 +271,16 @@ def test_fails_at_the_end():
         run.says("FLUSH_FAILED", "rank_0 is a directory")
 
 
+def test_on_the_prefix_directory_already():
+    """A cached dataset that the index has is not flushed again, though no flush file knows that: a flush that was interrupted would
+    leave nothing there."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("c1"), "kill@0", dies=True)
+        (job.prefix / ".scr/flush.scr").unlink()
+        run = job.run("init", restart("c1"), "finalize")
+        run.says("FLUSH_NOT_NEEDED", "dataset 1 .c1.", times=1)
+        run.says("FLUSH_COMPLETE", times=0)
+
+
 if __name__ == "__main__":
     main(globals())
