@@ -184,7 +184,7 @@ static int scr3_adopt_all(scr3 *s, kvtree_error *err)
     for (; e; e = kvtree_elem_next(e)) {
         kvtree_error why = {""};
         const int id = scr3_id(e);
-        if (!id || !scr3_is_complete(kvtree_elem_hash(e))) continue;
+        if (!scr3_is_complete(kvtree_elem_hash(e))) continue;
         int rc = scr3_adopt(s->prefix, s->real, kvtree_elem_hash(e), id, &why);
         if (rc && !err_is_damage(rc) && rc != -EINVAL)
             return err_set(err, rc, "dataset %d of SCR 3: %.400s", id, why.text);
@@ -256,12 +256,23 @@ static int scr3_exchange(scr3 *s, kvtree_error *err)
     return kvtree_file_write(s->prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, s->index, err);
 }
 
+/* Each entry has a description: otherwise it is another index that has this version. */
+static bool scr3_is_known(const kvtree *index)
+{
+    scr_dataset d;
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(index, "DSET"));
+    for (; e; e = kvtree_elem_next(e))
+        if (!scr3_id(e) || scr3_describe(kvtree_elem_hash(e), scr3_id(e), &d, NULL) != 0)
+            return false;
+    return kvtree_get(index, "DIR") == NULL;
+}
+
 static int scr3_convert_locked(scr3 *s, kvtree_error *err)
 {
     int version;
     int rc = kvtree_file_read(s->prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, s->old, err);
     if (rc || kvtree_util_get_int(s->old, "VERSION", &version) != 0 ||
-        version != VERSION_3)
+        version != VERSION_3 || !scr3_is_known(s->old))
         return 0; /* whoever reads it next says what it is */
     rc = scr3_adopt_all(s, err);
     rc = rc ? rc : scr3_make_index(s, err);

@@ -21,7 +21,7 @@ typedef struct scr3_result {
 /* Makes an index of SCR 3 one of this version. Each complete dataset gets a map and a
  * summary beside its files; the records of SCR 3 stay, the index under another name.
  * prefix is the open prefix directory, real its path without links. Where there is no
- * index, or one of another version, nothing happens.
+ * index, or one of another version or of another form, nothing happens.
  *
  * 0, or -errno with a text: then the index is as before. Under the lock of the index. If
  * the process dies on the way, the next call does it again, or the index is rebuilt from

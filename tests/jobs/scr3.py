@@ -61,8 +61,10 @@ def become_scr3(job, spread=False, **marks):
         tree.write(records / f"scr.dataset.{number}/summary.scr", {"VERSION": {"6": {}}, "COMPLETE": {"1": {}}, "DSET": about})
         shutil.rmtree(job.prefix / name / ".scr")
     tree.write(records / "index.scr", {"VERSION": {"2": {}}, "CURRENT": index["CURRENT"], "NAME": names, "DSET": sets})
-    for name in ("flush.scr", "nodes.scr", "halt.scr"):
-        (records / name).unlink(missing_ok=True)
+    tree.write(records / "flush.scr", {"DATASET": {number: {"NAME": {tree.only(folders["DIR"]): {}}, "LOCATION": {"CACHE": {}, "PFS": {}}}
+                                                   for number, folders in index["DSET"].items()}})
+    tree.write(records / "halt.scr", {"ExitReason": {"SCR_FINALIZE_CALLED": {}}})
+    tree.write(records / "nodes.scr", {"NODES": {"2": {}}})
     for path in job.root.glob("nodes/*/c*/*"):
         shutil.rmtree(path)
     return (records / "index.scr").read_bytes()

@@ -34,8 +34,8 @@ def other_version(path, version):
     tree.write(path, {**tree.read(path), "VERSION": {str(version): {}}})
 
 
-def folder_of_scr_3_1(prefix):
-    """What SCR 3.1 leaves in its prefix directory of a checkpoint of two ranks."""
+def folder_of_another_scr(prefix):
+    """A prefix directory with an index of the version of SCR 3, but of another form."""
     described = {"ID": {"6": {}}, "NAME": {"ckpt.6": {}}, "CREATED": {"1795257190731827": {}}, "USER": {"tester": {}}, "CKPT": {"6": {}},
                  "FILES": {"2": {}}, "SIZE": {"2000": {}}, "COMPLETE": {"1": {}}}
     hidden = prefix / ".scr"
@@ -58,10 +58,10 @@ CHANGES = (["scr_index", "--rebuild"], ["scr_index", "--add", "ckpt.6"], ["scr_i
 PRINTS = (["scr_index"], ["scr_index", "--verify"], ["scr_inspect"])
 
 
-def test_folder_of_scr_3_1():
+def test_folder_of_another_scr():
     """SCR_Init fails on all ranks, with one error, and so does every command."""
     with Job(**PAIR) as job:
-        folder_of_scr_3_1(job.prefix)
+        folder_of_another_scr(job.prefix)
         before = contents(job.prefix)
         run = job.run("init => PREFIX", "have => ANY")
         run.says("PREFIX_RECORDS_UNREADABLE", REFUSED.format("index.scr", 2, 1), times=1)
