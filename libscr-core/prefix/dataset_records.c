@@ -83,12 +83,12 @@ typedef struct staging {
     int dir;     /* open */
     int64_t who; /* others who can change its filemaps */
 } staging;
+typedef int staging_take(const staging *s, const char *name, kvtree_error *err);
 
-/* Directories that are empty then go, too. What others may have named, and cannot change,
- * stays. Redundancy files are among the records. */
+/* What others may have named, and cannot change, stays. Redundancy files are among the
+ * records. */
 static int staging_remove_file(const staging *s, const char *name, kvtree_error *err)
 {
-    char folder[BENEATH_NAME_MAX];
     const char *last;
     int parent;
     if (staging_is_redundancy(name)) return 0;
@@ -97,18 +97,30 @@ static int staging_remove_file(const staging *s, const char *name, kvtree_error 
     if (s->who) rc = others_reach(s->who, s->dir, parent, name, err);
     rc = rc ? rc : beneath_unlink(parent, last, err);
     io_close(&parent);
-    if (rc == -EPERM) return 0;
+    return rc == -EPERM ? 0 : rc;
+}
+
+/* Removes the directories of a file that was removed, with temporary files of it, as far
+ * as they are empty then. */
+static int staging_vacate(const staging *s, const char *name, kvtree_error *err)
+{
+    char folder[BENEATH_NAME_MAX];
+    int fd, rc = 0;
     snprintf(folder, sizeof folder, "%s", name);
     for (char *slash; !rc && (slash = strrchr(folder, '/')) != NULL;) {
         *slash = 0;
-        if (beneath_rmdir(s->dir, folder, NULL) != 0) break;
+        if (beneath_open_below(s->dir, folder, &fd, NULL) != 0) continue;
+        rc = records_remove_named(fd, beneath_is_temporary, err);
+        io_close(&fd);
+        if (!rc && beneath_rmdir(s->dir, folder, NULL) != 0) break;
     }
     return rc;
 }
 
 /* The files of RANK/<r>/DSET/<id> in a filemap (docs/formats/scavenge.md). A damaged one
  * names none. */
-static int staging_remove_mapped(const staging *s, const char *name, kvtree_error *err)
+static int staging_visit(const staging *s, const char *name, staging_take *take,
+                         kvtree_error *err)
 {
     char path[sizeof HIDDEN + NAME_MAX + 1];
     kvtree *map = kvtree_new();
@@ -124,21 +136,22 @@ static int staging_remove_mapped(const staging *s, const char *name, kvtree_erro
             const kvtree_elem *f =
                 kvtree_elem_first(kvtree_get(kvtree_elem_hash(d), "FILE"));
             for (; f && !rc; f = kvtree_elem_next(f))
-                rc = staging_remove_file(s, kvtree_elem_key(f), err);
+                rc = take(s, kvtree_elem_key(f), err);
         }
     }
     kvtree_delete(&map);
     return rc;
 }
 
-static int staging_remove_all_mapped(const staging *s, int records, kvtree_error *err)
+static int staging_visit_all(const staging *s, int records, staging_take *take,
+                             kvtree_error *err)
 {
     DIR *stream = beneath_list(records);
     int rc = stream ? 0 : err_sys(err, -errno, "read the directory");
     const struct dirent *item;
     while (!rc && stream && (item = readdir(stream)) != NULL)
         if (records_name_ends(item->d_name, FILEMAP))
-            rc = staging_remove_mapped(s, item->d_name, err);
+            rc = staging_visit(s, item->d_name, take, err);
     if (stream) closedir(stream);
     return rc;
 }
@@ -148,7 +161,9 @@ static int staging_empty(staging *s, kvtree_error *err)
     int records, rc = beneath_open_below(s->dir, HIDDEN, &records, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     s->who = others_put_below(s->dir, HIDDEN "/", err);
-    rc = s->who < 0 ? (int)s->who : staging_remove_all_mapped(s, records, err);
+    rc = s->who < 0 ? (int)s->who
+                    : staging_visit_all(s, records, staging_remove_file, err);
+    rc = rc ? rc : staging_visit_all(s, records, staging_vacate, err);
     rc = rc ? rc : records_remove_named(s->dir, beneath_is_temporary, err);
     rc = rc ? rc : records_remove_named(records, staging_is_record, err);
     io_close(&records);
