@@ -103,13 +103,15 @@ int beneath_open_below(int dir, const char *name, int *folder, kvtree_error *err
 int beneath_open_private(int dir, const char *name, int *folder, kvtree_error *err)
 {
     struct stat st;
+    uid_t owner = (uid_t)-1;
     int fd, rc = beneath_open_below(dir, name, &fd, err);
     if (rc) return rc;
-    if (fstat(fd, &st) != 0)
-        rc = err_sys(err, -errno, "stat %s", name);
-    else if (mount_owner(fd, &st) != geteuid())
+    rc = fstat(fd, &st) != 0 ? -errno : mount_owner(fd, &st, &owner);
+    if (rc)
+        rc = err_sys(err, rc, "stat %s", name);
+    else if (owner != geteuid())
         rc = err_set(err, -EPERM, "%s belongs to user %ld, not to us (%ld)", name,
-                     (long)mount_owner(fd, &st), (long)geteuid());
+                     (long)owner, (long)geteuid());
     else if (st.st_mode & (S_IRWXG | S_IRWXO))
         rc = err_set(err, -EPERM, "%s is open to others (mode %03o, not 700)", name,
                      (unsigned)(st.st_mode & 0777));
@@ -433,9 +435,9 @@ static int beneath_refuse_foreign(int fd, const char *base, const char *name, si
                                   kvtree_error *err)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0)
-        return err_sys(err, -errno, "stat %s/%.*s", base, (int)len, name);
-    const uid_t owner = mount_owner(fd, &st);
+    uid_t owner = (uid_t)-1;
+    int rc = fstat(fd, &st) != 0 ? -errno : mount_owner(fd, &st, &owner);
+    if (rc) return err_sys(err, rc, "stat %s/%.*s", base, (int)len, name);
     if (owner != geteuid())
         return err_set(err, -EPERM, "%s/%.*s belongs to user %ld, not to us (%ld)", base,
                        (int)len, name, (long)owner, (long)geteuid());

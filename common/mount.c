@@ -2,6 +2,7 @@
 /* Who mounted a file system; see mount.h. */
 #include "common/mount.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,11 +40,12 @@ static uid_t mount_user(dev_t device)
     return user;
 }
 
-uid_t mount_owner(int fd, const struct stat *st)
+int mount_owner(int fd, const struct stat *st, uid_t *owner)
 {
     enum { FUSE = 0x65735546 }; /* statfs(2) */
     struct statfs fs;
-    if (fstatfs(fd, &fs) != 0) return (uid_t)-1;
-    const uid_t user = fs.f_type == FUSE ? mount_user(st->st_dev) : 0;
-    return user == 0 ? st->st_uid : user;
+    if (fstatfs(fd, &fs) != 0) return -errno;
+    *owner = fs.f_type == FUSE ? mount_user(st->st_dev) : 0;
+    if (*owner == 0) *owner = st->st_uid;
+    return 0;
 }

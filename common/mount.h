@@ -13,7 +13,7 @@
 
 /* The user whom the open file (also with O_PATH), which is what st says, really belongs
  * to: in a file system that a user mounted that user, even if st tells another one;
- * (uid_t)-1 where mounts do not show who did. */
-uid_t mount_owner(int fd, const struct stat *st);
+ * (uid_t)-1 where mounts do not show who did. 0 or a negative errno. */
+int mount_owner(int fd, const struct stat *st, uid_t *owner);
 
 #endif

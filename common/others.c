@@ -266,20 +266,22 @@ int64_t others_join(int64_t a, int64_t b)
     return !a || a == b ? b : !b ? a : OTHERS_ALL;
 }
 
-/* Whether the open directory is on a file system that another user mounted and that shows
- * it as somebody else's: what it has is that user's. */
-static bool others_is_mounted(int fd, const struct stat *st)
+/* OTHERS_ALL if the open directory is on a file system that another user mounted and that
+ * shows it as somebody else's: what it has is that user's. 0 otherwise. */
+static int64_t others_mount(int fd, const struct stat *st)
 {
-    const uid_t user = mount_owner(fd, st);
-    return user != st->st_uid && user != geteuid();
+    uid_t user = (uid_t)-1;
+    int rc = mount_owner(fd, st, &user);
+    if (rc) return rc;
+    return user != st->st_uid && user != geteuid() ? OTHERS_ALL : 0;
 }
 
 /* The same for one below top, which is not. */
-static bool others_is_mounted_below(int top, int fd, const struct stat *st)
+static int64_t others_mount_below(int top, int fd, const struct stat *st)
 {
     struct stat over;
-    return fstat(top, &over) == 0 && over.st_dev != st->st_dev &&
-           others_is_mounted(fd, st);
+    if (fstat(top, &over) != 0) return -errno;
+    return over.st_dev != st->st_dev ? others_mount(fd, st) : 0;
 }
 
 /* Those who can give the name of the first directory in name, which *next gets, to
@@ -292,7 +294,8 @@ static int64_t others_exchange(int top, int here, const char *name, int *next)
     *next = io_open(here, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (*next < 0 && *next != -ENOENT) return *next;
     if (fstat(here, &st) != 0) return -errno;
-    if (others_is_mounted_below(top, here, &st)) return OTHERS_ALL;
+    int64_t mount = others_mount_below(top, here, &st);
+    if (mount) return mount;
     others_member last = {.known = false};
     return *next < 0 || others_rename(here, &st) ? others_find(top, here, &st, &last) : 0;
 }
@@ -340,8 +343,9 @@ static int64_t others_put_here(int top, int here, const char *rest)
     struct stat st;
     others_member last = {.known = false};
     if (fstat(here, &st) != 0) return -errno;
-    if (others_is_mounted_below(top, here, &st)) return OTHERS_ALL;
-    int64_t all = others_find(top, here, &st, &last);
+    int64_t all = others_mount_below(top, here, &st);
+    if (all) return all;
+    all = others_find(top, here, &st, &last);
     int64_t some = *rest ? others_write_file(top, here, rest, &last)
                          : others_write_files(top, here, &last);
     return some < 0 ? some : others_join(all, some);
@@ -353,9 +357,10 @@ int64_t others_put_below(int dir, const char *name, kvtree_error *err)
     struct stat st;
     int64_t all = 0, some = 0;
     int here = io_open(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    if (here >= 0 && fstat(here, &st) == 0 && others_is_mounted(here, &st))
-        all = OTHERS_ALL;
-    if (here < 0) some = here;
+    if (here < 0)
+        some = here;
+    else
+        some = all = fstat(here, &st) != 0 ? -errno : others_mount(here, &st);
     while (some >= 0 && here >= 0 && (slash = strchr(rest, '/')) != NULL) {
         int next;
         some = others_exchange(dir, here, rest, &next);

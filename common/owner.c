@@ -154,7 +154,9 @@ static int owner_check_entry(int folder, const char *name, uid_t owner, int may_
 /* A file system of a user shows whatever owners that user likes. */
 static int owner_check_mount(int folder, const struct stat *st, kvtree_error *err)
 {
-    const uid_t user = mount_owner(folder, st);
+    uid_t user = (uid_t)-1;
+    int rc = mount_owner(folder, st, &user);
+    if (rc) return err_sys(err, rc, "look at its file system");
     if (user == st->st_uid) return 0;
     if (user == (uid_t)-1)
         return err_set(err, -EPERM, "who mounted its file system cannot be told");

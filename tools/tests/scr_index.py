@@ -226,8 +226,8 @@ def test_damaged():
         done = run('--rebuild')
         assert done.returncode == 0 and b'the damaged index is .scr/index.scr.damaged.1 now\n5 datasets' in done.stdout, done
         assert pathlib.Path('.scr/index.scr.damaged.1').read_bytes() == before and len(state()) == 5
-    put_tree(INDEX, {'VERSION': value(2)})
-    expect(run(), 1, '', ['PREFIX_VERSION', 'version 2', 'version 1'])
+    put_tree(INDEX, {'VERSION': value(3)})
+    expect(run(), 1, '', ['PREFIX_VERSION', 'version 3', 'version 1'])
 
 
 def test_unread():
@@ -364,8 +364,8 @@ def test_usage():
     expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--current', 'ckpt.6'])
     expect_wrong_usage(['out'], ['--list', 'out'], ['--list', '--rebuild'], ['--add', 'a', '--remove', 'a'], ['--add', 'a', '--json'],
                        ['--rebuild', '--json'], ['--verify', '--list'], ['--no'])
-    expect_documented(15, {'--scan': 'x', '--width': '2', '--prefix': '.', '--add': 'x', '--remove': 'x', '--drop': 'x', '--current': 'x', '--inspect': 'x',
-                           '--summary': 'x'})
+    expect_documented(18, {'--scan': 'x', '--width': '2', '--prefix': '.', '--add': 'x', '--remove': 'x', '--drop': 'x', '--current': 'x', '--inspect': 'x',
+                           '--summary': 'x', '--import': 'x', '--name': 'x', '--map': 'x'})
     expect_well_formed_page()
 
 
