@@ -454,7 +454,7 @@ def test_one_at_a_time():
     wait_for(lambda: len(calls()) == 4)
     pathlib.Path('go').touch()
     for process in (other, beside, third):
-        ends(process, 5)
+        assert process.wait(60) == 5, process.returncode
     wait_for(lambda: not processes_here())
     expect_clean()
     assert [path.name for path in pathlib.Path('cntl').rglob('*') if path.is_file()] == ['scr_run.lock']
