@@ -481,7 +481,7 @@ static int state_load(const char *path, kvtree *state, axl_error *err)
     rc = beneath_open(dir, last, O_RDONLY, 0, &fd, err);
     io_close(&dir);
     if (!rc) rc = state_check_file(fd, path, err);
-    ssize_t n = rc ? rc : kvtree_read_fd(fd, RECORD_SIZE_FILES, state, err);
+    ssize_t n = rc ? rc : kvtree_fd_read(fd, RECORD_SIZE_FILES, state, err);
     if (!rc && n < 0) rc = err_wrap(err, (int)n, "read %s", path);
     if (!rc && io_read(fd, &more, 1) > 0)
         rc = err_set(err, -EBADMSG, "read %s: trailing bytes behind the tree", path);

@@ -49,7 +49,10 @@ static int folders_pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *aw
 static int folders_swap(const filo_job *job, kvtree *folders, kvtree **away, int to,
                         int from)
 {
-    int rc = kvtree_sendrecv(*away, to, folders, from, job->own);
+    kvtree *arrived = kvtree_new();
+    int rc = kvtree_sendrecv(*away, to, arrived, from, job->own);
+    if (!rc) rc = arrived ? kvtree_merge(folders, arrived) : -ENOMEM;
+    kvtree_delete(&arrived);
     kvtree_delete(away);
     return rc;
 }

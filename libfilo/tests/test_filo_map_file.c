@@ -144,7 +144,7 @@ static void test_round_trips(void **state)
     /* directories are made */
     snprintf(below, sizeof below, "%s/a/b", folder);
     round_trip(&(filo_place){.folder = below, .map = "c/d/the map"}, 5);
-    assert_true(there("a/b/c/d/the map") && there("a/b/c/d/the map.0.0.scr"));
+    assert_true(there("a/b/c/d/the map") && there("a/b/c/d/the map.0.0"));
 }
 
 /* Reads the map in an open directory; another one may have its name by now. */

@@ -15,11 +15,13 @@
 #define ARGUMENTS "[OPTION]... FILE..."
 
 #define INDENT_MAX 64
+#define INDENT_USUAL 2
 
 struct request {
     int form, indent;
-    int verify;   /* check only */
-    int headings; /* name each file */
+    int in_margin; /* the first level is indented, too */
+    int verify;    /* check only */
+    int headings;  /* name each file */
 };
 
 /* ---- files ---- */
@@ -63,7 +65,8 @@ static int kvtree_print_tree(const char *file, const kvtree *tree,
         kvtree_fprint_key(stdout, file);
         printf(":\n");
     }
-    int rc = kvtree_fprint(stdout, tree, request->form, request->indent);
+    size_t margin = request->in_margin ? (size_t)request->indent : 0;
+    int rc = kvtree_fprint_at(stdout, tree, request->form, request->indent, margin);
     return rc ? command_write_failed(-rc) : COMMAND_GOOD;
 }
 
@@ -97,18 +100,21 @@ static int kvtree_print_help(void)
         "Shows the trees of strings that SCR keeps in files. FILE may be - for standard\n"
         "input.\n"
         "\n"
-        "  -t, --tree       a key per line, indented by its level (the default)\n"
+        "  -m, --mode MODE  as KVTree prints: tree, a key per line, indented by its "
+        "level\n"
+        "                   (the default), or keyval, with KEY = VALUE on one line\n"
+        "  -t, --tree       as --mode tree, but the first level is not indented\n"
         "  -k, --key-value  the same, with KEY = VALUE on one line\n"
         "  -l, --lines      as --key-value, with guide lines\n"
         "  -j, --json       one JSON object per file\n"
-        "  -i, --indent N   columns per level, 1 to %d (default: 2)\n"
+        "  -i, --indent N   columns per level, 1 to %d (default: %d)\n"
         "  -v, --verify     check each file, and tell its size and checksum instead\n"
         "  -h, --help       print this text\n"
         "  -V, --version    print the version\n"
         "\n"
         "Exit code: 0 all files are good, 1 a file cannot be read or is damaged, or the\n"
         "output failed, 2 wrong usage.\n",
-        INDENT_MAX);
+        INDENT_MAX, INDENT_USUAL);
     return command_flush();
 }
 
@@ -124,33 +130,49 @@ static int kvtree_print_parse_indent(const char *text, int *indent)
     return COMMAND_GOOD;
 }
 
+static int kvtree_print_parse_mode(const char *text, struct request *request)
+{
+    bool is_pairs = strcmp(text, "keyval") == 0;
+    if (!is_pairs && strcmp(text, "tree") != 0)
+        return command_misused(ARGUMENTS, "--mode takes tree or keyval");
+    request->form = is_pairs ? KVTREE_FORM_PAIRS : KVTREE_FORM_TREE;
+    request->in_margin = 1;
+    return COMMAND_GOOD;
+}
+
+/* What an option with an argument asks for. */
+static int kvtree_print_parse(int option, const char *text, struct request *request)
+{
+    return option == 'm' ? kvtree_print_parse_mode(text, request)
+                         : kvtree_print_parse_indent(text, &request->indent);
+}
+
 int main(int argc, char **argv)
 {
     static const char forms[] = "tklj"; /* in the order of KVTREE_FORM_* */
-    static const struct option options[] = {{"tree", no_argument, NULL, 't'},
-                                            {"key-value", no_argument, NULL, 'k'},
-                                            {"lines", no_argument, NULL, 'l'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"indent", required_argument, NULL, 'i'},
-                                            {"verify", no_argument, NULL, 'v'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {NULL, 0, NULL, 0}};
-    struct request request = {.form = KVTREE_FORM_TREE};
+    static const struct option options[] = {
+        {"mode", required_argument, NULL, 'm'}, {"tree", no_argument, NULL, 't'},
+        {"key-value", no_argument, NULL, 'k'},  {"lines", no_argument, NULL, 'l'},
+        {"json", no_argument, NULL, 'j'},       {"indent", required_argument, NULL, 'i'},
+        {"verify", no_argument, NULL, 'v'},     {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},    {NULL, 0, NULL, 0}};
+    struct request request = {
+        .form = KVTREE_FORM_TREE, .indent = INDENT_USUAL, .in_margin = 1};
     command_open_streams();
-    for (int c; (c = getopt_long(argc, argv, "tklji:vhV", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "m:tklji:vhV", options, NULL)) != -1;) {
         const char *form = strchr(forms, c);
-        if (form)
+        if (form) {
             request.form = (int)(form - forms);
-        else if (c == 'v')
+            request.in_margin = 0;
+        } else if (c == 'v')
             request.verify = 1;
         else if (c == 'h')
             return kvtree_print_help();
         else if (c == 'V')
             return command_version();
-        else if (c != 'i')
+        else if (c != 'i' && c != 'm')
             return command_wrong_usage(ARGUMENTS);
-        else if (kvtree_print_parse_indent(optarg, &request.indent) != COMMAND_GOOD)
+        else if (kvtree_print_parse(c, optarg, &request) != COMMAND_GOOD)
             return COMMAND_WRONG_USAGE;
     }
     if (command_count(ARGUMENTS, argc - optind, 1, -1) != COMMAND_GOOD ||

@@ -165,6 +165,10 @@ class Printer:
         return head + '\n' + text
 
 
+# The types as programs name them, by the names of their structs.
+TYPES = {'kvtree_struct': 'kvtree', 'kvtree_elem_struct': 'kvtree_elem'}
+
+
 def full_type(name):
     """The struct with its fields: a program sees it without them."""
     try:
@@ -178,10 +182,10 @@ def lookup(value):
     kind = value.type.strip_typedefs()
     is_pointer = kind.code == gdb.TYPE_CODE_PTR
     target = kind.target().strip_typedefs() if is_pointer else kind
-    name = target.unqualified().tag
-    if target.code != gdb.TYPE_CODE_STRUCT or name not in ('kvtree', 'kvtree_elem'):
+    struct = target.unqualified().tag
+    if target.code != gdb.TYPE_CODE_STRUCT or struct not in TYPES:
         return None
-    full = full_type(name)
+    full, name = full_type(struct), TYPES[struct]
     if full is None:
         return None
     if is_pointer:

@@ -171,7 +171,7 @@ static void write_back(int fd, const kvtree *tree, const char *bytes, size_t siz
     kvtree_error err = {""};
     size_t expected = size + CRC_SIZE - crc_size(bytes), same = size - crc_size(bytes);
     REQUIRE(written && lseek(fd, BEFORE, SEEK_SET) == BEFORE);
-    REQUIRE(kvtree_write_fd(fd, KVTREE_ANY_SIZE, tree, &err) == (ssize_t)expected &&
+    REQUIRE(kvtree_fd_write(fd, KVTREE_ANY_SIZE, tree, &err) == (ssize_t)expected &&
             err.text[0] == 0);
     REQUIRE(lseek(fd, 0, SEEK_CUR) == (off_t)(BEFORE + expected));
     REQUIRE(pread(fd, written, expected, BEFORE) == (ssize_t)expected);
@@ -188,7 +188,7 @@ static void read_inside(const char *bytes, size_t size)
     ssize_t packed_size = tree_in(bytes, size, 0);
     int fd = larger_file(bytes, size);
     fuzz_memory_begin(SIZE_MAX);
-    ssize_t used = kvtree_read_fd(fd, KVTREE_ANY_SIZE, tree, &err);
+    ssize_t used = kvtree_fd_read(fd, KVTREE_ANY_SIZE, tree, &err);
     struct fuzz_memory memory = fuzz_memory_end();
     REQUIRE(memory.bytes <= (UNPACK_BYTES_PER_BYTE + 1) * size + UNPACK_BYTES_MORE);
     if (packed_size < 0) {
@@ -204,7 +204,7 @@ static void read_inside(const char *bytes, size_t size)
     if (memory.calls) {
         fd = larger_file(bytes, size);
         fuzz_memory_begin(fuzz_hash(bytes, size) % memory.calls);
-        ssize_t without = kvtree_read_fd(fd, KVTREE_ANY_SIZE, tree, &err);
+        ssize_t without = kvtree_fd_read(fd, KVTREE_ANY_SIZE, tree, &err);
         fuzz_memory_end();
         REQUIRE(without == -ENOMEM || without == used);
         REQUIRE(without > 0 || kvtree_size(tree) == 0);
@@ -227,7 +227,7 @@ static void read_pipe(const char *bytes, size_t size)
         REQUIRE(pipe(ends) == 0 && write(ends[1], bytes, size) == (ssize_t)size);
         close(ends[1]);
         fuzz_memory_begin(SIZE_MAX);
-        ssize_t used = kvtree_read_fd(ends[0], KVTREE_ANY_SIZE, tree, &err);
+        ssize_t used = kvtree_fd_read(ends[0], KVTREE_ANY_SIZE, tree, &err);
         struct fuzz_memory memory = fuzz_memory_end();
         REQUIRE(memory.bytes <=
                 (UNPACK_BYTES_PER_BYTE + 2) * size + UNPACK_BYTES_MORE + PIPE_MEMORY);

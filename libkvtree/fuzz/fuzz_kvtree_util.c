@@ -187,7 +187,7 @@ static void set_double(kvtree *tree, double number)
     REQUIRE(rc == (isfinite(number) ? 0 : -EINVAL));
     if (rc) return;
     REQUIRE(kvtree_util_get_double(tree, "K", &back) == 0);
-    REQUIRE(fabs(back - number) <= 0.5000001e-6 + fabs(number) * DBL_EPSILON);
+    REQUIRE(memcmp(&back, &number, sizeof back) == 0);
 }
 
 /* The path of a format, and the same keys one by one. */

@@ -61,18 +61,50 @@ static int file_write_pieces(int fd, const kvtree *tree, uint64_t size)
     return rc;
 }
 
-ssize_t kvtree_write_fd(int fd, uint64_t limit, const kvtree *tree, kvtree_error *err)
+/* Bytes of a file with tree; refuses one that no reader accepts. */
+static int file_measure(const kvtree *tree, uint64_t limit, size_t *size,
+                        kvtree_error *err)
 {
-    size_t depth, size = HEADER_SIZE + kvtree_measure(tree, &depth) + CRC_SIZE;
-    if (depth > KVTREE_DEPTH_MAX) /* no reader accepts it */
+    size_t depth;
+    *size = HEADER_SIZE + kvtree_measure(tree, &depth) + CRC_SIZE;
+    if (depth > KVTREE_DEPTH_MAX)
         return err_set(err, -EOVERFLOW, "write a tree of %zu levels: more than %d", depth,
                        KVTREE_DEPTH_MAX);
-    if (size > limit)
+    if (*size > limit)
         return err_set(err, -EFBIG,
-                       "a tree of %zu bytes; no reader accepts more than %llu", size,
+                       "a tree of %zu bytes; no reader accepts more than %llu", *size,
                        (unsigned long long)limit);
-    int rc = file_write_pieces(fd, tree, size);
+    return 0;
+}
+
+ssize_t kvtree_fd_write(int fd, uint64_t limit, const kvtree *tree, kvtree_error *err)
+{
+    size_t size;
+    int rc = file_measure(tree, limit, &size, err);
+    if (rc) return rc;
+    rc = file_write_pieces(fd, tree, size);
     return rc ? err_sys(err, rc, "write a tree of %zu bytes", size) : (ssize_t)size;
+}
+
+ssize_t kvtree_write_fd(const char *path, int fd, const kvtree *tree)
+{
+    return path ? kvtree_fd_write(fd, KVTREE_ANY_SIZE, tree, NULL) : -EINVAL;
+}
+
+int kvtree_write_persist(void **buffer, size_t *size, const kvtree *tree)
+{
+    size_t whole;
+    if (!buffer || !size) return -EINVAL;
+    int rc = file_measure(tree, KVTREE_ANY_SIZE, &whole, NULL);
+    if (rc) return rc;
+    char *bytes = malloc(whole);
+    if (!bytes) return -ENOMEM;
+    char *packed = bytes + file_put_header(bytes, whole);
+    char *end = packed + kvtree_pack(packed, tree);
+    kvtree_put32(end, crc32_add(0, bytes, (size_t)(end - bytes)));
+    *buffer = bytes;
+    *size = whole;
+    return KVTREE_SUCCESS;
 }
 
 int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *tree,
@@ -81,7 +113,7 @@ int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *
     batch b = {.dir = dir, .exclusive = exclusive};
     int fd, rc = batch_open(&b, name, 0, &fd, err);
     if (!rc) {
-        ssize_t size = kvtree_write_fd(fd, limit, tree, err);
+        ssize_t size = kvtree_fd_write(fd, limit, tree, err);
         rc = size < 0 ? (int)size : batch_commit(&b, err);
     }
     batch_drop(&b);
@@ -109,6 +141,7 @@ struct file_reader {
     uint64_t limit; /* most bytes from here on that are accepted */
     bool whole;     /* no bytes may follow the tree */
     bool sized;     /* a regular file; the size of a pipe shows only at its end */
+    bool is_at_end; /* there was not a single byte */
     uint64_t there; /* bytes from here to the end of a regular file */
     char *bytes;    /* from the header on */
     struct kvtree_file_facts facts;
@@ -196,6 +229,7 @@ static int file_read_until(struct file_reader *r, size_t used, size_t size,
 {
     ssize_t n = io_read(r->fd, r->bytes + used, size - used);
     if (n < 0) return err_sys(err, (int)n, "read");
+    r->is_at_end = used + (size_t)n == 0;
     if ((size_t)n < size - used)
         return err_set(err, -EBADMSG, "cut off: %zu bytes where %zu were expected",
                        used + (size_t)n, size);
@@ -271,12 +305,30 @@ static int file_read_all(struct file_reader *r, kvtree *tree, kvtree_error *err)
     return rc;
 }
 
-ssize_t kvtree_read_fd(int fd, uint64_t limit, kvtree *tree, kvtree_error *err)
+ssize_t kvtree_fd_read(int fd, uint64_t limit, kvtree *tree, kvtree_error *err)
 {
     struct file_reader r = {.fd = fd, .limit = limit};
     if (!tree) return err_set(err, -EINVAL, "read a tree: no tree to read into");
     int rc = file_read_all(&r, tree, err);
     return rc ? rc : (ssize_t)r.facts.size;
+}
+
+ssize_t kvtree_read_fd(const char *path, int fd, kvtree *tree)
+{
+    struct file_reader r = {.fd = fd, .limit = KVTREE_ANY_SIZE};
+    if (!path || !tree) return -EINVAL;
+    int rc = file_read_all(&r, tree, NULL);
+    if (r.is_at_end) return 0;
+    return rc ? rc : (ssize_t)r.facts.size;
+}
+
+int kvtree_read_or_empty(int fd, kvtree *tree, kvtree_error *err)
+{
+    struct file_reader r = {.fd = fd, .limit = KVTREE_ANY_SIZE, .whole = true};
+    kvtree_error text;
+    int rc = file_read_all(&r, tree, &text);
+    if (rc == 0 || r.is_at_end) return 0;
+    return err_set(err, rc, "%s", text.text);
 }
 
 int kvtree_read_whole(int fd, uint64_t limit, kvtree *tree,
@@ -291,18 +343,25 @@ int kvtree_read_whole(int fd, uint64_t limit, kvtree *tree,
     return 0;
 }
 
+/* Opens the file name below dir (AT_FDCWD: a path). */
+static int file_open(int dir, const char *name, int *fd, kvtree_error *err)
+{
+    int folder;
+    const char *last;
+    int rc = folder_of(dir, name, 0, &folder, &last, err);
+    if (rc) return rc;
+    rc = beneath_open(folder, last, O_RDONLY, 0, fd, err);
+    io_close(&folder);
+    return rc;
+}
+
 int kvtree_file_read(int dir, const char *name, uint64_t limit, kvtree *tree,
                      kvtree_error *err)
 {
-    int folder, fd;
-    const char *last;
+    int fd;
     if (!name || !tree)
         return err_set(err, -EINVAL, "read a tree: no %s", name ? "tree" : "file name");
-    int rc = folder_of(dir, name, 0, &folder, &last, err);
-    if (!rc) {
-        rc = beneath_open(folder, last, O_RDONLY, 0, &fd, err);
-        io_close(&folder);
-    }
+    int rc = file_open(dir, name, &fd, err);
     if (!rc) {
         rc = kvtree_read_whole(fd, limit, tree, NULL, err);
         io_close(&fd);
@@ -312,5 +371,11 @@ int kvtree_file_read(int dir, const char *name, uint64_t limit, kvtree *tree,
 
 int kvtree_read_file(const char *path, kvtree *tree)
 {
-    return kvtree_file_read(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, NULL);
+    int fd;
+    if (!path || !tree) return -EINVAL;
+    int rc = file_open(AT_FDCWD, path, &fd, NULL);
+    if (rc) return rc;
+    rc = kvtree_read_or_empty(fd, tree, NULL);
+    io_close(&fd);
+    return rc;
 }

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], double value)
+void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], bool is_exact, double value)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
-    snprintf(text, KVTREE_DOUBLE_SIZE, "%f", value);
+    snprintf(text, KVTREE_DOUBLE_SIZE, is_exact ? "%.17g" : "%f", value);
     uselocale(before);
     freelocale(plain);
 }
@@ -65,7 +65,7 @@ static int format_string(struct format_path *path, const char *string)
 static int format_double(struct format_path *path, double value)
 {
     char text[KVTREE_DOUBLE_SIZE];
-    kvtree_double_text(text, value);
+    kvtree_double_text(text, false, value);
     return format_append(path, text, strlen(text));
 }
 
@@ -87,6 +87,9 @@ static int format_argument(struct format_path *path, const char *spec, size_t *l
     FORMAT_PRINT("%lld", long long);
     FORMAT_PRINT("%llu", unsigned long long);
     FORMAT_PRINT("%zu", size_t);
+    FORMAT_PRINT("%#x", unsigned);
+    FORMAT_PRINT("%#lx", unsigned long);
+    FORMAT_PRINT("%p", void *);
     if (FORMAT_IS("%f") || FORMAT_IS("%lf"))
         return format_double(path, va_arg(args->list, double));
     return -EINVAL;

@@ -26,8 +26,9 @@ size_t kvtree_gather_stem(const char *root)
 int kvtree_gather_file_name(const char *root, int level, int rank,
                             char name[BENEATH_NAME_MAX])
 {
-    int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d" SUFFIX,
-                     (int)kvtree_gather_stem(root), root, level, rank);
+    size_t stem = kvtree_gather_stem(root);
+    int n = snprintf(name, BENEATH_NAME_MAX, "%.*s.%d.%d%s", (int)stem, root, level, rank,
+                     root + stem);
     return n < BENEATH_NAME_MAX ? 0 : -ENAMETOOLONG;
 }
 
@@ -185,16 +186,6 @@ static int gather_check_items(const kvtree *items, int level, kvtree_error *err)
     return rc;
 }
 
-static int gather_check_counts(const kvtree_gather_part *part, kvtree_error *err)
-{
-    int items = kvtree_size(part->items);
-    if (items == 0) return err_set(err, -EBADMSG, "nothing under RANK");
-    if (part->level == 0 ? items != part->ranks : items > part->ranks)
-        return err_set(err, -EBADMSG, "RANKS is %d, but %d are listed", part->ranks,
-                       items);
-    return 0;
-}
-
 int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
                             kvtree_gather_part *part, kvtree_error *err)
 {
@@ -206,11 +197,14 @@ int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
         return err_set(err, -EBADMSG, "LEVEL is %d, not %d", found.level, level);
     if (level < 0 && (found.level < 1 || found.level > KVTREE_GATHER_LEVEL_MAX))
         return err_set(err, -EBADMSG, "LEVEL %d cannot be that of a root", found.level);
-    if (kvtree_util_get_int(body, "RANKS", &found.ranks) != 0 || found.ranks < 1)
+    if (level < 0 &&
+        (kvtree_util_get_int(body, "RANKS", &found.ranks) != 0 || found.ranks < 1))
         return err_set(err, -EBADMSG, "no valid RANKS");
     found.items = kvtree_get(body, "RANK");
-    int rc = gather_check_counts(&found, err);
-    if (rc == 0) rc = gather_check_items(found.items, found.level, err);
+    if (kvtree_size(found.items) == 0)
+        return err_set(err, -EBADMSG, "nothing under RANK");
+    if (level == 0) found.ranks = kvtree_size(found.items);
+    int rc = gather_check_items(found.items, found.level, err);
     if (rc) return rc;
     kvtree_extract(body, "RANK");
     *part = found;
@@ -238,6 +232,33 @@ static int gather_load(const kvtree_gather_place *from, const char *name, kvtree
     return gather_is_damage(rc) ? -EBADMSG : rc;
 }
 
+/* KVTree writes what is to be appended to the name of the root: ".<level>.<rank>". */
+static bool gather_is_suffix(const char *name)
+{
+    static const char digits[] = "0123456789";
+    for (int i = 0; i < 2; i++) {
+        size_t length = *name == '.' ? strspn(name + 1, digits) : 0;
+        if (length == 0) return false;
+        name += 1 + length;
+    }
+    return *name == '\0';
+}
+
+/* Makes names of such pointers. */
+static int gather_complete(const char *root, const kvtree *pointers, kvtree_error *err)
+{
+    char whole[2 * BENEATH_NAME_MAX];
+    for (kvtree_elem *e = kvtree_elem_first(pointers); e; e = kvtree_elem_next(e)) {
+        kvtree *pointer = kvtree_elem_hash(e);
+        const char *name = kvtree_elem_get_first_val(pointer, "FILE");
+        if (!gather_is_suffix(name)) continue;
+        snprintf(whole, sizeof whole, "%s%s", root, name);
+        if (kvtree_util_set_str(pointer, "FILE", whole) != 0)
+            return err_sys(err, -ENOMEM, "read %s", root);
+    }
+    return 0;
+}
+
 int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, int level,
                             kvtree_gather_part *part, kvtree_error *err)
 {
@@ -250,6 +271,9 @@ int kvtree_gather_file_read(const kvtree_gather_place *from, const char *name, i
         if (rc) err_wrap(err, rc, "%s", name);
     }
     kvtree_delete(&tree);
+    if (rc || part->level == 0) return rc;
+    rc = gather_complete(from->name, part->items, err);
+    if (rc) kvtree_delete(&part->items);
     return rc;
 }
 
@@ -265,11 +289,10 @@ int kvtree_gather_listed_twice(const char *name, int rank, kvtree_error *err)
     return err_set(err, -EBADMSG, "%s: rank %d is listed twice", name, rank);
 }
 
-int kvtree_gather_check_sum(const char *root, int64_t ranks, int level, int64_t sum,
+int kvtree_gather_check_sum(const char *root, int64_t ranks, int64_t sum,
                             kvtree_error *err)
 {
     if (sum == ranks) return 0;
-    return err_set(err, -EBADMSG,
-                   "%s is of %lld ranks, but its files of level %d of %lld", root,
-                   (long long)ranks, level, (long long)sum);
+    return err_set(err, -EBADMSG, "%s is of %lld ranks, but its files list %lld", root,
+                   (long long)ranks, (long long)sum);
 }

@@ -47,8 +47,8 @@
 /* Length of root without its suffix. */
 size_t kvtree_gather_stem(const char *root);
 
-/* Name of the file at level that rank wrote: "x.0.3.scr" beside the root "x.scr".
- * -ENAMETOOLONG. */
+/* Name of the file at level that rank wrote: "x.0.3.scr" beside the root "x.scr", "x.0.3"
+ * beside "x". -ENAMETOOLONG. */
 int kvtree_gather_file_name(const char *root, int level, int rank,
                             char name[BENEATH_NAME_MAX]);
 
@@ -93,7 +93,7 @@ int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_pl
 
 typedef struct kvtree_gather_part {
     int level;
-    int ranks;     /* at and below this file */
+    int ranks;     /* of a root: RANKS; at level 0: that are listed; else 0 */
     kvtree *items; /* rank -> item */
 } kvtree_gather_part;
 
@@ -115,8 +115,8 @@ int kvtree_gather_check_rank(const char *name, int rank, int64_t ranks,
 /* ... or it lists rank a second time on a level; ... */
 int kvtree_gather_listed_twice(const char *name, int rank, kvtree_error *err);
 
-/* ... or the RANKS of the files of a level do not add up to those of the root. */
-int kvtree_gather_check_sum(const char *root, int64_t ranks, int level, int64_t sum,
+/* ... or the files of level 0 do not list the number of ranks of the root. */
+int kvtree_gather_check_sum(const char *root, int64_t ranks, int64_t sum,
                             kvtree_error *err);
 
 #endif

@@ -63,6 +63,7 @@ struct lock_request {
     int seconds;
     long end; /* of the wait, by lock_clock, however often the file is replaced */
     int *fd;
+    bool may_be_new;     /* a file that is missing, or has 0 bytes, is an empty tree */
     kvtree *tree;        /* read into */
     const kvtree *write; /* written */
     kvtree_error err;
@@ -121,11 +122,18 @@ static int lock_current(struct lock_request *r, short type, int *fd)
 
 /* ---- what is done with a locked file ---- */
 
+static int lock_read(struct lock_request *r, int fd)
+{
+    return r->may_be_new ? kvtree_read_or_empty(fd, r->tree, &r->err)
+                         : kvtree_read_whole(fd, r->limit, r->tree, NULL, &r->err);
+}
+
 static int lock_and_read_shared(struct lock_request *r)
 {
     int fd, rc = lock_current(r, F_RDLCK, &fd);
+    if (rc == -ENOENT && r->may_be_new) return 0;
     if (rc) return rc;
-    rc = kvtree_read_whole(fd, r->limit, r->tree, NULL, &r->err);
+    rc = lock_read(r, fd);
     io_unlock(&fd);
     return rc;
 }
@@ -160,7 +168,7 @@ static int lock_and_read(struct lock_request *r)
         if (rc && rc != -EEXIST) break;
     }
     if (rc) return rc;
-    rc = kvtree_read_whole(fd, r->limit, r->tree, NULL, &r->err);
+    rc = lock_read(r, fd);
     if (rc)
         io_unlock(&fd);
     else
@@ -249,7 +257,9 @@ int kvtree_file_write_close_unlock(int dir, const char *name, uint64_t limit, in
 
 int kvtree_read_with_lock(const char *path, kvtree *tree)
 {
-    return kvtree_file_read_with_lock(AT_FDCWD, path, KVTREE_ANY_SIZE, tree, NULL);
+    struct lock_request r = {.seconds = LOCK_FOREVER, .may_be_new = true, .tree = tree};
+    if (!tree) return -EINVAL;
+    return lock_run(AT_FDCWD, path, "read", &r, lock_and_read_shared, NULL);
 }
 
 int kvtree_write_with_lock(const char *path, const kvtree *tree)
@@ -259,7 +269,10 @@ int kvtree_write_with_lock(const char *path, const kvtree *tree)
 
 int kvtree_lock_open_read(const char *path, int *fd, kvtree *tree)
 {
-    return kvtree_file_lock_open_read(AT_FDCWD, path, KVTREE_ANY_SIZE, fd, tree, NULL);
+    struct lock_request r = {
+        .seconds = LOCK_FOREVER, .may_be_new = true, .fd = fd, .tree = tree};
+    if (!fd || !tree) return -EINVAL;
+    return lock_run(AT_FDCWD, path, "lock", &r, lock_and_read, NULL);
 }
 
 int kvtree_write_close_unlock(const char *path, int *fd, const kvtree *tree)

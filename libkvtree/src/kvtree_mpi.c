@@ -13,6 +13,13 @@
 /* Most bytes of the first piece of a broadcast. */
 #define FIRST_PIECE 4096
 
+/* What arrives is kept apart until it is known that all went well. An empty tree can be
+ * filled at once, as it can be emptied again; only others need a tree of their own. */
+static kvtree *kvtree_mpi_apart(kvtree *tree)
+{
+    return tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
+}
+
 /* ---- between two processes, on the communicator of the application ---- */
 
 static int kvtree_mpi_start_send(struct outbox *box, const struct channel *ch,
@@ -31,7 +38,14 @@ static int kvtree_mpi_receive(const struct channel *ch, kvtree *tree, int rank)
     MPI_Status status;
     if (rank == MPI_PROC_NULL) return 0;
     if (MPI_Mprobe(rank, ch->tag, ch->comm, &first, &status) != MPI_SUCCESS) return -EIO;
-    return message_receive(ch, &first, &status, tree);
+    if (!tree) return message_receive(ch, &first, &status, NULL);
+    kvtree *arrived = kvtree_mpi_apart(tree);
+    int rc = message_receive(ch, &first, &status, arrived);
+    if (!arrived) return rc ? rc : -ENOMEM;
+    if (arrived == tree) return rc;
+    if (!rc) kvtree_replace(tree, arrived);
+    kvtree_delete(&arrived);
+    return rc;
 }
 
 /* Whether comm has this rank, on its other side if it is an intercommunicator. MPI would
@@ -81,30 +95,18 @@ int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm)
 
 /* ---- collective functions ---- */
 
-/* What arrives is kept apart until all ranks know that all went well. An empty tree can
- * be filled at once, as it can be emptied again; only others need a tree of their own. */
-static kvtree *kvtree_mpi_apart(kvtree *tree)
+/* Collective. The tree becomes what arrived, if all went well everywhere. */
+static int kvtree_bcast_conclude(const struct channel *ch, int rc, kvtree *tree,
+                                 kvtree *arrived)
 {
-    return tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
-}
-
-/* Collective. Gives each rank what arrived for it, if all went well everywhere, and
- * returns the worst code of all. Merging can fail, too, so it needs a second agreement,
- * but only where some rank has to merge at all. */
-static int kvtree_mpi_conclude(const struct channel *ch, int rc, kvtree *tree,
-                               kvtree *arrived)
-{
-    int separate = arrived != tree;
-    int mine[2] = {rc, separate && tree ? -1 : 0}, worst[2];
-    if (MPI_Allreduce(mine, worst, 2, MPI_INT, MPI_MIN, ch->comm) != MPI_SUCCESS)
-        worst[0] = -EIO;
-    if (!worst[0] && worst[1])
-        worst[0] = channel_agree(ch, separate && tree ? kvtree_merge(tree, arrived) : 0);
-    if (separate)
-        kvtree_delete(&arrived);
-    else if (worst[0])
-        kvtree_unset_all(tree);
-    return worst[0];
+    rc = channel_agree(ch, rc);
+    if (arrived == tree) {
+        if (rc) kvtree_unset_all(tree);
+        return rc;
+    }
+    if (!rc && tree) kvtree_replace(tree, arrived);
+    kvtree_delete(&arrived);
+    return rc;
 }
 
 /* The first broadcast has the same size on all ranks, who do not know yet that of the
@@ -175,10 +177,10 @@ int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit)
     struct channel ch = *kept;
     ch.limit = limit;
     if (rank == root)
-        return kvtree_mpi_conclude(&ch, kvtree_bcast_send(&ch, tree, root), NULL, NULL);
+        return kvtree_bcast_conclude(&ch, kvtree_bcast_send(&ch, tree, root), NULL, NULL);
     kvtree *arrived = kvtree_mpi_apart(tree);
     rc = kvtree_bcast_receive(&ch, arrived, root);
-    return kvtree_mpi_conclude(&ch, arrived ? rc : -ENOMEM, tree, arrived);
+    return kvtree_bcast_conclude(&ch, arrived ? rc : -ENOMEM, tree, arrived);
 }
 
 int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm)
@@ -208,44 +210,23 @@ static int exchange_check_ranks(const struct channel *ch, const kvtree *send)
     return rc;
 }
 
-/* What is to be sent. */
-struct queue {
-    const kvtree_elem *next; /* that is not under way yet */
-    int one_by_one;          /* a tree is packed when the one before it has arrived */
-    struct outbox box;
-};
-
-/* Starts to send the next tree, or all; without memory, none. */
-static int exchange_post(struct queue *q, const struct channel *ch)
+/* Starts to send all trees; without memory, none. */
+static int exchange_post(struct outbox *box, const struct channel *ch, const kvtree *send)
 {
     size_t size = 0, pieces = 0;
-    const kvtree_elem *first = q->next, *e;
-    const kvtree_elem *end = q->one_by_one ? kvtree_elem_next(first) : NULL;
-    for (e = first; e != end; e = kvtree_elem_next(e)) {
+    const kvtree_elem *first = kvtree_elem_first(send), *e;
+    for (e = first; e; e = kvtree_elem_next(e)) {
         size_t one = message_size(kvtree_elem_hash(e));
         size += one;
         pieces += message_pieces(one, ch->limit);
     }
-    q->next = NULL;
-    int rc = outbox_open(&q->box, size, pieces);
+    int rc = outbox_open(box, size, pieces);
     if (rc) return rc;
-    q->next = end;
-    for (e = first; e != end; e = kvtree_elem_next(e)) {
-        int posted =
-            outbox_post(&q->box, ch, kvtree_elem_hash(e), kvtree_elem_key_int(e), 1);
+    for (e = first; e; e = kvtree_elem_next(e)) {
+        int posted = outbox_post(box, ch, kvtree_elem_hash(e), kvtree_elem_key_int(e), 1);
         rc = rc ? rc : posted;
     }
     return rc;
-}
-
-/* Continues to send; *sent becomes 1 when all is sent. */
-static int exchange_progress(struct queue *q, const struct channel *ch, int *sent)
-{
-    int rc = outbox_test(&q->box, sent);
-    if (!*sent || !q->next) return rc;
-    int closed = outbox_close(&q->box), posted = exchange_post(q, ch);
-    *sent = 0;
-    return rc ? rc : closed ? closed : posted;
 }
 
 static int exchange_receive(const struct channel *ch, kvtree *recv, int *received)
@@ -269,7 +250,7 @@ static int exchange_receive(const struct channel *ch, kvtree *recv, int *receive
  * enters the barrier when all its sends are done, so when the barrier is through, every
  * message has been matched, and no one needs to be told how many to expect. Failures do
  * not leave the loop: the others rely on this rank until the barrier is through. */
-static int exchange_until_done(const struct channel *ch, struct queue *q, kvtree *recv)
+static int exchange_until_done(const struct channel *ch, struct outbox *box, kvtree *recv)
 {
     MPI_Request barrier = MPI_REQUEST_NULL;
     int rc = 0, in_barrier = 0, done = 0;
@@ -282,7 +263,7 @@ static int exchange_until_done(const struct channel *ch, struct queue *q, kvtree
             if (MPI_Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return -EIO;
             continue;
         }
-        got = exchange_progress(q, ch, &sent);
+        got = outbox_test(box, &sent);
         rc = rc ? rc : got;
         if (!sent) continue;
         in_barrier = 1;
@@ -291,51 +272,74 @@ static int exchange_until_done(const struct channel *ch, struct queue *q, kvtree
     return rc;
 }
 
+/* Collective. Gives each rank what arrived for it, if all went well everywhere, and
+ * returns the worst code of all. Merging can fail, too, so it needs a second agreement,
+ * but only where some rank has to merge at all. */
+static int exchange_conclude(const struct channel *ch, int rc, kvtree *tree,
+                             kvtree *arrived)
+{
+    int separate = arrived != tree;
+    int mine[2] = {rc, separate && tree ? -1 : 0}, worst[2];
+    if (MPI_Allreduce(mine, worst, 2, MPI_INT, MPI_MIN, ch->comm) != MPI_SUCCESS)
+        worst[0] = -EIO;
+    if (!worst[0] && worst[1])
+        worst[0] = channel_agree(ch, separate && tree ? kvtree_merge(tree, arrived) : 0);
+    if (separate)
+        kvtree_delete(&arrived);
+    else if (worst[0])
+        kvtree_unset_all(tree);
+    return worst[0];
+}
+
 /* One tag is enough for exchanges that follow each other: the agreement at the end of one
  * completes nowhere before all ranks have entered it, that is, left the loop above; so no
  * one still probes for the messages of this exchange when a faster neighbor sends those
  * of the next. */
-static int exchange_trees(const struct channel *ch, struct queue *q, const kvtree *send,
-                          kvtree *recv)
+static int exchange_trees(const struct channel *ch, const kvtree *send, kvtree *recv)
 {
+    struct outbox box;
     kvtree *arrived = kvtree_mpi_apart(recv);
     int rc = arrived ? exchange_check_ranks(ch, send) : -ENOMEM;
-    outbox_open(&q->box, 0, 0);
-    q->next = rc ? NULL : kvtree_elem_first(send);
-    if (q->next) rc = exchange_post(q, ch);
-    int served = exchange_until_done(ch, q, arrived);
-    int closed = outbox_close(&q->box);
-    rc = rc ? rc : served ? served : closed;
+    int posted = exchange_post(&box, ch, rc ? NULL : send);
+    int served = exchange_until_done(ch, &box, arrived);
+    int closed = outbox_close(&box);
+    rc = rc ? rc : posted ? posted : served ? served : closed;
     if (!rc) rc = kvtree_sort_int(arrived, KVTREE_SORT_ASCENDING);
-    return kvtree_mpi_conclude(ch, rc, recv, arrived);
+    return exchange_conclude(ch, rc, recv, arrived);
 }
 
-int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit,
-                        int one_by_one)
+int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit)
 {
     const struct channel *kept;
     int rc = channel_of(comm, &kept);
     if (rc) return rc;
     struct channel ch = *kept;
     ch.limit = limit;
-    struct queue q = {.one_by_one = one_by_one};
-    return exchange_trees(&ch, &q, send, recv);
+    return exchange_trees(&ch, send, recv);
 }
 
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm)
 {
-    return kvtree_mpi_exchange(send, recv, comm, LIMIT_COLLECTIVE, 0);
-}
-
-int kvtree_exchange_sendq(const kvtree *send, kvtree *recv, MPI_Comm comm)
-{
-    return kvtree_mpi_exchange(send, recv, comm, LIMIT_COLLECTIVE, 1);
+    return kvtree_mpi_exchange(send, recv, comm, LIMIT_COLLECTIVE);
 }
 
 int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
-                              int direction)
+                              kvtree_exchange_enum direction)
 {
     if (direction != KVTREE_EXCHANGE_RIGHT && direction != KVTREE_EXCHANGE_LEFT)
         return -EINVAL;
     return kvtree_exchange(send, recv, comm);
+}
+
+int kvtree_exchange_sendq(kvtree *send, int rank, const kvtree *message)
+{
+    char key[16];
+    if (!send || rank < 0) return -EINVAL;
+    snprintf(key, sizeof key, "%d", rank);
+    kvtree *queued = kvtree_get(send, key);
+    bool is_first = !queued;
+    if (is_first) queued = kvtree_set(send, key, NULL);
+    int rc = queued ? kvtree_merge(queued, message) : -ENOMEM;
+    if (rc && is_first) kvtree_unset(send, key);
+    return rc;
 }

@@ -82,7 +82,6 @@ int channel_agree(const struct channel *ch, int code);
 int kvtree_mpi_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm,
                         int limit);
 int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit);
-int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit,
-                        int one_by_one);
+int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit);
 
 #endif

@@ -5,9 +5,11 @@
 /* What functions are called that only other parts of this library may call; see
  * kvtree_names.h. */
 
+#define kvtree_fprint_at scr_kvtree_fprint_at
 #define kvtree_fprint_key scr_kvtree_fprint_key
 #define kvtree_packer_next scr_kvtree_packer_next
 #define kvtree_read_whole scr_kvtree_read_whole
+#define kvtree_replace scr_kvtree_replace
 #define kvtree_unpack_merge scr_kvtree_unpack_merge
 
 #endif

@@ -21,6 +21,7 @@ struct printer {
     FILE *out;
     int form;
     size_t indent;
+    size_t margin;  /* columns in front of each line */
     bool is_narrow; /* for a terminal without UTF-8 */
     uint64_t more;  /* bit i: the current path has later siblings at level i */
     int rc;
@@ -178,6 +179,7 @@ static void printer_put_line(struct printer *p, const kvtree_elem *elem,
                              const kvtree_elem *value, size_t depth)
 {
     size_t levels = depth < DEEPEST ? depth : DEEPEST;
+    printer_put_blanks(p, p->margin);
     if (p->form == KVTREE_FORM_LINES)
         printer_put_guides(p, levels);
     else
@@ -255,9 +257,9 @@ static void printer_put_json(struct printer *p, const kvtree *tree)
     printer_put(p, "\n", 1);
 }
 
-int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
+int kvtree_fprint_at(FILE *out, const kvtree *tree, int form, int indent, size_t margin)
 {
-    struct printer p = {.out = out, .form = form, .indent = 2};
+    struct printer p = {.out = out, .form = form, .indent = 2, .margin = margin};
     if (indent > 0) p.indent = (size_t)indent;
     if (!out || form < KVTREE_FORM_TREE || form > KVTREE_FORM_JSON) return -EINVAL;
     p.is_narrow = utf8_is_narrow(out);
@@ -268,7 +270,37 @@ int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
     return printer_finish(&p);
 }
 
+int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
+{
+    return kvtree_fprint_at(out, tree, form, indent, 0);
+}
+
+/* ---- as KVTree does ---- */
+
+static int printer_put_null(size_t margin)
+{
+    struct printer p = {.out = stdout};
+    printer_put_blanks(&p, margin);
+    printer_put_text(&p, "NULL LIST\n");
+    return printer_finish(&p);
+}
+
+int kvtree_print_mode(const kvtree *tree, int indent, int mode)
+{
+    size_t margin = indent > 0 ? (size_t)indent : 0;
+    int form = mode == KVTREE_PRINT_KEYVAL ? KVTREE_FORM_PAIRS : KVTREE_FORM_TREE;
+    if (mode != KVTREE_PRINT_TREE && mode != KVTREE_PRINT_KEYVAL) return -EINVAL;
+    return tree ? kvtree_fprint_at(stdout, tree, form, 2, margin + 2)
+                : printer_put_null(margin);
+}
+
 int kvtree_print(const kvtree *tree, int indent)
 {
-    return kvtree_fprint(stdout, tree, KVTREE_FORM_TREE, indent);
+    return kvtree_print_mode(tree, indent, KVTREE_PRINT_TREE);
+}
+
+int kvtree_log(const kvtree *tree, int level, int indent)
+{
+    (void)level;
+    return kvtree_print(tree, indent);
 }

@@ -21,7 +21,7 @@
 
 struct kvtree_index;
 
-struct kvtree {
+struct kvtree_struct {
     kvtree_elem *first;         /* first->prev is the last element, with next NULL */
     struct kvtree_index *index; /* NULL: narrow, or not searched so far */
     kvtree_elem *owner;         /* the element with this value; NULL: the caller's */
@@ -30,7 +30,7 @@ struct kvtree {
     unsigned inside : 1; /* this is the `own` of an element, and freed with it */
 };
 
-struct kvtree_elem {
+struct kvtree_elem_struct {
     kvtree_elem *next, *prev;
     kvtree *tree;  /* the tree that holds this element; NULL once it was extracted */
     kvtree *value; /* &own, or a tree that came from the caller */
@@ -51,6 +51,10 @@ kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *has
  * elem is still the caller's. */
 int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key, size_t size,
                        uint64_t hash);
+
+/* Moves the elements of `from`, which becomes empty, into tree, in place of those there.
+ * No tree lies within the other. */
+void kvtree_replace(kvtree *tree, kvtree *from);
 
 /* The element after elem in preorder below root (NULL: the first one), NULL after the
  * last. *depth, where given, starts at 0 and follows the level. */
@@ -157,18 +161,26 @@ struct kvtree_file_facts {
 int kvtree_read_whole(int fd, uint64_t limit, kvtree *tree,
                       struct kvtree_file_facts *facts, kvtree_error *err);
 
+/* The same without a limit, where a file of 0 bytes is an empty tree: KVTree makes such a
+ * file when it locks one that is not there. */
+int kvtree_read_or_empty(int fd, kvtree *tree, kvtree_error *err);
+
 /* ---- kvtree_format.c ---- */
 
 /* Longest "%f": a sign, 309 digits, a point, six digits, NUL. */
 #define KVTREE_DOUBLE_SIZE 320
 
-/* "%f", with a decimal point whatever the locale of the program is. */
-void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], double value);
+/* "%f", or "%.17g", which keeps every bit; with a decimal point whatever the locale of
+ * the program is. */
+void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], bool is_exact, double value);
 
 /* ---- kvtree_print.c: for the commands ---- */
 
 /* A key (or another name from outside) as in the form KVTREE_FORM_TREE. */
 int kvtree_fprint_key(FILE *out, const char *key);
+
+/* kvtree_fprint with margin columns in front of each line; not for JSON. */
+int kvtree_fprint_at(FILE *out, const kvtree *tree, int form, int indent, size_t margin);
 
 /* ---- big-endian numbers ---- */
 

@@ -86,9 +86,8 @@ typedef struct scatter_reader {
     const kvtree_gather_place *from;
     kvtree_gather_take *take;
     void *arg;
-    int top;                                       /* level of the root */
     int ranks;                                     /* of the root */
-    int64_t sum[KVTREE_GATHER_LEVEL_MAX + 1];      /* RANKS of the files of each level */
+    int64_t sum;                                   /* ranks that level 0 lists */
     scatter_set seen[KVTREE_GATHER_LEVEL_MAX + 1]; /* in them */
     kvtree_error *err;
 } scatter_reader;
@@ -97,7 +96,7 @@ typedef struct scatter_reader {
 static int scatter_check_part(scatter_reader *r, const kvtree_gather_part *part,
                               const char *name)
 {
-    r->sum[part->level] += part->ranks;
+    if (part->level == 0) r->sum += part->ranks;
     for (kvtree_elem *e = kvtree_elem_first(part->items); e; e = kvtree_elem_next(e)) {
         int rank = kvtree_elem_key_int(e);
         int rc = kvtree_gather_check_rank(name, rank, r->ranks, r->err);
@@ -134,23 +133,10 @@ static int scatter_read_file(scatter_reader *r, const char *name, int level)
     kvtree_gather_part part;
     int rc = kvtree_gather_file_read(r->from, name, level, &part, r->err);
     if (rc) return rc;
-    if (level < 0) {
-        r->top = part.level;
-        r->ranks = part.ranks;
-    }
+    if (level < 0) r->ranks = part.ranks;
     rc = scatter_check_part(r, &part, name);
     if (rc == 0) rc = scatter_follow(r, &part);
     kvtree_delete(&part.items);
-    return rc;
-}
-
-/* What only shows at the end. */
-static int scatter_check_sums(const scatter_reader *r)
-{
-    int rc = 0;
-    for (int level = r->top; level >= 0 && rc == 0; level--)
-        rc = kvtree_gather_check_sum(r->from->name, r->ranks, level, r->sum[level],
-                                     r->err);
     return rc;
 }
 
@@ -166,7 +152,7 @@ int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
         r.seen[level].secret = secret | 1;
     rc = beneath_check_name(from->name, err);
     if (rc == 0) rc = scatter_read_file(&r, from->name, -1);
-    if (rc == 0) rc = scatter_check_sums(&r);
+    if (rc == 0) rc = kvtree_gather_check_sum(from->name, r.ranks, r.sum, err);
     for (int level = 0; level <= KVTREE_GATHER_LEVEL_MAX; level++)
         free(r.seen[level].table);
     if (rc == 0 && ranks) *ranks = r.ranks;

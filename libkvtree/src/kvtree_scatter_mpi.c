@@ -26,7 +26,7 @@ typedef struct scatter_mpi {
     int rank, size;
     int level;       /* of the files that were read last */
     int64_t writers; /* RANKS of the root */
-    int64_t sum;     /* of RANKS in the files of this level that this rank read */
+    int64_t sum;     /* ranks in the files of level 0 that this rank read */
     int64_t away;    /* items in them that are for other ranks */
     kvtree *items;   /* in them; later those for this rank */
     kvtree_error err;
@@ -112,7 +112,7 @@ static int scatter_mpi_read_file(scatter_mpi *r, const char *name, int level)
         r->level = part.level;
         r->writers = part.ranks;
     }
-    r->sum += part.ranks;
+    if (r->level == 0) r->sum += part.ranks;
     rc = scatter_mpi_take(r, part.items, name);
     kvtree_delete(&part.items);
     return rc;
@@ -123,7 +123,7 @@ static int scatter_mpi_read_level(scatter_mpi *r)
 {
     kvtree *pointers = r->items;
     r->items = kvtree_new();
-    r->sum = r->away = 0;
+    r->away = 0;
     int rc = r->items ? 0 : err_sys(&r->err, -ENOMEM, "read %s", r->from->name);
     for (kvtree_elem *e = kvtree_elem_first(pointers); e && rc == 0;
          e = kvtree_elem_next(e)) {
@@ -136,7 +136,8 @@ static int scatter_mpi_read_level(scatter_mpi *r)
 
 static int scatter_mpi_check_sum(scatter_mpi *r, int64_t sum)
 {
-    return kvtree_gather_check_sum(r->from->name, r->writers, r->level, sum, &r->err);
+    if (r->level > 0) return 0;
+    return kvtree_gather_check_sum(r->from->name, r->writers, sum, &r->err);
 }
 
 /* Rank 0: the root, and what is below it as long as all of it is for this rank to read:

@@ -138,10 +138,9 @@ kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key)
     return NULL;
 }
 
-kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key)
+kvtree_elem *kvtree_elem_extract_by_addr(kvtree *tree, kvtree_elem *elem)
 {
-    kvtree_elem *elem = kvtree_elem_get(tree, key);
-    if (!elem) return NULL;
+    if (!tree || !elem || elem->tree != tree) return NULL;
     if (tree->index) kvtree_index_remove(tree->index, elem);
     if (elem->next)
         elem->next->prev = elem->prev;
@@ -158,6 +157,17 @@ kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key)
         tree->index = NULL;
     }
     return elem;
+}
+
+kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key)
+{
+    return kvtree_elem_extract_by_addr(tree, kvtree_elem_get(tree, key));
+}
+
+kvtree_elem *kvtree_elem_extract_int(kvtree *tree, int key)
+{
+    char text[NUMBER_TEXT_SIZE];
+    return kvtree_elem_extract(tree, number_text_int64(text, key));
 }
 
 int kvtree_elem_delete(kvtree_elem **elem)
@@ -263,6 +273,19 @@ kvtree *kvtree_extract(kvtree *tree, const char *key)
 }
 
 /* ---- whole trees ---- */
+
+void kvtree_replace(kvtree *tree, kvtree *from)
+{
+    kvtree_clear(tree);
+    for (kvtree_elem *e = from->first; e; e = e->next)
+        e->tree = tree;
+    tree->first = from->first;
+    tree->index = from->index;
+    tree->count = from->count;
+    from->first = NULL;
+    from->index = NULL;
+    from->count = 0;
+}
 
 static bool kvtree_is_below(const kvtree *tree, const kvtree *above)
 {

@@ -114,11 +114,16 @@ int kvtree_util_get_int(const kvtree *tree, const char *key, int *value)
     return 0;
 }
 
+/* Six places, as people and other programs expect, unless that loses something: 17
+ * significant digits lose nothing. */
 int kvtree_util_set_double(kvtree *tree, const char *key, double value)
 {
     char text[KVTREE_DOUBLE_SIZE];
+    double back;
     if (!isfinite(value)) return -EINVAL;
-    kvtree_double_text(text, value);
+    kvtree_double_text(text, false, value);
+    if (number_double(text, &back) != 0 || memcmp(&back, &value, sizeof back) != 0)
+        kvtree_double_text(text, true, value);
     return kvtree_util_set_str(tree, key, text);
 }
 

@@ -43,9 +43,9 @@ static void to_all(void)
     kvtree_delete(&tree);
 }
 
-/* Rank 0 sends the large one to the last rank, and all send a small one to the next rank,
- * at once or one by one. */
-static void among_all(int one_by_one)
+/* Rank 0 sends the large one to the last rank, and all send a small one to the next rank.
+ */
+static void among_all(void)
 {
     kvtree *send = kvtree_new(), *got = kvtree_new();
     int last = check_ranks - 1, next = (check_rank + 1) % check_ranks;
@@ -55,8 +55,7 @@ static void among_all(int one_by_one)
     if (check_rank == 0) CHECK(kvtree_set(send, key, huge_tree(bytes)) != NULL);
     snprintf(key, sizeof key, "%d", next);
     if (check_rank != 0 || next != last) kvtree_set_kv(send, key, "small");
-    CHECK_INT(
-        kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, collective_limit, one_by_one), 0);
+    CHECK_INT(kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, collective_limit), 0);
     kvtree_delete(&send);
     if (check_rank == last) CHECK(is_huge_tree(kvtree_get(got, "0"), bytes));
     snprintf(key, sizeof key, "%d", previous);
@@ -89,8 +88,7 @@ int main(int argc, char **argv)
     double start = MPI_Wtime();
     to_the_last_rank();
     to_all();
-    among_all(0);
-    among_all(1);
+    among_all();
     tell(MPI_Wtime() - start);
     return check_end();
 }

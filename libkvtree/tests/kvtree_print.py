@@ -15,6 +15,7 @@ from command import (COMMAND, expect, expect_documented, expect_output_fails, ex
 
 GUIDE = {'RANK': {'0': {'FILES': {'2': {}}, 'NOTE': {'a = b\x1b': {}}}}}
 TREE = 'RANK\n  0\n    FILES\n      2\n    NOTE\n      a = b\\x1b\n'
+MARGIN = ''.join(f'  {line}\n' for line in TREE.splitlines())  # as KVTree prints
 SMALL = {'RANK': {'0': {'FILES': {'2': {}}}}}
 
 
@@ -22,14 +23,19 @@ def test_forms():
     pathlib.Path('f').write_bytes(image(GUIDE))
     pairs = 'RANK\n  0\n    FILES = 2\n    NOTE = a \\x3d b\\x1b\n'
     lines = '+- RANK\n  +- 0\n    +- FILES = 2\n    +- NOTE = a \\x3d b\\x1b\n'
-    for options in ([], ['--tree'], ['-t'], ['--json', '--tree']):
+    for options in ([], ['--mode', 'tree'], ['-mtree'], ['-k', '--mode=tree']):
+        expect(run(*options, 'f'), 0, MARGIN)
+    for options in (['--tree'], ['-t'], ['--json', '--tree'], ['--mode=keyval', '-t']):
         expect(run(*options, 'f'), 0, TREE)
+    for options in (['--mode', 'keyval'], ['-m', 'keyval'], ['-j', '-m', 'keyval']):
+        expect(run(*options, 'f'), 0, ''.join(f'  {line}\n' for line in pairs.splitlines()))
     for options in (['--key-value'], ['-k'], ['--tree', '-k']):
         expect(run(*options, 'f'), 0, pairs)
     for options in (['--lines'], ['-l']):
         expect(run(*options, 'f'), 0, lines)
-    expect(run('f', '-i', '1'), 0, TREE.replace('  ', ' '))
-    expect(run('--indent=3', 'f'), 0, TREE.replace('  ', '   '))
+    expect(run('f', '-i', '1'), 0, MARGIN.replace('  ', ' '))
+    expect(run('--indent=3', 'f'), 0, MARGIN.replace('  ', '   '))
+    expect(run('--indent=3', '-t', 'f'), 0, TREE.replace('  ', '   '))
     for options, indent in ((['--json'], 2), (['-j', '-i5'], 5)):
         objects = {'RANK': {'0': {'FILES': '2', 'NOTE': 'a = b\x1b'}}}
         expect(run(*options, 'f'), 0, json.dumps(objects, indent=indent) + '\n')
@@ -96,26 +102,26 @@ def test_links_and_pipes():
     pathlib.Path('f').write_bytes(image(GUIDE))
     os.symlink('f', 'link')
     os.symlink('nowhere', 'dangling')
-    expect(run('link'), 0, TREE)
+    expect(run('link'), 0, MARGIN)
     expect(run('dangling'), 1, '', ['read dangling: No such file'])
-    expect(run('-', input=image(GUIDE)), 0, TREE)
-    expect(run('-', input=image(GUIDE, crc=False)), 0, TREE)
+    expect(run('-', input=image(GUIDE)), 0, MARGIN)
+    expect(run('-', input=image(GUIDE, crc=False)), 0, MARGIN)
     large = {f'{n:0100}': {} for n in range(30000)}  # more than a pipe holds, and than is taken at first
     done = run('-', input=image(large))
     assert done.returncode == 0 and done.stdout.decode().split() == list(large)
     expect(run('-', input=image(large)[:-1]), 1, '', ['cut off'])
     os.mkfifo('fifo')
     with subprocess.Popen(['sh', '-c', 'cat f >fifo']):
-        expect(run('fifo'), 0, TREE)
+        expect(run('fifo'), 0, MARGIN)
     with open('f', 'rb') as file:
-        expect(run('-', '-', stdin=file), 1, '-:\n' + TREE, ['read -: cut off: 0 bytes'])
+        expect(run('-', '-', stdin=file), 1, '-:\n' + MARGIN, ['read -: cut off: 0 bytes'])
 
 
 def test_several_files():
     pathlib.Path('a').write_bytes(image({'A': {}}))
     pathlib.Path('b').write_bytes(image({'B': {'1': {}}}))
     pathlib.Path('bad').write_bytes(b'nothing of that kind')
-    expect(run('a', 'b'), 0, 'a:\nA\nb:\nB\n  1\n')
+    expect(run('a', 'b', '-t'), 0, 'a:\nA\nb:\nB\n  1\n')
     expect(run('a', 'bad', 'missing', 'b', '-k'), 1, 'a:\nA\nb:\nB = 1\n', ['read bad: ', 'read missing: '])
     expect(run('--json', 'a', 'bad', 'b'), 1, '{\n  "A": {}\n}\n{\n  "B": "1"\n}\n', ['read bad: '])
     expect(run('--verify', 'bad', 'missing'), 1, '', ['read bad: ', 'read missing: '])
@@ -129,6 +135,7 @@ def test_output_fails():
 def test_wrong_usage():
     pathlib.Path('f').write_bytes(image(GUIDE))
     expect_wrong_usage([], ['--json'], ['f', ''], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'], ['--indent=0', 'f'],
+                       ['--mode', 'f'], ['--mode=', 'f'], ['-m', 'json', 'f'],
                        ['--indent=65', 'f'], ['--indent=2x', 'f'], ['--indent=', 'f'],
                        ['-i', '99999999999999999999', 'f'], ['--json=1', 'f'])
     expect(run('--indent=64', 'f', '-k'), 0, (f"RANK\n{' ' * 64}0\n{' ' * 128}FILES = 2\n"
@@ -139,14 +146,14 @@ def test_alias():
     pathlib.Path('f').write_bytes(image(GUIDE))
     os.symlink(COMMAND, 'scr_print_hash_file')
     alias = pathlib.Path('scr_print_hash_file').absolute()
-    expect(run('f', command=alias), 0, TREE)
+    expect(run('f', command=alias), 0, MARGIN)
     assert run('--help', command=alias).stdout.startswith(b'usage: scr_print_hash_file [')
     assert run('--version', command=alias).stdout.startswith(b'scr_print_hash_file 4.')
     expect(run('no', command=alias), 1, '', ['scr_print_hash_file: read no: '])
 
 
 def test_help_and_man_page():
-    expect_documented(8, {'--indent': '3'})
+    expect_documented(9, {'--indent': '3', '--mode': 'keyval'})
     expect_well_formed_page()
 
 

@@ -50,13 +50,13 @@ static void put_letter(kvtree *send, int round, int from, int to)
         kvtree_set_kv_int(letter, "MORE", i);
 }
 
-static void one_round(enum pattern pattern, int round, int limit, int one_by_one)
+static void one_round(enum pattern pattern, int round, int limit)
 {
     kvtree *send = kvtree_new(), *got = kvtree_new(), *expected = kvtree_new();
     for (int rank = check_ranks - 1; rank >= 0; rank--)
         if (sends(pattern, round, check_rank, rank))
             put_letter(send, round, check_rank, rank);
-    CHECK_INT(kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, limit, one_by_one), 0);
+    CHECK_INT(kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, limit), 0);
     for (int rank = 0; rank < check_ranks; rank++) {
         char key[16];
         kvtree *one = kvtree_new();
@@ -81,8 +81,8 @@ static void every_pattern(void)
 {
     static const int limits[] = {LIMIT_COLLECTIVE, MESSAGE_HEADER, 17};
     for (int pattern = NONE; pattern < PATTERNS; pattern++)
-        for (int i = 0; i < 6; i++)
-            one_round((enum pattern)pattern, i, limits[i % 3], i / 3);
+        for (int i = 0; i < 3; i++)
+            one_round((enum pattern)pattern, i, limits[i]);
 }
 
 /* Exchanges one behind the other, with ranks that come early and late. */
@@ -92,17 +92,16 @@ static void back_to_back(void)
     for (int round = 0; round < 200; round++) {
         random = random * 1103515245u + 12345u;
         if (random >> 24 < 40) usleep(random >> 16 & 0xfff);
-        one_round(round % 2 ? SCATTERED : RING, round, round % 3 ? LIMIT_COLLECTIVE : 20,
-                  round % 5 == 0);
+        one_round(round % 2 ? SCATTERED : RING, round, round % 3 ? LIMIT_COLLECTIVE : 20);
     }
 }
 
 static void messages_follow_the_partners(void)
 {
     issends = 0;
-    one_round(NONE, 0, LIMIT_COLLECTIVE, 0);
+    one_round(NONE, 0, LIMIT_COLLECTIVE);
     CHECK_INT(issends, 0);
-    one_round(RING, 0, LIMIT_COLLECTIVE, 0);
+    one_round(RING, 0, LIMIT_COLLECTIVE);
     CHECK_INT(issends, 1);
 }
 
@@ -131,25 +130,52 @@ static void large_null_and_merged(void)
     kvtree_delete(&wide);
 }
 
-static void other_names(void)
+static void in_either_direction(void)
 {
     char to[16];
     snprintf(to, sizeof to, "%d", (check_rank + 1) % check_ranks);
-    kvtree *send = kvtree_new(), *got = kvtree_new(), *queued = kvtree_new();
+    kvtree *send = kvtree_new(), *got = kvtree_new(), *expected = kvtree_new();
     kvtree_set(send, to, sample_tree());
-    CHECK_INT(kvtree_exchange_sendq(send, queued, MPI_COMM_WORLD), 0);
-    CHECK_INT(kvtree_size(queued), 1);
+    CHECK_INT(kvtree_exchange(send, expected, MPI_COMM_WORLD), 0);
+    CHECK_INT(kvtree_size(expected), 1);
     for (int direction = -1; direction <= 2; direction++) {
         int known =
             direction == KVTREE_EXCHANGE_LEFT || direction == KVTREE_EXCHANGE_RIGHT;
         kvtree_unset_all(got);
-        CHECK_INT(kvtree_exchange_direction(send, got, MPI_COMM_WORLD, direction),
+        CHECK_INT(kvtree_exchange_direction(send, got, MPI_COMM_WORLD,
+                                            (kvtree_exchange_enum)direction),
                   known ? 0 : -EINVAL);
-        CHECK_INT(same_tree(got, queued), known);
+        CHECK_INT(same_tree(got, expected), known);
     }
     kvtree_delete(&send);
     kvtree_delete(&got);
-    kvtree_delete(&queued);
+    kvtree_delete(&expected);
+}
+
+/* Messages for one rank are merged; the ones that were queued are copies. */
+static void queued_messages(void)
+{
+    char from[16];
+    int next = (check_rank + 1) % check_ranks;
+    snprintf(from, sizeof from, "%d", (check_rank + check_ranks - 1) % check_ranks);
+    kvtree *send = kvtree_new(), *got = kvtree_new(), *message = kvtree_new();
+    kvtree_util_set_int(message, "FIRST", check_rank);
+    CHECK_INT(kvtree_exchange_sendq(send, next, message), 0);
+    kvtree_unset_all(message);
+    kvtree_util_set_int(message, "SECOND", check_rank);
+    CHECK_INT(kvtree_exchange_sendq(send, next, message), 0);
+    CHECK_INT(kvtree_exchange_sendq(send, next, NULL), 0);
+    CHECK_INT(kvtree_exchange_sendq(send, -1, message), -EINVAL);
+    CHECK_INT(kvtree_exchange_sendq(NULL, next, message), -EINVAL);
+    CHECK_INT(kvtree_size(send), 1);
+    CHECK_INT(kvtree_exchange(send, got, MPI_COMM_WORLD), 0);
+    CHECK_INT(kvtree_size(got), 1);
+    CHECK_INT(kvtree_size(kvtree_get(got, from)), 2);
+    CHECK(kvtree_getf(got, "%s FIRST %s", from, from) != NULL);
+    CHECK(kvtree_getf(got, "%s SECOND %s", from, from) != NULL);
+    kvtree_delete(&send);
+    kvtree_delete(&got);
+    kvtree_delete(&message);
 }
 
 /* One rank names a rank that does not exist: all are told, no one waits. */
@@ -168,7 +194,7 @@ static void refused_keys(void)
         kvtree_delete(&send);
         kvtree_delete(&got);
     }
-    one_round(ALL, 0, LIMIT_COLLECTIVE, 0);
+    one_round(ALL, 0, LIMIT_COLLECTIVE);
 }
 
 static void without_memory(void)
@@ -182,12 +208,11 @@ static void without_memory(void)
         kvtree_set(send, to, wide);
         for (size_t header = 0; header <= MESSAGE_HEADER; header += MESSAGE_HEADER) {
             if (check_rank == who) fail_sizes(size + header, size + header);
-            CHECK_INT(kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, 1000, who % 2),
-                      -ENOMEM);
+            CHECK_INT(kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, 1000), -ENOMEM);
             fail_sizes(0, 0);
             CHECK_INT(kvtree_size(got), 0);
         }
-        CHECK_INT(kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, 1000, who % 2), 0);
+        CHECK_INT(kvtree_mpi_exchange(send, got, MPI_COMM_WORLD, 1000), 0);
         CHECK_INT(kvtree_size(got), 1);
         kvtree_delete(&send);
         kvtree_delete(&got);
@@ -202,13 +227,13 @@ static void messages_of_the_application(void)
     MPI_Request receive, send[2];
     MPI_Status status;
     MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &receive);
-    one_round(ALL, 1, LIMIT_COLLECTIVE, 0);
+    one_round(ALL, 1, LIMIT_COLLECTIVE);
     kvtree *tree = check_rank ? kvtree_new() : sample_tree();
     CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_WORLD), 0);
     kvtree_unset_all(tree);
     MPI_Isend(&sent[0], 1, MPI_INT, next, 1, MPI_COMM_WORLD, &send[0]);
     MPI_Isend(&sent[1], 1, MPI_INT, next, KVTREE_TAG, MPI_COMM_WORLD, &send[1]);
-    one_round(ALL, 2, LIMIT_COLLECTIVE, 0);
+    one_round(ALL, 2, LIMIT_COLLECTIVE);
     CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_WORLD), 0);
     CHECK_INT(kvtree_size(tree), 0);
     MPI_Wait(&receive, &status);
@@ -229,7 +254,8 @@ int main(int argc, char **argv)
     back_to_back();
     messages_follow_the_partners();
     large_null_and_merged();
-    other_names();
+    in_either_direction();
+    queued_messages();
     refused_keys();
     without_memory();
     messages_of_the_application();

@@ -235,7 +235,7 @@ static void test_refused_arguments(void **state)
     static const char *const bad[] = {NULL, "", "../set.scr", "/tmp/set.scr", "set\n"};
     trees t = {.size = same_size};
     kvtree_gather_place at = place(0), other = at;
-    char large[1010];
+    char large[1014];
     assert_int_equal(write_set(&at, 3, &t), 0);
     assert_int_equal(kvtree_gather_write_all(NULL, 1, give, &t, &err), -EINVAL);
     assert_int_equal(kvtree_gather_write_all(&at, 1, NULL, &t, &err), -EINVAL);

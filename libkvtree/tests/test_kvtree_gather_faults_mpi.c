@@ -242,7 +242,7 @@ static void refused(void)
 {
     static const char *const bad[] = {NULL, "", "../set.scr", "/tmp/set.scr", "set\n"};
     kvtree_gather to;
-    char large[1010], root[256];
+    char large[1014], root[256];
     begin(&to, "refused", 0);
     CHECK_INT(write_version(&to, 1), 0);
     for (int i = 0; i < 5; i++) {

@@ -294,7 +294,7 @@ static void by_path(void)
     MPI_Barrier(MPI_COMM_WORLD);
     snprintf(root, sizeof root, "%s/trees", moved);
     CHECK_INT(kvtree_write_gather(root, mine, MPI_COMM_WORLD), 0);
-    snprintf(root, sizeof root, "%s/trees.0.0.scr", path);
+    snprintf(root, sizeof root, "%s/trees.0.0", path);
     CHECK(access(root, F_OK) == 0);
     snprintf(moved, sizeof moved, "%s/moved", gather_base);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -72,7 +72,7 @@ static int read_to_change_within(uint64_t limit, kvtree *back, kvtree_error *err
 static int read_inside(uint64_t limit, kvtree *back, kvtree_error *err)
 {
     int fd = open(in_folder("record"), O_RDONLY);
-    ssize_t n = kvtree_read_fd(fd, limit, back, err);
+    ssize_t n = kvtree_fd_read(fd, limit, back, err);
     close(fd);
     return n < 0 ? (int)n : 0;
 }
@@ -81,9 +81,9 @@ static int read_pipe(uint64_t limit, kvtree *back, kvtree_error *err)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(kvtree_write_fd(ends[1], KVTREE_ANY_SIZE, tree, NULL), size);
+    assert_int_equal(kvtree_fd_write(ends[1], KVTREE_ANY_SIZE, tree, NULL), size);
     close(ends[1]);
-    ssize_t n = kvtree_read_fd(ends[0], limit, back, err);
+    ssize_t n = kvtree_fd_read(ends[0], limit, back, err);
     close(ends[0]);
     return n < 0 ? (int)n : 0;
 }
@@ -161,7 +161,7 @@ static void above_the_limit_is_not_written(void **state)
         kvtree_file_write_close_unlock(AT_FDCWD, path, size, &fd, tree, &err), -EFBIG);
     assert_non_null(strstr(err.text, text));
     assert_int_equal(fd, -1);
-    assert_int_equal(kvtree_write_fd(-1, size, tree, &err), -EFBIG);
+    assert_int_equal(kvtree_fd_write(-1, size, tree, &err), -EFBIG);
     assert_int_equal(files_in_folder(0), 1);
     kvtree_unset_all(back);
     assert_int_equal(read_plain(size, back, &err), 0);

@@ -68,9 +68,23 @@ static int do_exchange(void *arg)
     return check_exchange(kvtree_exchange, MPI_COMM_WORLD);
 }
 
+/* Not collective: what could not be queued is not there, and nothing else is changed. */
 static int do_sendq(void *arg)
 {
-    return check_exchange(kvtree_exchange_sendq, MPI_COMM_WORLD);
+    int held = nth_hold(), all;
+    kvtree *send = kvtree_new(), *message = gather_tree(check_rank, 5);
+    CHECK_INT(kvtree_exchange_sendq(send, 0, message), 0);
+    countdown = held;
+    int rc = kvtree_exchange_sendq(send, 1, message);
+    held = nth_hold();
+    CHECK_INT(kvtree_size(send), rc ? 1 : 2);
+    CHECK(same_tree(kvtree_get(send, "0"), message));
+    CHECK(rc || same_tree(kvtree_get(send, "1"), message));
+    MPI_Allreduce(&rc, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    kvtree_delete(&message);
+    kvtree_delete(&send);
+    countdown = held;
+    return all;
 }
 
 /* The first one on a communicator makes what is kept there. */

@@ -112,13 +112,12 @@ static tally count_scatter(const job *j)
 
 /* ---- one number of ranks ---- */
 
-enum { EMPTY, RING, ONE_TO_ALL, RING_LEFT, RING_QUEUED, BCAST, GATHER, SCATTER, CALLS };
+enum { EMPTY, RING, ONE_TO_ALL, RING_LEFT, BCAST, GATHER, SCATTER, CALLS };
 
 static const char *const names[CALLS] = {"exchange, nothing to send",
                                          "exchange, ring",
                                          "exchange, one to all",
                                          "exchange_direction, ring",
-                                         "exchange_sendq, ring",
                                          "bcast",
                                          "write_gather",
                                          "read_scatter"};
@@ -138,7 +137,6 @@ static void count_all(const job *j, tally t[CALLS])
     t[RING] = count_exchange(j, kvtree_exchange, ring);
     t[ONE_TO_ALL] = count_exchange(j, kvtree_exchange, one_to_all);
     t[RING_LEFT] = count_exchange(j, to_the_left, ring);
-    t[RING_QUEUED] = count_exchange(j, kvtree_exchange_sendq, ring);
     t[BCAST] = count_bcast(j);
     t[GATHER] = count_gather(j);
     t[SCATTER] = count_scatter(j);

@@ -260,7 +260,7 @@ static void too_many_levels_are_not_written(void **state)
 {
     kvtree_error err = {""};
     kvtree *tree = deep_tree(KVTREE_DEPTH_MAX + 1);
-    assert_int_equal(kvtree_write_fd(-1, KVTREE_ANY_SIZE, tree, &err), -EOVERFLOW);
+    assert_int_equal(kvtree_fd_write(-1, KVTREE_ANY_SIZE, tree, &err), -EOVERFLOW);
     assert_non_null(strstr(err.text, "4194305 levels"));
     kvtree_delete(&tree);
 }

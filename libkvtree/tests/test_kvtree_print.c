@@ -526,7 +526,8 @@ static int print_to(int file, const kvtree *tree, int indent)
 
 static void prints_to_stdout(void **state)
 {
-    static const char *const expected[] = {"A\n  B\n", "A\n B\n", "A\n   B\n"};
+    static const char *const expected[] = {"  A\n    B\n", "   A\n     B\n",
+                                           "     A\n       B\n"};
     static const int indent[] = {-3, 1, 3};
     kvtree *tree = kvtree_new();
     kvtree_set_kv(tree, "A", "B");

@@ -398,7 +398,7 @@ static void put_into_file(const told *t)
     redset_manifest *m = NULL;
     if (folder < 0) folder = open(fuzz_folder(), O_RDONLY | O_DIRECTORY);
     int fd = openat(folder, t->name, O_RDWR | O_CREAT | O_EXCL, 0600);
-    off_t size = kvtree_write_fd(fd, KVTREE_ANY_SIZE, t->header, NULL),
+    off_t size = kvtree_fd_write(fd, KVTREE_ANY_SIZE, t->header, NULL),
           whole = size + (off_t)t->data;
     REQUIRE(size > 0 && ftruncate(fd, whole + 1) == 0);
     REQUIRE(read_file(t->name, &m) == -EBADMSG);

@@ -86,7 +86,7 @@ static inline void alone_write(alone *a, int member, kvtree *tree, const void *p
     scratch_path(path, a->folder, name);
     kvtree_util_set_crc32(tree, "CRC", crc32_z(0, parity, size));
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (kvtree_write_fd(fd, KVTREE_ANY_SIZE, tree, &err) < 0 ||
+    if (kvtree_fd_write(fd, KVTREE_ANY_SIZE, tree, &err) < 0 ||
         write(fd, parity, size) != (ssize_t)size)
         abort();
     close(fd);

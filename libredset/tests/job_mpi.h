@@ -228,11 +228,11 @@ static inline void job_forge(const job *j, const char *name,
     scratch_path(path, j->folder, name);
     kvtree *tree = kvtree_new();
     int fd = open(path, O_RDONLY);
-    ssize_t header = kvtree_read_fd(fd, KVTREE_ANY_SIZE, tree, &err);
+    ssize_t header = kvtree_fd_read(fd, KVTREE_ANY_SIZE, tree, &err);
     close(fd);
     change(kvtree_get(tree, "GROUP"));
     fd = open(path, O_WRONLY | O_TRUNC);
-    CHECK(kvtree_write_fd(fd, KVTREE_ANY_SIZE, tree, &err) > 0);
+    CHECK(kvtree_fd_write(fd, KVTREE_ANY_SIZE, tree, &err) > 0);
     CHECK_INT(write(fd, bytes + header, size - (size_t)header), size - (size_t)header);
     close(fd);
     kvtree_delete(&tree);

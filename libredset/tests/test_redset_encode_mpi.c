@@ -116,7 +116,7 @@ static void check_parity(const job *j, const redset *set)
     unsigned long chunk;
     scratch_path(path, j->folder, name);
     int fd = open(path, O_RDONLY);
-    ssize_t header = kvtree_read_fd(fd, KVTREE_ANY_SIZE, tree, &err);
+    ssize_t header = kvtree_fd_read(fd, KVTREE_ANY_SIZE, tree, &err);
     close(fd);
     CHECK_INT(kvtree_util_get_bytecount(tree, "CHUNK", &chunk), 0);
     CHECK_INT(size, (size_t)header + chunk);

@@ -63,7 +63,7 @@ static kvtree *make_header(const fixture *f)
 static void put(const fixture *f, const char *name, kvtree *header)
 {
     int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(kvtree_write_fd(fd, KVTREE_ANY_SIZE, header, NULL) > 0);
+    assert_true(kvtree_fd_write(fd, KVTREE_ANY_SIZE, header, NULL) > 0);
     assert_int_equal(write(fd, f->parity, CHUNK), CHUNK);
     close(fd);
 }

@@ -15,7 +15,7 @@
 #include <kvtree/kvtree.h>
 #include <stdbool.h>
 
-typedef struct kvtree scr_filemap;
+typedef kvtree scr_filemap;
 
 #define SCR_META_TYPE "TYPE" /* FULL: of the application; a scheme's name: redundancy */
 #define SCR_META_FULL "FULL"

@@ -18,7 +18,7 @@
 #define SCR_SUMMARY_NAME ".scr/summary.scr" /* below the dataset's directory */
 #define SCR_SUMMARY_VERSION 6
 
-typedef struct kvtree scr_index;
+typedef kvtree scr_index;
 
 /* After this number of attempts to restart that had no result, a checkpoint is skipped:
  * it may be what ends the program. */

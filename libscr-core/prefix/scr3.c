@@ -45,7 +45,7 @@ static int scr3_read_tree(const scr3_map *m, const char *name, unsigned long off
     if (rc) return rc;
     ssize_t n = lseek(fd, (off_t)offset, SEEK_SET) < 0
                     ? err_sys(err, -errno, "read")
-                    : kvtree_read_fd(fd, RECORD_SIZE_FILES, tree, err);
+                    : kvtree_fd_read(fd, RECORD_SIZE_FILES, tree, err);
     io_close(&fd);
     return n < 0 ? err_wrap(err, (int)n, "%s", name) : 0;
 }

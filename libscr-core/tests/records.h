@@ -83,7 +83,7 @@ static inline char *tree_text(const kvtree *tree)
     assert_true(file >= 0 && kept >= 0);
     assert_int_equal(unlink(path), 0);
     dup2(file, STDOUT_FILENO);
-    kvtree_print(tree, 0);
+    kvtree_fprint(stdout, tree, KVTREE_FORM_TREE, 0);
     fflush(stdout);
     dup2(kept, STDOUT_FILENO);
     close(kept);

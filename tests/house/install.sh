@@ -91,11 +91,27 @@ if [ -n "${PLUGIN:-}" ]; then
     check_database "$installed/bin/scr_log_event" --type NODE_LOST node=n3
 fi
 
+# Programs for KVTree find its headers in the directory of ours, and only with the flags of this package.
+compatible=$(pkg-config --cflags scr-kvtree-compat)
+case " $compatible " in
+*" -I$installed/include/kvtree "*) ;;
+*)
+    echo "pkg-config --cflags scr-kvtree-compat gives $compatible"
+    exit 1
+    ;;
+esac
+if pkg-config --cflags scr-kvtree-mpi | grep -F "$installed/include/kvtree"; then
+    echo "scr-kvtree-mpi puts kvtree.h in the way of that of KVTree"
+    exit 1
+fi
+
 # A program is linked to the libraries that its headers show, and not to those below them.
 while read -r library shown; do
     pkg-config --exists "$library" || [ "$library" != scrf ] || continue
     linked=$(pkg-config --libs-only-l "$library" | tr ' ' '\n' | grep '^-lscr' | xargs)
-    if [ "$linked" != "-l$library${shown:+ $shown}" ]; then
+    own="-l$library "
+    [ "$library" != scr-kvtree-compat ] || own= # it has no library of its own
+    if [ "$linked" != "$(xargs <<<"$own$shown")" ]; then
         echo "pkg-config --libs $library gives $linked"
         exit 1
     fi
@@ -105,6 +121,7 @@ scr-axl
 scr-filo
 scr-filo-mpi -lscr-filo
 scr-kvtree
+scr-kvtree-compat -lscr-kvtree-mpi -lscr-kvtree
 scr-kvtree-mpi -lscr-kvtree
 scr-redset -lscr-kvtree
 scr-redset-mpi -lscr-redset -lscr-kvtree
@@ -114,6 +131,7 @@ END
 for argument; do
     IFS== read -r library source ranks <<<"$argument"
     echo "== $library: $source"
+    plain_flags=()
     read -ra cflags <<<"$(pkg-config --cflags "$library")"
     read -ra shared <<<"$(pkg-config --libs "$library")"
     read -ra static <<<"$(static_libs "$library")"
@@ -122,7 +140,8 @@ for argument; do
     [[ $source != *.f90 ]] || cc=("$MPIFORT") include=$installed/include/scrf
     "${cc[@]}" -o "$scratch/shared" "$source" "${cflags[@]}" "${shared[@]}"
     "${cc[@]}" -o "$scratch/static" "$source" "${cflags[@]}" "${static[@]}"
-    plain=(-l"$library")
+    [ "$library" != scr-kvtree-compat ] || library=scr-kvtree-mpi plain_flags=(-I"$installed/include/kvtree" -DKVTREE_COMPAT)
+    plain=(-l"$library" "${plain_flags[@]}")
     [[ $library != *-mpi ]] || plain+=(-l"${library%-mpi}") # its header includes that of the serial part
     if [ "$ranks" != 0 ]; then
         read -ra wrapper <<<"$("$MPICC" -show)"

@@ -275,11 +275,6 @@ static inline void forge_middle_missing(forged *f)
     kvtree_delete(&f->tree[FORGE_MIDDLE]);
 }
 
-static inline void forge_ranks_too_many(forged *f)
-{
-    kvtree_util_set_int(forge_body(f, FORGE_HIGH), "RANKS", 5);
-}
-
 static inline void forge_ranks_of_root_wrong(forged *f)
 {
     kvtree_util_set_int(f->tree[FORGE_ROOT], "RANKS", 9);
@@ -288,7 +283,6 @@ static inline void forge_ranks_of_root_wrong(forged *f)
 static inline void forge_ranks_of_all_huge(forged *f)
 {
     kvtree_util_set_int(f->tree[FORGE_ROOT], "RANKS", 2147483647);
-    kvtree_util_set_int(f->tree[FORGE_MIDDLE], "RANKS", 2147483647);
 }
 
 static inline void forge_ranks_beyond_int(forged *f)
@@ -298,7 +292,7 @@ static inline void forge_ranks_beyond_int(forged *f)
 
 static inline void forge_ranks_missing(forged *f)
 {
-    kvtree_unset(forge_body(f, FORGE_LOW), "RANKS");
+    kvtree_unset(f->tree[FORGE_ROOT], "RANKS");
 }
 
 static inline void forge_no_items(forged *f)
@@ -345,11 +339,10 @@ static const struct forge_case {
     {forge_reader_beyond, ".1.0.scr: rank 99999999 of only 8 is listed"},
     {forge_lower_missing, ".0.4.scr is missing"},
     {forge_middle_missing, ".1.0.scr is missing"},
-    {forge_ranks_too_many, ".0.4.scr: RANKS is 5, but 4 are listed"},
-    {forge_ranks_of_root_wrong, ".scr is of 9 ranks, but its files of level 1 of 8"},
-    {forge_ranks_of_all_huge, "is of 2147483647 ranks, but its files of level 0 of 8"},
+    {forge_ranks_of_root_wrong, ".scr is of 9 ranks, but its files list 8"},
+    {forge_ranks_of_all_huge, "is of 2147483647 ranks, but its files list 8"},
     {forge_ranks_beyond_int, ".scr: no valid RANKS"},
-    {forge_ranks_missing, ".0.0.scr: no valid RANKS"},
+    {forge_ranks_missing, ".scr: no valid RANKS"},
     {forge_no_items, ".scr: nothing under RANK"},
     {forge_no_top_key, ".0.0.scr: no valid LEVEL"},
 };

@@ -21,7 +21,12 @@
  * KVTREE_SUCCESS or -errno (-EINVAL for wrong arguments, -ENOMEM without memory, -EBADMSG
  * for damaged data, -EPROTONOSUPPORT for a file of an unknown format). Finding,
  * adding and removing an element takes constant expected time at any width; no function
- * needs stack in proportion to the depth. Bytes: docs/formats/kvtree.md. */
+ * needs stack in proportion to the depth. Bytes: docs/formats/kvtree.md.
+ *
+ * A function that KVTree 1.5 has, too, has the same parameters and meaning here
+ * (docs/decisions/0032-functions-of-kvtree.md). Programs that include <kvtree.h>,
+ * <kvtree_util.h> and <kvtree_mpi.h> find these headers with the flags of
+ * `pkg-config scr-kvtree-compat`. */
 
 #include <kvtree/kvtree_error.h>
 #include <kvtree/kvtree_names.h>
@@ -36,11 +41,15 @@ extern "C" {
 
 #define KVTREE_SUCCESS 0
 
+/* What KVTree's header defines for its users. */
+#define KVTREE_VERSION "1.5.0"
+#define KVTREE_MAX_FILENAME 1024
+
 #define KVTREE_SORT_ASCENDING 0
 #define KVTREE_SORT_DESCENDING 1
 
-typedef struct kvtree kvtree;
-typedef struct kvtree_elem kvtree_elem;
+typedef struct kvtree_struct kvtree;
+typedef struct kvtree_elem_struct kvtree_elem;
 
 /* ---- trees ---- */
 
@@ -79,8 +88,8 @@ int kvtree_merge(kvtree *tree, const kvtree *source);
 
 /* As kvtree_set and kvtree_get along a path of keys, given by a format: words, separated
  * by single spaces, that may contain %s %d %u %ld %lu %lld %llu %zu %f %lf %x
- * %lx: kvtree_setf(tree, value, "RANK %d FILE rank_%d.ckpt", 3, 3). NULL, with nothing
- * changed, for any other format. */
+ * %lx %#x %#lx %p: kvtree_setf(tree, value, "RANK %d FILE rank_%d.ckpt", 3, 3). NULL,
+ * with nothing changed, for any other format. */
 kvtree *kvtree_setf(kvtree *tree, kvtree *value, const char *format, ...);
 kvtree *kvtree_getf(const kvtree *tree, const char *format, ...);
 
@@ -133,8 +142,10 @@ kvtree *kvtree_elem_hash(const kvtree_elem *elem);
 char *kvtree_elem_get_first_val(const kvtree *tree, const char *key);
 
 /* Takes the element out of tree; the caller gives it to kvtree_elem_delete. NULL if there
- * is none. */
+ * is none, or if elem is not one of this tree. */
 kvtree_elem *kvtree_elem_extract(kvtree *tree, const char *key);
+kvtree_elem *kvtree_elem_extract_int(kvtree *tree, int key);
+kvtree_elem *kvtree_elem_extract_by_addr(kvtree *tree, kvtree_elem *elem);
 int kvtree_elem_delete(kvtree_elem **elem);
 
 /* Most levels of elements in packed bytes and files. Trees in memory may be deeper. */
@@ -173,7 +184,8 @@ int kvtree_write_file(const char *path, const kvtree *tree);
 
 /* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, and one
  * of another file type or version, which is whole, -EPROTONOSUPPORT, with tree as it was.
- */
+ * A file of 0 bytes is an empty tree for the functions with a path, since KVTree makes
+ * such files, and damaged for those with a directory. */
 int kvtree_read_file(const char *path, kvtree *tree);
 
 /* The same for name below the open directory dir (AT_FDCWD: any path), with a text on
@@ -192,8 +204,16 @@ int kvtree_file_read(int dir, const char *name, uint64_t limit, kvtree *tree,
 /* Writes (reads) a tree in file format at the current offset of fd, inside a larger file
  * or through a pipe. Returns the bytes written (read), or -errno; reading stops after the
  * tree, which the limit is for. */
-ssize_t kvtree_write_fd(int fd, uint64_t limit, const kvtree *tree, kvtree_error *err);
-ssize_t kvtree_read_fd(int fd, uint64_t limit, kvtree *tree, kvtree_error *err);
+ssize_t kvtree_fd_write(int fd, uint64_t limit, const kvtree *tree, kvtree_error *err);
+ssize_t kvtree_fd_read(int fd, uint64_t limit, kvtree *tree, kvtree_error *err);
+
+/* The same without limit and text. path is that of the file, and is not opened. Reading
+ * at the end of a file gives 0, and tree stays as it was. */
+ssize_t kvtree_write_fd(const char *path, int fd, const kvtree *tree);
+ssize_t kvtree_read_fd(const char *path, int fd, kvtree *tree);
+
+/* The bytes of a file with tree: *buffer, which the caller frees, and *size of them. */
+int kvtree_write_persist(void **buffer, size_t *size, const kvtree *tree);
 
 /* ---- files that several processes change ----
  *
@@ -215,7 +235,7 @@ ssize_t kvtree_read_fd(int fd, uint64_t limit, kvtree *tree, kvtree_error *err);
  * change of its holder. */
 
 /* As kvtree_read_file, when no process holds the lock to change the file. Needs no
- * permission to write; a missing file is -ENOENT. */
+ * permission to write. A missing file is an empty tree. */
 int kvtree_read_with_lock(const char *path, kvtree *tree);
 
 /* As kvtree_write_file, when no other process holds the lock. A link is refused. */
@@ -255,6 +275,19 @@ int kvtree_file_lock_within(int dir, const char *name, uint64_t limit, int secon
 int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd,
                           kvtree_error *err);
 
+/* ---- the trees of many ranks in files (docs/formats/gather.md) ----
+ *
+ * In one tree, <rank> -> tree for each rank. They are the files of kvtree_gather.h and
+ * kvtree_mpi.h. */
+
+/* Writes the trees of all ranks; -EINVAL unless data has each rank from 0 to ranks - 1
+ * and nothing else. data becomes sorted by rank. */
+int kvtree_write_to_gather(const char *path, kvtree *data, int ranks);
+
+/* Merges the trees of all ranks into data, in ascending order. Errors are those of
+ * kvtree_gather_read_all and kvtree_merge. */
+int kvtree_read_scatter_single(const char *path, kvtree *data);
+
 /* ---- text for people, and JSON (docs/formats/kvtree.md) ---- */
 
 /* KVTREE_FORM_TREE: a key per line, indented by its level; two different trees never have
@@ -270,8 +303,16 @@ int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd,
  * -EINVAL for an unknown form, -errno or -EIO if out fails. */
 int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent);
 
-/* kvtree_fprint to stdout, in the form KVTREE_FORM_TREE. */
+/* Prints tree to stdout, in the form KVTREE_FORM_TREE or KVTREE_FORM_PAIRS, with two
+ * columns per level; the first level begins two columns to the right of `indent`. NULL
+ * prints as NULL LIST. -EINVAL for another mode. */
+#define KVTREE_PRINT_TREE 1
+#define KVTREE_PRINT_KEYVAL 2
 int kvtree_print(const kvtree *tree, int indent);
+int kvtree_print_mode(const kvtree *tree, int indent, int mode);
+
+/* As kvtree_print. The level is not used, as in KVTree. */
+int kvtree_log(const kvtree *tree, int level, int indent);
 
 #ifdef __cplusplus
 }

@@ -5,8 +5,9 @@
 /* The trees of many ranks in files, written and read by one process without MPI.
  *
  * A root file names, beside it, files of at most 1 MB each, in as many levels as are
- * needed (docs/formats/gather.md): root "x.scr", lower files "x.<level>.<rank>.scr". They
- * are those of kvtree_mpi.h, byte for byte: what one side writes the other reads.
+ * needed (docs/formats/gather.md): root "x.scr", lower files "x.<level>.<rank>.scr", or
+ * root "x", lower files "x.<level>.<rank>". They are those of kvtree_mpi.h, byte for
+ * byte: what one side writes the other reads.
  *
  * Trees come and go one by one, so memory is needed for what one file of each level
  * holds, and some bytes for each file; not for all ranks.

@@ -2,11 +2,13 @@
 #ifndef KVTREE_KVTREE_MPI_H
 #define KVTREE_KVTREE_MPI_H
 
-/* Trees between MPI processes. Received trees are merged into the given one; received
- * into NULL they are dropped. All return KVTREE_SUCCESS or -errno (-EINVAL, -ENOMEM,
- * -EBADMSG, -EIO for an MPI error). Trees may be of any size. A tree that its sender
- * could not pack arrives as the sender's error. comm may be an intercommunicator in send,
- * recv and sendrecv; all others refuse one, and all MPI_COMM_NULL (-EINVAL).
+/* Trees between MPI processes. A tree that is received with recv, sendrecv or bcast takes
+ * the place of what the given one held, which stays on failure; other functions merge
+ * into it. What is received into NULL is dropped. All return KVTREE_SUCCESS or -errno
+ * (-EINVAL, -ENOMEM, -EBADMSG, -EIO for an MPI error). Trees may be of any size. A tree
+ * that its sender could not pack arrives as the sender's error. comm may be an
+ * intercommunicator in send, recv and sendrecv; all others refuse one, and all
+ * MPI_COMM_NULL (-EINVAL).
  *
  * Collective functions talk over a private duplicate of comm that is kept as its
  * attribute, so messages and collective calls of the application are never touched; it is
@@ -34,7 +36,7 @@ int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm);
 /* Both at once, without a deadlock. */
 int kvtree_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm);
 
-/* Collective. The tree of root is merged into that of all other ranks. */
+/* Collective. The trees of all other ranks become that of root. */
 int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm);
 
 /* Collective, sparse. send holds <rank> -> tree for each rank to be sent to; recv gets
@@ -44,23 +46,25 @@ int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm);
  * "Scalable communication protocols for dynamic sparse data exchange", PPoPP 2010). */
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm);
 
-/* The same with less memory: packs a tree of send when the one before it has arrived, not
- * all at once. For few large trees. */
-int kvtree_exchange_sendq(const kvtree *send, kvtree *recv, MPI_Comm comm);
+/* Merges a copy of message into what send holds for rank. -EINVAL for a rank below 0. */
+int kvtree_exchange_sendq(kvtree *send, int rank, const kvtree *message);
 
 /* kvtree_exchange for callers that know whether most trees go to higher (RIGHT) or lower
  * (LEFT) ranks. They go straight in either case; any other direction is -EINVAL. */
-#define KVTREE_EXCHANGE_RIGHT 0
-#define KVTREE_EXCHANGE_LEFT 1
+typedef enum kvtree_exchange_enum {
+    KVTREE_EXCHANGE_RIGHT = 0,
+    KVTREE_EXCHANGE_LEFT = 1
+} kvtree_exchange_enum;
 int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,
-                              int direction);
+                              kvtree_exchange_enum direction);
 
 /* ---- the trees of all ranks in files ----
  *
  * A root file names, beside it, files of at most 1 MB each, in as many levels as are
  * needed (docs/formats/gather.md), so that no rank has to hold everything: root "x.scr",
- * lower files "x.<level>.<rank>.scr". Names in them are relative, and the directory may
- * be moved. Any number of ranks may read, and one process without MPI (kvtree_gather.h).
+ * lower files "x.<level>.<rank>.scr", or "x" and "x.<level>.<rank>". Names in them are
+ * relative, and the directory may be moved. Any number of ranks may read, and one process
+ * without MPI (kvtree_gather.h).
  *
  * An earlier root is removed before the first file that it names is replaced, and the new
  * one comes last: after a crash, or a failure, there is the earlier set, or no root, or

@@ -11,6 +11,8 @@
 #define kvtree_delete scr_kvtree_delete
 #define kvtree_elem_delete scr_kvtree_elem_delete
 #define kvtree_elem_extract scr_kvtree_elem_extract
+#define kvtree_elem_extract_by_addr scr_kvtree_elem_extract_by_addr
+#define kvtree_elem_extract_int scr_kvtree_elem_extract_int
 #define kvtree_elem_first scr_kvtree_elem_first
 #define kvtree_elem_get scr_kvtree_elem_get
 #define kvtree_elem_get_first_val scr_kvtree_elem_get_first_val
@@ -22,6 +24,8 @@
 #define kvtree_exchange_direction scr_kvtree_exchange_direction
 #define kvtree_exchange_sendq scr_kvtree_exchange_sendq
 #define kvtree_extract scr_kvtree_extract
+#define kvtree_fd_read scr_kvtree_fd_read
+#define kvtree_fd_write scr_kvtree_fd_write
 #define kvtree_file_lock_only scr_kvtree_file_lock_only
 #define kvtree_file_lock_open_read scr_kvtree_file_lock_open_read
 #define kvtree_file_lock_within scr_kvtree_file_lock_within
@@ -42,14 +46,17 @@
 #define kvtree_getf scr_kvtree_getf
 #define kvtree_list_int scr_kvtree_list_int
 #define kvtree_lock_open_read scr_kvtree_lock_open_read
+#define kvtree_log scr_kvtree_log
 #define kvtree_merge scr_kvtree_merge
 #define kvtree_new scr_kvtree_new
 #define kvtree_pack scr_kvtree_pack
 #define kvtree_pack_size scr_kvtree_pack_size
 #define kvtree_print scr_kvtree_print
+#define kvtree_print_mode scr_kvtree_print_mode
 #define kvtree_read_fd scr_kvtree_read_fd
 #define kvtree_read_file scr_kvtree_read_file
 #define kvtree_read_scatter scr_kvtree_read_scatter
+#define kvtree_read_scatter_single scr_kvtree_read_scatter_single
 #define kvtree_read_with_lock scr_kvtree_read_with_lock
 #define kvtree_recv scr_kvtree_recv
 #define kvtree_scatter_read scr_kvtree_scatter_read
@@ -89,6 +96,8 @@
 #define kvtree_write_fd scr_kvtree_write_fd
 #define kvtree_write_file scr_kvtree_write_file
 #define kvtree_write_gather scr_kvtree_write_gather
+#define kvtree_write_persist scr_kvtree_write_persist
+#define kvtree_write_to_gather scr_kvtree_write_to_gather
 #define kvtree_write_with_lock scr_kvtree_write_with_lock
 
 #endif

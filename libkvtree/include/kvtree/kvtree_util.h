@@ -10,6 +10,11 @@
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 
+/* The flags of scr-kvtree-compat ask for what KVTree's header brings. */
+#if defined(KVTREE_COMPAT) && __has_include(<zlib.h>)
+#include <zlib.h>
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,7 +41,8 @@ int kvtree_util_set_unsigned_long(kvtree *tree, const char *key, unsigned long v
 int kvtree_util_get_unsigned_long(const kvtree *tree, const char *key,
                                   unsigned long *value);
 
-/* "%f"; the getter takes any finite decimal number. */
+/* A finite number, "%f" or, where that loses a bit of it, "%.17g". The getter takes any
+ * finite decimal number. */
 int kvtree_util_set_double(kvtree *tree, const char *key, double value);
 int kvtree_util_get_double(const kvtree *tree, const char *key, double *value);
 

@@ -16,7 +16,7 @@ int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *h
     redset_redundancy_file s = {.out.dir = dir, .name = name};
     batch_spare old = {.dir = spare, .name = name};
     int rc = batch_open_over(&s.out, name, 0600, spare < 0 ? NULL : &old, &s.fd, err);
-    ssize_t size = rc ? rc : kvtree_write_fd(s.fd, RECORD_SIZE_FILES, header, err);
+    ssize_t size = rc ? rc : kvtree_fd_write(s.fd, RECORD_SIZE_FILES, header, err);
     if (size < 0) {
         batch_drop(&s.out);
         return rc ? rc : err_wrap(err, (int)size, "write header of %s", name);
@@ -43,7 +43,7 @@ int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header
     if (rc) return err_sys(err, rc, "header of %s", file->name);
     if (lseek(file->fd, 0, SEEK_SET) != 0)
         return err_sys(err, -errno, "seek in %s", file->name);
-    ssize_t size = kvtree_write_fd(file->fd, RECORD_SIZE_FILES, header, err);
+    ssize_t size = kvtree_fd_write(file->fd, RECORD_SIZE_FILES, header, err);
     if (size < 0) return err_wrap(err, (int)size, "write header of %s", file->name);
     if ((uint64_t)size != file->header)
         return err_set(err, -EIO, "header of %s changed its length", file->name);

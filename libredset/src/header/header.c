@@ -218,7 +218,7 @@ static int header_read_open(int fd, const char *name, redset_header **header,
     redset_header *h;
     kvtree *tree = kvtree_new();
     if (!tree) return err_sys(err, -ENOMEM, "header");
-    ssize_t size = kvtree_read_fd(fd, RECORD_SIZE_FILES, tree, err);
+    ssize_t size = kvtree_fd_read(fd, RECORD_SIZE_FILES, tree, err);
     if (size < 0) {
         kvtree_delete(&tree);
         return (int)size;
