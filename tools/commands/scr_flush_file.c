@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 {
     flush_file_request r = {.needflush = -1, .location = -1, .subdir = -1, .before = -1};
     const tool_option options[] = {
-        TOOL_DIR_OPTION(&r.dir),
+        TOOL_DIR_OPTIONS(&r.dir),
         {'l', "latest", NULL, "print the id of the newest dataset", .flag = &r.latest},
         {'b', "before", "ID", "print the newest id that is less than ID",
          .number = &r.before},

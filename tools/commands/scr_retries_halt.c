@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        TOOL_DIR_OPTION(&r.dir),
+        TOOL_DIR_OPTIONS(&r.dir),
         {'q', "quiet", NULL, "print neither the reason nor what to do", .flag = &r.quiet},
         {0}};
     const tool t = {

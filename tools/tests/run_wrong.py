@@ -97,7 +97,7 @@ def test_no_program():
     beside = COMMAND.parent
     for command, arguments, told in (
             ('scr_scavenge', ['/tmp'], ("'/tmp'", '--prefix DIRECTORY')),
-            ('scr_halt', ['a', 'b'], ("'b'",)),
+            ('scr_halt', ['--dir', 'a', 'b'], ('two prefix directories',)),
             ('scr_nodes_file', ['a', 'b'], ("'b'",)),
             ('scr_list_dir', [], (' 1 argument ', ' 0 ')),
             ('scr_scavenge', ['--id', 'x'], ('--id ', "'x'"))):
