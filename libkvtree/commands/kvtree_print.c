@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kvtree_print: shows what is in tree files, or checks them. Also installed under the
- * name scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3). Reads only. */
+ * name scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3), and as scr_print of
+ * SCR 3, which sorts. Reads only. */
 #include "common/command.h"
 #include "src/kvtree_private.h"
 
@@ -15,11 +16,14 @@
 #define ARGUMENTS "[OPTION]... FILE..."
 
 #define INDENT_MAX 64
+#define MARGIN 2 /* of SCR 3 and KVTree */
 
 struct request {
     int form, indent;
     int verify;   /* check only */
     int headings; /* name each file */
+    int sort;
+    size_t margin;
 };
 
 /* ---- files ---- */
@@ -63,8 +67,18 @@ static int kvtree_print_tree(const char *file, const kvtree *tree,
         kvtree_fprint_key(stdout, file);
         printf(":\n");
     }
-    int rc = kvtree_fprint(stdout, tree, request->form, request->indent);
+    int rc = kvtree_fprint_inset(stdout, tree, request->form, request->indent,
+                                 request->margin);
     return rc ? command_write_failed(-rc) : COMMAND_GOOD;
+}
+
+static int kvtree_print_sort(kvtree *tree)
+{
+    size_t depth = 0;
+    int rc = kvtree_sort(tree, KVTREE_SORT_ASCENDING);
+    for (kvtree_elem *e = NULL; !rc && (e = kvtree_walk(tree, e, &depth));)
+        rc = kvtree_sort(kvtree_elem_hash(e), KVTREE_SORT_ASCENDING);
+    return rc;
 }
 
 static int kvtree_print_file(const char *file, const struct request *request)
@@ -73,6 +87,8 @@ static int kvtree_print_file(const char *file, const struct request *request)
     kvtree *tree = kvtree_new();
     if (!tree) return kvtree_print_complain(file, strerror(ENOMEM));
     int rc = kvtree_print_read(file, tree, &facts);
+    if (rc == COMMAND_GOOD && request->sort && kvtree_print_sort(tree) != 0)
+        rc = kvtree_print_complain(file, strerror(ENOMEM));
     if (rc == COMMAND_GOOD)
         rc = request->verify ? kvtree_print_facts(file, &facts)
                              : kvtree_print_tree(file, tree, request);
@@ -95,12 +111,14 @@ static int kvtree_print_help(void)
     command_usage(stdout, ARGUMENTS);
     printf(
         "Shows the trees of strings that SCR keeps in files. FILE may be - for standard\n"
-        "input.\n"
+        "input. scr_print sorts keys, and \"--mode keyval\" is its default.\n"
         "\n"
         "  -t, --tree       a key per line, indented by its level (the default)\n"
         "  -k, --key-value  the same, with KEY = VALUE on one line\n"
         "  -l, --lines      as --key-value, with guide lines\n"
         "  -j, --json       one JSON object per file\n"
+        "  -m, --mode MODE  \"tree\" or \"keyval\", printed as by KVTree and SCR 3: the same\n"
+        "                   as --tree or --key-value, with a margin of two columns\n"
         "  -i, --indent N   columns per level, 1 to %d (default: 2)\n"
         "  -v, --verify     check each file, and tell its size and checksum instead\n"
         "  -h, --help       print this text\n"
@@ -124,6 +142,16 @@ static int kvtree_print_parse_indent(const char *text, int *indent)
     return COMMAND_GOOD;
 }
 
+static int kvtree_print_parse_mode(const char *text, struct request *request)
+{
+    request->form =
+        strcmp(text, "keyval") == 0 ? KVTREE_FORM_PAIRS : KVTREE_FORM_TREE;
+    request->margin = MARGIN;
+    if (request->form == KVTREE_FORM_PAIRS || strcmp(text, "tree") == 0)
+        return COMMAND_GOOD;
+    return command_misused(ARGUMENTS, "--mode takes \"tree\" or \"keyval\"");
+}
+
 int main(int argc, char **argv)
 {
     static const char forms[] = "tklj"; /* in the order of KVTREE_FORM_* */
@@ -131,6 +159,7 @@ int main(int argc, char **argv)
                                             {"key-value", no_argument, NULL, 'k'},
                                             {"lines", no_argument, NULL, 'l'},
                                             {"json", no_argument, NULL, 'j'},
+                                            {"mode", required_argument, NULL, 'm'},
                                             {"indent", required_argument, NULL, 'i'},
                                             {"verify", no_argument, NULL, 'v'},
                                             {"help", no_argument, NULL, 'h'},
@@ -138,17 +167,23 @@ int main(int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     struct request request = {.form = KVTREE_FORM_TREE};
     command_open_streams();
-    for (int c; (c = getopt_long(argc, argv, "tklji:vhV", options, NULL)) != -1;) {
+    if (strcmp(command_self(), "scr_print") == 0)
+        request = (struct request){KVTREE_FORM_PAIRS, .sort = 1, .margin = MARGIN};
+    for (int c; (c = getopt_long(argc, argv, "tkljm:i:vhV", options, NULL)) != -1;) {
         const char *form = strchr(forms, c);
-        if (form)
+        if (form) {
             request.form = (int)(form - forms);
-        else if (c == 'v')
+            request.margin = 0;
+        } else if (c == 'v')
             request.verify = 1;
         else if (c == 'h')
             return kvtree_print_help();
         else if (c == 'V')
             return command_version();
-        else if (c != 'i')
+        else if (c == 'm') {
+            if (kvtree_print_parse_mode(optarg, &request) != COMMAND_GOOD)
+                return COMMAND_WRONG_USAGE;
+        } else if (c != 'i')
             return command_wrong_usage(ARGUMENTS);
         else if (kvtree_print_parse_indent(optarg, &request.indent) != COMMAND_GOOD)
             return COMMAND_WRONG_USAGE;

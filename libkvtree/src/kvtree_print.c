@@ -20,7 +20,7 @@
 struct printer {
     FILE *out;
     int form;
-    size_t indent;
+    size_t indent, margin;
     bool is_narrow; /* for a terminal without UTF-8 */
     uint64_t more;  /* bit i: the current path has later siblings at level i */
     int rc;
@@ -178,6 +178,7 @@ static void printer_put_line(struct printer *p, const kvtree_elem *elem,
                              const kvtree_elem *value, size_t depth)
 {
     size_t levels = depth < DEEPEST ? depth : DEEPEST;
+    printer_put_blanks(p, p->margin);
     if (p->form == KVTREE_FORM_LINES)
         printer_put_guides(p, levels);
     else
@@ -257,7 +258,13 @@ static void printer_put_json(struct printer *p, const kvtree *tree)
 
 int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
 {
-    struct printer p = {.out = out, .form = form, .indent = 2};
+    return kvtree_fprint_inset(out, tree, form, indent, 0);
+}
+
+int kvtree_fprint_inset(FILE *out, const kvtree *tree, int form, int indent,
+                        size_t margin)
+{
+    struct printer p = {.out = out, .form = form, .indent = 2, .margin = margin};
     if (indent > 0) p.indent = (size_t)indent;
     if (!out || form < KVTREE_FORM_TREE || form > KVTREE_FORM_JSON) return -EINVAL;
     p.is_narrow = utf8_is_narrow(out);

@@ -170,6 +170,10 @@ void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], double value);
 /* A key (or another name from outside) as in the form KVTREE_FORM_TREE. */
 int kvtree_fprint_key(FILE *out, const char *key);
 
+/* kvtree_fprint in a text form, with that number of columns before each line. */
+int kvtree_fprint_inset(FILE *out, const kvtree *tree, int form, int indent,
+                        size_t margin);
+
 /* ---- big-endian numbers ---- */
 
 static inline char *kvtree_put32(char *p, uint32_t v)

@@ -36,6 +36,30 @@ def test_forms():
     assert pathlib.Path('f').read_bytes() == image(GUIDE)
 
 
+def test_mode():
+    """The two layouts of KVTree and SCR 3."""
+    pathlib.Path('f').write_bytes(image(GUIDE))
+    tree = ''.join(f'  {line}\n' for line in TREE.splitlines())
+    pairs = '  RANK\n    0\n      FILES = 2\n      NOTE = a \\x3d b\\x1b\n'
+    for options in (['--mode', 'tree'], ['-m', 'tree'], ['--mode=tree'], ['--json', '-m', 'tree']):
+        expect(run(*options, 'f'), 0, tree)
+    expect(run('f', '--mode', 'keyval'), 0, pairs)
+    expect(run('--mode', 'keyval', '--tree', 'f'), 0, TREE)
+
+
+def test_scr_print():
+    """The command of SCR 3: sorted at all levels."""
+    os.symlink(COMMAND, 'scr_print')
+    alias = pathlib.Path('scr_print').absolute()
+    pathlib.Path('f').write_bytes(image({'b': {'2': {'y': {}, 'x': {}}, '10': {}}, 'a': {'1': {}}}))
+    expect(run('f', command=alias), 0, '  a = 1\n  b\n    10\n    2\n      x\n      y\n')
+    expect(run('-m', 'tree', 'f', command=alias), 0, '  a\n    1\n  b\n    10\n    2\n      x\n      y\n')
+    expect(run('--json', 'f', command=alias), 0, '{\n  "a": "1",\n  "b": {\n    "10": {},\n    "2": {\n      "x": {},\n      "y": {}\n    }\n  }\n}\n')
+    expect(run('no', command=alias), 1, '', ['scr_print: read no: '])
+    expect(run('f'), 0, 'b\n  2\n    y\n    x\n  10\na\n  1\n')
+    assert run(command=alias).returncode == 2 and run('-m', 'xml', 'f', command=alias).returncode == 2
+
+
 def test_verify():
     pathlib.Path('with').write_bytes(image(SMALL))
     pathlib.Path('without').write_bytes(image(SMALL, crc=False))
@@ -130,7 +154,7 @@ def test_wrong_usage():
     pathlib.Path('f').write_bytes(image(GUIDE))
     expect_wrong_usage([], ['--json'], ['f', ''], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'], ['--indent=0', 'f'],
                        ['--indent=65', 'f'], ['--indent=2x', 'f'], ['--indent=', 'f'],
-                       ['-i', '99999999999999999999', 'f'], ['--json=1', 'f'])
+                       ['-i', '99999999999999999999', 'f'], ['--json=1', 'f'], ['--mode=json', 'f'], ['-m', '', 'f'], ['f', '-m'])
     expect(run('--indent=64', 'f', '-k'), 0, (f"RANK\n{' ' * 64}0\n{' ' * 128}FILES = 2\n"
                                               f"{' ' * 128}NOTE = a \\x3d b\\x1b\n"))
 
@@ -146,7 +170,7 @@ def test_alias():
 
 
 def test_help_and_man_page():
-    expect_documented(8, {'--indent': '3'})
+    expect_documented(9, {'--indent': '3', '--mode': 'tree'})
     expect_well_formed_page()
 
 
