@@ -46,7 +46,7 @@ def test_script_of_scr_3():
         assert command(job, "scr_flush_file", "--list-ckpt").out == "2 1\n"
         assert command(job, "scr_flush_file", "--name", 2).out == "b\n"
         command(job, "scr_flush_file", "--need-flush", 2)
-        done = command(job, "scr_flush_file", "--resume", "--name", 2)
+        done = command(job, "scr_flush_file", "--resume", "--name", 2, SCR_NODELIST=",".join(job.nodes()), SCR_SIMULATE=job.root / "nodes")
         assert done.out.startswith("b\n") and saved(job, "b", 2).is_dir(), done
         done = command(job, "scr_flush_file", "-s", 2, "-S")
         assert done.out.startswith("b\nb: added"), done
