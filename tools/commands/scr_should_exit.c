@@ -56,7 +56,7 @@ static int should_exit_find_down(should_exit *s, const hostlist *known)
     if (code == COMMAND_GOOD) code = down_nodes_check(s->prefix);
     if (code != COMMAND_GOOD) return code;
     down_nodes_mark(&s->nodes, known, "known to be down", s->reasons);
-    code = down_nodes_find(s->prefix, &s->nodes, seconds, s->reasons);
+    code = down_nodes_find(s->prefix, &s->nodes, seconds, false, s->reasons);
     s->facts.over = tool_manager_is_over(seconds);
     for (int i = 0; i < s->nodes.count; i++) {
         s->table[i].down = *s->reasons[i].text != 0;

@@ -48,7 +48,11 @@ typedef struct tool_option {
 #define TOOL_DIR_OPTIONS(to)                                                             \
     TOOL_FOLDER_OPTION('d', "dir", to), TOOL_FOLDER_OPTION('p', "prefix", to)
 
-/* Job scripts of SCR 3 have it. */
+/* Job scripts of SCR 3 have these. */
+#define TOOL_LAUNCHER_OPTION(to)                                                         \
+    {                                                                                    \
+        'j', "joblauncher", "NAME", "without effect, for scripts of SCR 3", .text = (to) \
+    }
 #define TOOL_VERBOSE_OPTION(to)                                                          \
     {                                                                                    \
         'v', "verbose", NULL, "without effect, for scripts of SCR 3", .flag = (to)       \
