@@ -117,7 +117,8 @@ static int kvtree_print_help(void)
         "  -k, --key-value  the same, with KEY = VALUE on one line\n"
         "  -l, --lines      as --key-value, with guide lines\n"
         "  -j, --json       one JSON object per file\n"
-        "  -m, --mode MODE  \"tree\" or \"keyval\", printed as by KVTree and SCR 3: the same\n"
+        "  -m, --mode MODE  \"tree\" or \"keyval\", printed as by KVTree and SCR 3: the "
+        "same\n"
         "                   as --tree or --key-value, with a margin of two columns\n"
         "  -i, --indent N   columns per level, 1 to %d (default: 2)\n"
         "  -v, --verify     check each file, and tell its size and checksum instead\n"
@@ -144,8 +145,7 @@ static int kvtree_print_parse_indent(const char *text, int *indent)
 
 static int kvtree_print_parse_mode(const char *text, struct request *request)
 {
-    request->form =
-        strcmp(text, "keyval") == 0 ? KVTREE_FORM_PAIRS : KVTREE_FORM_TREE;
+    request->form = strcmp(text, "keyval") == 0 ? KVTREE_FORM_PAIRS : KVTREE_FORM_TREE;
     request->margin = MARGIN;
     if (request->form == KVTREE_FORM_PAIRS || strcmp(text, "tree") == 0)
         return COMMAND_GOOD;
@@ -155,16 +155,12 @@ static int kvtree_print_parse_mode(const char *text, struct request *request)
 int main(int argc, char **argv)
 {
     static const char forms[] = "tklj"; /* in the order of KVTREE_FORM_* */
-    static const struct option options[] = {{"tree", no_argument, NULL, 't'},
-                                            {"key-value", no_argument, NULL, 'k'},
-                                            {"lines", no_argument, NULL, 'l'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"mode", required_argument, NULL, 'm'},
-                                            {"indent", required_argument, NULL, 'i'},
-                                            {"verify", no_argument, NULL, 'v'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"tree", no_argument, NULL, 't'},       {"key-value", no_argument, NULL, 'k'},
+        {"lines", no_argument, NULL, 'l'},      {"json", no_argument, NULL, 'j'},
+        {"mode", required_argument, NULL, 'm'}, {"indent", required_argument, NULL, 'i'},
+        {"verify", no_argument, NULL, 'v'},     {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},    {NULL, 0, NULL, 0}};
     struct request request = {.form = KVTREE_FORM_TREE};
     command_open_streams();
     if (strcmp(command_self(), "scr_print") == 0)

@@ -249,8 +249,7 @@ static int halt_run_apart(request *r, const char *dir)
     int status;
     pid_t pid = fork();
     if (pid == 0) _exit(halt_run(r, dir));
-    if (pid < 0)
-        return tool_say(PROCESS_CONTROL_FAILED, "%s: %s", dir, strerror(errno));
+    if (pid < 0) return tool_say(PROCESS_CONTROL_FAILED, "%s: %s", dir, strerror(errno));
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return COMMAND_BAD;
     return WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_BAD;

@@ -379,8 +379,7 @@ static int index_run(const index_task *task, const index_request *r)
     if (task->changes) command_outlive_reader();
     /* --add packs files into containers as configured */
     bool adds = task->run == index_add || task->run == index_build;
-    int code =
-        (adds ? tool_prefix_configure_anyway : tool_prefix_open)(&prefix, r->dir);
+    int code = (adds ? tool_prefix_configure_anyway : tool_prefix_open)(&prefix, r->dir);
     if (code == COMMAND_GOOD) code = task->run(&prefix, r);
     tool_prefix_close(&prefix);
     return tool_finish(code);

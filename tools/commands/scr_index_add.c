@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_index --add: enters a dataset on the prefix directory, or one that scr_scavenge or
- * scr_copy saved, into the index; --build does so by the id of the dataset (SCR Developer Guide 1.2, sections 2.13.2 and 2.33.5).
+ * scr_copy saved, into the index; --build does so by the id of the dataset (SCR Developer
+ * Guide 1.2, sections 2.13.2 and 2.33.5).
  */
 #include "commands/scr_index.h"
 

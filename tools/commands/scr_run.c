@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_run: a job that survives failures (SCR Developer Guide 1.2, section 2.25.1).
- * Called scr_srun, scr_mpirun or by another name of run_wrappers it takes the arguments of
- * that launcher. */
+ * Called scr_srun, scr_mpirun or by another name of run_wrappers it takes the arguments
+ * of that launcher. */
 #include "run/run.h"
 
 #include "common/number.h"
@@ -17,12 +17,10 @@
  * scr_run. */
 static const struct run_wrapper {
     const char *command, *program, *launcher;
-} run_wrappers[] = {{"scr_srun", "srun", "slurm"},
-                    {"scr_mpirun", "mpirun", LAUNCHER_MPIRUN},
-                    {"scr_jsrun", "jsrun", "jsrun"},
-                    {"scr_lrun", "lrun", "lrun"},
-                    {"scr_fluxrun", "flux", "flux"},
-                    {"scr_aprun", "aprun", "aprun"}};
+} run_wrappers[] = {
+    {"scr_srun", "srun", "slurm"},   {"scr_mpirun", "mpirun", LAUNCHER_MPIRUN},
+    {"scr_jsrun", "jsrun", "jsrun"}, {"scr_lrun", "lrun", "lrun"},
+    {"scr_fluxrun", "flux", "flux"}, {"scr_aprun", "aprun", "aprun"}};
 enum { RUN_WRAPPERS = sizeof run_wrappers / sizeof *run_wrappers };
 
 /* The launcher for which the name of the command stands; NULL: scr_run itself. */
@@ -190,10 +188,9 @@ int main(int argc, char **argv)
     command_open_streams();
     if (run_launcher_name()) return run_as_launcher(run_launcher_name(), argv + 1);
     int code = tool_start(&t, argc, argv, &args);
-    const char *wrapped =
-        code < 0 && args.count && args.list == argv + 1
-            ? run_launcher_named((const char *const *)args.list)
-            : NULL;
+    const char *wrapped = code < 0 && args.count && args.list == argv + 1
+                              ? run_launcher_named((const char *const *)args.list)
+                              : NULL;
     if (wrapped) return run_as_launcher(wrapped, args.list + 1);
     r.fail = fail;
     if (code < 0 && args.count == 0)

@@ -126,10 +126,12 @@ int main(int argc, char **argv)
         {0}};
     const tool t = {
         .arguments = "[OPTION]... [DIRECTORY]",
-        .about = "Tests whether a job script should end, and start no other run in "
-                 "DIRECTORY: a condition\nin the halt file holds, the allocation is over, "
-                 "or too few nodes are left in it.\nscr_run does so itself.\n",
-        .codes = "0 it should end, 1 it may start another run, 2 wrong usage, 3 unknown.\n",
+        .about =
+            "Tests whether a job script should end, and start no other run in "
+            "DIRECTORY: a condition\nin the halt file holds, the allocation is over, "
+            "or too few nodes are left in it.\nscr_run does so itself.\n",
+        .codes =
+            "0 it should end, 1 it may start another run, 2 wrong usage, 3 unknown.\n",
         .options = options,
         .most = 1,
         .folder = &dir};

@@ -99,8 +99,7 @@ enum { ANSWER = 30 /* seconds for an answer of the batch system */ };
 
 /* The end of the allocation, where a condition counts from it. A batch system without an
  * answer is reported, and the end is unknown then. */
-static int halt_find_end(const tool_prefix *prefix, const kvtree *halt,
-                                 scr_halt_end *end)
+static int halt_find_end(const tool_prefix *prefix, const kvtree *halt, scr_halt_end *end)
 {
     int code = tool_manager_find_end(prefix, 0, end);
     if (code == COMMAND_GOOD && !end->time && kvtree_get(halt, SCR_HALT_KEY_SECONDS))

@@ -26,9 +26,9 @@ bool tool_halt_is_own(const kvtree *halt, const scr_halt_end *end, int64_t now);
 char *tool_halt_damaged(const char *path);
 
 /* Reads the halt file into the empty tree (NULL: no memory), and the end of the
- * allocation where a condition counts from it. 1 when a condition holds, with a reason; 0;
- * -1 after a message: unknown. A batch system without an answer is reported, and the end
- * is unknown then. */
+ * allocation where a condition counts from it. 1 when a condition holds, with a reason;
+ * 0; -1 after a message: unknown. A batch system without an answer is reported, and the
+ * end is unknown then. */
 int tool_halt_find(const tool_prefix *prefix, kvtree *halt, scr_halt_end *end,
                    char reason[SCR_HALT_REASON_SIZE]);
 

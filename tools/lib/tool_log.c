@@ -167,7 +167,8 @@ static bool log_event_takes(const scr_log_event *event, const char *field)
 }
 
 /* The note of an event of a script begins with the name that the script has for it. */
-static void log_event_name(scr_log_event *event, const char *type, char *text, size_t size)
+static void log_event_name(scr_log_event *event, const char *type, char *text,
+                           size_t size)
 {
     const char *note = event->note && *event->note ? event->note : NULL;
     if (event->kind != SCR_LOG_SCRIPT || strcmp(type, "SCRIPT") == 0) return;
@@ -235,8 +236,8 @@ int tool_log_main(int argc, char **argv, int transfer)
     if (kinds) return log_event_list_kinds(transfer);
     code = log_event_set_kind(&t, type, transfer, &event.kind);
     if (code < 0 && start && tool_time_parse(start, time(NULL), &begun) != 0)
-        code = tool_misused(&t, "--jobstart %s: no time; there are " TOOL_TIME_FORMS,
-                            start);
+        code =
+            tool_misused(&t, "--jobstart %s: no time; there are " TOOL_TIME_FORMS, start);
     if (code < 0) code = log_event_set_all(&t, &args, &event);
     if (code >= 0) return code;
     log_event_name(&event, type, note, sizeof note);

@@ -5,7 +5,7 @@ import os
 import pathlib
 import shutil
 
-from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
+from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests)
 from prefix import damage, put_halt, put_program, put_tree, value, without_scr_variables
 
@@ -73,6 +73,29 @@ def test_end_of_allocation():
         put_program('squeue', f'echo "17 {state} N/A"')
         expect(run('-v'), code, '' if code else 'the allocation is over\n')
     del os.environ['SLURM_JOB_ID']
+
+
+SCRIPT = """scr_prerun -p $PWD -v || exit 1
+down=
+for run in 1 2 3 4; do
+    srun ${down:+--exclude $down} program
+    scr_should_exit -p $PWD ${down:+--down $down} && break
+    down=$(scr_list_down_nodes -j srun ${down:+--down $down})
+    scr_should_exit -p $PWD ${down:+--down $down} && break
+done
+scr_postrun -p $PWD -j srun -v
+"""
+
+
+def test_script_of_scr_3():
+    """Its loop: the first run loses n2, somebody halts the second one."""
+    nodes(3)
+    os.environ.update(SCR_MIN_NODES='2', PATH=f'{COMMAND.parent}:{os.environ["PATH"]}')
+    put_halt({})
+    put_program('srun', f'echo "$*" >>{os.getcwd()}/calls; [ $# = 1 ] || exec scr_halt >/dev/null 2>&1; rm -r nodes/n2; exit 1')
+    done = run('-c', SCRIPT, command='sh')
+    assert pathlib.Path('calls').read_text() == 'program\n--exclude n2 program\n', (done, os.listdir('.'))
+    assert done.returncode == 0 and done.stdout == b'no dataset is in the cache\n', done
 
 
 def test_unknown():

@@ -221,11 +221,11 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_openmpi), cmocka_unit_test(test_intel),
-        cmocka_unit_test(test_pals),    cmocka_unit_test(test_jsrun),
-        cmocka_unit_test(test_lrun),
-        cmocka_unit_test(test_slurm),   cmocka_unit_test(test_hydra),
-        cmocka_unit_test(test_flux),    cmocka_unit_test(test_simulated),
-        cmocka_unit_test(test_nodes),   cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_openmpi),   cmocka_unit_test(test_intel),
+        cmocka_unit_test(test_pals),      cmocka_unit_test(test_jsrun),
+        cmocka_unit_test(test_lrun),      cmocka_unit_test(test_slurm),
+        cmocka_unit_test(test_hydra),     cmocka_unit_test(test_flux),
+        cmocka_unit_test(test_simulated), cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
