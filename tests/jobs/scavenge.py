@@ -54,7 +54,8 @@ def test_script_of_scr_3():
         command(job, "scr_flush_file", "--need-flush", 2, code=1)
         command(job, "scr_index", "--current=b")
         assert command(job, "scr_index", "--build", 1, code=1).out == ""
-        copy(job, 1, "--files")
+        command(job, "scr_scavenge", "-v", "--id", 1, "--from", job.root, "--to", job.prefix, "--up", ",".join(job.nodes()),
+                SCR_SIMULATE=job.root / "nodes")
         assert command(job, "scr_index", "--build", 1).out == "a: added\n"
         is_committed(job, "b", 2)
         next_run_reads(job, "b")
