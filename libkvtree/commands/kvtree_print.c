@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kvtree_print: shows what is in tree files, or checks them. Also installed under the
- * name scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3). Reads only. */
+ * name scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3), and as scr_print of
+ * SCR 3, which sorts. Reads only. */
 #include "common/command.h"
 #include "src/kvtree_private.h"
 
@@ -22,6 +23,7 @@ struct request {
     int in_margin; /* the first level is indented, too */
     int verify;    /* check only */
     int headings;  /* name each file */
+    int sort;
 };
 
 /* ---- files ---- */
@@ -70,12 +72,23 @@ static int kvtree_print_tree(const char *file, const kvtree *tree,
     return rc ? command_write_failed(-rc) : COMMAND_GOOD;
 }
 
+static int kvtree_print_sort(kvtree *tree)
+{
+    size_t depth = 0;
+    int rc = kvtree_sort(tree, KVTREE_SORT_ASCENDING);
+    for (kvtree_elem *e = NULL; !rc && (e = kvtree_walk(tree, e, &depth));)
+        rc = kvtree_sort(kvtree_elem_hash(e), KVTREE_SORT_ASCENDING);
+    return rc;
+}
+
 static int kvtree_print_file(const char *file, const struct request *request)
 {
     struct kvtree_file_facts facts;
     kvtree *tree = kvtree_new();
     if (!tree) return kvtree_print_complain(file, strerror(ENOMEM));
     int rc = kvtree_print_read(file, tree, &facts);
+    if (rc == COMMAND_GOOD && request->sort && kvtree_print_sort(tree) != 0)
+        rc = kvtree_print_complain(file, strerror(ENOMEM));
     if (rc == COMMAND_GOOD)
         rc = request->verify ? kvtree_print_facts(file, &facts)
                              : kvtree_print_tree(file, tree, request);
@@ -98,7 +111,7 @@ static int kvtree_print_help(void)
     command_usage(stdout, ARGUMENTS);
     printf(
         "Shows the trees of strings that SCR keeps in files. FILE may be - for standard\n"
-        "input.\n"
+        "input. scr_print sorts keys, and \"--mode keyval\" is its default.\n"
         "\n"
         "  -m, --mode MODE  as KVTree prints: tree, a key per line, indented by its "
         "level\n"
@@ -159,6 +172,10 @@ int main(int argc, char **argv)
     struct request request = {
         .form = KVTREE_FORM_TREE, .indent = INDENT_USUAL, .in_margin = 1};
     command_open_streams();
+    if (strcmp(command_self(), "scr_print") == 0) {
+        request.form = KVTREE_FORM_PAIRS;
+        request.sort = 1;
+    }
     for (int c; (c = getopt_long(argc, argv, "m:tklji:vhV", options, NULL)) != -1;) {
         const char *form = strchr(forms, c);
         if (form) {

@@ -42,6 +42,19 @@ def test_forms():
     assert pathlib.Path('f').read_bytes() == image(GUIDE)
 
 
+def test_scr_print():
+    """The command of SCR 3: sorted at all levels."""
+    os.symlink(COMMAND, 'scr_print')
+    alias = pathlib.Path('scr_print').absolute()
+    pathlib.Path('f').write_bytes(image({'b': {'2': {'y': {}, 'x': {}}, '10': {}}, 'a': {'1': {}}}))
+    expect(run('f', command=alias), 0, '  a = 1\n  b\n    10\n    2\n      x\n      y\n')
+    expect(run('-m', 'tree', 'f', command=alias), 0, '  a\n    1\n  b\n    10\n    2\n      x\n      y\n')
+    expect(run('--json', 'f', command=alias), 0, '{\n  "a": "1",\n  "b": {\n    "10": {},\n    "2": {\n      "x": {},\n      "y": {}\n    }\n  }\n}\n')
+    expect(run('no', command=alias), 1, '', ['scr_print: read no: '])
+    expect(run('-t', 'f'), 0, 'b\n  2\n    y\n    x\n  10\na\n  1\n')
+    assert run(command=alias).returncode == 2 and run('-m', 'xml', 'f', command=alias).returncode == 2
+
+
 def test_verify():
     pathlib.Path('with').write_bytes(image(SMALL))
     pathlib.Path('without').write_bytes(image(SMALL, crc=False))
@@ -137,7 +150,7 @@ def test_wrong_usage():
     expect_wrong_usage([], ['--json'], ['f', ''], ['--wrong', 'f'], ['-x', 'f'], ['f', '--indent'], ['--indent=0', 'f'],
                        ['--mode', 'f'], ['--mode=', 'f'], ['-m', 'json', 'f'],
                        ['--indent=65', 'f'], ['--indent=2x', 'f'], ['--indent=', 'f'],
-                       ['-i', '99999999999999999999', 'f'], ['--json=1', 'f'])
+                       ['-i', '99999999999999999999', 'f'], ['--json=1', 'f'], ['--mode=json', 'f'], ['-m', '', 'f'], ['f', '-m'])
     expect(run('--indent=64', 'f', '-k'), 0, (f"RANK\n{' ' * 64}0\n{' ' * 128}FILES = 2\n"
                                               f"{' ' * 128}NOTE = a \\x3d b\\x1b\n"))
 

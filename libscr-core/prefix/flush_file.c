@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KEY_DSET "DSET"
 #define KEY_LOCATION "LOCATION"
@@ -60,6 +61,26 @@ int scr_flush_file_has(const kvtree *flush, int dset, const char *location)
 void scr_flush_file_remove(kvtree *flush, int dset)
 {
     kvtree_unset_kv_int(flush, KEY_DSET, dset);
+}
+
+static int flush_file_set_flag(kvtree *entry, const char *key, bool on)
+{
+    if (on) return kvtree_util_set_str(entry, key, "1") ? -ENOMEM : 0;
+    kvtree_unset(entry, key);
+    return 0;
+}
+
+int scr_flush_file_set_kind(kvtree *flush, int dset, bool ckpt, bool output)
+{
+    kvtree *entry = kvtree_set_kv_int(flush, KEY_DSET, dset);
+    int rc = entry ? flush_file_set_flag(entry, SCR_FLUSH_CKPT, ckpt) : -ENOMEM;
+    return rc ? rc : flush_file_set_flag(entry, SCR_FLUSH_OUTPUT, output);
+}
+
+bool scr_flush_file_is(const kvtree *flush, int dset, const char *kind)
+{
+    const char *value = kvtree_get_val(kvtree_get_kv_int(flush, KEY_DSET, dset), kind);
+    return value && strcmp(value, "1") == 0;
 }
 
 int scr_flush_file_list(const kvtree *flush, int *count, int **ids)

@@ -3,9 +3,9 @@
 #define SCR_FLUSH_FILE_H
 
 /* Where cached datasets are: the flush file .scr/flush.scr,
- * DSET/<id>/{DIR/<name>, LOCATION/{CACHE,PFS,FLUSHING,FAILED}} (SCR Developer Guide 1.2,
- * section 2.19; docs/formats/scr.md). Scripts read it after a run to see what is still to
- * be saved.
+ * DSET/<id>/{DIR/<name>, LOCATION/{CACHE,PFS,FLUSHING,FAILED}, CKPT/1, OUTPUT/1} (SCR
+ * Developer Guide 1.2, section 2.19; docs/formats/scr.md). Scripts read it after a run to
+ * see what is still to be saved.
  *
  * OWNER/<owner> names the owner of the caches: those of another allocation are gone.
  */
@@ -13,6 +13,7 @@
 #include "base/versions.h"
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 
 #define SCR_LOCATION_CACHE "CACHE"
 #define SCR_LOCATION_PFS "PFS"
@@ -31,6 +32,12 @@ int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *lo
                        int on);
 int scr_flush_file_has(const kvtree *flush, int dset, const char *location);
 void scr_flush_file_remove(kvtree *flush, int dset);
+
+/* What a dataset is: a checkpoint, an output, or both; 0 or 1 for each. 0 or -ENOMEM. */
+#define SCR_FLUSH_CKPT "CKPT"
+#define SCR_FLUSH_OUTPUT "OUTPUT"
+int scr_flush_file_set_kind(kvtree *flush, int dset, bool ckpt, bool output);
+bool scr_flush_file_is(const kvtree *flush, int dset, const char *kind);
 
 /* Ids of all datasets, to be freed; the name of one, or NULL for none that a dataset can
  * have. */

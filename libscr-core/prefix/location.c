@@ -19,8 +19,11 @@ static void location_write(const scr_prefix *prefix)
 
 void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location, int on)
 {
+    kvtree *flush = prefix->flush_file;
     if (prefix->job->rank != 0) return;
-    if (scr_flush_file_set(prefix->flush_file, d->id, d->name, location, on) != 0)
+    int rc = scr_flush_file_set(flush, d->id, d->name, location, on);
+    if (!rc && on) rc = scr_flush_file_set_kind(flush, d->id, d->ckpt > 0, d->output);
+    if (rc)
         scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
                 "the flush file could not be written: no memory");
     else

@@ -55,6 +55,7 @@ typedef enum scr_log_kind {
     SCR_LOG_SCAVENGE_START,
     SCR_LOG_SCAVENGE_COMPLETE,
     SCR_LOG_SCAVENGE_FAILED,
+    SCR_LOG_SCRIPT,
     SCR_LOG_ERROR,
     SCR_LOG_KINDS
 } scr_log_kind;

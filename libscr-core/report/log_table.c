@@ -103,6 +103,8 @@ const scr_log_type scr_log_types[SCR_LOG_KINDS] = {
         "all files are saved, or what is needed to rebuild those that are missing"},
     [SCR_LOG_SCAVENGE_FAILED] = {"SCAVENGE_FAILED", DATASET | F(TO) | F(SECS) | F(NOTE),
         "some files are missing, and maybe cannot be rebuilt"},
+    [SCR_LOG_SCRIPT] = {"SCRIPT", DATASET | F(JOBNAME) | F(SECS) | F(NOTE),
+        "an event of a job script, under a name of its own, which is at the beginning of the note"},
     [SCR_LOG_ERROR] = {"ERROR", EVERY | F(CODE) | F(NOTE),
         "another error, or a failure that only one process saw; at most 100 in a run, 10 of each process but the first"},
 };

@@ -65,6 +65,25 @@ static void name_is_the_last_one(void **state)
     kvtree_delete(&flush);
 }
 
+static void kinds(void **state)
+{
+    for (int i = 0; i < 16; i++) {
+        kvtree *flush = guide_file();
+        assert_int_equal(scr_flush_file_set_kind(flush, 17, i & 1, i & 2), 0);
+        assert_int_equal(scr_flush_file_set_kind(flush, 17, i & 4, i & 8), 0);
+        assert_int_equal(scr_flush_file_is(flush, 17, SCR_FLUSH_CKPT), (i & 4) != 0);
+        assert_int_equal(scr_flush_file_is(flush, 17, SCR_FLUSH_OUTPUT), (i & 8) != 0);
+        assert_int_equal(scr_flush_file_is(flush, 18, SCR_FLUSH_CKPT), 0);
+        assert_int_equal(scr_flush_file_is(flush, 19, SCR_FLUSH_CKPT), 0);
+        kvtree_delete(&flush);
+    }
+    assert_int_equal(scr_flush_file_set_kind(NULL, 1, true, true), -ENOMEM);
+    kvtree *flush = text_tree("DSET\n  17\n    CKPT\n      0\n    OUTPUT\n");
+    assert_int_equal(scr_flush_file_is(flush, 17, SCR_FLUSH_CKPT), 0);
+    assert_int_equal(scr_flush_file_is(flush, 17, SCR_FLUSH_OUTPUT), 0);
+    kvtree_delete(&flush);
+}
+
 static void clearing_what_is_not_there(void **state)
 {
     kvtree *flush = guide_file();
@@ -181,6 +200,7 @@ int main(void)
         cmocka_unit_test(written_as_in_the_guide),
         cmocka_unit_test(locations),
         cmocka_unit_test(name_is_the_last_one),
+        cmocka_unit_test(kinds),
         cmocka_unit_test(clearing_what_is_not_there),
         cmocka_unit_test(remove_and_keep),
         cmocka_unit_test(keep_what_the_cache_has),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command of tools/ has its source, its page and its test, and stands in the table of tools/README.md."""
+"""Every command of tools/ has its source, its page and its test, and stands in the table of tools/README.md. The table of commands in
+docs/migration.md names tests that exist."""
 import re
 
 from house import ROOT, finish
@@ -25,4 +26,22 @@ def check():
             yield f"{name} is missing in tools/{place}"
 
 
-finish(list(check()))
+def check_migration():
+    text = (ROOT / "docs/migration.md").read_text().split("### Commands of SCR 3.1")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in re.findall(r"^\| `.*", text, re.MULTILINE)]
+    assert len(rows) > 15, "the table of docs/migration.md was not found"
+    for row in rows:
+        names = re.findall(r"`([\w/]+\.py|test_\w+)`", row[-1])
+        file = None
+        if not names or len(row) != 4:
+            yield f"docs/migration.md: {row[0]}: it has no test"
+        for name in names:
+            if name.endswith(".py"):
+                file = ROOT / name if "/" in name else TOOLS / "tests" / name
+                if not file.is_file():
+                    yield f"docs/migration.md: {row[0]}: there is no {name}"
+            elif not file or not file.is_file() or f"\ndef {name}(" not in file.read_text():
+                yield f"docs/migration.md: {row[0]}: there is no {name}"
+
+
+finish([*check(), *check_migration()])

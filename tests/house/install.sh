@@ -47,7 +47,7 @@ empty_tree() {
 }
 
 echo "== commands"
-for command in kvtree_print scr_print_hash_file; do
+for command in kvtree_print scr_print scr_print_hash_file; do
     told=$(empty_tree | LD_LIBRARY_PATH='' "$installed/bin/$command" --verify -)
     if [ "$told" != '-: good, 24 bytes, 0 elements, without checksum' ]; then
         echo "$command says: $told"

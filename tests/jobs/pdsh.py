@@ -99,7 +99,7 @@ def test_down_nodes():
         (job.node("n3") / "cache").symlink_to("/proc/self")
         hangs(job, "n4", "scr_check_node")
         done = command(job, "scr_list_down_nodes", "--reason", code=1, SCR_NODE_TIMEOUT=20, **reach(job))
-        lines = {line.split()[0]: line for line in done.out.splitlines()[1:] if line}
+        lines = {line.split(":")[0]: line for line in done.out.splitlines()}
         assert sorted(lines) == ["n2", "n3", "n4"] and "No route to host" in lines["n2"] and "no answer: " in lines["n4"], done
         assert "n3/cache: a new file" in lines["n3"], done
         expect_gone(job)

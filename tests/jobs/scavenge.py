@@ -38,6 +38,29 @@ def test_all_nodes():
         next_run_reads(job, "b")
 
 
+def test_script_of_scr_3():
+    """After a job, its poststage script copies and enters one dataset after the other with scr_flush_file and scr_index."""
+    with Job(nodes=2, per_node=2) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        command(job, "scr_flush_file", "--list-output", code=1)
+        assert command(job, "scr_flush_file", "--list-ckpt").out == "2 1\n"
+        assert command(job, "scr_flush_file", "--name", 2).out == "b\n"
+        command(job, "scr_flush_file", "--need-flush", 2)
+        done = command(job, "scr_flush_file", "--resume", "--name", 2, SCR_NODELIST=",".join(job.nodes()), SCR_SIMULATE=job.root / "nodes")
+        assert done.out.startswith("b\n") and saved(job, "b", 2).is_dir(), done
+        done = command(job, "scr_flush_file", "-s", 2, "-S")
+        assert done.out.startswith("b\nb: added"), done
+        assert command(job, "scr_index", "--add=b").out == "b: is in the index already\n"
+        command(job, "scr_flush_file", "--need-flush", 2, code=1)
+        command(job, "scr_index", "--current=b")
+        assert command(job, "scr_index", "--build", 1, code=1).out == ""
+        command(job, "scr_scavenge", "-v", "--id", 1, "--from", job.root, "--to", job.prefix, "--up", ",".join(job.nodes()),
+                SCR_SIMULATE=job.root / "nodes")
+        assert command(job, "scr_index", "--build", 1).out == "a: added\n"
+        is_committed(job, "b", 2)
+        next_run_reads(job, "b")
+
+
 # ---- losses ----
 
 def lost_and_saved(scheme, lost, rebuilt):

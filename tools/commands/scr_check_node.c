@@ -12,7 +12,7 @@
 
 typedef struct request {
     const char *dir, *control, *cache, *tests;
-    int seconds, list;
+    int seconds, list, free;
     char user[SCR_USER_SIZE]; /* of the job */
     const tool *usage;
 } request;
@@ -39,7 +39,7 @@ static int check_node_worse(int a, int b)
 static int check_node_folder(const request *r, const char *path, uint64_t bytes, int made)
 {
     kvtree_error err = {""};
-    const node_folder folder = {path, bytes, made, r->user};
+    const node_folder folder = {path, bytes, r->free, made, r->user};
     const int unsafe = scr_base_is_unsafe(path);
     if (unsafe == 2)
         tool_say(CACHE_BASE_UNSAFE,
@@ -143,6 +143,8 @@ int main(int argc, char **argv)
          .text = &r.tests},
         {'s', "seconds", "N", "seconds that one of them may take (default: 30)",
          .number = &r.seconds},
+        {'f', "free", NULL, "sizes are those of free space, not of the file system",
+         .flag = &r.free},
         {'l', "list", NULL, "list what is checked", .flag = &r.list},
         {0}};
     const tool t = {

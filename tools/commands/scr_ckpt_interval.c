@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        TOOL_DIR_OPTION(&r.dir),
+        TOOL_DIR_OPTIONS(&r.dir),
         {'c', "cost", "TIME", "what a checkpoint takes (12.5, 90, 2min)",
          .text = &r.cost_text},
         {'m', "mtbf", "TIME", "mean time between failures of the whole job (36h)",

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&r.dir),
         {'u', "user", NULL, "print the user of the job", .flag = &r.user},
-        {'i', "jobid", NULL, "print the id of the allocation", .flag = &r.jobid},
+        {'j', "jobid", NULL, "print the id of the allocation", .flag = &r.jobid},
         {'m', "manager", NULL, "print the batch system: slurm, pbs, lsf, flux, none",
          .flag = &r.manager},
         {'n', "nodes", NULL, "print the nodes of the allocation", .flag = &r.nodes},
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
          .flag = &r.endtime},
         {'r', "runnodes", NULL, "print how many nodes the last run used",
          .flag = &r.runnodes},
-        {'j', "json", NULL, "print all but the nodes that are down as a JSON object",
+        {'J', "json", NULL, "print all but the nodes that are down as a JSON object",
          .flag = &r.json},
         {0}};
     const tool t = {

@@ -6,14 +6,19 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
 #include "prefix/flush_file.h"
+#include "scavenge/node_command.h"
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef struct flush_file_request {
     const char *dir;
-    int latest, list, json;
+    int latest, list, json, output, ckpt, resume, summary;
     int needflush, location, subdir, before; /* ids of datasets; -1: not given */
+    int needflush_old, name;                 /* the same under other names */
 } flush_file_request;
 
 static const char *const flush_file_places[] = {SCR_LOCATION_CACHE, SCR_LOCATION_PFS,
@@ -32,13 +37,33 @@ static int flush_file_places_of(const kvtree *flush, int id, const char *has[PLA
 
 /* ---- tasks: exit codes ---- */
 
-/* The highest id, or the highest below `before`. */
-static int flush_file_print_latest(int before, int count, const int *ids)
+static bool flush_file_is_older(const flush_file_request *r, int id)
 {
-    while (count > 0 && before > 0 && ids[count - 1] >= before)
+    return r->before <= 0 || id < r->before;
+}
+
+static int flush_file_print_latest(const flush_file_request *r, int count, const int *ids)
+{
+    while (count > 0 && !flush_file_is_older(r, ids[count - 1]))
         count--;
     if (count == 0 || ids[count - 1] < 1) return COMMAND_BAD;
     printf("%d\n", ids[count - 1]);
+    return COMMAND_GOOD;
+}
+
+/* On one line: outputs in ascending order, checkpoints in descending order. */
+static int flush_file_print_kind(const flush_file_request *r, const kvtree *flush,
+                                 int count, const int *ids)
+{
+    const char *kind = r->output ? SCR_FLUSH_OUTPUT : SCR_FLUSH_CKPT, *between = "";
+    for (int i = 0; i < count; i++) {
+        int id = ids[r->output ? i : count - 1 - i];
+        if (!flush_file_is_older(r, id) || !scr_flush_file_is(flush, id, kind)) continue;
+        printf("%s%d", between, id);
+        between = " ";
+    }
+    if (!*between) return COMMAND_BAD;
+    printf("\n");
     return COMMAND_GOOD;
 }
 
@@ -58,7 +83,31 @@ static int flush_file_print_list(const kvtree *flush, int count, const int *ids,
     return tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS);
 }
 
-static int flush_file_answer(const flush_file_request *r, const kvtree *flush)
+/* Copies the dataset from the caches (--resume), or completes and enters what was copied
+ * (--summary); returns after a failure only. */
+static int flush_file_save(const flush_file_request *r, const tool_prefix *prefix)
+{
+    tool_words words = {0};
+    char id[16];
+    const char *const copy[] = {"--stop", "--id", id, NULL};
+    const char *const add[] = {"--build", id, NULL};
+    snprintf(id, sizeof id, "%d", r->subdir);
+    scavenge_command_begin(&words, r->resume ? "scr_scavenge" : "scr_index", prefix);
+    tool_words_add_all(&words, r->resume ? copy : add);
+    const char *const *argv = words.failed ? NULL : tool_words_list(&words);
+    if (!argv) {
+        tool_words_done(&words);
+        return tool_no_memory();
+    }
+    if (command_flush() != COMMAND_GOOD) return COMMAND_BAD;
+    execv(argv[0], (char *const *)argv);
+    int code = tool_say(RUN_LAUNCH_FAILED, "%s: %s", argv[0], strerror(errno));
+    tool_words_done(&words);
+    return code;
+}
+
+static int flush_file_answer(const flush_file_request *r, const tool_prefix *prefix,
+                             const kvtree *flush)
 {
     const char *has[PLACES];
     int id = r->needflush > 0 ? r->needflush : r->location > 0 ? r->location : r->subdir;
@@ -71,13 +120,15 @@ static int flush_file_answer(const flush_file_request *r, const kvtree *flush)
         int count = flush_file_places_of(flush, id, has);
         for (int i = 0; i < count; i++)
             printf("%s\n", has[i]);
-        return count ? COMMAND_GOOD : COMMAND_BAD;
+        if (count == 0) printf("NONE\n");
+        return COMMAND_GOOD;
     }
     const char *name = scr_flush_file_name(flush, id);
     if (!name) return tool_say(FLUSH_FILE_UNUSABLE, "dataset %d has no name", id);
     tool_print(name);
     printf("\n");
-    return COMMAND_GOOD;
+    if (scr_flush_file_has(flush, id, SCR_LOCATION_PFS)) return COMMAND_GOOD;
+    return r->resume || r->summary ? flush_file_save(r, prefix) : COMMAND_GOOD;
 }
 
 static int flush_file_work(const flush_file_request *r, const tool_prefix *prefix)
@@ -93,12 +144,14 @@ static int flush_file_work(const flush_file_request *r, const tool_prefix *prefi
         tool_prefix_tell_unused(prefix);
     } else if (scr_flush_file_list(flush, &count, &ids) != 0)
         code = tool_say(FLUSH_FILE_UNUSABLE, SCR_FLUSH_FILE_NAME ": an id is no number");
-    else if (r->latest || r->before > 0)
-        code = flush_file_print_latest(r->before, count, ids);
+    else if (r->output || r->ckpt)
+        code = flush_file_print_kind(r, flush, count, ids);
+    else if (r->latest)
+        code = flush_file_print_latest(r, count, ids);
     else if (r->list)
         code = flush_file_print_list(flush, count, ids, r->json);
     else
-        code = flush_file_answer(r, flush);
+        code = flush_file_answer(r, prefix, flush);
     free(ids);
     kvtree_delete(&flush);
     return code;
@@ -106,38 +159,80 @@ static int flush_file_work(const flush_file_request *r, const tool_prefix *prefi
 
 /* ---- arguments ---- */
 
-/* Exactly one task; -1 to continue. */
-static int flush_file_check(const tool *t, const flush_file_request *r)
+/* -1 to continue. */
+static int flush_file_check_id(const tool *t, int id, int least)
 {
-    const int ids[] = {r->needflush, r->location, r->subdir, r->before};
-    int tasks = r->latest + r->list;
-    for (int i = 0; i < 4; i++) {
-        if (ids[i] == -1) continue;
-        tasks++;
-        if (ids[i] < 1 || ids[i] > SCR_ID_MAX)
-            return tool_misused(t, "'%d' is no id of a dataset", ids[i]);
+    if (id == -1 || (id >= least && id <= SCR_ID_MAX)) return -1;
+    return tool_misused(t, "'%d' is no id of a dataset", id);
+}
+
+/* Two names of one option. */
+static void flush_file_take(int *id, int other)
+{
+    if (other != -1) *id = other;
+}
+
+/* Exactly one task; -1 to continue. */
+static int flush_file_check(const tool *t, flush_file_request *r)
+{
+    const int ids[] = {r->needflush, r->needflush_old, r->location, r->subdir, r->name};
+    int tasks = r->latest + r->list + r->output + r->ckpt;
+    int code = flush_file_check_id(t, r->before, tasks ? 0 : 1);
+    for (int i = 0; i < 5; i++) {
+        if (code < 0) code = flush_file_check_id(t, ids[i], 1);
+        tasks += ids[i] != -1;
     }
+    if (code >= 0) return code;
+    if (tasks == 0 && r->before > 0) tasks = r->latest = 1;
     if (tasks != 1) return tool_misused(t, "one task is needed");
+    if (r->before > 0 && !r->latest && !r->output && !r->ckpt)
+        return tool_misused(t, "--before goes with --latest and lists of ids");
     if (r->json && !r->list) return tool_misused(t, "--json goes with --list");
+    if (r->resume + r->summary > (r->name != -1))
+        return tool_misused(t, "--resume or --summary goes with --name ID");
+    flush_file_take(&r->needflush, r->needflush_old);
+    flush_file_take(&r->subdir, r->name);
     return -1;
 }
 
 int main(int argc, char **argv)
 {
-    flush_file_request r = {.needflush = -1, .location = -1, .subdir = -1, .before = -1};
+    flush_file_request r = {.needflush = -1,
+                            .location = -1,
+                            .subdir = -1,
+                            .before = -1,
+                            .needflush_old = -1,
+                            .name = -1};
     const tool_option options[] = {
-        TOOL_DIR_OPTION(&r.dir),
+        TOOL_DIR_OPTIONS(&r.dir),
         {'l', "latest", NULL, "print the id of the newest dataset", .flag = &r.latest},
-        {'b', "before", "ID", "print the newest id that is less than ID",
+        {'o', "list-output", NULL, "print the ids of outputs, in ascending order",
+         .flag = &r.output},
+        {'c', "list-ckpt", NULL, "print the ids of checkpoints, in descending order",
+         .flag = &r.ckpt},
+        {'b', "before", "ID",
+         "with these: only ids less than ID, or all for 0; alone:\n"
+         "print the newest id that is less than ID",
          .number = &r.before},
-        {'n', "needflush", "ID",
+        {'n', "need-flush", "ID",
          "exit with 0 if dataset ID must still be copied to the\n"
          "parallel file system, with 1 if it is there",
          .number = &r.needflush},
-        {'o', "location", "ID", "print where dataset ID is: CACHE, PFS, FLUSHING",
+        {'N', "needflush", "ID", "the same", .number = &r.needflush_old},
+        {'L', "location", "ID", "print where dataset ID is: CACHE, PFS, FLUSHING, NONE",
          .number = &r.location},
-        {'s', "subdir", "ID", "print the directory that dataset ID has below DIRECTORY",
+        {'s', "name", "ID", "print the name of dataset ID", .number = &r.name},
+        {'D', "subdir", "ID",
+         "print the directory that dataset ID has below DIRECTORY:\nits name",
          .number = &r.subdir},
+        {'r', "resume", NULL,
+         "with --name: also copy it from the caches, unless it is\n"
+         "on the parallel file system",
+         .flag = &r.resume},
+        {'S', "summary", NULL,
+         "with --name, after --resume: also rebuild missing files\n"
+         "and enter it into the index",
+         .flag = &r.summary},
         {'a', "list", NULL, "list all datasets", .flag = &r.list},
         {'j', "json", NULL, "with --list: a JSON object per dataset", .flag = &r.json},
         {0}};

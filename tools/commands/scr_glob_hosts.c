@@ -15,7 +15,7 @@ enum { MINUS, INTERSECT, UNITE, CONTAINS, TASKS };
 typedef struct request {
     int count, expand, compress, json;
     int nth; /* from 1 on; -1: all */
-    const char *two[TASKS];
+    const char *hosts, *two[TASKS];
 } request;
 
 /* ---- output ---- */
@@ -93,6 +93,7 @@ static int glob_hosts_print_list(const request *r, const tool_args *args)
 {
     hostlist list = {0, NULL};
     int code = COMMAND_GOOD;
+    if (r->hosts) code = tool_manager_parse(r->hosts, &list);
     for (int i = 0; i < args->count && code == COMMAND_GOOD; i++)
         code = tool_manager_parse(args->list[i], &list);
     if (code == COMMAND_GOOD) code = glob_hosts_print(r, &list);
@@ -113,8 +114,9 @@ static int glob_hosts_check(const tool *t, const request *r, const tool_args *ar
     }
     if (lists > 1 || r->count + r->expand + r->compress + (r->nth >= 0) > 1)
         return tool_misused(t, "more than one task");
-    if (lists && args->count) return tool_misused(t, "too many lists of hosts");
-    if (!lists && !args->count) return tool_misused(t, "no list of hosts");
+    const int plain = args->count + (r->hosts != NULL);
+    if (lists && plain) return tool_misused(t, "too many lists of hosts");
+    if (!lists && !plain) return tool_misused(t, "no list of hosts");
     if (r->nth == 0) return tool_misused(t, "hosts are counted from 1");
     return -1;
 }
@@ -124,6 +126,7 @@ int main(int argc, char **argv)
     request r = {.nth = -1};
     int task;
     const tool_option options[] = {
+        {'H', "hosts", "HOSTS", "a list of hosts, as an argument is", .text = &r.hosts},
         {'c', "count", NULL, "print how many hosts there are", .flag = &r.count},
         {'n', "nth", "N", "print host N, from 1 on", .number = &r.nth},
         {'e', "expand", NULL, "print the hosts, one per line", .flag = &r.expand},

@@ -18,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum condition { REASON, LEFT, AFTER, BEFORE, SECONDS, CONDITIONS };
 
@@ -30,7 +32,7 @@ enum { VALUE_SIZE = 1024 };
 
 typedef struct request {
     const char *dir;
-    int list, json, immediate, remove;
+    int list, json, immediate, remove, verbose, bare;
     const char *given[CONDITIONS]; /* as they stand on the command line */
     int unset[CONDITIONS];
     char value[CONDITIONS][VALUE_SIZE]; /* as they go into the file; "": not given */
@@ -73,8 +75,8 @@ static int halt_take_reason(const tool *t, request *r)
     scr_identity_user(user);
     if (text)
         strcpy(r->value[REASON], text);
-    else if (r->immediate)
-        snprintf(r->value[REASON], VALUE_SIZE, "halted by %s", user);
+    else if (r->immediate || r->bare)
+        snprintf(r->value[REASON], VALUE_SIZE, "JOB_HALTED by %s", user);
     return -1;
 }
 
@@ -90,9 +92,9 @@ static int halt_take_request(const tool *t, request *r)
             return tool_misused(t, "--remove goes alone");
     }
     if (changes && r->list) return tool_misused(t, "--list changes nothing");
-    if (!changes && !r->list)
-        return tool_misused(t, "nothing to do: give a condition, as --checkpoints 1, "
-                               "--before 20:00 or --reason TEXT; or --list, or --remove");
+    r->bare = !changes && !r->list;
+    if (r->bare && r->json)
+        return tool_misused(t, "--json goes with --list, or with a condition");
     int code = halt_take_time(t, r, AFTER);
     if (code < 0) code = halt_take_time(t, r, BEFORE);
     if (code < 0) code = halt_take_numbers(t, r);
@@ -223,12 +225,12 @@ static void halt_explain(const tool_prefix *prefix, const kvtree *halt)
     free(remedy);
 }
 
-static int halt_run(request *r)
+static int halt_run(request *r, const char *dir)
 {
     kvtree_error err = {"no memory"};
     tool_prefix prefix;
     kvtree *halt = kvtree_new();
-    int code = tool_prefix_open(&prefix, r->dir);
+    int code = tool_prefix_open(&prefix, dir);
     if (code == COMMAND_GOOD) {
         int rc = halt ? halt_change(&prefix, r, halt, &err) : -ENOMEM;
         code = rc ? tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix.path, err.text)
@@ -238,6 +240,35 @@ static int halt_run(request *r)
     }
     tool_prefix_close(&prefix);
     kvtree_delete(&halt);
+    return tool_finish(code);
+}
+
+/* In a process of its own: root becomes the owner of the directory, and remains that. */
+static int halt_run_apart(request *r, const char *dir)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) _exit(halt_run(r, dir));
+    if (pid < 0) return tool_say(PROCESS_CONTROL_FAILED, "%s: %s", dir, strerror(errno));
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return COMMAND_BAD;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_BAD;
+}
+
+static int halt_run_all(request *r, const tool_args *args)
+{
+    int code = COMMAND_GOOD;
+    if (args->count == 0) return halt_run(r, r->dir);
+    if (args->count == 1) return halt_run(r, args->list[0]);
+    for (int i = 0; i < args->count; i++) {
+        if (!r->json) {
+            tool_print(args->list[i]);
+            printf(":\n");
+        }
+        if (command_flush() != COMMAND_GOOD ||
+            halt_run_apart(r, args->list[i]) != COMMAND_GOOD)
+            code = COMMAND_BAD;
+    }
     return code;
 }
 
@@ -245,7 +276,7 @@ int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        TOOL_DIR_OPTION(&r.dir),
+        TOOL_DIR_OPTIONS(&r.dir),
         {'c', "checkpoints", "N", "end after N more checkpoints", .text = &r.given[LEFT]},
         {'a', "after", "TIME", "end at the first chance after TIME",
          .text = &r.given[AFTER]},
@@ -255,7 +286,7 @@ int main(int argc, char **argv)
          "end that many seconds before --before, or before the\n"
          "allocation ends (600, 10min)",
          .text = &r.given[SECONDS]},
-        {'r', "reason", "TEXT", "end at the next chance, for this reason",
+        {'T', "reason", "TEXT", "end at the next chance, for this reason",
          .text = &r.given[REASON]},
         {'i', "immediate", NULL,
          "end at once, where scr_run runs the job; else at the next\nchance",
@@ -267,22 +298,24 @@ int main(int argc, char **argv)
         {'S', "unset-seconds", NULL, "remove --seconds", .flag = &r.unset[SECONDS]},
         {'R', "unset-reason", NULL, "remove --reason and --immediate",
          .flag = &r.unset[REASON]},
-        {'x', "remove", NULL, "remove all conditions with the halt file",
+        {'r', "remove", NULL, "remove all conditions with the halt file",
          .flag = &r.remove},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
+        TOOL_VERBOSE_OPTION(&r.verbose),
         {0}};
-    const tool t = {.arguments = "[OPTION]... [DIRECTORY]",
-                    .about = "Sets when the run in DIRECTORY ends, and prints the "
+    const tool t = {.arguments = "[OPTION]... [DIRECTORY]...",
+                    .about = "Sets when the run in each DIRECTORY ends, and prints the "
                              "conditions. SCR checks them "
                              "after\neach checkpoint, and whenever the program "
-                             "asks.\nTIME: " TOOL_TIME_FORMS ".\n",
+                             "asks. Without a condition the run ends at\nits next "
+                             "chance.\nTIME: " TOOL_TIME_FORMS ".\n",
                     .codes = "0 done, 1 an error, 2 wrong usage.\n",
                     .options = options,
-                    .most = 1,
-                    .folder = &r.dir};
+                    .most = -1};
     tool_args args;
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
+    if (r.dir && args.count) return tool_misused(&t, "two prefix directories");
     code = halt_take_request(&t, &r);
-    return code >= 0 ? code : tool_finish(halt_run(&r));
+    return code >= 0 ? code : halt_run_all(&r, &args);
 }

@@ -32,9 +32,8 @@ int index_read(const tool_prefix *prefix, kvtree **index)
     return COMMAND_BAD;
 }
 
-/* Reads the index, to be freed, and the entry of a dataset in it. */
-static int index_find(const tool_prefix *prefix, const char *name, kvtree **index,
-                      scr_dataset *d)
+int index_find(const tool_prefix *prefix, const char *name, kvtree **index,
+               scr_dataset *d)
 {
     char names[256];
     int code = index_read(prefix, index);
@@ -173,6 +172,47 @@ static int index_remove(const tool_prefix *prefix, const index_request *r)
     return COMMAND_GOOD;
 }
 
+typedef struct index_later {
+    const scr_dataset *than;
+    scr_dataset *gone; /* those that were removed, to be freed */
+    int count;
+} index_later;
+
+static int index_remove_later(kvtree *index, void *arg)
+{
+    index_later *later = arg;
+    int count, rc = scr_index_list(index, &later->gone, &count);
+    later->count = 0;
+    for (int i = 0; i < count && !rc; i++) {
+        const scr_dataset d = later->gone[i];
+        if (!scr_dataset_is_newer(&d, later->than)) continue;
+        rc = scr_index_remove(index, &d);
+        if (!rc) later->gone[later->count++] = d;
+        if (rc == -ENOENT) rc = 0; /* it went with another one of its name */
+    }
+    return rc ? rc : later->count > 0;
+}
+
+static int index_drop_after(const tool_prefix *prefix, const index_request *r)
+{
+    kvtree_error err = {"no memory"};
+    scr_dataset d;
+    kvtree *index;
+    index_later later = {&d, NULL, 0};
+    int code = index_find(prefix, r->name, &index, &d);
+    if (code != COMMAND_GOOD) return code;
+    kvtree_unset_all(index);
+    int rc = scr_index_update(prefix->dir, index_remove_later, &later, index, &err);
+    for (int i = 0; i < later.count && !rc; i++) {
+        index_drop_location(prefix, &later.gone[i]);
+        index_report(later.gone[i].name, "removed from the index; its files stay");
+    }
+    if (later.count == 0 && !rc) index_report(d.name, "no dataset is newer");
+    free(later.gone);
+    kvtree_delete(&index);
+    return tool_result(INDEX_NOT_CHANGED, rc, &err);
+}
+
 static int index_set_current(const tool_prefix *prefix, const index_request *r)
 {
     scr_dataset d;
@@ -261,6 +301,7 @@ typedef struct index_task {
     const char *name, *value, *help; /* value: NULL, or the name of a dataset */
     int (*run)(const tool_prefix *prefix, const index_request *r);
     bool changes; /* the index; the other tasks print */
+    bool by_id;   /* value is an id */
 } index_task;
 
 static const index_task index_tasks[] = {
@@ -270,9 +311,14 @@ static const index_task index_tasks[] = {
      "add the dataset in the directory NAME below DIRECTORY; a\n"
      "scavenged dataset is completed first",
      .run = index_add, .changes = true},
+    {'b', "build", "ID", "the same for the dataset with that id", .run = index_build,
+     .changes = true, .by_id = true},
     {'r', "remove", "NAME", "remove dataset NAME from the index; its files stay",
      .run = index_remove, .changes = true},
-    {'D', "drop", "NAME", "the same", .run = index_remove, .changes = true},
+    {'d', "drop", "NAME", "the same", .run = index_remove, .changes = true},
+    {'A', "drop-after", "NAME",
+     "remove all datasets newer than NAME from the index; their\nfiles stay",
+     .run = index_drop_after, .changes = true},
     {'c', "current", "NAME", "let the next run begin with dataset NAME",
      .run = index_set_current, .changes = true},
     {'i', "inspect", "NAME", "print the index entry of dataset NAME",
@@ -283,7 +329,7 @@ static const index_task index_tasks[] = {
      "print the scavenged files of dataset NAME, and which are\n"
      "missing",
      .run = index_print_scan},
-    {'b', "rebuild", NULL,
+    {'R', "rebuild", NULL,
      "rebuild the index from the datasets in DIRECTORY, or add\n"
      "those that it lacks",
      .run = index_rebuild, .changes = true},
@@ -317,7 +363,10 @@ static int index_take_request(const tool *t, const index_given *g, const tool_ar
         r->name = g->name[i];
     }
     if (count > 1) return tool_misused(t, "more than one task");
-    if (r->name && (*task)->run != index_import &&
+    bool by_id = (*task)->by_id;
+    if (by_id && command_number(t->arguments, "--build", r->name, &r->id) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
+    if (r->name && !by_id && (*task)->run != index_import &&
         scr_dataset_check_name(r->name, NULL) != 0)
         return tool_misused(t, "'%s' is no name of a dataset", r->name);
     if (args->count && (*task)->run != index_verify)
@@ -338,8 +387,8 @@ static int index_run(const index_task *task, const index_request *r)
     tool_prefix prefix;
     if (task->changes) command_outlive_reader();
     /* --add packs files into containers as configured */
-    int code = (task->run == index_add ? tool_prefix_configure_anyway
-                                       : tool_prefix_open)(&prefix, r->dir);
+    bool adds = task->run == index_add || task->run == index_build;
+    int code = (adds ? tool_prefix_configure_anyway : tool_prefix_open)(&prefix, r->dir);
     if (code == COMMAND_GOOD) code = task->run(&prefix, r);
     tool_prefix_close(&prefix);
     return tool_finish(code);

@@ -13,6 +13,7 @@
 typedef struct index_request {
     const char *dir, *name;
     const char *dataset, *map; /* of --import */
+    int id; /* in place of a name */
     int json;
     int width; /* sets that are rebuilt at the same time */
     int names; /* to verify; 0: all */
@@ -24,6 +25,10 @@ typedef struct index_request {
 /* Reads the index, to be freed. */
 int index_read(const tool_prefix *prefix, kvtree **index);
 
+/* Reads the index, to be freed, and the entry of a dataset in it. */
+int index_find(const tool_prefix *prefix, const char *name, kvtree **index,
+               scr_dataset *d);
+
 /* Enters the datasets that were found; creates the index where it is lost. */
 int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added);
 
@@ -33,6 +38,9 @@ void index_report(const char *name, const char *what);
 /* ---- scr_index_add.c ---- */
 
 int index_add(const tool_prefix *prefix, const index_request *r);
+
+/* The same for the dataset with that id, wherever it is. */
+int index_build(const tool_prefix *prefix, const index_request *r);
 
 /* Prints the content of a dataset's staging directory. */
 int index_print_scan(const tool_prefix *prefix, const index_request *r);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_index --add: enters a dataset on the prefix directory, or one that scr_scavenge or
- * scr_copy saved, into the index (SCR Developer Guide 1.2, sections 2.13.2 and 2.33.5).
+ * scr_copy saved, into the index; --build does so by the id of the dataset (SCR Developer
+ * Guide 1.2, sections 2.13.2 and 2.33.5).
  */
 #include "commands/scr_index.h"
 
 #include "lib/tool.h"
+#include "prefix/flush_file.h"
 #include "scavenge/commit_scavenged.h"
 #include <errno.h>
 #include <stdio.h>
@@ -133,4 +135,84 @@ int index_add(const tool_prefix *prefix, const index_request *r)
     if (!there) return index_add_found(prefix, r);
     index_report(r->name, "is in the index already");
     return COMMAND_GOOD;
+}
+
+/* ---- by id ---- */
+
+/* A name of the dataset with that id: the one of the flush file, or that of the newest
+ * dataset that the index has or a search of the prefix directory finds. */
+static bool index_name_in_flush_file(const tool_prefix *prefix, int id,
+                                     char name[SCR_NAME_SIZE])
+{
+    kvtree *flush = kvtree_new();
+    const char *text = NULL;
+    if (flush && scr_flush_file_read(prefix->dir, flush, NULL) == 0)
+        text = scr_flush_file_name(flush, id);
+    snprintf(name, SCR_NAME_SIZE, "%s", text ? text : "");
+    kvtree_delete(&flush);
+    return *name != 0;
+}
+
+static bool index_name_in_list(const scr_dataset *list, int count, int id,
+                               char name[SCR_NAME_SIZE])
+{
+    for (int i = count - 1; i >= 0; i--) {
+        if (list[i].id != id) continue;
+        snprintf(name, SCR_NAME_SIZE, "%s", list[i].name);
+        return true;
+    }
+    return false;
+}
+
+static bool index_name_in_index(const kvtree *index, int id, char name[SCR_NAME_SIZE])
+{
+    scr_dataset *list = NULL;
+    int count = 0;
+    bool found = scr_index_list(index, &list, &count) == 0 &&
+                 index_name_in_list(list, count, id, name);
+    free(list);
+    return found;
+}
+
+static bool index_name_on_prefix(const tool_prefix *prefix, int id,
+                                 char name[SCR_NAME_SIZE])
+{
+    kvtree_error err = {""};
+    scr_scan scan;
+    if (scr_scan_open(&scan, prefix->path, &err) != 0) return false;
+    bool found = scr_scan_all(&scan, NULL, &err) == 0 &&
+                 index_name_in_list(scan.found, scan.count, id, name);
+    scr_scan_close(&scan);
+    return found;
+}
+
+int index_build(const tool_prefix *prefix, const index_request *r)
+{
+    char name[SCR_NAME_SIZE];
+    kvtree *index;
+    scr_dataset d;
+    scavenge_key key;
+    scr_index_state state = {.complete = 0};
+    int code = index_read(prefix, &index);
+    if (code != COMMAND_GOOD) return code;
+    bool known = index_name_in_flush_file(prefix, r->id, name) ||
+                 index_name_in_index(index, r->id, name) ||
+                 index_name_on_prefix(prefix, r->id, name);
+    kvtree_delete(&index);
+    if (!known || (scavenge_find(prefix->dir, name, &key, NULL) == 0 && key.id != r->id))
+        return tool_say(DATASET_UNKNOWN, "%s: there is no dataset %d", prefix->path,
+                        r->id);
+    index_request one = *r;
+    one.name = name;
+    code = index_add(prefix, &one);
+    if (code == COMMAND_GOOD) code = index_find(prefix, name, &index, &d);
+    if (code != COMMAND_GOOD) return code;
+    scr_index_look(index, &d, &state);
+    kvtree_delete(&index);
+    if (d.id != r->id)
+        return tool_say(DATASET_UNKNOWN, "%s is dataset %d in the index, not %d", name,
+                        d.id, r->id);
+    return state.complete == 1
+               ? COMMAND_GOOD
+               : tool_say(DATASET_INCOMPLETE, "%s: it is not complete", name);
 }

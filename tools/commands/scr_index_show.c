@@ -9,7 +9,7 @@
 enum { SHORT = 5, ALL = 23 };
 
 static const tool_column index_short_columns[SHORT] = {
-    {"dset", "DSET", TOOL_NUMBER},     {"valid", "VALID", TOOL_SWITCH},
+    {"dset", "DSET", TOOL_NUMBER},     {"valid", "VALID", TOOL_TEXT},
     {"flushed", "FLUSHED", TOOL_TEXT}, {"current", "CUR", TOOL_TEXT},
     {"name", "NAME", TOOL_TEXT},
 };
@@ -83,7 +83,10 @@ void index_row(tool_table *table, int all, const scr_index *index, const scr_dat
     int valid = state.complete == 1 && !state.failed && !state.deleting;
     int current = scr_index_is_current(index, d->name);
     tool_table_number(table, d->id);
-    tool_table_switch(table, valid);
+    if (all)
+        tool_table_switch(table, valid);
+    else
+        tool_table_text(table, valid ? "YES" : "NO"); /* as scripts expect it */
     tool_table_mark(table, valid ? TOOL_GOOD : TOOL_BAD);
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FLUSHED));
     if (all)

@@ -92,9 +92,9 @@ int main(int argc, char **argv)
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&r.dir),
         {'u', "user", "NAME", "the directories of that user", .text = &r.user},
-        {'i', "jobid", "ID", "the directories of that allocation", .text = &r.jobid},
+        {'j', "jobid", "ID", "the directories of that allocation", .text = &r.jobid},
         {'b', "base", NULL, "print only the base directories", .flag = &r.base},
-        {'j', "json", NULL, "print a JSON object per directory", .flag = &r.json},
+        {'J', "json", NULL, "print a JSON object per directory", .flag = &r.json},
         {0}};
     const tool t = {
         .arguments = "[OPTION]... control|cache|all",

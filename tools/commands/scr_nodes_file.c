@@ -9,7 +9,7 @@
 int main(int argc, char **argv)
 {
     const char *dir = NULL;
-    const tool_option options[] = {TOOL_DIR_OPTION(&dir), {0}};
+    const tool_option options[] = {TOOL_DIR_OPTIONS(&dir), {0}};
     const tool t = {.arguments = "[OPTION]... [DIRECTORY]",
                     .about = "Prints how many nodes the last run in DIRECTORY used.\n",
                     .codes =

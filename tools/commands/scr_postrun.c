@@ -134,7 +134,7 @@ static int postrun_find_nodes(postrun *s, const hostlist *known)
     }
     if (code == COMMAND_GOOD) {
         down_nodes_mark(&nodes, known, "known to be down", reasons);
-        code = down_nodes_find(s->prefix, &nodes, seconds, reasons);
+        code = down_nodes_find(s->prefix, &nodes, seconds, false, reasons);
     }
     if (code == COMMAND_GOOD) code = postrun_split(s, &nodes, reasons);
     free(reasons);
@@ -282,14 +282,16 @@ static int postrun_work(const tool_prefix *prefix, const hostlist *known, int be
 int main(int argc, char **argv)
 {
     kvtree_error err = {""};
-    const char *dir = NULL, *down = NULL;
-    int between = 0, signal = 0;
+    const char *dir = NULL, *down = NULL, *old = NULL;
+    int between = 0, signal = 0, verbose = 0;
     hostlist known = {0, NULL};
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&dir),
         {'d', "down", "NODES", "these are down and are not asked", .text = &down},
         {'b', "between", NULL, "another run follows: the site's postrun is not called",
          .flag = &between},
+        TOOL_LAUNCHER_OPTION(&old),
+        TOOL_VERBOSE_OPTION(&verbose),
         {0}};
     const tool t = {
         .arguments = "[OPTION]...",

@@ -18,7 +18,9 @@ static int prerun_work(const tool_prefix *prefix)
 int main(int argc, char **argv)
 {
     const char *dir = NULL;
-    const tool_option options[] = {TOOL_PREFIX_OPTION(&dir), {0}};
+    int verbose = 0;
+    const tool_option options[] = {
+        TOOL_PREFIX_OPTION(&dir), TOOL_VERBOSE_OPTION(&verbose), {0}};
     const tool t = {.arguments = "[OPTION]... [DIRECTORY]",
                     .about = "Prepares an allocation for runs with SCR in DIRECTORY. "
                              "scr_run does so itself.\n",

@@ -4,40 +4,22 @@
 #include "halt/halt.h"
 #include "lib/tool.h"
 #include "lib/tool_halt.h"
-#include "lib/tool_manager.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum {
-    GO_ON = 1, /* exit codes beside 0, halt */
-    UNKNOWN = 3,
-    ANSWER = 30 /* seconds for an answer of the batch system */
-};
+enum { GO_ON = 1, UNKNOWN = 3 }; /* exit codes beside 0, halt */
 
 typedef struct request {
     const char *dir;
     int quiet;
 } request;
 
-/* The end of the allocation, where a condition counts from it. A batch system without an
- * answer is reported, and the end is unknown then. */
-static int retries_halt_find_end(const tool_prefix *prefix, const kvtree *halt,
-                                 scr_halt_end *end)
-{
-    int code = tool_manager_find_end(prefix, 0, end);
-    if (code == COMMAND_GOOD && !end->time && kvtree_get(halt, SCR_HALT_KEY_SECONDS))
-        tool_manager_end(ANSWER, end);
-    return code;
-}
-
 /* To standard error: scripts read the reason alone. */
 static void retries_halt_report_remedy(const tool_prefix *prefix, const kvtree *halt,
                                        const scr_halt_end *end)
 {
-    char *text = end ? tool_halt_remedy(halt, end, time(NULL), prefix->path)
-                     : tool_halt_damaged(prefix->path);
+    char *text = tool_halt_remedy(halt, end, time(NULL), prefix->path);
     if (text) tool_say(HALT_REMEDY, "%s", text);
     free(text);
 }
@@ -45,31 +27,23 @@ static void retries_halt_report_remedy(const tool_prefix *prefix, const kvtree *
 static int retries_halt_check(const tool_prefix *prefix, const request *r)
 {
     char reason[SCR_HALT_REASON_SIZE];
-    kvtree_error err = {"no memory"};
     scr_halt_end end = {0, NULL};
     kvtree *halt = kvtree_new();
-    int rc = halt ? scr_halt_read(prefix->dir, halt, &err) : -ENOMEM;
-    int code = retries_halt_find_end(prefix, halt, &end);
-    if (rc) tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix->path, err.text);
-    if (rc == -EBADMSG) retries_halt_report_remedy(prefix, halt, NULL);
-    if (rc || code != COMMAND_GOOD)
-        code = UNKNOWN;
-    else
-        code = scr_halt_check(halt, &end, time(NULL), reason) ? COMMAND_GOOD : GO_ON;
-    if (code == COMMAND_GOOD && !r->quiet) {
+    int found = tool_halt_find(prefix, halt, &end, reason);
+    if (found == 1 && !r->quiet) {
         tool_print(reason);
         printf("\n");
         retries_halt_report_remedy(prefix, halt, &end);
     }
     kvtree_delete(&halt);
-    return code;
+    return found < 0 ? (int)UNKNOWN : found ? COMMAND_GOOD : (int)GO_ON;
 }
 
 int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
     const tool_option options[] = {
-        TOOL_DIR_OPTION(&r.dir),
+        TOOL_DIR_OPTIONS(&r.dir),
         {'q', "quiet", NULL, "print neither the reason nor what to do", .flag = &r.quiet},
         {0}};
     const tool t = {

@@ -1,38 +1,91 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_run: a job that survives failures (SCR Developer Guide 1.2, section 2.25.1).
- * Called scr_srun or scr_mpirun it takes the arguments of that launcher. */
+ * Called scr_srun, scr_mpirun or by another name of run_wrappers it takes the arguments
+ * of that launcher. */
 #include "run/run.h"
 
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
 #include "run/program_check.h"
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Other names of the command, for launchers; SCR 3 has them also as the first argument of
+ * scr_run. */
+static const struct run_wrapper {
+    const char *command, *program, *launcher;
+} run_wrappers[] = {
+    {"scr_srun", "srun", "slurm"},   {"scr_mpirun", "mpirun", LAUNCHER_MPIRUN},
+    {"scr_jsrun", "jsrun", "jsrun"}, {"scr_lrun", "lrun", "lrun"},
+    {"scr_fluxrun", "flux", "flux"}, {"scr_aprun", "aprun", "aprun"}};
+enum { RUN_WRAPPERS = sizeof run_wrappers / sizeof *run_wrappers };
 
 /* The launcher for which the name of the command stands; NULL: scr_run itself. */
 static const char *run_launcher_name(void)
 {
-    if (strcmp(command_self(), "scr_srun") == 0) return "slurm";
-    if (strcmp(command_self(), "scr_mpirun") == 0) return LAUNCHER_MPIRUN;
+    for (int i = 0; i < RUN_WRAPPERS; i++)
+        if (strcmp(command_self(), run_wrappers[i].command) == 0)
+            return run_wrappers[i].launcher;
     return NULL;
 }
 
-static int run_as_launcher(const char *name, char **argv)
+/* The launcher that scr_run has in place of a program; NULL: that is no such launcher. */
+static const char *run_launcher_named(const char *const words[])
 {
-    const run_request request = {
-        .launcher = name, .raw = 1, .words = (const char *const *)argv + 1};
+    for (int i = 0; i < RUN_WRAPPERS; i++)
+        if (strcmp(words[0], run_wrappers[i].program) == 0 && words[1] &&
+            program_is_launcher(words))
+            return run_wrappers[i].launcher;
+    return NULL;
+}
+
+/* "flux run" is part of the launcher, also where a script has "flux mini run" or
+ * "flux mini submit". */
+static char **run_skip_verbs(const char *name, char **words)
+{
+    if (strcmp(name, "flux") != 0) return words;
+    if (words[0] && strcmp(words[0], "mini") == 0) words++;
+    if (words[0] && (strcmp(words[0], "run") == 0 || strcmp(words[0], "submit") == 0))
+        words++;
+    return words;
+}
+
+static bool run_is_old_option(const char *word)
+{
+    static const char *const old[] = {"-rc", "--run-cmd", "-rs", "--restart-cmd"};
+    for (int i = 0; i < 4; i++) {
+        size_t length = strlen(old[i]);
+        if (strncmp(word, old[i], length) == 0 && (!word[length] || word[length] == '='))
+            return true;
+    }
+    return false;
+}
+
+/* words[-1] is the name of the command, or of a launcher. */
+static int run_as_launcher(const char *name, char **words)
+{
     static const char usage[] = "ARGUMENT... PROGRAM [ARGUMENT]...";
-    if (!argv[1])
+    if (words[0] && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
+        command_usage(stdout, usage);
+        return command_flush();
+    }
+    if (words[0] && strcmp(words[0], "--version") == 0) return command_version();
+    if (words[0] && run_is_old_option(words[0]))
+        return command_misused(usage,
+                               "%s: there is one command for the first start and for a "
+                               "restart; SCR_Have_restart tells the program which it is",
+                               words[0]);
+    words = run_skip_verbs(name, words);
+    if (!words[0])
         return command_misused(usage,
                                "no PROGRAM given: it follows the arguments of the "
                                "launcher, as in: %s -n 4 ./program",
                                command_self());
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        command_usage(stdout, usage);
-        return command_flush();
-    }
-    if (strcmp(argv[1], "--version") == 0) return command_version();
+    const run_request request = {
+        .launcher = name, .raw = 1, .words = (const char *const *)words};
     command_outlive_reader();
     return run_job(&request);
 }
@@ -122,7 +175,9 @@ int main(int argc, char **argv)
         .about =
             "Runs an MPI program that uses SCR, and starts it again after failures "
             "on the nodes\nthat are left. PROGRAM is no launcher: scr_run starts that. "
-            "scr_srun and scr_mpirun\ntake the arguments of srun and mpiexec.\n",
+            "scr_srun, scr_mpirun,\nscr_jsrun, scr_lrun, scr_fluxrun and scr_aprun take "
+            "the arguments of a launcher, and\nso does scr_run without options before "
+            "srun, mpirun, jsrun, lrun, flux or aprun.\n",
         .codes = "that of the program's last run, 128 and a signal that ended it; 1 when "
                  "it was\nnot started, or what it left in the caches could not be saved; "
                  "2 wrong usage.\n",
@@ -131,8 +186,12 @@ int main(int argc, char **argv)
         .program = 1};
     tool_args args;
     command_open_streams();
-    if (run_launcher_name()) return run_as_launcher(run_launcher_name(), argv);
+    if (run_launcher_name()) return run_as_launcher(run_launcher_name(), argv + 1);
     int code = tool_start(&t, argc, argv, &args);
+    const char *wrapped = code < 0 && args.count && args.list == argv + 1
+                              ? run_launcher_named((const char *const *)args.list)
+                              : NULL;
+    if (wrapped) return run_as_launcher(wrapped, args.list + 1);
     r.fail = fail;
     if (code < 0 && args.count == 0)
         code =

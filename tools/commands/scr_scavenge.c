@@ -326,10 +326,15 @@ int main(int argc, char **argv)
 {
     scavenge_request r = {.seconds = 3600, .width = 4};
     const char *jobset = NULL;
+    const char *from = NULL;
+    int verbose = 0;
     const tool_option options[] = {
         {'i', "id", "ID", "the dataset (default: the newest in the flush file)",
          .number = &r.id},
         TOOL_PREFIX_OPTION(&r.dir),
+        {'t', "to", "DIRECTORY", "the same", .text = &r.dir},
+        {'f', "from", "DIRECTORY", "without effect, for scripts of SCR 3", .text = &from},
+        TOOL_VERBOSE_OPTION(&verbose),
         {'j', "jobset", "NODES",
          "the nodes of the allocation (default: as scr_env\n--nodes prints them)",
          .text = &jobset},
@@ -337,7 +342,7 @@ int main(int argc, char **argv)
          .text = &r.up},
         {'d', "down", "NODES", "but not from these (default: those that are down)",
          .text = &r.down},
-        {'t', "timeout", "SECONDS", "limit for a node in each round (default: 3600)",
+        {'T', "timeout", "SECONDS", "limit for a node in each round (default: 3600)",
          .number = &r.seconds},
         {'w', "width", "N", "ranks that a node copies at a time (default: 4)",
          .number = &r.width},

@@ -149,7 +149,7 @@ static int system_step_nodes(test *t)
 {
     run *r = &t->run;
     int bad = 0;
-    down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
+    down_nodes_find(&r->prefix, &r->nodes, r->node_time, false, r->reasons);
     for (int i = 0; i < r->nodes.count; i++) {
         r->table[i].down = *r->reasons[i].text != 0;
         if (r->table[i].down && !bad++)

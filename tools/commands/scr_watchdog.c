@@ -85,7 +85,7 @@ static int watchdog_run(const tool_prefix *prefix, const request *r)
 int main(int argc, char **argv)
 {
     request r = {.dir = NULL};
-    const tool_option options[] = {TOOL_DIR_OPTION(&r.dir),
+    const tool_option options[] = {TOOL_DIR_OPTIONS(&r.dir),
                                    {'j', "jobStepId", "ID",
                                     "the job step, as scr_get_jobstep_id prints it",
                                     .text = &r.step},

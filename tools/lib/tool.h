@@ -44,7 +44,19 @@ typedef struct tool_option {
             "the prefix directory (default: SCR_PREFIX, or this one)", .text = (to)      \
     }
 #define TOOL_PREFIX_OPTION(to) TOOL_FOLDER_OPTION('p', "prefix", to)
-#define TOOL_DIR_OPTION(to) TOOL_FOLDER_OPTION('d', "dir", to)
+/* For commands that have --dir since their first version. */
+#define TOOL_DIR_OPTIONS(to)                                                             \
+    TOOL_FOLDER_OPTION('d', "dir", to), TOOL_FOLDER_OPTION('p', "prefix", to)
+
+/* Job scripts of SCR 3 have these. */
+#define TOOL_LAUNCHER_OPTION(to)                                                         \
+    {                                                                                    \
+        'j', "joblauncher", "NAME", "without effect, for scripts of SCR 3", .text = (to) \
+    }
+#define TOOL_VERBOSE_OPTION(to)                                                          \
+    {                                                                                    \
+        'v', "verbose", NULL, "without effect, for scripts of SCR 3", .flag = (to)       \
+    }
 
 typedef struct tool {
     const char *arguments;      /* "[OPTION]... [DIRECTORY]" */

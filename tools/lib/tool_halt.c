@@ -2,12 +2,15 @@
 /* Messages about halt conditions; see tool_halt.h. */
 #include "lib/tool_halt.h"
 
+#include "lib/tool.h"
+#include "lib/tool_manager.h"
 #include "lib/tool_words.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int halt_text_begins(const char *text, const char *start)
 {
@@ -88,4 +91,32 @@ char *tool_halt_damaged(const char *path)
                     : -1;
     free(command);
     return n < 0 ? NULL : text;
+}
+
+/* ---- the halt file ---- */
+
+enum { ANSWER = 30 /* seconds for an answer of the batch system */ };
+
+/* The end of the allocation, where a condition counts from it. A batch system without an
+ * answer is reported, and the end is unknown then. */
+static int halt_find_end(const tool_prefix *prefix, const kvtree *halt, scr_halt_end *end)
+{
+    int code = tool_manager_find_end(prefix, 0, end);
+    if (code == COMMAND_GOOD && !end->time && kvtree_get(halt, SCR_HALT_KEY_SECONDS))
+        tool_manager_end(ANSWER, end);
+    return code;
+}
+
+int tool_halt_find(const tool_prefix *prefix, kvtree *halt, scr_halt_end *end,
+                   char reason[SCR_HALT_REASON_SIZE])
+{
+    kvtree_error err = {"no memory"};
+    int rc = halt ? scr_halt_read(prefix->dir, halt, &err) : -ENOMEM;
+    int code = halt_find_end(prefix, halt, end);
+    if (rc) tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix->path, err.text);
+    char *remedy = rc == -EBADMSG ? tool_halt_damaged(prefix->path) : NULL;
+    if (remedy) tool_say(HALT_REMEDY, "%s", remedy);
+    free(remedy);
+    if (rc || code != COMMAND_GOOD) return -1;
+    return scr_halt_check(halt, end, time(NULL), reason);
 }

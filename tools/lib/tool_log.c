@@ -124,10 +124,14 @@ static int log_event_set_kind(const tool *t, const char *name, int transfer,
                               scr_log_kind *kind)
 {
     char whole[64];
-    if (!name) return tool_misused(t, "--type is needed");
+    if (!name || !*name) return tool_misused(t, "--type is needed");
     snprintf(whole, sizeof whole, "%.40s_COMPLETE", name);
     int found =
         scr_log_find(name, kind) == 0 || (transfer && scr_log_find(whole, kind) == 0);
+    if (!found && !transfer) {
+        *kind = SCR_LOG_SCRIPT;
+        return -1;
+    }
     if (!found || (transfer && !tool_log_has(*kind, "from")))
         return tool_misused(t, "'%s' is no such event; --kinds lists them", name);
     return -1;
@@ -154,13 +158,29 @@ static int log_event_parse_argument(const tool *t, scr_log_event *event, char *a
 }
 
 /* The options with a field of their own come after the others. */
-enum { FIRST_FIELD = 3, FIELDS = 12 };
+enum { FIRST_FIELD = 4, FIELDS = 12, NOTE_SIZE = 1024 };
+
+/* Scripts of SCR 3 give every event the name of the job. */
+static bool log_event_takes(const scr_log_event *event, const char *field)
+{
+    return strcmp(field, "jobname") != 0 || tool_log_has(event->kind, field);
+}
+
+/* The note of an event of a script begins with the name that the script has for it. */
+static void log_event_name(scr_log_event *event, const char *type, char *text,
+                           size_t size)
+{
+    const char *note = event->note && *event->note ? event->note : NULL;
+    if (event->kind != SCR_LOG_SCRIPT || strcmp(type, "SCRIPT") == 0) return;
+    snprintf(text, size, "%s%s%s", type, note ? ": " : "", note ? note : "");
+    event->note = text;
+}
 
 static int log_event_set_all(const tool *t, const tool_args *args, scr_log_event *event)
 {
     int code = -1;
     for (const tool_option *o = t->options + FIRST_FIELD; o->name && code < 0; o++)
-        if (*o->text)
+        if (*o->text && log_event_takes(event, o->name))
             code = log_event_set_field(
                 t, event, strcmp(o->name, "start") == 0 ? "time" : o->name, *o->text);
     for (int i = 0; i < args->count && code < 0; i++)
@@ -170,14 +190,19 @@ static int log_event_set_all(const tool *t, const tool_args *args, scr_log_event
 
 int tool_log_main(int argc, char **argv, int transfer)
 {
-    const char *dir = NULL, *type = NULL, *v[FIELDS] = {NULL};
+    const char *dir = NULL, *type = NULL, *start = NULL, *v[FIELDS] = {NULL};
+    char note[NOTE_SIZE];
+    int64_t begun;
     int kinds = 0, on = 1;
     const tool_option options[] = {
         TOOL_PREFIX_OPTION(&dir),
         {'T', "type", "EVENT",
-         transfer ? "FLUSH, FETCH, or the name of an event" : "name of the event",
+         transfer ? "FLUSH, FETCH, or the name of an event"
+                  : "name of the event; one that --kinds does not list is\n"
+                    "logged as SCRIPT",
          .text = &type},
         {'k', "kinds", NULL, "list all events, with their fields", .flag = &kinds},
+        {'s', "jobstart", "TIME", "without effect, for scripts of SCR 3", .text = &start},
         {'i', "jobid", "ID", "the allocation", .text = &v[0]},
         {'u', "user", "NAME", "the user of the job", .text = &v[1]},
         {'j', "jobname", "NAME", "name of the job", .text = &v[2]},
@@ -210,8 +235,12 @@ int tool_log_main(int argc, char **argv, int transfer)
     if (code >= 0) return code;
     if (kinds) return log_event_list_kinds(transfer);
     code = log_event_set_kind(&t, type, transfer, &event.kind);
+    if (code < 0 && start && tool_time_parse(start, time(NULL), &begun) != 0)
+        code =
+            tool_misused(&t, "--jobstart %s: no time; there are " TOOL_TIME_FORMS, start);
     if (code < 0) code = log_event_set_all(&t, &args, &event);
     if (code >= 0) return code;
+    log_event_name(&event, type, note, sizeof note);
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, dir);
     if (code == COMMAND_GOOD) code = tool_log_write(&prefix, &event, &on);

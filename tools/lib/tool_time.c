@@ -73,6 +73,28 @@ static int time_parse_next(const char *text, int64_t now, int64_t *time)
     return 0;
 }
 
+/* "18:30 today", "6:30pm tomorrow" */
+static int time_parse_day(const char *text, int64_t now, int64_t *time)
+{
+    static const char *const days[] = {" today", " tomorrow"};
+    char clock[16];
+    struct tm tm;
+    time_t t = (time_t)now;
+    const char *blank = strchr(text, ' ');
+    size_t length = blank ? (size_t)(blank - text) : sizeof clock;
+    if (length >= sizeof clock || !localtime_r(&t, &tm)) return -EINVAL;
+    memcpy(clock, text, length);
+    clock[length] = 0;
+    bool tomorrow = strcmp(blank, days[1]) == 0;
+    if ((!tomorrow && strcmp(blank, days[0]) != 0) || !time_parse_clock(clock, &tm))
+        return -EINVAL;
+    tm.tm_mday += tomorrow;
+    tm.tm_isdst = -1;
+    t = mktime(&tm);
+    *time = t;
+    return t == (time_t)-1 ? -EINVAL : 0;
+}
+
 int tool_time_parse(const char *text, int64_t now, int64_t *time)
 {
     int64_t value;
@@ -89,6 +111,7 @@ int tool_time_parse(const char *text, int64_t now, int64_t *time)
         return 0;
     }
     if (time_parse_calendar(text, time) == 0) return 0;
+    if (time_parse_day(text, now, time) == 0) return 0;
     return time_parse_next(text, now, time);
 }
 

@@ -9,7 +9,7 @@
 
 /* Forms that tool_time_parse accepts, for help and messages. */
 #define TOOL_TIME_FORMS                                                                  \
-    "2026-11-22T18:30, 18:30 or 6:30pm (the next one), +90min, or seconds since 1970"
+    "2026-11-22T18:30, 18:30, 6:30pm, 6:30pm tomorrow, +90min, or seconds since 1970"
 
 /* 0 or -EINVAL. */
 int tool_time_parse(const char *text, int64_t now, int64_t *time);

@@ -16,6 +16,7 @@ enum { OUTPUT = 16384 /* bytes of output of a check */ };
 typedef struct search {
     const hostlist *nodes;
     double seconds;
+    bool free;
     down_reason *reasons;
     int *asked;                       /* numbers of the nodes that are asked */
     char unchecked[DOWN_REASON_SIZE]; /* why a check was not possible; "" */
@@ -112,7 +113,8 @@ static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
     kvtree_error err = {""};
     hostlist asked = {0, NULL};
     tool_remote remote = {.seconds = s->seconds, .bytes = OUTPUT, .joined = 1};
-    const char *const argv[] = {command, "--prefix", prefix->path, NULL};
+    const char *const argv[] = {command, "--prefix", prefix->path,
+                                s->free ? "--free" : NULL, NULL};
     int code = COMMAND_GOOD;
     asked.names = calloc((size_t)s->nodes->count + 1, sizeof *asked.names);
     for (int i = 0; i < s->nodes->count && asked.names; i++) {
@@ -135,9 +137,9 @@ static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
 }
 
 int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double seconds,
-                    down_reason *reasons)
+                    bool free_space, down_reason *reasons)
 {
-    search s = {nodes, seconds, reasons, NULL, ""};
+    search s = {nodes, seconds, free_space, reasons, NULL, ""};
     int code = COMMAND_GOOD;
     down_nodes_mark_excluded(prefix, &s);
     s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);

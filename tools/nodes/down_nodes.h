@@ -9,6 +9,7 @@
 
 #include "lib/hostlist.h"
 #include "lib/tool_prefix.h"
+#include <stdbool.h>
 
 enum { DOWN_REASON_SIZE = 256 };
 
@@ -25,11 +26,12 @@ int down_nodes_patience(const tool_prefix *prefix, double *seconds);
  * after a message. */
 int down_nodes_check(const tool_prefix *prefix);
 
-/* Fills reasons, one per node. Nodes that have one already are not asked. Mistakes in the
+/* Fills reasons, one per node. Nodes that have one already are not asked. free: sizes of
+ * directories count as free space (scr_check_node --free). Mistakes in the
  * configuration, also in SCR_EXCLUDE_NODES, make no node bad and are reported once. An
  * exit code, after a message: nodes were not asked. */
 int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double seconds,
-                    down_reason *reasons);
+                    bool free, down_reason *reasons);
 
 /* Sets that reason for nodes that are in the list and have none. */
 void down_nodes_mark(const hostlist *nodes, const hostlist *list, const char *reason,

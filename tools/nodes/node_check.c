@@ -51,11 +51,11 @@ static int node_check_capacity(const node_folder *folder, const char *path,
     struct statvfs fs;
     if (folder->bytes == 0) return 0;
     if (statvfs(path, &fs) != 0) return err_sys(err, -errno, "%s", path);
-    uint64_t bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
+    uint64_t bytes = (uint64_t)(folder->free ? fs.f_bavail : fs.f_blocks) * fs.f_frsize;
     if (bytes >= folder->bytes) return 0;
     return err_set(err, -ENOSPC,
-                   "%s: its file system has %" PRIu64 " bytes, not %" PRIu64, path, bytes,
-                   folder->bytes);
+                   "%s: its file system has %" PRIu64 "%s bytes, not %" PRIu64, path,
+                   bytes, folder->free ? " free" : "", folder->bytes);
 }
 
 /* What was written must be read back. */

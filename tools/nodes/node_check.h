@@ -16,6 +16,7 @@ enum { NODE_UNCHECKED = 3 };
 typedef struct node_folder {
     const char *path;
     uint64_t bytes;   /* least size of its file system, used or not; 0: any */
+    int free;         /* 1: least free space of it, instead */
     int made;         /* 1: SCR makes it when it is missing */
     const char *user; /* a run makes directories of that user in it; NULL: none */
 } node_folder;

@@ -49,6 +49,12 @@ const launcher launcher_table[] = {
      .run = "{program} [--exclude_hosts={rest}] [--nrs={nodes} --rs_per_host=1 "
             "--tasks_per_rs={each} --cpu_per_rs=ALL_CPUS|--np={ranks}]",
      .raw = "{program} [--exclude_hosts={out}]"},
+    /* passes options that it does not have to jsrun */
+    {.name = "lrun",
+     .manager = "lsf",
+     .programs = {"lrun"},
+     .run = "{program} [--exclude_hosts={rest}] -N {nodes} [-T {each}|-n {ranks}]",
+     .raw = "{program} [--exclude_hosts={out}]"},
     {.name = "aprun",
      .manager = "pbs",
      .programs = {"aprun"},

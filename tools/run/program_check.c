@@ -13,9 +13,10 @@ static const char *const by_hydra[] = {
     "mpiexec.mpich",  "mpirun.hydra",    "mpiexec.hydra",
     "mpirun.gforker", "mpiexec.gforker", NULL};
 static const char *const others[] = {
-    "mpirun.*", "mpiexec.*", "mpirun_rsh", "orterun", "orte-submit", "prun",  "prterun",
-    "aprun",    "jsrun",     "lrun",       "ibrun",   "palsrun",     "yhrun", "ccc_mprun",
-    "scr_run",  "scr_srun",  "scr_mpirun", "srun",    NULL};
+    "mpirun.*", "mpiexec.*",   "mpirun_rsh", "orterun",  "orte-submit", "prun",
+    "prterun",  "aprun",       "jsrun",      "lrun",     "ibrun",       "palsrun",
+    "yhrun",    "ccc_mprun",   "scr_run",    "scr_srun", "scr_mpirun",  "scr_jsrun",
+    "scr_lrun", "scr_fluxrun", "scr_aprun",  "srun",     NULL};
 
 static bool program_is_in(const char *word, const char *const patterns[])
 {

@@ -73,7 +73,7 @@ static void run_report_down(run *r)
 static void run_update_down(run *r)
 {
     /* after an error, which is reported, earlier results stay valid */
-    down_nodes_find(&r->prefix, &r->nodes, r->node_time, r->reasons);
+    down_nodes_find(&r->prefix, &r->nodes, r->node_time, false, r->reasons);
     if (!run_has_new_down(r)) return;
     run_report_down(r);
     for (int i = 0; i < r->nodes.count; i++) {

@@ -72,7 +72,7 @@ static void monitor_ask_nodes(run *r)
 {
     setpgid(0, 0);
     io_close(&r->lock);
-    _exit(down_nodes_find(&r->prefix, &r->chosen, r->node_time, r->found));
+    _exit(down_nodes_find(&r->prefix, &r->chosen, r->node_time, false, r->found));
 }
 
 static void monitor_start_check(run *r)

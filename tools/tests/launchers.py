@@ -246,6 +246,35 @@ def test_of_batch_systems():
             assert done.returncode == 0 and calls()[0].startswith(f'mpiexec {wanted}'), (done, calls())
 
 
+def test_names_of_scr_3():
+    """A command for each launcher, and scr_run with the launcher as its first argument; n2 is down."""
+    for wrapper, name, words, wanted in (
+            ('scr_jsrun', 'jsrun', ['-n', '4'], '--exclude_hosts=n2 -n 4'), ('scr_lrun', 'lrun', ['-T', '2'], '--exclude_hosts=n2 -T 2'),
+            ('scr_aprun', 'aprun', ['-n', '4'], '-L n1,n3 -n 4'), ('scr_fluxrun', 'flux', ['-n', '4'], '--requires=-host:n2 -n 4'),
+            ('scr_fluxrun', 'flux', ['run', '-n', '4'], '--requires=-host:n2 -n 4'),
+            ('scr_fluxrun', 'flux', ['mini', 'submit', '-n', '4'], '--requires=-host:n2 -n 4')):
+        for old in (False, True):
+            if old and name == 'flux' and words[0] == '-n':
+                continue
+            prepare(SCR_EXCLUDE_NODES='n2', SCR_MIN_NODES='2')
+            only_here()
+            stand_in(name)
+            os.symlink(COMMAND, wrapper)
+            done = run(name, *words, 'program', '-x') if old else run(*words, 'program', '-x', command=os.path.abspath(wrapper))
+            os.unlink(wrapper)
+            call = [call for call in calls() if call.endswith(' program -x')]
+            assert done.returncode == 0 and len(call) == 1 and call[0].endswith(f' {wanted} program -x'), (done, calls())
+            assert name != 'flux' or re.match(r'flux run --job-name=\S+ -o exit-on-error ', call[0]), call
+    # the commands for a first start and a restart of SCR 3
+    os.symlink(COMMAND, 'scr_jsrun')
+    for words in (['-rc', 'a'], ['--run-cmd=a'], ['-rs=b'], ['--restart-cmd', 'b']):
+        done = run(*words, command=os.path.abspath('scr_jsrun'))
+        assert done.returncode == 2 and b'SCR_Have_restart' in done.stderr, done
+    done = run(command=os.path.abspath('scr_jsrun'))
+    assert done.returncode == 2 and b': scr_jsrun -n 4 ./program' in done.stderr, done
+    os.unlink('scr_jsrun')
+
+
 def test_real():
     """What is installed here is recognized, and starts the ranks on this machine."""
     here = os.uname().nodename

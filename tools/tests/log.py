@@ -68,11 +68,11 @@ def check_targets_that_fail(good):
 
 
 def check_usage(kind):
-    expect_wrong_usage([], ['NAME=x'], ['--type', 'NO_SUCH'], ['-T', ''], ['-T', kind, 'x'], ['-T', kind, '=x'],
+    expect_wrong_usage([], ['NAME=x'], ['-T', ''], ['-T', kind, 'x'], ['-T', kind, '=x'],
                        ['-T', kind, 'nothing=x'], ['-T', kind, 'event=ERROR'], ['-T', kind, 'ranks=5'],
                        ['-T', kind, '--start', 'soon'], ['-T', kind, 'time=99999999999999'])
     assert not os.listdir('.scr')
     expect_output_fails(['--kinds'])
-    expect_documented(17, {long: 'x' for long in ('--prefix', '--type', '--jobid', '--user', '--jobname', '--dset', '--name',
+    expect_documented(18, {long: 'x' for long in ('--prefix', '--type', '--jobstart', '--jobid', '--user', '--jobname', '--dset', '--name',
                                                   '--note', '--start', '--secs', '--from', '--to', '--bytes', '--files')})
     expect_well_formed_page()

@@ -60,7 +60,7 @@ def test_launcher_as_program():
             (['--simulate=3x1', '--runs', '2', '--'], ['/usr/bin/mpiexec.hydra', '-n', '2', './a program', '-x'],
              'scr_run --simulate=3x1 --runs 2 PROGRAM ...'),
             (['--runs', '2'], ['srun', '-n4', 'program'], 'scr_run --runs 2 PROGRAM ...'),
-            ([], ['srun', '-n4', 'program'], 'scr_srun -n4 program'),
+            ([], ['/usr/bin/srun', '-n4', 'program'], 'scr_srun -n4 program'),
             (['-q'], ['flux', 'run', '-n', '4', 'program'], 'scr_run -q PROGRAM ...')):
         done = run(*own, *words)
         assert done.returncode == 2 and not done.stdout, done
@@ -97,7 +97,7 @@ def test_no_program():
     beside = COMMAND.parent
     for command, arguments, told in (
             ('scr_scavenge', ['/tmp'], ("'/tmp'", '--prefix DIRECTORY')),
-            ('scr_halt', ['a', 'b'], ("'b'",)),
+            ('scr_halt', ['--dir', 'a', 'b'], ('two prefix directories',)),
             ('scr_nodes_file', ['a', 'b'], ("'b'",)),
             ('scr_list_dir', [], (' 1 argument ', ' 0 ')),
             ('scr_scavenge', ['--id', 'x'], ('--id ', "'x'"))):

@@ -36,6 +36,14 @@ def test_bad():
     # nobody may write there, whoever he is
     expect(run('--cntl', control, '--cache', '/proc/self'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'write: /proc/self: a new file'])
     # each directory that is bad is told
+    with open('full', 'wb') as full:
+        os.posix_fallocate(full.fileno(), 0, 16 << 20)
+    fs = os.statvfs('.')
+    size = fs.f_blocks * fs.f_frsize - (8 << 20)
+    expect(run('--cntl', control, '--cache', f'{cache}:{size}'), 0, 'PASS\n')
+    expect(run('--free', '--cntl', control, '--cache', f'{cache}:{size}'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: ', ' free bytes, not '])
+    expect(run('-f', '--cntl', control, '--cache', f'{cache}:1KB'), 0, 'PASS\n')
+    os.unlink('full')
     done = run('--cntl', f'{control}/none', '--cache', f'{cache}/none')
     assert done.returncode == 1 and done.stderr.count(b'access') == 2, done
 
@@ -155,7 +163,7 @@ def test_site_tests():
 def test_usage():
     assert b'capacity' in run('--list').stdout
     expect_wrong_usage(['argument'], ['--cache', 'relative'], ['--cntl', '/tmp:much'], ['--cache', ''])
-    expect_documented(8, {'--prefix': '.', '--cntl': '/tmp', '--cache': '/tmp', '--tests': '.', '--seconds': '1'})
+    expect_documented(9, {'--prefix': '.', '--cntl': '/tmp', '--cache': '/tmp', '--tests': '.', '--seconds': '1'})
     expect_output_fails(['--list'])
     expect_well_formed_page()
 

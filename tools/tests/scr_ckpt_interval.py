@@ -105,7 +105,7 @@ def test_usage():
     for text in ('0', '-1', 'x', '', '1e13', 'nan', 'inf', '5 apples'):
         expect_wrong_usage([f'--cost={text}'], [f'--mtbf={text}'])
     expect_wrong_usage(['-n', '-1'], ['a', 'b'], ['-d', 'a', 'b'])
-    expect_documented(7, {'--dir': 'x', '--cost': '1', '--mtbf': '1', '--nodes': '1'})
+    expect_documented(8, {'--dir': 'x', '--prefix': 'x', '--cost': '1', '--mtbf': '1', '--nodes': '1'})
     expect_well_formed_page()
 
 

@@ -61,6 +61,7 @@ def test_each_batch_system():
         clean(**variables)
         expect(run('--manager'), 0, manager + '\n')
         expect(run('--jobid'), 0, job + '\n')
+        expect(run('-j'), 0, job + '\n')
         expect(run('--nodes'), 0, nodes + '\n')
         os.environ['SCR_NODELIST'] = 'own[1-2]'
         expect(run('--nodes'), 0, 'own[1-2]\n')

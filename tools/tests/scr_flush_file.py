@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scr_flush_file: the questions of scripts, answered by flush files that are good, old, damaged and hostile."""
 import json
+import os
+import socket
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,
                      run_tests)
@@ -10,8 +12,8 @@ from prefix import FLUSH, damage, put_tree, value, without_scr_variables
 without_scr_variables()
 
 
-def entry(name, *places):
-    return {'LOCATION': {place: {} for place in places}, 'DIR': value(name)}
+def entry(name, *places, **kinds):
+    return {'LOCATION': {place: {} for place in places}, 'DIR': value(name), **{kind: value(flag) for kind, flag in kinds.items()}}
 
 
 def sample():
@@ -35,6 +37,42 @@ def test_questions():
     expect(run('--subdir', '20'), 0, 'a/b\n')
     for question in ('--needflush', '--location', '--subdir'):
         expect(run(question, '5'), 1, '', ['DATASET_UNKNOWN', 'dataset 5 '])
+
+
+def test_kinds():
+    """What is a checkpoint, and what is an output, on one line and in the order of SCR 3."""
+    put_tree(FLUSH, {'DSET': {'9': entry('c9', 'CACHE', CKPT=1), '18': entry('o18', 'PFS', OUTPUT=1), '7': entry('c7', 'CACHE', CKPT=1, OUTPUT=1),
+                              '20': entry('x', 'CACHE'), '5': entry('o5', 'CACHE', CKPT=0, OUTPUT=1)}})
+    expect(run('--list-output'), 0, '5 7 18\n')
+    expect(run('-o', '-d', '.'), 0, '5 7 18\n')
+    expect(run('--list-ckpt'), 0, '9 7\n')
+    expect(run('--list-ckpt', '--before', '9', '--prefix', '.'), 0, '7\n')
+    expect(run('--list-output', '--before', '18'), 0, '5 7\n')
+    expect(run('--before', '0', '--list-ckpt'), 0, '9 7\n')
+    expect(run('--list-ckpt', '--before', '7'), 1)
+    expect(run('--latest', '--before', '20'), 0, '18\n')
+    put_tree(FLUSH, {'DSET': {'20': entry('x', 'CACHE')}})
+    expect(run('--list-output'), 1)
+    expect(run('--list-ckpt'), 1)
+
+
+def test_as_in_scr_3():
+    sample()
+    expect(run('--need-flush', '18'), 1)
+    expect(run('-n', '17'), 0)
+    expect(run('--name', '20'), 0, 'a/b\n')
+    expect(run('-s', '20', '-d', '.'), 0, 'a/b\n')
+    expect(run('-L', '17'), 0, 'CACHE\n')
+    # nothing is left to do
+    for task in ('--resume', '-r', '--summary', '-S'):
+        expect(run(task, '--name', '18'), 0, 'scr.dataset.18\n')
+        expect(run(task, '--name', '5'), 1, '', ['DATASET_UNKNOWN', 'dataset 5 '])
+    # there is no node to copy from, and nothing was copied
+    os.environ['SCR_NODELIST'] = socket.gethostname()
+    done = run('--resume', '--name', '17')
+    assert done.returncode == 3 and done.stdout.startswith(b'scr.dataset.17\n'), done
+    done = run('--summary', '--name', '17')
+    assert done.returncode == 1 and done.stdout == b'scr.dataset.17\n' and b'INDEX_MISSING' in done.stderr, done
 
 
 def test_list():
@@ -68,7 +106,7 @@ def test_hostile_names():
     assert b'\x1b' not in run('--list').stdout + run('--list', '--json').stdout
     put_tree(FLUSH, {'DSET': {'1': {'LOCATION': {'CACHE': {}}, 'DIR': {'a': {}, 'b': {}}}, '2': {}}})
     expect(run('--subdir', '1'), 1, '', ['FLUSH_FILE_UNUSABLE'])
-    expect(run('--location', '2'), 1)
+    expect(run('--location', '2'), 0, 'NONE\n')
     expect(run('--list'), 0, 'DSET  NAME  LOCATION\n   1  -     CACHE\n   2  -     -\n')
 
 
@@ -77,8 +115,10 @@ def test_usage():
     expect_output_fails(['--latest'], ['--list'], ['--list', '--json'], ['--subdir', '18'], ['--location', '18'])
     expect_wrong_usage([], ['.'], ['--latest', '--list'], ['--latest', '--needflush', '3'], ['--location', '3', '--subdir', '3'],
                        ['--needflush', '0'], ['--needflush', '-1'], ['--needflush', 'x'], ['--subdir', '1000000001'],
-                       ['--before', ''], ['--json', '--latest'], ['--latest', 'a', 'b'], ['--latest', '-d', 'a', 'b'])
-    expect_documented(10, {'--dir': 'x', '--before': '1', '--needflush': '1', '--location': '1', '--subdir': '1'})
+                       ['--before', ''], ['--json', '--latest'], ['--latest', 'a', 'b'], ['--latest', '-d', 'a', 'b'], ['--before', '0'],
+                       ['--before', '3', '--name', '4'], ['--resume'], ['--summary', '--latest'], ['--resume', '--summary', '--name', '17'],
+                       ['--list-output', '--list-ckpt'], ['--name', '0'], ['--need-flush', '18', '--needflush', '18'])
+    expect_documented(17, {'--dir': 'x', '--prefix': 'x', '--before': '1', '--needflush': '1', '--need-flush': '1', '--name': '1', '--location': '1', '--subdir': '1'})
     expect_well_formed_page()
 
 

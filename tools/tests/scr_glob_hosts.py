@@ -20,6 +20,8 @@ def test_developer_guide():
 def test_forms():
     expect(run('--expand', 'n[08-10]', 'login1'), 0, 'n08\nn09\nn10\nlogin1\n')
     expect(run('--compress', 'n3 n1,n2', 'm1'), 0, 'm1,n[1-3]\n')
+    expect(run('--count', '--hosts', ATLAS), 0, '7\n')
+    expect(run('-H', 'n2', '-C', 'n3'), 0, 'n[2-3]\n')
     expect(run('n2,n1,n1'), 0, 'n[1,1-2]\n')
     expect(run('--union', 'n[1-2]:n[2-4],m'), 0, 'm,n[1-4]\n')
     expect(run('--union', ATLAS + ':x', '--nth', '8'), 0, 'x\n')
@@ -55,8 +57,8 @@ def test_usage():
     expect_output_fails([ATLAS], ['--count', ATLAS], ['--json', ATLAS], ['--expand', ATLAS])
     expect_wrong_usage([], ['--count'], ['--count', '--expand', 'a'], ['--nth', '0', 'a'], ['--nth', '-1', 'a'],
                        ['--nth', 'x', 'a'], ['--minus', 'a:b', 'c'], ['--minus', 'a:b', '--union', 'a:b'],
-                       ['--nth', '1', '--count', 'a'])
-    expect_documented(11, {'--nth': '1', '--minus': 'a:b', '--intersection': 'a:b', '--union': 'a:b', '--contains': 'a:b'})
+                       ['--nth', '1', '--count', 'a'], ['--hosts', 'a', '--minus', 'a:b'])
+    expect_documented(12, {'--hosts': 'a', '--nth': '1', '--minus': 'a:b', '--intersection': 'a:b', '--union': 'a:b', '--contains': 'a:b'})
     expect_well_formed_page()
 
 

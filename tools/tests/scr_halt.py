@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import pwd
 import subprocess
 import time
 
@@ -41,7 +42,7 @@ def test_each_condition():
 
 
 def test_together():
-    expect(run('--checkpoints', '7', '--after', '1298937600', '--before', '1298944800', '--seconds', '1200', '-r', 'so'), 0,
+    expect(run('--checkpoints', '7', '--after', '1298937600', '--before', '1298944800', '--seconds', '1200', '-T', 'so'), 0,
            'ExitReason       so\nCheckpointsLeft  7\nExitAfter        2011-03-01T00:00:00+0000\n'
            'ExitBefore       2011-03-01T02:00:00+0000\nHaltSeconds      1200\n', ['HALT_IN_FORCE', ': so; ', f'scr_halt --remove {os.getcwd()},'])
     before = pathlib.Path(HALT).read_bytes()
@@ -64,7 +65,7 @@ def test_recorded_by_the_run():
 
 
 def test_immediate():
-    assert run('--immediate').returncode == 0 and listed()['reason'].startswith('halted by ')
+    assert run('--immediate').returncode == 0 and listed()['reason'].startswith('JOB_HALTED by ')
     run('-immediate', '--reason', 'power')
     assert listed()['reason'] == 'power'
     # scr_run ends the program then
@@ -73,6 +74,40 @@ def test_immediate():
     assert b'ExitNow' not in open(HALT, 'rb').read()
     run('--reason', 'power')
     assert b'ExitNow' not in open(HALT, 'rb').read()
+
+
+def test_alone():
+    """As in SCR 3: without a condition the run ends at its next chance."""
+    os.mkdir('one')
+    for where in ([], ['one'], ['-v', '--prefix', 'one']):
+        done = run(*where)
+        assert done.returncode == 0 and done.stdout.startswith(b'ExitReason       JOB_HALTED by ') and b'HALT_IN_FORCE' in done.stderr, done
+        assert listed(*where[-1:])['reason'].startswith('JOB_HALTED by ')
+        assert b'ExitNow' not in pathlib.Path(*where[-1:], HALT).read_bytes()
+        assert run('-r', *where).returncode == 0 and listed(*where[-1:]) == NOTHING
+
+
+def test_several_directories():
+    """As in SCR 3: each of them. An error does not keep the others from being changed."""
+    for folder in ('one', 'two', 'three'):
+        os.mkdir(folder)
+    expect(run('-c', '4', 'one', 'two'), 0, 'one:\nCheckpointsLeft  4\ntwo:\nCheckpointsLeft  4\n')
+    done = run('-c', '5', 'one', 'no', 'three')
+    assert done.returncode == 1 and b'DIRECTORY_UNUSABLE' in done.stderr, done
+    assert [listed(folder)['checkpoints_left'] for folder in ('one', 'two', 'three')] == [5, 4, 5]
+    done = run('--list', '--json', 'one', 'two')
+    assert [json.loads(line)['checkpoints_left'] for line in done.stdout.splitlines()] == [5, 4], done
+    # what once set a reason of that name in the current directory
+    assert run('-r', 'one', 'two').returncode == 0 and not os.path.exists('.scr')
+    assert not os.path.exists(f'one/{HALT}') and not os.path.exists(f'two/{HALT}') and os.path.exists(f'three/{HALT}')
+    if os.geteuid() == 0:
+        accounts = [account for account in pwd.getpwall() if account.pw_uid][:2]
+        for folder, account in zip(('one', 'two'), accounts):
+            for path in (folder, f'{folder}/.scr'):
+                os.chown(path, account.pw_uid, account.pw_gid)
+        os.chmod('.', 0o755)
+        assert run('-c', '6', 'one', 'two').returncode == 0
+        assert [os.stat(f'{folder}/{HALT}').st_uid for folder in ('one', 'two')] == [account.pw_uid for account in accounts]
 
 
 def test_by_root():
@@ -116,6 +151,9 @@ def test_times():
         assert now - 1 <= found <= time.time() + 86400, text
         hour = {'18:30': '18:30:00', '6:30pm': '18:30:00', '00:00': '00:00:00', '12:00am': '00:00:00'}.get(text, text)
         assert time.strftime('%H:%M:%S', time.gmtime(found)) == hour, text
+    midnight = datetime.datetime.fromtimestamp(time.time(), datetime.timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = int(midnight.timestamp())
+    assert seconds('12:00pm today') == today + 43200 and seconds('8:30am tomorrow') == today + 86400 + 30600
     now = time.time()
     assert now + 5399 <= seconds('+90min') <= time.time() + 5400
 
@@ -184,7 +222,7 @@ def test_hostile_contents():
 def test_many_at_once():
     """Commands that change different conditions: each is in force afterwards."""
     for _ in range(5):
-        calls = [['-c', '5'], ['-a', '1298937600'], ['-b', '1298944800'], ['-s', '60'], ['-r', 'so']]
+        calls = [['-c', '5'], ['-a', '1298937600'], ['-b', '1298944800'], ['-s', '60'], ['-T', 'so']]
         processes = [subprocess.Popen([COMMAND, *call], stdout=subprocess.DEVNULL) for call in calls]
         assert all([process.wait() == 0 for process in processes])
         assert listed() == {'reason': 'so', 'checkpoints_left': 5, 'exit_after': 1298937600, 'exit_before': 1298944800,
@@ -229,16 +267,16 @@ def test_disk_and_rights():
 
 
 def test_usage():
-    expect_wrong_usage([], ['--json'], ['--dir', 'x', 'y', '--list'], ['x', 'y', '--list'], ['-c', '-1'], ['-c', 'x'], ['-c', ''],
+    expect_wrong_usage(['--json'], ['--dir', 'x', 'y', '--list'], ['--prefix', 'x', 'y', 'z'], ['-c', '-1'], ['-c', 'x'], ['-c', ''],
                        ['-c', '1000000001'], ['--seconds', '-5'], ['--seconds', '5 apples'], ['--reason', ''],
-                       ['--reason', 'x' * 1024], ['-c', '1', '-C'], ['-r', 'x', '-R'], ['-i', '-R'], ['-x', '-c', '1'],
-                       ['-x', '-i'], ['--after'], ['-l', '-c', '3'], ['-l', '-i'],
-                       ['-l', '-x'], ['-l', '-C'], ['--never'], ['--unset', '-l'])
+                       ['--reason', 'x' * 1024], ['-c', '1', '-C'], ['-T', 'x', '-R'], ['-i', '-R'], ['-r', '-c', '1'],
+                       ['-r', '-i'], ['--after'], ['-l', '-c', '3'], ['-l', '-i'],
+                       ['-l', '-r'], ['-l', '-C'], ['--never'], ['--unset', '-l'])
     for text in ('', 'soon', '25:00', '12:60', '13:00pm', '0:00am', '1:2', '2026-13-01', '2026-02-30', '2026-1-1', '12345678',
-                 '99999999999999999999', '+', '+soon', '-5', '2026-11-22T', '2026-11-22T12', '18:30x', '18:30:61'):
+                 '99999999999999999999', '+', '+soon', '-5', '2026-11-22T', '2026-11-22T12', '18:30x', '18:30:61', '18:30 tomorow', '25:00 today', 'tomorrow', ' today'):
         expect_wrong_usage(['--after=' + text], ['--before', text])
     assert not os.listdir('.')
-    expect_documented(17, {'--dir': 'x', '--checkpoints': '1', '--after': '+1', '--before': '+1', '--seconds': '1',
+    expect_documented(19, {'--dir': 'x', '--prefix': 'x', '--checkpoints': '1', '--after': '+1', '--before': '+1', '--seconds': '1',
                            '--reason': 'x'})
     expect_well_formed_page()
 

@@ -45,11 +45,11 @@ def state():
 # ---- list ----
 
 LIST = """DSET  VALID  FLUSHED              CUR  NAME
-  20  no     2026-11-22T18:30:20  -    ckpt.20
-  18  no     2026-11-22T18:30:18  -    ckpt.18
-  13  yes    2026-11-22T18:30:13  -    out
-  12  yes    2026-11-22T18:30:12  *    run/ckpt.12
-   6  yes    2026-11-22T18:30:06  -    ckpt.6
+  20  NO     2026-11-22T18:30:20  -    ckpt.20
+  18  NO     2026-11-22T18:30:18  -    ckpt.18
+  13  YES    2026-11-22T18:30:13  -    out
+  12  YES    2026-11-22T18:30:12  *    run/ckpt.12
+   6  YES    2026-11-22T18:30:06  -    ckpt.6
 """
 
 
@@ -118,6 +118,39 @@ def test_remove():
     assert names('run') == there and 'run/ckpt.12' not in state() and not any(current for _, current in state().values())
     assert run('--drop', 'out').returncode == 0 and set(state()) == {'ckpt.6', 'ckpt.18', 'ckpt.20'}
     expect(run('--remove', 'out'), 1, '', ['DATASET_UNKNOWN', '"out"'])
+
+
+def test_drop_after():
+    """Newer ones leave the index, of whatever kind; the named one and older ones stay."""
+    fill('ckpt.18')
+    flush = {'DIR': value('ckpt.18'), 'LOCATION': {'PFS': {}}}
+    put_tree('.scr/flush.scr', {'DSET': {'18': flush}})
+    there = names('.')
+    expect(run('--drop-after', 'run/ckpt.12'), 0, 'out: removed from the index; its files stay\n'
+           'ckpt.18: removed from the index; its files stay\nckpt.20: removed from the index; its files stay\n')
+    assert names('.') == there and state() == {'ckpt.6': (True, False), 'run/ckpt.12': (True, False)}, state()
+    assert b'PFS' not in pathlib.Path('.scr/flush.scr').read_bytes()
+    before = pathlib.Path(INDEX).read_bytes()
+    expect(run('--drop-after', 'run/ckpt.12'), 0, 'run/ckpt.12: no dataset is newer\n')
+    expect(run('-A', 'none'), 1, '', ['DATASET_UNKNOWN', '"none"'])
+    assert pathlib.Path(INDEX).read_bytes() == before
+    assert run('--drop-after=ckpt.6').returncode == 0 and set(state()) == {'ckpt.6'}
+
+
+def test_build():
+    """By id: wherever the dataset is, and only a complete one is a success."""
+    fill('run/ckpt.12')
+    expect(run('--build', '13'), 0, 'out: is in the index already\n')
+    expect(run('-b', '20'), 1, 'ckpt.20: is in the index already\n', ['DATASET_INCOMPLETE', 'ckpt.20'])
+    run('--remove', 'ckpt.18')
+    expect(run('--build=18'), 0, 'ckpt.18: added\n')
+    assert state()['ckpt.18'] == (True, False)
+    before = pathlib.Path(INDEX).read_bytes()
+    expect(run('--build', '5'), 1, '', ['DATASET_UNKNOWN', ' 5'])
+    # the flush file knows the name, but that is the name of another dataset on the prefix directory
+    put_tree('.scr/flush.scr', {'DSET': {'19': {'DIR': value('ckpt.6'), 'LOCATION': {'CACHE': {}}}}})
+    expect(run('--build', '19'), 1, 'ckpt.6: is in the index already\n', ['DATASET_UNKNOWN', 'ckpt.6 is dataset 6 in the index, not 19'])
+    assert pathlib.Path(INDEX).read_bytes() == before
 
 
 def test_dropped_is_not_flushed():
@@ -363,9 +396,10 @@ def test_usage():
     fill()
     expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--current', 'ckpt.6'])
     expect_wrong_usage(['out'], ['--list', 'out'], ['--list', '--rebuild'], ['--add', 'a', '--remove', 'a'], ['--add', 'a', '--json'],
-                       ['--rebuild', '--json'], ['--verify', '--list'], ['--no'])
-    expect_documented(18, {'--scan': 'x', '--width': '2', '--prefix': '.', '--add': 'x', '--remove': 'x', '--drop': 'x', '--current': 'x', '--inspect': 'x',
-                           '--summary': 'x', '--import': 'x', '--name': 'x', '--map': 'x'})
+                       ['--rebuild', '--json'], ['--verify', '--list'], ['--no'], ['--build', 'ckpt.6'], ['--build', '-1'],
+                       ['--build', '6', 'ckpt.6'], ['--build', ''])
+    expect_documented(20, {'--build': '1', '--drop-after': 'x', '--scan': 'x', '--width': '2', '--prefix': '.', '--add': 'x', '--remove': 'x',
+                           '--drop': 'x', '--current': 'x', '--inspect': 'x', '--summary': 'x', '--import': 'x', '--name': 'x', '--map': 'x'})
     expect_well_formed_page()
 
 

@@ -64,7 +64,7 @@ def test_second_calculation():
 def test_usage():
     clean()
     expect_output_fails(['all'], ['--json', 'all'])
-    expect_wrong_usage([], ['caches'], ['cache', 'control'], ['cache', '-u', ''], ['cache', '-u', 'a/b'], ['cache', '-i', '..'],
+    expect_wrong_usage([], ['caches'], ['cache', 'control'], ['cache', '-u', ''], ['cache', '-u', 'a/b'], ['cache', '-j', '..'],
                        ['cache', '-u', 'x' * 128])
     clean(SCR_CNTL_BASE='/c')
     os.environ['SCR_USER_NAME'] = 'a/b'

@@ -47,11 +47,24 @@ def test_why():
     expect(run('n[1-3,6]'), 1, 'n[2-3]\n')
     expect(run('n[1,6]'), 0)
     done = run('--reason', 'n[1-2]')
-    assert done.returncode == 1 and done.stdout.decode().split('\n')[1] == 'n2    no answer: n2: Host is down', done
+    assert done.returncode == 1 and done.stdout == b'n2: no answer: n2: Host is down\n', done
+    expect(run('-j', 'srun', '--joblauncher=jsrun', 'n[1-2]', 'n3'), 1, 'n[2-3]\n')
     os.environ['SCR_EXCLUDE_NODES'] = 'n['
     done = run()
     assert done.returncode == 3 and b'SCR_EXCLUDE_NODES: ' in done.stderr and b'[NODELIST_INVALID]' in done.stderr, done
     del os.environ['SCR_EXCLUDE_NODES']
+
+
+def test_free_space():
+    """As large as the file system is, but more than what is free."""
+    nodes(1)
+    with open('nodes/full', 'wb') as full:
+        os.posix_fallocate(full.fileno(), 0, 16 << 20)
+    fs = os.statvfs('nodes')
+    os.environ['SCR_NODE_CAPACITY'] = str(fs.f_blocks * fs.f_frsize - (8 << 20))
+    expect(run(), 0)
+    assert ' free bytes, not ' in rows('--free')['n1']
+    del os.environ['SCR_NODE_CAPACITY']
 
 
 def test_time_limit():
@@ -63,7 +76,7 @@ def test_time_limit():
     assert rows() == {f'n{i}': 'no answer: sleep: it did not end within 4 seconds' for i in (2, 3, 4)}
     assert time.monotonic() - begin >= 4
     del os.environ['SCR_NODE_TIMEOUT']
-    assert rows('--seconds', '3')['n2'] == 'no answer: sleep: it did not end within 3 seconds'
+    assert rows('--timeout', '3')['n2'] == 'no answer: sleep: it did not end within 3 seconds'
 
 
 def test_nodes_cannot_be_asked():
@@ -123,7 +136,8 @@ def test_log():
     expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
     event, = map(json.loads, open('.scr/log.jsonl'))
     assert (event['event'], event['node'], event['note']) == ('NODE_LOST', 'n2', 'no answer: n2: Host is down')
-    assert run_unread('--log', '--down', 'n3').returncode == 1 and len(list(open('.scr/log.jsonl'))) == 2
+    assert run_unread('--log', '--down', 'n3', '--secs', '42').returncode == 1 and len(list(open('.scr/log.jsonl'))) == 2
+    assert json.loads(list(open('.scr/log.jsonl'))[1])['note'] == 'no answer: n2: Host is down (after 42 s of the run)'
     if os.geteuid() == 0:  # the log of another user's runs stays theirs
         shutil.rmtree('.scr')
         os.makedirs('.scr')
@@ -147,14 +161,14 @@ def test_log():
 
 def test_usage():
     nodes(2)
-    expect_wrong_usage(['n1', 'n2'], ['n['], ['--down', 'n]'], ['--seconds', 'x'])
+    expect_wrong_usage(['n['], ['n1', 'n]'], ['--down', 'n]'], ['--timeout', 'x'], ['--secs', 'x'])
     done = run('--prefix', 'none')
     assert done.returncode == 3, done
     shutil.rmtree('nodes/n2')
     with open('/dev/full', 'w') as full:
         assert run(stdout=full).returncode == 3
     expect_output_fails()
-    expect_documented(8, {'--prefix': '.', '--down': 'n1', '--seconds': '1'})
+    expect_documented(11, {'--prefix': '.', '--down': 'n1', '--timeout': '1', '--secs': '1', '--joblauncher': 'srun'})
     expect_well_formed_page()
 
 

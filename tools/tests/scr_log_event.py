@@ -19,6 +19,21 @@ def test_event():
     assert second == {'event': 'RUN_END', 'run': 'x', 'user': 'else', 'jobid': '18', 'host': 'login', 'secs': 12.5, 'code': 3}
 
 
+def test_script_of_scr_3():
+    """Its options, and events that only its script knows."""
+    switch_on()
+    job = ['-p', '.', '-u', 'else', '-i', '18', '-j', 'heat', '-s', '1298937600']
+    expect(run(*job, '-T', 'RUN_END', '-N', 'run=1', '-L', '12'), 0)
+    expect(run(*job, '-T', 'FAILED NODE', '-N', 'n3: no answer', '-S', '1298937700', '-D', '5', '-n', 'ckpt.5', '-L', '3'), 0)
+    expect(run(*job, '-T', 'BACKUP'), 0)
+    end, failed, backup = logged()
+    assert (end['event'], end['note'], end['secs'], end['user'], end['jobid']) == ('RUN_END', 'run=1', 12, 'else', '18') and 'jobname' not in end, end
+    assert failed == {'time': '2011-03-01T00:01:40.000000Z', 'event': 'SCRIPT', 'user': 'else', 'jobid': '18', 'host': 'n1', 'jobname': 'heat',
+                      'dset': 5, 'name': 'ckpt.5', 'secs': 3, 'note': 'FAILED NODE: n3: no answer'}, failed
+    assert (backup['event'], backup['note']) == ('SCRIPT', 'BACKUP'), backup
+    expect_wrong_usage([*job, '-T', 'ERROR', '-s', 'soon'], [*job, '-T', 'BACKUP', '-X', '/tmp'])
+
+
 def test_hostile_texts():
     """Each stays within its line, and nothing is obeyed by a terminal."""
     switch_on()

@@ -38,7 +38,7 @@ def test_kinds():
 
 def test_usage():
     switch_on()
-    expect_wrong_usage(['-T', 'NODE_LOST'], ['-T', 'RUN'], ['-T', 'FLUSH', '-B', '-1'], ['-T', 'FLUSH', '-D', '-1'],
+    expect_wrong_usage(['--type', 'NO_SUCH'], ['-T', 'NODE_LOST'], ['-T', 'RUN'], ['-T', 'FLUSH', '-B', '-1'], ['-T', 'FLUSH', '-D', '-1'],
                        ['-T', 'FLUSH', '--bytes', 'many'], ['-T', 'FLUSH', '-F', ''])
     check_usage('FLUSH')
 

@@ -32,7 +32,7 @@ def test_damaged_and_hostile():
 
 def test_usage():
     expect_wrong_usage(['a', 'b'], ['-d', 'a', 'b'], ['--no'])
-    expect_documented(3, {'--dir': 'x'})
+    expect_documented(4, {'--dir': 'x', '--prefix': 'x'})
     expect_well_formed_page()
 
 

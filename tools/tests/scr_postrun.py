@@ -354,7 +354,7 @@ def test_usage():
     expect(run('--prefix', 'none'), 1, '', ['DIRECTORY_UNUSABLE'])
     os.makedirs('.scr', exist_ok=True)
     expect_output_fails([])
-    expect_documented(5, {'--prefix': '.', '--down': 'n1'})
+    expect_documented(7, {'--prefix': '.', '--joblauncher': 'srun', '--down': 'n1'})
     expect_well_formed_page()
 
 

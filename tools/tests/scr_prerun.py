@@ -120,7 +120,7 @@ def test_runtime():
 def test_usage():
     prepare()
     expect_wrong_usage(['a', 'b'], ['--prefix', '.', '.'])
-    expect_documented(3, {'--prefix': '.'})
+    expect_documented(4, {'--prefix': '.'})
     expect_well_formed_page()
 
 

@@ -100,7 +100,7 @@ def test_output_fails():
 
 def test_usage():
     expect_wrong_usage(['a', 'b'], ['-d', 'a', 'b'], ['--no'])
-    expect_documented(4, {'--dir': 'x'})
+    expect_documented(5, {'--dir': 'x', '--prefix': 'x'})
     expect_well_formed_page()
 
 

@@ -106,7 +106,7 @@ def test_noise():
 
 def test_usage():
     expect_wrong_usage(['more'], ['--id', 'x'], ['--timeout', '0'], ['--width', '0'])
-    expect_documented(11, {'--jobset': 'n1', '--prefix': '.', '--id': '4', '--up': 'n1', '--down': 'n1', '--timeout': '5', '--width': '2'})
+    expect_documented(14, {'--to': '.', '--from': 'x', '--jobset': 'n1', '--prefix': '.', '--id': '4', '--up': 'n1', '--down': 'n1', '--timeout': '5', '--width': '2'})
     expect_well_formed_page()
     expect_output_fails()
 

@@ -126,7 +126,7 @@ def test_usage():
     os.environ['SCR_WATCHDOG_TIMEOUT_PFS'] = 'long'
     expect(run('--jobStepId', step, '--timeout', '1'), 1, '', ['SCR_WATCHDOG_TIMEOUT_PFS'])
     del os.environ['SCR_WATCHDOG_TIMEOUT_PFS']
-    expect_documented(6, {'--jobStepId': step, '--dir': '.', '--timeout': '1', '--timeout-pfs': '1'})
+    expect_documented(7, {'--jobStepId': step, '--dir': '.', '--prefix': '.', '--timeout': '1', '--timeout-pfs': '1'})
     expect_well_formed_page()
     process.kill()
     process.wait()

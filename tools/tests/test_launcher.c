@@ -145,6 +145,14 @@ static void test_jsrun(void **state)
     expect("jsrun", "jsrun", "n[1,3]", NULL, "n2", "jsrun --exclude_hosts=n2 -n 8 prog");
 }
 
+static void test_lrun(void **state)
+{
+    expect("lrun", "lrun", "n[1-3]", even, "n4,n5",
+           "lrun --exclude_hosts=n4,n5 -N 3 -T 2 prog -x 1");
+    expect("lrun", "lrun", "n[1-3]", uneven, "", "lrun -N 3 -n 8 prog -x 1");
+    expect("lrun", "lrun", "n[1,3]", NULL, "n2", "lrun --exclude_hosts=n2 -n 8 prog");
+}
+
 static void test_simulated(void **state)
 {
     expect("hydra", "mpiexec", "node1,node2,node4", gap, "node3",
@@ -213,10 +221,11 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_openmpi), cmocka_unit_test(test_intel),
-        cmocka_unit_test(test_pals),    cmocka_unit_test(test_jsrun),
-        cmocka_unit_test(test_slurm),   cmocka_unit_test(test_hydra),
-        cmocka_unit_test(test_flux),    cmocka_unit_test(test_simulated),
-        cmocka_unit_test(test_nodes),   cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_openmpi),   cmocka_unit_test(test_intel),
+        cmocka_unit_test(test_pals),      cmocka_unit_test(test_jsrun),
+        cmocka_unit_test(test_lrun),      cmocka_unit_test(test_slurm),
+        cmocka_unit_test(test_hydra),     cmocka_unit_test(test_flux),
+        cmocka_unit_test(test_simulated), cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

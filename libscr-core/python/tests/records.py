@@ -197,7 +197,7 @@ def test_index_damage():
 def test_halt():
     assert scr.halt() == scr.Halt(None, None, None, None, None, False)
     tool = command("scr_halt")
-    done = run("-c", "7", "--after", "4102444800", "--before", "4102448400", "--seconds", "20min", "-r", "enough", command=tool)
+    done = run("-c", "7", "--after", "4102444800", "--before", "4102448400", "--seconds", "20min", "-T", "enough", command=tool)
     assert done.returncode == 0, done
     assert scr.halt() == scr.Halt("enough", 7, 4102444800, 4102448400, 1200, False)
     put_tree(HALT, {"CheckpointsLeft": value("x"), "ExitAfter": {"1": {}, "2": {}}, "HaltSeconds": value(2 ** 64),
