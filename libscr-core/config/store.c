@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const store_types[] = {"SYNC",  "PTHREAD", "DAEMON",
-                                          "BBAPI", "DW",      NULL};
+static const char *const store_types[] = {
+    "SYNC", "PTHREAD", "DAEMON", "BBAPI", "DATAWARP", "DW", "DEFAULT", "NATIVE", NULL};
 static const char *const store_views[] = {"PRIVATE", "GLOBAL", NULL};
 static const scr_desc_member store_members[] = {
     {"GROUP", offsetof(scr_store, group), 0, NULL},

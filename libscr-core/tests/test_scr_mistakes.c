@@ -142,7 +142,8 @@ static void values(void **state)
          "STORE=/ssd ENABLED=\"on\" (f:1:20): neither 0 nor 1\n"},
         {"STORE=/ssd MKDIR=no\n", "STORE=/ssd MKDIR=\"no\" (f:1:18): neither 0 nor 1\n"},
         {"STORE=/ssd TYPE=rsync\n", "STORE=/ssd TYPE=\"rsync\" (f:1:17): must be SYNC, "
-                                    "PTHREAD, DAEMON, BBAPI or DW\n"},
+                                    "PTHREAD, DAEMON, BBAPI, DATAWARP, DW, DEFAULT or "
+                                    "NATIVE\n"},
         {"STORE=/ssd VIEW=some\n",
          "STORE=/ssd VIEW=\"some\" (f:1:17): must be PRIVATE or GLOBAL\n"},
         {"SCR_GROUP=POWER\n",

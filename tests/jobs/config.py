@@ -318,6 +318,23 @@ def test_only_warnings():
                  times=1)
 
 
+def test_earlier_version():
+    """A configuration and a program of SCR 3.1: what has no meaning is a warning, and checkpoints are written and flushed."""
+    with Job(**PAIR) as job:
+        del job.parameters["SCR_FLUSH"]
+        write(job, "CNTLDIR=/dev/shm BYTES=1GB\nSCR_FLUSH=1\nSCR_FLUSH_TYPE=BBAPI\nSCR_DB_ENABLE=0\nSCR_DB_HOST=h\n"
+                   "SCR_FLUSH_ASYNC=1\nSCR_COPY_TYPE=FILE\nCKPT=0 INTERVAL=1 TYPE=xor\n", ".scrconf")
+        run = job.run("config:SCR_COPY_METADATA=1 => 0", "config:SCR_JOB_NAME=$SOMEBODY", "init", "config:SCR_LOG_DB_HOST => 1 =h",
+                      "config:SCR_DB_HOST => 1 =h", "config:SCR_JOB_NAME => 1 =Ann", "config:CKPT=0 TYPE => 1 XOR", checkpoint("a"),
+                      "finalize", SCR_FLUSH_POSTSTAGE=1, SOMEBODY="Ann")
+        run.says("CONFIG_FORMER", r"/.scrconf:1:1: CNTLDIR has no meaning here, because .*CAPACITY", times=1)
+        run.says("CONFIG_FORMER", "SCR_FLUSH_TYPE=BBAPI is not in this build, and PTHREAD is used instead", times=1)
+        run.says("CONFIG_FORMER", "SCR_FLUSH_POSTSTAGE in the environment has no meaning here", times=1)
+        run.says("CONFIG_FORMER", "SCR_Config: SCR_COPY_METADATA has no meaning here", times=1)
+        run.not_said("SCR: error")
+        assert (job.prefix / "a/rank_1").is_file(), list((job.prefix / "a").iterdir())
+
+
 def test_sets_too_small():
     """More losses are asked for than a set can have members to spare."""
     for nodes, failures, members in ((2, 2, 2), (3, 99, 3), (3, 2, None)):
