@@ -99,7 +99,6 @@ static void output_describe(struct scr *scr, const char *name, int flags, int64_
     d->id = ++scr->lifecycle.last.id;
     if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->lifecycle.last.ckpt;
     d->output = (flags & SCR_FLAG_OUTPUT) != 0;
-    d->named = name != NULL;
     d->ranks = scr->job.ranks;
     d->created = scr_counters_date(&scr->lifecycle.last, now);
     if (name)
