@@ -146,6 +146,20 @@ static void file_with_directories_and_database(void **state)
     conf_done(&c);
 }
 
+static void nothing_in_the_cache(void **state)
+{
+    struct conf c;
+    load(&c, "SCR_CACHE_SIZE=0\nSTORE=/a COUNT=0\nSTORE=/b COUNT=3\n");
+    assert_string_equal(
+        c.problems.warnings,
+        "SCR_CACHE_SIZE=0 counts as 1; SCR_CACHE_BYPASS=1 writes without a cache\n"
+        "STORE=/a COUNT=0 counts as 1; SCR_CACHE_BYPASS=1 writes without a cache\n");
+    conf_answers(&c, "STORE=/a COUNT", "1");
+    conf_answers(&c, "STORE=/b COUNT", "3");
+    conf_answers(&c, "STORE=/dev/shm COUNT", "1");
+    conf_done(&c);
+}
+
 static void both_names_are_one(void **state)
 {
     struct conf c;
@@ -267,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_name_is_known),
         cmocka_unit_test(file_with_directories_and_database),
+        cmocka_unit_test(nothing_in_the_cache),
         cmocka_unit_test(both_names_are_one),
         cmocka_unit_test(in_the_environment),
         cmocka_unit_test(by_call),

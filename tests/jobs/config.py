@@ -180,12 +180,12 @@ def test_copy_type_of_a_run():
 
 def test_mistakes_of_descriptors():
     with Job(**PAIR) as job:
-        write(job, "CKPT=1 TYPE=XRO STORE=/sdd\nSTORE=/ssd COUNT=0\nCKPT=1\n")
+        write(job, "CKPT=1 TYPE=XRO STORE=/sdd\nSTORE=/ssd COUNT=-1\nCKPT=1\n")
         run = job.run("init => CONFIG")
         run.says("CONFIG_MISTAKE", 'scr.yaml:3:6: given twice: "CKPT=1"', times=1)
         run.says("CONFIG_MISTAKE", r'CKPT=1 TYPE="XRO" \(.*scr.yaml:1:13\): must be SINGLE, PARTNER, XOR or RS', times=1)
         run.says("CONFIG_MISTAKE", r'CKPT=1 STORE="/sdd" \(.*scr.yaml:1:23\): no such store; did you mean /ssd\?', times=1)
-        run.says("CONFIG_MISTAKE", r'STORE=/ssd COUNT="0" \(.*scr.yaml:2:18\): must be at least 1', times=1)
+        run.says("CONFIG_MISTAKE", r'STORE=/ssd COUNT="-1" \(.*scr.yaml:2:18\): must be at least 0', times=1)
         run.says("CONFIG_MISTAKE", r"CKPT=1 \(.*scr.yaml:1:6\): numbers must be consecutive from 0; CKPT=0 is missing", times=1)
         run.said("^SCR: error: ", times=5 + 1)
 
