@@ -188,8 +188,8 @@ const char *SCR_Config(const char *config)
     if (!config || api_init_config() != 0) return NULL;
     if (scr_config_is_question(config)) return scr_query(scr, config);
     if (api_enter(SCR_CALL_CONFIG_SET) != SCR_SUCCESS) return NULL;
-    if (scr_config_set(&scr->config, config, &err) != 0)
-        api_report(SCR_MSG_CONFIG_MISTAKE, err.text);
+    int rc = scr_config_set(&scr->config, config, &err);
+    if (rc) api_report(rc > 0 ? SCR_MSG_CONFIG_FORMER : SCR_MSG_CONFIG_MISTAKE, err.text);
     return NULL;
 }
 

@@ -245,10 +245,24 @@ static void file_read_prefix(scr_config *config, const char *prefix,
     io_close(&place.dir);
 }
 
+/* SCR 3.1 calls the file scr.conf: it is read if the other one does not exist. */
+static void file_read_system(scr_config *config, const char *path, scr_problems *problems)
+{
+    if (scr_config_file_read(path, config->system, problems) != -ENOENT) return;
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path) + 1 : 0;
+    char *former = NULL;
+    if (asprintf(&former, "%.*sscr.conf", folder, path) < 0)
+        scr_problems_add(problems, "no memory for the system file");
+    else
+        scr_config_file_read(former, config->system, problems);
+    free(former);
+}
+
 void scr_config_read_files(scr_config *config, const char *system_file,
                            scr_problems *problems)
 {
-    scr_config_file_read(system_file, config->system, problems);
+    file_read_system(config, system_file, problems);
     const char *named = getenv("SCR_CONF_FILE");
     char *prefix = scr_config_prefix(config);
     if (!named || !*named)

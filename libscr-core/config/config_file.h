@@ -31,9 +31,9 @@ int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems
 int scr_config_text_read(const char *path, const char *text, size_t size, kvtree *layer,
                          scr_problems *problems);
 
-/* Reads the system file, if it exists, into its layer, and then the user's file:
- * $SCR_CONF_FILE, which must exist, else scr.yaml or .scrconf in the prefix directory;
- * having both is a mistake. */
+/* Reads the system file, if it exists, or scr.conf beside it, into its layer, and then
+ * the user's file: $SCR_CONF_FILE, which must exist, else scr.yaml or .scrconf in the
+ * prefix directory; having both is a mistake. */
 void scr_config_read_files(scr_config *config, const char *system_file,
                            scr_problems *problems);
 
@@ -43,8 +43,9 @@ void scr_config_read_files(scr_config *config, const char *system_file,
 bool scr_config_is_question(const char *text);
 
 /* Any other text: "SCR_FLUSH=5", "SCR_FLUSH=" (unset), "CKPT=0 TYPE=XOR", "CKPT=0 TYPE="
- * (unsets the field), "CKPT=" (unsets all). 0; -EINVAL with a text for a mistake, with
- * nothing changed; -ENOMEM. */
+ * (unsets the field), "CKPT=" (unsets all). Variables in values are expanded. 0; with
+ * nothing changed, 1 and a text for a name that has no meaning here (config/former.h),
+ * -EINVAL and a text for a mistake, or -ENOMEM. */
 int scr_config_set(scr_config *config, const char *text, kvtree_error *err);
 
 /* Parses a query about descriptors. key and field are empty if the query has none. 0;

@@ -12,6 +12,7 @@
 #include "config/config_file.h"
 
 #include "common/errtext.h"
+#include "config/former.h"
 #include "config/reader.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -278,12 +279,19 @@ static int lines_merge_desc(kvtree *layer, scr_desc_kind kind, const kvtree_elem
     return rc;
 }
 
+/* -EINVAL with the first problem. */
+static int lines_fail(const scr_problems *problems, kvtree_error *err)
+{
+    const char *text = problems->text ? problems->text : "no memory";
+    return err_set(err, -EINVAL, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
 static int lines_set_desc(scr_config *config, scr_desc_kind kind, const char *text,
                           kvtree_error *err)
 {
     struct line l;
     struct pair first;
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     scr_reader r = {"SCR_Config", kvtree_new(), &problems, .plain = true};
     int rc = r.layer ? lines_begin(&l, &r, text) : -ENOMEM;
     if (rc) return rc;
@@ -292,9 +300,7 @@ static int lines_set_desc(scr_config *config, scr_desc_kind kind, const char *te
     if (found && !all) lines_read_desc(&l, kind, &first);
     const kvtree *read = kvtree_get(r.layer, scr_desc_kind_name(kind));
     if (problems.count > 0)
-        rc = err_set(err, -EINVAL, "%.*s",
-                     (int)strcspn(problems.text ? problems.text : "", "\n"),
-                     problems.text ? problems.text : "no memory");
+        rc = lines_fail(&problems, err);
     else if (all)
         kvtree_unset(config->set, scr_desc_kind_name(kind));
     else if (read)
@@ -315,27 +321,55 @@ static char *lines_trim(const char *text, size_t n)
     return strndup(text, n);
 }
 
+/* A name that is no parameter. */
+static int lines_refuse(const char *name, kvtree_error *err)
+{
+    const char *reason = scr_former_reason(name);
+    if (reason) {
+        err_set(err, 0, "SCR_Config: %s has no meaning here, because %s", name, reason);
+        return 1;
+    }
+    if (strcmp(name, SCR_LOCKED) == 0)
+        return err_set(err, -EINVAL, "SCR_Config: only the system file may have %s",
+                       name);
+    return err_set(err, -EINVAL,
+                   "SCR_Config: unknown parameter \"%.200s\"; did you mean %s?", name,
+                   scr_desc_nearest(name));
+}
+
+/* Sets a parameter; text is its value, which begins at the column. */
+static int lines_set_param(scr_config *config, const scr_param *param, const char *text,
+                           size_t column, kvtree_error *err)
+{
+    scr_problems problems = {.count = 0};
+    const scr_reader r = {"SCR_Config", NULL, &problems, .plain = true};
+    char *value;
+    int rc = scr_read_expand(&r, (scr_mark){1, column}, text, &value);
+    if (rc == -EINVAL) lines_fail(&problems, err);
+    if (value && *value)
+        rc = scr_layer_set(config->set, param->name, value, "SCR_Config");
+    else if (value)
+        kvtree_unset(config->set, param->name);
+    free(value);
+    scr_problems_done(&problems);
+    return rc;
+}
+
 int scr_config_set(scr_config *config, const char *text, kvtree_error *err)
 {
     const char *equals = strchr(text, '=');
     scr_desc_kind kind = lines_kind(text);
-    int rc = 0;
     if (!equals) return err_set(err, -EINVAL, "no \"=\" in \"%.100s\"", text);
     if (kind != SCR_DESC_KINDS) return lines_set_desc(config, kind, text, err);
     char *name = lines_trim(text, (size_t)(equals - text));
     char *value = lines_trim(equals + 1, strlen(equals + 1));
-    if (!name || !value)
-        rc = -ENOMEM;
-    else if (strcmp(name, SCR_LOCKED) == 0)
-        rc = err_set(err, -EINVAL, "SCR_Config: only the system file may have %s", name);
-    else if (!scr_param_find(name))
-        rc = err_set(err, -EINVAL,
-                     "SCR_Config: unknown parameter \"%.200s\"; did you mean %s?", name,
-                     scr_desc_nearest(name));
-    else if (*value)
-        rc = scr_layer_set(config->set, name, value, "SCR_Config");
-    else
-        kvtree_unset(config->set, name);
+    size_t column = (size_t)(equals - text) + strspn(equals + 1, " \t") + 2;
+    const scr_param *param = name && value ? scr_param_find(name) : NULL;
+    int rc = -ENOMEM;
+    if (param)
+        rc = lines_set_param(config, param, value, column, err);
+    else if (name && value)
+        rc = lines_refuse(name, err);
     free(name);
     free(value);
     return rc;

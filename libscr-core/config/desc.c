@@ -216,7 +216,7 @@ void scr_desc_read_members(const kvtree_elem *desc, scr_desc_kind kind,
         const scr_value v = scr_desc_value(desc, kind, m->name, label);
         void *at = (char *)object + m->offset;
         if (m->words)
-            scr_value_word(&v, m->words, kind == SCR_DESC_STORE, at, problems);
+            scr_value_word(&v, m->words, at, problems);
         else
             scr_value_read(&v, desc_type(kind, m->name), m->least, at, problems);
     }

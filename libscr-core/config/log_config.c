@@ -2,6 +2,61 @@
 /* From parameters to the targets of the log; see config/log_config.h. */
 #include "config/log_config.h"
 
+#include <string.h>
+#include <strings.h>
+#include <syslog.h>
+
+enum { LOG_PREFIX_MAX = 32 };
+
+struct log_code {
+    const char *name;
+    int code;
+};
+
+static const struct log_code log_facilities[] = {
+    {"LOCAL7", LOG_LOCAL7},     {"LOCAL0", LOG_LOCAL0},
+    {"LOCAL1", LOG_LOCAL1},     {"LOCAL2", LOG_LOCAL2},
+    {"LOCAL3", LOG_LOCAL3},     {"LOCAL4", LOG_LOCAL4},
+    {"LOCAL5", LOG_LOCAL5},     {"LOCAL6", LOG_LOCAL6},
+    {"USER", LOG_USER},         {"DAEMON", LOG_DAEMON},
+    {"AUTH", LOG_AUTH},         {"CRON", LOG_CRON},
+    {"FTP", LOG_FTP},           {"LPR", LOG_LPR},
+    {"MAIL", LOG_MAIL},         {"NEWS", LOG_NEWS},
+    {"AUTHPRIV", LOG_AUTHPRIV}, {"SYSLOG", LOG_SYSLOG},
+    {"UUCP", LOG_UUCP},         {NULL, 0}};
+
+static const struct log_code log_levels[] = {
+    {"INFO", LOG_INFO},       {"DEBUG", LOG_DEBUG}, {"NOTICE", LOG_NOTICE},
+    {"WARNING", LOG_WARNING}, {"ERR", LOG_ERR},     {"CRIT", LOG_CRIT},
+    {"ALERT", LOG_ALERT},     {"EMERG", LOG_EMERG}, {NULL, 0}};
+
+/* The code of the parameter; the first one after a mistake. */
+static int log_code(const scr_config *config, const char *name,
+                    const struct log_code *codes, scr_problems *problems)
+{
+    const scr_value v = scr_config_value(config, name);
+    const char *word = strncasecmp(v.text, "LOG_", 4) == 0 ? v.text + 4 : v.text;
+    for (const struct log_code *c = codes; c->name; c++)
+        if (strcasecmp(word, c->name) == 0) return c->code;
+    scr_value_bad(&v, problems, "syslog has no such name");
+    return codes->code;
+}
+
+/* The name of the program in a message of syslog. */
+static const char *log_prefix(const scr_config *config, scr_problems *problems)
+{
+    const scr_value v = scr_config_value(config, "SCR_LOG_SYSLOG_PREFIX");
+    size_t n = strlen(v.text);
+    for (const char *c = v.text; *c; c++)
+        if (*c <= ' ' || *c > '~' || strchr(":[]", *c)) n = LOG_PREFIX_MAX + 1;
+    if (n <= LOG_PREFIX_MAX) return v.text;
+    scr_value_bad(&v, problems,
+                  "must be at most %d printable characters without blanks, \":\", \"[\" "
+                  "and \"]\"",
+                  LOG_PREFIX_MAX);
+    return "SCR";
+}
+
 void scr_log_configure(const scr_config *config, scr_log_settings *settings,
                        scr_problems *problems)
 {
@@ -17,6 +72,10 @@ void scr_log_configure(const scr_config *config, scr_log_settings *settings,
         scr_config_switch(config, switches[i], &on, problems);
         if (all && on) settings->targets |= 1u << i;
     }
+    settings->syslog_priority =
+        log_code(config, "SCR_LOG_SYSLOG_FACILITY", log_facilities, problems) |
+        log_code(config, "SCR_LOG_SYSLOG_LEVEL", log_levels, problems);
+    settings->syslog_prefix = log_prefix(config, problems);
     settings->db_host = scr_config_get(config, "SCR_LOG_DB_HOST", NULL);
     settings->db_name = scr_config_get(config, "SCR_LOG_DB_NAME", NULL);
     settings->db_user = scr_config_get(config, "SCR_LOG_DB_USER", NULL);

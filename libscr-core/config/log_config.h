@@ -11,6 +11,9 @@ enum { SCR_LOG_TEXT, SCR_LOG_JSON, SCR_LOG_SYSLOG, SCR_LOG_DATABASE, SCR_LOG_TAR
 typedef struct scr_log_settings {
     unsigned targets; /* bit i: target i of the list above */
 
+    int syslog_priority; /* facility and level */
+    const char *syslog_prefix;
+
     /* host: a name, name:port, or the path of a socket; NULL: this machine */
     const char *db_host, *db_name, *db_user, *db_pass;
     int db_debug; /* reports each statement */

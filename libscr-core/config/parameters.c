@@ -3,6 +3,7 @@
 #include "config/parameters.h"
 
 #include "common/number.h"
+#include "config/former.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -15,8 +16,9 @@
 
 const scr_param *scr_param_find(const char *name)
 {
+    const char *now = scr_former_name(name);
     for (const scr_param *p = scr_param_table; p->name; p++)
-        if (strcmp(p->name, name) == 0) return p;
+        if (strcmp(p->name, now ? now : name) == 0) return p;
     return NULL;
 }
 
@@ -48,7 +50,7 @@ void scr_param_find_unknown(scr_param_report *report, void *arg)
         name[n] = 0;
         if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0 &&
             strcmp(name, "SCR_LIBRARY") != 0) /* of the module for Python */
-            report(arg, name, scr_param_nearest(name));
+            report(arg, name, scr_former_reason(name), scr_param_nearest(name));
     }
 }
 
@@ -90,12 +92,19 @@ static const char *param_layer_get(const kvtree *layer, const char *name,
     return value;
 }
 
+/* The value in the environment of this process; NULL: unset or empty. */
+static const char *param_getenv(const scr_param *param)
+{
+    const char *value = getenv(param->name), *former = scr_former_of(param->name);
+    if ((!value || !*value) && former) value = getenv(former);
+    return value && *value ? value : NULL;
+}
+
 int scr_config_capture_env(scr_config *config)
 {
     for (const scr_param *p = scr_param_table; p->name; p++) {
-        const char *value = getenv(p->name);
-        if (value && *value &&
-            scr_layer_set(config->env, p->name, value, "the environment") != 0)
+        const char *value = param_getenv(p);
+        if (value && scr_layer_set(config->env, p->name, value, "the environment") != 0)
             return -ENOMEM;
     }
     config->have_env = 1;
@@ -105,13 +114,12 @@ int scr_config_capture_env(scr_config *config)
 /* The value in the environment: of rank 0 once that is known, except for parameters that
  * each node sets on its own. *source is set with a value only. */
 static const char *param_get_env(const scr_config *config, const scr_param *param,
-                                 const char *name, const char **source)
+                                 const char **source)
 {
-    if (config->have_env && !(param && param->flags & SCR_PARAM_LOCAL))
-        return param_layer_get(config->env, name, source);
-    const char *value = getenv(name);
-    if (!value || !*value) return NULL;
-    *source = "the environment";
+    if (config->have_env && !(param->flags & SCR_PARAM_LOCAL))
+        return param_layer_get(config->env, param->name, source);
+    const char *value = param_getenv(param);
+    if (value) *source = "the environment";
     return value;
 }
 
@@ -122,12 +130,12 @@ const char *scr_config_get(const scr_config *config, const char *name,
     const char *ignored;
     if (!source) source = &ignored;
     const scr_param *param = scr_param_find(name);
-    const char *value = param_get_env(config, param, name, source);
-    for (int i = 0; i < 3 && !value; i++)
-        value = param_layer_get(layers[i], name, source);
-    if (value) return value;
     *source = "default";
-    return param ? param->value : NULL;
+    if (!param) return NULL;
+    const char *value = param_get_env(config, param, source);
+    for (int i = 0; i < 3 && !value; i++)
+        value = param_layer_get(layers[i], param->name, source);
+    return value ? value : param->value;
 }
 
 /* ---- where a parameter may be set ---- */
@@ -141,7 +149,7 @@ static void param_refuse(const scr_config *config, const scr_param *param, unsig
     const kvtree *layers[] = {NULL, config->user, config->set, config->system};
     for (int i = 0; i < 4; i++) {
         scr_value v = {.name = param->name};
-        v.text = i == 0 ? param_get_env(config, param, v.name, &v.source)
+        v.text = i == 0 ? param_get_env(config, param, &v.source)
                         : param_layer_get(layers[i], v.name, &v.source);
         if (v.text && where & 1u << i) scr_value_bad(&v, problems, "%s", why);
     }
@@ -373,14 +381,13 @@ void scr_value_read(const scr_value *value, scr_param_type type, int least, void
     }
 }
 
-void scr_value_word(const scr_value *value, const char *const words[], bool any_case,
-                    char *to, scr_problems *problems)
+void scr_value_word(const scr_value *value, const char *const words[], char *to,
+                    scr_problems *problems)
 {
-    int (*compare)(const char *, const char *) = any_case ? strcasecmp : strcmp;
     char all[128] = "";
     if (!value->text) return;
     for (int i = 0; words[i]; i++) {
-        if (compare(value->text, words[i]) == 0) {
+        if (strcasecmp(value->text, words[i]) == 0) {
             strcpy(to, words[i]);
             return;
         }

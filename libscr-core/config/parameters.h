@@ -46,7 +46,7 @@ typedef struct scr_param {
 /* All parameters, ended by an entry without a name. */
 extern const scr_param scr_param_table[];
 
-/* The parameter of that name, or NULL. */
+/* The parameter of that name, or of that former name (config/former.h); NULL: none. */
 const scr_param *scr_param_find(const char *name);
 
 /* The name in the table that is most like name. */
@@ -55,9 +55,11 @@ const char *scr_param_nearest(const char *name);
 /* What a type is called: "bytes". */
 const char *scr_param_type_name(scr_param_type type);
 
-/* Calls report for each environment variable that begins with SCR_ and is no parameter.
- */
-typedef void scr_param_report(void *arg, const char *name, const char *nearest);
+/* Calls report for each environment variable that begins with SCR_ and is no parameter:
+ * with the reason for which it has no meaning (config/former.h), or with the most similar
+ * name. */
+typedef void scr_param_report(void *arg, const char *name, const char *reason,
+                              const char *nearest);
 void scr_param_find_unknown(scr_param_report *report, void *arg);
 
 /* ---- layers ---- */
@@ -117,9 +119,9 @@ void scr_value_bad(const scr_value *value, scr_problems *problems, const char *f
 void scr_value_read(const scr_value *value, scr_param_type type, int least, void *to,
                     scr_problems *problems);
 
-/* Copies the one of words, ended by NULL, that equals the value to *to. */
-void scr_value_word(const scr_value *value, const char *const words[], bool any_case,
-                    char *to, scr_problems *problems);
+/* Copies the one of words, ended by NULL, that equals the value in any case to *to. */
+void scr_value_word(const scr_value *value, const char *const words[], char *to,
+                    scr_problems *problems);
 
 /* Values of parameters; least is INT_MIN where there is no lower limit. */
 scr_value scr_config_value(const scr_config *config, const char *name);

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whether the list contains that line. */
-static bool problems_contain(const scr_problems *problems, const char *line)
+/* Whether the lines of text contain that one. */
+static bool problems_contain(const char *text, const char *line)
 {
     size_t n = strlen(line);
-    for (const char *text = problems->text; text && *text;) {
+    while (text && *text) {
         const char *end = strchr(text, '\n');
         if (!end) return false;
         if ((size_t)(end - text) == n && memcmp(text, line, n) == 0) return true;
@@ -22,9 +22,43 @@ static bool problems_contain(const scr_problems *problems, const char *line)
     return false;
 }
 
+/* Appends the line, which is freed. False: it was there. */
+static bool problems_append(char **lines, char *line)
+{
+    char *longer = NULL;
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    bool is_new = !problems_contain(*lines, line);
+    if (is_new && asprintf(&longer, "%s%s\n", *lines ? *lines : "", line) >= 0) {
+        free(*lines);
+        *lines = longer;
+    }
+    free(line);
+    return is_new;
+}
+
+static int problems_count_lines(const char *text)
+{
+    int lines = 0;
+    for (; text && *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+void scr_problems_warn(scr_problems *problems, const char *format, ...)
+{
+    char *line = NULL;
+    va_list args;
+    if (problems_count_lines(problems->warnings) >= SCR_PROBLEMS_SHOWN) return;
+    va_start(args, format);
+    int n = vasprintf(&line, format, args);
+    va_end(args);
+    if (n >= 0) problems_append(&problems->warnings, line);
+}
+
 void scr_problems_add(scr_problems *problems, const char *format, ...)
 {
-    char *line = NULL, *longer = NULL;
+    char *line = NULL;
     int n, room = problems->count++ - SCR_PROBLEMS_SHOWN;
     if (room > 0) return;
     va_list args;
@@ -32,24 +66,14 @@ void scr_problems_add(scr_problems *problems, const char *format, ...)
     n = room < 0 ? vasprintf(&line, format, args)
                  : asprintf(&line, "further problems are not shown");
     va_end(args);
-    if (n < 0) return;
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    if (problems_contain(problems, line)) {
-        problems->count--;
-    } else if (asprintf(&longer, "%s%s\n", problems->text ? problems->text : "", line) >=
-               0) {
-        free(problems->text);
-        problems->text = longer;
-    }
-    free(line);
+    if (n >= 0 && !problems_append(&problems->text, line)) problems->count--;
 }
 
 void scr_problems_done(scr_problems *problems)
 {
     free(problems->text);
-    problems->text = NULL;
-    problems->count = 0;
+    free(problems->warnings);
+    *problems = (scr_problems){.count = 0};
 }
 
 bool scr_problems_full(const scr_problems *problems)

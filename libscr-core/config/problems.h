@@ -8,16 +8,19 @@
 
 #include <stdbool.h>
 
-/* Problems beyond this number are counted, but have no line. */
+/* Problems beyond this number are counted, but have no line; nor have warnings. */
 #define SCR_PROBLEMS_SHOWN 100
 
 typedef struct scr_problems {
     int count;
-    char *text; /* one line each, each ended by a newline; NULL when count is 0 */
+    char *text;     /* one line each, each ended by a newline; NULL when count is 0 */
+    char *warnings; /* the same: what is ignored or replaced, and is no mistake */
 } scr_problems;
 
 /* Adds a line. Control characters, which may come out of a file, are replaced by '?'. */
 void scr_problems_add(scr_problems *problems, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void scr_problems_warn(scr_problems *problems, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void scr_problems_done(scr_problems *problems);
 

@@ -2,7 +2,9 @@
 /* Checks and stores the tokens of configuration files; see config/reader.h. */
 #include "config/reader.h"
 #include "common/io.h"
+#include "config/former.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,16 @@ static void reader_report_unknown(const scr_reader *r, scr_token name, const cha
                      r->path, name.mark.line, name.mark.column, what, name.text, nearest);
 }
 
+/* Whether name is one that has no meaning here, which is a warning. */
+static bool reader_is_former(const scr_reader *r, scr_token name)
+{
+    const char *reason = scr_former_reason(name.text);
+    if (reason)
+        scr_problems_warn(r->problems, "%s:%zu:%zu: %s has no meaning here, because %s",
+                          r->path, name.mark.line, name.mark.column, name.text, reason);
+    return reason != NULL;
+}
+
 static void reader_source(char source[SOURCE_SIZE], const scr_reader *r, scr_mark mark)
 {
     if (r->plain)
@@ -40,9 +52,9 @@ static void reader_source(char source[SOURCE_SIZE], const scr_reader *r, scr_mar
 /* ---- values ---- */
 
 /* Writes the value of the variable at *text ("$VAR" or "${VAR}") to stream and advances
- * *text. A "$" without a name is written itself. False after a problem. */
-static bool reader_put_variable(const scr_reader *r, scr_mark mark, const char **text,
-                                FILE *stream)
+ * *text. A "$" without a name is written itself. -EINVAL after a problem, or -ENOMEM. */
+static int reader_put_variable(const scr_reader *r, scr_mark mark, const char **text,
+                               FILE *stream)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
@@ -51,38 +63,38 @@ static bool reader_put_variable(const scr_reader *r, scr_mark mark, const char *
     size_t n = strspn(name, letters);
     if (braces && (n == 0 || name[n] != '}')) {
         scr_read_problem(r, mark, "no name of a variable in braces:", *text);
-        return false;
+        return -EINVAL;
     }
     *text = name + n + braces;
-    if (n == 0) return fputc('$', stream) != EOF;
-    char *copy = strndup(name, n);
-    const char *value = copy ? getenv(copy) : NULL;
+    char *copy = n ? strndup(name, n) : strdup("");
+    if (!copy) return -ENOMEM;
+    const char *value = n ? getenv(copy) : "$";
     if (value)
         fputs(value, stream);
-    else if (copy)
-        scr_read_problem(r, mark, "no such environment variable:", copy);
     else
-        scr_read_no_memory(r, mark);
+        scr_read_problem(r, mark, "no such environment variable:", copy);
     free(copy);
-    return value != NULL;
+    return value ? 0 : -EINVAL;
 }
 
-/* A copy with environment variables expanded; NULL after a problem. */
-static char *reader_expand(const scr_reader *r, scr_mark mark, const char *text)
+int scr_read_expand(const scr_reader *r, scr_mark mark, const char *text, char **value)
 {
-    char *out = NULL;
     size_t size;
-    FILE *stream = open_memstream(&out, &size);
-    bool good = true;
-    while (stream && *text && good)
+    *value = NULL;
+    FILE *stream = open_memstream(value, &size);
+    int rc = 0;
+    while (stream && *text && !rc)
         if (*text == '$')
-            good = reader_put_variable(r, mark, &text, stream);
+            rc = reader_put_variable(r, mark, &text, stream);
         else
             fputc(*text++, stream);
-    if (!stream || !io_text_end(stream, &out)) scr_read_no_memory(r, mark);
-    if (good) return out;
-    free(out);
-    return NULL;
+    if (!stream || !io_text_end(stream, value)) rc = -ENOMEM;
+    if (rc == -ENOMEM) scr_read_no_memory(r, mark);
+    if (rc) {
+        free(*value);
+        *value = NULL;
+    }
+    return rc;
 }
 
 /* The value of name, expanded, to be freed. NULL after a problem; a missing or empty
@@ -93,8 +105,8 @@ static char *reader_value(const scr_reader *r, const char *name, scr_token value
         scr_read_problem(r, value.mark, "one value was expected for", name);
         return NULL;
     }
-    char *text = r->plain ? strdup(value.text) : reader_expand(r, value.mark, value.text);
-    if (!text && r->plain) scr_read_no_memory(r, value.mark);
+    char *text;
+    scr_read_expand(r, value.mark, value.text, &text);
     if (!text || *text || r->plain) return text;
     scr_read_problem(r, value.mark, "no value for", name);
     free(text);
@@ -106,17 +118,19 @@ static char *reader_value(const scr_reader *r, const char *name, scr_token value
 void scr_read_param(const scr_reader *r, scr_token name, scr_token value)
 {
     char source[SOURCE_SIZE];
-    if (!scr_param_find(name.text)) {
-        reader_report_unknown(r, name, "parameter", scr_desc_nearest(name.text));
+    const scr_param *param = scr_param_find(name.text);
+    if (!param) {
+        if (!reader_is_former(r, name))
+            reader_report_unknown(r, name, "parameter", scr_desc_nearest(name.text));
         return;
     }
-    if (kvtree_get(r->layer, name.text)) {
-        scr_read_problem(r, name.mark, "given twice:", name.text);
+    if (kvtree_get(r->layer, param->name)) {
+        scr_read_problem(r, name.mark, "given twice:", param->name);
         return;
     }
-    char *text = reader_value(r, name.text, value);
+    char *text = reader_value(r, param->name, value);
     reader_source(source, r, value.mark);
-    if (text && scr_layer_set(r->layer, name.text, text, source) != 0)
+    if (text && scr_layer_set(r->layer, param->name, text, source) != 0)
         scr_read_no_memory(r, value.mark);
     free(text);
 }
@@ -124,16 +138,18 @@ void scr_read_param(const scr_reader *r, scr_token name, scr_token value)
 void scr_read_locked(const scr_reader *r, scr_token name)
 {
     char source[SOURCE_SIZE];
+    const scr_param *param = scr_param_find(name.text);
     reader_source(source, r, name.mark);
-    if (!scr_param_find(name.text)) {
-        reader_report_unknown(r, name, "parameter", scr_param_nearest(name.text));
+    if (!param) {
+        if (!reader_is_former(r, name))
+            reader_report_unknown(r, name, "parameter", scr_param_nearest(name.text));
         return;
     }
     kvtree *list = kvtree_get(r->layer, SCR_LOCKED);
     if (!list) list = kvtree_set(r->layer, SCR_LOCKED, NULL);
-    if (kvtree_get(list, name.text))
-        scr_read_problem(r, name.mark, "given twice:", name.text);
-    else if (!kvtree_setf(list, NULL, "%s SOURCE %s", name.text, source))
+    if (kvtree_get(list, param->name))
+        scr_read_problem(r, name.mark, "given twice:", param->name);
+    else if (!kvtree_setf(list, NULL, "%s SOURCE %s", param->name, source))
         scr_read_no_memory(r, name.mark);
 }
 

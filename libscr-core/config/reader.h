@@ -27,14 +27,17 @@ typedef struct scr_reader {
     const char *path; /* for messages */
     kvtree *layer;
     scr_problems *problems;
-    bool plain; /* of SCR_Config: values may be empty, are not expanded, and have no place
-                 */
+    bool plain; /* of SCR_Config: values may be empty, and have no place in a file */
 } scr_reader;
 
 /* Adds "<path>:<line>:<column>: <text> "<name>"". */
 void scr_read_problem(const scr_reader *r, scr_mark mark, const char *text,
                       const char *name);
 void scr_read_no_memory(const scr_reader *r, scr_mark mark);
+
+/* Expands environment variables into *value, to be freed. After a problem, -EINVAL or
+ * -ENOMEM, and *value is NULL. */
+int scr_read_expand(const scr_reader *r, scr_mark mark, const char *text, char **value);
 
 /* A parameter. A value without text is a list or mapping, which is a problem. Variables
  * in values are expanded. */

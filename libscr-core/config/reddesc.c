@@ -41,7 +41,7 @@ static scr_reddesc reddesc_from_params(const scr_config *config, const scr_group
                      .implied = 1};
     static const char *const types[] = {"SINGLE", "PARTNER", "XOR", "RS", "FILE", NULL};
     scr_value v = scr_config_value(config, "SCR_COPY_TYPE");
-    scr_value_word(&v, types, false, d.type, problems);
+    scr_value_word(&v, types, d.type, problems);
     if (strcmp(d.type, "FILE") == 0) strcpy(d.type, "XOR");
     v = scr_config_value(config, "SCR_GROUP");
     scr_groups_resolve(groups, &v, d.group, problems);

@@ -10,18 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const store_types[] = {"SYNC",  "PTHREAD", "DAEMON",
-                                          "BBAPI", "DW",      NULL};
+static const char *const store_types[] = {
+    "SYNC", "PTHREAD", "DAEMON", "BBAPI", "DATAWARP", "DW", "DEFAULT", "NATIVE", NULL};
 static const char *const store_views[] = {"PRIVATE", "GLOBAL", NULL};
 static const scr_desc_member store_members[] = {
     {"GROUP", offsetof(scr_store, group), 0, NULL},
-    {"COUNT", offsetof(scr_store, count), 1, NULL},
+    {"COUNT", offsetof(scr_store, count), 0, NULL},
     {"ENABLED", offsetof(scr_store, enabled), 0, NULL},
     {"CAPACITY", offsetof(scr_store, capacity), 0, NULL},
     {"MKDIR", offsetof(scr_store, mkdir), 0, NULL},
     {"TYPE", offsetof(scr_store, type), 0, store_types},
     {"VIEW", offsetof(scr_store, view), 0, store_views},
     {NULL, 0, 0, NULL}};
+
+/* Each checkpoint is cached for a time, so that 0 is 1: SCR 3.1 has it so, too. */
+static void store_check_count(const char *name, int *count, scr_problems *problems)
+{
+    if (*count > 0) return;
+    scr_problems_warn(
+        problems, "%s=0 counts as 1; SCR_CACHE_BYPASS=1 writes without a cache", name);
+    *count = 1;
+}
 
 static void store_read(const kvtree_elem *desc, const scr_groups *groups,
                        scr_store *store, scr_problems *problems)
@@ -34,6 +43,8 @@ static void store_read(const kvtree_elem *desc, const scr_groups *groups,
     if (strcmp(store->group, "WORLD") == 0) strcpy(store->view, "GLOBAL");
     store->own_capacity = scr_desc_has(kvtree_elem_hash(desc), "CAPACITY");
     scr_desc_read_members(desc, SCR_DESC_STORE, store_members, store, problems);
+    scr_desc_value(desc, SCR_DESC_STORE, "COUNT", label);
+    store_check_count(label, &store->count, problems);
 }
 
 /* The canonical form of a path; to be freed. A relative one is unchanged. */
@@ -87,7 +98,8 @@ int scr_stores_from_config(const scr_config *config, const scr_groups *groups,
     kvtree *descs = scr_config_descs(config, SCR_DESC_STORE);
     scr_stores s = {0, calloc((size_t)kvtree_size(descs) + 2, sizeof *s.list)};
     int rc = descs && s.list ? 0 : -ENOMEM;
-    scr_config_int(config, "SCR_CACHE_SIZE", 1, &defaults.count, problems);
+    scr_config_int(config, "SCR_CACHE_SIZE", 0, &defaults.count, problems);
+    store_check_count("SCR_CACHE_SIZE", &defaults.count, problems);
     scr_config_bytes(config, "SCR_NODE_CAPACITY", &defaults.capacity, problems);
     const kvtree_elem *e = kvtree_elem_first(descs);
     for (; e && !rc; e = kvtree_elem_next(e)) {

@@ -18,7 +18,8 @@ typedef struct scr_store {
     uint64_t capacity;              /* minimum bytes of its file system; 0: any */
     int own_capacity;               /* 1: set by its descriptor, not SCR_NODE_CAPACITY */
     int mkdir;                      /* 0: path must exist, SCR does not create it */
-    char type[SCR_STORE_WORD_SIZE]; /* of transfers: SYNC, PTHREAD, DAEMON, BBAPI, DW */
+    char type[SCR_STORE_WORD_SIZE]; /* of transfers: SYNC, PTHREAD, DAEMON, or of another
+                                       machine */
     char view[SCR_STORE_WORD_SIZE]; /* PRIVATE or GLOBAL */
     int implied;                    /* 1: made from parameters, not from a STORE */
 } scr_store;

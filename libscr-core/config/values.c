@@ -6,34 +6,56 @@
 #include "config/signals.h"
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-const char *scr_flush_method(const char *type, int background)
+/* Types of transfers and their methods. */
+static const struct values_type {
+    const char *type, *method;
+    bool elsewhere; /* of machines with a burst buffer; PTHREAD stands in */
+} values_types[] = {{"SYNC", "sync", false},       {"PTHREAD", "pthread", false},
+                    {"DAEMON", "daemon", false},   {"BBAPI", "pthread", true},
+                    {"DATAWARP", "pthread", true}, {"DW", "pthread", true},
+                    {"DEFAULT", "pthread", true},  {"NATIVE", "pthread", true}};
+
+static const struct values_type *values_find_type(const char *type)
 {
-    static const struct {
-        const char *type, *method;
-    } methods[] = {{"SYNC", "sync"}, {"PTHREAD", "pthread"}, {"DAEMON", "daemon"}};
-    if (!type || !*type || (background && strcasecmp(type, "SYNC") == 0))
-        return background ? "pthread" : "sync";
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (strcasecmp(type, methods[i].type) == 0) return methods[i].method;
+    for (size_t i = 0; i < sizeof values_types / sizeof *values_types; i++)
+        if (strcasecmp(type, values_types[i].type) == 0) return &values_types[i];
     return NULL;
 }
 
-/* A store without cached datasets may name a method of another build. */
-static void values_check_methods(const scr_descs *descs, int flush_async,
-                                 scr_problems *problems)
+const char *scr_flush_method(const char *type, int background)
+{
+    if (!type || !*type || (background && strcasecmp(type, "SYNC") == 0))
+        return background ? "pthread" : "sync";
+    const struct values_type *found = values_find_type(type);
+    return found ? found->method : NULL;
+}
+
+/* Warns of a type of another machine, as the value of what. */
+static void values_check_type(const char *what, const char *type, scr_problems *problems)
+{
+    const struct values_type *found = type ? values_find_type(type) : NULL;
+    if (found && found->elsewhere)
+        scr_problems_warn(
+            problems,
+            "%s=%s is not in this build, and PTHREAD is used instead; there "
+            "are SYNC, PTHREAD and DAEMON",
+            what, type);
+}
+
+/* A store without checkpoints may name anything. */
+static void values_check_types(const scr_descs *descs, scr_problems *problems)
 {
     const scr_reddescs *r = &descs->reddescs;
     for (int i = 0; i < r->count; i++) {
+        char what[SCR_DESC_PATH_SIZE + 32];
         const scr_store *store = scr_stores_find(&descs->stores, r->list[i].store);
-        if (r->list[i].enabled && store && !store->implied &&
-            !scr_flush_method(store->type, flush_async))
-            scr_problems_add(
-                problems,
-                "STORE=%s TYPE=%s: not in this build; there are SYNC, PTHREAD and DAEMON",
-                store->path, store->type);
+        if (!r->list[i].enabled || !store || store->implied) continue;
+        snprintf(what, sizeof what, "STORE=%s TYPE", store->path);
+        values_check_type(what, store->type, problems);
     }
 }
 
@@ -46,6 +68,7 @@ static void values_load_flush(const scr_config *c, struct scr_settings *s,
     s->node_timeout = timeout < INT_MAX ? (int)timeout : INT_MAX;
     const char *source, *type = scr_config_get(c, "SCR_FLUSH_TYPE", &source);
     s->flush_method = scr_flush_method(type, s->flush_async);
+    values_check_type("SCR_FLUSH_TYPE", type, problems);
     if (!s->flush_method)
         scr_problems_add(
             problems, "SCR_FLUSH_TYPE=\"%.100s\" (%s): must be SYNC, PTHREAD or DAEMON",
@@ -151,6 +174,6 @@ void scr_values_load(const scr_config *config, struct scr_settings *values,
     if (scr_descs_load(c, descs, problems) != 0)
         scr_problems_add(problems, "no memory for descriptors");
     else
-        values_check_methods(descs, s->flush_async, problems);
+        values_check_types(descs, problems);
     values_load_log(c, s, problems);
 }

@@ -36,7 +36,8 @@ struct scr_settings {
 };
 
 /* The transfer method for SCR_FLUSH_TYPE=type (case-insensitive; NULL: not set), in the
- * background or not; NULL: there is no such type. */
+ * background or not; NULL: there is no such type. PTHREAD stands in for types of other
+ * machines, such as BBAPI. */
 const char *scr_flush_method(const char *type, int background);
 
 /* Reads all parameters and descriptors. Mistakes are added to problems, and defaults used

@@ -81,7 +81,6 @@ static inline bool told_dataset(const kvtree *tree, scr_dataset *d)
     if (!fuzz_integer(tree, "ID", 1, 1000000000, &d->id) ||
         !told_int(tree, "CKPT", 0, 1000000000, &d->ckpt) ||
         !told_int(tree, "OUTPUT", 0, 1, &d->output) ||
-        !told_int(tree, "NAMED", 0, 1, &d->named) ||
         !told_int(tree, "SCATTERED", 0, 1, &d->scattered) ||
         !told_int(tree, "BYPASS", 0, 1, &d->bypass) ||
         !told_int(tree, "RANKS", 1, INT_MAX, &d->ranks) ||
@@ -106,9 +105,9 @@ static inline bool told_dataset(const kvtree *tree, scr_dataset *d)
 static inline bool same_dataset(const scr_dataset *a, const scr_dataset *b)
 {
     return a->id == b->id && a->ckpt == b->ckpt && a->output == b->output &&
-           a->named == b->named && a->scattered == b->scattered &&
-           a->bypass == b->bypass && a->ranks == b->ranks && a->files == b->files &&
-           a->complete == b->complete && a->size == b->size && a->created == b->created &&
+           a->scattered == b->scattered && a->bypass == b->bypass &&
+           a->ranks == b->ranks && a->files == b->files && a->complete == b->complete &&
+           a->size == b->size && a->created == b->created &&
            strcmp(a->name, b->name) == 0 && strcmp(a->user, b->user) == 0 &&
            strcmp(a->job_id, b->job_id) == 0 && strcmp(a->job_name, b->job_name) == 0 &&
            strcmp(a->cluster, b->cluster) == 0;

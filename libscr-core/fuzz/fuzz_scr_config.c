@@ -348,7 +348,7 @@ static void write_again(const kvtree *layer, bool yaml)
     char *text = NULL;
     size_t size;
     bool good = true;
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     FILE *out = open_memstream(&text, &size);
     const kvtree_elem *e = kvtree_elem_first(layer);
     for (; e; e = kvtree_elem_next(e))
@@ -384,7 +384,7 @@ static void require_lines(const scr_problems *problems)
 static void require_descs(const scr_config *config, bool good)
 {
     scr_descs d;
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     scr_config_check_places(config, &problems);
     REQUIRE(scr_descs_load(config, &d, &problems) == 0);
     require_lines(&problems);
@@ -411,7 +411,7 @@ static void require_descs(const scr_config *config, bool good)
 static bool read_file(const char *text, size_t size)
 {
     scr_config c;
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     REQUIRE(scr_config_init(&c) == 0);
     int rc = scr_config_text_read("f", text, size, c.user, &problems);
     REQUIRE(rc == 0 || (rc == -EBADMSG && problems.count > 0));
@@ -441,7 +441,7 @@ static void read_without_memory(const char *text, size_t size, uint32_t hash, bo
     for (int round = 0; round < 2; round++) {
         static size_t calls;
         kvtree *layer = kvtree_new();
-        scr_problems problems = {0, NULL};
+        scr_problems problems = {.count = 0};
         fuzz_memory_begin(round ? hash % calls : SIZE_MAX);
         scr_config_text_read("f", text, size, layer, &problems);
         struct fuzz_memory memory = fuzz_memory_end();
@@ -471,7 +471,7 @@ static void say_config(const char *text)
     require_descs(&c, false);
     if (question) {
         scr_descs d;
-        scr_problems problems = {0, NULL};
+        scr_problems problems = {.count = 0};
         REQUIRE(scr_descs_load(&c, &d, &problems) == 0 && problems.count == 0);
         free(scr_descs_answer(&d, text));
         scr_descs_done(&d);

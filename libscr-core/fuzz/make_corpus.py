@@ -58,7 +58,7 @@ LAST = 2**31 - 1
 
 def description(number=5, name="d", **more):
     return {"ID": number, "NAME": name, "CREATED": 1795257190731827, "USER": "u", "JOBNAME": "heat", "JOBID": "1",
-            "CLUSTER": "atlas", "CKPT": number, "NAMED": 1, "RANKS": 2, "FILES": 3, "SIZE": 12, "COMPLETE": 1} | more
+            "CLUSTER": "atlas", "CKPT": number, "RANKS": 2, "FILES": 3, "SIZE": 12, "COMPLETE": 1} | more
 
 
 def without(tree, *keys):

@@ -147,7 +147,9 @@ int SCR_Need_checkpoint(int *flag);
  * name is the name of the dataset, and its files belong in the directory of that name
  * below the prefix directory. It is unique and relative, and shorter than
  * SCR_MAX_FILENAME. It has no control characters and no empty, "." or ".." component,
- * and is not below ".scr". NULL stands for "scr.dataset.<id>".
+ * and is not below ".scr". NULL stands for "scr.dataset.<id>": the files of such a
+ * dataset lie where SCR_Route_file names them, and should have names of their own each
+ * time, such as ckpt_7/rank_3.
  *
  * Returns SCR_ERR_ARGUMENT for an invalid name or flag, or when ranks differ;
  * SCR_ERR_CACHE; or, where the dataset bypasses the cache, SCR_ERR_PREFIX. */

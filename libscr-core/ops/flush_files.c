@@ -17,7 +17,7 @@ void scr_flush_spread(struct scr *scr, scr_dataset *d)
     int outside = 0;
     const kvtree_elem *f =
         kvtree_elem_first(scr_filemap_files(scr->cache.map, d->id, scr->job.rank));
-    for (; d->named && f; f = kvtree_elem_next(f)) {
+    for (; f; f = kvtree_elem_next(f)) {
         const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
         const char *name = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, d->id);
         if (!type || strcmp(type, SCR_META_FULL) != 0 || !name) continue;

@@ -6,7 +6,7 @@
 
 static scr_log_options logging_options(struct scr *scr)
 {
-    scr_problems reported_before = {0, NULL};
+    scr_problems reported_before = {.count = 0};
     scr_log_options options = {.prefix = scr->prefix.fd,
                                .user = scr->job.user,
                                .job_id = scr->job.id,

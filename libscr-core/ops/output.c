@@ -99,7 +99,6 @@ static void output_describe(struct scr *scr, const char *name, int flags, int64_
     d->id = ++scr->lifecycle.last.id;
     if (flags & SCR_FLAG_CHECKPOINT) d->ckpt = ++scr->lifecycle.last.ckpt;
     d->output = (flags & SCR_FLAG_OUTPUT) != 0;
-    d->named = name != NULL;
     d->ranks = scr->job.ranks;
     d->created = scr_counters_date(&scr->lifecycle.last, now);
     if (name)
@@ -221,7 +220,12 @@ static int output_add_file(struct scr *scr, const kvtree_elem *routed, redset_fi
     scr_cached_name(scr->lifecycle.open.id, name, path);
     int rc = beneath_stat(scr_cache_of(&scr->cache, scr->lifecycle.open.id)->fd, path,
                           &st, err);
-    if (rc == -ENOENT) return err_set(err, rc, "file \"%.200s\" was not written", name);
+    if (rc == -ENOENT)
+        return err_set(
+            err, rc,
+            "file \"%.200s\" was not written to the path that SCR_Route_file "
+            "gave; for a program that writes elsewhere, set SCR_CACHE_BYPASS=1",
+            name);
     if (rc) return rc;
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "\"%.200s\" is not a regular file", name);
@@ -260,7 +264,10 @@ static int output_check_owners(const scr_job *job, int count, const redset_file 
         names[i].name = (char *)(uintptr_t)files[i].name;
     rc = rc ? rc : filo_check_names(job->world, count, names, err);
     free(names);
-    return rc;
+    if (rc != -EEXIST) return rc;
+    const kvtree_error why = *err;
+    return err_set(err, rc, "%.400s; for files that several ranks write, set %s",
+                   why.text, "SCR_CACHE_BYPASS=1");
 }
 
 /* Collective. Adds the node with the least room to an error. */

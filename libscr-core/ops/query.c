@@ -80,7 +80,7 @@ static char *query_before_init(const struct scr *scr, const char *question, int 
 {
     scr_config c;
     scr_descs descs;
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     char *answer = NULL;
     if (scr_config_init(&c) != 0) return NULL;
     if (kvtree_merge(c.set, scr->config.set) == 0)

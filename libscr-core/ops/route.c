@@ -179,8 +179,7 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
         rc = err_set(&err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc)
         rc = scr->lifecycle.open.bypass
-                 ? scr_direct_route(&scr->prefix, &scr->lifecycle.open, below, routed,
-                                    &err)
+                 ? scr_direct_route(&scr->prefix, below, routed, &err)
                  : route_to_cache(scr, name, below, routed, &err);
     if (!rc && route_add(scr, below, name, path) != 0)
         rc = err_set(&err, -ENOMEM, "no memory");

@@ -10,10 +10,16 @@
 #include <kvtree/kvtree_mpi.h>
 #include <string.h>
 
-static void settings_warn_unknown(void *report, const char *name, const char *nearest)
+static void settings_warn_unknown(void *report, const char *name, const char *reason,
+                                  const char *nearest)
 {
-    scr_say(report, SCR_MSG_CONFIG_VARIABLE_UNKNOWN,
-            "unknown variable %s in the environment; did you mean %s?", name, nearest);
+    if (reason)
+        scr_say(report, SCR_MSG_CONFIG_FORMER,
+                "%s in the environment has no meaning here, because %s", name, reason);
+    else
+        scr_say(report, SCR_MSG_CONFIG_VARIABLE_UNKNOWN,
+                "unknown variable %s in the environment; did you mean %s?", name,
+                nearest);
 }
 
 /* ---- descriptors ---- */
@@ -67,6 +73,13 @@ static int settings_share_layers(struct scr *scr)
         SCR_FAILURE, "SCR_Init: parameters could not be shared: %s", strerror(-rc));
 }
 
+static void settings_warn_of_problems(struct scr *scr, scr_problems *problems)
+{
+    char *line, *rest = problems->warnings;
+    while ((line = strsep(&rest, "\n")) && *line)
+        scr_say(&scr->report, SCR_MSG_CONFIG_FORMER, "%s", line);
+}
+
 /* All mistakes of rank 0. Those that only other ranks have are of the environment of
  * their node; the first of them stands for all. */
 static int settings_report_problems(struct scr *scr, scr_problems *problems)
@@ -89,7 +102,7 @@ static int settings_report_problems(struct scr *scr, scr_problems *problems)
 
 int scr_settings_load(struct scr *scr)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     if (scr->job.rank == 0) {
         if (scr_config_capture_env(&scr->config) != 0)
             scr_problems_add(&problems, "no memory for the environment");
@@ -103,6 +116,7 @@ int scr_settings_load(struct scr *scr)
     if (rc == SCR_SUCCESS) rc = settings_report_problems(scr, &problems);
     if (rc == SCR_SUCCESS && scr->job.rank == 0) {
         scr_param_find_unknown(settings_warn_unknown, &scr->report);
+        settings_warn_of_problems(scr, &problems);
         settings_warn_of_descs(scr);
     }
     scr_problems_done(&problems);

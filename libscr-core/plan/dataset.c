@@ -32,7 +32,6 @@ static const struct dataset_number {
     bool always;
 } dataset_numbers[] = {{"CKPT", offsetof(scr_dataset, ckpt), 0, SCR_ID_MAX, false},
                        {"OUTPUT", offsetof(scr_dataset, output), 0, 1, false},
-                       {"NAMED", offsetof(scr_dataset, named), 0, 1, false},
                        {"SCATTERED", offsetof(scr_dataset, scattered), 0, 1, false},
                        {"BORROWED", offsetof(scr_dataset, borrowed), 0, 1, false},
                        {"RANKS", offsetof(scr_dataset, ranks), 1, INT_MAX, false},

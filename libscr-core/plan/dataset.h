@@ -20,7 +20,6 @@ typedef struct scr_dataset {
     int id;        /* counts all datasets of the job, from 1 */
     int ckpt;      /* counts checkpoints, from 1; 0: not a checkpoint */
     int output;    /* 1: the application wants it on the prefix directory */
-    int named;     /* 1: name was given by the application */
     int scattered; /* 1: on the prefix directory, files are outside of the dataset's
                     * directory
                     */

@@ -22,18 +22,6 @@
 
 /* ---- names ---- */
 
-/* Below the prefix directory: where the file that the application calls so lies, which is
- * in the directory of a dataset without a name of its own. */
-static int direct_name(const scr_dataset *d, const char *below, char name[SCR_NAME_SIZE],
-                       kvtree_error *err)
-{
-    int n = snprintf(name, SCR_NAME_SIZE, "%s%s%s", d->named ? "" : d->name,
-                     d->named ? "" : "/", below);
-    if (n >= SCR_NAME_SIZE)
-        return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
-    return 0;
-}
-
 /* A file that is written to now gets another time than the map of an earlier dataset has:
  * that is how one sees that it was. Clocks of file systems tick, some once per second. */
 static void direct_let_tick(const struct stat *st)
@@ -72,20 +60,18 @@ static int direct_check_place(const scr_prefix *prefix, const char *name,
     return 0;
 }
 
-int scr_direct_route(const scr_prefix *prefix, const scr_dataset *d, const char *below,
+int scr_direct_route(const scr_prefix *prefix, const char *below,
                      char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    char name[SCR_NAME_SIZE];
     int parent;
     const char *last;
-    int rc = direct_name(d, below, name, err);
-    rc = rc ? rc : direct_check_place(prefix, name, err);
-    rc = rc ? rc : beneath_open_parent(prefix->fd, name, 0777, &parent, &last, err);
-    if (rc) return rc;
-    io_close(&parent);
-    if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, name) >= SCR_MAX_FILENAME)
+    if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, below) >=
+        SCR_MAX_FILENAME)
         return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
-    return 0;
+    int rc = direct_check_place(prefix, below, err);
+    rc = rc ? rc : beneath_open_parent(prefix->fd, below, 0777, &parent, &last, err);
+    if (!rc) io_close(&parent);
+    return rc;
 }
 
 /* ---- output ---- */
@@ -128,7 +114,7 @@ static bool direct_is_scattered(const scr_prefix *prefix, const scr_dataset *d,
 {
     int outside = 0;
     const kvtree_elem *e = kvtree_elem_first(routed);
-    for (; d->named && e; e = kvtree_elem_next(e))
+    for (; e; e = kvtree_elem_next(e))
         outside = outside || !folder_rest(d->name, kvtree_elem_key(e));
     MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, prefix->job->world);
     return outside != 0;
@@ -235,13 +221,13 @@ int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed
 
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *routed)
 {
-    char name[SCR_NAME_SIZE];
     kvtree_error err = {""};
     const kvtree_elem *e = kvtree_elem_first(routed);
     int rc = 0;
-    for (; e; e = kvtree_elem_next(e))
-        if (direct_name(d, kvtree_elem_key(e), name, &err) == 0)
-            rc = beneath_unlink(prefix->fd, name, rc ? NULL : &err) && !rc ? -1 : rc;
+    for (; e; e = kvtree_elem_next(e)) {
+        int failed = beneath_unlink(prefix->fd, kvtree_elem_key(e), rc ? NULL : &err);
+        if (failed) rc = failed;
+    }
     if (rc)
         scr_fail_local(prefix->job->report, SCR_MSG_OUTPUT_FILES_KEPT, 0, "%s", err.text);
     MPI_Barrier(prefix->job->world);
@@ -400,13 +386,9 @@ static bool direct_is_there(const scr_prefix *prefix, const char *name)
 int scr_direct_find(const scr_prefix *prefix, scr_file_match *match,
                     char path[SCR_MAX_FILENAME])
 {
-    char name[SCR_NAME_SIZE] = "";
     const char *found = NULL;
     const kvtree_elem *e = kvtree_elem_first(prefix->direct.files);
-    if (match->below &&
-        direct_name(&prefix->direct.dataset, match->below, name, NULL) == 0 &&
-        direct_is_there(prefix, name))
-        found = name;
+    if (match->below && direct_is_there(prefix, match->below)) found = match->below;
     for (; !found && e; e = kvtree_elem_next(e))
         if (scr_file_match_try(match, kvtree_elem_key(e), NULL))
             found = kvtree_elem_key(e);

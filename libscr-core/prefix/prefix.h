@@ -62,8 +62,8 @@ void scr_prefix_close(scr_prefix *prefix);
 bool scr_name_is_reserved(const char *name);
 
 /* Where a flushed dataset is: its directory (absolute, to be freed), the map in it, and
- * the prefix that the names of its files have in the cache ("" or "<name>/"). Local on
- * any rank; 0 or -ENOMEM. */
+ * what its map leaves out of the names below the prefix directory ("" or "<name>/").
+ * Local on any rank; 0 or -ENOMEM. */
 typedef struct scr_place {
     char *folder;
     char map[SCR_NAME_SIZE + 32];
@@ -216,8 +216,8 @@ int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, kvtree_erro
 
 /* The path to write to for a name below the prefix directory; its directory is made.
  * Local on any rank; 0 or -errno with a text. */
-int scr_direct_route(const scr_prefix *prefix, const scr_dataset *dataset,
-                     const char *below, char path[SCR_MAX_FILENAME], kvtree_error *err);
+int scr_direct_route(const scr_prefix *prefix, const char *below,
+                     char path[SCR_MAX_FILENAME], kvtree_error *err);
 
 /* Makes the dataset complete: the files of this rank, as keys of routed, and the
  * directories are on disk, with map, summary and index entry. Its size, files, complete

@@ -108,7 +108,7 @@ int scr_place_of(const scr_prefix *prefix, const scr_dataset *d, scr_place *plac
     snprintf(place->map, sizeof place->map, "%s%s" FILO_MAP, in_folder ? "" : d->name,
              in_folder ? "" : "/");
     snprintf(place->cache_prefix, sizeof place->cache_prefix, "%s%s",
-             in_folder && d->named ? d->name : "", in_folder && d->named ? "/" : "");
+             in_folder ? d->name : "", in_folder ? "/" : "");
     place->folder =
         in_folder ? scr_path_join(prefix->real, d->name) : strdup(prefix->real);
     return place->folder ? 0 : -ENOMEM;

@@ -105,7 +105,7 @@ static int log_write_line(scr_log *log, int target, const scr_log_event *event,
                                         : scr_log_text_line(event, &size);
     if (!line) return err_set(err, -ENOMEM, "no memory");
     int rc = target == SCR_LOG_SYSLOG
-                 ? scr_log_syslog_write(&log->syslog, line, size, err)
+                 ? scr_log_syslog_write(&log->syslog, &log->options.set, line, size, err)
                  : scr_log_file_write(&log->files[target], line, size, err);
     free(line);
     return rc;

@@ -54,8 +54,8 @@ int scr_log_syslog_open(scr_log_syslog *target, const char *path, kvtree_error *
 
 /* Sends the line (without its time) and never waits. 0, or -errno with a text: -EAGAIN
  * when the daemon does not keep up. */
-int scr_log_syslog_write(scr_log_syslog *target, const char *line, size_t size,
-                         kvtree_error *err);
+int scr_log_syslog_write(scr_log_syslog *target, const scr_log_settings *set,
+                         const char *line, size_t size, kvtree_error *err);
 
 /* ---- report/log_queue.c: a thread that serves a slow target ---- */
 

@@ -12,20 +12,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
-#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Set by -Dc_args of the build. */
-#ifndef SCR_LOG_SYSLOG_FACILITY
-#define SCR_LOG_SYSLOG_FACILITY LOG_LOCAL7
-#endif
-#ifndef SCR_LOG_SYSLOG_LEVEL
-#define SCR_LOG_SYSLOG_LEVEL LOG_INFO
-#endif
-#ifndef SCR_LOG_SYSLOG_PREFIX
-#define SCR_LOG_SYSLOG_PREFIX "SCR"
-#endif
 
 int scr_log_syslog_open(scr_log_syslog *target, const char *path, kvtree_error *err)
 {
@@ -44,17 +32,17 @@ int scr_log_syslog_open(scr_log_syslog *target, const char *path, kvtree_error *
 }
 
 /* "<190>Nov 21 21:40:27 SCR[77]: ", as daemons expect it on their socket. */
-static int log_syslog_header(char *header, size_t size)
+static int log_syslog_header(const scr_log_settings *set, char *header, size_t size)
 {
     static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     struct tm tm = {0};
     time_t now = time(NULL);
     localtime_r(&now, &tm);
-    return snprintf(header, size, "<%d>%s %2d %02d:%02d:%02d %s[%ld]: ",
-                    SCR_LOG_SYSLOG_FACILITY | SCR_LOG_SYSLOG_LEVEL, months[tm.tm_mon],
-                    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, SCR_LOG_SYSLOG_PREFIX,
-                    (long)getpid());
+    return snprintf(header, size,
+                    "<%d>%s %2d %02d:%02d:%02d %s[%ld]: ", set->syslog_priority,
+                    months[tm.tm_mon], tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                    set->syslog_prefix, (long)getpid());
 }
 
 static int log_syslog_send(int fd, struct iovec parts[2])
@@ -67,11 +55,11 @@ static int log_syslog_send(int fd, struct iovec parts[2])
     return n < 0 ? -errno : 0;
 }
 
-int scr_log_syslog_write(scr_log_syslog *target, const char *line, size_t size,
-                         kvtree_error *err)
+int scr_log_syslog_write(scr_log_syslog *target, const scr_log_settings *set,
+                         const char *line, size_t size, kvtree_error *err)
 {
     char header[256];
-    int n = log_syslog_header(header, sizeof header), rc = -ENOTCONN;
+    int n = log_syslog_header(set, header, sizeof header), rc = -ENOTCONN;
     const char *space = memchr(line, ' ', size); /* after the time */
     size_t skipped = space ? (size_t)(space + 1 - line) : 0;
     struct iovec parts[2] = {{header, (size_t)n},

@@ -29,6 +29,22 @@ static inline char *document_read(const char *path)
     return text;
 }
 
+/* The block after "<!-- example: name -->", to be freed. *rest is the document behind it.
+ */
+static inline char *document_example(const char *document, const char *name,
+                                     const char **rest)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, "<!-- example: %s -->\n\n```", name);
+    const char *begin = strstr(document, mark);
+    if (!begin) fail_msg("no example %s", name);
+    begin = strchr(begin + strlen(mark), '\n') + 1;
+    const char *end = strstr(begin, "```\n");
+    assert_non_null(end);
+    if (rest) *rest = end + strlen("```\n");
+    return strndup(begin, (size_t)(end - begin));
+}
+
 /* What belongs between the two marks; to be freed. */
 static inline char *document_made(const struct document *d)
 {

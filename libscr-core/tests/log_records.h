@@ -8,6 +8,7 @@
 #include "records.h"
 #include "report/log_private.h"
 #include <errno.h>
+#include <syslog.h>
 
 /* What a log told. */
 struct told {
@@ -42,7 +43,9 @@ static inline scr_log_options log_options(const struct scratch *s, unsigned targ
                                           struct told *told)
 {
     memset(told, 0, sizeof *told);
-    return (scr_log_options){.set.targets = targets,
+    return (scr_log_options){.set = {.targets = targets,
+                                     .syslog_priority = LOG_LOCAL7 | LOG_INFO,
+                                     .syslog_prefix = "SCR"},
                              .prefix = s->dir,
                              .run = "run-1",
                              .user = "me",

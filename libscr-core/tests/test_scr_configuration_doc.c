@@ -92,28 +92,13 @@ static int write_document(void)
 
 /* ---- the examples ---- */
 
-/* The block after "<!-- example: name -->", to be freed. *rest is the document behind it.
- */
-static char *example(const char *document, const char *name, const char **rest)
-{
-    char mark[64];
-    snprintf(mark, sizeof mark, "<!-- example: %s -->\n\n```", name);
-    const char *begin = strstr(document, mark);
-    if (!begin) fail_msg("no example %s", name);
-    begin = strchr(begin + strlen(mark), '\n') + 1;
-    const char *end = strstr(begin, "```\n");
-    assert_non_null(end);
-    if (rest) *rest = end + strlen("```\n");
-    return strndup(begin, (size_t)(end - begin));
-}
-
 /* The block after the example lists the problems in it, as a file of the user
  * or of the system. */
 static void example_is_told_so(const char *document, const char *name, int system)
 {
     struct conf c;
     const char *messages, *user = "SCR_CNTL_BASE=/tmp/mine\n";
-    char *text = example(document, name, &messages);
+    char *text = document_example(document, name, &messages);
     conf_make(&c, system ? text : NULL, system ? user : text, NULL);
     messages = strstr(messages, "```\n") + strlen("```\n");
     if (strncmp(messages, c.problems.text, strlen(c.problems.text)) != 0)
@@ -136,7 +121,7 @@ static void mistakes_are_told_so(void **state)
 static char *values_of(const char *document, const char *name)
 {
     struct conf c;
-    char *text = example(document, name, NULL);
+    char *text = document_example(document, name, NULL);
     conf_of(&c, text);
     values_only(c.config.user);
     char *values = tree_text(c.config.user);

@@ -9,7 +9,6 @@
 static const scr_dataset full = {.id = 18,
                                  .ckpt = 17,
                                  .output = 1,
-                                 .named = 1,
                                  .scattered = 1,
                                  .ranks = 4,
                                  .files = 8,
@@ -25,7 +24,7 @@ static const scr_dataset full = {.id = 18,
 #define FULL_TEXT                                                                        \
     "ID\n  18\nNAME\n  out/ckpt 18\nCREATED\n  1312853507675143\nUSER\n  user1\n"        \
     "JOBNAME\n  simulation123\nJOBID\n  112573\nCLUSTER\n  atlas\nCKPT\n  17\n"          \
-    "OUTPUT\n  1\nNAMED\n  1\nSCATTERED\n  1\nRANKS\n  4\nFILES\n  8\n"                  \
+    "OUTPUT\n  1\nSCATTERED\n  1\nRANKS\n  4\nFILES\n  8\n"                              \
     "SIZE\n  2097182\nCOMPLETE\n  1\n"
 
 static void assert_same(const scr_dataset *a, const scr_dataset *b)
@@ -33,7 +32,6 @@ static void assert_same(const scr_dataset *a, const scr_dataset *b)
     assert_int_equal(a->id, b->id);
     assert_int_equal(a->ckpt, b->ckpt);
     assert_int_equal(a->output, b->output);
-    assert_int_equal(a->named, b->named);
     assert_int_equal(a->scattered, b->scattered);
     assert_int_equal(a->ranks, b->ranks);
     assert_int_equal(a->files, b->files);
@@ -141,9 +139,9 @@ static int read_with(const char *key, const char *value, scr_dataset *d,
 
 static void missing_fields(void **state)
 {
-    static const char *const optional[] = {
-        "CREATED", "USER",      "JOBNAME", "JOBID", "CLUSTER", "CKPT",    "OUTPUT",
-        "NAMED",   "SCATTERED", "RANKS",   "FILES", "SIZE",    "COMPLETE"};
+    static const char *const optional[] = {"CREATED", "USER",  "JOBNAME", "JOBID",
+                                           "CLUSTER", "CKPT",  "OUTPUT",  "SCATTERED",
+                                           "RANKS",   "FILES", "SIZE",    "COMPLETE"};
     scr_dataset d;
     kvtree_error err;
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
@@ -176,8 +174,6 @@ static void impossible_numbers(void **state)
                                            {"FILES", "many"},
                                            {"OUTPUT", "2"},
                                            {"OUTPUT", "-1"},
-                                           {"NAMED", "2"},
-                                           {"NAMED", "yes"},
                                            {"SCATTERED", "-1"},
                                            {"COMPLETE", "2"},
                                            {"COMPLETE", "-1"},

@@ -208,9 +208,39 @@ static void set_and_unset(void **state)
     assert_false(c.descs.reddescs.list[0].implied);
     set(&c, "STORES=/ssd COUNT=4 FLUSH='SYNC'");
     conf_answers(&c, "STORES=/ssd/ TYPE", "SYNC");
-    set(&c, "GROUPS=n1 RACK=\"row 1, $left\"");
-    conf_answers(&c, "GROUPS=n1 RACK", "row 1, $left");
+    set(&c, "GROUPS=n1 RACK=\"row 1, $\"");
+    conf_answers(&c, "GROUPS=n1 RACK", "row 1, $");
     assert_int_equal(c.problems.count, 0);
+    conf_done(&c);
+}
+
+/* As in files. */
+static void set_with_variables(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        {"SCR_JOB_NAME = a $SCR_TEST_NONE",
+         "SCR_Config:1:16: no such environment variable: \"SCR_TEST_NONE\""},
+        {"SCR_JOB_NAME=${SCR_TEST_A",
+         "SCR_Config:1:14: no name of a variable in braces: \"${SCR_TEST_A\""},
+        {"STORE=/s COUNT=$SCR_TEST_NONE",
+         "SCR_Config:1:16: no such environment variable: \"SCR_TEST_NONE\""},
+    };
+    struct conf c;
+    kvtree_error err = {""};
+    conf_of(&c, "");
+    setenv("SCR_TEST_A", "/a", 1);
+    setenv("SCR_TEST_B", "5", 1);
+    unsetenv("SCR_TEST_NONE");
+    set(&c, "SCR_JOB_NAME=x $SCR_TEST_A ${SCR_TEST_B}.$");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(scr_config_set(&c.config, bad[i].text, &err), -EINVAL);
+        assert_string_equal(err.text, bad[i].why);
+    }
+    assert_string_equal(scr_config_get(&c.config, "SCR_JOB_NAME", NULL), "x /a 5.$");
+    set(&c, "STORE=$SCR_TEST_A/s COUNT=$SCR_TEST_B");
+    conf_answers(&c, "STORE=/a/s COUNT", "5");
     conf_done(&c);
 }
 
@@ -303,6 +333,7 @@ int main(void)
         cmocka_unit_test(mistakes_name_the_layer),
         cmocka_unit_test(set_and_unset),
         cmocka_unit_test(set_parameters),
+        cmocka_unit_test(set_with_variables),
         cmocka_unit_test(wrong_settings),
         cmocka_unit_test(questions),
     };

@@ -47,6 +47,25 @@ static void receive(int fd, char text[20000])
     text[n > 0 ? n : 0] = 0;
 }
 
+static void name_and_priority_of_messages(void **state)
+{
+    struct told told;
+    char text[20000];
+    scr_log *log;
+    int fd = start_daemon(*state);
+    scr_log_options options = log_options(*state, 1u << SCR_LOG_SYSLOG, &told);
+    options.syslog_socket = path;
+    options.set.syslog_priority = LOG_USER | LOG_ERR;
+    options.set.syslog_prefix = "atlas";
+    assert_int_equal(scr_log_open(&options, &log), 0);
+    write_name(log, 1, "a");
+    receive(fd, text);
+    assert_int_equal(strncmp(text, "<11>", 4), 0);
+    assert_non_null(strstr(text, " atlas["));
+    scr_log_close(log);
+    stop_daemon(fd);
+}
+
 static void messages_are_those_of_syslog(void **state)
 {
     struct told told;
@@ -161,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(messages_are_those_of_syslog),
+        scratch_test(name_and_priority_of_messages),
         scratch_test(without_a_daemon),
         scratch_test(a_daemon_is_started_anew),
         scratch_test(a_daemon_that_hangs_is_not_waited_for),

@@ -180,7 +180,7 @@ static int do_config(void *arg)
 {
     scr_config config;
     scr_descs descs;
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     int loaded = -1, rc = scr_config_init(&config);
     if (!rc) {
         const char *text = (const char *)arg + 1; /* behind L or Y */

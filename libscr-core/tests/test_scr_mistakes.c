@@ -137,12 +137,14 @@ static void values(void **state)
          "CKPT=0 GROUP=\"SWICH\" (f:1:14): no such group; did you mean SWITCH?\n"},
         {"STORE=/ssd GROUP=NOED\n",
          "STORE=/ssd GROUP=\"NOED\" (f:1:18): no such group; did you mean NODE?\n"},
-        {"STORE=/ssd COUNT=0\n", "STORE=/ssd COUNT=\"0\" (f:1:18): must be at least 1\n"},
+        {"STORE=/ssd COUNT=-1\n", "STORE=/ssd COUNT=\"-1\" (f:1:18): must be at least "
+                                  "0\n"},
         {"STORE=/ssd ENABLED=on\n",
          "STORE=/ssd ENABLED=\"on\" (f:1:20): neither 0 nor 1\n"},
         {"STORE=/ssd MKDIR=no\n", "STORE=/ssd MKDIR=\"no\" (f:1:18): neither 0 nor 1\n"},
         {"STORE=/ssd TYPE=rsync\n", "STORE=/ssd TYPE=\"rsync\" (f:1:17): must be SYNC, "
-                                    "PTHREAD, DAEMON, BBAPI or DW\n"},
+                                    "PTHREAD, DAEMON, BBAPI, DATAWARP, DW, DEFAULT or "
+                                    "NATIVE\n"},
         {"STORE=/ssd VIEW=some\n",
          "STORE=/ssd VIEW=\"some\" (f:1:17): must be PRIVATE or GLOBAL\n"},
         {"SCR_GROUP=POWER\n",
@@ -153,7 +155,7 @@ static void values(void **state)
         {"SCR_COPY_TYPE=FILE\n",
          "SCR_COPY_TYPE=\"FILE\" (f:1:15): no descriptor CKPT is given\n"},
         {"SCR_SET_SIZE=1\n", "SCR_SET_SIZE=\"1\" (f:1:14): must be at least 2\n"},
-        {"SCR_CACHE_SIZE=0\n", "SCR_CACHE_SIZE=\"0\" (f:1:16): must be at least 1\n"},
+        {"SCR_CACHE_SIZE=-1\n", "SCR_CACHE_SIZE=\"-1\" (f:1:16): must be at least 0\n"},
     };
     CHECK_ALL(all);
 }

@@ -58,13 +58,8 @@ static void put_as(const struct scratch *s, const char *name, scr_dataset d)
 
 static scr_dataset dataset(int id, const char *name)
 {
-    scr_dataset d = {.id = id,
-                     .ckpt = id,
-                     .ranks = 3,
-                     .files = 3,
-                     .size = 30,
-                     .complete = 1,
-                     .named = 1};
+    scr_dataset d = {
+        .id = id, .ckpt = id, .ranks = 3, .files = 3, .size = 30, .complete = 1};
     snprintf(d.name, sizeof d.name, "%s", name);
     return d;
 }

@@ -39,8 +39,7 @@ def test_names():
         run = job.run("init", "start:a/b:c", "put:a/b/deep/er/rank_%r:100", "put:a/b/two_%r:0",
                       "complete:1", "start:%N:c", "tag:scr.dataset.2", "put:rank_%r.ckpt:200", "complete:1")
         assert (job.prefix / "a/b/deep/er/rank_3").stat().st_size, run
-        unnamed = job.prefix / "scr.dataset.2"
-        assert len(list(unnamed.glob("rank_*.ckpt"))) == 4, list(job.prefix.iterdir())
+        assert len(list(job.prefix.glob("rank_*.ckpt"))) == 4, list(job.prefix.iterdir())
         job.run("init", "have => 1 scr.dataset.2", "start_restart => scr.dataset.2", "get:rank_%r.ckpt:200",
                 "route:nothing => ARGUMENT nothing", "complete_restart:1")
         job.run("init", "current:a/b", "have => 1 a/b", "start_restart => a/b", "get:a/b/deep/er/rank_%r:100",

@@ -188,12 +188,12 @@ def test_no_room_in_the_prefix_folder():
 # ---- names ----
 
 def test_older_pair():
-    """SCR_Start_checkpoint and SCR_Complete_checkpoint: unnamed, in directories of their own."""
+    """SCR_Start_checkpoint and SCR_Complete_checkpoint: files lie where the program names them, here at the same place each time."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         for number in ("1", "2"):
             job.run("init", f"tag:{number}", "start_checkpoint", "put:state_%r:100",
                     "complete_checkpoint:1", f"have => 1 scr.dataset.{number}", "finalize")
-            assert (job.prefix / f"scr.dataset.{number}/state_1").stat().st_size == 113
+            assert (job.prefix / "state_1").stat().st_size == 113
         again = ["have => 1 scr.dataset.2", "start_restart => scr.dataset.2", "tag:2",
                  "get:state_%r:100", "complete_restart:1"]
         job.run("init", again)
@@ -205,10 +205,55 @@ def test_older_pair():
 def test_unnamed():
     with Job(**PAIR) as job:
         job.run("init", "start:%N:c", "tag:one", "put:deep/er/f_%r:50", "complete:1", "finalize")
-        assert (job.prefix / "scr.dataset.1/deep/er/f_0").exists()
+        assert (job.prefix / "deep/er/f_0").exists()
+        assert [path.name for path in (job.prefix / "scr.dataset.1").iterdir()] == [".scr"], list((job.prefix / "scr.dataset.1").iterdir())
         job.lose("n2", "n1")
         job.run("init", "have => 1 scr.dataset.1", "start_restart", "tag:one", "get:deep/er/f_%r:50",
                 "route:f_%r", "complete_restart:1")
+
+
+def unnamed(number, folder):
+    return [f"tag:{number}", "start_checkpoint", f"put:{folder}/rank_%r.ckpt:1000", "complete_checkpoint:1"]
+
+
+def read_unnamed(number, folder):
+    return [f"have => 1 scr.dataset.{number}", f"start_restart => scr.dataset.{number}", f"tag:{number}",
+            f"get:{folder}/rank_%r.ckpt:1000", "complete_restart:1"]
+
+
+def test_unnamed_in_directories_of_their_own():
+    """As a program of SCR 3.1 names them, and finds them without SCR; each can be a restart's, and goes alone."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", unnamed(1, "ckpt_1"), unnamed(2, "ckpt_2"), unnamed(3, "ckpt_3"), "finalize")
+        for number in (1, 2, 3):
+            assert (job.prefix / f"ckpt_{number}/rank_1.ckpt").is_file(), list(job.prefix.iterdir())
+        job.lose("n1", "n2")
+        job.run("init", read_unnamed(3, "ckpt_3"), "current:scr.dataset.2", read_unnamed(2, "ckpt_2"), "delete:scr.dataset.2",
+                "drop:scr.dataset.3", read_unnamed(1, "ckpt_1"))
+        assert not (job.prefix / "ckpt_2/rank_0.ckpt").exists() and not (job.prefix / "scr.dataset.2").exists()
+        assert (job.prefix / "ckpt_3/rank_0.ckpt").exists() and (job.prefix / "ckpt_1/rank_1.ckpt").exists()
+
+
+def test_unnamed_with_names_used_again():
+    """Files belong to the newest: the older one is not offered, and takes nothing along when it goes."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", unnamed(1, "ckpt"), unnamed(2, "ckpt"), "finalize")
+        job.lose("n1", "n2")
+        run = job.run("init", "current:scr.dataset.1", read_unnamed(2, "ckpt"), "finalize")
+        run.says("FETCH_CHECKPOINT_DAMAGED", "scr.dataset.1", times=1)
+        job.run("init", "delete:scr.dataset.1", "current:scr.dataset.2", read_unnamed(2, "ckpt"), "finalize")
+        assert index(job)["DIR"].keys() == {"scr.dataset.2"}, index(job)
+        job.run("init", "delete:scr.dataset.2", "finalize")
+        assert not (job.prefix / "ckpt/rank_0.ckpt").exists()
+
+
+def test_unnamed_of_a_flush_that_ends_later():
+    """A newer one with names of its files is there: the older one stays out of the way."""
+    with Job(**PAIR) as job:
+        (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
+        run = job.run("init", unnamed(1, "ckpt"), unnamed(2, "ckpt"), "finalize")
+        run.says("FLUSH_SUPERSEDED", "dataset 1", times=1)
+        job.run("init", read_unnamed(2, "ckpt"))
 
 
 def test_files_elsewhere():

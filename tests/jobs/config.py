@@ -180,12 +180,12 @@ def test_copy_type_of_a_run():
 
 def test_mistakes_of_descriptors():
     with Job(**PAIR) as job:
-        write(job, "CKPT=1 TYPE=XRO STORE=/sdd\nSTORE=/ssd COUNT=0\nCKPT=1\n")
+        write(job, "CKPT=1 TYPE=XRO STORE=/sdd\nSTORE=/ssd COUNT=-1\nCKPT=1\n")
         run = job.run("init => CONFIG")
         run.says("CONFIG_MISTAKE", 'scr.yaml:3:6: given twice: "CKPT=1"', times=1)
         run.says("CONFIG_MISTAKE", r'CKPT=1 TYPE="XRO" \(.*scr.yaml:1:13\): must be SINGLE, PARTNER, XOR or RS', times=1)
         run.says("CONFIG_MISTAKE", r'CKPT=1 STORE="/sdd" \(.*scr.yaml:1:23\): no such store; did you mean /ssd\?', times=1)
-        run.says("CONFIG_MISTAKE", r'STORE=/ssd COUNT="0" \(.*scr.yaml:2:18\): must be at least 1', times=1)
+        run.says("CONFIG_MISTAKE", r'STORE=/ssd COUNT="-1" \(.*scr.yaml:2:18\): must be at least 0', times=1)
         run.says("CONFIG_MISTAKE", r"CKPT=1 \(.*scr.yaml:1:6\): numbers must be consecutive from 0; CKPT=0 is missing", times=1)
         run.said("^SCR: error: ", times=5 + 1)
 
@@ -316,6 +316,23 @@ def test_only_warnings():
         run = job.run("init", SCR_CACHE_SIZ=3)
         run.says("CONFIG_VARIABLE_UNKNOWN", "SCR_CACHE_SIZ", "SCR_CACHE_SIZE",
                  times=1)
+
+
+def test_earlier_version():
+    """A configuration and a program of SCR 3.1: what has no meaning is a warning, and checkpoints are written and flushed."""
+    with Job(**PAIR) as job:
+        del job.parameters["SCR_FLUSH"]
+        write(job, "CNTLDIR=/dev/shm BYTES=1GB\nSCR_FLUSH=1\nSCR_FLUSH_TYPE=BBAPI\nSCR_DB_ENABLE=0\nSCR_DB_HOST=h\n"
+                   "SCR_FLUSH_ASYNC=1\nSCR_COPY_TYPE=FILE\nCKPT=0 INTERVAL=1 TYPE=xor\n", ".scrconf")
+        run = job.run("config:SCR_COPY_METADATA=1 => 0", "config:SCR_JOB_NAME=$SOMEBODY", "init", "config:SCR_LOG_DB_HOST => 1 =h",
+                      "config:SCR_DB_HOST => 1 =h", "config:SCR_JOB_NAME => 1 =Ann", "config:CKPT=0 TYPE => 1 XOR", checkpoint("a"),
+                      "finalize", SCR_FLUSH_POSTSTAGE=1, SOMEBODY="Ann")
+        run.says("CONFIG_FORMER", r"/.scrconf:1:1: CNTLDIR has no meaning here, because .*CAPACITY", times=1)
+        run.says("CONFIG_FORMER", "SCR_FLUSH_TYPE=BBAPI is not in this build, and PTHREAD is used instead", times=1)
+        run.says("CONFIG_FORMER", "SCR_FLUSH_POSTSTAGE in the environment has no meaning here", times=1)
+        run.says("CONFIG_FORMER", "SCR_Config: SCR_COPY_METADATA has no meaning here", times=1)
+        run.not_said("SCR: error")
+        assert (job.prefix / "a/rank_1").is_file(), list((job.prefix / "a").iterdir())
 
 
 def test_sets_too_small():

@@ -130,6 +130,16 @@ def test_names_used_again():
         assert [path.name for path in job.prefix.iterdir()] == [".scr"]
 
 
+def test_unnamed():
+    """Files lie where the program names them: those of older ones go, unless a newer one has their names."""
+    with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
+        job.run("init", [["start_checkpoint", f"put:ckpt_{i}/f_%r:100", "put:last_%r:100", "complete_checkpoint:1"]
+                         for i in range(1, 5)], "finalize")
+        assert kept(job) == ["scr.dataset.3", "scr.dataset.4"], kept(job)
+        files = sorted(str(path.relative_to(job.prefix)) for path in job.prefix.glob("[a-z]*/f_0"))
+        assert files == ["ckpt_3/f_0", "ckpt_4/f_0"] and (job.prefix / "last_1").exists(), files
+
+
 def test_of_more_ranks():
     """The window also takes what a larger run left."""
     with Job(4, 2, SCR_FLUSH=1) as job:

@@ -100,7 +100,7 @@ static int check_node_control(const request *r, const tool_prefix *prefix,
 /* Directories of the command line, else of the configuration. */
 static int check_node_folders(const request *r, const tool_prefix *prefix)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     scr_descs descs;
     if (scr_descs_load(&prefix->config, &descs, &problems) != 0) return tool_no_memory();
     int control = r->control ? check_node_given(r, r->control)

@@ -32,7 +32,7 @@ static void index_add_report_sets(const char *name, const scavenge_commit_result
 /* Size of the containers that a flush would write; 0: none. */
 static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     int containers = 0;
     uint64_t size = 0;
     scr_config_switch(&prefix->config, "SCR_USE_CONTAINERS", &containers, &problems);

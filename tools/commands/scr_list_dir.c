@@ -62,7 +62,7 @@ static int list_dir_print(list_dir_output *o, const scr_reddescs *all)
 
 static int list_dir_work(const list_dir_request *r, const tool_prefix *prefix)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     scr_descs descs;
     list_dir_output o = {.r = r, .prefix = prefix};
     if (tool_owner_find(prefix, &o.owner) != COMMAND_GOOD) return COMMAND_BAD;

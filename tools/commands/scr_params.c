@@ -35,8 +35,14 @@ static void params_check_type(const scr_config *c, const scr_param *p,
         scr_value_read(&v, p->type, 0, &unused, problems);
 }
 
-static void params_report_unknown(void *found, const char *name, const char *nearest)
+static void params_report_unknown(void *found, const char *name, const char *reason,
+                                  const char *nearest)
 {
+    if (reason) {
+        tool_say(CONFIG_FORMER, "%s in the environment has no meaning here, because %s",
+                 name, reason);
+        return;
+    }
     *(int *)found = 1;
     tool_say(CONFIG_VARIABLE_UNKNOWN, "%s; did you mean %s?", name, nearest);
 }
@@ -44,7 +50,7 @@ static void params_report_unknown(void *found, const char *name, const char *nea
 /* An exit code, after all complaints. */
 static int params_check(const scr_config *c)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     scr_descs descs = {0};
     struct scr_settings values = {0};
     int unknown = 0;
@@ -54,6 +60,7 @@ static int params_check(const scr_config *c)
         params_check_type(c, p, &problems); /* those of commands, too */
     if (launcher_site_check(c, &problems) != 0) tool_no_memory();
     scr_descs_done(&descs);
+    tool_tell_warnings(problems.warnings);
     int code = tool_tell_problems(&problems);
     return unknown ? COMMAND_BAD : code;
 }
@@ -132,6 +139,7 @@ int main(int argc, char **argv)
     if (r.system && access(r.system, R_OK) != 0)
         return tool_say(CONFIG_FILE_UNREADABLE, "%s: %s", r.system, strerror(errno));
     code = tool_prefix_configure_by(&prefix, r.dir, r.system);
+    tool_tell_warnings(prefix.warnings);
     /* all mistakes are reported at once */
     if (prefix.config.env && params_check(&prefix.config) != COMMAND_GOOD)
         code = COMMAND_BAD;

@@ -262,7 +262,7 @@ static int postrun_save(postrun *s, const hostlist *known)
 static int postrun_work(const tool_prefix *prefix, const hostlist *known, int between,
                         int *signal)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     int enabled = 1;
     postrun s = {.prefix = prefix, .signals = {.fd = -1}};
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);

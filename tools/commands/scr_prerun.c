@@ -6,7 +6,7 @@
 
 static int prerun_work(const tool_prefix *prefix)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     int enabled = 1;
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);

@@ -23,7 +23,7 @@ typedef struct request {
 
 static int watchdog_read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     int64_t timeout = 0, pfs = 0;
     scr_config_seconds(&prefix->config, "SCR_WATCHDOG_TIMEOUT", &timeout, &problems);
     scr_config_seconds(&prefix->config, "SCR_WATCHDOG_TIMEOUT_PFS", &pfs, &problems);

@@ -39,7 +39,7 @@ def lines(tree, depth=0):
 
 
 def rank_filemap(rank=2, number=6, files=None, **more):
-    about = {"ID": number, "NAME": "ckpt.6", "CREATED": 1312850690668536, "CKPT": 6, "NAMED": 1, "RANKS": 4, "FILES": 4,
+    about = {"ID": number, "NAME": "ckpt.6", "CREATED": 1312850690668536, "CKPT": 6, "RANKS": 4, "FILES": 4,
              "SIZE": 2097182, "COMPLETE": 1}
     files = files if files is not None else {
         "3_of_4_in_0.xor": {"FILE": "3_of_4_in_0.xor", "TYPE": "XOR", "RANKS": 4, "COMPLETE": 1, "SIZE": 175693},

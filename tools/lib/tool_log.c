@@ -83,7 +83,7 @@ static void log_event_report_line(void *failed, scr_message message, const char 
 
 int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *on)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     tool_owner owner;
     scr_log *log = NULL;
     int failed = 0;

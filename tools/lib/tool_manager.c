@@ -198,7 +198,7 @@ int tool_manager_end(double seconds, scr_halt_end *end)
 
 int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_end *end)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     int64_t when = 0;
     *end = (scr_halt_end){0, NULL};
     scr_config_int64(&prefix->config, "SCR_END_TIME", 0, &when, &problems);

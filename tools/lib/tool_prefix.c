@@ -22,6 +22,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+void tool_tell_warnings(char *warnings)
+{
+    char *line;
+    while ((line = strsep(&warnings, "\n")) && *line)
+        tool_say(CONFIG_FORMER, "%s", line);
+}
+
 int tool_tell_problems(scr_problems *problems)
 {
     char *line, *rest = problems->text;
@@ -34,13 +41,15 @@ int tool_tell_problems(scr_problems *problems)
 
 static int prefix_read_config(tool_prefix *prefix, const char *system)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     if (scr_config_init(&prefix->config) != 0 ||
         scr_config_capture_env(&prefix->config) != 0)
         return tool_no_memory();
     scr_config_read_files(&prefix->config, system, &problems);
     scr_config_check_places(&prefix->config, &problems);
     prefix->mistaken = problems.count > 0;
+    prefix->warnings = problems.warnings;
+    problems.warnings = NULL;
     return tool_tell_problems(&problems);
 }
 
@@ -165,6 +174,7 @@ void tool_prefix_close(tool_prefix *prefix)
 {
     io_close(&prefix->dir);
     free(prefix->path);
+    free(prefix->warnings);
     scr_config_done(&prefix->config);
 }
 

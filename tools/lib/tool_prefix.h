@@ -14,7 +14,8 @@ typedef struct tool_prefix {
     char *path; /* without links */
     int dir;    /* the same, open */
     scr_config config;
-    int mistaken; /* 1: the configuration has mistakes, which were reported */
+    int mistaken;   /* 1: the configuration has mistakes, which were reported */
+    char *warnings; /* lines about names of earlier versions, or NULL */
 } tool_prefix;
 
 /* Functions return an exit code, after a message. Root opens a prefix directory as its
@@ -62,6 +63,9 @@ void tool_job_folder(const tool_prefix *prefix, const tool_owner *owner, const c
  * unless that is NULL. */
 int tool_control_folder(const tool_prefix *prefix, const char *given,
                         char path[TOOL_PATH_SIZE]);
+
+/* Prints lines of warnings (scr_problems.warnings), or nothing for NULL. */
+void tool_tell_warnings(char *warnings);
 
 /* Frees; a prefix of zeros with dir -1 is fine. */
 void tool_prefix_close(tool_prefix *prefix);

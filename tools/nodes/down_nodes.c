@@ -39,7 +39,7 @@ void down_nodes_mark(const hostlist *nodes, const hostlist *list, const char *re
 
 int down_nodes_patience(const tool_prefix *prefix, double *seconds)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     int64_t value = 0;
     scr_config_seconds(&prefix->config, "SCR_NODE_TIMEOUT", &value, &problems);
     *seconds = (double)value;

@@ -108,7 +108,7 @@ static int launcher_report_missing(const char *name, bool simulated)
 static int launcher_choose_site(const tool_prefix *prefix, const char *name,
                                 bool simulated, launcher_choice *choice)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     choice->descs = scr_config_descs(&prefix->config, SCR_DESC_LAUNCHER);
     int rc = choice->descs ? launcher_site_check(&prefix->config, &problems) : -ENOMEM;
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;

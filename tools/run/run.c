@@ -462,7 +462,7 @@ int run_job(const run_request *request)
 {
     run r;
     int enabled = 1, code = run_open(&r, request);
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     if (code == COMMAND_GOOD) {
         scr_config_switch(&r.prefix.config, "SCR_ENABLE", &enabled, &problems);
         code = tool_tell_problems(&problems);

@@ -70,7 +70,7 @@ static bool setup_is_shared(const scr_store *store, const scr_reddescs *reddescs
 /* Mistakes in the configuration are reported by the program. */
 void run_warn_shared(run *r)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     scr_descs descs;
     if (!r->simulated) return;
     /* each node has its own, whatever was set */
@@ -118,7 +118,7 @@ static void setup_read_watchdog(run *r, scr_problems *problems)
 
 static int setup_read_settings(run *r)
 {
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     const scr_config *c = &r->prefix.config;
     const run_request *q = r->request;
     r->facts.runs_left = 1;

@@ -131,6 +131,8 @@ static int commit_saved(const scavenge_prefix *prefix, scavenge_saved *saved,
     if (rc) return rc;
     result->dataset = saved->scan.dataset;
     rc = scavenge_check_index(prefix->dir, &result->dataset, err);
+    if (!rc && saved->scan.dataset.scattered)
+        rc = scavenge_check_names(prefix, &saved->scan, err);
     if (rc) return rc;
     if (scavenge_scan_is_whole(&saved->scan, &result->why))
         return commit_whole(prefix, saved, result, err);

@@ -3,10 +3,13 @@
 #include "scavenge/index_entry.h"
 
 #include "base/record_change.h"
+#include "common/errtext.h"
 #include "common/record_size.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
+#include <filo/filo.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +52,6 @@ static const char *index_entry_obstacle(const kvtree *index, const scr_dataset *
     if (same && state.complete == 1) return "is newer, and has its name";
     if (same && !scr_index_time(index, other, SCR_INDEX_REASON))
         return "is newer, and may be about to get its name";
-    if (d->scattered && other->scattered && state.complete == 1)
-        return "is newer, and may have files of the same names";
     return NULL;
 }
 
@@ -71,6 +72,72 @@ int scavenge_check_index(int prefix, const scr_dataset *d, kvtree_error *err)
     }
     free(list);
     kvtree_delete(&index);
+    return rc;
+}
+
+/* ---- names ---- */
+
+/* Names of files, as keys, and one of them that a map has, too. */
+typedef struct index_entry_names {
+    kvtree *names;
+    char common[SCR_NAME_SIZE];
+} index_entry_names;
+
+static int index_entry_list(const scavenge_scan *scan, kvtree *names)
+{
+    for (int i = 0; i < scan->count; i++)
+        for (int k = 0; k < scan->ranks[i]->count; k++)
+            if (!kvtree_set(names, scan->ranks[i]->files[k].name, NULL)) return -ENOMEM;
+    return 0;
+}
+
+static int index_entry_meet(void *arg, int rank, int count, const filo_file files[],
+                            kvtree_error *err)
+{
+    index_entry_names *n = arg;
+    (void)rank;
+    (void)err;
+    for (int i = 0; i < count && !n->common[0]; i++)
+        if (kvtree_get(n->names, files[i].name))
+            snprintf(n->common, sizeof n->common, "%s", files[i].name);
+    return 0;
+}
+
+/* Of a dataset without a usable map nothing can be spoiled. */
+static int index_entry_compare(const scavenge_prefix *prefix, const scr_dataset *other,
+                               index_entry_names *names, kvtree_error *err)
+{
+    char map[SCR_NAME_SIZE + 32];
+    snprintf(map, sizeof map, "%s/" FILO_MAP, other->name);
+    const filo_place from = {.folder = prefix->path, .map = map, .dir = &prefix->dir};
+    int rc = filo_map_read(&from, NULL, index_entry_meet, names, err);
+    if (rc == -ENOENT || rc == FILO_DAMAGED) return 0;
+    if (rc) return err_wrap(err, rc, "map of %.200s", other->name);
+    if (!names->common[0]) return 0;
+    return err_set(err, -ESTALE,
+                   "dataset %d (%.100s) is newer, and has a file %.150s, too", other->id,
+                   other->name, names->common);
+}
+
+int scavenge_check_names(const scavenge_prefix *prefix, const scavenge_scan *scan,
+                         kvtree_error *err)
+{
+    index_entry_names names = {.names = kvtree_new()};
+    scr_index_state state;
+    scr_dataset *list = NULL;
+    int count = 0;
+    kvtree *index = NULL;
+    int rc = names.names ? index_entry_list(scan, names.names) : -ENOMEM;
+    rc = rc ? err_set(err, rc, "no memory") : index_entry_read(prefix->dir, &index, err);
+    if (!rc && scr_index_list(index, &list, &count) != 0)
+        rc = err_set(err, -ENOMEM, "no memory");
+    for (int i = 0; i < count && !rc; i++)
+        if (list[i].scattered && scr_dataset_is_newer(&list[i], &scan->dataset) &&
+            scr_index_look(index, &list[i], &state) == 0 && state.complete == 1)
+            rc = index_entry_compare(prefix, &list[i], &names, err);
+    free(list);
+    kvtree_delete(&index);
+    kvtree_delete(&names.names);
     return rc;
 }
 

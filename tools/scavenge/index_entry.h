@@ -11,9 +11,14 @@
 int scavenge_is_complete(int prefix, const scavenge_key *key, scr_dataset *dataset,
                          kvtree_error *err);
 
-/* -ESTALE with a text when a newer dataset has the name, or may have files with the same
- * names: these must not be replaced. */
+/* -ESTALE with a text when a newer dataset has the name: its files must not be replaced.
+ */
 int scavenge_check_index(int prefix, const scr_dataset *d, kvtree_error *err);
+
+/* The same when a newer dataset, of another name, has files with names of those that were
+ * saved; or another -errno with a text. Only needed for a scattered dataset. */
+int scavenge_check_names(const scavenge_prefix *prefix, const scavenge_scan *scan,
+                         kvtree_error *err);
 
 enum scavenge_step {
     SCAVENGE_BEGIN,      /* before its files are renamed */

@@ -72,14 +72,14 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
     return rc;
 }
 
-/* final: the open directory to which names of files are relative. Files that were copied
+/* Names of files are relative to the prefix directory. Files that were copied
  * are synced; those that were renamed before are skipped. */
-static int rename_all(const scavenge_prefix *prefix, int final,
-                      const scavenge_saved *saved, uint64_t container, kvtree_error *err)
+static int rename_all(const scavenge_prefix *prefix, const scavenge_saved *saved,
+                      uint64_t container, kvtree_error *err)
 {
     int64_t shared = others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/", err);
     if (shared < 0) return (int)shared;
-    batch moves = {.dir = container ? prefix->dir : final,
+    batch moves = {.dir = prefix->dir,
                    .folders = 0777,
                    .durability = BATCH_SYNCED,
                    .resumed = true,
@@ -145,7 +145,7 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
 }
 
 /* dataset: its open directory. */
-static int rename_write_map(const scavenge_prefix *prefix, int dataset, int final,
+static int rename_write_map(const scavenge_prefix *prefix, int dataset,
                             const scavenge_saved *saved, uint64_t container,
                             kvtree_error *err)
 {
@@ -154,9 +154,9 @@ static int rename_write_map(const scavenge_prefix *prefix, int dataset, int fina
     const char *before = d->scattered ? d->name : "", *slash = d->scattered ? "/" : "";
     rename_map m = {.scan = &saved->scan,
                     .container = container,
-                    .dir = container ? saved->folder.dir : final};
+                    .dir = container ? saved->folder.dir : prefix->dir};
     const int dir = d->scattered ? prefix->dir : dataset;
-    if (d->named && !d->scattered) m.skip = strlen(d->name) + 1;
+    if (!d->scattered) m.skip = strlen(d->name) + 1;
     snprintf(map, sizeof map, "%s%s" FILO_MAP, before, slash);
     snprintf(m.in, sizeof m.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
@@ -177,15 +177,13 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                                 kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
-    int folder = -1, final = -1;
+    int folder = -1;
     int rc = beneath_open_below(prefix->dir, d->name, &folder, err);
-    if (!rc) rc = scavenge_open_final(prefix->dir, d, &final, err);
     /* without a map, incomplete content cannot be mistaken for a dataset */
     if (!rc) rc = beneath_unlink_durable(folder, FILO_MAP, err);
-    if (!rc) rc = rename_all(prefix, final, saved, container, err);
-    if (!rc) rc = rename_write_map(prefix, folder, final, saved, container, err);
+    if (!rc) rc = rename_all(prefix, saved, container, err);
+    if (!rc) rc = rename_write_map(prefix, folder, saved, container, err);
     if (!rc) rc = scr_summary_write(folder, d, err);
     io_close(&folder);
-    io_close(&final);
     return rc;
 }

@@ -46,8 +46,7 @@ static bool scan_accepts(scan_reader *r, const scr_dataset *d, const char *name)
     const scr_dataset *known = &r->scan->dataset;
     bool newer = !r->described || d->created > known->created;
     if (!newer && d->id == known->id && d->created == known->created &&
-        d->ranks == known->ranks && d->named == known->named &&
-        strcmp(d->name, known->name) == 0)
+        d->ranks == known->ranks && strcmp(d->name, known->name) == 0)
         return true;
     if (r->described) {
         const scr_dataset *other = newer ? known : d;
@@ -206,7 +205,7 @@ static int scan_check_rank(const scavenge_folder *folder, scavenge_scan *scan,
         }
         files++;
         bytes += f->size;
-        scattered |= d->named && (strncmp(f->name, d->name, n) != 0 || f->name[n] != '/');
+        scattered |= strncmp(f->name, d->name, n) != 0 || f->name[n] != '/';
     }
     scan->whole++;
     scan->files += files;

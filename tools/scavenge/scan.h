@@ -38,7 +38,8 @@ typedef struct scavenge_scan {
 typedef struct scavenge_folder {
     char *path; /* of the staging directory */
     int dir;    /* the same, open */
-    int final;  /* -1, or the open directory to which some files may have been renamed */
+    int final;  /* -1, or the prefix directory, to which some files may have been renamed
+                 */
 } scavenge_folder;
 
 /* Whether a file exists below the open directory, in full size; if not, why (may be

@@ -65,24 +65,18 @@ int scavenge_find(int prefix, const char *name, scavenge_key *key, kvtree_error 
 
 /* ---- content ---- */
 
-int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder,
-                        kvtree_error *err)
-{
-    return beneath_open_below(prefix, dataset->named ? "" : dataset->name, folder, err);
-}
-
 static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved,
                         kvtree_error *err)
 {
     struct stat st;
     scavenge_folder *f = &saved->folder;
     scavenge_scan_done(&saved->scan);
-    io_close(&f->final);
+    f->final = -1;
     int rc = scavenge_scan_read(f, &saved->scan, err);
     if (rc || beneath_stat(f->dir, SCAVENGE_WHOLE, &st, NULL) != 0) return rc;
-    rc = scavenge_open_final(prefix->dir, &saved->scan.dataset, &f->final, err);
+    f->final = prefix->dir;
     scavenge_scan_done(&saved->scan);
-    return rc ? rc : scavenge_scan_read(f, &saved->scan, err);
+    return scavenge_scan_read(f, &saved->scan, err);
 }
 
 /* The description must agree with the name of the directory. */
@@ -123,6 +117,5 @@ void scavenge_close(scavenge_saved *saved)
 {
     scavenge_scan_done(&saved->scan);
     io_close(&saved->folder.dir);
-    io_close(&saved->folder.final);
     free(saved->folder.path);
 }

@@ -37,11 +37,6 @@ bool scavenge_key_parse(const char *name, scavenge_key *key);
  * or another -errno, with a text. */
 int scavenge_find(int prefix, const char *name, scavenge_key *key, kvtree_error *err);
 
-/* The directory below the prefix directory to which names of the dataset's files are
- * relative; 0 or -errno with a text. */
-int scavenge_open_final(int prefix, const scr_dataset *dataset, int *folder,
-                        kvtree_error *err);
-
 /* Opens and scans a staging directory; close with scavenge_close. 0 or -errno with a
  * text.
  */

@@ -18,7 +18,7 @@ CREATED = 1795257190731827
 
 def describe(number=4, name='c4', **more):
     return {key: value(text) for key, text in {
-        'ID': number, 'NAME': name, 'CREATED': CREATED, 'CKPT': number, 'NAMED': 1, 'RANKS': 2, 'FILES': 2, 'SIZE': 30,
+        'ID': number, 'NAME': name, 'CREATED': CREATED, 'CKPT': number, 'RANKS': 2, 'FILES': 2, 'SIZE': 30,
         'COMPLETE': 1, **more}.items()}
 
 

@@ -29,7 +29,7 @@ def put_node(base, control, ranks):
         for rank in ranks:
             path = f'{base}/cache/me/scr.17/scr.dataset.{number}/{name}/rank_{rank}'
             put(path, b'x' * 10 * rank)
-            about = {'ID': number, 'NAME': name, 'CREATED': CREATED + number, 'CKPT': number - 3, 'NAMED': 1, 'RANKS': 4,
+            about = {'ID': number, 'NAME': name, 'CREATED': CREATED + number, 'CKPT': number - 3, 'RANKS': 4,
                      'COMPLETE': 1, 'FILES': 4, 'SIZE': 60}
             entry = {'FILES': value(1), 'DATADESC': {key: value(text) for key, text in about.items()},
                      'FILE': {path: {'TYPE': value('FULL'), 'SIZE': value(10 * rank)}},

@@ -69,6 +69,14 @@ def test_system_file():
     expect(run('-c', '-y', 'no'), 1, '', ['CONFIG_FILE_UNREADABLE', 'scr_params: no: No such file'])
 
 
+def test_earlier_version():
+    """Names of SCR 3.1 are warned about, and are no mistakes."""
+    clean('CACHEDIR=/ssd BYTES=1GB\nSCR_DB_HOST=h\nSCR_FLUSH_TYPE=BBAPI\n', SCR_FLUSH_POSTSTAGE='1')
+    expect(run('--check'), 0, '', ['CONFIG_FORMER', 'conf:1:1: CACHEDIR has no meaning', 'SCR_FLUSH_POSTSTAGE in the environment',
+                                   'SCR_FLUSH_TYPE=BBAPI is not in this build, and PTHREAD is used'])
+    assert rows('SCR_DB_HOST')['SCR_LOG_DB_HOST']['value'] == 'h'
+
+
 def test_list_of_nodes():
     clean(SCR_EXCLUDE_NODES='node1[')
     expect(run('-c'), 1, '', ['NODELIST_INVALID', 'SCR_EXCLUDE_NODES: '])

@@ -16,7 +16,6 @@
 
 static const scr_dataset dataset = {.id = 6,
                                     .ckpt = 6,
-                                    .named = 1,
                                     .ranks = 4,
                                     .files = 4,
                                     .complete = 1,

@@ -25,7 +25,6 @@ enum { RANKS = 4, BYTES = 10 };
 
 static const scr_dataset dataset = {.id = 6,
                                     .ckpt = 6,
-                                    .named = 1,
                                     .ranks = RANKS,
                                     .files = RANKS,
                                     .complete = 1,

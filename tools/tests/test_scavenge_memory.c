@@ -28,7 +28,6 @@ enum { DURABLE = 40 };
 
 static const scr_dataset dataset = {.id = 6,
                                     .ckpt = 6,
-                                    .named = 1,
                                     .ranks = RANKS,
                                     .files = RANKS,
                                     .complete = 1,

@@ -130,7 +130,6 @@ def _dataset(entry: Tree, current: Optional[str]) -> Dataset:
     complete, failed = _optional(entry, "COMPLETE", -INT_MAX - 1, INT_MAX) == 1, _latest(entry, "FAILED")
     deleting = bool(_optional(entry, "DELETING", -INT_MAX - 1, INT_MAX))
     name = _name(told)
-    _number(told, "NAMED", 0, 1)
     _number(told, "COMPLETE", 0, 1)
     return Dataset(
         id=_number(told, "ID", 1, ID_MAX, -1), name=name, valid=complete and "FAILED" not in entry and not deleting,
