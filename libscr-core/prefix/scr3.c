@@ -138,7 +138,6 @@ static int scr3_describe(const kvtree *entry, int id, scr_dataset *d, kvtree_err
     if (d->id != id) return err_set(err, -EBADMSG, "its ID is %d", d->id);
     if (kvtree_util_get_int(tree, "FLAG_OUTPUT", &flag) == 0) d->output = flag == 1;
     if (kvtree_util_get_int(tree, "FLAG_CKPT", &flag) == 0 && flag == 0) d->ckpt = 0;
-    d->named = 1; /* its files have names below the prefix directory */
     d->bypass = 0;
     return 0;
 }

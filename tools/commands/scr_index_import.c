@@ -157,7 +157,7 @@ static int import_describe(const tool_prefix *prefix, const index_request *r,
     kvtree_delete(&index);
     if (rc && rc != -ENOENT) return rc;
     clock_gettime(CLOCK_REALTIME, &now);
-    *d = (scr_dataset){.id = highest.id + 1, .ckpt = highest.ckpt + 1, .named = 1};
+    *d = (scr_dataset){.id = highest.id + 1, .ckpt = highest.ckpt + 1};
     d->created = scr_counters_date(&highest, now.tv_sec * 1000000 + now.tv_nsec / 1000);
     snprintf(d->name, sizeof d->name, "%s", name);
     return 0;
