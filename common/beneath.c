@@ -209,7 +209,7 @@ static bool beneath_is_shared(const struct stat *st)
     return (st->st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
 }
 
-mode_t beneath_record_mode(int dir)
+mode_t beneath_lock_mode(int dir)
 {
     struct stat st, above;
     if (fstat(dir, &st) != 0 || !beneath_is_shared(&st)) return 0600;
@@ -219,6 +219,11 @@ mode_t beneath_record_mode(int dir)
                   beneath_is_shared(&above);
     io_close(&up);
     return shared ? 0660 : 0600;
+}
+
+mode_t beneath_record_mode(int dir)
+{
+    return beneath_lock_mode(dir) | S_IRGRP | S_IROTH;
 }
 
 /* above: of the prefix directory. */
@@ -241,7 +246,7 @@ int beneath_open_log(int prefix, const char *name, int flags, int *fd, kvtree_er
     if (fstat(prefix, &above) != 0)
         return err_sys(err, -errno, "stat the prefix directory");
     int rc = beneath_open(prefix, name, flags | O_APPEND | O_CREAT,
-                          beneath_is_shared(&above) ? 0660 : 0600, &file, err);
+                          beneath_is_shared(&above) ? 0664 : 0644, &file, err);
     if (rc) return rc;
     rc = beneath_check_log(&above, name, file, err);
     if (rc)

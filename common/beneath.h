@@ -37,6 +37,7 @@
 #define beneath_chmod COMMON(beneath_chmod)
 #define beneath_mode_in_group COMMON(beneath_mode_in_group)
 #define beneath_has_group COMMON(beneath_has_group)
+#define beneath_lock_mode COMMON(beneath_lock_mode)
 #define beneath_record_mode COMMON(beneath_record_mode)
 #define beneath_open_log COMMON(beneath_open_log)
 #define beneath_list COMMON(beneath_list)
@@ -134,10 +135,14 @@ mode_t beneath_mode_in_group(mode_t mode, gid_t from, gid_t to);
  * are meant for that group. */
 bool beneath_has_group(int dir, gid_t *group);
 
-/* The mode of a new record in the open directory dir: 0600; in a directory that a group
- * shares, which is setgid and writable by its group, 0660, less the umask. One that
+/* The mode of a new record in the open directory dir: 0644; in a directory that a group
+ * shares, which is setgid and writable by its group, 0664, less the umask. One that
  * another user made counts as shared only if the one above it is, by the same group. */
 mode_t beneath_record_mode(int dir);
+
+/* The same for a file that is locked: without the rights of those who may only read, as
+ * who can open a file for reading can keep others from locking it. */
+mode_t beneath_lock_mode(int dir);
 
 /* Opens a file below the open prefix directory for lines that are appended, made with the
  * mode of its records; flags is O_RDWR or O_WRONLY. -EPERM for one of another user, who

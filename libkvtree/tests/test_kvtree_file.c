@@ -78,12 +78,14 @@ static void seal(char *bytes, size_t size)
 static void comes_back_and_merges(void **state)
 {
     struct stat st;
+    const mode_t mask = umask(0);
+    umask(mask);
     kvtree *tree = sample_tree(), *back = kvtree_new(), *both = kvtree_new();
     assert_int_equal(kvtree_write_file(in_folder("a"), tree), 0);
     assert_int_equal(kvtree_read_file(in_folder("a"), back), 0);
     assert_true(same_tree(tree, back));
     assert_int_equal(stat(in_folder("a"), &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(st.st_mode & 07777, 0644 & ~mask);
     assert_int_equal(st.st_size, 20 + kvtree_pack_size(tree) + 4);
     kvtree_set_kv(both, "OTHER", "1");
     assert_int_equal(kvtree_read_file(in_folder("a"), both), 0);

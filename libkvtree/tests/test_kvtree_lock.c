@@ -170,16 +170,23 @@ static void patience_ends_with_new_files(void **state)
     kvtree_delete(&tree);
 }
 
-/* What is damaged, or a tree of somebody else, is locked as any other file; nothing is
- * made. */
-static void lock_of_a_damaged_file(void **state)
+/* A file that is no tree, and one that is missing, which is made. */
+static void lock_of_any_file(void **state)
 {
     kvtree_error err = {""};
     const char *path = in_folder("damaged");
     int fd = -7, other = -7;
     kvtree *tree = kvtree_new();
-    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, &err), -ENOENT);
+    struct stat st;
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, in_folder("no/lock"), 0, &fd, &err),
+                     -ENOENT);
     assert_int_equal(files_in_folder(0), 0);
+    assert_int_equal(kvtree_file_lock_only(AT_FDCWD, path, 0, &fd, &err), 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(try_lock(path, F_RDLCK), -EAGAIN);
+    close(fd);
     int file = open(path, O_WRONLY | O_CREAT, 0600);
     assert_int_equal(write(file, "no tree", 7), 7);
     close(file);
@@ -500,7 +507,7 @@ int main(void)
         TEST(first_ones_at_once),
         TEST(threads_exclude_each_other),
         TEST(a_lock_excludes_until_it_ends),
-        TEST(lock_of_a_damaged_file),
+        TEST(lock_of_any_file),
         TEST(patience_ends),
         TEST(patience_ends_with_new_files),
         TEST(those_with_patience_exclude_each_other),

@@ -6,9 +6,6 @@
 #include "common/io.h"
 #include <errno.h>
 
-/* Limit for a file that is replaced repeatedly by a writer without the lock. */
-#define ATTEMPTS 100
-
 /* Seconds to wait for the lock. A change takes milliseconds: a process that holds the
  * lock longer hangs or was stopped, and must not stop a run. */
 #define PATIENCE 30
@@ -34,39 +31,29 @@ static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error
     return record_apply(c, tree, err);
 }
 
-/* 0 or -errno; -ESTALE if a writer without the lock replaced the file meanwhile. */
-static int record_change_locked(const scr_change *c, kvtree *tree, kvtree_error *err)
+/* *fd is -1 on a file system without locks. */
+static int record_lock(int prefix, int seconds, int *fd, kvtree_error *err)
 {
-    int fd, rc;
-    kvtree_unset_all(tree);
-    rc = kvtree_file_lock_within(c->prefix, c->name, c->limit,
-                                 c->seconds ? c->seconds : PATIENCE, &fd, tree, err);
-    if (rc) return rc;
-    rc = record_apply(c, tree, err);
-    if (rc > 0)
-        return kvtree_file_write_close_unlock(c->prefix, c->name, c->limit, &fd, tree,
-                                              err);
-    io_close(&fd);
-    return rc;
+    *fd = -1;
+    int rc = kvtree_file_lock_only(prefix, SCR_LOCK_NAME, seconds, fd, err);
+    return record_has_no_locks(rc) ? 0 : rc;
 }
 
 int scr_change_record(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
+    int lock;
     /* usually nothing changes, and no lock is needed */
     int rc = c->at_once ? 1 : record_read_and_apply(c, tree, err);
     if (rc <= 0) return rc;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        rc = record_change_locked(c, tree, err);
-        if (rc != -ESTALE) break;
-    }
-    if (!record_has_no_locks(rc)) return rc;
+    rc = record_lock(c->prefix, c->seconds ? c->seconds : PATIENCE, &lock, err);
+    if (rc) return rc;
     rc = record_read_and_apply(c, tree, err);
-    return rc > 0 ? kvtree_file_write(c->prefix, c->name, c->limit, tree, err) : rc;
+    if (rc > 0) rc = kvtree_file_write(c->prefix, c->name, c->limit, tree, err);
+    io_unlock(&lock);
+    return rc;
 }
 
-int scr_change_lock(int prefix, const char *name, int *fd, kvtree_error *err)
+int scr_change_lock(int prefix, int *fd, kvtree_error *err)
 {
-    *fd = -1;
-    int rc = kvtree_file_lock_only(prefix, name, PATIENCE, fd, err);
-    return record_has_no_locks(rc) || rc == -EACCES ? 0 : rc;
+    return record_lock(prefix, PATIENCE, fd, err);
 }

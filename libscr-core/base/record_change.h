@@ -11,13 +11,16 @@
  * times, each time with the current record. */
 typedef int scr_changer(kvtree *tree, void *arg);
 
-/* Reads, changes and writes the record name below the open prefix directory under its
- * lock (kvtree.h), which excludes other changes by this function. On a file system
- * without locks it works without. The empty tree receives the resulting record. Nothing
- * is written if nothing changes. With make 1 a missing file is an empty record, otherwise
- * -ENOENT. 0 or -errno with a text; -EBADMSG for a damaged file, -EFBIG for a record that
- * became too large, -ETIMEDOUT if another process holds the lock for that number of
- * seconds. */
+/* A file without content: who changes a record of the prefix directory holds its lock.
+ * Those who may only read the records cannot open it. */
+#define SCR_LOCK_NAME ".scr/lock"
+
+/* Reads, changes and writes the record name below the open prefix directory under the
+ * lock of that, which excludes all other changes. On a file system without locks it works
+ * without. The empty tree receives the resulting record. Nothing is written if nothing
+ * changes. With make 1 a missing file is an empty record, otherwise -ENOENT. 0 or -errno
+ * with a text; -EBADMSG for a damaged file, -EFBIG for a record that became too large,
+ * -ETIMEDOUT if another process holds the lock for that number of seconds. */
 typedef struct scr_change {
     int prefix;
     const char *name;
@@ -30,9 +33,8 @@ typedef struct scr_change {
 } scr_change;
 int scr_change_record(const scr_change *c, kvtree *tree, kvtree_error *err);
 
-/* Locks that record without reading it, as it may be damaged; close(*fd) unlocks it. *fd
- * is -1 on a file system without locks, and for a file of another user that is not
- * writable. -ENOENT, -ETIMEDOUT as above. */
-int scr_change_lock(int prefix, const char *name, int *fd, kvtree_error *err);
+/* The lock alone; io_unlock(fd) ends it. *fd is -1 on a file system without locks.
+ * -ENOENT without .scr, -ETIMEDOUT after 30 seconds. */
+int scr_change_lock(int prefix, int *fd, kvtree_error *err);
 
 #endif

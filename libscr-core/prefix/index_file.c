@@ -119,10 +119,10 @@ int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], kvtree_err
 {
     int lock;
     aside[0] = '\0';
-    int rc = scr_change_lock(prefix, SCR_INDEX_NAME, &lock, err);
+    int rc = scr_change_lock(prefix, &lock, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     rc = index_rename_damaged(prefix, aside, err);
-    io_close(&lock);
+    io_unlock(&lock);
     return rc;
 }
 

@@ -177,7 +177,7 @@ static int store_write(scr_prefix *prefix, scr_changer *change, void *arg,
     scr_wait wait;
     scr_wait_begin(prefix->job->report, &wait, SCR_MSG_INDEX_LOCK_WAIT,
                    "waits to change %.400s/" SCR_INDEX_NAME
-                   ": another process has its lock, or the file system is slow",
+                   ": another process has " SCR_LOCK_NAME ", or the file system is slow",
                    prefix->path);
     int rc = scr_index_update(prefix->fd, change, arg, prefix->index, err);
     if (rc == -ENOENT || rc == -EBADMSG) {

@@ -285,7 +285,7 @@ int scr3_convert(int prefix, const char *real, scr3_result *result, kvtree_error
     scr3 s = {.prefix = prefix, .real = real, .result = result};
     int lock;
     memset(result, 0, sizeof *result);
-    int rc = scr_change_lock(prefix, SCR_INDEX_NAME, &lock, err);
+    int rc = scr_change_lock(prefix, &lock, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
     s.old = kvtree_new();
     s.index = kvtree_new();
@@ -293,6 +293,6 @@ int scr3_convert(int prefix, const char *real, scr3_result *result, kvtree_error
                           : err_set(err, -ENOMEM, "no memory");
     kvtree_delete(&s.old);
     kvtree_delete(&s.index);
-    io_close(&lock);
+    io_unlock(&lock);
     return rc;
 }

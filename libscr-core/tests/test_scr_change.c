@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records that a run and commands change at the same time, and the index as one. */
 #include "base/versions.h"
+#include "common/io.h"
 #include "common/record_size.h"
 #include "nth_syscall.h"
 #include "prefix/index.h"
 #include "records.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -223,7 +225,7 @@ static void set_aside_under_the_lock(void **state)
     kvtree *index = kvtree_new();
     put_index(s);
     scratch_flip(s, SCR_INDEX_NAME, 25);
-    assert_int_equal(scr_change_lock(s->dir, SCR_INDEX_NAME, &lock, &s->err), 0);
+    assert_int_equal(scr_change_lock(s->dir, &lock, &s->err), 0);
     pid_t pid = fork();
     if (pid == 0) {
         close(lock);
@@ -239,15 +241,12 @@ static void set_aside_under_the_lock(void **state)
     kvtree_delete(&index);
 }
 
-/* The file system has no locks, or the file belongs to another user. */
-static int without_locks(void *answer, unsigned n, const nth_call *call)
+/* The file system has no locks. */
+static int without_locks(void *unused, unsigned n, const nth_call *call)
 {
-    int error = *(const int *)answer;
+    (void)unused;
     (void)n;
-    if (error == ENOLCK)
-        return call->number == __NR_fcntl && call->args[1] == F_OFD_SETLK ? error
-                                                                          : NTH_GO;
-    return nth_is(call, "open") && (call->args[2] & O_ACCMODE) == O_RDWR ? error : NTH_GO;
+    return call->number == __NR_fcntl && call->args[1] == F_OFD_SETLK ? ENOLCK : NTH_GO;
 }
 
 static int set_aside(void *state)
@@ -260,62 +259,19 @@ static int set_aside(void *state)
 static void set_aside_without_a_lock(void **state)
 {
     static nth_result result;
-    static int answers[] = {ENOLCK, EACCES};
     struct scratch *s = *state;
-    for (int i = 0; i < 2; i++) {
-        int refused = 0;
-        put_index(s);
-        scratch_flip(s, SCR_INDEX_NAME, 25);
-        if (nth_run(set_aside, s, without_locks, &answers[i], &result) != 0) skip();
-        for (unsigned n = 0; n < result.count && n < NTH_CALLS; n++)
-            refused += result.calls[n].answer == answers[i];
-        assert_true(refused > 0);
-        assert_int_equal(nth_returned(&result), 0);
-        assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), -1);
-    }
+    int refused = 0;
+    put_index(s);
+    scratch_flip(s, SCR_INDEX_NAME, 25);
+    if (nth_run(set_aside, s, without_locks, NULL, &result) != 0) skip();
+    for (unsigned n = 0; n < result.count && n < NTH_CALLS; n++)
+        refused += result.calls[n].answer == ENOLCK;
+    assert_true(refused > 0);
+    assert_int_equal(nth_returned(&result), 0);
+    assert_int_equal(faccessat(s->dir, SCR_INDEX_NAME, F_OK, 0), -1);
 }
 
 /* ---- records ---- */
-
-/* Another process writes without the lock, as it does between two looks of this one: its
- * change stays, and this one is made to what it wrote. */
-struct rival {
-    const struct scratch *s;
-    int calls;
-};
-
-static int change_and_be_overtaken(kvtree *tree, void *arg)
-{
-    struct rival *r = arg;
-    if (++r->calls == 2) { /* the first call is without the lock */
-        kvtree *theirs = text_tree("THEIRS\n  1\n");
-        assert_int_equal(
-            kvtree_file_write(r->s->dir, ".scr/record", KVTREE_ANY_SIZE, theirs, NULL),
-            0);
-        kvtree_delete(&theirs);
-    }
-    return kvtree_util_set_int(tree, "OURS", r->calls) ? -ENOMEM : 1;
-}
-
-static void overtaken(void **state)
-{
-    struct scratch *s = *state;
-    struct rival r = {s, 0};
-    kvtree *tree = kvtree_new();
-    const scr_change c = {.prefix = s->dir,
-                          .name = ".scr/record",
-                          .limit = RECORD_SIZE_SMALL,
-                          .make = 1,
-                          .change = change_and_be_overtaken,
-                          .arg = &r};
-    assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
-    assert_int_equal(r.calls, 3);
-    kvtree_unset_all(tree);
-    assert_int_equal(
-        kvtree_file_read(s->dir, ".scr/record", KVTREE_ANY_SIZE, tree, &s->err), 0);
-    assert_tree(tree, "THEIRS\n  1\nOURS\n  3\n");
-    kvtree_delete(&tree);
-}
 
 static int change(kvtree *tree, void *unused)
 {
@@ -334,22 +290,59 @@ static void kept_from_it(void **state)
 {
     struct scratch *s = *state;
     int fd;
-    kvtree *tree = kvtree_new(), *theirs = kvtree_new();
+    kvtree *tree = kvtree_new();
     const scr_change c = {.prefix = s->dir,
                           .name = ".scr/record",
                           .limit = RECORD_SIZE_SMALL,
                           .make = 1,
                           .change = change,
                           .seconds = 1};
-    assert_int_equal(kvtree_file_lock_open_read(s->dir, ".scr/record", KVTREE_ANY_SIZE,
-                                                &fd, theirs, &s->err),
-                     0);
+    assert_int_equal(scr_change_lock(s->dir, &fd, &s->err), 0);
     assert_int_equal(scr_change_record(&c, tree, &s->err), -ETIMEDOUT);
-    assert_says(s->err.text, "had the lock for 1 seconds");
-    close(fd);
+    assert_says(s->err.text, ".scr/lock: another process has had the lock for 1 seconds");
+    assert_int_equal(faccessat(s->dir, ".scr/record", F_OK, 0), -1);
+    io_unlock(&fd);
     assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
     kvtree_delete(&tree);
-    kvtree_delete(&theirs);
+}
+
+static mode_t mode_of(const struct scratch *s, const char *name)
+{
+    struct stat st;
+    assert_int_equal(fstatat(s->dir, name, &st, 0), 0);
+    return st.st_mode & 07777;
+}
+
+/* The umask says who reads a record. Who may not change it cannot keep others from it:
+ * the lock of a file may be taken by all who may open it. */
+static void readers_have_no_lock(void **state)
+{
+    static const struct {
+        mode_t dir, mask, record, lock;
+    } cases[] = {{0755, 022, 0644, 0600},  {0755, 002, 0644, 0600},
+                 {0700, 077, 0600, 0600},  {0775, 002, 0644, 0600},
+                 {02775, 002, 0664, 0660}, {02770, 007, 0660, 0660},
+                 {02775, 022, 0644, 0640}, {02755, 002, 0644, 0600}};
+    struct scratch *s = *state;
+    const mode_t mask = umask(0);
+    const scr_change c = {.prefix = s->dir,
+                          .name = ".scr/record",
+                          .limit = RECORD_SIZE_SMALL,
+                          .make = 1,
+                          .change = change};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kvtree *tree = kvtree_new();
+        unlinkat(s->dir, ".scr/record", 0);
+        unlinkat(s->dir, ".scr/lock", 0);
+        assert_int_equal(fchmodat(s->dir, ".scr", cases[i].dir, 0), 0);
+        umask(cases[i].mask);
+        assert_int_equal(scr_change_record(&c, tree, &s->err), 0);
+        umask(0);
+        assert_int_equal(mode_of(s, ".scr/record"), cases[i].record);
+        assert_int_equal(mode_of(s, ".scr/lock"), cases[i].lock);
+        kvtree_delete(&tree);
+    }
+    umask(mask);
 }
 
 /* A change that no reader would accept is not written, and the record stays. */
@@ -414,7 +407,7 @@ int main(void)
         scratch_test(made_by_many),
         scratch_test(set_aside_under_the_lock),
         scratch_test(set_aside_without_a_lock),
-        scratch_test(overtaken),
+        scratch_test(readers_have_no_lock),
         scratch_test(kept_from_it),
         scratch_test(too_large),
         cmocka_unit_test(why_not),

@@ -243,12 +243,12 @@ def test_long_wait_for_the_index():
         run = job.start(os.environ["JOB_PROBE"], "init", f"touch:{job.root}/begun", f"await:{job.root}/go", *checkpoint("b"),
                         "finalize")
         wait_until((job.root / "begun").exists)
-        with open(job.prefix / ".scr/index.scr", "r+b") as index:
-            fcntl.lockf(index, fcntl.LOCK_EX)
+        with open(job.prefix / ".scr/lock", "r+b") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
             (job.root / "go").touch()
             time.sleep(3)
         _, err = run.communicate()
-        assert len(re.findall("waits to change .*/.scr/index.scr: another process has its lock", err)) == 1, err
+        assert len(re.findall("waits to change .*/.scr/index.scr: another process has .scr/lock", err)) == 1, err
         job.run("init", restart("b"), "finalize").says("INDEX_LOCK_WAIT", times=0)
 
 

@@ -38,7 +38,7 @@ static int should_exit_find_halt(should_exit *s)
 static int should_exit_find_needed(should_exit *s)
 {
     kvtree_error err = {""};
-    scr_problems problems = {0, NULL};
+    scr_problems problems = {.count = 0};
     scr_config_int(&s->prefix->config, "SCR_MIN_NODES", 1, &s->facts.least, &problems);
     int rc = s->facts.least > 0
                  ? 0

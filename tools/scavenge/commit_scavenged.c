@@ -31,10 +31,7 @@ static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_erro
     scavenge_folder_of(key, folder);
     snprintf(name, sizeof name, "%s/" SCAVENGE_HIDDEN "/lock", scr_path_basename(folder));
     *fd = -1;
-    int rc = beneath_open(hidden, name, O_RDWR | O_CREAT, beneath_record_mode(hidden), fd,
-                          err);
-    io_close(fd);
-    if (!rc) rc = kvtree_file_lock_only(hidden, name, LOCK_SECONDS, fd, err);
+    int rc = kvtree_file_lock_only(hidden, name, LOCK_SECONDS, fd, err);
     if (rc == -ENOENT || rc == -ENOLCK || rc == -ENOTSUP || rc == -ENOSYS) return 0;
     if (rc != -ETIMEDOUT) return rc;
     return err_set(err, -EBUSY, "another process commits it");

@@ -177,8 +177,8 @@ ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, kvtree_erro
 /* ---- files ---- */
 
 /* Replaces the file by tree, with a checksum, atomically and durably: after a crash at
- * any moment it is the old one or the new one. Its mode becomes 0600, or, in a
- * directory that a group shares (setgid, writable by its group), 0660, less the umask.
+ * any moment it is the old one or the new one. Its mode becomes 0644, or, in a
+ * directory that a group shares (setgid, writable by its group), 0664, less the umask.
  * -EOVERFLOW for more than KVTREE_DEPTH_MAX levels. */
 int kvtree_write_file(const char *path, const kvtree *tree);
 
@@ -270,8 +270,10 @@ int kvtree_file_write_close_unlock(int dir, const char *name, uint64_t limit, in
 int kvtree_file_lock_within(int dir, const char *name, uint64_t limit, int seconds,
                             int *fd, kvtree *tree, kvtree_error *err);
 
-/* The lock alone, for a file that may be damaged: it is neither read nor made. -ENOENT
- * where there is none, and otherwise as kvtree_file_lock_within. *fd is for close(). */
+/* Locks a file without content, which is made if it is missing: for several tree files
+ * with one lock, or for files that others may read, as those could lock them, too. It is
+ * private, or for a group as in kvtree_write_file. -ETIMEDOUT as above; -ENOENT without
+ * the directory. *fd is for close(). */
 int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd,
                           kvtree_error *err);
 
