@@ -167,11 +167,11 @@ static void mistakes_name_the_layer(void **state)
 {
     static const char *const set[] = {"STORE=/a GROUP=NO", NULL};
     struct conf c;
-    conf_make(&c, "STORE=/a COUNT=0\n", NULL, set);
+    conf_make(&c, "STORE=/a COUNT=-1\n", NULL, set);
     assert_string_equal(c.problems.text,
                         "STORE=/a GROUP=\"NO\" (SCR_Config): no such group; did you mean "
                         "NODE?\n"
-                        "STORE=/a COUNT=\"0\" (sys:1:16): must be at least 1\n");
+                        "STORE=/a COUNT=\"-1\" (sys:1:16): must be at least 0\n");
     conf_done(&c);
 }
 
