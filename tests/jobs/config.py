@@ -276,7 +276,7 @@ def test_rank_0_counts():
 
 def test_environment_mistakes():
     for name, value, text in (("SCR_CACHE_SIZE", "abc", "not a whole number"),
-                              ("SCR_CACHE_SIZE", "0", "must be at least 1"),
+                              ("SCR_CACHE_SIZE", "-1", "must be at least 0"),
                               ("SCR_SET_SIZE", "1", "must be at least 2"),
                               ("SCR_FLUSH", "-1", "must be at least 0"),
                               ("SCR_FETCH", "yes", "neither 0 nor 1"),

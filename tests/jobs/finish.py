@@ -207,7 +207,7 @@ def test_finalize_is_forgotten():
         job.run("init", checkpoint("a"), "mpi_end", SCR_DEBUG=0).says("RUN_NOT_FINALIZED", times=1)
         job.run("init_comm:-1", checkpoint("a"), SCR_DEBUG=0).says("RUN_NOT_FINALIZED", times=1)
         job.run("init", checkpoint("a"), "finalize", "init", "finalize", "mpi_end").says("RUN_NOT_FINALIZED", times=0)
-        job.run("init => CONFIG", SCR_CACHE_SIZE=0).says("RUN_NOT_FINALIZED", times=0)
+        job.run("init => CONFIG", SCR_CACHE_SIZE=-1).says("RUN_NOT_FINALIZED", times=0)
         job.run("init => DISABLED", SCR_ENABLE=0).says("RUN_NOT_FINALIZED", times=0)
 
 

@@ -13,7 +13,7 @@
 typedef struct index_request {
     const char *dir, *name;
     const char *dataset, *map; /* of --import */
-    int id; /* in place of a name */
+    int id;                    /* in place of a name */
     int json;
     int width; /* sets that are rebuilt at the same time */
     int names; /* to verify; 0: all */
