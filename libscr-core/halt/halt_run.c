@@ -2,7 +2,9 @@
 /* Halt conditions of a run that is under way; see halt/halt_run.h. */
 #include "halt/halt_run.h"
 
+#include "base/record_change.h"
 #include "config/signals.h"
+#include "report/wait.h"
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -11,6 +13,18 @@
 static int64_t halt_today(void)
 {
     return (int64_t)time(NULL);
+}
+
+static int halt_change(const scr_halt *halt, scr_changer *change, void *arg, kvtree *file,
+                       kvtree_error *err)
+{
+    scr_wait wait;
+    scr_wait_begin(halt->job->report, &wait, SCR_MSG_HALT_LOCK_WAIT,
+                   "waits to change " SCR_HALT_NAME ": another process has " SCR_LOCK_NAME
+                   ", or the file system is slow");
+    int rc = scr_halt_change(halt->prefix, change, arg, file, err);
+    scr_wait_end(&wait);
+    return rc;
 }
 
 /* ---- begin ---- */
@@ -40,8 +54,7 @@ static int halt_begin_conditions(kvtree *file, void *seconds)
 int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time,
                        kvtree_error *err)
 {
-    int rc =
-        scr_halt_change(halt->prefix, halt_begin_conditions, &seconds, halt->file, err);
+    int rc = halt_change(halt, halt_begin_conditions, &seconds, halt->file, err);
     if (rc == -EBADMSG) {
         scr_say(halt->job->report, SCR_MSG_HALT_FILE_REPLACED,
                 "%s; its conditions are lost", err->text);
@@ -91,7 +104,7 @@ void scr_halt_run_change(scr_halt *halt, scr_changer *change, void *arg)
 {
     kvtree_error err = {"no memory"};
     kvtree *fresh = kvtree_new();
-    int rc = fresh ? scr_halt_change(halt->prefix, change, arg, fresh, &err) : -ENOMEM;
+    int rc = fresh ? halt_change(halt, change, arg, fresh, &err) : -ENOMEM;
     if (rc == 0) {
         kvtree_delete(&halt->file);
         halt->file = fresh;

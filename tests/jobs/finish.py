@@ -237,19 +237,22 @@ def test_long_wait_for_a_lock():
         first.communicate()
 
 
-def test_long_wait_for_the_index():
+def test_long_wait_for_the_records():
+    """The halt file, when a run ends, and the index."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), "finalize")
-        run = job.start(os.environ["JOB_PROBE"], "init", f"touch:{job.root}/begun", f"await:{job.root}/go", *checkpoint("b"),
-                        "finalize")
-        wait_until((job.root / "begun").exists)
-        with open(job.prefix / ".scr/lock", "r+b") as lock:
-            fcntl.lockf(lock, fcntl.LOCK_EX)
-            (job.root / "go").touch()
-            time.sleep(3)
-        _, err = run.communicate()
-        assert len(re.findall("waits to change .*/.scr/index.scr: another process has .scr/lock", err)) == 1, err
-        job.run("init", restart("b"), "finalize").says("INDEX_LOCK_WAIT", times=0)
+        for number, (record, steps) in enumerate((("halt.scr", checkpoint("b")), ("index.scr", ["delete:a"]))):
+            begun, go = job.root / f"begun.{number}", job.root / f"go.{number}"
+            run = job.start(os.environ["JOB_PROBE"], "init", f"touch:{begun}", f"await:{go}", *steps, "finalize")
+            wait_until(begun.exists)
+            with open(job.prefix / ".scr/lock", "r+b") as lock:
+                fcntl.lockf(lock, fcntl.LOCK_EX)
+                go.touch()
+                time.sleep(3)
+            _, err = run.communicate()
+            said = re.findall("waits to change (?:.*/)?.scr/(.*): another process has .scr/lock", err)
+            assert said == [record], err
+        job.run("init", restart("b"), "finalize").says("LOCK_WAIT", times=0)
 
 
 if __name__ == "__main__":

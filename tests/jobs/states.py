@@ -13,7 +13,7 @@ from job import MPI, Job, Skip, checkpoint, main, restart
 STATES = {
     "before MPI_Init": (["bare"], "STATE", []),
     "uninitialised": ([], "STATE", ["init", "finalize"]),
-    "failed": (["config:SCR_CACHE_SIZE=0", "init => CONFIG"], "STATE",
+    "failed": (["config:SCR_CACHE_SIZE=-1", "init => CONFIG"], "STATE",
                ["config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize"]),
     "idle": (["init", checkpoint("a")], "STATE", [restart("a"), "finalize"]),
     "offered": (["init", checkpoint("a"), "have => 1 a"], "STATE",
@@ -178,9 +178,9 @@ def test_config_and_texts():
 def test_failed_init():
     """After a failed SCR_Init all is as before it, and it may be called again."""
     with Job(2, 1) as job:
-        run = job.run("config:SCR_CACHE_SIZE=0", "init => CONFIG", list(refused("failed")), "route:x => x",
+        run = job.run("config:SCR_CACHE_SIZE=-1", "init => CONFIG", list(refused("failed")), "route:x => x",
                       "config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize")
-        run.says("CONFIG_MISTAKE", r'SCR_CACHE_SIZE="0" \(SCR_Config\): must be at least 1', times=1)
+        run.says("CONFIG_MISTAKE", r'SCR_CACHE_SIZE="-1" \(SCR_Config\): must be at least 0', times=1)
         # the error of SCR_Init was seen; that all other calls fail, too, is said once
         run.says("CALL_OUT_OF_ORDER", "SCR_Init is missing", times=1)
 
