@@ -267,7 +267,7 @@ int64_t others_join(int64_t a, int64_t b)
 }
 
 /* OTHERS_ALL if the open directory is on a file system that another user mounted and that
- * shows it as somebody else's: what it has is that user's. 0 otherwise. */
+ * shows another owner: what it has is that user's. 0 otherwise. */
 static int64_t others_mount(int fd, const struct stat *st)
 {
     uid_t user = (uid_t)-1;

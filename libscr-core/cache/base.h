@@ -21,7 +21,7 @@
 int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME]);
 
 /* Who may rename and remove what this user has in base, to which all may write: 1:
- * everybody, as it has no sticky bit; 2: its owner, who is another user than root. */
+ * everybody, as it has no sticky bit; 2: its owner, a user other than root. */
 int scr_base_is_unsafe(const char *base);
 
 /* The length of the base in the first n bytes of path, which are the place in which the

@@ -272,7 +272,7 @@ static int scr3_convert_locked(scr3 *s, kvtree_error *err)
     int rc = kvtree_file_read(s->prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, s->old, err);
     if (rc || kvtree_util_get_int(s->old, "VERSION", &version) != 0 ||
         version != VERSION_3 || !scr3_is_known(s->old))
-        return 0; /* whoever reads it next says what it is */
+        return 0; /* the next reader reports what it is */
     rc = scr3_adopt_all(s, err);
     rc = rc ? rc : scr3_make_index(s, err);
     rc = rc ? rc : scr3_exchange(s, err);

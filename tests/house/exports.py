@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A public header declares exactly the functions that its library's symbol maps list, each by a name that nobody else has
-(docs/decisions/0020-names-that-nobody-else-has.md); and Fortran has every
+(docs/decisions/0020-unique-symbols.md); and Fortran has every
 call and every constant of scr.h, with its module and without it."""
 import re
 

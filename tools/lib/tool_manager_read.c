@@ -111,7 +111,7 @@ int manager_read_qstat_end(char *output, const char *job, int64_t *end, kvtree_e
 
 /* ---- LSF ---- */
 
-/* "12:34 L": hours and minutes until the limit; "E": as estimated by somebody; "-": there
+/* "12:34 L": hours and minutes until the limit; "E": an estimate; "-": there
  * is none. */
 int manager_read_bjobs_end(char *output, const char *job, int64_t *end, kvtree_error *err)
 {

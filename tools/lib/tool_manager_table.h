@@ -29,7 +29,7 @@ typedef struct manager {
     const char *counted;   /* a variable with nodes and their processors: "n1 4 n2 4" */
     const char *file;      /* a variable with the name of a file with a list of nodes */
     /* Commands that list nodes: those that are down; and those that work, but on which
-     * nothing new should start. NULL: nobody can be asked. */
+     * nothing new should start. NULL: there is no such question. */
     const char *down, *drained;
     bool drained_waits; /* what needs a drained node never begins; otherwise it does */
     /* When the allocation ends: a command, its name for people, and what reads its

@@ -192,7 +192,7 @@ static int template_add_word(expansion *x, const char **at, const char *end,
 
 static int template_add(expansion *x, piece p, tool_words *words);
 
-/* The first alternative whose values are all there. */
+/* The first alternative that has all its values. */
 static int template_add_optional(expansion *x, piece p, tool_words *words)
 {
     const char *missing = x->missing;

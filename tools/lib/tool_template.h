@@ -11,7 +11,7 @@
  *   {name}    a value; {name?}: nothing, where there is that value
  *   '...'     a literal text, which may have blanks, braces and brackets
  *   [...]     words that are left out where one of their values is missing; [a|b]: the
- *             first alternative whose values are all there
+ *             first alternative that has all its values
  *   (...)     words that are repeated for each element of the lists among their values;
  *             (a|b): with the words b between two of them
  *   {command} the program and its arguments, as words of their own; they follow at the

@@ -6,7 +6,7 @@
  *
  *     LAUNCHER: {NAME: palsrun, RUN: "mpiexec -n {ranks} --hosts {hosts}"}
  *
- * Their programs are started only if nobody but root and the user can change them
+ * Their programs are started only if root and the user alone can change them
  * (docs/security.md). */
 
 #include "run/launcher.h"

@@ -325,7 +325,7 @@ static bool simulate_has_processors(int ranks)
     return sched_getaffinity(0, sizeof set, &set) != 0 || ranks <= CPU_COUNT(&set);
 }
 
-/* Beside this command, as in a build directory, where nobody else put it. */
+/* Beside this command, as in a build directory, where no other user put it. */
 static bool simulate_find_beside(char path[PATH_MAX])
 {
     struct stat own;

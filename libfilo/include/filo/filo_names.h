@@ -5,7 +5,7 @@
 /* What the functions of this library are called in its shared and static libraries. Other
  * libraries have functions of the same names as ours: with these a program can use both,
  * whatever their order, and each calls its own
- * (docs/decisions/0020-names-that-nobody-else-has.md). Included by the other headers. */
+ * (docs/decisions/0020-unique-symbols.md). Included by the other headers. */
 
 #define filo_begun_sweep scr_filo_begun_sweep
 #define filo_check_names scr_filo_check_names
