@@ -223,7 +223,9 @@ mode_t beneath_lock_mode(int dir)
 
 mode_t beneath_record_mode(int dir)
 {
-    return beneath_lock_mode(dir) | S_IRGRP | S_IROTH;
+    struct stat st;
+    const mode_t readers = fstat(dir, &st) == 0 ? st.st_mode & (S_IRGRP | S_IROTH) : 0;
+    return beneath_lock_mode(dir) | readers;
 }
 
 /* above: of the prefix directory. */

@@ -135,9 +135,10 @@ mode_t beneath_mode_in_group(mode_t mode, gid_t from, gid_t to);
  * are meant for that group. */
 bool beneath_has_group(int dir, gid_t *group);
 
-/* The mode of a new record in the open directory dir: 0644; in a directory that a group
- * shares, which is setgid and writable by its group, 0664, less the umask. One that
- * another user made counts as shared only if the one above it is, by the same group. */
+/* The mode of a new record in the open directory dir, less the umask: 0600; readable for
+ * those who can read the directory; writable for a group that shares the directory, which
+ * is setgid and writable for it. One that another user made counts as shared only if the
+ * one above it is, by the same group. */
 mode_t beneath_record_mode(int dir);
 
 /* The same for a file that is locked: without the rights of those who may only read, as

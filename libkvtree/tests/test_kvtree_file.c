@@ -85,6 +85,10 @@ static void comes_back_and_merges(void **state)
     assert_int_equal(kvtree_read_file(in_folder("a"), back), 0);
     assert_true(same_tree(tree, back));
     assert_int_equal(stat(in_folder("a"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600); /* as the directory */
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(kvtree_write_file(in_folder("a"), tree), 0);
+    assert_int_equal(stat(in_folder("a"), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0644 & ~mask);
     assert_int_equal(st.st_size, 20 + kvtree_pack_size(tree) + 4);
     kvtree_set_kv(both, "OTHER", "1");

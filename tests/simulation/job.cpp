@@ -303,12 +303,12 @@ void Job::check_path(const std::string &path,
     const bool temporary =
         path.size() > 4 && path.compare(path.size() - 4, 4, ".tmp") == 0;
     if (temporary || !(known.count(first) || ours.count(path)))
-        Points::fail("nobody owns " + path);
+        Points::fail(path + " has no owner");
     Told all;
     all.printed = printed;
     if (path.find("/.scr/stage") != std::string::npos &&
         !all.messages("FLUSH_STAGE_KEPT", {"(" + first + ")"}))
-        Points::fail("nobody owns " + path);
+        Points::fail(path + " has no owner");
 }
 
 void Job::check_end(const std::vector<std::string> &outputs)

@@ -177,9 +177,9 @@ ssize_t kvtree_unpack_err(const char *buf, size_t len, kvtree *tree, kvtree_erro
 /* ---- files ---- */
 
 /* Replaces the file by tree, with a checksum, atomically and durably: after a crash at
- * any moment it is the old one or the new one. Its mode becomes 0644, or, in a
- * directory that a group shares (setgid, writable by its group), 0664, less the umask.
- * -EOVERFLOW for more than KVTREE_DEPTH_MAX levels. */
+ * any moment it is the old one or the new one. Its mode, less the umask: 0600; readable
+ * for those who can read the directory; writable for a group that shares the directory
+ * (setgid, writable for it). -EOVERFLOW for more than KVTREE_DEPTH_MAX levels. */
 int kvtree_write_file(const char *path, const kvtree *tree);
 
 /* Merges the file into tree. A missing file is -ENOENT; a damaged one -EBADMSG, and one
