@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Colleagues who share a prefix directory: setgid, writable by their group, and a umask that leaves that so. Without these
 nobody else reads or changes what SCR keeps there."""
+import contextlib
+import fcntl
 import json
 import os
 import shutil
+import signal
 import stat
+import struct
 import subprocess
 
 from job import Job, checkpoint, main, restart
@@ -130,20 +134,72 @@ def rename_file(record, old, new):
 
 
 def test_private():
-    """Another user sees nothing, and is told so; nothing is harmed."""
-    with Shared(0o755, 0o022) as job:
+    """With an umask of 077, another user sees nothing, and is told so; nothing is harmed."""
+    with Shared(0o755, 0o077) as job:
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
-        found = {name: mode for name, mode in modes(job).items() if name.endswith(".scr") or "/.scr/" in name}
-        assert not [name for name, mode in found.items() if mode & 0o022], found
+        assert not [name for name, mode in modes(job).items() if mode & 0o077], modes(job)
         done = command(job.by(BOB), "scr_index", "--list", code=1)
-        assert "index.scr: Permission denied" in done.err, done
-        job.run("init => PREFIX").says("PREFIX_RECORDS_UNREADABLE", "Permission denied")
+        assert "Permission denied" in done.err, done
+        job.run("init => PREFIX").says("PREFIX_NOT_OPENED", "Permission denied")
         job.by(ALICE).run("init", restart("a"), "finalize").not_said("warning|error")
 
 
+def lock_as_bob(job):
+    """The locks that a reader can have, as long as the process runs; and whether he can open the lock of the records."""
+    for path in (job.prefix / ".scr").glob("*.scr"):
+        file = os.open(path, os.O_RDONLY)
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
+    try:
+        os.close(os.open(job.prefix / ".scr/lock", os.O_RDONLY))
+        return b"opened"
+    except PermissionError:
+        return b"locked"
+
+
+@contextlib.contextmanager
+def reader(job):
+    """A process of Bob that has them."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([SHARED])
+            os.setgid(BOB.pw_gid)
+            os.setuid(BOB.pw_uid)
+            os.write(into, lock_as_bob(job))
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(into)
+    try:
+        assert os.read(out, 6) == b"locked"
+        yield
+    finally:
+        os.close(out)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_reader():
+    """Bob lists and checks what Alice has, as her umask says; he cannot write, nor keep her from it."""
+    with Shared(0o755, 0o022) as job:
+        job.by(ALICE).run("init", checkpoint("a"), "finalize")
+        found = {name: mode for name, mode in modes(job).items() if name.endswith(".scr")}
+        assert len(found) > 4 and set(found.values()) <= {0o644, 0o755}, found
+        job.by(BOB)
+        assert " a\n" in command(job, "scr_index", "--list").out
+        command(job, "scr_index", "--verify", "a")
+        command(job, "scr_index", "--drop", "a", code=1)
+        command(job, "scr_halt", code=1)
+        job.run("init => PREFIX").says("PREFIX_RECORDS_UNREADABLE", "Permission denied")
+        with reader(job):
+            job.by(ALICE).run("init", restart("a"), checkpoint("b"), "finalize").not_said("LOCK_WAIT|warning|error")
+            command(job, "scr_index", "--drop", "a")
+
+
 def test_logs():
-    """They are as private as records."""
-    for folder, umask, mode in ((0o755, 0o022, 0o600), (0o2770, 0o007, 0o660)):
+    """They have the permissions of records."""
+    for folder, umask, mode in ((0o755, 0o022, 0o644), (0o755, 0o077, 0o600), (0o2770, 0o007, 0o660)):
         with Shared(folder, umask) as job:
             job.parameters.update(SCR_LOG_ENABLE=1, SCR_LOG_JSON_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
             job.by(ALICE).run("init", checkpoint("a"), "finalize")
@@ -313,7 +369,8 @@ def test_records_in_a_folder_of_another_group():
         with Shared(mode, 0o002) as job:
             run_by_bob(job, "mkdir .scr; chmod 2777 .scr")
             job.by(ALICE).run("init", checkpoint("a"), "finalize")
-            assert found_below(job, ".scr", "*.scr") == ({0o600}, BOB.pw_gid)
+            assert found_below(job, ".scr", "*.scr") == ({0o644}, BOB.pw_gid)
+            assert found_below(job, ".scr", "lock") == ({0o600}, BOB.pw_gid)
 
 
 def test_shared_with_another_umask():
