@@ -209,23 +209,30 @@ static bool beneath_is_shared(const struct stat *st)
     return (st->st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
 }
 
-mode_t beneath_lock_mode(int dir)
+/* st: of dir. */
+static mode_t beneath_writers(int dir, const struct stat *st)
 {
-    struct stat st, above;
-    if (fstat(dir, &st) != 0 || !beneath_is_shared(&st)) return 0600;
-    if (st.st_uid == 0 || st.st_uid == geteuid()) return 0660;
+    struct stat above;
+    if (!beneath_is_shared(st)) return 0600;
+    if (st->st_uid == 0 || st->st_uid == geteuid()) return 0660;
     int up = io_open(dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    bool shared = up >= 0 && fstat(up, &above) == 0 && above.st_gid == st.st_gid &&
+    bool shared = up >= 0 && fstat(up, &above) == 0 && above.st_gid == st->st_gid &&
                   beneath_is_shared(&above);
     io_close(&up);
     return shared ? 0660 : 0600;
 }
 
+mode_t beneath_lock_mode(int dir)
+{
+    struct stat st;
+    return fstat(dir, &st) == 0 ? beneath_writers(dir, &st) : 0600;
+}
+
 mode_t beneath_record_mode(int dir)
 {
     struct stat st;
-    const mode_t readers = fstat(dir, &st) == 0 ? st.st_mode & (S_IRGRP | S_IROTH) : 0;
-    return beneath_lock_mode(dir) | readers;
+    if (fstat(dir, &st) != 0) return 0600;
+    return beneath_writers(dir, &st) | (st.st_mode & (S_IRGRP | S_IROTH));
 }
 
 /* above: of the prefix directory. */

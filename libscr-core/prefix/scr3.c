@@ -266,33 +266,46 @@ static bool scr3_is_known(const kvtree *index)
     return kvtree_get(index, "DIR") == NULL;
 }
 
-static int scr3_convert_locked(scr3 *s, kvtree_error *err)
+/* Reads the index. One that is not of SCR 3 is reported by its next reader. */
+static bool scr3_has_index(scr3 *s)
 {
     int version;
-    int rc = kvtree_file_read(s->prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, s->old, err);
-    if (rc || kvtree_util_get_int(s->old, "VERSION", &version) != 0 ||
-        version != VERSION_3 || !scr3_is_known(s->old))
-        return 0; /* the next reader reports what it is */
-    rc = scr3_adopt_all(s, err);
+    kvtree_unset_all(s->old);
+    return kvtree_file_read(s->prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, s->old, NULL) ==
+               0 &&
+           kvtree_util_get_int(s->old, "VERSION", &version) == 0 &&
+           version == VERSION_3 && scr3_is_known(s->old);
+}
+
+static int scr3_convert_index(scr3 *s, kvtree_error *err)
+{
+    int rc = scr3_adopt_all(s, err);
     rc = rc ? rc : scr3_make_index(s, err);
     rc = rc ? rc : scr3_exchange(s, err);
     s->result->converted = !rc;
     return rc;
 }
 
+/* Another process may have converted it while this one waited for the lock. */
+static int scr3_convert_under_lock(scr3 *s, kvtree_error *err)
+{
+    int lock, rc = scr_change_lock(s->prefix, &lock, err);
+    if (!rc && scr3_has_index(s)) rc = scr3_convert_index(s, err);
+    io_unlock(&lock);
+    return rc;
+}
+
 int scr3_convert(int prefix, const char *real, scr3_result *result, kvtree_error *err)
 {
-    scr3 s = {.prefix = prefix, .real = real, .result = result};
-    int lock;
+    scr3 s = {.prefix = prefix,
+              .real = real,
+              .result = result,
+              .old = kvtree_new(),
+              .index = kvtree_new()};
     memset(result, 0, sizeof *result);
-    int rc = scr_change_lock(prefix, &lock, err);
-    if (rc) return rc == -ENOENT ? 0 : rc;
-    s.old = kvtree_new();
-    s.index = kvtree_new();
-    rc = s.old && s.index ? scr3_convert_locked(&s, err)
-                          : err_set(err, -ENOMEM, "no memory");
+    int rc = s.old && s.index ? 0 : err_set(err, -ENOMEM, "no memory");
+    if (!rc && scr3_has_index(&s)) rc = scr3_convert_under_lock(&s, err);
     kvtree_delete(&s.old);
     kvtree_delete(&s.index);
-    io_unlock(&lock);
     return rc;
 }

@@ -84,8 +84,9 @@ class Prefix:
 
 
 def names(folder='.'):
-    """All files below a directory."""
-    return sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*') if not path.is_dir())
+    """All files below a directory, without the lock of the records, which stays."""
+    found = {str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*') if not path.is_dir()}
+    return sorted(found - {'.scr/lock'})
 
 
 def some_user():

@@ -103,7 +103,7 @@ def test_several_directories():
     if os.geteuid() == 0:
         accounts = [account for account in pwd.getpwall() if account.pw_uid][:2]
         for folder, account in zip(('one', 'two'), accounts):
-            for path in (folder, f'{folder}/.scr'):
+            for path in (folder, f'{folder}/.scr', f'{folder}/.scr/lock'):
                 os.chown(path, account.pw_uid, account.pw_gid)
         os.chmod('.', 0o755)
         assert run('-c', '6', 'one', 'two').returncode == 0
@@ -166,7 +166,7 @@ def test_where():
         if not where:
             os.environ['SCR_PREFIX'] = 'three'
         assert run('-c', '1', *where).returncode == 0
-        assert os.listdir(f'{folder}/.scr') == ['halt.scr'], os.listdir(folder)
+        assert sorted(os.listdir(f'{folder}/.scr')) == ['halt.scr', 'lock'], os.listdir(folder)
     del os.environ['SCR_PREFIX']
     pathlib.Path('scr.yaml').write_text(f'SCR_PREFIX: {os.getcwd()}/two\n')
     assert listed()['checkpoints_left'] == 1
