@@ -102,12 +102,11 @@ static int lock_compare(int fd, int dir, const char *name, kvtree_error *err)
 }
 
 /* Opens and locks the file that has the name when the lock is granted. */
-static int lock_current(struct lock_request *r, short type, int more_flags, int *fd)
+static int lock_current(struct lock_request *r, short type, int *fd)
 {
-    const int flags = (type == F_RDLCK ? O_RDONLY : O_RDWR) | more_flags;
-    const mode_t mode = more_flags & O_CREAT ? beneath_lock_mode(r->dir) : 0;
     for (;;) {
-        int file, rc = beneath_open(r->dir, r->name, flags, mode, &file, &r->err);
+        int file, flags = type == F_RDLCK ? O_RDONLY : O_RDWR;
+        int rc = beneath_open(r->dir, r->name, flags, 0, &file, &r->err);
         if (rc) return rc;
         rc = lock_wait(r, file, type);
         if (!rc) rc = lock_compare(file, r->dir, r->name, &r->err);
@@ -131,7 +130,7 @@ static int lock_read(struct lock_request *r, int fd)
 
 static int lock_and_read_shared(struct lock_request *r)
 {
-    int fd, rc = lock_current(r, F_RDLCK, 0, &fd);
+    int fd, rc = lock_current(r, F_RDLCK, &fd);
     if (rc == -ENOENT && r->may_be_new) return 0;
     if (rc) return rc;
     rc = lock_read(r, fd);
@@ -143,7 +142,7 @@ static int lock_and_write(struct lock_request *r)
 {
     int fd, rc;
     do {
-        rc = lock_current(r, F_WRLCK, 0, &fd);
+        rc = lock_current(r, F_WRLCK, &fd);
         if (!rc) {
             rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, false, &r->err);
             io_unlock(&fd);
@@ -154,16 +153,28 @@ static int lock_and_write(struct lock_request *r)
     return rc;
 }
 
+/* An empty file that is there afterwards, whoever made it. */
+static int lock_make_empty(struct lock_request *r)
+{
+    int fd, rc = beneath_open(r->dir, r->name, O_RDWR | O_CREAT | O_EXCL,
+                              beneath_lock_mode(r->dir), &fd, &r->err);
+    if (!rc) io_close(&fd);
+    return rc == -EEXIST ? 0 : rc;
+}
+
 static int lock_only(struct lock_request *r)
 {
-    return lock_current(r, F_WRLCK, O_CREAT, r->fd);
+    int rc;
+    while ((rc = lock_current(r, F_WRLCK, r->fd)) == -ENOENT)
+        if ((rc = lock_make_empty(r)) != 0) break;
+    return rc;
 }
 
 static int lock_and_read(struct lock_request *r)
 {
     int fd, rc;
     for (;;) {
-        rc = lock_current(r, F_WRLCK, 0, &fd);
+        rc = lock_current(r, F_WRLCK, &fd);
         if (rc != -ENOENT) break;
         rc = kvtree_write_below(r->dir, r->name, KVTREE_ANY_SIZE, NULL, true, &r->err);
         if (rc && rc != -EEXIST) break;

@@ -81,7 +81,7 @@ def names_of_files(story):
                                                        "run.lock"))
         if story.next:
             yield f"{node}/cntl/transfer_{rank}.scrinfo"
-    yield from (f"prefix/.scr/{name}" for name in ("flush.scr", "index.scr", "nodes.scr"))
+    yield from (f"prefix/.scr/{name}" for name in ("flush.scr", "index.scr", "lock", "nodes.scr"))
     if "finalize" in story.runs[0]:
         yield "prefix/.scr/halt.scr"
     for name in NAMES.values():

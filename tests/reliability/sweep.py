@@ -27,7 +27,7 @@ import tree  # noqa: E402
 
 SIZE, RANKS = 1000, 4
 PROBE, DAEMON = "probe", "scr_transfer"
-OURS = {"flush.scr", "halt.scr", "index.scr", "nodes.scr"}  # in .scr of the prefix directory
+OURS = {"flush.scr", "halt.scr", "index.scr", "lock", "nodes.scr"}  # in .scr of the prefix directory
 
 # the second checkpoint is flushed, the third evicts the first one, the output set evicts the second
 STORY = ["init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"), checkpoint("o1", flags="o"),

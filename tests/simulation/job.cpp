@@ -297,8 +297,9 @@ void Job::check_dataset(const std::string &name) const
 void Job::check_path(const std::string &path,
                      const std::map<std::string, bool> &known) const
 {
-    static const std::set<std::string> ours = {".scr", ".scr/flush.scr", ".scr/halt.scr",
-                                               ".scr/index.scr", ".scr/nodes.scr"};
+    static const std::set<std::string> ours = {".scr",          ".scr/flush.scr",
+                                               ".scr/halt.scr", ".scr/index.scr",
+                                               ".scr/lock",     ".scr/nodes.scr"};
     const std::string first = path.substr(0, path.find('/'));
     const bool temporary =
         path.size() > 4 && path.compare(path.size() - 4, 4, ".tmp") == 0;
