@@ -248,6 +248,15 @@ static int owner_leave_hidden_folder(const char *folder)
     return *folder == '/' && chdir("/") == 0 ? 0 : -EACCES;
 }
 
+/* What is made has permissions as the directory has, and nobody may write but a group
+ * that shares it: the umask of root says nothing about the wishes of its owner. */
+static mode_t owner_umask(mode_t folder)
+{
+    const mode_t shared = S_ISGID | S_IWGRP;
+    const mode_t group = (folder & shared) == shared ? 0 : S_IWGRP;
+    return (~folder & (S_IRWXG | S_IRWXO)) | group | S_IWOTH;
+}
+
 static int owner_continue_as(uid_t owner, const char *what, const char *folder)
 {
     const struct passwd *user = getpwuid(owner);
@@ -259,6 +268,7 @@ static int owner_continue_as(uid_t owner, const char *what, const char *folder)
                                 what, folder, (unsigned long)owner);
     int rc = relay_split(&front);
     if (!rc) rc = owner_become(user);
+    if (!rc && owner_entered.is_known) umask(owner_umask(owner_entered.folder.st_mode));
     if (!rc) rc = relay_depend(front);
     if (!rc) rc = owner_leave_hidden_folder(folder);
     if (rc)

@@ -243,7 +243,7 @@ typedef enum axl_command {
 /* What the mover of files says about himself. */
 typedef struct axl_news {
     bool fresh;   /* a command that stands in the file was meant for another one */
-    bool follows; /* without a list in the file there is nothing to tell: -ENOENT */
+    bool follows; /* without this list in the file there is nothing to tell: -ENOENT */
     bool running, done;
     int result; /* 0 or an error ... */
     axl_error error;

@@ -289,12 +289,26 @@ static int state_close_locked(const char *path, int *fd, const kvtree *tree, int
     return err_sys(err, rc, "state file %s", path);
 }
 
+/* Whether the file has the list of another transfer by now. A list that a script
+ * wrote has no ID yet. */
+static bool state_is_of_another(const kvtree *old, const kvtree *state)
+{
+    const char *there = kvtree_elem_get_first_val(old, "ID"),
+               *own = kvtree_elem_get_first_val(state, "ID");
+    return there && own && strcmp(there, own) != 0;
+}
+
 int axl_state_write(const char *path, kvtree *state, const axl_news *news,
                     axl_command *command, axl_error *err)
 {
     kvtree *old;
     int fd, rc = state_open_locked(path, news->follows, PATIENCE, &fd, &old, err);
     if (rc) return rc;
+    if (news->follows && state_is_of_another(old, state)) {
+        kvtree_delete(&old);
+        io_close(&fd);
+        return err_sys(err, -ENOENT, "list of this transfer in %s", path);
+    }
     /* what others told us stays; the first to write tells himself to run */
     if (kvtree_get(old, "COMMAND") && !news->fresh) *command = state_command_of(old);
     rc = kvtree_util_set_str(state, "COMMAND", command_names[*command]);

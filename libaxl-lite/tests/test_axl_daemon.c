@@ -316,6 +316,36 @@ static void nobody_else_is_cancelled(void **state)
     expect_no_state(s);
 }
 
+/* A process that still moves the files of a transfer that was given up reports nothing
+ * about the next one, and moves that one then. */
+static void an_earlier_one_writes_nothing(void **state)
+{
+    scratch *s = *state;
+    char source[160], destination[160];
+    axl_error err = {""};
+    axl_news news = {.running = false};
+    axl_command command;
+    const axl_options slow = {
+        .state = state_of(s), .daemon = program, .bandwidth = SLOW / 10};
+    axl_transfer *first = NULL, *t = create(s, 0);
+    names(s, FILES - 1, source, destination);
+    snprintf(destination, sizeof destination, "%s/first/file", s->folder);
+    assert_int_equal(axl_create("daemon", &slow, &first, NULL), 0);
+    assert_int_equal(axl_add(first, source, destination, NULL), 0);
+    assert_int_equal(axl_dispatch(first, NULL), 0);
+    for (int i = 0; i < 1000 && !news.running; i++, usleep(10000))
+        axl_state_peek(state_of(s), &news, &command);
+    assert_true(news.running);
+    assert_int_equal(unlink(state_of(s)), 0);
+    assert_int_equal(axl_dispatch(t, &err), 0);
+    assert_int_equal(axl_wait(t, &err), 0);
+    axl_free(t);
+    assert_int_equal(axl_cancel(first, NULL), 0);
+    axl_free(first);
+    expect_all(s);
+    expect_no_state(s);
+}
+
 /* ---- a list that is written while the process leaves ---- */
 
 static axl_transfer *late; /* dispatched when the lock file is removed */
@@ -365,6 +395,7 @@ int main(void)
         WITH_FOLDER(it_attends_the_file_at_once),
         WITH_FOLDER(a_state_file_is_of_one),
         WITH_FOLDER(nobody_else_is_cancelled),
+        WITH_FOLDER(an_earlier_one_writes_nothing),
         WITH_FOLDER(what_goes_wrong_is_told),
         WITH_FOLDER(a_late_list_is_attended),
     };

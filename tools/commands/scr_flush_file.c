@@ -100,7 +100,7 @@ static int flush_file_save(const flush_file_request *r, const tool_prefix *prefi
         return tool_no_memory();
     }
     if (command_flush() != COMMAND_GOOD) return COMMAND_BAD;
-    execv(argv[0], (char *const *)argv);
+    execvp(argv[0], (char *const *)argv); /* a bare name is found by PATH */
     int code = tool_say(RUN_LAUNCH_FAILED, "%s: %s", argv[0], strerror(errno));
     tool_words_done(&words);
     return code;
