@@ -245,7 +245,8 @@ typedef struct axl_news {
     bool fresh;   /* a command that stands in the file was meant for another one */
     bool follows; /* without this list in the file there is nothing to tell: -ENOENT */
     bool running, done;
-    int result; /* 0 or an error ... */
+    uint64_t id; /* of the transfer whose list the file has, when read; 0: without one */
+    int result;  /* 0 or an error ... */
     axl_error error;
 } axl_news;
 

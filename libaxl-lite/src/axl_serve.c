@@ -24,12 +24,13 @@ static void serve_pause_for(axl_service *s, double seconds)
     nanosleep(&t, NULL); /* a signal ends it early, and is meant to */
 }
 
-static axl_command serve_command_now(const axl_service *s)
+/* Whether the file still has this list, and the command to move it. */
+static bool serve_is_wanted(const axl_service *s, const axl_transfer *t)
 {
     axl_news news;
-    axl_command command = AXL_COMMAND_STOP;
-    axl_state_peek(s->path, &news, &command);
-    return command;
+    axl_command command;
+    return axl_state_peek(s->path, &news, &command) == 0 && command == AXL_COMMAND_RUN &&
+           (!news.id || news.id == t->id);
 }
 
 /* Until it is done, or shall stop. */
@@ -40,7 +41,7 @@ static void serve_watch(axl_service *s, axl_transfer *t)
     for (; axl_test(t, NULL) == AXL_RUNNING; waited += GLANCE) {
         bool look = waited >= s->interval;
         if (look) waited = 0;
-        if (*s->stop || (look && serve_command_now(s) != AXL_COMMAND_RUN)) {
+        if (*s->stop || (look && !serve_is_wanted(s, t))) {
             t->method->stop(t, false);
             return;
         }

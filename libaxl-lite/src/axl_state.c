@@ -510,10 +510,11 @@ int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command 
     if (rc) return rc;
     const char *running = state_value_of(state, "STATE"),
                *flag = state_value_of(state, "FLAG");
-    const char *error = state_value_of(state, "ERROR");
+    const char *error = state_value_of(state, "ERROR"), *id = state_value_of(state, "ID");
     *command = state_command_of(state);
     *news = (axl_news){.running = running && strcmp(running, "RUNNING") == 0,
-                       .done = flag && strcmp(flag, "DONE") == 0};
+                       .done = flag && strcmp(flag, "DONE") == 0,
+                       .id = id ? strtoull(id, NULL, 16) : 0};
     if (kvtree_util_get_int(state, "CODE", &code) == 0 && code < 0) news->result = code;
     if (news->result)
         snprintf(news->error.text, sizeof news->error.text, "%s", error ? error : "");
