@@ -7,6 +7,7 @@ import shutil
 
 from as_users import ATTACKER, BIN, VICTIM, command, give, prefix_of, put_spy, told
 from command import run_tests
+from prefix import put_tree
 
 
 def test_program_in_a_folder_of_somebody_else():
@@ -91,6 +92,27 @@ def test_command_of_somebody_else():
         give(here / 'bin/scr_check_node', owner)
         command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
         assert seen.exists() == is_run, owner
+
+
+def test_command_of_the_current_directory():
+    """Without a trusted command beside it, the one of PATH is executed, not that of the current directory."""
+    here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
+    put_tree(folder / '.scr/flush.scr', {'VERSION': {'1': {}}, 'DSET': {'5': {'DIR': {'ckpt.5': {}}, 'LOCATION': {'CACHE': {}}}}})
+    give(folder / '.scr/flush.scr', VICTIM)
+    seen, wanted = put_spy(here / 'evil', ATTACKER), put_spy(here / 'good', VICTIM)
+    for place in ('evil', 'good'):
+        for name in ('scr_scavenge', 'scr_index'):
+            shutil.copy(here / place / 'spy', here / place / name)
+    (here / 'alone').mkdir()
+    shutil.copy(BIN / 'scr_flush_file', here / 'alone')
+    for path in (here / 'alone', here / 'alone/scr_flush_file'):
+        give(path, VICTIM, 0o755)
+    for option in ('--resume', '--summary'):
+        for user in (VICTIM, None):
+            command(here / 'alone/scr_flush_file', '--dir', folder, '--name', '5', option, user=user, cwd=here / 'evil',
+                    PATH=f'{here}/good:{os.environ["PATH"]}')
+            assert not seen.exists() and wanted.read_text().split()[0] == str(VICTIM.pw_uid), (option, user)
+            wanted.unlink()
 
 
 def test_remote_shell():

@@ -137,6 +137,7 @@ static void test_words(void **state)
     unsetenv("SCR_PREFIX");
     setenv("SCR_JOB_NAME", "it's", 1);
     setenv("SCR_LOG_DB_PASS", "secret", 1); /* on no command line */
+    setenv("SCR_DB_PASS", "secret", 1);     /* its former name */
     setenv("SCR_PREFIX", *state, 1);
     expect_words(&r, "pdsh", "n1", WORDS("pdsh", "-S", "-N", "-w", "n1", line));
     r.shell = ssh;
@@ -148,6 +149,7 @@ static void test_words(void **state)
     expect_words(&r, "shell", "n1", WORDS("/x/nslaunch", "n1", line));
     unsetenv("SCR_JOB_NAME");
     unsetenv("SCR_LOG_DB_PASS");
+    unsetenv("SCR_DB_PASS");
 
     r.brokers = listed("n[0-3]");
     snprintf(path, sizeof path, "SCR_PREFIX=%s", (const char *)*state);

@@ -10,6 +10,7 @@ import pty
 import resource
 import select
 import shutil
+import stat
 import struct
 import subprocess
 import sys
@@ -281,6 +282,23 @@ def test_files_stay_with_root():
     # who gives a path that begins there is told
     done = command('scr_prerun', '-p', os.path.relpath(folder, hidden), cwd=hidden, code=1)
     assert '[OWNER_CHANGE_FAILED]' in told(done), done
+
+
+def test_umask_of_root():
+    """What root's commands make has the permissions of the directory; others write only where a group shares it."""
+    mask = os.umask(0o022)
+    try:
+        for number, (folder, record, lock) in enumerate(((0o700, 0o600, 0o600), (0o750, 0o640, 0o600), (0o755, 0o644, 0o600), (0o777, 0o644, 0o600),
+                                                         (0o2770, 0o660, 0o660), (0o2775, 0o664, 0o660))):
+            path = prefix_of(VICTIM, f'umask.{number}')
+            (path / '.scr').rmdir()
+            path.chmod(folder)
+            os.umask(0o022 if number % 2 else 0)
+            command('scr_halt', '--checkpoints', '3', path, code=0)
+            found = [stat.S_IMODE((path / '.scr' / name).stat().st_mode) for name in ('halt.scr', 'lock')]
+            assert found == [record, lock], (oct(folder), [oct(mode) for mode in found])
+    finally:
+        os.umask(mask)
 
 
 KEY_CALLS = {'x86_64': (248, 250), 'aarch64': (217, 219)}
