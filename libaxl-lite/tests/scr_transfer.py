@@ -116,6 +116,20 @@ def test_documented_file():
     assert not os.path.exists('transfer.lock')
 
 
+def test_readers_cannot_lock():
+    """Who can open the file for reading could keep scr_transfer from it."""
+    os.chmod('.', 0o755)
+    files = sources(1, 10)
+    write(listed(files))
+    mask = os.umask(0o022)
+    with serving() as process:
+        wait_for(lambda: value(read(), 'FLAG') == 'DONE')
+        assert os.stat('transfer').st_mode & 0o777 == 0o600
+        command('EXIT')
+        assert process.wait(30) == 0
+    os.umask(mask)
+
+
 def test_nothing_before_run():
     files = sources(2, 100)
     with serving() as process:

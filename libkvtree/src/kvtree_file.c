@@ -6,6 +6,7 @@
 #include "src/kvtree_private.h"
 
 #include "common/batch.h"
+#include "common/beneath.h"
 #include "common/crc32.h"
 #include "common/errtext.h"
 #include "common/folder.h"
@@ -108,10 +109,11 @@ int kvtree_write_persist(void **buffer, size_t *size, const kvtree *tree)
 }
 
 int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *tree,
-                       bool exclusive, kvtree_error *err)
+                       enum kvtree_kind kind, kvtree_error *err)
 {
-    batch b = {.dir = dir, .exclusive = exclusive};
-    int fd, rc = batch_open(&b, name, 0, &fd, err);
+    batch b = {.dir = dir, .exclusive = kind == KVTREE_NEW_LOCKED};
+    const mode_t mode = kind == KVTREE_PLAIN ? 0 : beneath_lock_mode(dir);
+    int fd, rc = batch_open(&b, name, mode, &fd, err);
     if (!rc) {
         ssize_t size = kvtree_fd_write(fd, limit, tree, err);
         rc = size < 0 ? (int)size : batch_commit(&b, err);
@@ -124,7 +126,7 @@ int kvtree_file_write(int dir, const char *name, uint64_t limit, const kvtree *t
                       kvtree_error *err)
 {
     if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
-    int rc = kvtree_write_below(dir, name, limit, tree, false, err);
+    int rc = kvtree_write_below(dir, name, limit, tree, KVTREE_PLAIN, err);
     return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;
 }
 

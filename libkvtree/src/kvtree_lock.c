@@ -144,22 +144,29 @@ static int lock_and_write(struct lock_request *r)
     do {
         rc = lock_current(r, F_WRLCK, &fd);
         if (!rc) {
-            rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, false, &r->err);
+            rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, KVTREE_LOCKED,
+                                    &r->err);
             io_unlock(&fd);
         } else if (rc == -ENOENT) { /* there is nothing that anyone could lock */
-            rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, true, &r->err);
+            rc = kvtree_write_below(r->dir, r->name, r->limit, r->write,
+                                    KVTREE_NEW_LOCKED, &r->err);
         }
     } while (rc == -EEXIST);
     return rc;
 }
 
-/* An empty file that is there afterwards, whoever made it. */
+/* An empty file that is there afterwards, whoever made it. The umask does not count: who
+ * may write to the directory could replace the file, and must not be locked out. A
+ * colleague who opens it before it has its mode is refused. */
 static int lock_make_empty(struct lock_request *r)
 {
-    int fd, rc = beneath_open(r->dir, r->name, O_RDWR | O_CREAT | O_EXCL,
-                              beneath_lock_mode(r->dir), &fd, &r->err);
-    if (!rc) io_close(&fd);
-    return rc == -EEXIST ? 0 : rc;
+    const int flags = O_RDWR | O_CREAT | O_EXCL;
+    const mode_t mode = beneath_lock_mode(r->dir);
+    int fd, rc = beneath_open(r->dir, r->name, flags, mode, &fd, &r->err);
+    if (rc) return rc == -EEXIST ? 0 : rc;
+    if (fchmod(fd, mode) != 0) rc = err_sys(&r->err, -errno, "set the mode");
+    io_close(&fd);
+    return rc;
 }
 
 static int lock_only(struct lock_request *r)
@@ -176,7 +183,8 @@ static int lock_and_read(struct lock_request *r)
     for (;;) {
         rc = lock_current(r, F_WRLCK, &fd);
         if (rc != -ENOENT) break;
-        rc = kvtree_write_below(r->dir, r->name, KVTREE_ANY_SIZE, NULL, true, &r->err);
+        rc = kvtree_write_below(r->dir, r->name, KVTREE_ANY_SIZE, NULL, KVTREE_NEW_LOCKED,
+                                &r->err);
         if (rc && rc != -EEXIST) break;
     }
     if (rc) return rc;
@@ -196,7 +204,8 @@ static int lock_write_if_in_place(struct lock_request *r)
         return err_set(&r->err, -ESTALE,
                        "nothing written: the file was replaced or removed without its "
                        "lock");
-    return kvtree_write_below(r->dir, r->name, r->limit, r->write, false, &r->err);
+    return kvtree_write_below(r->dir, r->name, r->limit, r->write, KVTREE_LOCKED,
+                              &r->err);
 }
 
 /* Runs a request for name below dir (AT_FDCWD: a path). */

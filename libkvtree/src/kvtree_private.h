@@ -144,10 +144,16 @@ ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t d
 
 /* ---- kvtree_file.c ---- */
 
-/* Writes the file name below dir, as kvtree_file_write does. exclusive: -EEXIST where
- * there is one already. */
+/* Files that are locked on themselves have the mode of a lock. */
+enum kvtree_kind {
+    KVTREE_PLAIN,
+    KVTREE_LOCKED,    /* name has no directory */
+    KVTREE_NEW_LOCKED /* the same; -EEXIST where there is one already */
+};
+
+/* Writes the file name below dir, as kvtree_file_write does. */
 int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *tree,
-                       bool exclusive, kvtree_error *err);
+                       enum kvtree_kind kind, kvtree_error *err);
 
 struct kvtree_file_facts {
     uint64_t size;     /* bytes of the file */

@@ -207,6 +207,49 @@ static void lock_of_any_file(void **state)
     kvtree_delete(&tree);
 }
 
+static mode_t mode_of(const char *name)
+{
+    struct stat st;
+    assert_int_equal(stat(in_folder(name), &st), 0);
+    return st.st_mode & 07777;
+}
+
+/* Who can open a file for reading can keep others from its lock. */
+static void readers_cannot_lock(void **state)
+{
+    static const struct {
+        mode_t dir, mask, plain, locked, lock;
+    } cases[] = {{0755, 022, 0644, 0600, 0600},
+                 {0755, 0, 0644, 0600, 0600},
+                 {02775, 002, 0664, 0660, 0660},
+                 {02775, 022, 0644, 0640, 0660},
+                 {02770, 077, 0600, 0600, 0660}};
+    const mode_t mask = umask(0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int fd;
+        assert_int_equal(chmod(folder, cases[i].dir), 0);
+        umask(cases[i].mask);
+        assert_int_equal(kvtree_write_with_lock(in_folder("new"), NULL), 0);
+        assert_int_equal(kvtree_write_file(in_folder("written"), NULL), 0);
+        assert_int_equal(mode_of("written"), cases[i].plain);
+        assert_int_equal(kvtree_write_with_lock(in_folder("written"), NULL), 0);
+        assert_int_equal(kvtree_write_file(in_folder("changed"), NULL), 0);
+        assert_int_equal(increment(in_folder("changed")), 0);
+        fd = lock(in_folder("made"));
+        close(fd);
+        assert_int_equal(kvtree_file_lock_only(AT_FDCWD, in_folder("lock"), 0, &fd, NULL),
+                         0);
+        close(fd);
+        assert_int_equal(mode_of("new"), cases[i].locked);
+        assert_int_equal(mode_of("written"), cases[i].locked);
+        assert_int_equal(mode_of("changed"), cases[i].locked);
+        assert_int_equal(mode_of("made"), cases[i].locked);
+        assert_int_equal(mode_of("lock"), cases[i].lock);
+        assert_int_equal(files_in_folder(1), 5);
+    }
+    umask(mask);
+}
+
 static void *increment_within(void *path)
 {
     for (int i = 0; i < INCREMENTS; i++) {
@@ -508,6 +551,7 @@ int main(void)
         TEST(threads_exclude_each_other),
         TEST(a_lock_excludes_until_it_ends),
         TEST(lock_of_any_file),
+        TEST(readers_cannot_lock),
         TEST(patience_ends),
         TEST(patience_ends_with_new_files),
         TEST(those_with_patience_exclude_each_other),

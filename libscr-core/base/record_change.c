@@ -2,9 +2,14 @@
 /* Changes of a record under its lock; see base/record_change.h. */
 #include "base/record_change.h"
 
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/others.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Seconds to wait for the lock. A change takes milliseconds: a process that holds the
  * lock longer hangs or was stopped, and must not stop a run. */
@@ -31,10 +36,34 @@ static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error
     return record_apply(c, tree, err);
 }
 
+/* Whether the entry name of dir belongs to another user, root excepted, or cannot be
+ * locked. */
+static bool record_lock_is_foreign(int dir, const char *name)
+{
+    struct stat st;
+    if (beneath_stat(dir, name, &st, NULL) != 0) return false;
+    return (st.st_uid != 0 && st.st_uid != geteuid()) ||
+           faccessat(dir, name, R_OK | W_OK, AT_EACCESS) != 0;
+}
+
+/* Where only the user can put files, the lock file of another one is from a time when a
+ * group shared the directory: its owner may hold it for ever. Another process of the user
+ * that judges the same file may remove the new one instead, where that one was made and
+ * locked since it looked: then both change records at once, as without locks. */
+static void record_remove_foreign_lock(int prefix)
+{
+    int dir;
+    const char *name;
+    if (beneath_open_parent(prefix, SCR_LOCK_NAME, 0, &dir, &name, NULL) != 0) return;
+    if (record_lock_is_foreign(dir, name) && others_put(dir) == 0) unlinkat(dir, name, 0);
+    io_close(&dir);
+}
+
 /* *fd is -1 on a file system without locks. */
 static int record_lock(int prefix, int seconds, int *fd, kvtree_error *err)
 {
     *fd = -1;
+    record_remove_foreign_lock(prefix);
     int rc = kvtree_file_lock_only(prefix, SCR_LOCK_NAME, seconds, fd, err);
     return record_has_no_locks(rc) ? 0 : rc;
 }

@@ -12,7 +12,8 @@
 typedef int scr_changer(kvtree *tree, void *arg);
 
 /* A file without content: who changes a record of the prefix directory holds its lock.
- * Those who may only read the records cannot open it. */
+ * Those who may only read the records cannot open it. One of another user is replaced in
+ * a directory where only this user can put files. */
 #define SCR_LOCK_NAME ".scr/lock"
 
 /* Reads, changes and writes the record name below the open prefix directory under the

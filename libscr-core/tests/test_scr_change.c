@@ -322,7 +322,7 @@ static void readers_have_no_lock(void **state)
     } cases[] = {{0755, 022, 0644, 0600},  {0755, 002, 0644, 0600},
                  {0700, 022, 0600, 0600},  {0775, 002, 0644, 0600},
                  {02775, 002, 0664, 0660}, {02770, 007, 0660, 0660},
-                 {02775, 022, 0644, 0640}, {02755, 002, 0644, 0600},
+                 {02775, 022, 0644, 0660}, {02755, 002, 0644, 0600},
                  {0750, 022, 0640, 0600},  {0755, 077, 0600, 0600}};
     struct scratch *s = *state;
     const mode_t mask = umask(0);
@@ -344,6 +344,39 @@ static void readers_have_no_lock(void **state)
         kvtree_delete(&tree);
     }
     umask(mask);
+}
+
+/* A lock file of another user, who holds it, stays where he may put files. */
+static void lock_of_another_user(void **state)
+{
+    static const struct {
+        mode_t dir;
+        int result;
+        uid_t owner;
+    } cases[] = {{02770, -ETIMEDOUT, 1}, {0770, -ETIMEDOUT, 1}, {0750, 0, 0}};
+    struct scratch *s = *state;
+    kvtree *tree = kvtree_new();
+    const scr_change c = {.prefix = s->dir,
+                          .name = ".scr/record",
+                          .limit = RECORD_SIZE_SMALL,
+                          .make = 1,
+                          .change = change,
+                          .seconds = 1};
+    if (geteuid() != 0) skip();
+    scratch_put(s, SCR_LOCK_NAME, "", 0);
+    assert_int_equal(fchownat(s->dir, SCR_LOCK_NAME, 1, 1, 0), 0);
+    assert_int_equal(fchownat(s->dir, ".scr", 0, 1, 0), 0);
+    int held = openat(s->dir, SCR_LOCK_NAME, O_RDWR);
+    assert_int_equal(io_lock(held, F_OFD_SETLK, F_WRLCK), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stat st;
+        assert_int_equal(fchmodat(s->dir, ".scr", cases[i].dir, 0), 0);
+        assert_int_equal(scr_change_record(&c, tree, &s->err), cases[i].result);
+        assert_int_equal(fstatat(s->dir, SCR_LOCK_NAME, &st, 0), 0);
+        assert_int_equal(st.st_uid, cases[i].owner);
+    }
+    io_unlock(&held);
+    kvtree_delete(&tree);
 }
 
 /* A change that no reader would accept is not written, and the record stays. */
@@ -410,6 +443,7 @@ int main(void)
         scratch_test(set_aside_without_a_lock),
         scratch_test(readers_have_no_lock),
         scratch_test(kept_from_it),
+        scratch_test(lock_of_another_user),
         scratch_test(too_large),
         cmocka_unit_test(why_not),
         cmocka_unit_test(times),

@@ -156,9 +156,16 @@ def lock_as_bob(job):
         return b"locked"
 
 
+def lock_as_owner(job):
+    """The lock of the records, which is a file of Bob's."""
+    file = os.open(job.prefix / ".scr/lock", os.O_RDWR)
+    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    return b"locked"
+
+
 @contextlib.contextmanager
-def reader(job):
-    """A process of Bob that has them."""
+def reader(job, lock=lock_as_bob):
+    """A process of Bob that has locks."""
     out, into = os.pipe()
     child = os.fork()
     if child == 0:
@@ -166,7 +173,7 @@ def reader(job):
             os.setgroups([SHARED])
             os.setgid(BOB.pw_gid)
             os.setuid(BOB.pw_uid)
-            os.write(into, lock_as_bob(job))
+            os.write(into, lock(job))
             signal.pause()
         finally:
             os._exit(1)
@@ -195,6 +202,37 @@ def test_reader():
         with reader(job):
             job.by(ALICE).run("init", restart("a"), checkpoint("b"), "finalize").not_said("LOCK_WAIT|warning|error")
             command(job, "scr_index", "--drop", "a")
+
+
+def test_former_colleague():
+    """Bob puts a lock of his in place. It stays while he shares the directory, and is no obstacle afterwards: one that he holds, and one
+    that only he can open."""
+    for mode, holder in ((0o660, reader), (0o600, contextlib.nullcontext)):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", checkpoint("a"), "finalize")
+            lock = job.prefix / ".scr/lock"
+            run_by_bob(job, f"rm {lock}; touch {lock}; chmod 660 {lock}")
+            job.run("init", restart("a"), "finalize")
+            assert lock.stat().st_uid == BOB.pw_uid
+            with holder(job, lock_as_owner) if holder is reader else holder():
+                lock.chmod(mode)
+                subprocess.run(["chmod", "g-w", job.prefix, lock.parent], check=True)
+                job.run("init", restart("a"), checkpoint("b"), "finalize").not_said("LOCK_WAIT|warning|error")
+                command(job, "scr_index", "--drop", "a")
+            assert lock.stat().st_uid == ALICE.pw_uid
+
+
+def test_other_umask_of_a_lock():
+    """Who makes the lock with an umask of 022 does not keep colleagues from it."""
+    with Shared(0o2770, 0o007) as job:
+        job.by(ALICE).run("init", checkpoint("a"), "finalize")
+        (job.prefix / ".scr/lock").unlink()
+        job.umask = 0o022
+        command(job.by(ALICE), "scr_halt", "-c", 100, job.prefix)
+        assert modes(job)[".scr/lock"] == 0o660
+        job.umask = 0o007
+        command(job.by(BOB), "scr_halt", "--remove", job.prefix)
+        job.run("init", restart("a"), "finalize")
 
 
 def test_logs():

@@ -238,7 +238,10 @@ int kvtree_write_persist(void **buffer, size_t *size, const kvtree *tree);
  * permission to write. A missing file is an empty tree. */
 int kvtree_read_with_lock(const char *path, kvtree *tree);
 
-/* As kvtree_write_file, when no other process holds the lock. A link is refused. */
+/* As kvtree_write_file, when no other process holds the lock. A link is refused. The mode
+ * of the file, less the umask, is 0600; 0660 in a directory that a group shares: who can
+ * open a file for reading can keep others from locking it. That is also the mode of the
+ * files that the following functions make and replace. */
 int kvtree_write_with_lock(const char *path, const kvtree *tree);
 
 /* Locks the file exclusively, and merges it into tree. A missing
@@ -271,9 +274,9 @@ int kvtree_file_lock_within(int dir, const char *name, uint64_t limit, int secon
                             int *fd, kvtree *tree, kvtree_error *err);
 
 /* Locks a file without content, which is made if it is missing: for several tree files
- * with one lock, or for files that others may read, as those could lock them, too. It is
- * private, or for a group as in kvtree_write_file. -ETIMEDOUT as above; -ENOENT without
- * the directory. *fd is for close(). */
+ * with one lock, or for files that others may read, as those could lock them, too. Its
+ * mode is 0600, or 0660 in a directory that a group shares, whatever the umask is.
+ * -ETIMEDOUT as above; -ENOENT without the directory. *fd is for close(). */
 int kvtree_file_lock_only(int dir, const char *name, int seconds, int *fd,
                           kvtree_error *err);
 
