@@ -41,9 +41,11 @@ static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error
 static bool record_lock_is_foreign(int dir, const char *name)
 {
     struct stat st;
-    if (beneath_stat(dir, name, &st, NULL) != 0) return false;
-    return (st.st_uid != 0 && st.st_uid != geteuid()) ||
-           faccessat(dir, name, R_OK | W_OK, AT_EACCESS) != 0;
+    int file = io_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    if (file < 0) return file == -EACCES;
+    bool foreign = fstat(file, &st) == 0 && st.st_uid != 0 && st.st_uid != geteuid();
+    io_close(&file);
+    return foreign;
 }
 
 /* Where only the user can put files, the lock file of another one is from a time when a
