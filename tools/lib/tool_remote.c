@@ -61,8 +61,8 @@ static bool remote_is(const way *w, const char *name)
 /* A node has its own name; and command lines are public, passwords not. */
 static bool remote_is_local_variable(const char *entry)
 {
-    static const char *const local[] = {"SCR_NODE_NAME=", "SCR_LOG_DB_PASS=",
-                                        "SCR_DB_PASS="};
+    static const char *const local[] = {
+        "SCR_NODE_NAME=", "SCR_LOG_DB_PASS=", "SCR_DB_PASS="};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
         if (strncmp(entry, local[i], strlen(local[i])) == 0) return true;
     return false;
