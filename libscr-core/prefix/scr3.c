@@ -277,6 +277,14 @@ static bool scr3_has_index(scr3 *s)
            version == VERSION_3 && scr3_is_known(s->old);
 }
 
+bool scr3_is_there(int prefix)
+{
+    scr3 s = {.prefix = prefix, .old = kvtree_new()};
+    const bool found = s.old && scr3_has_index(&s);
+    kvtree_delete(&s.old);
+    return found;
+}
+
 static int scr3_convert_index(scr3 *s, kvtree_error *err)
 {
     int rc = scr3_adopt_all(s, err);
