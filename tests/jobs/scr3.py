@@ -127,7 +127,7 @@ def test_damaged():
         tree.write(path, found)
 
     for harm, why in ((lambda job: (job.prefix / "c2/rank_1").unlink(), "c2/rank_1 is missing"), (cut, "it has 2 files of"), (replace, "c2/rank_1"),
-                      (break_map, "rank2file.0.0"), (forget, "number of ranks"), (escape, "has an empty component")):
+                      (break_map, "rank2file.0.0"), (forget, "number of ranks"), (escape, "no valid FILE or OFFSET")):
         with Job(**PAIR) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
             become_scr3(job)
