@@ -266,6 +266,11 @@ int64_t others_join(int64_t a, int64_t b)
     return !a || a == b ? b : !b ? a : OTHERS_ALL;
 }
 
+int64_t others_join_noted(int64_t now, int64_t noted)
+{
+    return noted & OTHERS_LISTED && noted != now ? OTHERS_ALL : others_join(now, noted);
+}
+
 /* OTHERS_ALL if the open directory is on a file system that another user mounted and that
  * shows another owner: what it has is that user's. 0 otherwise. */
 static int64_t others_mount(int fd, const struct stat *st)

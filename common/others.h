@@ -18,6 +18,7 @@
 #define others_open_beside COMMON(others_open_beside)
 #define others_put_below COMMON(others_put_below)
 #define others_join COMMON(others_join)
+#define others_join_noted COMMON(others_join_noted)
 #define others_limit_mode COMMON(others_limit_mode)
 #define others_limit_mode_at COMMON(others_limit_mode_at)
 #define others_reach COMMON(others_reach)
@@ -75,6 +76,10 @@ int64_t others_put_below(int dir, const char *name, kvtree_error *err);
 
 /* Those who are among the first or the second, as others_put_below finds them. */
 int64_t others_join(int64_t a, int64_t b);
+
+/* The same where `noted` was found at an earlier time, and `now` now, for the same record
+ * or what was made of it. An access control list may have other users since. */
+int64_t others_join_noted(int64_t now, int64_t noted);
 
 /* For a name below the open directory top that is in a record which others (who, as
  * others_put_below finds them) may have put there; parent is the directory of what has

@@ -211,10 +211,11 @@ static bool extract_is_chosen(const extract_work *w, int rank, const filo_file *
 static int extract_file(const extract_work *w, const filo_file *file, filo_error *err)
 {
     const char *map = w->r->place.map ? w->r->place.map : FILO_MAP;
-    const filo_target to = {.dir = w->to < 0 ? w->dir : w->to,
-                            .name = file->name,
-                            .replace = w->r->force,
-                            .shared = w->to < 0 ? w->shared : 0};
+    const filo_target to = {
+        .dir = w->to < 0 ? w->dir : w->to,
+        .name = file->name,
+        .replace = w->r->force,
+        .shared = w->to < 0 ? others_join_noted(w->shared, file->others) : 0};
     if (w->r->task == VERIFY) return filo_extract(w->dir, file, NULL, err);
     if (kvtree_gather_owns(map, file->name))
         return err_set(err, -EINVAL, "the name belongs to the map %s", map);

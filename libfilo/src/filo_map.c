@@ -61,6 +61,7 @@ static int map_add_file(kvtree *names, const filo_file *file)
     int rc = kvtree_util_set_bytecount(known, "SIZE", file->size);
     if (!rc && file->has_crc) rc = kvtree_util_set_crc32(known, "CRC", file->crc);
     if (!rc && file->has_mtime) rc = kvtree_util_set_int64(known, "MTIME", file->mtime);
+    if (!rc && file->others) rc = kvtree_util_set_int64(known, "OTHERS", file->others);
     return rc || !file->packed ? rc : map_add_packed(known, file);
 }
 
@@ -140,10 +141,19 @@ static int map_check_segments(const char *name, const kvtree *segments, uint64_t
                    "the segments of file \"%s\" do not add up to its SIZE", name);
 }
 
+/* 0 where there is none. */
+static int map_get_others(const kvtree *known, int64_t *others)
+{
+    *others = 0;
+    if (!kvtree_get(known, "OTHERS")) return 0;
+    int rc = kvtree_util_get_int64(known, "OTHERS", others);
+    return rc || *others <= 0 ? -EINVAL : 0;
+}
+
 static int map_check_file(const char *name, const kvtree *known, filo_error *err)
 {
     unsigned long size, crc;
-    int64_t mtime;
+    int64_t mtime, others;
     unsigned mode;
     if (beneath_check_name(name, err) != 0) return FILO_DAMAGED;
     if (kvtree_util_get_bytecount(known, "SIZE", &size) != 0)
@@ -152,6 +162,8 @@ static int map_check_file(const char *name, const kvtree *known, filo_error *err
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid CRC", name);
     if (kvtree_get(known, "MTIME") && kvtree_util_get_int64(known, "MTIME", &mtime) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid MTIME", name);
+    if (map_get_others(known, &others) != 0)
+        return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid OTHERS", name);
     if (map_get_mode(known, &mode) != 0)
         return err_set(err, FILO_DAMAGED, "file \"%s\" has no valid MODE", name);
     const kvtree *segments = kvtree_get(known, "SEG");
@@ -206,6 +218,7 @@ static int map_take_file(const kvtree_elem *item, filo_file *file)
     file->crc = (uint32_t)crc;
     file->name = strdup(kvtree_elem_key(item));
     int rc = file->name ? map_get_mode(known, &file->mode) : -ENOMEM;
+    rc = rc ? rc : map_get_others(known, &file->others);
     return rc || !segments ? rc : map_take_segments(segments, file);
 }
 

@@ -72,6 +72,16 @@ static inline void forge_map_time_no_number(forged *f)
     kvtree_util_set_str(forge_map_file(f), "MTIME", "1.5");
 }
 
+static inline void forge_map_others_negative(forged *f)
+{
+    kvtree_util_set_str(forge_map_file(f), "OTHERS", "-1");
+}
+
+static inline void forge_map_others_none(forged *f)
+{
+    kvtree_set(forge_map_file(f), "OTHERS", NULL);
+}
+
 static inline void forge_map_segment(forged *f, const char *container, const char *offset,
                                      const char *length)
 {
@@ -103,6 +113,8 @@ static const struct forge_case forge_map_only[] = {
     {forge_map_size_negative, ".scr: rank 5: file \"rank_5.ckpt\" has no valid SIZE"},
     {forge_map_crc_no_number, ".scr: rank 5: file \"rank_5.ckpt\" has no valid CRC"},
     {forge_map_time_no_number, ".scr: rank 5: file \"rank_5.ckpt\" has no valid MTIME"},
+    {forge_map_others_negative, ".scr: rank 5: file \"rank_5.ckpt\" has no valid OTHERS"},
+    {forge_map_others_none, ".scr: rank 5: file \"rank_5.ckpt\" has no valid OTHERS"},
     {forge_map_container_leads_out, "rank 5: file \"rank_5.ckpt\" has no valid SEG 0"},
     {forge_map_segment_too_far, "rank 5: file \"rank_5.ckpt\" has no valid SEG 0"},
     {forge_map_segment_too_short, "the segments of file \"rank_5.ckpt\" do not add up"},

@@ -19,7 +19,12 @@ static kvtree *sample_entry(void)
     char plain[] = "rank_0.ckpt", odd[] = "a/b c";
     const filo_file files[] = {
         {.name = plain, .size = 524294, .crc = 0x6697d4ef, .has_crc = 1},
-        {.name = odd, .size = UINT64_MAX, .crc = 5, .mtime = -3, .has_mtime = 1},
+        {.name = odd,
+         .size = UINT64_MAX,
+         .crc = 5,
+         .mtime = -3,
+         .has_mtime = 1,
+         .others = INT64_MAX},
     };
     kvtree *entry = filo_map_entry(2, files);
     assert_non_null(entry);
@@ -32,6 +37,9 @@ static void test_entry(void **state)
     kvtree *entry = sample_entry();
     assert_non_null(kvtree_getf(entry, "FILE rank_0.ckpt SIZE 524294"));
     assert_non_null(kvtree_getf(entry, "FILE rank_0.ckpt CRC 0x6697d4ef"));
+    assert_null(kvtree_getf(entry, "FILE rank_0.ckpt OTHERS"));
+    assert_non_null(
+        kvtree_getf(entry, "FILE %s OTHERS %lld", "a/b c", (long long)INT64_MAX));
     assert_int_equal(kvtree_size(entry), 1);
     kvtree_delete(&entry);
 }
@@ -75,6 +83,7 @@ static void test_files(void **state)
     assert_int_equal(files[0].has_mtime, 0);
     assert_int_equal(files[1].has_mtime, 1);
     assert_true(files[1].mtime == -3);
+    assert_true(files[0].others == 0 && files[1].others == INT64_MAX);
     assert_null(filo_files_free(count, files));
     kvtree_delete(&entry);
 }

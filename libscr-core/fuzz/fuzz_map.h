@@ -33,6 +33,7 @@ static inline void copy_file(const filo_file *from, filo_file *to)
         sum += to->segment[i].length;
     }
     REQUIRE(told_name(from->name) && !from->local && from->mode <= 0777);
+    REQUIRE(from->others >= 0);
     REQUIRE(!from->packed || sum == from->size);
 }
 
@@ -64,8 +65,9 @@ static inline bool same_file(const filo_file *a, const filo_file *b)
 {
     bool same = strcmp(a->name, b->name) == 0 && a->size == b->size && a->crc == b->crc &&
                 a->has_crc == b->has_crc && a->mtime == b->mtime &&
-                a->has_mtime == b->has_mtime && a->packed == b->packed &&
-                (!a->packed || a->mode == b->mode) && a->segments == b->segments;
+                a->has_mtime == b->has_mtime && a->others == b->others &&
+                a->packed == b->packed && (!a->packed || a->mode == b->mode) &&
+                a->segments == b->segments;
     for (int i = 0; same && i < a->segments; i++)
         same = strcmp(a->segment[i].container, b->segment[i].container) == 0 &&
                a->segment[i].offset == b->segment[i].offset &&

@@ -98,6 +98,16 @@ static int fetch_make_folder(struct scr *scr, const scr_dataset *d, kvtree_error
     return scr_dataset_folder_make(&scr->cache, d->id, err);
 }
 
+/* Collective. Others may have chosen names of the map who cannot change it. */
+static void fetch_note_borrowed(struct scr *scr, scr_dataset *cached, int count,
+                                const filo_file *files)
+{
+    for (int i = 0; i < count; i++)
+        cached->borrowed |= files[i].others != 0;
+    MPI_Allreduce(MPI_IN_PLACE, &cached->borrowed, 1, MPI_INT, MPI_MAX, scr->job.world);
+    scr_cached_find(&scr->cache, cached->id)->d.borrowed = cached->borrowed;
+}
+
 static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
@@ -116,6 +126,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : scr_place_read_map(&scr->prefix, d, &place, &options, &count, &files, err);
+    if (!rc) fetch_note_borrowed(scr, &cached, count, files);
     if (!rc)
         rc = agree(scr->job.world,
                    fetch_set_local_paths(scr, d, &place, count, files, err), err);

@@ -134,6 +134,19 @@ int scr_dataset_check_name(const char *name, kvtree_error *err)
     return rc;
 }
 
+bool scr_name_is_reserved(const char *name)
+{
+    int member, members, id, end = 0;
+    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
+        return true;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0))
+            return true;
+    }
+    return false;
+}
+
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err)
 {
     static const struct dataset_number id = {"ID", offsetof(scr_dataset, id), 1,

@@ -74,6 +74,10 @@ int64_t scr_counters_date(scr_counters *counters, int64_t now);
  * outside of SCR's own directory. Otherwise -EINVAL or -EBADMSG. */
 int scr_dataset_check_name(const char *name, kvtree_error *err);
 
+/* Whether SCR uses a name below the prefix directory itself: one with a component ".scr",
+ * or of a redundancy file. */
+bool scr_name_is_reserved(const char *name);
+
 /* Replaces the contents of tree by all fields. 0 or -ENOMEM. */
 int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
 

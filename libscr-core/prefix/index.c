@@ -344,6 +344,19 @@ int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset)
     return rc;
 }
 
+int scr_index_drop_marks(scr_index *index, scr_index_check *check, void *arg)
+{
+    int dropped = 0;
+    for (walk w = {NULL, NULL}; index_next_entry(index, &w);) {
+        kvtree *e = kvtree_elem_hash(w.dir);
+        if (!kvtree_get(e, KEY_DELETING) || check(arg, kvtree_elem_key(w.dir)) != -EPERM)
+            continue;
+        kvtree_unset(e, KEY_DELETING);
+        dropped++;
+    }
+    return dropped;
+}
+
 /* ---- decisions ---- */
 
 static bool index_is_usable(const kvtree *e)

@@ -30,7 +30,9 @@ typedef kvtree scr_index;
 int scr_index_read(int prefix, scr_index *index, kvtree_error *err);
 
 /* Changes the index under its lock (base/record_change.h), and reads it only there. The
- * empty tree index gets what it is then. Errors as of scr_index_read. */
+ * empty tree index gets what it is then. Errors as of scr_index_read. A mark of a
+ * deletion that scr_index_check_name refuses is dropped: in what is written it would be
+ * the user's own. */
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
                      kvtree_error *err);
 
@@ -44,6 +46,16 @@ int scr_index_make(int prefix, const scr_dataset *found, int count, scr_index *i
  * another process did that meanwhile, or made a new index. */
 #define SCR_INDEX_ASIDE_SIZE 64
 int scr_index_set_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE], kvtree_error *err);
+
+/* -EPERM, with a text, if the open directory, which is that of the dataset of that name
+ * or above it, or one between it and the prefix directory, is a prefix directory: its
+ * records and datasets are those of other runs. */
+int scr_index_check_place(int prefix, int folder, const char *name, kvtree_error *err);
+
+/* The same, and if others can change the index and cannot change the open directory of
+ * the dataset, nor its name: a name in the index reaches only what they can change
+ * themselves. */
+int scr_index_check_name(int prefix, int folder, const char *name, kvtree_error *err);
 
 /* Makes the empty tree an index without datasets. */
 int scr_index_start(scr_index *index);
@@ -132,6 +144,10 @@ int scr_index_mark_refused(scr_index *index, const scr_dataset *dataset);
 
 /* Its files are being deleted: no run may restart from what has its name. */
 int scr_index_mark_deleting(scr_index *index, const scr_dataset *dataset);
+
+/* Removes such marks from names that check refuses by -EPERM; returns how many. */
+typedef int scr_index_check(void *arg, const char *name);
+int scr_index_drop_marks(scr_index *index, scr_index_check *check, void *arg);
 
 /* ---- decisions: pure functions ---- */
 

@@ -3,8 +3,10 @@
 #include "prefix/index.h"
 
 #include "base/versions.h"
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "common/record_size.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +31,67 @@ int scr_index_read(int prefix, scr_index *index, kvtree_error *err)
     return rc;
 }
 
+/* ---- names in it ---- */
+
+/* Puts the open directory above *here, which st describes, into its place. */
+static int index_go_up(int *here, struct stat *st)
+{
+    const struct stat below = *st;
+    int up = io_open(*here, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (up < 0) return up;
+    io_close(here);
+    *here = up;
+    if (fstat(up, st) != 0) return -errno;
+    return io_is_same_file(st, &below) ? -EPERM : 0; /* it is the root */
+}
+
+int scr_index_check_place(int prefix, int folder, const char *name, kvtree_error *err)
+{
+    struct stat end, st, index;
+    int here = io_open(folder, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    int rc = here < 0 ? here : 0;
+    if (!rc && (fstat(prefix, &end) != 0 || fstat(here, &st) != 0)) rc = -errno;
+    while (!rc && !io_is_same_file(&st, &end)) {
+        if (fstatat(here, SCR_INDEX_NAME, &index, AT_SYMLINK_NOFOLLOW) == 0) {
+            io_close(&here);
+            return err_set(err, -EPERM, "%s is a prefix directory, or in another one",
+                           name);
+        }
+        rc = index_go_up(&here, &st);
+    }
+    io_close(&here);
+    return rc ? err_sys(err, rc, "inspect the directory of %s", name) : 0;
+}
+
+int scr_index_check_name(int prefix, int folder, const char *name, kvtree_error *err)
+{
+    int64_t who = others_put_below(prefix, SCR_INDEX_NAME, err);
+    if (who < 0) return (int)who;
+    if (who && others_reach(who, prefix, folder, name, NULL) != 0) {
+        int above = io_open(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+        int rc = above < 0 ? err_sys(err, above, "open the directory of %s", name)
+                           : others_reach(who, prefix, above, name, err);
+        io_close(&above);
+        if (rc) return rc;
+    }
+    return scr_index_check_place(prefix, folder, name, err);
+}
+
+/* A mark of what is not there, or cannot be inspected now, stays. */
+static int index_check_mark(void *arg, const char *name)
+{
+    const int *prefix = arg;
+    int folder, rc = beneath_open_below(*prefix, name, &folder, NULL);
+    if (rc) return 0;
+    rc = scr_index_check_name(*prefix, folder, name, NULL);
+    io_close(&folder);
+    return rc;
+}
+
+/* ---- changes ---- */
+
 struct update {
+    int prefix;
     scr_changer *change;
     void *arg;
 };
@@ -37,11 +99,14 @@ struct update {
 /* The locked file may differ from the one that was read before. */
 static int index_check_and_change(kvtree *index, void *arg)
 {
-    const struct update *u = arg;
+    struct update *u = arg;
     int rc = kvtree_size(index)
                  ? scr_version_check(index, SCR_INDEX_VERSION, SCR_INDEX_NAME, NULL)
                  : -ENOENT;
-    return rc ? rc : u->change(index, u->arg);
+    if (rc) return rc;
+    const int dropped = scr_index_drop_marks(index, index_check_mark, &u->prefix);
+    rc = u->change(index, u->arg);
+    return rc ? rc : dropped > 0;
 }
 
 /* A change of the index is expected to alter it, so it is locked at once. */
@@ -65,7 +130,7 @@ static int index_change(int prefix, bool make, scr_changer *change, void *arg,
 int scr_index_update(int prefix, scr_changer *change, void *arg, scr_index *index,
                      kvtree_error *err)
 {
-    struct update u = {change, arg};
+    struct update u = {prefix, change, arg};
     return index_change(prefix, false, index_check_and_change, &u, index, err);
 }
 

@@ -57,10 +57,6 @@ typedef struct scr_prefix {
 int scr_prefix_open(scr_prefix *prefix, const scr_config *config, kvtree_error *err);
 void scr_prefix_close(scr_prefix *prefix);
 
-/* Whether SCR uses a name below the prefix directory itself: one with a component ".scr",
- * or of a redundancy file. */
-bool scr_name_is_reserved(const char *name);
-
 /* Where a flushed dataset is: its directory (absolute, to be freed), the map in it, and
  * what its map leaves out of the names below the prefix directory ("" or "<name>/").
  * Local on any rank; 0 or -ENOMEM. */

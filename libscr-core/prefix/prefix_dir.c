@@ -86,19 +86,6 @@ void scr_prefix_close(scr_prefix *prefix)
     free(prefix->real);
 }
 
-bool scr_name_is_reserved(const char *name)
-{
-    int member, members, id, end = 0;
-    if (sscanf(name, "%d_of_%d_in_%d.%n", &member, &members, &id, &end) == 3 && end > 0)
-        return true;
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        if (strncmp(part, ".scr", 4) == 0 && (part[4] == '/' || part[4] == 0))
-            return true;
-    }
-    return false;
-}
-
 /* ---- places of datasets ---- */
 
 int scr_place_of(const scr_prefix *prefix, const scr_dataset *d, scr_place *place)

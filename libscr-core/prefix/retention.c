@@ -41,7 +41,9 @@ typedef struct deletion {
     scr_place place;
     int folder;           /* of the dataset, open; -1: there is none */
     int dir;              /* place.folder, open */
-    int64_t shared;       /* others who can change the map, as of others_put_below */
+    int64_t shared;       /* others who can change the map, as of others_put_below, or
+                             chose names in it */
+    int64_t named;        /* those who chose names in it, as it says itself */
     bool listed;          /* its name comes from the index */
     const kvtree *others; /* on rank 0: names of files that stay */
     int helpers;          /* ranks 1 to helpers remove files; 0: rank 0 does */
@@ -55,7 +57,8 @@ typedef struct deletion {
 /* A dataset that is to be deleted, and what came of it. Rank 0 has them. */
 typedef struct doomed {
     scr_dataset d;
-    bool no_map; /* it has no files that are known */
+    bool no_map;   /* it has no files that are known */
+    int64_t named; /* as of a deletion */
     int rc;
     kvtree_error err;
 } doomed;
@@ -156,9 +159,10 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
 {
     deletion *x = arg;
     (void)rank;
-    (void)err;
     for (int i = 0; i < count; i++) {
         size_t n = strlen(files[i].name) + 1;
+        if (others_join_noted(x->shared, files[i].others) != x->shared)
+            return err_set(err, -EPERM, "the map was exchanged");
         if (files[i].packed || n > PIECE || kvtree_get(x->others, files[i].name))
             continue;
         if (x->used + n > PIECE) retention_hand_out(x);
@@ -169,29 +173,6 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
 }
 
 /* ---- before the first file goes ---- */
-
-/* A name in an index that others can change reaches only what they can change themselves:
- * the directory of the dataset, or its name. */
-static int retention_check_name(const deletion *x, kvtree_error *err)
-{
-    const int prefix = x->prefix->fd;
-    int64_t who = x->listed ? others_put_below(prefix, SCR_INDEX_NAME, err) : 0;
-    if (who <= 0 || others_reach(who, prefix, x->folder, x->d->name, NULL) == 0)
-        return who < 0 ? (int)who : 0;
-    int above = io_open(x->folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = above < 0 ? err_sys(err, above, "open the directory of %s", x->d->name)
-                       : others_reach(who, prefix, above, x->d->name, err);
-    io_close(&above);
-    return rc;
-}
-
-/* The records of a prefix directory are not those of a dataset. */
-static int retention_check_records(const deletion *x, kvtree_error *err)
-{
-    struct stat st;
-    if (fstatat(x->folder, SCR_INDEX_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
-    return err_set(err, -EPERM, "%s is a prefix directory", x->d->name);
-}
 
 /* Opens the directory of the dataset; no link leads there. What is read and removed from
  * here on is reached through its descriptor: others may exchange directories meanwhile.
@@ -208,8 +189,8 @@ static int retention_open_place(deletion *x, kvtree_error *err)
     x->dir = x->d->scattered ? x->prefix->fd : x->folder;
     x->shared = others_put_below(x->folder, ".scr/", err);
     if (x->shared < 0) return (int)x->shared;
-    rc = retention_check_records(x, err);
-    return rc ? rc : retention_check_name(x, err);
+    return x->listed ? scr_index_check_name(x->prefix->fd, x->folder, x->d->name, err)
+                     : scr_index_check_place(x->prefix->fd, x->folder, x->d->name, err);
 }
 
 static void retention_close_place(deletion *x)
@@ -228,14 +209,26 @@ static int retention_read_map(deletion *x, filo_map_take *take, kvtree_error *er
     return filo_map_read(&from, NULL, take, x, err);
 }
 
+static int retention_join_named(void *arg, int rank, int count, const filo_file files[],
+                                kvtree_error *err)
+{
+    deletion *x = arg;
+    (void)rank;
+    (void)err;
+    for (int i = 0; i < count; i++)
+        x->named = others_join(x->named, files[i].others);
+    return 0;
+}
+
 /* Rank 0. Nothing is touched before all of the map has been read once: of a dataset with
  * a damaged map files would stay that nothing names. */
 static void retention_check_map(const retention *r, doomed *x)
 {
     deletion map = {.prefix = r->prefix, .d = &x->d, .folder = -1, .listed = r->listed};
     x->rc = retention_open_place(&map, &x->err);
-    if (!x->rc) x->rc = retention_read_map(&map, NULL, &x->err);
+    if (!x->rc) x->rc = retention_read_map(&map, retention_join_named, &x->err);
     retention_close_place(&map);
+    x->named = map.named;
     x->no_map = x->rc == -ENOENT;
     if (x->no_map) x->rc = 0;
 }
@@ -294,6 +287,10 @@ static int retention_mark_entries(kvtree *index, void *arg)
     int changed = 0;
     for (int i = 0; i < r->count; i++) {
         doomed *x = &r->list[i];
+        scr_index_state state = {.deleting = 0};
+        /* the change of the index drops a mark that may not be obeyed */
+        if (x->rc == -EPERM && scr_index_look(index, &x->d, &state) == 0)
+            changed |= state.deleting != 0;
         if (x->rc) continue;
         x->rc = scr_index_mark_deleting(index, &x->d);
         if (x->rc) err_sys(&x->err, x->rc, "index entry of %.200s", x->d.name);
@@ -371,13 +368,14 @@ static int retention_remove_opened(deletion *x, kvtree_error *err)
     rc = agree(job->world, rc, err);
     MPI_Allreduce(MPI_IN_PLACE, seen, 3, MPI_INT64_T, MPI_MAX, job->world);
     x->shared = seen[1] == -seen[2] ? seen[1] : OTHERS_ALL;
+    x->shared = others_join_noted(x->shared, x->named);
     if (!rc && !seen[0]) rc = retention_remove_mapped(x, err);
     if (rc || job->rank != 0 || x->folder < 0) return rc;
     return retention_remove_records(x, err);
 }
 
 /* Collective. */
-static int retention_remove_files(const retention *r, const scr_dataset *d,
+static int retention_remove_files(const retention *r, const scr_dataset *d, int64_t named,
                                   kvtree_error *err)
 {
     deletion *x = calloc(1, sizeof *x);
@@ -388,7 +386,8 @@ static int retention_remove_files(const retention *r, const scr_dataset *d,
                         .d = d,
                         .folder = -1,
                         .others = r->others,
-                        .listed = r->listed};
+                        .listed = r->listed,
+                        .named = named};
         rc = retention_remove_opened(x, err);
         retention_close_place(x);
     }
@@ -402,11 +401,16 @@ static void retention_remove_all(const retention *r)
     for (int i = 0; i < r->count; i++) {
         kvtree_error err = {""};
         scr_dataset d = {.id = 0};
-        if (r->prefix->job->rank == 0 && !r->list[i].rc) d = r->list[i].d;
+        int64_t named = 0;
+        if (r->prefix->job->rank == 0 && !r->list[i].rc) {
+            d = r->list[i].d;
+            named = r->list[i].named;
+        }
         /* all ranks run the same program, so the struct has the same layout */
         MPI_Bcast(&d, sizeof d, MPI_BYTE, 0, r->prefix->job->world);
         if (!d.id) continue;
-        int rc = retention_remove_files(r, &d, &err);
+        MPI_Bcast(&named, 1, MPI_INT64_T, 0, r->prefix->job->world);
+        int rc = retention_remove_files(r, &d, named, &err);
         if (r->prefix->job->rank != 0) continue;
         if (rc) r->list[i].rc = err_set(&r->list[i].err, rc, "%s", err.text);
     }

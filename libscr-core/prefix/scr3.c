@@ -5,6 +5,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "common/others.h"
 #include "common/record_size.h"
 #include "prefix/adoption.h"
 #include "prefix/index.h"
@@ -21,8 +22,8 @@
 #include <unistd.h>
 
 #define VERSION_3 2
-#define FOLDER ".scr/scr.dataset.%d"
-#define MAP FOLDER "/rank2file"
+#define FOLDER ".scr/scr.dataset.%d/"
+#define MAP FOLDER "rank2file"
 #define ASIDE SCR_INDEX_NAME ".3"
 
 enum { LEVELS_MAX = 16, NAME_SIZE = SCR_NAME_SIZE };
@@ -36,17 +37,19 @@ typedef struct scr3_map {
     char root[64]; /* its name below the prefix directory */
     kvtree *files; /* of ranks, as scr_adopt_files takes them */
     int ranks;
+    uint64_t left; /* bytes of trees that may still be read, in all */
 } scr3_map;
 
-static int scr3_read_tree(const scr3_map *m, const char *name, unsigned long offset,
+static int scr3_read_tree(scr3_map *m, const char *name, unsigned long offset,
                           kvtree *tree, kvtree_error *err)
 {
     int fd, rc = beneath_open(m->prefix, name, O_RDONLY, 0, &fd, err);
     if (rc) return rc;
     ssize_t n = lseek(fd, (off_t)offset, SEEK_SET) < 0
                     ? err_sys(err, -errno, "read")
-                    : kvtree_fd_read(fd, RECORD_SIZE_FILES, tree, err);
+                    : kvtree_fd_read(fd, m->left, tree, err);
     io_close(&fd);
+    if (n > 0) m->left -= (uint64_t)n;
     return n < 0 ? err_wrap(err, (int)n, "%s", name) : 0;
 }
 
@@ -76,7 +79,8 @@ static int scr3_take_ranks(scr3_map *m, const char *name, const kvtree *ranks,
 static int scr3_read_level(scr3_map *m, const char *name, unsigned long offset, int depth,
                            kvtree_error *err);
 
-/* FILE is relative to the name of the root where it begins with a dot, as ".0.0". */
+/* FILE is relative to the name of the root where it begins with a dot, as ".0.0". It lies
+ * beside the root: who can write there was looked at. */
 static int scr3_follow(scr3_map *m, const char *name, const kvtree_elem *e, int depth,
                        kvtree_error *err)
 {
@@ -84,7 +88,8 @@ static int scr3_follow(scr3_map *m, const char *name, const kvtree_elem *e, int 
     unsigned long offset;
     const kvtree *where = kvtree_elem_hash(e);
     if (kvtree_util_get_str(where, "FILE", &file) != 0 ||
-        kvtree_util_get_bytecount(where, "OFFSET", &offset) != 0 || offset > LONG_MAX)
+        kvtree_util_get_bytecount(where, "OFFSET", &offset) != 0 || offset > LONG_MAX ||
+        strchr(file, '/'))
         return scr3_damaged(name, "FILE or OFFSET", err);
     const size_t folder = *file == '.' ? strlen(m->root) : beneath_folder_length(m->root);
     int n = snprintf(next, sizeof next, "%.*s%s", (int)folder, m->root, file);
@@ -106,6 +111,8 @@ static int scr3_read_level(scr3_map *m, const char *name, unsigned long offset, 
         rc = scr3_damaged(name, "RANKS", err);
     if (!rc && depth == LEVELS_MAX) m->ranks = ranks;
     const kvtree *list = rc ? NULL : kvtree_get(tree, "RANK");
+    /* so trees that name each other many times give a rank twice, which ends it */
+    if (!rc && kvtree_size(list) == 0) rc = scr3_damaged(name, "RANK", err);
     if (!rc && level == 0) rc = scr3_take_ranks(m, name, list, err);
     if (!rc && level > 0)
         for (const kvtree_elem *e = kvtree_elem_first(list); e && !rc;
@@ -118,6 +125,7 @@ static int scr3_read_level(scr3_map *m, const char *name, unsigned long offset, 
 static int scr3_read_map(scr3_map *m, int id, kvtree_error *err)
 {
     snprintf(m->root, sizeof m->root, MAP, id);
+    m->left = RECORD_SIZE_FILES;
     m->files = kvtree_new();
     int rc = m->files ? scr3_read_level(m, m->root, 0, LEVELS_MAX, err)
                       : err_set(err, -ENOMEM, "no memory");
@@ -148,32 +156,43 @@ static bool scr3_is_complete(const kvtree *entry)
     return kvtree_util_get_int(entry, "COMPLETE", &complete) == 0 && complete == 1;
 }
 
-static int scr3_adopt(int prefix, const char *real, const kvtree *entry, int id,
-                      kvtree_error *err)
-{
-    scr_dataset d;
-    scr3_map map = {.prefix = prefix};
-    int rc = scr3_describe(entry, id, &d, err);
-    if (rc) return rc;
-    rc = scr3_read_map(&map, id, err);
-    rc = rc ? rc : scr_adopt_files(prefix, real, &d, map.files, err);
-    kvtree_delete(&map.files);
-    return rc;
-}
-
 /* ---- the index ---- */
 
 typedef struct scr3 {
     int prefix;
     const char *real;
     kvtree *old, *index;
+    int64_t shared; /* others who can write the index, as of others_put_below */
     scr3_result *result;
 } scr3;
 
+/* Written as "05" as well, one would be read again and again. */
 static int scr3_id(const kvtree_elem *e)
 {
+    char key[16];
     const int id = kvtree_elem_key_int(e);
-    return id > 0 && id <= SCR_ID_MAX ? id : 0;
+    snprintf(key, sizeof key, "%d", id);
+    return id > 0 && id <= SCR_ID_MAX && strcmp(key, kvtree_elem_key(e)) == 0 ? id : 0;
+}
+
+/* Who can write the index or the map chose the names that both have. */
+static int scr3_adopt(const scr3 *s, const kvtree *entry, int id, kvtree_error *err)
+{
+    char folder[64];
+    scr_dataset d;
+    scr3_map map = {.prefix = s->prefix};
+    int rc = scr3_describe(entry, id, &d, err);
+    if (rc) return rc;
+    snprintf(folder, sizeof folder, FOLDER, id);
+    const int64_t some = others_put_below(s->prefix, folder, err);
+    rc = some < 0 ? (int)some : scr3_read_map(&map, id, err);
+    const scr_adoption from = {.prefix = s->prefix,
+                               .real = s->real,
+                               .shared = others_join(s->shared, some),
+                               .files = map.files};
+    rc = rc ? rc : scr_adopt_files(&from, &d, err);
+    kvtree_delete(&map.files);
+    return rc;
 }
 
 /* What cannot be used keeps the others from nothing. */
@@ -184,7 +203,7 @@ static int scr3_adopt_all(scr3 *s, kvtree_error *err)
         kvtree_error why = {""};
         const int id = scr3_id(e);
         if (!scr3_is_complete(kvtree_elem_hash(e))) continue;
-        int rc = scr3_adopt(s->prefix, s->real, kvtree_elem_hash(e), id, &why);
+        int rc = scr3_adopt(s, kvtree_elem_hash(e), id, &why);
         if (rc && !err_is_damage(rc) && rc != -EINVAL)
             return err_set(err, rc, "dataset %d of SCR 3: %.400s", id, why.text);
         if (rc && s->result->refused++ == 0)
@@ -277,9 +296,18 @@ static bool scr3_has_index(scr3 *s)
            version == VERSION_3 && scr3_is_known(s->old);
 }
 
+bool scr3_is_there(int prefix)
+{
+    scr3 s = {.prefix = prefix, .old = kvtree_new()};
+    const bool found = s.old && scr3_has_index(&s);
+    kvtree_delete(&s.old);
+    return found;
+}
+
 static int scr3_convert_index(scr3 *s, kvtree_error *err)
 {
-    int rc = scr3_adopt_all(s, err);
+    s->shared = others_put_below(s->prefix, ".scr/", err);
+    int rc = s->shared < 0 ? (int)s->shared : scr3_adopt_all(s, err);
     rc = rc ? rc : scr3_make_index(s, err);
     rc = rc ? rc : scr3_exchange(s, err);
     s->result->converted = !rc;

@@ -18,6 +18,9 @@ typedef struct scr3_result {
     kvtree_error why; /* of the first of these */
 } scr3_result;
 
+/* Whether the index in the open prefix directory is one of SCR 3. */
+bool scr3_is_there(int prefix);
+
 /* Makes an index of SCR 3 one of this version. Each complete dataset gets a map and a
  * summary beside its files; the records of SCR 3 stay, the index under another name.
  * prefix is the open prefix directory, real its path without links. Where there is no

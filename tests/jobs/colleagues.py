@@ -298,7 +298,7 @@ def exchanged(job, at, log=None):
     process = job.by(ALICE).start(os.environ["JOB_PROBE"], "init", "have", "delete:a", "finalize", faults=faults)
     while process.poll() is None:
         if struck.exists():
-            for old, new in (("a", "aside"), ("evil", "a")):
+            for old, new in (("a", "aside"), ("evil", "a")) if (job.prefix / "a").exists() else ():
                 done = subprocess.run(["mv", "-T", old, new], cwd=job.prefix, user=BOB.pw_uid, group=BOB.pw_gid, extra_groups=[SHARED])
                 assert done.returncode == 0
             struck.unlink()
@@ -310,27 +310,33 @@ def exchanged(job, at, log=None):
 
 
 def test_exchanged_while_it_is_deleted():
-    """The map of Alice's dataset, which only she can change, is judged; then Bob's is in its place."""
-    def begin():
+    """The map of Alice's dataset, which only she can change, is judged; then Bob's is in its place, or another one of hers in which he chose
+    the names."""
+    def begin(owner):
         job = Shared(0o2770, 0o007)
         job.by(ALICE).run("init", checkpoint("x"), "finalize")
         job.umask = 0o027
         job.by(ALICE).run("init", "have => ANY", SCATTERED, "finalize")
         shutil.copytree(job.prefix / "a", job.prefix / "evil")
+        record = job.prefix / "evil/.scr/rank2file.0.0.scr"
+        rename_file(record, "beside/g_0", "own/work")
+        if owner is ALICE:
+            told = tree.read(record)
+            told["RANK2FILE"]["RANK"]["0"]["FILE"]["own/work"]["OTHERS"] = {str(SHARED + 1): {}}
+            tree.write(record, told)
         for path in (job.prefix / "evil", *(job.prefix / "evil").rglob("*")):
-            os.chown(path, BOB.pw_uid, SHARED)
-            path.chmod(0o2775 if path.is_dir() else 0o664)
-        rename_file(job.prefix / "evil/.scr/rank2file.0.0.scr", "beside/g_0", "own/work")
+            os.chown(path, owner.pw_uid, SHARED)
+            path.chmod((0o2775 if path.is_dir() else 0o664) & (0o2777 if owner is BOB else 0o2755))
         return job, keep(job)
 
-    job, _ = begin()
+    job, _ = begin(BOB)
     with job:
         exchanged(job, 0, log=job.root / "calls")
         calls = (job.root / "calls.0").read_text().splitlines()
     opened = [number for number, line in enumerate(calls, 1) if " openat " in line and line.endswith("/a") and number > len(calls) / 2]
     assert opened, calls
-    for at in opened:
-        job, work = begin()
+    for owner, at in [(owner, at) for owner in (BOB, ALICE) for at in opened]:
+        job, work = begin(owner)
         with job:
             out, err = exchanged(job, at)
             assert work.exists() and work.read_text() == "work", (at, calls[at - 1], out, err)

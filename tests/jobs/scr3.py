@@ -127,7 +127,7 @@ def test_damaged():
         tree.write(path, found)
 
     for harm, why in ((lambda job: (job.prefix / "c2/rank_1").unlink(), "c2/rank_1 is missing"), (cut, "it has 2 files of"), (replace, "c2/rank_1"),
-                      (break_map, "rank2file.0.0"), (forget, "number of ranks"), (escape, "has an empty component")):
+                      (break_map, "rank2file.0.0"), (forget, "number of ranks"), (escape, "no valid FILE or OFFSET")):
         with Job(**PAIR) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
             become_scr3(job)
@@ -150,14 +150,19 @@ def test_converted_twice():
 
 
 def test_commands():
-    """They convert it, too, and then work as on any other prefix directory."""
+    """Those that change the index convert it, too, and then work as on any other prefix directory. Others leave it alone."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
-        become_scr3(job)
+        old = become_scr3(job)
         (job.prefix / "c1/rank_0").unlink()
-        done = command(job, "scr_index", "--list")
+        for name, *arguments in (("scr_halt",), ("scr_halt", "--remove"), ("scr_flush_file", "--list-output"), ("scr_nodes_file",), ("scr_prefix",)):
+            assert "SCR3" not in command(job, name, *arguments, code=None).err, name
+        for task in ("--list", "--verify"):
+            assert messages(command(job, "scr_index", task, code=1).err, "INDEX_OF_SCR3", "scr_index --rebuild")
+        assert (job.prefix / ".scr/index.scr").read_bytes() == old and not list(job.prefix.glob("c*/.scr"))
+        done = command(job, "scr_index", "--rebuild")
         assert messages(done.err, "PREFIX_OF_SCR3", "has 1 datasets now") and messages(done.err, "PREFIX_OF_SCR3_IN_PART", "c1/rank_0 is missing"), done
-        assert "c2" in done.out and "PREFIX_OF_SCR3" not in command(job, "scr_index", "--verify").err
+        assert "c2" in command(job, "scr_index", "--list").out and "PREFIX_OF_SCR3" not in command(job, "scr_index", "--verify").err
         command(job, "scr_index", "--drop", "c2")
         command(job, "scr_index", "--add", "c2")
         assert names_in(job) == ["c2"]

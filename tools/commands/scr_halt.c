@@ -2,6 +2,7 @@
 /* scr_halt: sets and removes the conditions that end a run (SCR Developer Guide 1.2,
  * section 2.20). */
 #include "common/beneath.h"
+#include "common/io.h"
 #include "common/number.h"
 #include "config/identity.h"
 #include "config/parameters.h"
@@ -14,10 +15,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +32,7 @@ static const char *const keys[CONDITIONS] = {SCR_HALT_KEY_REASON, SCR_HALT_KEY_L
                                              SCR_HALT_KEY_AFTER, SCR_HALT_KEY_BEFORE,
                                              SCR_HALT_KEY_SECONDS};
 
-enum { VALUE_SIZE = 1024 };
+enum { VALUE_SIZE = 1024, PATIENCE_MS = 5000 };
 
 typedef struct request {
     const char *dir;
@@ -243,33 +247,67 @@ static int halt_run(request *r, const char *dir)
     return tool_finish(code);
 }
 
-/* In a process of its own: root becomes the owner of the directory, and remains that. */
-static int halt_run_apart(request *r, const char *dir)
+/* ---- several directories ---- */
+
+/* A signal that ends this process ends the other one, too. */
+static int halt_run_apart(request *r, const char *dir, pid_t parent)
 {
-    int status;
-    pid_t pid = fork();
-    if (pid == 0) _exit(halt_run(r, dir));
-    if (pid < 0) return tool_say(PROCESS_CONTROL_FAILED, "%s: %s", dir, strerror(errno));
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return COMMAND_BAD;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_BAD;
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 || getppid() != parent)
+        return COMMAND_BAD;
+    return halt_run(r, dir);
 }
 
-static int halt_run_all(request *r, const tool_args *args)
+/* In a process of its own: root becomes the owner of the directory, and remains that. The
+ * owner determines how long that takes, and must not keep other directories from their
+ * turn: the call returns after some seconds in any case. */
+static pid_t halt_start(request *r, const char *dir)
+{
+    int ends[2];
+    const pid_t parent = getpid();
+    if (pipe(ends) != 0) ends[0] = ends[1] = -1;
+    pid_t pid = ends[0] < 0 ? -1 : fork();
+    if (pid == 0) _exit(halt_run_apart(r, dir, parent));
+    if (pid < 0) tool_say(PROCESS_CONTROL_FAILED, "%s: %s", dir, strerror(errno));
+    io_close(&ends[1]);
+    /* the other process has its end as long as it runs */
+    struct pollfd other = {.fd = ends[0], .events = POLLIN};
+    if (pid > 0 && poll(&other, 1, PATIENCE_MS) == 0)
+        tool_say(HALT_SLOW, "%s: this takes long, and goes on beside the next one", dir);
+    io_close(&ends[0]);
+    return pid;
+}
+
+static int halt_wait(pid_t pid)
+{
+    int status;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return COMMAND_BAD;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_BAD;
+}
+
+static int halt_run_several(request *r, const tool_args *args)
 {
     int code = COMMAND_GOOD;
-    if (args->count == 0) return halt_run(r, r->dir);
-    if (args->count == 1) return halt_run(r, args->list[0]);
+    pid_t *pids = calloc((size_t)args->count, sizeof *pids);
+    if (!pids) return tool_no_memory();
     for (int i = 0; i < args->count; i++) {
         if (!r->json) {
             tool_print(args->list[i]);
             printf(":\n");
         }
-        if (command_flush() != COMMAND_GOOD ||
-            halt_run_apart(r, args->list[i]) != COMMAND_GOOD)
-            code = COMMAND_BAD;
+        if (command_flush() != COMMAND_GOOD) code = COMMAND_BAD;
+        pids[i] = halt_start(r, args->list[i]);
     }
+    for (int i = 0; i < args->count; i++)
+        if (halt_wait(pids[i]) != COMMAND_GOOD) code = COMMAND_BAD;
+    free(pids);
     return code;
+}
+
+static int halt_run_all(request *r, const tool_args *args)
+{
+    if (args->count > 1) return halt_run_several(r, args);
+    return halt_run(r, args->count ? args->list[0] : r->dir);
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/number.h"
+#include "common/others.h"
 #include "lib/tool.h"
 #include "prefix/adoption.h"
 #include <dirent.h>
@@ -28,8 +29,9 @@ enum { RANKS_MAX = 100000000, DEPTH_MAX = 64 };
 typedef struct import {
     const char *map; /* patterns, separated by commas; NULL: the last number of a name */
     const char *folder;
-    int prefix;   /* the open prefix directory */
-    kvtree *tree; /* RANK/<rank>/FILE/<name> */
+    int prefix;     /* the open prefix directory */
+    int64_t shared; /* others who can put files into the directories, or exchange them */
+    kvtree *tree;   /* RANK/<rank>/FILE/<name> */
 } import;
 
 /* ---- ranks of names ---- */
@@ -120,6 +122,16 @@ static int import_see(import *m, const char *below, int folder, const char *name
     return S_ISREG(st.st_mode) ? import_note(m, path, err) : 0;
 }
 
+/* No file is asked for, but the directory and the way to it. */
+static int import_note_others(import *m, const char *path, kvtree_error *err)
+{
+    char inside[2 * BENEATH_NAME_MAX + 2];
+    snprintf(inside, sizeof inside, "%s/.", path);
+    const int64_t some = others_put_below(m->prefix, inside, err);
+    if (some > 0) m->shared = others_join(m->shared, some);
+    return some < 0 ? (int)some : 0;
+}
+
 static int import_search(import *m, const char *below, int depth, kvtree_error *err)
 {
     char path[2 * BENEATH_NAME_MAX];
@@ -128,6 +140,7 @@ static int import_search(import *m, const char *below, int depth, kvtree_error *
     if (depth > DEPTH_MAX) return err_sys(err, -ELOOP, "%.400s", path);
     int rc = beneath_open_below(m->prefix, path, &folder, err);
     if (rc) return rc;
+    rc = import_note_others(m, path, err);
     DIR *stream = beneath_list(folder);
     const struct dirent *item;
     if (!stream) rc = err_sys(err, -errno, "read directory %.400s", path);
@@ -187,9 +200,11 @@ import m = {.map = r->map, .prefix = prefix->dir, .folder = folder };
     m.tree = kvtree_new();
     int rc = m.tree ? import_describe(prefix, r, folder, &d, &err) : -ENOMEM;
     rc = rc ? rc : import_search(&m, "", 0, &err);
-    rc = rc ? rc
-            : scr_adopt_files(prefix->dir, prefix->path, &d, kvtree_get(m.tree, "RANK"),
-                              &err);
+    const scr_adoption from = {.prefix = prefix->dir,
+                               .real = prefix->path,
+                               .shared = m.shared,
+                               .files = kvtree_get(m.tree, "RANK")};
+    rc = rc ? rc : scr_adopt_files(&from, &d, &err);
     rc = rc ? rc : import_enter(prefix, &d, &err);
     kvtree_delete(&m.tree);
     if (rc) return tool_say(DATASET_NOT_IMPORTED, "%s: %s", r->name, err.text);

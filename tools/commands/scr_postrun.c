@@ -310,6 +310,7 @@ int main(int argc, char **argv)
         return tool_misused(&t, "%s", err.text);
     command_outlive_reader();
     code = tool_prefix_configure_anyway(&prefix, dir);
+    if (code == COMMAND_GOOD) code = tool_prefix_convert(&prefix);
     if (code == COMMAND_GOOD) code = postrun_work(&prefix, &known, between, &signal);
     tool_prefix_close(&prefix);
     hostlist_done(&known);

@@ -371,6 +371,7 @@ int main(int argc, char **argv)
     command_outlive_reader();
     if (jobset && setenv("SCR_NODELIST", jobset, 1) != 0) return tool_no_memory();
     code = tool_prefix_configure_anyway(&prefix, r.dir);
+    if (code == COMMAND_GOOD) code = tool_prefix_convert(&prefix);
     if (code == COMMAND_GOOD) code = scavenge_work(&r, &prefix);
     tool_prefix_close(&prefix);
     return tool_finish(code);

@@ -54,24 +54,34 @@ static int prefix_read_config(tool_prefix *prefix, const char *system)
 }
 
 /* Records of another version of SCR, or of another program, stay unchanged. */
-static int prefix_check_versions(const tool_prefix *prefix)
+static int prefix_check_versions(tool_prefix *prefix)
+{
+    kvtree_error err = {""};
+    prefix->of_scr3 = 0;
+    if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
+    prefix->of_scr3 = scr3_is_there(prefix->dir);
+    if (prefix->of_scr3) return COMMAND_GOOD;
+    return tool_say(PREFIX_VERSION, "prefix directory %s: %s", prefix->path, err.text);
+}
+
+int tool_prefix_convert(tool_prefix *prefix)
 {
     kvtree_error err = {""};
     scr3_result result;
-    if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
-    if (scr3_convert(prefix->dir, prefix->path, &result, &err) == 0 && result.converted) {
-        tool_say(
-            PREFIX_OF_SCR3,
-            "the index of SCR 3 in %s was converted, and has %d datasets now; it was "
-            "kept as %s",
-            prefix->path, result.datasets, result.aside);
-        if (result.refused)
-            tool_say(PREFIX_OF_SCR3_IN_PART,
-                     "%d datasets of SCR 3 were not converted; the first: %s",
-                     result.refused, result.why.text);
-        if (scr_versions_check(prefix->dir, &err) == 0) return COMMAND_GOOD;
-    }
-    return tool_say(PREFIX_VERSION, "prefix directory %s: %s", prefix->path, err.text);
+    if (!prefix->of_scr3) return COMMAND_GOOD;
+    if (scr3_convert(prefix->dir, prefix->path, &result, &err) != 0)
+        return tool_say(PREFIX_VERSION, "prefix directory %s: %s", prefix->path,
+                        err.text);
+    if (result.converted)
+        tool_say(PREFIX_OF_SCR3,
+                 "the index of SCR 3 in %s was converted, and has %d datasets now; it "
+                 "was kept as %s",
+                 prefix->path, result.datasets, result.aside);
+    if (result.refused)
+        tool_say(PREFIX_OF_SCR3_IN_PART,
+                 "%d datasets of SCR 3 were not converted; the first: %s", result.refused,
+                 result.why.text);
+    return prefix_check_versions(prefix);
 }
 
 static int prefix_open_folder(tool_prefix *prefix, const char *path)

@@ -15,6 +15,7 @@ typedef struct tool_prefix {
     int dir;    /* the same, open */
     scr_config config;
     int mistaken;   /* 1: the configuration has mistakes, which were reported */
+    int of_scr3;    /* 1: the index is one of SCR 3 (tool_prefix_convert) */
     char *warnings; /* lines about names of earlier versions, or NULL */
 } tool_prefix;
 
@@ -36,6 +37,10 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given);
 /* The same as tool_prefix_configure with another file in place of the system file (NULL:
  * that one). */
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
+
+/* Makes an index of SCR 3 one of this version, before the index is changed, or a run
+ * begins. Commands that only print, or change other records, leave it as it is. */
+int tool_prefix_convert(tool_prefix *prefix);
 
 /* Where SCR has never run: reports that, and what to do; 1 then. */
 int tool_prefix_tell_unused(const tool_prefix *prefix);

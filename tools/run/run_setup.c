@@ -219,6 +219,7 @@ int run_open(run *r, const run_request *request)
     r->prefix.dir = r->log.fd = r->signals.fd = r->output = -1;
     /* first: root continues in another process, as the owner of the directory */
     int code = tool_prefix_configure(&r->prefix, request->dir);
+    if (code == COMMAND_GOOD) code = tool_prefix_convert(&r->prefix);
     if (code == COMMAND_GOOD) code = setup_catch_signals(r);
     if (code == COMMAND_GOOD) code = setup_set_output(r);
     if (code == COMMAND_GOOD && request->simulate) code = setup_simulated_nodes(r);

@@ -75,10 +75,8 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
 /* Names of files are relative to the prefix directory. Files that were copied
  * are synced; those that were renamed before are skipped. */
 static int rename_all(const scavenge_prefix *prefix, const scavenge_saved *saved,
-                      uint64_t container, kvtree_error *err)
+                      uint64_t container, int64_t shared, kvtree_error *err)
 {
-    int64_t shared = others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/", err);
-    if (shared < 0) return (int)shared;
     batch moves = {.dir = prefix->dir,
                    .folders = 0777,
                    .durability = BATCH_SYNCED,
@@ -99,6 +97,7 @@ typedef struct rename_map {
     uint64_t container;         /* bytes of one; 0: files are not packed */
     char in[SCR_NAME_SIZE + 8]; /* the directory of containers, in the map */
     uint64_t offset;            /* of the next file in the containers */
+    int64_t shared;             /* others who can change the records of saved files */
     int dir;                    /* the open directory that has the files */
     int count;
     filo_file *files;
@@ -113,7 +112,8 @@ static int rename_map_add(rename_map *m, const scavenge_file *f, kvtree_error *e
     *file = (filo_file){.name = strdup(f->name + m->skip),
                         .size = f->size,
                         .crc = f->crc,
-                        .has_crc = f->has_crc};
+                        .has_crc = f->has_crc,
+                        .others = m->shared};
     if (!file->name) return err_set(err, -ENOMEM, "no memory");
     if (!m->container) {
         filo_file_note_time(file, &st);
@@ -145,27 +145,23 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
 }
 
 /* dataset: its open directory. */
-static int rename_write_map(const scavenge_prefix *prefix, int dataset,
-                            const scavenge_saved *saved, uint64_t container,
+static int rename_write_map(rename_map *m, const scavenge_prefix *prefix, int dataset,
                             kvtree_error *err)
 {
-    const scr_dataset *d = &saved->scan.dataset;
+    const scr_dataset *d = &m->scan->dataset;
     char map[SCR_NAME_SIZE + 32], key[SCR_DATASET_KEY_SIZE];
     const char *before = d->scattered ? d->name : "", *slash = d->scattered ? "/" : "";
-    rename_map m = {.scan = &saved->scan,
-                    .container = container,
-                    .dir = container ? saved->folder.dir : prefix->dir};
     const int dir = d->scattered ? prefix->dir : dataset;
-    if (!d->scattered) m.skip = strlen(d->name) + 1;
+    if (!d->scattered) m->skip = strlen(d->name) + 1;
     snprintf(map, sizeof map, "%s%s" FILO_MAP, before, slash);
-    snprintf(m.in, sizeof m.in, "%s%s" SCAVENGE_HIDDEN, before, slash);
+    snprintf(m->in, sizeof m->in, "%s%s" SCAVENGE_HIDDEN, before, slash);
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
     scr_dataset_key(d, key);
     const filo_place to = {.folder = folder, .map = map, .dir = &dir, .dataset = key};
-    int rc = folder ? filo_map_write(&to, d->ranks, rename_map_rank, &m, err)
+    int rc = folder ? filo_map_write(&to, d->ranks, rename_map_rank, m, err)
                     : err_set(err, -ENOMEM, "no memory");
-    filo_files_free(m.count, m.files);
+    filo_files_free(m->count, m->files);
     free(folder);
     return rc;
 }
@@ -177,12 +173,19 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                                 kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
+    /* their names are in the map, too, also when nobody else can change anything */
+    rename_map map = {.scan = &saved->scan,
+                      .container = container,
+                      .dir = container ? saved->folder.dir : prefix->dir,
+                      .shared =
+                          others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/", err)};
+    if (map.shared < 0) return (int)map.shared;
     int folder = -1;
     int rc = beneath_open_below(prefix->dir, d->name, &folder, err);
     /* without a map, incomplete content cannot be mistaken for a dataset */
     if (!rc) rc = beneath_unlink_durable(folder, FILO_MAP, err);
-    if (!rc) rc = rename_all(prefix, saved, container, err);
-    if (!rc) rc = rename_write_map(prefix, folder, saved, container, err);
+    if (!rc) rc = rename_all(prefix, saved, container, map.shared, err);
+    if (!rc) rc = rename_write_map(&map, prefix, folder, err);
     if (!rc) rc = scr_summary_write(folder, d, err);
     io_close(&folder);
     return rc;

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """scr_halt: every condition is set, listed and removed; nothing is lost or believed."""
+import contextlib
 import datetime
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import pwd
+import signal
+import struct
 import subprocess
 import time
 
@@ -108,6 +112,42 @@ def test_several_directories():
         os.chmod('.', 0o755)
         assert run('-c', '6', 'one', 'two').returncode == 0
         assert [os.stat(f'{folder}/{HALT}').st_uid for folder in ('one', 'two')] == [account.pw_uid for account in accounts]
+
+
+def processes_with(folder):
+    """Numbers of those that have the directory on their command line."""
+    found = []
+    for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
+        with contextlib.suppress(OSError):
+            if str(folder).encode() in path.read_bytes().split(b'\0'):
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_one_of_several_is_slow():
+    """Its lock is held. The next directory has its turn, and what ends the command ends all that it started."""
+    slow, other = (pathlib.Path(folder).absolute() for folder in ('slow', 'other'))
+    for folder in (slow, other):
+        folder.mkdir()
+        run('-c', '4', folder)
+    if os.geteuid() == 0:
+        for path in (slow, slow / '.scr', slow / HALT, slow / '.scr/lock'):
+            os.chown(path, some_user().pw_uid, some_user().pw_gid)
+        os.chmod('.', 0o755)
+    with open(slow / '.scr/lock', 'r+b') as lock:
+        fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        with subprocess.Popen([COMMAND, '-c', '5', slow, other], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as halt:
+            end = time.monotonic() + 20
+            while listed(other)['checkpoints_left'] != 5:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+            assert len(processes_with(slow)) > 1 and halt.poll() is None
+            halt.terminate()
+            assert b'[HALT_SLOW]' in halt.stderr.read() and halt.wait() == -signal.SIGTERM
+            while processes_with(slow):
+                assert time.monotonic() < end
+                time.sleep(0.1)
+    assert listed(slow)['checkpoints_left'] == 4
 
 
 def test_by_root():

@@ -360,6 +360,15 @@ def test_commands_of_libraries():
         folder.chmod(0o777)
         (folder / 'new').chmod(mode)
         assert why in told(command('scr_extract', folder)), mode
+    # also where they did so when they could, and the map is the owner's now
+    packed['FILE']['new/file']['OTHERS'] = value(2**63 - 1)
+    put_tree(folder / '.scr/rank2file.0.0.scr', {'RANK2FILE': {'LEVEL': value(0), 'RANKS': value(1), 'RANK': {'0': packed}}})
+    for path in (folder, folder / '.scr'):
+        path.chmod(0o755)
+    for mode, why in ((0o755, '[EXTRACT_FILE_FAILED]'), (0o777, 'new/file: extracted')):
+        (folder / 'new/file').unlink(missing_ok=True)
+        (folder / 'new').chmod(mode)
+        assert why in told(command('scr_extract', folder)), mode
     # what only root may read is not read for the owner
     (folder / 'data').unlink()
     (folder / 'new/file').unlink()

@@ -62,6 +62,8 @@ typedef struct filo_file {
                       change when the map was written, nanoseconds since 1970 */
     int has_mtime;
     unsigned group; /* for the library: the group that mode is meant for */
+    int64_t others; /* who else may have chosen the name, as in `shared` of filo_target: a
+                       map that was made of records of others says so for good */
 } filo_file;
 
 /* Frees count files with all they point to; NULL is fine; returns NULL. */
