@@ -24,11 +24,6 @@ int index_read(const tool_prefix *prefix, kvtree **index)
     int rc = *index ? scr_index_read(prefix->dir, *index, &err) : -ENOMEM;
     if (!rc) return COMMAND_GOOD;
     kvtree_delete(index);
-    if (prefix->of_scr3)
-        return tool_say(INDEX_OF_SCR3,
-                        "%s: the index is one of SCR 3; the next run converts it, or "
-                        "scr_index --rebuild",
-                        prefix->path);
     if (rc != -ENOENT)
         return tool_say(INDEX_UNREADABLE, "%s: %s%s", prefix->path, err.text,
                         rc == -EBADMSG ? "; --rebuild makes a new one" : "");
@@ -394,7 +389,7 @@ static int index_run(const index_task *task, const index_request *r)
     /* --add packs files into containers as configured */
     bool adds = task->run == index_add || task->run == index_build;
     int code = (adds ? tool_prefix_configure_anyway : tool_prefix_open)(&prefix, r->dir);
-    if (code == COMMAND_GOOD && task->changes) code = tool_prefix_convert(&prefix);
+    if (code == COMMAND_GOOD) code = tool_prefix_convert(&prefix);
     if (code == COMMAND_GOOD) code = task->run(&prefix, r);
     tool_prefix_close(&prefix);
     return tool_finish(code);

@@ -38,8 +38,8 @@ int tool_prefix_configure_anyway(tool_prefix *prefix, const char *given);
  * that one). */
 int tool_prefix_configure_by(tool_prefix *prefix, const char *given, const char *system);
 
-/* Makes an index of SCR 3 one of this version, before the index is changed, or a run
- * begins. Commands that only print, or change other records, leave it as it is. */
+/* Makes an index of SCR 3 one of this version, for commands that work with the index or
+ * begin a run. Others leave it as it is: a job of SCR 3 may still use it. */
 int tool_prefix_convert(tool_prefix *prefix);
 
 /* Where SCR has never run: reports that, and what to do; 1 then. */
