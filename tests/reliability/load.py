@@ -17,6 +17,8 @@ FEW = 105      # checkpoints until caches of the allocator and of MPI are full; 
 FLUSH = 10
 # A sanitizer counts what is allocated to the byte, and holds back what is freed, so that what is resident says nothing.
 SANITIZED = "ASAN_OPTIONS" in os.environ
+# The flush under way has copied all; a call of SCR ends it.
+SETTLED = ["sleep:2000", "need => ANY"]
 # Verbs of probe, and what each may grow by between two moments. Bytes allocated: the allocator's caches go on to fill up, ever
 # more slowly, by some kB whatever the number of checkpoints; other implementations of MPI than MPICH have more of their own. Resident kB:
 # rank 0 reads an index that has more entries.
@@ -73,8 +75,8 @@ def test_ranks():
     last = FEW + (300 if WHOLE else 10)
     for method in METHODS if WHOLE else ["pthread"]:
         with Job(8, 4, SCR_DEBUG=0, SCR_FLUSH=FLUSH, SCR_COPY_TYPE="RS", SCR_SET_SIZE=8, **METHODS[method]) as job:
-            run = job.run("lap", "init", "lap", f"series:1:{FEW}", *GROWTH, "lap", f"series:{FEW + 1}:{last}",
-                          "lap", *GROWTH, limit=600)
+            run = job.run("lap", "init", "lap", f"series:1:{FEW}", SETTLED, *GROWTH, "lap",
+                          f"series:{FEW + 1}:{last}", "lap", SETTLED, *GROWTH, limit=600)
             init, _, more = laps(run)
             tell(f"{method}: {init} ms to start, {more / (last - FEW):.0f} ms for a checkpoint")
             compare_processes(run, f"{last} checkpoints instead of {FEW}")
@@ -92,8 +94,8 @@ def many(method, **parameters):
         job.run("init", f"series:1:{FEW}")
         before = held(job)
     with Job(2, 2, SCR_DEBUG=0, **parameters) as job:
-        run = job.run("init", f"series:1:{FEW}", *GROWTH, f"series:{FEW + 1}:{last}", *GROWTH, restart(f"c{last}"),
-                      limit=600)
+        run = job.run("init", f"series:1:{FEW}", SETTLED, *GROWTH, f"series:{FEW + 1}:{last}", SETTLED, *GROWTH,
+                      restart(f"c{last}"), limit=600)
         tell(f"{method}:")
         compare_processes(run, f"{last} checkpoints instead of {FEW}")
         assert job.cached() == job.cached("n2") == [last - 1, last], job.cached()
