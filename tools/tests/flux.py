@@ -80,7 +80,8 @@ def test_launches_share_an_id():
 def test_no_answer():
     """An instance whose flux fails is an error; no other launcher starts anything."""
     with prepare(fails=True):
-        put_program('mpiexec.mpich', 'touch started')
+        for name in ('mpiexec.mpich', 'mpirun.openmpi'):
+            put_program(name, 'touch started')
         done = run('program')
         assert done.returncode == 1 and set(identifiers(done)) <= {'BATCH_QUERY_FAILED', 'IDENTITY_INVALID'}, done
         assert b'unable to connect to Flux' in done.stderr and not os.path.exists('started') and not told(), done

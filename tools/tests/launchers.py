@@ -10,7 +10,7 @@ import subprocess
 
 import launch
 from command import COMMAND, identifiers, run, run_tests
-from prefix import put_program, some_user, wait_for, without_scr_variables
+from prefix import only_here, put_program, some_user, wait_for, without_scr_variables
 
 without_scr_variables()
 PATH = os.environ['PATH']
@@ -73,6 +73,7 @@ def test_site_launcher():
         assert call.startswith('launch -n 6 --hosts n1,n2,n3 ') and call.endswith(' program a b') and '--not' not in call, call
         assert text != SITE or ' -x SCR_PREFIX ' in call, call
         # any launcher of MPI, not that of the site
+        only_here()
         stand_in('mpiexec.mpich')
         os.symlink(COMMAND, 'scr_mpirun')
         assert run('-n', '4', 'program', command=os.path.abspath('scr_mpirun')).returncode == 0
@@ -164,16 +165,6 @@ def test_site_programs():
 SAYS = {'hydra': 'HYDRA build details:', 'openmpi': 'mpiexec (OpenRTE) 4.1.4', 'prrte': 'prterun (PRRTE) 3.0.1',
         'openmpi 5': 'mpirun (Open MPI) 5.0.8', 'intel': 'Intel(R) MPI Library for Linux* OS, Version 2021.10',
         'pals': 'mpiexec: PALS 1.2.12'}
-
-
-def only_here(*programs):
-    """These commands of the system, and no launcher of this machine."""
-    os.makedirs('few', exist_ok=True)
-    for name in ('sh', 'cat', 'env', 'true', 'kill', 'sleep', *programs):
-        path = pathlib.Path('few') / name
-        path.unlink(missing_ok=True)
-        path.symlink_to(next(place for folder in PATH.split(':') if os.path.exists(place := f'{folder}/{name}')))
-    os.environ['PATH'] = f'{os.getcwd()}/bin:{os.getcwd()}/few'
 
 
 def test_recognized():

@@ -124,6 +124,24 @@ def put_program(name, script):
         os.environ['PATH'] = f'{os.getcwd()}/bin:{os.environ["PATH"]}'
 
 
+def put_launcher(script):
+    """In place of Hydra's mpiexec, which scr_run is told to take, whatever MPI it was built with."""
+    put_program('mpiexec.mpich', script)
+    os.environ['SCR_LAUNCHER'] = 'hydra'
+
+
+def only_here(*programs):
+    """These commands of the system, and no launcher of this machine; gives the former PATH."""
+    former = os.environ['PATH']
+    os.makedirs('few', exist_ok=True)
+    for name in ('sh', 'cat', 'env', 'true', 'kill', 'sleep', *programs):
+        path = pathlib.Path('few') / name
+        path.unlink(missing_ok=True)
+        path.symlink_to(next(place for folder in former.split(':') if os.path.exists(place := f'{folder}/{name}')))
+    os.environ['PATH'] = f'{os.getcwd()}/bin:{os.getcwd()}/few'
+    return former
+
+
 def processes_here():
     """Command lines of those that have the current directory as their prefix directory."""
     here, found = f'SCR_PREFIX={os.getcwd()}'.encode(), []

@@ -11,7 +11,7 @@ import sys
 import time
 
 from command import COMMAND, run, run_tests, run_without
-from prefix import HALT, put, put_halt, put_program, put_tree, value, wait_for, without_scr_variables
+from prefix import HALT, only_here, put, put_halt, put_launcher, put_program, put_tree, value, wait_for, without_scr_variables
 
 without_scr_variables()
 BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
@@ -30,10 +30,10 @@ def has(done, identifier, *values):
                for line in done.stderr.decode().splitlines())
 
 
-def launcher(script, name='mpiexec.mpich'):
+def launcher(script):
     """What it does in place of mpiexec: N is the number of the run."""
-    put_program(name, f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
-                f'PATH="{BESIDE}:$PATH"\n{script}')
+    put_launcher(f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
+                 f'PATH="{BESIDE}:$PATH"\n{script}')
 
 
 def calls():
@@ -79,7 +79,9 @@ def test_launcher_on_purpose():
     assert run('--simulate', '1', 'program', 'mpirun', '-n', '2').returncode == 0
     os.symlink(COMMAND, 'scr_mpirun')
     os.environ.update(SCR_NODELIST='here', SCR_NODE_NAME='here', SCR_REMOTE='local')
+    path = only_here('ls', 'grep')
     assert run('-n', '1', 'srun', 'program', command=os.path.abspath('scr_mpirun')).returncode == 0
+    os.environ['PATH'] = path
     for name in ('NODELIST', 'NODE_NAME', 'REMOTE'):
         del os.environ[f'SCR_{name}']
     assert calls() == 2

@@ -10,7 +10,7 @@ import subprocess
 
 from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, identifiers, run,
                      run_closed, run_tests, run_unread)
-from prefix import FLUSH, INDEX, processes_here, put, put_program, put_tree, value, wait_for, without_scr_variables
+from prefix import FLUSH, INDEX, processes_here, put, put_launcher, put_program, put_tree, value, wait_for, without_scr_variables
 
 without_scr_variables()
 
@@ -51,7 +51,7 @@ def called():
 
 def test_under_scr_run():
     """Standard output is the program's alone, whatever scr_postrun, the commands under it and the site say."""
-    put_program('mpiexec.mpich', 'cp made .scr/flush.scr; echo the result')
+    put_launcher('cp made .scr/flush.scr; echo the result')
     put_commands('echo copied', 'echo added; echo bad >&2')
     for name in ('scr_run', 'scr_list_down_nodes'):
         shutil.copy(COMMAND.parent / name, f'bin/{name}')
@@ -71,10 +71,10 @@ def test_under_scr_run():
         told_of_run = [line for line in lines if line.startswith('scr_run: ')]
         missing = [line for line in told_of_run if line.endswith(' [CACHE_DATASET_DROPPED]') or ' exit code 1' in line]
         assert shown or missing == told_of_run and 'dataset 3 (ckpt.3)' in told_of_run[0], done
-    put_program('mpiexec.mpich', 'rm .scr/flush.scr; echo the result')
+    put_launcher('rm .scr/flush.scr; echo the result')
     expect(run('-q', *simulate, command='bin/scr_run'), 0, 'the result\n', ['from the site\n'])
     # who closes standard error loses what is said there, and nothing else
-    put_program('mpiexec.mpich', '')
+    put_launcher('')
     for first in range(3):
         assert run_closed(*simulate, command='bin/scr_run', first=first).returncode == 0
     os.environ['LD_LIBRARY_PATH'] = libraries

@@ -7,14 +7,14 @@ import shutil
 
 from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, image, run, run_tests,
                      run_unread)
-from prefix import FLUSH, HALT, NODES, put, put_halt, put_program, put_tree, value, without_scr_variables
+from prefix import FLUSH, HALT, NODES, put, put_halt, put_launcher, put_program, put_tree, value, without_scr_variables
 
 without_scr_variables()
 FLUSHING = {'DSET': {}, 'FLUSH': {'5': {'DSET': value(3), 'NAME': value('a'), 'OWNER': value('x')}}}
 
 
 def prepare():
-    put_program('mpiexec.mpich', '')
+    put_launcher('')
 
 
 def test_prepares():

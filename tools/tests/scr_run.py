@@ -12,7 +12,7 @@ import subprocess
 
 from command import (BUILD_PATH, COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, identifiers, run, run_closed,
                      run_tests, run_unread)
-from prefix import HALT, processes_here, put_halt, put_program, value, wait_for, without_scr_variables
+from prefix import HALT, only_here, processes_here, put_halt, put_launcher, put_program, value, wait_for, without_scr_variables
 
 without_scr_variables()
 BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND).parent
@@ -31,11 +31,11 @@ def logged(identifier, *values):
     return len(found) == len(values) and all(text in line for text, line in zip(values, found))
 
 
-def launcher(script, name='mpiexec.mpich'):
+def launcher(script, put_script=put_launcher):
     """What it does in place of mpiexec: N is the number of the run."""
     put_program('program', '')
-    put_program(name, f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
-                f'PATH="{BESIDE}:$PATH"\n{script}')
+    put_script(f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
+               f'PATH="{BESIDE}:$PATH"\n{script}')
 
 
 def calls():
@@ -540,9 +540,10 @@ def test_mpirun():
     prepare()
     os.symlink(COMMAND, 'scr_mpirun')
     launcher('exit 3')
-    os.environ.update(SCR_NODELIST='here,there', SCR_NODE_NAME='here', SCR_REMOTE='local', SCR_EXCLUDE_NODES='there',
-                      SCR_MIN_NODES='1')
+    os.environ.update(SCR_NODELIST='here,there', SCR_NODE_NAME='here', SCR_REMOTE='local', SCR_EXCLUDE_NODES='there', SCR_MIN_NODES='1')
+    path = only_here('ls', 'grep')
     done = run('-n', '4', '--help', 'program', '-x', command=os.path.abspath('scr_mpirun'))
+    os.environ['PATH'] = path
     assert done.returncode == 3 and calls() == ['-hosts here -n 4 --help program -x'], (done, calls())
     assert logged('RUN_LAUNCHED', ' here')
     for name in ('NODELIST', 'NODE_NAME', 'REMOTE', 'EXCLUDE_NODES', 'MIN_NODES'):
@@ -559,7 +560,7 @@ def test_srun():
     launcher('for w; do shift; case $w in *nodelist=n2) exit 1;; --overlap) check=1;; */scr_check_node) exec $w "$@";; esac\n'
              'done; [ "$check" ] && exit 1; echo $$ >pid\n'
              'set -- $(tr "\\0" "\\n" </proc/$$/cmdline | sed -n s/--job-name=//p); echo "17.9 $1" >step\n'
-             'trap "" TERM; exec sleep 1000', name='srun')
+             'trap "" TERM; exec sleep 1000', put_script=lambda script: put_program('srun', script))
     os.environ.update(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n[1-2]', SCR_MIN_NODES='1', SCR_WATCHDOG='1',
                       SCR_WATCHDOG_TIMEOUT='1')
     done = run('-n', '4', 'program', command=os.path.abspath('scr_srun'))

@@ -7,7 +7,7 @@ import os
 import pathlib
 
 from command import (identifiers, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests)
-from prefix import put_program, without_scr_variables
+from prefix import put_launcher, put_program, without_scr_variables
 
 without_scr_variables()
 
@@ -55,7 +55,7 @@ sys.exit(0 if fault == "success" else max(rank.returncode for rank in ranks))
 
 def prepare():
     pathlib.Path('mpiexec.py').write_text(MPIEXEC)
-    put_program('mpiexec.mpich', f'exec python3 "{os.getcwd()}/mpiexec.py" "$@"')
+    put_launcher(f'exec python3 "{os.getcwd()}/mpiexec.py" "$@"')
 
 
 def steps(*arguments, code, fault='', nodes='3x1'):

@@ -444,7 +444,8 @@ def test_run_of_root():
     (here / 'tmp').chmod(0o1777)
     (here / 'mpiexec.mpich').write_text(f'#!/bin/sh\nid -u >{folder}/seen\nsleep 1000\n')
     (here / 'mpiexec.mpich').chmod(0o755)
-    environment = {**os.environ, 'PATH': f"{here}:{os.environ['PATH']}", 'TMPDIR': str(here / 'tmp'), 'LC_ALL': 'C'}
+    environment = {**os.environ, 'PATH': f"{here}:{os.environ['PATH']}", 'TMPDIR': str(here / 'tmp'), 'LC_ALL': 'C',
+                   'SCR_LAUNCHER': 'hydra'}
     process = subprocess.Popen([BIN / 'scr_run', '--prefix', folder, '--simulate', '2x1', 'true'], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     until = time.monotonic() + 60
