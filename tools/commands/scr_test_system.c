@@ -73,8 +73,11 @@ static int system_count_up(const run *r)
 static int system_launch_words(test *t, const char *const *words, double seconds)
 {
     /* what a launcher leaves behind is part of the test */
-    const tool_limits limits = {
-        .seconds = seconds, .bytes = OUTPUT, .joined = true, .group_only = true};
+    const tool_limits limits = {.seconds = seconds,
+                                .bytes = OUTPUT,
+                                .grace = RUN_GRACE,
+                                .joined = true,
+                                .group_only = true};
     char name[64];
     kvtree_error err = {""};
     tool_words argv = {0};
@@ -181,13 +184,17 @@ static int system_step_end(test *t)
     return left == 0;
 }
 
-/* Each rank makes a file in directory $0. The first one is killed when there are $1
- * files, or after $2 seconds: other nodes may see them late. Other users may give the
+/* Each rank makes the first file in directory $0 that no other one has made: how
+ * launchers number ranks differs. The one with the first file is killed when there are
+ * $1 files, or after $2 seconds: other nodes may see them late. Other users may give the
  * name of the directory to another one, which has no mark. */
 static const char crash_line[] =
     "cd \"$0\" && [ -e " MARK " ] || exit 1\n"
-    "rank=${PMI_RANK:-${SLURM_PROCID:-$FLUX_TASK_RANK}}; : >\"$rank\"; n=0\n"
-    "while [ \"$rank\" = 0 ]; do\n"
+    "rank=0; n=0; set -C\n"
+    "until (: >$rank) 2>/dev/null; do\n"
+    "    rank=$((rank + 1)); [ $rank -lt $1 ] || exit 1\n"
+    "done\n"
+    "while [ $rank = 0 ]; do\n"
     "    [ $n -lt $2 ] && [ $(ls | wc -l) -lt $1 ] || kill -9 $$\n"
     "    n=$((n + 1)); sleep 1\n"
     "done\n"

@@ -284,8 +284,10 @@ static int slot_start(crowd *c, slot *s, const sigset_t *mask)
                          .out = ends[1],
                          .joined = c->limits->joined};
     snprintf(how.mark, sizeof how.mark, "TOOL_TASK_%ld=%d", (long)getpid(), s->task);
-    s->process = (process){
-        .patience = task_grace, .abandoned = task_grace, .tree = !c->limits->group_only};
+    double grace = c->limits->grace;
+    s->process = (process){.patience = grace > 0 ? grace : task_grace,
+                           .abandoned = task_grace,
+                           .tree = !c->limits->group_only};
     strcpy(s->process.mark, how.mark);
     int rc = process_begin(&how, &s->process.pid);
     io_close(&ends[1]);

@@ -42,6 +42,7 @@ typedef struct tool_limits {
     size_t bytes;    /* of output of one program */
     int most;        /* programs side by side; at least 1 */
     double silence;  /* seconds without output; 0: no limit */
+    double grace;    /* seconds from SIGTERM to SIGKILL; 0: one */
     bool joined;     /* standard error goes to the output, not to ours */
     bool group_only; /* processes in other groups are not ended with the program */
 } tool_limits;

@@ -26,7 +26,6 @@
 enum {
     NOTICE = 30,       /* seconds that a program has to end with a checkpoint */
     PATIENCE = 30,     /* seconds from a signal to SIGKILL */
-    GRACE = 5,         /* the same where the program or its node hangs */
     LAST_RANK = 30,    /* seconds until all its processes must be gone then */
     ANSWER = 30,       /* seconds for an answer of the batch system */
     NOT_STARTED = 127, /* exit code where the launcher could not be started */
@@ -229,7 +228,7 @@ static void run_launch(run *r)
     const tool_job job = {.argv = tool_words_list(&words),
                           .interval = r->simulated ? 0.02 : 1,
                           .patience = PATIENCE,
-                          .grace = GRACE,
+                          .grace = RUN_GRACE,
                           .check = run_monitor_check,
                           .first = r->request->requeue ? requeue_ask_program : NULL,
                           .notice = NOTICE,

@@ -16,6 +16,10 @@
 #include "run/run_progress.h"
 #include "run/simulate.h"
 
+/* Seconds from SIGTERM to SIGKILL where the program or its node hangs. mpirun of Open MPI
+ * needs more than one to end its ranks. */
+enum { RUN_GRACE = 5 };
+
 /* The request of the command line. */
 typedef struct run_request {
     const char *dir;                  /* the prefix directory; NULL */
