@@ -8,6 +8,7 @@ whatever ends it ends them, and nothing of them stays.
         machines.cut("n2")          # with silent=True nobody hears of it
 
 Nodes share all files with the head but /dev/shm and LOCAL. The head reaches them by machines.shell, which is used as ssh is."""
+import itertools
 import os
 import pathlib
 import shlex
@@ -107,9 +108,11 @@ exit $code
 
 
 class Machines:
+    links = itertools.count()  # the name of a link can be in use for a moment after it is gone
+
     def __init__(self, *names):
         place = pathlib.Path(os.environ[INSIDE])
-        self.local, self.folder, self.nodes = place / "local", place / "machines", {}
+        self.local, self.folder, self.nodes, self.link = place / "local", place / "machines", {}, {}
         self.local.mkdir(exist_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
@@ -148,11 +151,11 @@ class Machines:
         pid = first.stdout.readline().strip()
         if not pid:
             raise Skip(f"node {name} does not start: {first.communicate()[1].strip()}")
-        number = name[1:]
-        command("ip", "link", "add", f"v{number}", "type", "veth", "peer", "name", "eth0", "netns", pid)
-        command("ip", "link", "set", f"v{number}", "master", "br0", "up")
+        self.link[name] = f"v{next(self.links)}"
+        command("ip", "link", "add", self.link[name], "type", "veth", "peer", "name", "eth0", "netns", pid)
+        command("ip", "link", "set", self.link[name], "master", "br0", "up")
         inside = ["nsenter", "-t", pid, "-n", "ip"]
-        command(*inside, "addr", "add", f"{NETWORK}.{number}/24", "dev", "eth0")
+        command(*inside, "addr", "add", f"{NETWORK}.{name[1:]}/24", "dev", "eth0")
         command(*inside, "link", "set", "eth0", "up")
         (self.folder / f"{name}.pid").write_text(pid + "\n")
         self.nodes[name] = (first, int(pid))
@@ -171,8 +174,8 @@ class Machines:
         first, pid = self.nodes.pop(name)
         if silent:
             (self.folder / f"{name}.silent").touch()
-            command("ip", "link", "set", f"v{name[1:]}", "down")
+            command("ip", "link", "set", self.link[name], "down")
         (self.folder / f"{name}.pid").unlink()
         os.kill(pid, signal.SIGKILL)  # and all others there
         first.communicate()
-        subprocess.run(["ip", "link", "del", f"v{name[1:]}"], stderr=subprocess.DEVNULL, check=False)  # it may be gone by now
+        subprocess.run(["ip", "link", "del", self.link[name]], stderr=subprocess.DEVNULL, check=False)  # it may be gone by now
