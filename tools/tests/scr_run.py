@@ -542,8 +542,7 @@ def test_mpirun():
     launcher('exit 3')
     os.environ.update(SCR_NODELIST='here,there', SCR_NODE_NAME='here', SCR_REMOTE='local', SCR_EXCLUDE_NODES='there', SCR_MIN_NODES='1')
     path = only_here('ls', 'grep')
-    done = run('-n', '4', '--help', 'program', '-x', command=os.path.abspath('scr_mpirun'))
-    os.environ['PATH'] = path
+    done, os.environ['PATH'] = run('-n', '4', '--help', 'program', '-x', command=os.path.abspath('scr_mpirun')), path
     assert done.returncode == 3 and calls() == ['-hosts here -n 4 --help program -x'], (done, calls())
     assert logged('RUN_LAUNCHED', ' here')
     for name in ('NODELIST', 'NODE_NAME', 'REMOTE', 'EXCLUDE_NODES', 'MIN_NODES'):
