@@ -9,7 +9,7 @@ from house import ROOT, finish
 DOC = ROOT / "docs/administration.md"
 LAUNCHERS = ROOT / "tools/run/launcher_table.c"
 MANAGERS = ROOT / "tools/lib/tool_manager_table.c"
-HOW = {"real", "machine", "stand-in", "documents", "-"}
+HOW = {"real", "stand-in", "documents", "-"}
 
 
 def tables():

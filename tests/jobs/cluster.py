@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run on a cluster of namespaces, under MPICH's mpiexec: a node loses its power while the program computes, in the midst of a
+"""scr_run on a cluster of namespaces, under mpiexec: a node loses its power while the program computes, in the midst of a
 checkpoint, of an asynchronous flush, and while what is left is saved. Whatever happened, the program ends with the result of a run
 that nothing disturbed. Skipped without root or namespaces."""
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import machines
-from job import JOB, MPI, SKIP, descendants, main, need_hydra, wait_until
+from job import JOB, MPI, SKIP, Skip, descendants, main, wait_until
 from run import EVERY, LIMIT, TOOLS, Runs, newest
 
 VICTIM, RANK = "n2", 2  # a rank of it: two on each node
@@ -19,7 +20,8 @@ class Cluster:
     """Four machines, of which the program has three or all, and scr_run on the head node."""
 
     def __init__(self, last=2, **parameters):
-        need_hydra("mpiexec of Hydra")
+        if not MPI.shell:
+            raise Skip(f"how mpiexec of {MPI.mpi} reaches nodes is not known")
         self.machines = machines.Machines("n1", "n2", "n3", "n4")
         place = self.machines.local
         self.runs = Runs(last, SCR_NODELIST="n[1-4]", SCR_REMOTE="shell", SCR_CACHE_BASE=f"{place}/cache",
@@ -30,8 +32,7 @@ class Cluster:
         self.runs.__enter__()
         self.prefix, self.mark = self.runs.prefix, self.runs.job.root / "struck"
         self.cache = self.machines.local / "cache/tester" / f"scr.{JOB}"
-        self.runs.more = {"PATH": f"{os.environ['JOB_PATH']}:{os.environ['PATH']}", "HYDRA_LAUNCHER": "rsh",
-                          "HYDRA_LAUNCHER_EXEC": self.machines.shell}
+        self.runs.more = {"PATH": f"{os.environ['JOB_PATH']}:{os.environ['PATH']}", **MPI.by_shell(self.machines.shell)}
         return self
 
     def __exit__(self, *_):
@@ -47,7 +48,11 @@ class Cluster:
     def start(self, nodes=3, **more):
         self.nodes = nodes
         self.runs.more.update(more)
-        self.runs.start("--launcher", "hydra", "--nodes", str(nodes), "--per-node", "2", "--runs", str(self.runs.last))
+        ours = {key: value for key, value in self.runs.environment().items()
+                if value and re.match("JOB_|FAULTS_|LAST_RUN|LD_|OMPI_", key)}
+        for node in () if MPI.passes else self.machines.nodes:
+            self.machines.preload(node, **ours)
+        self.runs.start("--launcher", MPI.launcher, "--nodes", str(nodes), "--per-node", "2", "--runs", str(self.runs.last))
 
     def cut(self, *names, silent=False):
         for name in names:

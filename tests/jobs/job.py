@@ -41,12 +41,6 @@ class Skip(Exception):
     """The test cannot be made here."""
 
 
-def need_hydra(what):
-    """For tests of what starts only programs for it."""
-    if MPI.launcher != "hydra":
-        raise Skip(f"{what} does not start programs of {MPI.mpi} here")
-
-
 # ---- operations ----
 
 def checkpoint(name, size=1000, flags="c", valid="1", code="SUCCESS"):

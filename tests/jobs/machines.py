@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 
-from job import Skip
+from job import MPI, Skip
 
 HEAD, NETWORK = "head", "10.77.0"
 INSIDE = "SCR_TEST_HEAD"  # in the environment: where files of the cluster are; all of them are in memory
@@ -73,11 +73,7 @@ def begin():
                      f"{NETWORK}.254 {HEAD}\n")
     command("mount", "--bind", hosts, "/etc/hosts")
     os.environ["TMPDIR"] = place
-    # between nodes, by the network
-    os.environ.pop("MPIR_CVAR_NOLOCAL", None)
-    os.environ["UCX_TLS"] = "tcp,self"
-    for name in [name for name in os.environ if name.startswith("UCX_POSIX_")]:
-        del os.environ[name]
+    MPI.go_apart()
     return None
 
 
@@ -119,7 +115,7 @@ class Machines:
         self.shell = self.folder / "shell"
         self.shell.write_text(SHELL.replace("@", str(self.folder)))
         self.shell.chmod(0o755)
-        self.names = names
+        self.names, self.variables = names, {}
         for name in names:
             self.start(name)
 
@@ -129,6 +125,7 @@ class Machines:
             if name not in self.nodes:
                 (self.folder / f"{name}.silent").unlink(missing_ok=True)
                 (self.folder / f"{name}.preload").unlink(missing_ok=True)
+                self.variables.pop(name, None)
                 self.start(name)
 
     def processes(self):
@@ -165,8 +162,10 @@ class Machines:
         return pathlib.Path(f"/proc/{self.nodes[name][1]}/root{path}")
 
     def preload(self, name, **variables):
-        """Programs that are started on that node have these in their environment."""
-        words = " ".join(f"{key}={value}" for key, value in variables.items())
+        """Programs that are started on that node have these in their environment, and those of earlier calls."""
+        known = self.variables.setdefault(name, {})
+        known.update(variables)
+        words = " ".join(f"{key}={value}" for key, value in known.items())
         (self.folder / f"{name}.preload").write_text(f"variables={shlex.quote(words)}\n")
 
     def cut(self, name, silent=False):

@@ -36,7 +36,7 @@ class Jobs:
             raise
         self.out, script = runs.job.root / "batch.out", runs.job.root / "batch"
         script.write_text(BATCH.format(tools=TOOLS, wrapper=runs.wrapper))
-        self.environment = {**runs.environment(), "SLURM_CONF": str(self.cluster.conf)}
+        self.environment = self.cluster.of_jobs(runs)
         self.id = self.slurm("sbatch", "--parsable", *(self.options or ["--requeue"]), "--no-kill", f"--nodes={slurm.NODES}",
                              "--exclusive", "--open-mode=append", f"--output={self.out}", script).strip()
         wait_until(lambda: newest(runs) >= 2)

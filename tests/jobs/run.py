@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 
-from job import MPI, Job, Skip, descendants, main, messages, need_hydra, wait_until
+from job import MPI, Job, Skip, descendants, main, messages, wait_until
 
 POINTS, EVERY = 48, 20
 TOOLS = os.environ["JOB_TOOLS"]
@@ -57,8 +57,6 @@ class Runs:
 
     def environment(self):
         env = self.job.environment({})
-        if MPI.launcher != "hydra":  # which scr_run takes where it finds several
-            env.setdefault("SCR_LAUNCHER", MPI.launcher)
         env.update(LD_PRELOAD=MPI.preload, LAST_RUN=str(self.last), TMPDIR=str(self.job.root / "tmp"))
         env.update({name: str(value) for name, value in self.more.items()})
         return env
@@ -128,7 +126,8 @@ def simulate_idle(preload):
 
 def test_idle_ranks():
     """Where there are more ranks than processors, those of MPICH sleep while they wait; LD_PRELOAD of the user is not changed."""
-    need_hydra("scr_idle.so")
+    if not MPI.preload:
+        raise Skip(f"ranks of {MPI.mpi} yield")
     if not os.path.exists(f"{TOOLS}/scr_idle.so") or len(os.sched_getaffinity(0)) >= 16:
         raise Skip("with sanitizers, or as many processors as ranks")
     sleeping, preload = simulate_idle("")
@@ -296,24 +295,30 @@ def newest(runs):
     return int(done.stdout or 0)
 
 
+def newest_name(runs):
+    return subprocess.run([f"{TOOLS}/scr_flush_file", "--subdir", str(newest(runs)), runs.prefix], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.strip()
+
+
 def make_machines(runs):
-    need_hydra("mpiexec of Hydra")
+    if not MPI.shell:
+        raise Skip(f"how mpiexec of {MPI.mpi} reaches nodes is not known")
     try:
         socket.gethostbyname(socket.gethostname())
     except OSError as error:
-        raise Skip(f"Hydra's proxies would not find the way back: {error}") from None
+        raise Skip(f"mpiexec's proxies would not find the way back: {error}") from None
     runs.nodes, shell = runs.job.root / "machines", runs.job.root / "shell"
     for node in ("n1", "n2", "n3", "n4"):
         (runs.nodes / node).mkdir(parents=True)
     shell.write_text(SHELL)
     shell.chmod(0o755)
-    runs.more = {"NODES": runs.nodes, "HYDRA_LAUNCHER": "rsh", "HYDRA_LAUNCHER_EXEC": shell}
+    runs.more = {"NODES": runs.nodes, **MPI.together, **MPI.by_shell(shell)}
 
 
-def lose_under_hydra(number):
+def lose_under_mpiexec(number):
     with Runs(SCR_NODE_TIMEOUT=5, SCR_NODE_INTERVAL=1, SCR_RUN_PAUSE=0, SCR_NODELIST="n[1-4]", SCR_REMOTE="shell") as runs:
         make_machines(runs)
-        runs.start("--launcher", "hydra", "--nodes", "3", "--per-node", "2", "--runs", "2")
+        runs.start("--launcher", MPI.launcher, "--nodes", "3", "--per-node", "2", "--runs", "2")
         wait_until(lambda: newest(runs) >= 2)
         end_node(runs, "n2", number)
         runs.finish()
@@ -324,14 +329,14 @@ def lose_under_hydra(number):
         runs.check_result()
 
 
-def test_hydra():
+def test_mpiexec():
     """mpiexec and its proxies on nodes that are reached by a remote shell."""
-    lose_under_hydra(signal.SIGKILL)
+    lose_under_mpiexec(signal.SIGKILL)
 
 
-def test_hydra_without_a_word():
+def test_mpiexec_without_a_word():
     """As when the power of a node fails: mpiexec does not notice."""
-    lose_under_hydra(signal.SIGSTOP)
+    lose_under_mpiexec(signal.SIGSTOP)
 
 
 def test_nobody_could_ask():
@@ -341,7 +346,7 @@ def test_nobody_could_ask():
         talks, talked = runs.job.root / "talks", runs.job.root / "talked"
         (runs.job.root / "shell").write_text(
             SHELL.replace("exec setsid", f"[ -e {talks} ] && echo $SCR_NODE_NAME >>{talked} && yes | head -c 99999\nexec setsid"))
-        runs.start("--launcher", "hydra", "--per-node", "2")
+        runs.start("--launcher", MPI.launcher, "--per-node", "2")
         wait_until(lambda: newest(runs) >= 2)
         talks.touch()
         wait_until(lambda: talked.exists() and talked.read_text().split().count("n2") >= 3)
@@ -467,13 +472,13 @@ def give_up(at):
     with Runs(SCR_FLUSH=0, SCR_NODELIST="n[1-4]", SCR_REMOTE="shell") as runs:
         make_machines(runs)
         struck = stop_copying(runs, at)
-        runs.start("--launcher", "hydra", "--per-node", "2")
+        runs.start("--launcher", MPI.launcher, "--per-node", "2")
         wait_until(lambda: newest(runs) >= 1)
         runs.process.send_signal(signal.SIGINT)
         wait_until(struck.exists)
         runs.process.send_signal(signal.SIGINT)
         runs.finish(fails=None)
-        number, name = newest(runs), f"ckpt.{EVERY * newest(runs)}"
+        number, name = newest(runs), newest_name(runs)
         assert runs.process.returncode == -signal.SIGINT, (runs.process.returncode, runs.out)
         runs.says("DATASET_UNSAVED", rf"dataset {number} \({re.escape(name)}\) ", f"; scr_postrun --prefix={runs.prefix} ")
         assert runs.log(f" scr_postrun --prefix={runs.prefix} .*RUN_SAVE_ABANDONED"), runs.out
@@ -485,7 +490,7 @@ def give_up(at):
         assert not left, left
         shutil.rmtree(runs.nodes)
         make_machines(runs)
-        runs.run("--launcher", "hydra", "--per-node", "2")
+        runs.run("--launcher", MPI.launcher, "--per-node", "2")
         runs.said(f"heat: restarted from {re.escape(name)}")
         runs.job.layout = [(node, 2) for node in ("n1", "n2", "n3", "n4")]
         runs.check_result()

@@ -14,8 +14,8 @@ import socket
 import subprocess
 import time
 
-from job import MPI, Skip, descendants, main, need_hydra, wait_until
-from run import TOOLS, Runs, newest
+from job import MPI, Skip, descendants, main, wait_until
+from run import TOOLS, Runs, newest, newest_name
 
 NODES = 4
 CONF = """ClusterName=scrtest
@@ -24,7 +24,7 @@ SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/none
 CredType=cred/none
-MpiDefault=pmi2
+MpiDefault={mpi}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -37,6 +37,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 StateSaveLocation={folder}/state
 SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmdSpoolDir={spool}
+TmpFS={spool}
 SlurmdParameters=config_overrides
 SlurmdTimeout=300
 InactiveLimit=0
@@ -70,17 +71,18 @@ def free_ports(count):
 
 class Cluster:
     """A controller and a slurmd per node, as children of this process."""
-    prolog = PROLOG
+    prolog, variables = PROLOG, MPI.together
 
     def __init__(self, folder):
-        need_hydra("srun")
+        if not MPI.slurm:
+            raise Skip(f"how srun starts programs of {MPI.mpi} is not known")
         for program in ("slurmctld", "slurmd", "salloc", "srun", "scancel", "squeue", "sinfo"):
             if not shutil.which(program):
                 raise Skip(f"{program} is not installed")
         self.folder, self.daemons, port = folder, [], free_ports(NODES + 1)
         (folder / "state").mkdir(parents=True)
         self.conf = folder / "slurm.conf"
-        self.conf.write_text(CONF.format(user=pwd.getpwuid(os.geteuid()).pw_name, port=port, folder=folder, count=NODES,
+        self.conf.write_text(CONF.format(user=pwd.getpwuid(os.geteuid()).pw_name, port=port, folder=folder, count=NODES, mpi=MPI.slurm,
                                          **self.places(socket.gethostname().split(".")[0], port + 1)))
         # what finds out which version there is demands one; this plugin does nothing until it is used
         (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
@@ -108,6 +110,10 @@ class Cluster:
 
     def environment(self):
         return {**os.environ, "SLURM_CONF": str(self.conf)}
+
+    def of_jobs(self, runs):
+        """The environment of what is submitted."""
+        return {**runs.environment(), **self.variables, "SLURM_CONF": str(self.conf)}
 
     def start(self, *command):
         with open(self.folder / "daemons.log", "a", encoding="utf-8") as log:
@@ -142,7 +148,7 @@ class Cluster:
 def start(runs, cluster, *command):
     runs.process = subprocess.Popen(
         ["salloc", "--quiet", "--no-kill", f"--nodes={NODES}", "--exclusive", *map(str, command), runs.wrapper],
-        env={**runs.environment(), "SLURM_CONF": str(cluster.conf)}, cwd=runs.prefix, stdin=subprocess.DEVNULL,
+        env=cluster.of_jobs(runs), cwd=runs.prefix, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -335,10 +341,6 @@ def current(runs):
     return "".join(current_row(runs)[-1:])
 
 
-def newest_name(runs):
-    return told(f"{TOOLS}/scr_flush_file", "--subdir", newest(runs), runs.prefix).strip()
-
-
 def running(program):
     """Ids of processes with that program, which a rank or a node may have; parents first."""
     found = []
@@ -485,7 +487,7 @@ class Batch(Interrupted):
         self.out.unlink(missing_ok=True)
         script.write_text(BATCH.format(tools=TOOLS, wrapper=runs.wrapper))
         self.forget()
-        self.environment = {**runs.environment(), "SLURM_CONF": str(runs.cluster.conf)}
+        self.environment = runs.cluster.of_jobs(runs)
         self.id = self.slurm("sbatch", "--parsable", "--no-kill", "--no-requeue", f"--nodes={NODES}", "--exclusive",
                              f"--output={self.out}", script).strip()
         wait_until(lambda: newest(runs) >= self.first + 2)

@@ -24,7 +24,7 @@ exec {srun} "$@"
 
 class Cluster(slurm.Cluster):
     """The controller on the head node, and nodes with as many processors as the program needs."""
-    prolog = "#!/bin/sh\n"
+    prolog, variables = "#!/bin/sh\n", {}
 
     def __init__(self, folder):
         self.machines = machines.Machines(*[f"n{number}" for number in range(1, NODES + 1)])

@@ -13,7 +13,8 @@ AGE = 1.0  # seconds; a younger file may be about to be mapped
 
 class Launch:
     """mpi: the name of the implementation. launcher: the name of mpiexec's kind, as for scr_run --launcher. preload: the module that
-    makes idle ranks sleep, or nothing."""
+    makes idle ranks sleep, or nothing. together: variables for nodes that are on this machine, but have daemons of their own. passes:
+    whether ranks on other nodes have the variables of mpiexec. slurm: how srun starts programs, or nothing."""
 
     def __init__(self, build):
         self.__dict__.update(json.loads((pathlib.Path(build) / "tests/support/launch.json").read_text()))
@@ -21,6 +22,17 @@ class Launch:
     def places(self, folder):
         """Variables for mpiexec: killed ranks leave files of MPI in the folder."""
         return {name: f"{folder}/" for name in self.directories if name}
+
+    def by_shell(self, path):
+        """Variables with which mpiexec reaches other nodes by a program that is used as ssh is."""
+        return {name: value.format(shell=path) for name, value in self.shell.items()}
+
+    def go_apart(self):
+        """From now on ranks reach each other by a network."""
+        for name, value in self.apart.items():
+            os.environ.pop(name, None)
+            if value:
+                os.environ[name] = value
 
     def command(self, sections, preload=()):
         """Starts sections: the number of ranks, their variables, and a program with its arguments."""
