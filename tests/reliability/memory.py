@@ -104,7 +104,9 @@ def run_without(at):
         run_with(runs, at=at)
         code = runs.process.returncode
         assert code >= 0, f"it ended by signal {-code}\n{runs.out}"
-        assert code == 0 or re.search("memory", runs.out, re.I), f"exit code {code}: it does not say why it failed\n{runs.out}"
+        # or the program was so fast that its node was lost at its very end, or not at all
+        early = re.search(r"SCR_FINALIZE_CALLED \[RUN_HALTED|--fail .* did not happen", runs.out)
+        assert code == 0 or early or re.search("memory", runs.out, re.I), f"exit code {code}: it does not say why it failed\n{runs.out}"
         before = runs.out
         if code:
             runs.run("--simulate", "2x1")
