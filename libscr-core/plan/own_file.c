@@ -3,6 +3,8 @@
 #include "plan/own_file.h"
 
 #include "common/errtext.h"
+#include <stdio.h>
+#include <string.h>
 
 int scr_file_compare(const filo_file *file, const struct stat *st, kvtree_error *why)
 {
@@ -16,4 +18,20 @@ int scr_file_compare(const filo_file *file, const struct stat *st, kvtree_error 
     return err_set(why, FILO_DAMAGED,
                    "\"%.200s\" was written since, or copied without its time",
                    file->name);
+}
+
+void scr_file_mark(const struct stat *st, char mark[SCR_FILE_MARK_SIZE])
+{
+    mark[0] = 0;
+    if (st)
+        snprintf(mark, SCR_FILE_MARK_SIZE, "%llu %lld %lld.%09ld",
+                 (unsigned long long)st->st_ino, (long long)st->st_size,
+                 (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+}
+
+bool scr_file_is_written(const char *mark, const struct stat *st, uid_t user)
+{
+    char now[SCR_FILE_MARK_SIZE];
+    scr_file_mark(st, now);
+    return S_ISREG(st->st_mode) && st->st_uid == user && strcmp(mark, now) != 0;
 }

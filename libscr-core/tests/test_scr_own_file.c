@@ -71,11 +71,66 @@ static void compared_with_a_map_without_times(void **state)
     differs(&file, &st, "has 100 bytes, not 99");
 }
 
+/* ---- a file of before ---- */
+
+static void nothing_was_there(void **state)
+{
+    (void)state;
+    char mark[SCR_FILE_MARK_SIZE];
+    struct stat st = a_file();
+    scr_file_mark(NULL, mark);
+    assert_string_equal(mark, "");
+    assert_true(scr_file_is_written(mark, &st, USER));
+    assert_false(scr_file_is_written(mark, &st, USER + 1));
+    st.st_mode = S_IFDIR | 0755;
+    assert_false(scr_file_is_written(mark, &st, USER));
+}
+
+static void something_was_there(void **state)
+{
+    (void)state;
+    char mark[SCR_FILE_MARK_SIZE];
+    struct stat st = a_file();
+    scr_file_mark(&st, mark);
+    assert_false(scr_file_is_written(mark, &st, USER));
+    st.st_ctim.tv_sec++; /* chmod, or another name */
+    assert_false(scr_file_is_written(mark, &st, USER));
+
+    st.st_mtim.tv_nsec++;
+    assert_true(scr_file_is_written(mark, &st, USER));
+    st = a_file();
+    st.st_mtim.tv_sec++;
+    assert_true(scr_file_is_written(mark, &st, USER));
+    st = a_file();
+    st.st_size = 0;
+    assert_true(scr_file_is_written(mark, &st, USER));
+    st = a_file();
+    st.st_ino++;
+    assert_true(scr_file_is_written(mark, &st, USER));
+    assert_false(scr_file_is_written(mark, &st, USER + 1));
+}
+
+/* The longest numbers. */
+static void marks_are_not_cut(void **state)
+{
+    (void)state;
+    char mark[SCR_FILE_MARK_SIZE];
+    struct stat st = {.st_ino = UINT64_MAX,
+                      .st_size = INT64_MIN,
+                      .st_mtim = {.tv_sec = INT64_MIN, .tv_nsec = 999999999}};
+    scr_file_mark(&st, mark);
+    assert_true(strlen(mark) + 1 < sizeof mark);
+    assert_string_equal(mark + strlen(mark) - 10, ".999999999");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compared_with_its_map),
         cmocka_unit_test(compared_with_a_map_without_times),
+        cmocka_unit_test(nothing_was_there),
+        cmocka_unit_test(something_was_there),
+        cmocka_unit_test(marks_are_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
