@@ -103,7 +103,7 @@ static int route_add(struct scr *scr, const char *below, const char *orig,
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
     rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
-    rc = rc ? rc : kvtree_util_set_str(file, SCR_DIRECT_MARK, mark);
+    if (!rc && mark[0]) rc = kvtree_util_set_str(file, SCR_DIRECT_MARK, mark);
     if (rc)
         kvtree_unset(scr->output.routed, below);
     else
