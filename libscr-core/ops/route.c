@@ -93,7 +93,7 @@ static void route_replace_refused(struct scr *scr, const char *name, int is_new)
 }
 
 static int route_add(struct scr *scr, const char *below, const char *orig,
-                     const char *path)
+                     const char *path, const char *mark)
 {
     if (kvtree_get(scr->output.routed, below)) {
         route_replace_refused(scr, orig, 0);
@@ -103,6 +103,7 @@ static int route_add(struct scr *scr, const char *below, const char *orig,
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
     rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
+    if (!rc && mark[0]) rc = kvtree_util_set_str(file, SCR_DIRECT_MARK, mark);
     if (rc)
         kvtree_unset(scr->output.routed, below);
     else
@@ -166,7 +167,7 @@ static void route_explain_outside(const scr_prefix *prefix, const char *name,
 
 int scr_route_output(struct scr *scr, const char *name, char *file)
 {
-    char *path, routed[SCR_MAX_FILENAME];
+    char *path, routed[SCR_MAX_FILENAME], mark[SCR_FILE_MARK_SIZE] = "";
     kvtree_error err = {""};
     const char *below = NULL;
     int rc = route_below_prefix(&scr->prefix, name, &path, &below);
@@ -179,9 +180,9 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
         rc = err_set(&err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc)
         rc = scr->lifecycle.open.bypass
-                 ? scr_direct_route(&scr->prefix, below, routed, &err)
+                 ? scr_direct_route(&scr->prefix, below, routed, mark, &err)
                  : route_to_cache(scr, name, below, routed, &err);
-    if (!rc && route_add(scr, below, name, path) != 0)
+    if (!rc && route_add(scr, below, name, path, mark) != 0)
         rc = err_set(&err, -ENOMEM, "no memory");
     free(path);
     if (rc && route_is_name_error(rc)) {

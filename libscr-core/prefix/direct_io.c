@@ -45,10 +45,11 @@ static int direct_refuse(const char *name, int rc, const char *why, kvtree_error
  * a file that is there can be read by the owner of the file, and under its other names.
  */
 static int direct_check_place(const scr_prefix *prefix, const char *name,
-                              kvtree_error *err)
+                              char mark[SCR_FILE_MARK_SIZE], kvtree_error *err)
 {
     struct stat st;
     int rc = beneath_stat(prefix->fd, name, &st, err);
+    scr_file_mark(rc ? NULL : &st, mark);
     if (rc) return rc == -ENOENT ? 0 : rc;
     if (!S_ISREG(st.st_mode))
         return direct_refuse(name, -EINVAL, "is not a regular file", err);
@@ -61,14 +62,15 @@ static int direct_check_place(const scr_prefix *prefix, const char *name,
 }
 
 int scr_direct_route(const scr_prefix *prefix, const char *below,
-                     char path[SCR_MAX_FILENAME], kvtree_error *err)
+                     char path[SCR_MAX_FILENAME], char mark[SCR_FILE_MARK_SIZE],
+                     kvtree_error *err)
 {
     int parent;
     const char *last;
     if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, below) >=
         SCR_MAX_FILENAME)
         return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
-    int rc = direct_check_place(prefix, below, err);
+    int rc = direct_check_place(prefix, below, mark, err);
     rc = rc ? rc : beneath_open_parent(prefix->fd, below, 0777, &parent, &last, err);
     if (!rc) io_close(&parent);
     return rc;
@@ -219,13 +221,28 @@ int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed
     return rc;
 }
 
+/* Local. A file that was there before, and was not written, may be an earlier dataset's.
+ */
+static int direct_remove_file(const scr_prefix *prefix, const kvtree_elem *routed,
+                              kvtree_error *err)
+{
+    const char *name = kvtree_elem_key(routed),
+               *mark = kvtree_get_val(kvtree_elem_hash(routed), SCR_DIRECT_MARK);
+    struct stat st;
+    int rc = beneath_stat(prefix->fd, name, &st, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    return scr_file_is_written(mark ? mark : "", &st, geteuid())
+               ? beneath_unlink(prefix->fd, name, err)
+               : 0;
+}
+
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *routed)
 {
     kvtree_error err = {""};
     const kvtree_elem *e = kvtree_elem_first(routed);
     int rc = 0;
     for (; e; e = kvtree_elem_next(e)) {
-        int failed = beneath_unlink(prefix->fd, kvtree_elem_key(e), rc ? NULL : &err);
+        int failed = direct_remove_file(prefix, e, rc ? NULL : &err);
         if (failed) rc = failed;
     }
     if (rc)

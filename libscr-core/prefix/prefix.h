@@ -24,6 +24,7 @@
 #include "job/job.h"
 #include "plan/dataset.h"
 #include "plan/file_match.h"
+#include "plan/own_file.h"
 #include "plan/resume.h"
 #include "prefix/dataset_records.h"
 #include "prefix/index.h"
@@ -210,10 +211,14 @@ void scr_stages_free(scr_stages *stages);
 /* Begins a dataset. Agreed. */
 int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, kvtree_error *err);
 
-/* The path to write to for a name below the prefix directory; its directory is made.
- * Local on any rank; 0 or -errno with a text. */
+/* In a list of routed files: the mark of what was there before. */
+#define SCR_DIRECT_MARK "MARK"
+
+/* The path to write to for a name below the prefix directory, and the mark of what is
+ * there; its directory is made. Local on any rank; 0 or -errno with a text. */
 int scr_direct_route(const scr_prefix *prefix, const char *below,
-                     char path[SCR_MAX_FILENAME], kvtree_error *err);
+                     char path[SCR_MAX_FILENAME], char mark[SCR_FILE_MARK_SIZE],
+                     kvtree_error *err);
 
 /* Makes the dataset complete: the files of this rank, as keys of routed, and the
  * directories are on disk, with map, summary and index entry. Its size, files, complete
@@ -222,7 +227,8 @@ int scr_direct_route(const scr_prefix *prefix, const char *below,
 int scr_direct_complete(scr_prefix *prefix, scr_dataset *dataset, const kvtree *routed,
                         scr_age below, bool *mapped, kvtree_error *err);
 
-/* Removes what was routed. Collective; failures are reported. */
+/* Removes the routed files that are not as they were before, and the records. Collective;
+ * failures are reported. */
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
                        const kvtree *routed);
 
