@@ -215,9 +215,7 @@ int SCR_Need_checkpoint(int *flag)
     int rc = api_enter_collective(SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
     int need = 0, halt = 0;
-    scr->pace.need_calls++;
     rc = scr_look(scr, &need, &halt);
-    if (need) scr->pace.need_given = 1;
     if (flag) *flag = need;
     return api_leave(rc);
 }

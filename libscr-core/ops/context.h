@@ -61,8 +61,7 @@ typedef struct scr_flush {
 
 /* What SCR_Need_checkpoint goes by. */
 typedef struct scr_pace {
-    int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
-    int need_given;       /* SCR_Need_checkpoint said 1 */
+    int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init; on rank 0 */
     double started;       /* scr_clock when SCR_Init was done, */
     double last_ckpt;     /* when the last checkpoint was complete, or that, */
     double output_called; /* and when SCR_Start_output was called */
