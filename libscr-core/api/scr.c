@@ -347,7 +347,11 @@ static int api_by_name(scr_call call, const char *name)
         return api_leave(scr_fail(&scr->report, SCR_MSG_CALL_ARGUMENT_INVALID,
                                   SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
                                   err.text));
-    if (call == SCR_CALL_CURRENT) return api_leave(scr_manage_current(scr, name));
+    if (call == SCR_CALL_CURRENT) {
+        rc = scr_manage_current(scr, name);
+        if (!rc) scr->lifecycle.current_called = 1;
+        return api_leave(rc);
+    }
     return api_leave(scr_manage_delete(scr, name, call == SCR_CALL_DELETE));
 }
 
