@@ -215,9 +215,7 @@ int SCR_Need_checkpoint(int *flag)
     int rc = api_enter_collective(SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
     int need = 0, halt = 0;
-    scr->pace.need_calls++;
     rc = scr_look(scr, &need, &halt);
-    if (need) scr->pace.need_given = 1;
     if (flag) *flag = need;
     return api_leave(rc);
 }
@@ -349,7 +347,11 @@ static int api_by_name(scr_call call, const char *name)
         return api_leave(scr_fail(&scr->report, SCR_MSG_CALL_ARGUMENT_INVALID,
                                   SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
                                   err.text));
-    if (call == SCR_CALL_CURRENT) return api_leave(scr_manage_current(scr, name));
+    if (call == SCR_CALL_CURRENT) {
+        rc = scr_manage_current(scr, name);
+        if (!rc) scr->lifecycle.current_called = 1;
+        return api_leave(rc);
+    }
     return api_leave(scr_manage_delete(scr, name, call == SCR_CALL_DELETE));
 }
 

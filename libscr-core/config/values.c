@@ -46,14 +46,17 @@ static void values_check_type(const char *what, const char *type, scr_problems *
             what, type);
 }
 
-/* A store without checkpoints may name anything. */
-static void values_check_types(const scr_descs *descs, scr_problems *problems)
+/* A store without checkpoints may name anything; SCR_FLUSH_TYPE was checked before. */
+static void values_check_types(const scr_config *c, const scr_descs *descs,
+                               scr_problems *problems)
 {
     const scr_reddescs *r = &descs->reddescs;
+    const char *common = scr_config_get(c, "SCR_FLUSH_TYPE", NULL);
     for (int i = 0; i < r->count; i++) {
         char what[SCR_DESC_PATH_SIZE + 32];
         const scr_store *store = scr_stores_find(&descs->stores, r->list[i].store);
         if (!r->list[i].enabled || !store || store->implied) continue;
+        if (common && strcasecmp(store->type, common) == 0) continue;
         snprintf(what, sizeof what, "STORE=%s TYPE", store->path);
         values_check_type(what, store->type, problems);
     }
@@ -174,6 +177,6 @@ void scr_values_load(const scr_config *config, struct scr_settings *values,
     if (scr_descs_load(c, descs, problems) != 0)
         scr_problems_add(problems, "no memory for descriptors");
     else
-        values_check_types(descs, problems);
+        values_check_types(c, descs, problems);
     values_load_log(c, s, problems);
 }

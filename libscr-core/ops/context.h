@@ -31,15 +31,16 @@
 /* State of the API: what may be called, and the dataset of the open phase. */
 typedef struct scr_lifecycle {
     scr_state state;
-    int disabled;      /* SCR_ENABLE=0 */
-    int init_failed;   /* reported once, though an application that ignores it makes
-                          thousands of calls */
-    scr_dataset open;  /* the dataset of an output or a restart */
-    scr_counters last; /* of all known datasets */
-    int begun;         /* an output or a restart was started */
-    int have_called;   /* SCR_Have_restart was */
-    int keyval;        /* of the attribute of MPI_COMM_SELF, ... */
-    int watching;      /* ... which is there */
+    int disabled;       /* SCR_ENABLE=0 */
+    int init_failed;    /* reported once, though an application that ignores it makes
+                           thousands of calls */
+    scr_dataset open;   /* the dataset of an output or a restart */
+    scr_counters last;  /* of all known datasets */
+    int begun;          /* an output or a restart was started */
+    int have_called;    /* SCR_Have_restart was */
+    int current_called; /* SCR_Current was: the program restarts by itself */
+    int keyval;         /* of the attribute of MPI_COMM_SELF, ... */
+    int watching;       /* ... which is there */
 } scr_lifecycle;
 
 /* The open output. */
@@ -61,8 +62,7 @@ typedef struct scr_flush {
 
 /* What SCR_Need_checkpoint goes by. */
 typedef struct scr_pace {
-    int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
-    int need_given;       /* SCR_Need_checkpoint said 1 */
+    int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init; on rank 0 */
     double started;       /* scr_clock when SCR_Init was done, */
     double last_ckpt;     /* when the last checkpoint was complete, or that, */
     double output_called; /* and when SCR_Start_output was called */

@@ -298,7 +298,8 @@ static int fetch_make_way(struct scr *scr, const scr_dataset *d, kvtree_error *e
 /* Whether a dataset of the prefix directory is read there, and not fetched. */
 static bool fetch_is_direct(const struct scr *scr, const scr_dataset *d)
 {
-    return scr->set.fetch_bypass || d->bypass || fetch_descriptor(scr, d)->bypass;
+    return scr->set.fetch_bypass || scr->set.global_restart || d->bypass ||
+           fetch_descriptor(scr, d)->bypass;
 }
 
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */

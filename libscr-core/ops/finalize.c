@@ -158,22 +158,9 @@ void scr_finalize_unwatch(struct scr *scr)
 
 /* ---- SCR_Finalize ---- */
 
-static void finalize_report_no_advice(const struct scr *scr)
-{
-    const struct scr_settings *set = &scr->set;
-    if (!scr->pace.need_calls || scr->pace.need_given || set->interval ||
-        set->interval_auto || set->seconds || set->overhead > 0)
-        return;
-    scr_say(&scr->report, SCR_MSG_CHECKPOINT_NEVER_DUE,
-            "SCR_Need_checkpoint was called %lld times and never asked for a checkpoint; "
-            "set SCR_CHECKPOINT_INTERVAL=auto, or a number",
-            (long long)scr->pace.need_calls);
-}
-
 int scr_finish(struct scr *scr)
 {
     scr_wait wait;
-    finalize_report_no_advice(scr);
     if (scr->job.rank == 0) scr_halt_run_record(&scr->halt, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);

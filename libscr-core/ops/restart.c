@@ -376,7 +376,8 @@ void scr_restart_remind(struct scr *scr)
 {
     struct table t = {.room = 0};
     scr_dataset d;
-    const bool first = !scr->lifecycle.begun && !scr->lifecycle.have_called;
+    const bool first = !scr->lifecycle.begun && !scr->lifecycle.have_called &&
+                       !scr->lifecycle.current_called;
     scr->lifecycle.begun = 1;
     if (!first || restart_gather(scr, &t) != SCR_SUCCESS) return;
     restart_next_step(scr, &t, &d);
@@ -384,8 +385,9 @@ void scr_restart_remind(struct scr *scr)
     if (!d.id || scr_job_max(&scr->job, scr->restart.routed_early)) return;
     scr_say(&scr->report, SCR_MSG_RESTART_NOT_ASKED,
             "checkpoint %d (%s) is available, but the program starts without it: it "
-            "called neither SCR_Have_restart nor SCR_Route_file for it. New checkpoints "
-            "will replace older ones. A program that restarts by SCR_Route_file alone "
+            "called neither SCR_Have_restart nor SCR_Route_file nor SCR_Current for it. "
+            "New checkpoints will replace older ones. A program that restarts by "
+            "SCR_Route_file alone "
             "needs SCR_FETCH_ON_INIT=1",
             d.id, d.name);
 }

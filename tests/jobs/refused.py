@@ -103,9 +103,9 @@ def test_file_of_another_rank():
         with Job(**PAIR, **parameters) as job:
             wrong = ["route:b/root => ARGUMENT b/root", "route:root2 => ARGUMENT root2"]
             begin = ["have => 1 a", "start_restart => a"]
-            for run in (job.run("init", SHARED, begin, read), job.run("init", begin, f"route:{job.prefix}/a/root", read),
-                        job.run(f"chdir:{job.root}", "init", begin, wrong, read)):
-                for op in run.ops:
+            for steps in (["init", SHARED, begin, read], ["init", begin, f"route:{job.prefix}/a/root", read],
+                          [f"chdir:{job.root}", "init", begin, wrong, read]):
+                for op in job.run(*steps).ops:
                     if op["op"].startswith("route") and op["code"] == [0, 0]:
                         name = "a/deep/own_1" if "own" in op["op"] else "a/root"
                         other = 0 if "own" in op["op"] else 1

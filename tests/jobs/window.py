@@ -255,15 +255,17 @@ def test_purge():
 
 
 def test_global_restart():
-    """What is cached goes to the prefix directory and comes back from there."""
+    """What is cached goes to the prefix directory, and is read there."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), SCR_FLUSH=0)
         run = job.run("init", restart("c2"), checkpoint("c3"), "finalize", SCR_GLOBAL_RESTART=1)
         run.says("FLUSH_COMPLETE", "c2", times=1)
-        run.says("FETCH_COMPLETE", "c2", times=1)
+        run.says("FETCH_DIRECT", "c2", times=1)
         job.run("init", checkpoint("c4"), SCR_FLUSH=0)
         run = job.run("init", "have => 1 c4", "finalize", SCR_GLOBAL_RESTART=1, SCR_FLUSH=0)
-        run.says("FETCH_COMPLETE", "c4", times=1)
+        run.says("FETCH_DIRECT", "c4", times=1)
+        run = job.run("init", restart("c4"), SCR_GLOBAL_RESTART=1)  # another allocation
+        run.says("FETCH_DIRECT", "c4", times=1)
 
 
 def test_global_restart_without_fetch():
