@@ -370,15 +370,17 @@ int scr_cache_ensure(struct scr *scr, int id)
     return rc == 0;
 }
 
-/* Removes datasets from the flush file that left the cache between two runs. */
+/* On rank 0, which may have files of none of them. Removes datasets from the flush file
+ * that left the cache between two runs. */
 static void recover_clean_flush_file(struct scr *scr)
 {
     kvtree_error err = {""};
-    int count = 0, *ids = NULL;
-    if (scr->job.rank != 0 ||
-        scr_filemap_list_datasets(scr->cache.map, &count, &ids) != 0)
-        return;
-    scr_flush_file_keep(scr->prefix.flush_file, ids, count);
+    const scr_cache *cache = &scr->cache;
+    int *ids = scr->job.rank ? NULL : calloc((size_t)cache->count + 1, sizeof *ids);
+    if (!ids) return;
+    for (int i = 0; i < cache->count; i++)
+        ids[i] = cache->list[i].d.id;
+    scr_flush_file_keep(scr->prefix.flush_file, ids, cache->count);
     free(ids);
     if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, &err) != 0)
         scr_say(&scr->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
