@@ -8,6 +8,8 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "config/config_file.h"
+#include "ops/bring.h"
+#include "ops/listing.h"
 #include "ops/mpi_check.h"
 #include "ops/route.h"
 #include "ops/stop.h"
@@ -179,6 +181,19 @@ int SCR_Finalize(void)
     return open ? open : rc;
 }
 
+int SCR_Abandon(void)
+{
+    struct scr *scr = scr_default();
+    int rc = api_enter(SCR_CALL_ABANDON);
+    if (rc) return rc;
+    scr_say(&scr->report, SCR_MSG_RUN_ABANDONED,
+            "SCR_Abandon: the run is given up; what is complete in the cache stays");
+    scr_flush_forget(scr);
+    scr_release(scr);
+    api_reset();
+    return SCR_SUCCESS;
+}
+
 /* ---- configuration ---- */
 
 const char *SCR_Config(const char *config)
@@ -305,6 +320,57 @@ int SCR_Complete_restart(int valid)
     struct scr *scr = scr_default();
     int rc = api_enter_collective(SCR_CALL_COMPLETE_RESTART);
     return rc ? rc : api_leave(scr_restart_complete(scr, valid));
+}
+
+int SCR_Fetch_files(int count, const char *const names[])
+{
+    struct scr *scr = scr_default();
+    int rc = api_enter_collective(SCR_CALL_FETCH_FILES);
+    return rc ? rc : api_leave(scr_bring(scr, count, names));
+}
+
+int SCR_Dataset_ranks(int *ranks)
+{
+    struct scr *scr = scr_default();
+    if (ranks) *ranks = 0;
+    int rc = api_enter(SCR_CALL_DATASET_RANKS);
+    if (!rc && ranks) *ranks = scr->lifecycle.open.ranks;
+    return rc;
+}
+
+int SCR_Dataset_files(int rank, int *files)
+{
+    const filo_file *list;
+    int count = 0;
+    if (files) *files = 0;
+    int rc = api_enter(SCR_CALL_DATASET_FILES);
+    rc = rc ? rc
+            : scr_listing_files(scr_default(), SCR_CALL_DATASET_FILES, rank, &count,
+                                &list);
+    if (!rc && files) *files = count;
+    return rc;
+}
+
+int SCR_Dataset_file(int rank, int number, char *name, uint64_t *size)
+{
+    struct scr *scr = scr_default();
+    const filo_file *list;
+    char full[SCR_MAX_FILENAME] = "";
+    int count = 0;
+    if (name) name[0] = 0;
+    if (size) *size = 0;
+    int rc = api_enter(SCR_CALL_DATASET_FILE);
+    rc = rc ? rc : scr_listing_files(scr, SCR_CALL_DATASET_FILE, rank, &count, &list);
+    if (rc) return rc;
+    if (number < 0 || number >= count || scr_listing_name(scr, &list[number], full) != 0)
+        return scr_fail_local(&scr->report, SCR_MSG_RESTART_LIST_REFUSED,
+                              SCR_ERR_ARGUMENT,
+                              "SCR_Dataset_file: rank %d wrote %d files; there is no "
+                              "number %d, or its name is too long",
+                              rank, count, number);
+    if (name) strcpy(name, full);
+    if (size) *size = list[number].size;
+    return SCR_SUCCESS;
 }
 
 /* ---- control ---- */

@@ -129,13 +129,11 @@ int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset)
 
 void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2])
 {
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(cache->map, id, cache->job->rank));
+    scr_filemap_walk walk = {NULL, NULL};
     sums[0] = sums[1] = 0;
-    for (; f; f = kvtree_elem_next(f)) {
+    while (scr_filemap_next(cache->map, id, &walk)) {
         unsigned long size = 0;
-        if (!scr_meta_is_full(f)) continue;
-        kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size);
+        kvtree_util_get_bytecount(kvtree_elem_hash(walk.file), SCR_META_SIZE, &size);
         sums[0]++;
         sums[1] += size;
     }

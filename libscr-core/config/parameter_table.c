@@ -42,6 +42,7 @@ const scr_param scr_param_table[] = {
     {"SCR_SET_SIZE", INT, "8", 0, "least number of processes per redundancy set"},
     {"SCR_SET_FAILURES", INT, "2", 0, "number of members that a Reed-Solomon set can lose"},
     /* restart */
+    {"SCR_RESTART_RANKS", TEXT, "same", 0, "any: the application can restart from checkpoints that another number of ranks wrote; same: it cannot"},
     {"SCR_DISTRIBUTE", BOOL, "1", 0, "0: ignore cached datasets in SCR_Init"},
     {"SCR_FETCH", BOOL, "1", 0, "0: do not fetch checkpoints from the prefix directory"},
     {"SCR_FETCH_BYPASS", BOOL, "0", 0, "1: read checkpoints on the prefix directory directly"},

@@ -103,6 +103,15 @@ static void values_load_halt(const scr_config *c, struct scr_settings *s,
                       "not NONE or a list of TERM, USR1, USR2, INT, HUP, QUIT and XCPU");
 }
 
+int scr_config_any_ranks(const scr_config *c, scr_problems *problems)
+{
+    static const char *const words[] = {"same", "any", NULL};
+    const scr_value v = scr_config_value(c, "SCR_RESTART_RANKS");
+    char word[8] = "same";
+    scr_value_word(&v, words, word, problems);
+    return strcmp(word, "any") == 0;
+}
+
 /* Parameters that are stored as they are; least: lower limit of a number. */
 static const struct values_row {
     const char *name;
@@ -173,6 +182,7 @@ void scr_values_load(const scr_config *config, struct scr_settings *values,
     values_check_buffer(c, "SCR_FILE_BUF_SIZE", s->file_buffer, problems);
     values_check_buffer(c, "SCR_MPI_BUF_SIZE", s->message, problems);
     values_load_halt(c, s, problems);
+    s->any_ranks = scr_config_any_ranks(c, problems);
     values_load_flush(c, s, problems);
     if (scr_descs_load(c, descs, problems) != 0)
         scr_problems_add(problems, "no memory for descriptors");

@@ -115,6 +115,7 @@ char *scr_query(struct scr *scr, const char *question);
 /* Collective; rc: what this process has met with before, a negative error. */
 int scr_start(struct scr *scr, MPI_Comm comm, int rc);
 
+/* Frees everything. Local, if no flush is under way. */
 void scr_release(struct scr *scr);
 
 /* ---- ops/finalize.c ---- */
@@ -233,6 +234,9 @@ void scr_flush_wait_for(struct scr *scr, const char *name);
 /* Stops it, if it is one of dataset id (0: of any); local files are free then. */
 void scr_flush_stop(struct scr *scr, int id);
 
+/* Gives it up on this rank alone, as its death would do. Local. */
+void scr_flush_forget(struct scr *scr);
+
 /* The code of a flush that failed in the background, once. */
 int scr_flush_result(struct scr *scr);
 
@@ -256,7 +260,8 @@ int scr_flush_resume(struct scr *scr, int id, uint64_t container);
  * Collective. */
 void scr_flush_spread(struct scr *scr, scr_dataset *d);
 
-/* This rank's files of the dataset, as filo sees them. Local; 0 or -ENOMEM. */
+/* The files of the dataset that this process has, as filo sees them. Local; 0 or
+ * -ENOMEM. */
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
                    int *count, filo_file **files, kvtree_error *err);
 

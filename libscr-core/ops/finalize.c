@@ -79,7 +79,7 @@ static void finalize_delete_of_other_ranks(struct scr *scr)
             scr_say(&scr->report, SCR_MSG_CACHE_KEPT_OTHER_RANKS,
                     "dataset %d (%s) of %d ranks is in the cache only, which is kept; "
                     "start with %d ranks on these nodes to use it, or with "
-                    "SCR_CACHE_PURGE=1 to delete it",
+                    "SCR_RESTART_RANKS=any, or with SCR_CACHE_PURGE=1 to delete it",
                     d.id, d.name, d.ranks, d.ranks);
     }
 }

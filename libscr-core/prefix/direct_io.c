@@ -13,6 +13,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,7 @@ struct mapped {
     filo_file *files;
     const char *folder; /* that they are below */
     int newer;          /* a newer dataset may have written to them */
+    bool may_be_packed; /* files in containers may be extracted one by one */
     int compare;        /* with their checksums */
 };
 
@@ -328,6 +330,22 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
     return direct_check_bytes(folder, m, f, &st, err);
 }
 
+/* The containers of a packed file are there, and long enough. */
+static int direct_check_packed(int folder, const filo_file *f, kvtree_error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < f->segments && !rc; i++) {
+        const filo_segment *s = &f->segment[i];
+        struct stat st;
+        rc = beneath_stat(folder, s->container, &st, err);
+        if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
+        if (!rc && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < s->offset + s->length))
+            rc = err_set(err, FILO_DAMAGED, "container \"%.200s\" is too short",
+                         s->container);
+    }
+    return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
+}
+
 /* Local. Notes them by their names below the prefix directory. */
 static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
                              const struct mapped *m, kvtree_error *err)
@@ -336,10 +354,15 @@ static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++) {
-        rc = direct_check_file(folder, m, &m->files[i], err);
+        const filo_file *f = &m->files[i];
+        const bool packed = f->packed && m->may_be_packed;
+        rc = packed ? direct_check_packed(folder, f, err)
+                    : direct_check_file(folder, m, f, err);
         snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
-                 d->scattered ? "" : "/", m->files[i].name);
-        if (!rc && !kvtree_set(prefix->direct.files, name, NULL))
+                 d->scattered ? "" : "/", f->name);
+        kvtree *noted =
+            kvtree_set(packed ? prefix->direct.packed : prefix->direct.files, name, NULL);
+        if (!rc && (!noted || (packed && kvtree_util_set_int(noted, "RANK", f->rank))))
             rc = err_set(err, -ENOMEM, "no memory");
     }
     io_close(&folder);
@@ -370,9 +393,11 @@ int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare,
                     kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
-    struct mapped m = {.compare = compare};
+    struct mapped m = {.compare = compare,
+                       .may_be_packed = d->ranks != prefix->job->ranks};
     int rc = scr_place_of(prefix, d, &place);
     kvtree_unset_all(prefix->direct.files);
+    kvtree_unset_all(prefix->direct.packed);
     if (rc) err_set(err, rc, "no memory");
     rc = agree(prefix->job->world, rc, err);
     if (rc) {
@@ -395,7 +420,8 @@ static bool direct_is_there(const scr_prefix *prefix, const char *name)
     struct stat st;
     size_t n = strlen(prefix->direct.dataset.name);
     if (kvtree_get(prefix->direct.files, name)) return true;
-    return strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
+    return !kvtree_get(prefix->direct.packed, name) &&
+           strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
            !scr_name_is_reserved(name) &&
            beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
@@ -457,7 +483,9 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
                        .compare = prefix->direct.dataset.id != d->id};
     int folder, rc = f->packed ? -EOPNOTSUPP : 0;
     if (rc)
-        return err_set(err, -ENOENT, "file \"%.200s\" of another rank is in a container",
+        return err_set(err, -ENOENT,
+                       "file \"%.200s\" is in a container, from which SCR_Fetch_files "
+                       "brings it",
                        f->name);
     rc = beneath_open_folder(place->folder, &folder, err);
     if (rc) return rc;

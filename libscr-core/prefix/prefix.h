@@ -34,7 +34,8 @@
 
 /* The dataset that is read on the prefix directory itself, and not fetched. */
 typedef struct scr_direct {
-    kvtree *files;       /* of this rank, as keys: names below the prefix directory */
+    kvtree *files;  /* of this rank, as keys: names below the prefix directory */
+    kvtree *packed; /* those that lie in containers: <name>/RANK/<rank that wrote it> */
     scr_dataset dataset; /* id 0: none */
 } scr_direct;
 
@@ -74,9 +75,10 @@ int scr_place_of(const scr_prefix *prefix, const scr_dataset *dataset, scr_place
 int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
                    kvtree_error *err);
 
-/* Reads the map of a complete dataset, which has one, for the ranks of this run: a
- * positive verdict where it is missing, or of another number of ranks. As filo_read_map;
- * agreed. */
+/* Reads the map of a complete dataset, which has one: the files of this rank, or, of one
+ * that another number of ranks wrote, those of its share of them. A positive verdict
+ * where the map is missing, or of another number of ranks than the dataset. As
+ * filo_read_map; agreed. */
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
                        const scr_place *place, const filo_options *options, int *count,
                        filo_file **files, kvtree_error *err);

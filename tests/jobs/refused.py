@@ -76,7 +76,7 @@ def test_refused_at_a_restart():
             for _ in range(4):
                 run = job.run("init", "have => 1 b", "start_restart => b", "route@1:b/no => ARGUMENT", "complete_restart:!1 => INVALID",
                               "have => 1 a", "start_restart => a", "route:%N => ARGUMENT", "complete_restart:0 => INVALID", "have => 0")
-                run.says("RESTART_NOT_READ", r'dataset 2 \(b\): rank 1: SCR_Route_file refused "b/no"', times=1)
+                run.says("RESTART_NOT_READ", r'dataset 2 \(b\): rank 1: the name "b/no" was refused', times=1)
                 run.not_said("RESTART_FAILED|FETCH_CHECKPOINT_DAMAGED")
             job.run("init", restart("b"), "finalize")
 
