@@ -118,24 +118,9 @@ int scr_copies_find(scr_cache *cache, const scr_dataset *dataset, scr_held *held
 int scr_copies_share(const scr_cache *cache, const scr_held *held, scr_held *all,
                      kvtree_error *err)
 {
-    const int ranks = cache->job->ranks;
-    int total = 0, size = held->count * (int)sizeof *held->copies,
-        *sizes = calloc(2 * (size_t)ranks, sizeof *sizes);
-    *all = (scr_held){0, NULL};
-    int rc = sizes ? 0 : err_set(err, -ENOMEM, "no memory");
-    rc = agree(cache->job->world, rc, err);
-    if (!rc) {
-        MPI_Allgather(&size, 1, MPI_INT, sizes, 1, MPI_INT, cache->job->world);
-        for (int i = 0; i < ranks; total += sizes[i++])
-            sizes[ranks + i] = total;
-        all->count = total / (int)sizeof *all->copies;
-        all->copies = calloc((size_t)all->count + 1, sizeof *all->copies);
-        if (!all->copies) rc = err_set(err, -ENOMEM, "no memory");
-        rc = agree(cache->job->world, rc, err);
-    }
-    if (!rc)
-        MPI_Allgatherv(held->copies, size, MPI_BYTE, all->copies, sizes, sizes + ranks,
-                       MPI_BYTE, cache->job->world);
-    free(sizes);
-    return rc;
+    void *copies;
+    int rc = scr_job_collect(cache->job, sizeof *all->copies, held->count, held->copies,
+                             &all->count, &copies);
+    all->copies = copies;
+    return rc ? err_set(err, rc, "no memory") : 0;
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 /* What a home knows of a file, as keys: the process that has it in the cache, and the
  * first process of that one's store; or the rank that it is of in the map, where it lies
@@ -43,13 +44,10 @@ typedef struct bringing {
     kvtree *found; /* at a leader: <name>/{what its home knows, and PATH or REASON} */
 } bringing;
 
-/* The home of a name. FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
+/* The home of a name. */
 static int bring_home(const scr_job *job, const char *name)
 {
-    uint32_t h = 2166136261u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return (int)(((h ^ h >> 15) * 0x9e3779b1u >> 8) % (uint32_t)job->ranks);
+    return (int)(crc32(0, (const Bytef *)name, (uInt)strlen(name)) % (uLong)job->ranks);
 }
 
 static kvtree *bring_below(kvtree *tree, const char *key)
@@ -263,28 +261,6 @@ static int bring_list_travels(bringing *b, kvtree *by, int *count, scr_bring_wan
     return rc;
 }
 
-/* Collective, agreed. Those of all leaders. */
-static int bring_share(const scr_job *job, int count, const scr_bring_want own[],
-                       int *total, scr_bring_want **all, kvtree_error *err)
-{
-    int size = count * (int)sizeof *own, sum = 0,
-        *sizes = calloc(2 * (size_t)job->ranks, sizeof *sizes);
-    int rc = agree(job->world, sizes ? 0 : err_sys(err, -ENOMEM, "a plan"), err);
-    if (!rc) {
-        MPI_Allgather(&size, 1, MPI_INT, sizes, 1, MPI_INT, job->world);
-        for (int i = 0; i < job->ranks; sum += sizes[i++])
-            sizes[job->ranks + i] = sum;
-        *total = sum / (int)sizeof *own;
-        *all = calloc((size_t)*total + 1, sizeof *own);
-        rc = agree(job->world, *all ? 0 : err_sys(err, -ENOMEM, "a plan"), err);
-    }
-    if (!rc)
-        MPI_Allgatherv(own, size, MPI_BYTE, *all, sizes, sizes + job->ranks, MPI_BYTE,
-                       job->world);
-    free(sizes);
-    return rc;
-}
-
 /* Local. Copies that did not arrive have no path. */
 static int bring_note_failures(const bringing *b, const kvtree *failed)
 {
@@ -303,14 +279,16 @@ static int bring_travel(bringing *b, kvtree_error *err)
 {
     const scr_job *job = &b->scr->job;
     scr_bring_want *own = NULL, *all = NULL;
+    void *list = NULL;
     kvtree *by = kvtree_new(), *failed = kvtree_new();
     int count = 0, total = 0, rc = by && failed ? 0 : -ENOMEM;
     rc = rc ? rc : bring_list_travels(b, by, &count, &own);
     if (rc) err_sys(err, rc, "list the files");
     rc = agree(job->world, rc, err);
-    rc = rc ? rc : bring_share(job, count, own, &total, &all, err);
     if (!rc) {
-        rc = scr_plan_bring(job->ranks, total, all);
+        rc = scr_job_collect(job, sizeof *own, count, own, &total, &list);
+        all = list;
+        rc = rc ? rc : scr_plan_bring(job->ranks, total, all);
         if (rc) err_sys(err, rc, "a plan");
         rc = agree(job->world, rc, err);
     }
@@ -540,7 +518,6 @@ static int bring_begin(bringing *b, kvtree_error *err)
 static int bring_all(bringing *b, kvtree_error *err)
 {
     int rc = bring_begin(b, err);
-    b->scr->restart.has_copies = true;
     rc = rc ? rc : bring_inquire(b, err);
     rc = rc ? rc : bring_travel(b, err);
     rc = rc ? rc : agree(b->scr->job.world, bring_unpack(b, err), err);
@@ -588,10 +565,10 @@ const char *scr_bring_find(const struct scr *scr, const char *name)
 
 void scr_bring_end(struct scr *scr)
 {
+    const bool used = scr->restart.catalog != NULL; /* the same on all ranks */
     kvtree_unset_all(scr->restart.brought);
     kvtree_delete(&scr->restart.catalog);
-    if (!scr->restart.has_copies) return;
+    if (!used) return;
     MPI_Barrier(scr->job.world); /* no rank reads any more */
     scr_brought_remove(&scr->cache);
-    scr->restart.has_copies = false;
 }

@@ -23,10 +23,9 @@ struct scr_restart {
                        must stay; the same on every rank */
     bool spares_all; /* memory was short for that list: all of them must stay */
     kvtree *catalog; /* of the open restart (ops/bring.h): what this rank knows as a home;
-                        NULL: not made yet */
+                        NULL: SCR_Fetch_files has had nothing to do */
     kvtree *brought; /* <name>/<path> of files that SCR_Fetch_files brought for this rank
                       */
-    bool has_copies; /* SCR_Fetch_files brought files to some node */
     struct scr_listed *listed; /* what this rank was told of the files of another
                                   (ops/listing.h); or NULL */
     int in_prefix; /* the dataset of the open restart is whole on the prefix directory */
