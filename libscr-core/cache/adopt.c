@@ -16,12 +16,6 @@ struct acting {
     redset_acted *list;
 };
 
-static const char *adopt_redundancy_file(const scr_cache *cache, int id, int rank)
-{
-    const kvtree_elem *f = scr_filemap_redundancy(cache->map, id, rank);
-    return f ? scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id) : NULL;
-}
-
 /* Local. What another process acts for leaves the map; its files stay. */
 static void adopt_drop_unused(scr_cache *cache, int id, const scr_held *held,
                               const int actor[])
@@ -43,7 +37,7 @@ static int adopt_list(scr_cache *cache, const scr_dataset *d, const int actor[],
     for (int i = 0; i < d->ranks; i++)
         if (actor[i] == cache->job->rank)
             own->list[own->count++] =
-                (redset_acted){.rank = i, .file = adopt_redundancy_file(cache, d->id, i)};
+                (redset_acted){.rank = i, .file = scr_cached_redundancy(cache, d->id, i)};
     return 0;
 }
 

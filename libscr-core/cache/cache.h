@@ -291,6 +291,10 @@ void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2]);
 int scr_cached_lacks_room(const scr_cache *cache, int store);
 int scr_cached_is_tight(const scr_cache *cache, int store, int id);
 
+/* Name of the redundancy file that the map has of a rank, below the dataset's directory;
+ * inside the map. NULL: none. */
+const char *scr_cached_redundancy(const scr_cache *cache, int id, int rank);
+
 /* ---- cache/verify.c ---- */
 
 /* Compares the files of a dataset with their checksums. Local; 0, or -errno with a text.

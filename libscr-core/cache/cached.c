@@ -125,6 +125,12 @@ int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset)
     return 0;
 }
 
+const char *scr_cached_redundancy(const scr_cache *cache, int id, int rank)
+{
+    const kvtree_elem *f = scr_filemap_redundancy(cache->map, id, rank);
+    return f ? scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id) : NULL;
+}
+
 /* ---- sizes ---- */
 
 void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2])

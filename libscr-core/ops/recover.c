@@ -76,8 +76,7 @@ static bool recover_agree_on_description(const scr_cache *cache, int id,
 /* Name of this rank's redundancy file, inside the map; NULL if it has none. */
 static const char *recover_redundancy_file(const scr_cache *cache, int id)
 {
-    const kvtree_elem *f = scr_filemap_redundancy(cache->map, id, cache->job->rank);
-    return f ? scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id) : NULL;
+    return scr_cached_redundancy(cache, id, cache->job->rank);
 }
 
 /* Collective. Reads the files, unless glance, and rebuilds lost ones; err names them,
