@@ -340,37 +340,21 @@ int SCR_Dataset_ranks(int *ranks)
 
 int SCR_Dataset_files(int rank, int *files)
 {
-    const filo_file *list;
-    int count = 0;
-    if (files) *files = 0;
-    int rc = api_enter(SCR_CALL_DATASET_FILES);
-    rc = rc ? rc
-            : scr_listing_files(scr_default(), SCR_CALL_DATASET_FILES, rank, &count,
-                                &list);
-    if (!rc && files) *files = count;
+    int count = 0, rc = api_enter(SCR_CALL_DATASET_FILES);
+    rc = rc ? rc : scr_listing_count(scr_default(), rank, &count);
+    if (files) *files = count;
     return rc;
 }
 
 int SCR_Dataset_file(int rank, int number, char *name, uint64_t *size)
 {
-    struct scr *scr = scr_default();
-    const filo_file *list;
-    char full[SCR_MAX_FILENAME] = "";
-    int count = 0;
-    if (name) name[0] = 0;
-    if (size) *size = 0;
+    char path[SCR_MAX_FILENAME] = "";
+    uint64_t bytes = 0;
     int rc = api_enter(SCR_CALL_DATASET_FILE);
-    rc = rc ? rc : scr_listing_files(scr, SCR_CALL_DATASET_FILE, rank, &count, &list);
-    if (rc) return rc;
-    if (number < 0 || number >= count || scr_listing_name(scr, &list[number], full) != 0)
-        return scr_fail_local(&scr->report, SCR_MSG_RESTART_LIST_REFUSED,
-                              SCR_ERR_ARGUMENT,
-                              "SCR_Dataset_file: rank %d wrote %d files; there is no "
-                              "number %d, or its name is too long",
-                              rank, count, number);
-    if (name) strcpy(name, full);
-    if (size) *size = list[number].size;
-    return SCR_SUCCESS;
+    rc = rc ? rc : scr_listing_file(scr_default(), rank, number, path, &bytes);
+    if (name) strcpy(name, rc ? "" : path);
+    if (size) *size = bytes;
+    return rc;
 }
 
 /* ---- control ---- */

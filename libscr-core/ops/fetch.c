@@ -221,7 +221,7 @@ int scr_fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *er
 
 /* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
  * directory itself. err has the reason for it, and then the reason of a failure. */
-static int fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *err)
+static int fetch_open_substitute(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {"its redundancy"};
     int rc = scr_fetch_open_store(scr, d, &why);
@@ -332,7 +332,7 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     }
     int rc = fetch_read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP) return rc;
-    if ((rc = fetch_open_store(scr, d, err)) != 0) return rc;
+    if ((rc = fetch_open_substitute(scr, d, err)) != 0) return rc;
     scr_say(&scr->report, SCR_MSG_FETCH_NOT_IN_PLACE, "dataset %d (%s): %s", d->id,
             d->name, err->text);
     return fetch_to_cache(scr, d, err);

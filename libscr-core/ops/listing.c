@@ -136,8 +136,8 @@ static int listing_refuse(struct scr *scr, scr_call call, int code, const char *
                           "%s: rank %d: %s", scr_call_name(call), scr->job.rank, why);
 }
 
-int scr_listing_files(struct scr *scr, scr_call call, int rank, int *count,
-                      const filo_file **files)
+/* The files of a rank are in scr->restart.listed then. An SCR code. */
+static int listing_find(struct scr *scr, scr_call call, int rank)
 {
     kvtree_error err = {""};
     struct scr_listed *listed = scr->restart.listed;
@@ -154,16 +154,34 @@ int scr_listing_files(struct scr *scr, scr_call call, int rank, int *count,
                                : "it needs SCR_RESTART_RANKS=any for a checkpoint that "
                                  "is in the cache only");
     int rc = listed->rank == rank ? 0 : listing_read(scr, listed, rank, &err);
-    if (rc) return listing_refuse(scr, call, SCR_FAILURE, err.text);
-    *count = listed->count;
-    *files = listed->files;
-    return SCR_SUCCESS;
+    return rc ? listing_refuse(scr, call, SCR_FAILURE, err.text) : SCR_SUCCESS;
 }
 
-int scr_listing_name(const struct scr *scr, const filo_file *file,
-                     char name[SCR_MAX_FILENAME])
+int scr_listing_count(struct scr *scr, int rank, int *count)
 {
-    int n = snprintf(name, SCR_MAX_FILENAME, "%s/%s%s", scr->prefix.path,
-                     scr->restart.listed->prefix, file->name);
-    return n < SCR_MAX_FILENAME ? 0 : -ENAMETOOLONG;
+    int rc = listing_find(scr, SCR_CALL_DATASET_FILES, rank);
+    if (!rc) *count = scr->restart.listed->count;
+    return rc;
+}
+
+int scr_listing_file(struct scr *scr, int rank, int number, char *name, uint64_t *size)
+{
+    kvtree_error err = {""};
+    int rc = listing_find(scr, SCR_CALL_DATASET_FILE, rank);
+    if (rc) return rc;
+    const struct scr_listed *listed = scr->restart.listed;
+    if (number < 0 || number >= listed->count) {
+        err_set(&err, -EINVAL,
+                "there is no file number %d of rank %d, whose number of "
+                "files is %d",
+                number, rank, listed->count);
+        return listing_refuse(scr, SCR_CALL_DATASET_FILE, SCR_ERR_ARGUMENT, err.text);
+    }
+    const filo_file *f = &listed->files[number];
+    if (snprintf(name, SCR_MAX_FILENAME, "%s/%s%s", scr->prefix.path, listed->prefix,
+                 f->name) >= SCR_MAX_FILENAME)
+        return listing_refuse(scr, SCR_CALL_DATASET_FILE, SCR_FAILURE,
+                              "the path of the file is too long");
+    *size = f->size;
+    return SCR_SUCCESS;
 }

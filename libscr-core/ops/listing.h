@@ -13,14 +13,10 @@
  * reported, and the questions fail. */
 void scr_listing_begin(struct scr *scr);
 
-/* The files of a rank. The lists are of one rank at a time, and valid until the next
- * call. Local; an SCR code. */
-int scr_listing_files(struct scr *scr, scr_call call, int rank, int *count,
-                      const filo_file **files);
-
-/* The path on the prefix directory of a file in that list. 0 or -ENAMETOOLONG. */
-int scr_listing_name(const struct scr *scr, const filo_file *file,
-                     char name[SCR_MAX_FILENAME]);
+/* The number of files of a rank; the path on the prefix directory (SCR_MAX_FILENAME
+ * bytes) and the size of one of them. Local; an SCR code. */
+int scr_listing_count(struct scr *scr, int rank, int *count);
+int scr_listing_file(struct scr *scr, int rank, int number, char *name, uint64_t *size);
 
 /* Removes what was written. Collective. */
 void scr_listing_end(struct scr *scr);

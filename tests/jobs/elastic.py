@@ -64,6 +64,22 @@ def test_new_node_first():
             assert "CACHE" in tree.read(job.prefix / ".scr/flush.scr")["DSET"]["1"]["LOCATION"]
 
 
+def test_too_much_lost():
+    """Two of four nodes are lost, with XOR: an older checkpoint on the prefix directory is offered, or none; what is left
+    stays for a run that has the nodes again."""
+    with Job(4, 1, SCR_FLUSH=0, **ANY) as job:
+        job.run("init", checkpoint("a"))
+        job.save()
+        two = nodes(1, 2)
+        run = job.run("init", "have => 0", layout=two)
+        run.says("REBUILD_IMPOSSIBLE", "a", times=1)
+        job.run("init", take("a", 4), layout=nodes(1, 1, 1, 1, 1))
+        job.go_back()
+        job.run("init", take("a", 4), "finalize", SCR_FLUSH=1, SCR_CACHE_KEEP=1)
+        job.run("init", take("a", 4), checkpoint("b"))
+        job.run("init", take("a", 4), layout=two, SCR_FLUSH=0)
+
+
 def test_prefix():
     """It is read in place; in containers, by extraction."""
     for containers in 0, 1:
@@ -144,7 +160,7 @@ def test_refused():
                       "complete_restart:0 => INVALID", "have => 0")
         run.says("FETCH_FILES_FAILED", "a/rank_9", times=1)
         run.says("FETCH_FILES_FAILED", "/etc/passwd", times=1)
-        run.says("RESTART_LIST_REFUSED", "number 1")
+        run.says("RESTART_LIST_REFUSED", "no file number 1 of rank 1")
         run.says("RESTART_LIST_REFUSED", "no rank 4")
         assert not (job.prefix / ".scr/restart").exists()
         job.run("init", "have => 1 a", "start_restart", "dataset_file:1:0 => FAILURE =:0", "complete_restart:1",
