@@ -99,12 +99,11 @@ static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t con
 int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree *entry,
                 int64_t containers)
 {
-    const kvtree_gather map = filo_map_place(job);
     int rc = filo_job_agree(job, commit_remove_map(job));
     if (rc) return rc;
     if (stage) rc = filo_job_agree(job, batch_commit(stage, &job->err));
     if (!rc) rc = filo_job_agree(job, commit_sync_folders(job, folders, containers));
-    if (!rc) rc = kvtree_gather_write(&map, entry, &job->err);
+    if (!rc) rc = filo_map_write_all(job, entry);
     if (!rc) filo_job_remove_stage(job);
     return rc ? commit_lacks_map(job, rc) : 0;
 }

@@ -126,6 +126,14 @@ int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, filo_error *err)
     return flow_complete(flow, wait, settled, err);
 }
 
+/* Messages on their way stay where they are: they are constants. */
+void filo_flow_forget(filo_flow *flow)
+{
+    for (int i = 0; i < flow->sent; i++)
+        if (flow->requests[i] != MPI_REQUEST_NULL) MPI_Request_free(&flow->requests[i]);
+    flow->sent = 0;
+}
+
 void filo_flow_end(filo_flow *flow)
 {
     free(flow->requests);

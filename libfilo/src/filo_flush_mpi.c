@@ -70,7 +70,8 @@ static int flush_copy_list(filo_transfer *t, int count, const filo_file files[])
     for (int i = 0; i < count; i++) {
         const filo_file *f = &files[i];
         filo_file *copy = &t->files[t->count++];
-        *copy = (filo_file){.size = f->size, .crc = f->crc, .has_crc = f->has_crc};
+        *copy = (filo_file){
+            .size = f->size, .crc = f->crc, .has_crc = f->has_crc, .rank = f->rank};
         copy->local = f->local ? strdup(f->local) : NULL;
         copy->name = f->name ? strdup(f->name) : NULL;
         if ((f->local && !copy->local) || (f->name && !copy->name)) return -ENOMEM;
@@ -230,9 +231,7 @@ static void flush_note_times(filo_transfer *t)
 static int flush_make_entry(filo_transfer *t)
 {
     if (!t->entry) flush_note_times(t);
-    if (!t->entry) t->entry = filo_map_entry(t->count, t->files);
-    int rc = t->entry ? filo_map_set_dataset(t->entry, t->job.options.dataset) : -ENOMEM;
-    return rc ? err_sys(&t->job.err, rc, "make the map") : 0;
+    return t->entry ? 0 : filo_map_make(&t->job, t->count, t->files, &t->entry);
 }
 
 /* Collective, agreed. */
@@ -333,10 +332,9 @@ const filo_file *filo_flush_files(const filo_transfer *transfer, int *count)
     return transfer->files;
 }
 
-filo_transfer *filo_flush_free(filo_transfer *transfer)
+/* Not collective: freeing a communicator sends nothing. */
+static filo_transfer *flush_release(filo_transfer *transfer)
 {
-    if (!transfer) return NULL;
-    filo_flush_stop(transfer, NULL);
     filo_move_end(&transfer->move);
     batch_drop(&transfer->stage);
     kvtree_delete(&transfer->folders);
@@ -347,6 +345,18 @@ filo_transfer *filo_flush_free(filo_transfer *transfer)
     free(transfer->map);
     free(transfer);
     return NULL;
+}
+
+filo_transfer *filo_flush_free(filo_transfer *transfer)
+{
+    if (transfer) filo_flush_stop(transfer, NULL);
+    return transfer ? flush_release(transfer) : NULL;
+}
+
+filo_transfer *filo_flush_forget(filo_transfer *transfer)
+{
+    if (transfer && !transfer->ended) filo_move_forget(&transfer->move);
+    return transfer ? flush_release(transfer) : NULL;
 }
 
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,

@@ -67,7 +67,8 @@ static int map_add_file(kvtree *names, const filo_file *file)
 
 int filo_map_fill(kvtree *entry, int count, const filo_file files[])
 {
-    kvtree *names = kvtree_set(entry, "FILE", NULL);
+    kvtree *names = kvtree_get(entry, "FILE");
+    if (!names) names = kvtree_set(entry, "FILE", NULL);
     int rc = names ? 0 : -ENOMEM;
     for (int i = 0; i < count && rc == 0; i++)
         rc = map_add_file(names, &files[i]);

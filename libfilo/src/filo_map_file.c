@@ -154,20 +154,49 @@ static int map_file_take(void *arg, int rank, kvtree *entry, filo_error *err)
     return w->said;
 }
 
+/* Opens the directory of a map that is to be read. */
+static int map_file_open(work *w, const filo_place *from, filo_error *err)
+{
+    int rc = map_file_begin(w, from, err);
+    if (rc == 0 && from->dir)
+        w->dir = *from->dir;
+    else if (rc == 0)
+        rc = folder_make_below(w->base, w->folder, 0, &w->dir, err);
+    return rc;
+}
+
+/* Passes on the result of libkvtree. */
+static int map_file_close(work *w, const filo_place *from, int rc, filo_error *err)
+{
+    if (!from->dir) io_close(&w->dir);
+    if (w->said) return w->said;
+    if (rc == -EBADMSG) rc = FILO_DAMAGED;
+    return rc ? err_wrap(err, rc, "map in %s", w->folder) : 0;
+}
+
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
                   filo_error *err)
 {
     work w = {.take = take, .arg = arg, .dir = -1};
-    int rc = map_file_begin(&w, from, err);
-    if (rc == 0 && from->dir)
-        w.dir = *from->dir;
-    else if (rc == 0)
-        rc = folder_make_below(w.base, w.folder, 0, &w.dir, err);
+    int rc = map_file_open(&w, from, err);
     if (rc) return rc;
     const kvtree_gather_place place = map_file_place(&w, 0);
     rc = kvtree_gather_read_all(&place, ranks, map_file_take, &w, err);
-    if (!from->dir) io_close(&w.dir);
-    if (w.said) return w.said;
-    if (rc == -EBADMSG) rc = FILO_DAMAGED;
-    return rc ? err_wrap(err, rc, "map in %s", w.folder) : 0;
+    return map_file_close(&w, from, rc, err);
+}
+
+int filo_map_read_rank(const filo_place *from, int rank, int *ranks, filo_map_take *take,
+                       void *arg, filo_error *err)
+{
+    work w = {.take = take, .arg = arg, .dir = -1};
+    kvtree *entry = kvtree_new();
+    int rc = entry ? map_file_open(&w, from, err) : err_sys(err, -ENOMEM, "read the map");
+    if (!rc) {
+        const kvtree_gather_place place = map_file_place(&w, 0);
+        rc = kvtree_gather_read_one(&place, rank, ranks, entry, err);
+        rc = rc ? rc : map_file_take(&w, rank, entry, err);
+        rc = map_file_close(&w, from, rc, err);
+    }
+    kvtree_delete(&entry);
+    return rc;
 }

@@ -207,6 +207,12 @@ void filo_move_abort(filo_move *move)
     axl_cancel(move->transfer, NULL); /* removes its state file: it is not resumed */
 }
 
+void filo_move_forget(filo_move *move)
+{
+    if (move->transfer) axl_cancel(move->transfer, NULL);
+    filo_flow_forget(&move->flow);
+}
+
 void filo_move_end(filo_move *move)
 {
     move->transfer = axl_free(move->transfer);

@@ -34,6 +34,7 @@ static int job_check_options(filo_job *job)
 {
     const filo_options *o = &job->options;
     if (o->width < 0) return err_set(&job->err, -EINVAL, "a width of %d ranks", o->width);
+    if (o->ranks < 0) return err_set(&job->err, -EINVAL, "files of %d ranks", o->ranks);
     if (o->container > INT64_MAX)
         return err_set(&job->err, -EINVAL, "containers of %llu bytes",
                        (unsigned long long)o->container);
@@ -93,8 +94,8 @@ static int64_t job_fingerprint(const filo_job *job)
 {
     const filo_options *o = &job->options;
     char numbers[128];
-    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d", o->width, o->container,
-             o->map_limit, o->node != NULL);
+    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %d", o->width, o->container,
+             o->map_limit, o->node != NULL, o->ranks);
     unsigned h = filo_name_hash(job->folder);
     h = 31 * h + filo_name_hash(job->map);
     h = 31 * h + filo_name_hash(job->stage);
@@ -241,6 +242,10 @@ int filo_list_check(filo_job *job, int count, filo_file files[],
     for (int i = 0; i < count; i++) {
         int rc = check(job, &files[i]);
         if (rc) return rc;
+        if (job->options.ranks &&
+            (files[i].rank < 0 || files[i].rank >= job->options.ranks))
+            return err_set(&job->err, -EINVAL, "file \"%.200s\" of rank %d of %d",
+                           files[i].name, files[i].rank, job->options.ranks);
     }
     return 0;
 }

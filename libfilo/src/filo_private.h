@@ -35,7 +35,7 @@ static inline unsigned filo_limit_mode(unsigned mode, const struct stat *st, gid
 /* The entry of a rank that wrote these files; NULL without memory. */
 kvtree *filo_map_entry(int count, const filo_file files[]);
 
-/* The same into an empty tree; -ENOMEM. */
+/* Adds files to an entry. 0 or -ENOMEM. */
 int filo_map_fill(kvtree *entry, int count, const filo_file files[]);
 
 /* Adds the text of filo_options or filo_place, if there is one. 0 or -ENOMEM. */

@@ -11,6 +11,7 @@
  *     filo_commit_mpi.c        the step in which a directory changes
  *     filo_fetch_mpi.c         filo_fetch
  *     filo_read_map_mpi.c      filo_read_map
+ *     filo_write_map_mpi.c     the map of a flush
  *     filo_names_mpi.c         no name twice; the owner of a name
  *     filo_folders_mpi.c       directories, each made by one rank
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
@@ -99,6 +100,15 @@ int filo_list_check(filo_job *job, int count, filo_file files[],
 /* Where the map is, for libkvtree, which writes and reads it. */
 kvtree_gather filo_map_place(const filo_job *job);
 
+/* ---- filo_write_map_mpi.c ---- */
+
+/* What this rank adds to the map: the entry of its files, or those of the ranks that they
+ * are of. 0 or -ENOMEM with a text. */
+int filo_map_make(filo_job *job, int count, const filo_file files[], kvtree **entry);
+
+/* Collective, agreed. Writes the map of which each rank has its part. */
+int filo_map_write_all(filo_job *job, const kvtree *entry);
+
 /* ---- filo_commit_mpi.c ---- */
 
 /* Whether a file of the map, a container or the stage has this name, or would lie where a
@@ -178,6 +188,9 @@ int filo_flow_finish(filo_flow *flow, bool failed, filo_error *err);
 /* *settled: nothing is left to do for other ranks; with wait, does it first. */
 int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, filo_error *err);
 
+/* Not collective: gives up what was sent and has not arrived. */
+void filo_flow_forget(filo_flow *flow);
+
 void filo_flow_end(filo_flow *flow);
 
 /* ---- filo_move_mpi.c ---- */
@@ -225,6 +238,9 @@ int filo_move_go_on(filo_move *move, bool wait);
 /* Collective. Ends it, after an error or for good: nothing of this rank moves any more.
  */
 void filo_move_abort(filo_move *move);
+
+/* The same on this rank alone, without a message to the others. */
+void filo_move_forget(filo_move *move);
 
 void filo_move_end(filo_move *move);
 

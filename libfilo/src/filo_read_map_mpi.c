@@ -4,7 +4,7 @@
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 static int read_map_check(filo_job *job, const kvtree *entries)
 {
@@ -17,14 +17,37 @@ static int read_map_check(filo_job *job, const kvtree *entries)
     return 0;
 }
 
+/* Moves the files of an entry to the end of a list. */
+static int read_map_append(const kvtree_elem *e, int *count, filo_file **files)
+{
+    int more = 0;
+    filo_file *added = NULL;
+    int rc = filo_map_files(kvtree_elem_hash(e), &more, &added);
+    if (rc) return rc;
+    filo_file *list =
+        realloc(*files, ((size_t)*count + (size_t)more + 1) * sizeof **files);
+    if (!list) {
+        filo_files_free(more, added);
+        return -ENOMEM;
+    }
+    *files = list;
+    for (int i = 0; i < more; i++) {
+        list[*count] = added[i];
+        list[(*count)++].rank = kvtree_elem_key_int(e);
+    }
+    free(added);
+    return 0;
+}
+
 static int read_map_own_files(filo_job *job, const kvtree *entries, int *count,
                               filo_file **files)
 {
-    char key[16];
     int rc = read_map_check(job, entries);
     if (rc) return rc;
-    snprintf(key, sizeof key, "%d", job->rank);
-    rc = filo_map_files(kvtree_get(entries, key), count, files);
+    if (!(*files = calloc(1, sizeof **files))) rc = -ENOMEM;
+    for (kvtree_elem *e = kvtree_elem_first(entries); e && !rc; e = kvtree_elem_next(e))
+        if (job->options.every || kvtree_elem_key_int(e) == job->rank)
+            rc = read_map_append(e, count, files);
     return rc ? err_sys(&job->err, rc, "list the files of the map") : 0;
 }
 

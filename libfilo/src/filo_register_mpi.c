@@ -75,9 +75,7 @@ static int register_write_map(filo_job *job, int count, filo_file files[])
              : filo_map_make_folder(job->options.base, job->folder, job->map, &job->err);
     /* they are there; it is shared out who syncs which */
     rc = filo_folders_make(job, rc, count, files, &folders);
-    if (!rc && (!(entry = filo_map_entry(count, files)) ||
-                filo_map_set_dataset(entry, job->options.dataset) != 0))
-        rc = err_sys(&job->err, -ENOMEM, "make the map");
+    rc = rc ? rc : filo_map_make(job, count, files, &entry);
     rc = filo_job_agree(job, rc);
     if (!rc) rc = filo_commit(job, NULL, folders, entry, 0);
     kvtree_delete(&entry);

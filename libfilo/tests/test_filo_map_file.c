@@ -124,6 +124,17 @@ static void round_trip(const filo_place *at, int ranks)
     assert_int_equal(told, ranks);
     assert_int_equal(g.ranks, ranks);
     assert_int_equal(filo_map_read(at, NULL, NULL, NULL, &err), 0);
+    for (int r = 0; r<ranks; r += ranks> 10 ? 97 : 1) {
+        g.ranks = told = 0;
+        assert_int_equal(filo_map_read_rank(at, r, &told, take, &g, &err), 0);
+        assert_int_equal(told, ranks);
+        assert_int_equal(g.ranks, 1);
+    }
+    g.ranks = 0;
+    assert_int_equal(filo_map_read_rank(at, ranks, NULL, take, &g, &err), -ENOENT);
+    g.end = -EINTR;
+    g.rank_of_end = ranks - 1;
+    assert_int_equal(filo_map_read_rank(at, ranks - 1, NULL, take, &g, &err), -EINTR);
 }
 
 static int there(const char *name)

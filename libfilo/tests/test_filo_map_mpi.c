@@ -4,6 +4,7 @@
 #include "lists.h"
 
 #include <kvtree/kvtree_util.h>
+#include <stdbool.h>
 
 static char folder[64], prefix[128];
 static filo_error err;
@@ -226,6 +227,116 @@ static void test_map_is_replaced(void)
     list_unlink(&l);
 }
 
+/* ---- the files of another number of ranks ---- */
+
+enum { FILES = 2, OTHERS_MAX = 64 };
+
+/* Which of the processes has the files of a rank. */
+static int holder_of(int rank)
+{
+    return (rank * 5 + 3) % check_ranks;
+}
+
+/* The files of all ranks that this process has; rank 2 has none. */
+static int list_others(int ranks, list lists[OTHERS_MAX], filo_file files[])
+{
+    int count = 0;
+    for (int r = 0; r < ranks; r++) {
+        if (holder_of(r) != check_rank) continue;
+        list_create(&lists[r], folder, r, r == 2 ? 0 : FILES);
+        for (int f = 0; f < lists[r].count; f++) {
+            files[count] = lists[r].files[f];
+            files[count++].rank = r;
+        }
+    }
+    return count;
+}
+
+/* Process p gets the files of ranks p, p + size, ... */
+static void read_share(int ranks, bool fetched)
+{
+    int told = 0, count = 0, wanted = 0;
+    filo_file *files = NULL;
+    filo_options options = {.every = 1};
+    CHECK_INT(filo_read_map(MPI_COMM_WORLD, prefix, NULL, &told, &count, &files, &options,
+                            &err),
+              0);
+    CHECK_INT(told, ranks);
+    for (int r = check_rank; r < ranks; r += check_ranks) {
+        list l;
+        list_init(&l, folder, r, r == 2 ? 0 : FILES);
+        for (int f = 0; f < l.count; f++, wanted++) {
+            CHECK(wanted < count);
+            if (wanted >= count) continue;
+            CHECK_STR(files[wanted].name, l.name[f]);
+            CHECK_INT(files[wanted].size, l.files[f].size);
+            CHECK_INT(files[wanted].rank, r);
+            files[wanted].local = strdup(l.local[f]);
+        }
+    }
+    CHECK_INT(count, wanted);
+    if (fetched) {
+        options = (filo_options){.checksum = 1};
+        CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
+        for (int i = 0; i < count; i++)
+            CHECK(list_file_is_good(files[i].local, files[i].rank, i % FILES));
+    }
+    filo_files_free(count, files);
+}
+
+/* A map of ranks that are more or fewer than the processes, with and without the files.
+ */
+static void test_other_ranks(int ranks, uint64_t container)
+{
+    static list lists[OTHERS_MAX];
+    static filo_file files[OTHERS_MAX * FILES];
+    char name[64];
+    filo_options options = {
+        .ranks = ranks, .checksum = 1, .container = container, .map_limit = 400};
+    snprintf(name, sizeof name, "others-%d-%d", ranks, container != 0);
+    begin(name);
+    MPI_Barrier(MPI_COMM_WORLD); /* the files of the last test are gone */
+    int count = list_others(ranks, lists, files);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, count, files, &options, &err), 0);
+    for (int r = 0; r < ranks; r++)
+        if (holder_of(r) == check_rank) list_unlink(&lists[r]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    read_share(ranks, true);
+    strcat(name, "-alone");
+    begin(name);
+    if (check_rank == 0) CHECK_INT(mkdir(prefix, 0700), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_INT(filo_write_map(MPI_COMM_WORLD, prefix, NULL, count, files, &options, &err),
+              0);
+    read_share(ranks, false);
+}
+
+static void test_others_refused(void)
+{
+    char name[16], same[] = "the same";
+    filo_file file = {.name = name, .rank = 3};
+    filo_options options = {.ranks = 3};
+    snprintf(name, sizeof name, "%d", check_rank);
+    begin("refused");
+    CHECK_INT(filo_write_map(MPI_COMM_WORLD, folder, NULL, 1, &file, &options, &err),
+              -EINVAL);
+    CHECK(strstr(err.text, "rank 3 of 3"));
+    file.rank = -1;
+    CHECK_INT(filo_write_map(MPI_COMM_WORLD, folder, NULL, 1, &file, &options, &err),
+              -EINVAL);
+    file.rank = 0;
+    options.ranks = -1;
+    CHECK_INT(filo_write_map(MPI_COMM_WORLD, folder, NULL, 1, &file, &options, &err),
+              -EINVAL);
+    options.ranks = 3 + (check_rank == 1);
+    CHECK_INT(filo_write_map(MPI_COMM_WORLD, folder, NULL, 1, &file, &options, &err),
+              check_ranks > 1 ? -EINVAL : 0);
+    options.ranks = 3;
+    file.name = same;
+    CHECK_INT(filo_write_map(MPI_COMM_WORLD, folder, NULL, 1, &file, &options, &err),
+              check_ranks > 1 ? -EEXIST : 0);
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
@@ -241,6 +352,12 @@ int main(int argc, char **argv)
     test_more_readers(1);
     test_no_files();
     test_map_is_replaced();
+    static const int others[] = {1, 3, 7, 30};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        test_other_ranks(others[i], 0);
+        test_other_ranks(others[i], 100000);
+    }
+    test_others_refused();
     check_remove(folder);
     return check_end();
 }

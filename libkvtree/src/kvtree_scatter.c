@@ -158,3 +158,59 @@ int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
     if (rc == 0 && ranks) *ranks = r.ranks;
     return rc;
 }
+
+/* ---- one rank ---- */
+
+/* The item with the greatest key that is at most `most`; NULL: none. Items of a level are
+ * keyed by the lowest rank in their file. */
+static kvtree_elem *scatter_find_below(const kvtree *items, int most)
+{
+    kvtree_elem *found = NULL;
+    for (kvtree_elem *e = kvtree_elem_first(items); e; e = kvtree_elem_next(e)) {
+        const int key = kvtree_elem_key_int(e);
+        if (key <= most && (!found || key > kvtree_elem_key_int(found))) found = e;
+    }
+    return found;
+}
+
+/* Moves the tree of a rank from a file at level, or the root (-1), or one below it, to
+ * tree. 0, -ENOENT without a text, or another -errno. */
+static int scatter_seek(const kvtree_gather_place *from, const char *name, int level,
+                        int rank, int *ranks, kvtree *tree, kvtree_error *err)
+{
+    kvtree_gather_part part;
+    int rc = kvtree_gather_file_read(from, name, level, &part, err);
+    if (rc) return rc;
+    if (level < 0) *ranks = part.ranks;
+    rc = -ENOENT;
+    /* a large tree has a file of its own, among the ranks of another one */
+    for (int most = rank; rc == -ENOENT && most >= 0; most--) {
+        kvtree_elem *e = scatter_find_below(part.items, most);
+        if (!e) break;
+        most = kvtree_elem_key_int(e);
+        if (part.level > 0)
+            rc =
+                scatter_seek(from, kvtree_elem_get_first_val(kvtree_elem_hash(e), "FILE"),
+                             part.level - 1, rank, ranks, tree, err);
+        else if (most == rank)
+            rc = kvtree_merge(tree, kvtree_elem_hash(e));
+        else
+            break;
+    }
+    kvtree_delete(&part.items);
+    return rc == -ENOMEM ? err_sys(err, rc, "read %s", name) : rc;
+}
+
+int kvtree_gather_read_one(const kvtree_gather_place *from, int rank, int *ranks,
+                           kvtree *tree, kvtree_error *err)
+{
+    int all = 0, rc = from ? 0 : err_set(err, -EINVAL, "read: from nowhere");
+    if (!rc) rc = beneath_check_name(from->name, err);
+    if (!rc) rc = scatter_seek(from, from->name, -1, rank, &all, tree, err);
+    if (rc == 0 && ranks) *ranks = all;
+    if (rc != -ENOENT || all == 0) return rc;
+    if (rank < 0 || rank >= all)
+        return err_set(err, rc, "%s is of %d ranks, and has no rank %d", from->name, all,
+                       rank);
+    return err_set(err, -EBADMSG, "%s: rank %d is missing", from->name, rank);
+}

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <kvtree/kvtree_gather.h>
 #include <malloc.h>
+#include <stdbool.h>
 
 static kvtree_error err;
 
@@ -90,6 +91,24 @@ static int read_set(const kvtree_gather_place *from, int ranks, trees *t)
     return rc;
 }
 
+/* Each rank alone, and those that there are not. */
+static void read_each(const kvtree_gather_place *from, int ranks, const trees *t)
+{
+    for (int rank = -1; rank <= ranks; rank++) {
+        const bool is_there = rank >= 0 && rank < ranks;
+        kvtree *tree = kvtree_new(), *mine = tree_of(t, is_there ? rank : 0);
+        int told = 0;
+        err.text[0] = 0;
+        int rc = kvtree_gather_read_one(from, rank, &told, tree, &err);
+        assert_int_equal(rc, is_there ? 0 : -ENOENT);
+        assert_true(is_there ? same_tree(tree, mine) && told == ranks
+                             : kvtree_size(tree) == 0 && strstr(err.text, "no rank"));
+        kvtree_delete(&tree);
+        kvtree_delete(&mine);
+    }
+    err.text[0] = 0;
+}
+
 /* ---- sizes of trees ---- */
 
 static int same_size(int rank)
@@ -161,6 +180,7 @@ static void test_round_trips(void **state)
         at.top = tops[i / 96];
         assert_int_equal(write_set(&at, n, &t), 0);
         assert_int_equal(read_set(&at, n, &t), 0);
+        if (n < 100 || i % 5 == 0) read_each(&at, n, &t);
         assert_int_equal(kvtree_gather_read_all(&at, NULL, NULL, NULL, &err), 0);
         check_limit(at.limit ? at.limit : 1 << 20, at.top);
         assert_string_equal(err.text, "");
@@ -185,6 +205,46 @@ static void test_many_levels(void **state)
               "much longer than the numbers around it";
     assert_int_equal(write_set(&at, 301, &t), 0);
     assert_int_equal(read_set(&at, 301, &t), 0);
+    close(at.dir);
+}
+
+/* Number of files without which rank cannot be read, besides the root. */
+static int needed_for(const kvtree_gather_place *from, int rank)
+{
+    int needed = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (e->d_name[0] == '.' || strcmp(e->d_name, from->name) == 0) continue;
+        kvtree *tree = kvtree_new();
+        assert_int_equal(renameat(from->dir, e->d_name, from->dir, ".hidden"), 0);
+        needed += kvtree_gather_read_one(from, rank, NULL, tree, NULL) != 0;
+        assert_int_equal(renameat(from->dir, ".hidden", from->dir, e->d_name), 0);
+        kvtree_delete(&tree);
+    }
+    closedir(dir);
+    return needed;
+}
+
+/* One file of each level is read for one rank, and a large tree that is passed. */
+static void test_one_rank_of_many(void **state)
+{
+    trees t = {.size = same_size};
+    kvtree_gather_place at = place(1500);
+    assert_int_equal(write_set(&at, 301, &t), 0);
+    assert_true(files_in_folder(0) > 50 && level_of_root() > 1);
+    for (int rank = 0; rank < 301; rank += 75)
+        assert_int_equal(needed_for(&at, rank), level_of_root());
+    t.size = some_large; /* 3, 10, 17, ... */
+    assert_int_equal(write_set(&at, 301, &t), 0);
+    assert_int_equal(needed_for(&at, 150), level_of_root());
+    assert_in_range(needed_for(&at, 152), level_of_root(), level_of_root() + 2);
+    /* a file that is missing is damage, whatever the rank */
+    assert_int_equal(unlinkat(at.dir, "set.0.0.scr", 0), 0);
+    kvtree *tree = kvtree_new();
+    assert_int_equal(kvtree_gather_read_one(&at, 0, NULL, tree, &err), -EBADMSG);
+    assert_int_equal(kvtree_gather_read_one(NULL, 0, NULL, tree, &err), -EINVAL);
+    kvtree_delete(&tree);
     close(at.dir);
 }
 
@@ -344,6 +404,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trips, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_many_levels, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_one_rank_of_many, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(test_written_again, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_errors_of_callers, make_folder,
                                         remove_folder),

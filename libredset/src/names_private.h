@@ -7,6 +7,7 @@
 
 #define redset_assign_scheme scr_redset_assign_scheme
 #define redset_layout_done scr_redset_layout_done
+#define redset_set_adopt scr_redset_set_adopt
 #define redset_set_encode scr_redset_set_encode
 #define redset_set_locate scr_redset_set_locate
 #define redset_set_measure scr_redset_set_measure

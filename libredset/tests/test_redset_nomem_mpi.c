@@ -53,6 +53,48 @@ static int do_rebuild(void *arg)
     return rc;
 }
 
+/* What the last rank rebuilt for rank 0 goes back to where that looks for it. */
+static void take_back(const job *j, const char *name)
+{
+    char from[1200], to[1200], folder[80];
+    snprintf(folder, sizeof folder, "%s/%d", j->root, j->ranks - 1);
+    scratch_path(from, folder, name);
+    scratch_path(to, j->folder, name);
+    CHECK(rename(from, to) == 0);
+}
+
+/* The last rank acts for rank 0, too, which lost all. */
+static int do_adopt(void *arg)
+{
+    job *j = arg;
+    char name[REDSET_NAME_SIZE] = "";
+    redset_error *err = &nth_text;
+    redset *set = NULL;
+    int held = nth_hold(), count = j->rank > 0;
+    CHECK_INT(job_create(j, j->scheme, j->ranks, 1, &set, err), 0);
+    job_name(set, name);
+    redset_free(set);
+    if (j->rank == 0) job_lose(j);
+    redset_acted list[2] = {{.rank = j->rank, .file = name}};
+    if (j->rank == j->ranks - 1) list[count++] = (redset_acted){.rank = 0};
+    MPI_Barrier(j->comm);
+    countdown = held;
+    int rc = redset_adopt(j->comm, j->folder, j->ranks, count, list, err);
+    held = nth_hold();
+    if (rc) CHECK(err->text[0] && !list[0].manifest);
+    for (int i = 0; i < count; i++)
+        redset_manifest_free(list[i].manifest);
+    MPI_Barrier(j->comm);
+    if (!rc && j->rank == 0) {
+        take_back(j, name);
+        take_back(j, j->files[0].name);
+    }
+    CHECK((rc && j->rank == 0) || job_intact(j));
+    MPI_Barrier(j->comm);
+    countdown = held;
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     static const redset_scheme schemes[] = {REDSET_PARTNER, REDSET_XOR, REDSET_RS};
@@ -67,6 +109,8 @@ int main(int argc, char **argv)
         nth_each(name, do_encode, &j, 15);
         snprintf(name, sizeof name, "%s, rebuild", redset_scheme_name(j.scheme));
         nth_each(name, do_rebuild, &j, 15);
+        snprintf(name, sizeof name, "%s, adopt", redset_scheme_name(j.scheme));
+        nth_each(name, do_adopt, &j, 15);
         job_lose(&j);
         job_write(&j, 0);
         MPI_Barrier(j.comm);

@@ -13,43 +13,44 @@
 
 enum { MEMBERS = 7, PIECES = 4, TURNS = PIECES * MEMBERS };
 
-/* One member: its tasks for each piece in a row. */
+/* A process: the tasks of its members for each piece in a row. */
 typedef struct worker {
     redset_schedule *schedule;
-    const redset_task *turn[TURNS];
+    int count, members[MEMBERS];
+    const redset_task *turn[MEMBERS * TURNS];
     int turns, now, ahead; /* how many there are, are done, have a slot */
-    int received[TURNS];   /* number, between its two members, of the message it takes */
-    int sent[TURNS][MEMBERS];
+    /* number, between its two members, of the message that a turn takes */
+    int received[MEMBERS * TURNS];
+    int sent[MEMBERS * TURNS][MEMBERS];
 } worker;
 
 static worker workers[MEMBERS];
 static const redset_task *sending[MEMBERS][MEMBERS][TURNS]; /* in the order of sends */
 static int sends[MEMBERS][MEMBERS], receives[MEMBERS][MEMBERS];
 
-static int is_sent(int member, int turn)
+static int is_sent(const worker *w, int turn)
 {
-    const redset_task *task = workers[member].turn[turn];
+    const redset_task *task = w->turn[turn];
     for (int i = 0; i < task->messages; i++)
-        if (workers[member].sent[turn][i] >= receives[member][task->to[i]]) return 0;
+        if (w->sent[turn][i] >= receives[task->member][task->to[i]]) return 0;
     return 1;
 }
 
 /* Takes a slot, if the turn that had it is over, and receives. */
-static int prepare(int member, int slots)
+static int prepare(worker *w, int slots)
 {
-    worker *w = &workers[member];
-    if (w->ahead >= slots && !is_sent(member, w->ahead - slots)) return 0;
-    int from = w->turn[w->ahead]->from;
-    if (from >= 0) w->received[w->ahead] = receives[from][member]++;
+    if (w->ahead >= slots && !is_sent(w, w->ahead - slots)) return 0;
+    const redset_task *task = w->turn[w->ahead];
+    if (task->from >= 0) w->received[w->ahead] = receives[task->from][task->member]++;
     w->ahead++;
     return 1;
 }
 
 /* Does the next task, if what it needs has come. */
-static int work(int member)
+static int work(worker *w)
 {
-    worker *w = &workers[member];
     const redset_task *task = w->turn[w->now];
+    const int member = task->member;
     if (task->from >= 0) {
         int number = w->received[w->now];
         if (number >= sends[task->from][member]) return 0;
@@ -69,62 +70,100 @@ static int work(int member)
     return 1;
 }
 
-static int advance(int member, int reach)
+static int advance(worker *w, int reach)
 {
-    worker *w = &workers[member];
     int moved = 0;
-    while (w->ahead < w->turns && w->ahead < w->now + reach && prepare(member, 2 * reach))
+    while (w->ahead < w->turns && w->ahead < w->now + reach && prepare(w, 2 * reach))
         moved = 1;
     int ready = w->ahead == w->turns || w->ahead == w->now + reach;
-    return (ready && w->now < w->turns && work(member)) || moved;
+    return (ready && w->now < w->turns && work(w)) || moved;
 }
 
-static void begin(const redset_shape *shape, const uint8_t lost[], int member)
+static void begin(const redset_shape *shape, const uint8_t lost[], int most, worker *w)
 {
     uint64_t length[MEMBERS];
-    worker *w = &workers[member];
     /* copies are of different lengths */
     for (int i = 0; i < shape->members; i++)
         length[i] = shape->scheme == REDSET_PARTNER ? (uint64_t)(i % PIECES) : PIECES;
-    *w = (worker){.schedule = redset_schedule_new(shape)};
+    w->schedule = redset_schedule_new(shape, most);
+    w->turns = w->now = w->ahead = 0;
     assert_non_null(w->schedule);
-    redset_schedule_member(w->schedule, lost, length, member);
+    redset_schedule_members(w->schedule, lost, length, w->count, w->members);
     for (uint64_t piece = 0; piece < PIECES; piece++)
         for (int i = 0; i < w->schedule->count; i++)
             if (piece < w->schedule->tasks[i].length)
                 w->turn[w->turns++] = &w->schedule->tasks[i];
 }
 
-static void check_progress(const redset_shape *shape, const uint8_t lost[])
+/* owner[m]: the process of member m, of those from 0 on. */
+static void check_progress(const redset_shape *shape, const uint8_t lost[],
+                           const int owner[])
 {
-    int reach = redset_schedule_reach(shape), moved = 1;
+    int moved = 1, processes = 0, most = 0;
     memset(sends, 0, sizeof sends);
     memset(receives, 0, sizeof receives);
-    for (int m = 0; m < shape->members; m++)
-        begin(shape, lost, m);
+    for (int i = 0; i < MEMBERS; i++)
+        workers[i].count = 0;
+    for (int m = 0; m < shape->members; m++) {
+        worker *w = &workers[owner[m]];
+        w->members[w->count++] = m;
+        if (w->count > most) most = w->count;
+        if (owner[m] >= processes) processes = owner[m] + 1;
+    }
+    int reach = redset_schedule_reach(shape, most);
+    for (int i = 0; i < processes; i++)
+        begin(shape, lost, most, &workers[i]);
     while (moved) {
         moved = 0;
-        for (int m = 0; m < shape->members; m++)
-            moved |= advance(m, reach);
+        for (int i = 0; i < processes; i++)
+            moved |= advance(&workers[i], reach);
     }
-    for (int m = 0; m < shape->members; m++) {
-        assert_int_equal(workers[m].now, workers[m].turns); /* else all wait */
+    for (int i = 0; i < processes; i++) {
+        assert_int_equal(workers[i].now, workers[i].turns); /* else all wait */
+        redset_schedule_free(workers[i].schedule);
+    }
+    for (int m = 0; m < shape->members; m++)
         for (int to = 0; to < shape->members; to++)
             assert_int_equal(sends[m][to], receives[m][to]);
-        redset_schedule_free(workers[m].schedule);
+}
+
+static void check_losses(const redset_shape *shape, const int owner[])
+{
+    uint8_t lost[MEMBERS];
+    check_progress(shape, NULL, owner);
+    for (unsigned pattern = 1; pattern < 1u << shape->members; pattern++) {
+        for (int m = 0; m < shape->members; m++)
+            lost[m] = pattern >> m & 1;
+        if (redset_shape_can_rebuild(shape, lost)) check_progress(shape, lost, owner);
     }
+}
+
+/* Every way to spread the members over processes, the first m of which are. */
+static void check_spread(const redset_shape *shape, int owner[], int m, int processes)
+{
+    if (m == shape->members) {
+        check_losses(shape, owner);
+        return;
+    }
+    for (owner[m] = 0; owner[m] <= processes; owner[m]++)
+        check_spread(shape, owner, m + 1,
+                     owner[m] == processes ? processes + 1 : processes);
 }
 
 static void check_all(redset_scheme scheme, int members, int failures)
 {
     const redset_shape shape = {scheme, members, failures};
-    uint8_t lost[MEMBERS];
-    check_progress(&shape, NULL);
-    for (unsigned pattern = 1; pattern < 1u << members; pattern++) {
-        for (int m = 0; m < members; m++)
-            lost[m] = pattern >> m & 1;
-        if (redset_shape_can_rebuild(&shape, lost)) check_progress(&shape, lost);
+    int owner[MEMBERS];
+    if (members <= 5) {
+        check_spread(&shape, owner, 0, 0);
+        return;
     }
+    for (int processes = 1; processes <= members; processes++)
+        for (int in_blocks = 0; in_blocks <= 1; in_blocks++) {
+            for (int m = 0; m < members; m++)
+                owner[m] = in_blocks ? m * processes / members : m % processes;
+            check_losses(&shape, owner);
+        }
 }
 
 static void nobody_waits_for_ever(void **state)
@@ -153,12 +192,12 @@ static void stages_are_short(void **state)
                 }
                 if (!redset_shape_can_rebuild(&shape, lost)) continue;
                 for (int m = 0; m < members; m++) {
-                    redset_schedule *s = redset_schedule_new(&shape);
-                    redset_schedule_member(s, lost, length, m);
+                    redset_schedule *s = redset_schedule_new(&shape, 1);
+                    redset_schedule_members(s, lost, length, 1, &m);
                     for (int i = 0, run = 0; i < s->count && !lost[m]; i++) {
                         run =
                             i && s->tasks[i - 1].stage == s->tasks[i].stage ? run + 1 : 1;
-                        assert_in_range(run, 1, redset_schedule_reach(&shape) - 1);
+                        assert_in_range(run, 1, redset_schedule_reach(&shape, 1) - 1);
                     }
                     redset_schedule_free(s);
                 }

@@ -8,6 +8,8 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "config/config_file.h"
+#include "ops/bring.h"
+#include "ops/listing.h"
 #include "ops/mpi_check.h"
 #include "ops/route.h"
 #include "ops/stop.h"
@@ -179,6 +181,19 @@ int SCR_Finalize(void)
     return open ? open : rc;
 }
 
+int SCR_Abandon(void)
+{
+    struct scr *scr = scr_default();
+    int rc = api_enter(SCR_CALL_ABANDON);
+    if (rc) return rc;
+    scr_say(&scr->report, SCR_MSG_RUN_ABANDONED,
+            "SCR_Abandon: the run is given up; what is complete in the cache stays");
+    scr_flush_forget(scr);
+    scr_release(scr);
+    api_reset();
+    return SCR_SUCCESS;
+}
+
 /* ---- configuration ---- */
 
 const char *SCR_Config(const char *config)
@@ -215,9 +230,7 @@ int SCR_Need_checkpoint(int *flag)
     int rc = api_enter_collective(SCR_CALL_NEED_CHECKPOINT);
     if (rc) return rc;
     int need = 0, halt = 0;
-    scr->pace.need_calls++;
     rc = scr_look(scr, &need, &halt);
-    if (need) scr->pace.need_given = 1;
     if (flag) *flag = need;
     return api_leave(rc);
 }
@@ -309,6 +322,41 @@ int SCR_Complete_restart(int valid)
     return rc ? rc : api_leave(scr_restart_complete(scr, valid));
 }
 
+int SCR_Fetch_files(int count, const char *const names[])
+{
+    struct scr *scr = scr_default();
+    int rc = api_enter_collective(SCR_CALL_FETCH_FILES);
+    return rc ? rc : api_leave(scr_bring(scr, count, names));
+}
+
+int SCR_Dataset_ranks(int *ranks)
+{
+    struct scr *scr = scr_default();
+    if (ranks) *ranks = 0;
+    int rc = api_enter(SCR_CALL_DATASET_RANKS);
+    if (!rc && ranks) *ranks = scr->lifecycle.open.ranks;
+    return rc;
+}
+
+int SCR_Dataset_files(int rank, int *files)
+{
+    int count = 0, rc = api_enter(SCR_CALL_DATASET_FILES);
+    rc = rc ? rc : scr_listing_count(scr_default(), rank, &count);
+    if (files) *files = count;
+    return rc;
+}
+
+int SCR_Dataset_file(int rank, int number, char *name, uint64_t *size)
+{
+    char path[SCR_MAX_FILENAME] = "";
+    uint64_t bytes = 0;
+    int rc = api_enter(SCR_CALL_DATASET_FILE);
+    rc = rc ? rc : scr_listing_file(scr_default(), rank, number, path, &bytes);
+    if (name) strcpy(name, rc ? "" : path);
+    if (size) *size = bytes;
+    return rc;
+}
+
 /* ---- control ---- */
 
 int SCR_Should_exit(int *flag)
@@ -349,7 +397,11 @@ static int api_by_name(scr_call call, const char *name)
         return api_leave(scr_fail(&scr->report, SCR_MSG_CALL_ARGUMENT_INVALID,
                                   SCR_ERR_ARGUMENT, "%s: %s", scr_call_name(call),
                                   err.text));
-    if (call == SCR_CALL_CURRENT) return api_leave(scr_manage_current(scr, name));
+    if (call == SCR_CALL_CURRENT) {
+        rc = scr_manage_current(scr, name);
+        if (!rc) scr->lifecycle.current_called = 1;
+        return api_leave(rc);
+    }
     return api_leave(scr_manage_delete(scr, name, call == SCR_CALL_DELETE));
 }
 

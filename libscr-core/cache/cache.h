@@ -215,7 +215,7 @@ int scr_cache_sweep(scr_cache *cache, int *highest, kvtree_error *err);
 
 /* ---- cache/filemaps.c: filemaps, for people and commands ---- */
 
-/* Enters what redset reports of a rank's own files into the map: after an encode or a
+/* Enters what redset reports of the files of a rank into the map: after an encode or a
  * rebuild. The dataset is GOOD then. */
 int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
                    const redset_manifest *manifest, kvtree_error *err);
@@ -282,13 +282,18 @@ int scr_cached_newest(const scr_cache *cache);
 /* The description of a complete dataset. 0 or -ENOENT. */
 int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset);
 
-/* Adds up this rank's own files of a dataset, without redundancy, and their bytes. */
+/* Adds up the files of a dataset that the map has, without redundancy, and their bytes.
+ */
 void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2]);
 
 /* Whether the store could become full when a dataset is written that is as large as the
  * largest that is known, or as dataset id. 0 but on the first of a store. */
 int scr_cached_lacks_room(const scr_cache *cache, int store);
 int scr_cached_is_tight(const scr_cache *cache, int store, int id);
+
+/* Name of the redundancy file that the map has of a rank, below the dataset's directory;
+ * inside the map. NULL: none. */
+const char *scr_cached_redundancy(const scr_cache *cache, int id, int rank);
 
 /* ---- cache/verify.c ---- */
 
@@ -298,6 +303,15 @@ int scr_cache_compare(const scr_cache *cache, int id, kvtree_error *err);
 
 /* The same before they leave, with SCR_CRC_ON_DELETE; damage is reported. Collective. */
 void scr_cache_verify(const scr_cache *cache, int id);
+
+/* ---- cache/adopt.c ---- */
+
+/* Makes a dataset of another number of ranks usable where its files are: each process
+ * acts for some of the ranks that wrote it, and has these in its map. All is read, and
+ * what is lost is rebuilt; *rebuilt grows by the number of ranks whose files this process
+ * rebuilt. Agreed; REDSET_UNRECOVERABLE where too much is lost. */
+int scr_adopt(scr_cache *cache, const scr_dataset *dataset, int *rebuilt,
+              kvtree_error *err);
 
 /* ---- cache/distribute.c, cache/rank_transfer.c ---- */
 

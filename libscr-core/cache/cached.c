@@ -125,17 +125,21 @@ int scr_cached_get(const scr_cache *cache, int id, scr_dataset *dataset)
     return 0;
 }
 
+const char *scr_cached_redundancy(const scr_cache *cache, int id, int rank)
+{
+    const kvtree_elem *f = scr_filemap_redundancy(cache->map, id, rank);
+    return f ? scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id) : NULL;
+}
+
 /* ---- sizes ---- */
 
 void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2])
 {
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(cache->map, id, cache->job->rank));
+    scr_filemap_walk walk = {NULL, NULL};
     sums[0] = sums[1] = 0;
-    for (; f; f = kvtree_elem_next(f)) {
+    while (scr_filemap_next(cache->map, id, &walk)) {
         unsigned long size = 0;
-        if (!scr_meta_is_full(f)) continue;
-        kvtree_util_get_bytecount(kvtree_elem_hash(f), SCR_META_SIZE, &size);
+        kvtree_util_get_bytecount(kvtree_elem_hash(walk.file), SCR_META_SIZE, &size);
         sums[0]++;
         sums[1] += size;
     }

@@ -174,7 +174,7 @@ static int catalog_owner(const scr_cache *cache, MPI_Comm comm, int rank)
 static int catalog_assign(const scr_cache *cache, MPI_Comm comm, scr_filemap *found,
                           kvtree *send)
 {
-    int count, *ranks;
+    int count, *ranks = NULL;
     int rc = scr_filemap_list_ranks(found, &count, &ranks);
     for (int i = 0; !rc && i < count; i++) {
         char key[16];
@@ -183,7 +183,7 @@ static int catalog_assign(const scr_cache *cache, MPI_Comm comm, scr_filemap *fo
         if (!to) to = kvtree_set(send, key, NULL);
         rc = to ? scr_filemap_move_rank(found, ranks[i], to) : -ENOMEM;
     }
-    if (!rc) free(ranks);
+    free(ranks);
     return rc;
 }
 

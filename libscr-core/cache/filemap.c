@@ -153,6 +153,33 @@ bool scr_meta_is_full(const kvtree_elem *file)
     return type && strcmp(type, SCR_META_FULL) == 0;
 }
 
+/* The first file of any kind of a rank; NULL also without a rank. */
+static const kvtree_elem *filemap_first(const scr_filemap *map, int dset,
+                                        const kvtree_elem *rank)
+{
+    if (!rank) return NULL;
+    return kvtree_elem_first(scr_filemap_files(map, dset, kvtree_elem_key_int(rank)));
+}
+
+const kvtree_elem *scr_filemap_next(const scr_filemap *map, int dset,
+                                    scr_filemap_walk *walk)
+{
+    const kvtree_elem *f = kvtree_elem_next(walk->file);
+    if (!walk->rank) {
+        walk->rank = scr_filemap_ranks_of(map, dset);
+        f = filemap_first(map, dset, walk->rank);
+    }
+    for (;; f = kvtree_elem_next(f)) {
+        while (!f && walk->rank) {
+            walk->rank = kvtree_elem_next(walk->rank);
+            f = filemap_first(map, dset, walk->rank);
+        }
+        if (!f || scr_meta_is_full(f)) break;
+    }
+    walk->file = f;
+    return f;
+}
+
 const kvtree_elem *scr_filemap_redundancy(const scr_filemap *map, int dset, int rank)
 {
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(map, dset, rank));

@@ -62,6 +62,16 @@ int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target);
 /* Whether a file of a map is one of the application, and not a redundancy file. */
 bool scr_meta_is_full(const kvtree_elem *file);
 
+/* A walk through the files of the application of all ranks in a dataset; it begins as
+ * {NULL, NULL}. */
+typedef struct scr_filemap_walk {
+    const kvtree_elem *rank, *file; /* the last one that was given */
+} scr_filemap_walk;
+
+/* The next file, which is walk->file then; NULL at the end. */
+const kvtree_elem *scr_filemap_next(const scr_filemap *map, int dset,
+                                    scr_filemap_walk *walk);
+
 /* The redundancy file of a rank in a dataset; NULL: it has none. */
 const kvtree_elem *scr_filemap_redundancy(const scr_filemap *map, int dset, int rank);
 

@@ -138,8 +138,9 @@ int scr_filemaps_begin(scr_cache *cache, kvtree_error *err)
 
 /* The descriptor, with what is of this run: the scheme that was applied in the end, and
  * where. */
-static int filemaps_enter_reddesc(scr_cache *cache, int id, const redset_place *place)
+static int filemaps_enter_reddesc(scr_cache *cache, int id, const redset_manifest *m)
 {
+    const redset_place *place = &m->place;
     const scr_cached *kept = scr_cached_find(cache, id);
     const scr_store_dir *store = &cache->stores[kept->store];
     scr_reddesc desc = kept->desc;
@@ -153,7 +154,7 @@ static int filemaps_enter_reddesc(scr_cache *cache, int id, const redset_place *
     int n = snprintf(here.directory, sizeof here.directory, "%s", store->folder);
     int rc = !tree ? -ENOMEM : n >= (int)sizeof here.directory ? -ENAMETOOLONG : 0;
     rc = rc ? rc : scr_reddesc_to_tree(&desc, &here, tree);
-    rc = rc ? rc : scr_filemap_set_reddesc(cache->map, id, cache->job->rank, tree);
+    rc = rc ? rc : scr_filemap_set_reddesc(cache->map, id, m->rank, tree);
     kvtree_delete(&tree);
     return rc;
 }
@@ -220,12 +221,11 @@ int scr_map_record_found(scr_filemap *map, const scr_dataset *dataset, const cha
 int scr_map_record(scr_cache *cache, const scr_dataset *dataset,
                    const redset_manifest *manifest, kvtree_error *err)
 {
-    redset_manifest own = *manifest;
     char *folder = scr_dataset_folder(cache, dataset->id);
-    own.rank = cache->job->rank;
-    scr_filemap_remove_rank(cache->map, dataset->id, cache->job->rank);
-    int rc = folder ? scr_map_record_found(cache->map, dataset, folder, &own) : -ENOMEM;
-    rc = rc ? rc : filemaps_enter_reddesc(cache, dataset->id, &manifest->place);
+    scr_filemap_remove_rank(cache->map, dataset->id, manifest->rank);
+    int rc =
+        folder ? scr_map_record_found(cache->map, dataset, folder, manifest) : -ENOMEM;
+    rc = rc ? rc : filemaps_enter_reddesc(cache, dataset->id, manifest);
     free(folder);
     if (rc) return err_set(err, rc, "no memory for the filemap");
     scr_cached *cached = scr_cached_find(cache, dataset->id);

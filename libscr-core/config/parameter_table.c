@@ -42,12 +42,13 @@ const scr_param scr_param_table[] = {
     {"SCR_SET_SIZE", INT, "8", 0, "least number of processes per redundancy set"},
     {"SCR_SET_FAILURES", INT, "2", 0, "number of members that a Reed-Solomon set can lose"},
     /* restart */
+    {"SCR_RESTART_RANKS", TEXT, "same", 0, "any: the application can restart from checkpoints that another number of ranks wrote; same: it cannot"},
     {"SCR_DISTRIBUTE", BOOL, "1", 0, "0: ignore cached datasets in SCR_Init"},
     {"SCR_FETCH", BOOL, "1", 0, "0: do not fetch checkpoints from the prefix directory"},
     {"SCR_FETCH_BYPASS", BOOL, "0", 0, "1: read checkpoints on the prefix directory directly"},
     {"SCR_FETCH_ON_INIT", BOOL, "0", 0, "1: SCR_Init fetches the newest checkpoint, for applications that restart by SCR_Route_file alone"},
     {"SCR_FETCH_WIDTH", INT, "256", 0, "number of processes that read from the prefix directory at a time"},
-    {"SCR_GLOBAL_RESTART", BOOL, "0", 0, "1: SCR_Init flushes the cache and empties it, and the run restarts from the prefix directory"},
+    {"SCR_GLOBAL_RESTART", BOOL, "0", 0, "1: SCR_Init flushes the cache and empties it, and the run reads its checkpoint on the prefix directory"},
     /* flush */
     {"SCR_FLUSH", INT, "10", 0, "flush every n-th checkpoint (0: none, not even in SCR_Finalize)"},
     {"SCR_FLUSH_WIDTH", INT, "256", 0, "number of processes that write to the prefix directory at a time"},

@@ -46,14 +46,17 @@ static void values_check_type(const char *what, const char *type, scr_problems *
             what, type);
 }
 
-/* A store without checkpoints may name anything. */
-static void values_check_types(const scr_descs *descs, scr_problems *problems)
+/* A store without checkpoints may name anything; SCR_FLUSH_TYPE was checked before. */
+static void values_check_types(const scr_config *c, const scr_descs *descs,
+                               scr_problems *problems)
 {
     const scr_reddescs *r = &descs->reddescs;
+    const char *common = scr_config_get(c, "SCR_FLUSH_TYPE", NULL);
     for (int i = 0; i < r->count; i++) {
         char what[SCR_DESC_PATH_SIZE + 32];
         const scr_store *store = scr_stores_find(&descs->stores, r->list[i].store);
         if (!r->list[i].enabled || !store || store->implied) continue;
+        if (common && strcasecmp(store->type, common) == 0) continue;
         snprintf(what, sizeof what, "STORE=%s TYPE", store->path);
         values_check_type(what, store->type, problems);
     }
@@ -98,6 +101,15 @@ static void values_load_halt(const scr_config *c, struct scr_settings *s,
     if (scr_signals_parse(v.text, &s->halt_signals) != 0)
         scr_value_bad(&v, problems,
                       "not NONE or a list of TERM, USR1, USR2, INT, HUP, QUIT and XCPU");
+}
+
+int scr_config_any_ranks(const scr_config *c, scr_problems *problems)
+{
+    static const char *const words[] = {"same", "any", NULL};
+    const scr_value v = scr_config_value(c, "SCR_RESTART_RANKS");
+    char word[8] = "same";
+    scr_value_word(&v, words, word, problems);
+    return strcmp(word, "any") == 0;
 }
 
 /* Parameters that are stored as they are; least: lower limit of a number. */
@@ -170,10 +182,11 @@ void scr_values_load(const scr_config *config, struct scr_settings *values,
     values_check_buffer(c, "SCR_FILE_BUF_SIZE", s->file_buffer, problems);
     values_check_buffer(c, "SCR_MPI_BUF_SIZE", s->message, problems);
     values_load_halt(c, s, problems);
+    s->any_ranks = scr_config_any_ranks(c, problems);
     values_load_flush(c, s, problems);
     if (scr_descs_load(c, descs, problems) != 0)
         scr_problems_add(problems, "no memory for descriptors");
     else
-        values_check_types(descs, problems);
+        values_check_types(c, descs, problems);
     values_load_log(c, s, problems);
 }

@@ -19,6 +19,7 @@ struct scr_settings {
         crc_on_flush;
     int crc_on_copy, crc_on_delete;
     int flush_width, fetch_width, flush_async, containers;
+    int any_ranks; /* checkpoints of other numbers of ranks are offered, too */
     int prefix_size, prefix_purge, global_restart;
     const char *flush_method;
     unsigned log_targets;                     /* of config/log_config.h */
@@ -39,6 +40,9 @@ struct scr_settings {
  * background or not; NULL: there is no such type. PTHREAD stands in for types of other
  * machines, such as BBAPI. */
 const char *scr_flush_method(const char *type, int background);
+
+/* Whether the program restarts with any number of ranks (SCR_RESTART_RANKS). */
+int scr_config_any_ranks(const scr_config *config, scr_problems *problems);
 
 /* Reads all parameters and descriptors. Mistakes are added to problems, and defaults used
  * instead. The caller frees descs with scr_descs_done. */

@@ -14,12 +14,14 @@
 !! Texts that go in are taken without the blanks at their end; texts that come out are
 !! filled up with blanks. One that is longer than its variable is cut, and ierror is
 !! SCR_ERR_ARGUMENT if the call itself went well; variables of SCR_MAX_FILENAME characters
-!! are always long enough for names. Flags are integers, 0 or 1, as in C.
+!! are always long enough for names. Flags are integers, 0 or 1, as in C. Numbers of ranks
+!! and files count from 0, as in C.
 !!
 !! scr_external.f90 has the same calls for programs without this module.
 module scr
-   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_null_char, &
-                                          c_null_ptr, c_ptr, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, &
+                                          c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
+   use, intrinsic :: iso_fortran_env, only: int64
    implicit none
    private
 
@@ -41,10 +43,11 @@ module scr
    integer, parameter, public :: SCR_FLAG_CHECKPOINT = 1
    integer, parameter, public :: SCR_FLAG_OUTPUT = 2
 
-   public :: scr_init, scr_init_comm, scr_finalize, scr_config
+   public :: scr_init, scr_init_comm, scr_finalize, scr_abandon, scr_config
    public :: scr_need_checkpoint, scr_start_output, scr_route_file, scr_complete_output
    public :: scr_start_checkpoint, scr_complete_checkpoint
    public :: scr_have_restart, scr_start_restart, scr_complete_restart
+   public :: scr_fetch_files, scr_dataset_ranks, scr_dataset_files, scr_dataset_file
    public :: scr_should_exit, scr_current, scr_delete, scr_drop
    public :: scr_get_version, scr_strerror
 
@@ -69,6 +72,11 @@ module scr
          import :: c_int
          integer(c_int) :: c_finalize
       end function c_finalize
+
+      function c_abandon() bind(C, name='SCR_Abandon')
+         import :: c_int
+         integer(c_int) :: c_abandon
+      end function c_abandon
 
       function c_config(config) bind(C, name='SCR_Config')
          import :: c_char, c_ptr
@@ -138,6 +146,34 @@ module scr
          integer(c_int), intent(in), value :: valid
          integer(c_int) :: c_complete_restart
       end function c_complete_restart
+
+      function c_fetch_files(count, names) bind(C, name='SCR_Fetch_files')
+         import :: c_int, c_ptr
+         integer(c_int), intent(in), value :: count
+         type(c_ptr), intent(in) :: names(*)
+         integer(c_int) :: c_fetch_files
+      end function c_fetch_files
+
+      function c_dataset_ranks(ranks) bind(C, name='SCR_Dataset_ranks')
+         import :: c_int
+         integer(c_int), intent(out) :: ranks
+         integer(c_int) :: c_dataset_ranks
+      end function c_dataset_ranks
+
+      function c_dataset_files(rank, files) bind(C, name='SCR_Dataset_files')
+         import :: c_int
+         integer(c_int), intent(in), value :: rank
+         integer(c_int), intent(out) :: files
+         integer(c_int) :: c_dataset_files
+      end function c_dataset_files
+
+      function c_dataset_file(rank, number, name, size) bind(C, name='SCR_Dataset_file')
+         import :: c_char, c_int, c_int64_t
+         integer(c_int), intent(in), value :: rank, number
+         character(kind=c_char), intent(out) :: name(*)
+         integer(c_int64_t), intent(out) :: size
+         integer(c_int) :: c_dataset_file
+      end function c_dataset_file
 
       function c_should_exit(flag) bind(C, name='SCR_Should_exit')
          import :: c_int
@@ -240,6 +276,11 @@ contains
       integer, intent(out) :: ierror
       ierror = c_finalize()
    end subroutine scr_finalize
+
+   subroutine scr_abandon(ierror)
+      integer, intent(out) :: ierror
+      ierror = c_abandon()
+   end subroutine scr_abandon
 
    ! ---- configuration ----
 
@@ -354,6 +395,60 @@ contains
       integer, intent(out) :: ierror
       ierror = c_complete_restart(int(valid, c_int))
    end subroutine scr_complete_restart
+
+   ! ---- files of other ranks, and another number of ranks ----
+
+   !> The first count of names. Ranks call it with counts of their own, which may be 0.
+   subroutine scr_fetch_files(count, names, ierror)
+      integer, intent(in) :: count
+      character(len=*), intent(in) :: names(*)
+      integer, intent(out) :: ierror
+      character(kind=c_char), allocatable, target :: texts(:, :)
+      type(c_ptr), allocatable :: pointers(:)
+      integer :: i, letter, status
+      allocate (texts(len(names) + 1, count), pointers(count), stat=status)
+      if (status /= 0) then ! other ranks are in the call: there it fails, too
+         ierror = c_fetch_files(1_c_int, [c_null_ptr])
+         return
+      end if
+      do i = 1, count
+         do letter = 1, len_trim(names(i))
+            texts(letter, i) = names(i) (letter:letter)
+         end do
+         texts(len_trim(names(i)) + 1, i) = c_null_char
+         pointers(i) = c_loc(texts(1, i))
+      end do
+      ierror = c_fetch_files(int(count, c_int), pointers)
+   end subroutine scr_fetch_files
+
+   subroutine scr_dataset_ranks(ranks, ierror)
+      integer, intent(out) :: ranks, ierror
+      integer(c_int) :: c_ranks
+      ierror = c_dataset_ranks(c_ranks)
+      ranks = c_ranks
+   end subroutine scr_dataset_ranks
+
+   !> rank: from 0 to the number of ranks minus 1.
+   subroutine scr_dataset_files(rank, files, ierror)
+      integer, intent(in) :: rank
+      integer, intent(out) :: files, ierror
+      integer(c_int) :: c_files
+      ierror = c_dataset_files(int(rank, c_int), c_files)
+      files = c_files
+   end subroutine scr_dataset_files
+
+   !> rank as before; number: from 0 to the number of files of that rank minus 1.
+   subroutine scr_dataset_file(rank, number, name, size, ierror)
+      integer, intent(in) :: rank, number
+      character(len=*), intent(out) :: name
+      integer(int64), intent(out) :: size
+      integer, intent(out) :: ierror
+      character(kind=c_char) :: c_name(SCR_MAX_FILENAME)
+      integer(c_int64_t) :: c_bytes
+      ierror = c_dataset_file(int(rank, c_int), int(number, c_int), c_name, c_bytes)
+      size = c_bytes
+      call from_c(c_name, name, ierror)
+   end subroutine scr_dataset_file
 
    ! ---- control ----
 

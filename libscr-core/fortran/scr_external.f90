@@ -27,6 +27,13 @@ subroutine scr_finalize(ierror)
    call forward(ierror)
 end subroutine scr_finalize
 
+subroutine scr_abandon(ierror)
+   use scr, only: forward => scr_abandon
+   implicit none
+   integer, intent(out) :: ierror
+   call forward(ierror)
+end subroutine scr_abandon
+
 !> Called with (config, ierror), and as in SCR 3.1 with (config, value, ierror). Compilers pass
 !! addresses, and behind them the lengths of the texts: the third argument is the length of
 !! config, or the address of ierror, which no system has in its first 64 KiB.
@@ -150,6 +157,43 @@ subroutine scr_complete_restart(valid, ierror)
    integer, intent(out) :: ierror
    call forward(valid, ierror)
 end subroutine scr_complete_restart
+
+subroutine scr_fetch_files(count, names, ierror)
+   use scr, only: forward => scr_fetch_files
+   implicit none
+   integer, intent(in) :: count
+   character(len=*), intent(in) :: names(*)
+   integer, intent(out) :: ierror
+   call forward(count, names, ierror)
+end subroutine scr_fetch_files
+
+subroutine scr_dataset_ranks(ranks, ierror)
+   use scr, only: forward => scr_dataset_ranks
+   implicit none
+   integer, intent(out) :: ranks
+   integer, intent(out) :: ierror
+   call forward(ranks, ierror)
+end subroutine scr_dataset_ranks
+
+subroutine scr_dataset_files(rank, files, ierror)
+   use scr, only: forward => scr_dataset_files
+   implicit none
+   integer, intent(in) :: rank
+   integer, intent(out) :: files
+   integer, intent(out) :: ierror
+   call forward(rank, files, ierror)
+end subroutine scr_dataset_files
+
+subroutine scr_dataset_file(rank, number, name, size, ierror)
+   use, intrinsic :: iso_fortran_env, only: int64
+   use scr, only: forward => scr_dataset_file
+   implicit none
+   integer, intent(in) :: rank, number
+   character(len=*), intent(out) :: name
+   integer(int64), intent(out) :: size
+   integer, intent(out) :: ierror
+   call forward(rank, number, name, size, ierror)
+end subroutine scr_dataset_file
 
 subroutine scr_should_exit(flag, ierror)
    use scr, only: forward => scr_should_exit

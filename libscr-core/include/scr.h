@@ -33,8 +33,9 @@
  * SCR_Init and SCR_Complete_output end the processes when a halt condition holds.
  *
  * All calls are collective over the communicator of SCR_Init and return the same code on
- * every rank. The exceptions are SCR_Route_file, SCR_Config, SCR_Configf,
- * SCR_Get_version and SCR_Strerror, which are local.
+ * every rank. The exceptions are SCR_Abandon, SCR_Route_file, SCR_Dataset_ranks,
+ * SCR_Dataset_files, SCR_Dataset_file, SCR_Config, SCR_Configf, SCR_Get_version and
+ * SCR_Strerror, which are local.
  *
  * Three codes are possible for every call that returns a code, and the descriptions do
  * not repeat them: SCR_ERR_STATE when the call is not allowed in this state (also after
@@ -45,6 +46,7 @@
  * Only one thread at a time may be inside SCR. */
 
 #include <scr_mpi.h> /* includes mpi.h */
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,6 +106,20 @@ int SCR_Init_comm(MPI_Comm comm);
  * SCR_ERR_CACHE when another run has taken the cache that held it. SCR is finalized in
  * both cases. */
 int SCR_Finalize(void);
+
+/* Gives up the run on this rank, when others have died or are about to leave: frees all
+ * memory, communicators and locks. Local: it sends nothing, so it also works when the
+ * communicator of SCR_Init has failed. An open output or restart is lost, a flush in the
+ * background ends, and all that was complete in the cache stays there, as after a kill.
+ *
+ * SCR_Init_comm may follow, over a communicator of the ranks that go on, more or fewer,
+ * when all of these have called SCR_Abandon or were not part of the run. It rebuilds what
+ * the others had, and SCR_Have_restart offers the newest checkpoint
+ * (SCR_RESTART_RANKS=any, if there are not as many ranks as before). All settings of
+ * SCR_Config are dropped, as by SCR_Finalize.
+ *
+ * Returns only the codes that are common to all calls, such as SCR_ERR_STATE. */
+int SCR_Abandon(void);
 
 /* ---- set and read the configuration ---- */
 
@@ -167,7 +183,8 @@ int SCR_Start_output(const char *name, int flags);
  * In a restart: returns the path to read the file from. The file is found by its place
  * below the prefix directory, by its name at output, or by the end of its path, such as a
  * bare file name; the current directory does not matter. A file of another rank is found
- * where the dataset is on the prefix directory, outside containers, and is read there.
+ * after SCR_Fetch_files brought it, or where the dataset is on the prefix directory,
+ * outside containers, and is read there.
  *
  * Between SCR_Init and the first SCR_Start_output or SCR_Start_restart: returns the path
  * of a file that this rank has in the checkpoint that SCR_Have_restart offered. Without
@@ -234,6 +251,62 @@ int SCR_Start_restart(char *name);
  *
  * Returns SCR_ERR_INVALID when a rank was not valid. */
 int SCR_Complete_restart(int valid);
+
+/* ---- files of other ranks, and another number of ranks ----
+ *
+ * With SCR_RESTART_RANKS=any SCR_Have_restart also offers checkpoints that another number
+ * of ranks wrote. Each rank then learns between SCR_Start_restart and
+ * SCR_Complete_restart which ranks wrote which files, brings those that it needs to its
+ * node, and reads them:
+ *
+ *     SCR_Start_restart(name);
+ *     SCR_Dataset_ranks(&ranks);                      of the run that wrote it
+ *     for each of these ranks whose data I need
+ *         SCR_Dataset_files(rank, &files);
+ *         SCR_Dataset_file(rank, 0, names[i], NULL);  the first of them
+ *     SCR_Fetch_files(count, names);                  collective
+ *     SCR_Route_file(names[i], path);                 open path, read, close
+ *     SCR_Complete_restart(ok);
+ *
+ * This works for any numbers of ranks, also for equal ones, so an application needs one
+ * way to restart only. SCR_Fetch_files needs no parameter. */
+
+/* Brings files of the open restart to the node of each rank that names them; each file
+ * comes once to a node. names are count names of files, as SCR_Route_file takes them, but
+ * complete: paths that lie below the prefix directory. count may be 0, and names then
+ * NULL. Files that this rank can read already stay where they are. What was brought is
+ * removed by SCR_Complete_restart.
+ *
+ * Returns SCR_ERR_ARGUMENT when a name is invalid or no rank wrote such a file, and
+ * SCR_FAILURE when a file could not be brought. Other files may have been brought then,
+ * and the checkpoint is not marked as failed. Of a checkpoint that is read on the prefix
+ * directory, outside containers, nothing is brought: there SCR_Route_file refuses the
+ * name of a file that no rank wrote. */
+int SCR_Fetch_files(int count, const char *const names[]);
+
+/* *ranks becomes the number of ranks that wrote the checkpoint of the open restart.
+ * Local.
+ *
+ * Returns only the codes that are common to all calls, such as SCR_ERR_STATE. */
+int SCR_Dataset_ranks(int *ranks);
+
+/* *files becomes the number of files that rank wrote, one of those ranks. Local. A call
+ * reads few files, of at most 1 MB, whatever the number of ranks; it is fastest to ask
+ * for one rank after the other.
+ *
+ * Returns SCR_ERR_ARGUMENT when the checkpoint has no such rank; SCR_FAILURE when the
+ * list of files cannot be read, or when the checkpoint is in the cache only and
+ * SCR_RESTART_RANKS=any is not set. */
+int SCR_Dataset_files(int rank, int *files);
+
+/* name (SCR_MAX_FILENAME bytes, or NULL) becomes the name of file number 0, 1, ... of
+ * rank, for SCR_Fetch_files and SCR_Route_file: its path on the prefix directory,
+ * whether it is there or not.
+ * *size (or NULL) becomes its size in bytes. Local.
+ *
+ * Returns the codes of SCR_Dataset_files, and SCR_ERR_ARGUMENT when there is no such
+ * file. */
+int SCR_Dataset_file(int rank, int number, char *name, uint64_t *size);
 
 /* ---- when to stop; select and remove datasets ---- */
 

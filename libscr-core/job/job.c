@@ -8,6 +8,7 @@
 #include "common/split_mpi.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int scr_job_begin(scr_job *job, MPI_Comm comm, scr_report *report, kvtree_error *err)
@@ -141,4 +142,34 @@ int scr_job_first(const scr_job *job, int number)
 void scr_job_share(const scr_job *job, void *data, size_t size)
 {
     MPI_Bcast(data, (int)size, MPI_BYTE, 0, job->world);
+}
+
+int scr_job_collect(const scr_job *job, size_t size, int count, const void *own,
+                    int *total, void **all)
+{
+    MPI_Datatype item;
+    int *counts = calloc(2 * (size_t)job->ranks, sizeof *counts), sum = 0;
+    *all = NULL;
+    if (scr_job_max(job, !counts)) {
+        free(counts);
+        return -ENOMEM;
+    }
+    MPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, job->world);
+    for (int i = 0; i < job->ranks; sum += counts[i++])
+        counts[job->ranks + i] = sum;
+    *total = sum;
+    *all = calloc((size_t)sum + 1, size);
+    int lacking = scr_job_max(job, !*all);
+    if (!lacking) {
+        MPI_Type_contiguous((int)size, MPI_BYTE, &item);
+        MPI_Type_commit(&item);
+        MPI_Allgatherv(own, count, item, *all, counts, counts + job->ranks, item,
+                       job->world);
+        MPI_Type_free(&item);
+    } else {
+        free(*all);
+        *all = NULL;
+    }
+    free(counts);
+    return lacking ? -ENOMEM : 0;
 }

@@ -51,4 +51,9 @@ int scr_job_first(const scr_job *job, int number);
  * because all run the same program. Collective over the job. */
 void scr_job_share(const scr_job *job, void *data, size_t size);
 
+/* The lists of all ranks, in the order of the ranks: *all, of *total items of size bytes,
+ * which the caller frees. 0 or -ENOMEM; the same on every rank. Collective. */
+int scr_job_collect(const scr_job *job, size_t size, int count, const void *own,
+                    int *total, void **all);
+
 #endif

@@ -31,15 +31,16 @@
 /* State of the API: what may be called, and the dataset of the open phase. */
 typedef struct scr_lifecycle {
     scr_state state;
-    int disabled;      /* SCR_ENABLE=0 */
-    int init_failed;   /* reported once, though an application that ignores it makes
-                          thousands of calls */
-    scr_dataset open;  /* the dataset of an output or a restart */
-    scr_counters last; /* of all known datasets */
-    int begun;         /* an output or a restart was started */
-    int have_called;   /* SCR_Have_restart was */
-    int keyval;        /* of the attribute of MPI_COMM_SELF, ... */
-    int watching;      /* ... which is there */
+    int disabled;       /* SCR_ENABLE=0 */
+    int init_failed;    /* reported once, though an application that ignores it makes
+                           thousands of calls */
+    scr_dataset open;   /* the dataset of an output or a restart */
+    scr_counters last;  /* of all known datasets */
+    int begun;          /* an output or a restart was started */
+    int have_called;    /* SCR_Have_restart was */
+    int current_called; /* SCR_Current was: the program restarts by itself */
+    int keyval;         /* of the attribute of MPI_COMM_SELF, ... */
+    int watching;       /* ... which is there */
 } scr_lifecycle;
 
 /* The open output. */
@@ -61,8 +62,7 @@ typedef struct scr_flush {
 
 /* What SCR_Need_checkpoint goes by. */
 typedef struct scr_pace {
-    int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init */
-    int need_given;       /* SCR_Need_checkpoint said 1 */
+    int64_t need_calls;   /* of SCR_Need_checkpoint since SCR_Init; on rank 0 */
     double started;       /* scr_clock when SCR_Init was done, */
     double last_ckpt;     /* when the last checkpoint was complete, or that, */
     double output_called; /* and when SCR_Start_output was called */
@@ -115,6 +115,7 @@ char *scr_query(struct scr *scr, const char *question);
 /* Collective; rc: what this process has met with before, a negative error. */
 int scr_start(struct scr *scr, MPI_Comm comm, int rc);
 
+/* Frees everything. Local, if no flush is under way. */
 void scr_release(struct scr *scr);
 
 /* ---- ops/finalize.c ---- */
@@ -233,6 +234,9 @@ void scr_flush_wait_for(struct scr *scr, const char *name);
 /* Stops it, if it is one of dataset id (0: of any); local files are free then. */
 void scr_flush_stop(struct scr *scr, int id);
 
+/* Gives it up on this rank alone, as its death would do. Local. */
+void scr_flush_forget(struct scr *scr);
+
 /* The code of a flush that failed in the background, once. */
 int scr_flush_result(struct scr *scr);
 
@@ -256,7 +260,8 @@ int scr_flush_resume(struct scr *scr, int id, uint64_t container);
  * Collective. */
 void scr_flush_spread(struct scr *scr, scr_dataset *d);
 
-/* This rank's files of the dataset, as filo sees them. Local; 0 or -ENOMEM. */
+/* The files of the dataset that this process has, as filo sees them. Local; 0 or
+ * -ENOMEM. */
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
                    int *count, filo_file **files, kvtree_error *err);
 

@@ -212,14 +212,21 @@ static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *
     return rc ? err_set(err, rc, "%.250s; and in place: %s", first.text, why.text) : 0;
 }
 
+int scr_fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *err)
+{
+    const scr_reddesc *desc = fetch_descriptor(scr, d);
+    int rc = fetch_store(scr, d) < 0 ? scr_stores_open_late(&scr->cache, desc, err) : 0;
+    return rc < 0 ? rc : fetch_store(scr, d);
+}
+
 /* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
  * directory itself. err has the reason for it, and then the reason of a failure. */
-static int fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *err)
+static int fetch_open_substitute(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {"its redundancy"};
-    const scr_reddesc *desc = fetch_descriptor(scr, d);
-    int rc = fetch_store(scr, d) < 0 ? scr_stores_open_late(&scr->cache, desc, &why) : 0;
-    if (!rc && scr_redundancy_late(scr, desc) != SCR_SUCCESS) rc = -EIO;
+    int rc = scr_fetch_open_store(scr, d, &why);
+    if (rc >= 0)
+        rc = scr_redundancy_late(scr, fetch_descriptor(scr, d)) == SCR_SUCCESS ? 0 : -EIO;
     first = *err;
     return rc ? err_set(err, rc, "%.250s; and a cache cannot be had: %s", first.text,
                         why.text)
@@ -295,10 +302,12 @@ static int fetch_make_way(struct scr *scr, const scr_dataset *d, kvtree_error *e
     return 0;
 }
 
-/* Whether a dataset of the prefix directory is read there, and not fetched. */
+/* Whether a dataset of the prefix directory is read there, and not fetched. The cache is
+ * for datasets that the ranks of this run can protect. */
 static bool fetch_is_direct(const struct scr *scr, const scr_dataset *d)
 {
-    return scr->set.fetch_bypass || d->bypass || fetch_descriptor(scr, d)->bypass;
+    return d->ranks != scr->job.ranks || scr->set.fetch_bypass ||
+           scr->set.global_restart || d->bypass || fetch_descriptor(scr, d)->bypass;
 }
 
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
@@ -323,7 +332,7 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     }
     int rc = fetch_read_in_place(scr, d, 0, err);
     if (rc != -EOPNOTSUPP) return rc;
-    if ((rc = fetch_open_store(scr, d, err)) != 0) return rc;
+    if ((rc = fetch_open_substitute(scr, d, err)) != 0) return rc;
     scr_say(&scr->report, SCR_MSG_FETCH_NOT_IN_PLACE, "dataset %d (%s): %s", d->id,
             d->name, err->text);
     return fetch_to_cache(scr, d, err);

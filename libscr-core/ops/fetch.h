@@ -28,6 +28,10 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
  */
 int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
 
+/* The number of the store for files of a dataset, which is opened where none is in use
+ * yet; -errno with a text. Agreed. */
+int scr_fetch_open_store(struct scr *scr, const scr_dataset *dataset, kvtree_error *err);
+
 /* An intact dataset that is skipped stays on the prefix directory in this run, and
  * remains the one to restart from; on 0: no longer. The same on every rank. */
 void scr_fetch_spare(struct scr *scr, const scr_dataset *dataset, int on);

@@ -79,7 +79,7 @@ static void finalize_delete_of_other_ranks(struct scr *scr)
             scr_say(&scr->report, SCR_MSG_CACHE_KEPT_OTHER_RANKS,
                     "dataset %d (%s) of %d ranks is in the cache only, which is kept; "
                     "start with %d ranks on these nodes to use it, or with "
-                    "SCR_CACHE_PURGE=1 to delete it",
+                    "SCR_RESTART_RANKS=any, or with SCR_CACHE_PURGE=1 to delete it",
                     d.id, d.name, d.ranks, d.ranks);
     }
 }
@@ -158,22 +158,9 @@ void scr_finalize_unwatch(struct scr *scr)
 
 /* ---- SCR_Finalize ---- */
 
-static void finalize_report_no_advice(const struct scr *scr)
-{
-    const struct scr_settings *set = &scr->set;
-    if (!scr->pace.need_calls || scr->pace.need_given || set->interval ||
-        set->interval_auto || set->seconds || set->overhead > 0)
-        return;
-    scr_say(&scr->report, SCR_MSG_CHECKPOINT_NEVER_DUE,
-            "SCR_Need_checkpoint was called %lld times and never asked for a checkpoint; "
-            "set SCR_CHECKPOINT_INTERVAL=auto, or a number",
-            (long long)scr->pace.need_calls);
-}
-
 int scr_finish(struct scr *scr)
 {
     scr_wait wait;
-    finalize_report_no_advice(scr);
     if (scr->job.rank == 0) scr_halt_run_record(&scr->halt, SCR_HALT_FINALIZED);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);

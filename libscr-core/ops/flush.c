@@ -80,6 +80,7 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
                       .container = f->container,
                       .buffer = set->file_buffer,
                       .node = scr->job.node_name,
+                      .ranks = f->d.ranks == scr->job.ranks ? 0 : f->d.ranks,
                       .patience = scr->set.node_timeout,
                       .base = scr->prefix.real};
     o.has_group = beneath_has_group(scr->prefix.fd, &o.group);
@@ -287,6 +288,15 @@ void scr_flush_stop(struct scr *scr, int id)
     free(f);
 }
 
+void scr_flush_forget(struct scr *scr)
+{
+    struct scr_flush_run *f = scr->flush.current;
+    if (!f) return;
+    flush_set_current(scr, NULL);
+    filo_flush_forget(f->transfer);
+    free(f);
+}
+
 int scr_flush_result(struct scr *scr)
 {
     int rc = scr->flush.failed;
@@ -345,57 +355,58 @@ static int flush_list_newer(struct scr *scr, const scr_dataset *d, int *replaced
     }
     for (int i = 0; i < count; i++) {
         const scr_dataset *n = &(*list)[i];
-        if (scr_dataset_is_newer(n, d) && n->scattered && n->ranks == scr->job.ranks &&
+        if (scr_dataset_is_newer(n, d) && n->scattered &&
             scr_index_look(index, n, &state) == 0 && state.complete == 1 && !state.failed)
             (*list)[found++] = *n;
     }
     return found;
 }
 
-static int flush_order_by_name(const void *a, const void *b)
+/* Adds the files of one list to the end of another, which takes them over. 0 or -ENOMEM.
+ */
+static int flush_join_lists(int *count, filo_file **files, int more, filo_file *added)
 {
-    return strcmp(((const filo_file *)a)->name, ((const filo_file *)b)->name);
-}
-
-/* Whether a name is in both lists, which are sorted here. */
-static int flush_have_common(int count, filo_file *files, int others, filo_file *other)
-{
-    if (count) qsort(files, (size_t)count, sizeof *files, flush_order_by_name);
-    if (others) qsort(other, (size_t)others, sizeof *other, flush_order_by_name);
-    for (int i = 0, k = 0; i < count && k < others;) {
-        int order = flush_order_by_name(&files[i], &other[k]);
-        if (order == 0) return 1;
-        i += order < 0;
-        k += order > 0;
+    filo_file *list = realloc(*files, ((size_t)*count + (size_t)more + 1) * sizeof *list);
+    if (!list) {
+        filo_files_free(more, added);
+        return -ENOMEM;
     }
+    if (more) memcpy(list + *count, added, (size_t)more * sizeof *list);
+    free(added);
+    *files = list;
+    *count += more;
     return 0;
 }
 
-/* Collective. 1 when some rank has a name in both. A newer one without a usable map is no
- * dataset that anything could be taken from. -errno with a text where that cannot be told
- * now. */
+/* Collective. 1 when a name is in both, on whatever ranks. A newer one without a usable
+ * map is no dataset that anything could be taken from. -errno with a text where that
+ * cannot be told now. */
 static int flush_share_names(struct scr *scr, const scr_dataset *d,
                              const scr_dataset *newer, kvtree_error *err)
 {
     scr_place place = {.folder = NULL}, other = {.folder = NULL};
     filo_file *files = NULL, *taken = NULL;
-    int ranks, count = 0, taken_count = 0, shared = 0;
+    int ranks, count = 0, taken_count = 0;
     int rc =
         scr_place_of(&scr->prefix, d, &place) + scr_place_of(&scr->prefix, newer, &other);
-    const filo_options options = {.dataset = other.dataset};
+    const filo_options options = {.dataset = other.dataset, .every = 1};
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_flush_list(scr, d, &place, &count, &files, err);
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : filo_read_map(scr->job.world, other.folder, other.map, &ranks, &taken_count,
                             &taken, &options, err);
-    if (!rc) shared = flush_have_common(count, files, taken_count, taken);
-    MPI_Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MAX, scr->job.world);
+    if (!rc) {
+        rc = flush_join_lists(&count, &files, taken_count, taken);
+        if (rc) err_set(err, rc, "no memory");
+        rc = agree(scr->job.world, rc, err);
+        rc = rc ? rc : filo_check_names(scr->job.world, count, files, err);
+    }
     filo_files_free(count, files);
-    filo_files_free(taken_count, taken);
     free(place.folder);
     free(other.folder);
-    return rc < 0 && rc != -ENOENT ? rc : shared;
+    if (rc == -EEXIST) return 1;
+    return rc < 0 && rc != -ENOENT ? rc : 0;
 }
 
 /* Rank 0. Whether the index has the dataset as complete, though the flush file does not

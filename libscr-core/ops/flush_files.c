@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of a flush that a rank has, and what makes way for them. */
+/* The files of a flush that a process has, and what makes way for them. */
 #include "ops/context.h"
 
 #include "common/errtext.h"
@@ -15,46 +15,50 @@
 void scr_flush_spread(struct scr *scr, scr_dataset *d)
 {
     int outside = 0;
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(scr->cache.map, d->id, scr->job.rank));
-    for (; f; f = kvtree_elem_next(f)) {
-        const char *type = kvtree_get_val(kvtree_elem_hash(f), SCR_META_TYPE);
-        const char *name = scr_filemap_name_of(kvtree_elem_key(f), scr->job.owner, d->id);
-        if (!type || strcmp(type, SCR_META_FULL) != 0 || !name) continue;
-        outside = outside || !folder_rest(d->name, name);
+    scr_filemap_walk walk = {NULL, NULL};
+    while (scr_filemap_next(scr->cache.map, d->id, &walk)) {
+        const char *name =
+            scr_filemap_name_of(kvtree_elem_key(walk.file), scr->job.owner, d->id);
+        if (name) outside = outside || !folder_rest(d->name, name);
     }
     MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->job.world);
     d->scattered = outside;
 }
 
+/* One file, as filo sees it. 0 or -ENOMEM, also for a record without a size. */
+static int flush_list_file(const struct scr *scr, const scr_dataset *d,
+                           const scr_place *place, const kvtree_elem *e, filo_file *f)
+{
+    const kvtree *meta = kvtree_elem_hash(e);
+    const char *name = scr_filemap_name_of(kvtree_elem_key(e), scr->job.owner, d->id);
+    unsigned long size, crc = 0;
+    if (!name || kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size) != 0)
+        return -ENOMEM;
+    f->local = strdup(kvtree_elem_key(e));
+    f->name = strdup(name + strlen(place->cache_prefix));
+    f->size = size;
+    f->has_crc =
+        scr->set.crc_on_flush && kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) == 0;
+    f->crc = (uint32_t)crc;
+    return f->local && f->name ? 0 : -ENOMEM;
+}
+
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,
                    int *count, filo_file **files, kvtree_error *err)
 {
-    const kvtree *all = scr_filemap_files(scr->cache.map, d->id, scr->job.rank);
-    const kvtree_elem *e;
-    int n = 0, bad = 0;
-    filo_file *list = calloc((size_t)kvtree_size(all) + 1, sizeof *list);
+    unsigned long sums[2];
+    scr_filemap_walk walk = {NULL, NULL};
+    int n = 0, rc = 0;
+    scr_cached_sums(&scr->cache, d->id, sums);
+    filo_file *list = calloc(sums[0] + 1, sizeof *list);
     if (!list) return err_set(err, -ENOMEM, "no memory");
-    for (e = kvtree_elem_first(all); e && !bad; e = kvtree_elem_next(e)) {
-        const kvtree *meta = kvtree_elem_hash(e);
-        const char *type = kvtree_get_val(meta, SCR_META_TYPE);
-        const char *name = scr_filemap_name_of(kvtree_elem_key(e), scr->job.owner, d->id);
-        unsigned long size, crc = 0;
-        if (!type || strcmp(type, SCR_META_FULL) != 0) continue;
-        bad = !name || kvtree_util_get_bytecount(meta, SCR_META_SIZE, &size) != 0;
-        if (bad) break;
-        filo_file *f = &list[n++];
-        f->local = strdup(kvtree_elem_key(e));
-        f->name = strdup(name + strlen(place->cache_prefix));
-        f->size = size;
-        f->has_crc =
-            scr->set.crc_on_flush && kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) == 0;
-        f->crc = (uint32_t)crc;
-        bad = !f->local || !f->name;
+    while (!rc && scr_filemap_next(scr->cache.map, d->id, &walk)) {
+        list[n].rank = kvtree_elem_key_int(walk.rank);
+        rc = flush_list_file(scr, d, place, walk.file, &list[n++]);
     }
-    if (bad) {
+    if (rc) {
         filo_files_free(n, list);
-        return err_set(err, -ENOMEM, "no memory, or a record without a size");
+        return err_set(err, rc, "no memory, or a record without a size");
     }
     *count = n;
     *files = list;

@@ -4,8 +4,10 @@
 
 #include "ops/context.h"
 
+#include "cache/brought.h"
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "ops/listing.h"
 #include "ops/mpi_check.h"
 #include "ops/stop.h"
 #include "prefix/nodes.h"
@@ -25,9 +27,14 @@ static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 /* Local. */
 static bool init_make_trees(struct scr *scr)
 {
-    kvtree **const trees[] = {&scr->cache.map,      &scr->output.routed,
-                              &scr->output.refused, &scr->prefix.direct.files,
-                              &scr->restart.spared, &scr->prefix.flush_file,
+    kvtree **const trees[] = {&scr->cache.map,
+                              &scr->output.routed,
+                              &scr->output.refused,
+                              &scr->prefix.direct.files,
+                              &scr->restart.spared,
+                              &scr->restart.brought,
+                              &scr->prefix.direct.packed,
+                              &scr->prefix.flush_file,
                               &scr->halt.file};
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
         if (!(*trees[i] = kvtree_new())) return false;
@@ -131,6 +138,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : scr_redundancy_begin(scr);
     rc = rc ? rc : init_read_cache(scr);
     rc = rc ? rc : scr_rebuild_cache(scr);
+    if (!rc) scr_brought_remove(&scr->cache);
+    if (!rc) scr_listing_sweep(scr);
     if (!rc) scr_flush_recover(scr);
     if (!rc) scr_retention_begin(&scr->prefix);
     if (!rc && scr->set.current) rc = scr_manage_current(scr, scr->set.current);
@@ -157,6 +166,9 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->output.routed);
     kvtree_delete(&scr->output.refused);
     kvtree_delete(&scr->restart.spared);
+    kvtree_delete(&scr->restart.brought);
+    kvtree_delete(&scr->restart.catalog);
+    scr_listing_free(scr);
     for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->cache.sets[i]);
     free(scr->cache.sets);

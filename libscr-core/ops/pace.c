@@ -74,10 +74,24 @@ static double pace_optimum(struct scr *scr, double now)
     return interval;
 }
 
+/* At once, since a program that is killed says no more. */
+static void pace_report_no_advice(const struct scr *scr)
+{
+    const struct scr_settings *set = &scr->set;
+    if (scr->pace.need_calls > 1 || set->interval || set->interval_auto || set->seconds ||
+        set->overhead > 0)
+        return;
+    scr_say(&scr->report, SCR_MSG_CHECKPOINT_NEVER_DUE,
+            "SCR_Need_checkpoint asks for no checkpoint before the run has to stop; set "
+            "SCR_CHECKPOINT_INTERVAL=auto, or a number (1: at each call, as in SCR 3)");
+}
+
 /* On rank 0: whether a checkpoint is due. */
 static bool pace_is_time(struct scr *scr, bool halt)
 {
     double now = scr_clock();
+    scr->pace.need_calls++;
+    pace_report_no_advice(scr);
     scr_cadence advice = {.halt = halt,
                           .calls = scr->pace.need_calls,
                           .interval = scr->set.interval,

@@ -76,8 +76,7 @@ static bool recover_agree_on_description(const scr_cache *cache, int id,
 /* Name of this rank's redundancy file, inside the map; NULL if it has none. */
 static const char *recover_redundancy_file(const scr_cache *cache, int id)
 {
-    const kvtree_elem *f = scr_filemap_redundancy(cache->map, id, cache->job->rank);
-    return f ? scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id) : NULL;
+    return scr_cached_redundancy(cache, id, cache->job->rank);
 }
 
 /* Collective. Reads the files, unless glance, and rebuilds lost ones; err names them,
@@ -237,7 +236,7 @@ static int recover_report_rebuilt(struct scr *scr, const scr_dataset *dataset,
     scr_event(&scr->report, SCR_MSG_REBUILD_COMPLETE, &e,
               "dataset %d (%s) is complete again: files of %d of %d ranks were rebuilt "
               "in %.3f s: %s",
-              dataset->id, dataset->name, ranks, scr->job.ranks, e.secs, why);
+              dataset->id, dataset->name, ranks, dataset->ranks, e.secs, why);
     return ranks;
 }
 
@@ -279,11 +278,12 @@ static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double s
 /* Another number of ranks wrote it. */
 static void recover_leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
-    scr_say(&scr->report, SCR_MSG_CACHE_OTHER_RANKS,
-            "dataset %d (%s) in the cache was written by %d ranks, and this run has %d; "
-            "it is not used: start with %d ranks to use it, or with SCR_CACHE_PURGE=1 to "
-            "delete it",
-            dataset->id, dataset->name, dataset->ranks, scr->job.ranks, dataset->ranks);
+    scr_say(
+        &scr->report, SCR_MSG_CACHE_OTHER_RANKS,
+        "dataset %d (%s) in the cache was written by %d ranks, and this run has %d; "
+        "it is not used: start with %d ranks to use it, or with SCR_RESTART_RANKS=any if "
+        "the application can restart from it, or with SCR_CACHE_PURGE=1 to delete it",
+        dataset->id, dataset->name, dataset->ranks, scr->job.ranks, dataset->ranks);
     scr_cached_set_state(&scr->cache, dataset->id, SCR_CACHED_OTHER_RANKS);
 }
 
@@ -304,7 +304,7 @@ static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usa
     }
     scr_counters_include(&scr->lifecycle.last, dataset);
     if (rc) return recover_abandon(scr, dataset, MPI_Wtime(), rc, err.text);
-    *usable = dataset->ranks == scr->job.ranks;
+    *usable = dataset->ranks == scr->job.ranks || scr->set.any_ranks;
     if (!*usable) recover_leave_to_others(scr, dataset);
     return SCR_SUCCESS;
 }
@@ -316,10 +316,32 @@ static int recover_classify(const scr_job *job, const scr_moved *moved, int rc)
     return rc > 0 && scr_job_max(job, moved->failed) ? -EIO : rc;
 }
 
+/* Collective, agreed. The files of this run's own ranks: moved to them, or rebuilt. */
+static int recover_own(struct scr *scr, const scr_dataset *dataset, int *rebuilt,
+                       kvtree_error *err)
+{
+    scr_moved moved = {.failed = 0};
+    const int whole = scr_distribute_is_done(&scr->cache, dataset);
+    int rc = whole ? 0 : recover_distribute(scr, dataset, &moved, err);
+    rc = rc ? rc : recover_rebuild_files(scr, dataset, 1, rebuilt, err);
+    if ((rc > 0 || rc == -EIO) && whole)
+        rc = recover_protect_again(scr, dataset, rc, err);
+    return recover_classify(&scr->job, &moved, rc);
+}
+
+/* Collective, agreed. Those of another number of ranks, all of which are read. */
+static int recover_adopt(struct scr *scr, const scr_dataset *dataset, int *rebuilt,
+                         kvtree_error *err)
+{
+    int rc = scr_adopt(&scr->cache, dataset, rebuilt, err);
+    scr_cached_find(&scr->cache, dataset->id)->unread = rc != 0;
+    if (!rc) err_set(err, 0, "%d ranks wrote it", dataset->ranks);
+    return rc;
+}
+
 /* Collective; an SCR code. */
 static int recover_one(struct scr *scr, int id)
 {
-    scr_moved moved = {.failed = 0};
     scr_dataset dataset;
     kvtree_error err = {""};
     int rebuilt = 0;
@@ -332,14 +354,11 @@ static int recover_one(struct scr *scr, int id)
               "dataset %d (%s) is found in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(&scr->cache, id, &err);
     rc = agree(scr->job.world, rc, &err);
-    int whole = rc ? 0 : scr_distribute_is_done(&scr->cache, &dataset);
-    if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, &err);
-    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 1, &rebuilt, &err);
-    if ((rc > 0 || rc == -EIO) && whole)
-        rc = recover_protect_again(scr, &dataset, rc, &err);
-    if (rc)
-        return recover_abandon(scr, &dataset, start,
-                               recover_classify(&scr->job, &moved, rc), err.text);
+    if (!rc)
+        rc = dataset.ranks == scr->job.ranks
+                 ? recover_own(scr, &dataset, &rebuilt, &err)
+                 : recover_adopt(scr, &dataset, &rebuilt, &err);
+    if (rc) return recover_abandon(scr, &dataset, start, rc, err.text);
     if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text))
         recover_report_complete(scr, &dataset, start);
     scr_location(&scr->prefix, &dataset, SCR_LOCATION_CACHE, 1);
@@ -360,7 +379,10 @@ int scr_cache_ensure(struct scr *scr, int id)
     int rc = scr_cached_get(&scr->cache, id, &dataset);
     rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, &err),
                &err);
-    rc = rc ? rc : recover_rebuild_files(scr, &dataset, 0, &rebuilt, &err);
+    if (!rc)
+        rc = dataset.ranks == scr->job.ranks
+                 ? recover_rebuild_files(scr, &dataset, 0, &rebuilt, &err)
+                 : recover_adopt(scr, &dataset, &rebuilt, &err);
     if (rc)
         recover_abandon(scr, &dataset, start, rc, err.text);
     else if (recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text) &&
@@ -370,15 +392,17 @@ int scr_cache_ensure(struct scr *scr, int id)
     return rc == 0;
 }
 
-/* Removes datasets from the flush file that left the cache between two runs. */
+/* On rank 0, which may have files of none of them. Removes datasets from the flush file
+ * that left the cache between two runs. */
 static void recover_clean_flush_file(struct scr *scr)
 {
     kvtree_error err = {""};
-    int count = 0, *ids = NULL;
-    if (scr->job.rank != 0 ||
-        scr_filemap_list_datasets(scr->cache.map, &count, &ids) != 0)
-        return;
-    scr_flush_file_keep(scr->prefix.flush_file, ids, count);
+    const scr_cache *cache = &scr->cache;
+    int *ids = scr->job.rank ? NULL : calloc((size_t)cache->count + 1, sizeof *ids);
+    if (!ids) return;
+    for (int i = 0; i < cache->count; i++)
+        ids[i] = cache->list[i].d.id;
+    scr_flush_file_keep(scr->prefix.flush_file, ids, cache->count);
     free(ids);
     if (scr_flush_file_write(scr->prefix.fd, scr->prefix.flush_file, &err) != 0)
         scr_say(&scr->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,

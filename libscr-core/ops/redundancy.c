@@ -141,7 +141,8 @@ int scr_protect(scr_cache *cache, const scr_dataset *dataset, int count,
     redset *set = cache->sets[scr_cached_find(cache, dataset->id)->desc.index];
     struct protected p = {.cache = cache,
                           .dataset = dataset,
-                          .manifest = {.count = count,
+                          .manifest = {.rank = cache->job->rank,
+                                       .count = count,
                                        .files = files,
                                        .place = *redset_get_place(set),
                                        .checksums = cache->set->crc_on_copy}};

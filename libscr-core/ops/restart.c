@@ -4,7 +4,9 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "ops/bring.h"
 #include "ops/fetch.h"
+#include "ops/listing.h"
 #include "plan/restart.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
@@ -66,8 +68,8 @@ static bool restart_is_exhausted(const scr_index_state *s)
 }
 
 /* Rank 0. Checkpoints that the index lists. */
-static int restart_gather_stored(struct table *t, const kvtree *index, int ranks,
-                                 int again)
+static int restart_gather_stored(const struct scr *scr, struct table *t,
+                                 const kvtree *index)
 {
     scr_dataset *list = NULL, current = {.id = 0};
     int count = 0, rc = scr_index_list(index, &list, &count);
@@ -83,8 +85,8 @@ static int restart_gather_stored(struct table *t, const kvtree *index, int ranks
             break;
         }
         row->stored = SCR_COPY_THERE;
-        row->exhausted = restart_is_exhausted(&s) && list[i].id != again;
-        row->is_of_other_ranks = list[i].ranks != ranks;
+        row->exhausted = restart_is_exhausted(&s) && list[i].id != scr->restart.again;
+        row->is_of_other_ranks = list[i].ranks != scr->job.ranks && !scr->set.any_ranks;
         row->is_current = chosen && restart_is_same(&list[i], &current);
     }
     free(list);
@@ -96,7 +98,7 @@ static int restart_gather_index(struct scr *scr, struct table *t, kvtree_error *
 {
     const kvtree *index;
     int rc = scr_index_view(&scr->prefix, &index, err);
-    if (!rc && restart_gather_stored(t, index, scr->job.ranks, scr->restart.again) != 0)
+    if (!rc && restart_gather_stored(scr, t, index) != 0)
         rc = err_set(err, -ENOMEM, "no memory for the list of checkpoints");
     return rc;
 }
@@ -376,7 +378,8 @@ void scr_restart_remind(struct scr *scr)
 {
     struct table t = {.room = 0};
     scr_dataset d;
-    const bool first = !scr->lifecycle.begun && !scr->lifecycle.have_called;
+    const bool first = !scr->lifecycle.begun && !scr->lifecycle.have_called &&
+                       !scr->lifecycle.current_called;
     scr->lifecycle.begun = 1;
     if (!first || restart_gather(scr, &t) != SCR_SUCCESS) return;
     restart_next_step(scr, &t, &d);
@@ -384,8 +387,9 @@ void scr_restart_remind(struct scr *scr)
     if (!d.id || scr_job_max(&scr->job, scr->restart.routed_early)) return;
     scr_say(&scr->report, SCR_MSG_RESTART_NOT_ASKED,
             "checkpoint %d (%s) is available, but the program starts without it: it "
-            "called neither SCR_Have_restart nor SCR_Route_file for it. New checkpoints "
-            "will replace older ones. A program that restarts by SCR_Route_file alone "
+            "called neither SCR_Have_restart nor SCR_Route_file nor SCR_Current for it. "
+            "New checkpoints will replace older ones. A program that restarts by "
+            "SCR_Route_file alone "
             "needs SCR_FETCH_ON_INIT=1",
             d.id, d.name);
 }
@@ -446,6 +450,7 @@ int scr_restart_start(struct scr *scr, char *name)
     scr->lifecycle.begun = 1;
     restart_begin_attempt(scr);
     restart_find_on_prefix(scr);
+    scr_listing_begin(scr);
     kvtree_unset_all(scr->output.refused);
     scr->output.route_failed = 0;
     scr->lifecycle.state = SCR_STATE_RESTART;
@@ -476,9 +481,12 @@ static int restart_find_excuse(const struct scr *scr, kvtree_error *why)
 {
     const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
     if (scr->restart.no_memory) return err_set(why, -ENOMEM, "no memory to find a file");
-    if (!refused && !scr->output.route_failed) return 0;
-    return err_set(why, -EINVAL, "SCR_Route_file refused \"%.200s\"",
-                   refused ? kvtree_elem_key(refused) : "a name");
+    if (refused)
+        return err_set(why, -EINVAL, "the name \"%.200s\" was refused",
+                       kvtree_elem_key(refused));
+    return scr->output.route_failed
+               ? err_set(why, -EIO, "a file, or the list of files, could not be read")
+               : 0;
 }
 
 /* This run offers an older checkpoint next, so that the application terminates; the next
@@ -513,14 +521,22 @@ static void restart_set_aside_stale(struct scr *scr, const scr_dataset *chosen)
     }
 }
 
+/* Collective. Nothing that the restart had for its files is left. */
+static void restart_close(struct scr *scr)
+{
+    scr_bring_end(scr);
+    scr_listing_end(scr);
+    scr->lifecycle.state = SCR_STATE_IDLE;
+    scr->restart.offered = 0;
+}
+
 int scr_restart_complete(struct scr *scr, int valid)
 {
     const int direct = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;
     kvtree_error why = {""};
     const int all = scr_job_min(&scr->job, valid != 0);
     const int gone = scr_job_max(&scr->job, !direct && scr_cache_is_gone(&scr->cache));
-    scr->lifecycle.state = SCR_STATE_IDLE;
-    scr->restart.offered = 0;
+    restart_close(scr);
     scr->pace.idle_since = MPI_Wtime();
     scr_log_event e = scr_event_of(
         all ? SCR_LOG_RESTART_COMPLETE : SCR_LOG_RESTART_FAILED, &scr->lifecycle.open);
@@ -555,8 +571,7 @@ int scr_restart_complete(struct scr *scr, int valid)
 
 void scr_restart_abandon(struct scr *scr)
 {
-    scr->lifecycle.state = SCR_STATE_IDLE;
-    scr->restart.offered = 0;
+    restart_close(scr);
     if (scr->set.fetch && scr->job.rank == 0)
         restart_mark(scr, &scr->lifecycle.open, scr_index_unmark_tried);
 }

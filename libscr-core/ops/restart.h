@@ -22,6 +22,12 @@ struct scr_restart {
     kvtree *spared; /* ID/<id>: on the prefix directory, could only not be read here, and
                        must stay; the same on every rank */
     bool spares_all; /* memory was short for that list: all of them must stay */
+    kvtree *catalog; /* of the open restart (ops/bring.h): what this rank knows as a home;
+                        NULL: SCR_Fetch_files has had nothing to do */
+    kvtree *brought; /* <name>/<path> of files that SCR_Fetch_files brought for this rank
+                      */
+    struct scr_listed *listed; /* what this rank was told of the files of another
+                                  (ops/listing.h); or NULL */
     int in_prefix; /* the dataset of the open restart is whole on the prefix directory */
     int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
     int compared;     /* id of the checkpoint whose files were compared for that */

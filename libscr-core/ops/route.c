@@ -7,6 +7,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "ops/bring.h"
 #include "ops/route.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -93,7 +94,7 @@ static void route_replace_refused(struct scr *scr, const char *name, int is_new)
 }
 
 static int route_add(struct scr *scr, const char *below, const char *orig,
-                     const char *path)
+                     const char *path, const char *mark)
 {
     if (kvtree_get(scr->output.routed, below)) {
         route_replace_refused(scr, orig, 0);
@@ -103,6 +104,7 @@ static int route_add(struct scr *scr, const char *below, const char *orig,
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
     rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
+    if (!rc && mark[0]) rc = kvtree_util_set_str(file, SCR_DIRECT_MARK, mark);
     if (rc)
         kvtree_unset(scr->output.routed, below);
     else
@@ -164,24 +166,31 @@ static void route_explain_outside(const scr_prefix *prefix, const char *name,
                 path, prefix->path);
 }
 
+int scr_route_place(const struct scr *scr, const char *name, char **path,
+                    const char **below, kvtree_error *err)
+{
+    *below = NULL;
+    int rc = route_below_prefix(&scr->prefix, name, path, below);
+    if (rc == -EXDEV)
+        route_explain_outside(&scr->prefix, name, *path, err);
+    else if (rc)
+        err_sys(err, rc, "\"%.200s\"", name);
+    return rc ? rc : beneath_check_name(*below, err);
+}
+
 int scr_route_output(struct scr *scr, const char *name, char *file)
 {
-    char *path, routed[SCR_MAX_FILENAME];
+    char *path, routed[SCR_MAX_FILENAME], mark[SCR_FILE_MARK_SIZE] = "";
     kvtree_error err = {""};
-    const char *below = NULL;
-    int rc = route_below_prefix(&scr->prefix, name, &path, &below);
-    if (rc == -EXDEV)
-        route_explain_outside(&scr->prefix, name, path, &err);
-    else if (rc)
-        err_sys(&err, rc, "\"%.200s\"", name);
-    rc = rc ? rc : beneath_check_name(below, &err);
+    const char *below;
+    int rc = scr_route_place(scr, name, &path, &below, &err);
     if (!rc && scr_name_is_reserved(below))
         rc = err_set(&err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc)
         rc = scr->lifecycle.open.bypass
-                 ? scr_direct_route(&scr->prefix, below, routed, &err)
+                 ? scr_direct_route(&scr->prefix, below, routed, mark, &err)
                  : route_to_cache(scr, name, below, routed, &err);
-    if (!rc && route_add(scr, below, name, path) != 0)
+    if (!rc && route_add(scr, below, name, path, mark) != 0)
         rc = err_set(&err, -ENOMEM, "no memory");
     free(path);
     if (rc && route_is_name_error(rc)) {
@@ -197,18 +206,17 @@ int scr_route_output(struct scr *scr, const char *name, char *file)
     return SCR_SUCCESS;
 }
 
-/* The file of this rank in a cached dataset that the name means. NULL if there is none.
- */
+/* The file that the name means, of those that this process has in a cached dataset. NULL
+ * if there is none. */
 static const char *route_find_cached(const scr_cache *cache, int id,
                                      scr_file_match *match)
 {
     const char *found = NULL;
-    const kvtree_elem *f =
-        kvtree_elem_first(scr_filemap_files(cache->map, id, cache->job->rank));
-    for (; f; f = kvtree_elem_next(f)) {
-        const kvtree *meta = kvtree_elem_hash(f);
-        if (!scr_meta_is_full(f)) continue;
-        const char *here = scr_filemap_name_of(kvtree_elem_key(f), cache->job->owner, id);
+    scr_filemap_walk walk = {NULL, NULL};
+    while (scr_filemap_next(cache->map, id, &walk)) {
+        const kvtree *meta = kvtree_elem_hash(walk.file);
+        const char *here =
+            scr_filemap_name_of(kvtree_elem_key(walk.file), cache->job->owner, id);
         if (here && scr_file_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
             found = here;
     }
@@ -242,13 +250,17 @@ static int route_find_of_others(const struct scr *scr, const scr_file_match *mat
                                 char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
     const scr_dataset *d = &scr->lifecycle.open;
+    const char *brought = match->below ? scr_bring_find(scr, match->below) : NULL;
+    if (brought) {
+        strcpy(path, brought);
+        return 0;
+    }
     if (scr->restart.in_prefix)
         return scr_direct_find_other(&scr->prefix, d, match, path, err);
-    return err_set(
-        err, -ENOENT,
-        "dataset %.150s has no file \"%.150s\" of this rank, and is not on the "
-        "prefix directory, where those of other ranks can be read",
-        d->name, match->name);
+    return err_set(err, -ENOENT,
+                   "dataset %.150s has no file \"%.150s\" of this rank; SCR_Fetch_files "
+                   "brings those of other ranks",
+                   d->name, match->name);
 }
 
 /* The same for a file of any rank. */

@@ -13,6 +13,11 @@ int scr_route_output(struct scr *scr, const char *name, char *file);
 int scr_route_restart(struct scr *scr, const char *name, char *file);
 int scr_route_idle(struct scr *scr, const char *name, char *file);
 
+/* The part of a name below the prefix directory, inside *path, which is to be freed. 0,
+ * or -errno with a text. */
+int scr_route_place(const struct scr *scr, const char *name, char **path,
+                    const char **below, kvtree_error *err);
+
 /* Local. Notes that SCR_Route_file refused name ("": there was none that can be noted).
  */
 void scr_route_refused(struct scr *scr, const char *name);

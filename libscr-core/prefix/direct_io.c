@@ -13,6 +13,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +46,11 @@ static int direct_refuse(const char *name, int rc, const char *why, kvtree_error
  * a file that is there can be read by the owner of the file, and under its other names.
  */
 static int direct_check_place(const scr_prefix *prefix, const char *name,
-                              kvtree_error *err)
+                              char mark[SCR_FILE_MARK_SIZE], kvtree_error *err)
 {
     struct stat st;
     int rc = beneath_stat(prefix->fd, name, &st, err);
+    scr_file_mark(rc ? NULL : &st, mark);
     if (rc) return rc == -ENOENT ? 0 : rc;
     if (!S_ISREG(st.st_mode))
         return direct_refuse(name, -EINVAL, "is not a regular file", err);
@@ -61,14 +63,15 @@ static int direct_check_place(const scr_prefix *prefix, const char *name,
 }
 
 int scr_direct_route(const scr_prefix *prefix, const char *below,
-                     char path[SCR_MAX_FILENAME], kvtree_error *err)
+                     char path[SCR_MAX_FILENAME], char mark[SCR_FILE_MARK_SIZE],
+                     kvtree_error *err)
 {
     int parent;
     const char *last;
     if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, below) >=
         SCR_MAX_FILENAME)
         return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
-    int rc = direct_check_place(prefix, below, err);
+    int rc = direct_check_place(prefix, below, mark, err);
     rc = rc ? rc : beneath_open_parent(prefix->fd, below, 0777, &parent, &last, err);
     if (!rc) io_close(&parent);
     return rc;
@@ -219,13 +222,28 @@ int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed
     return rc;
 }
 
+/* Local. A file that was there before, and was not written, may be an earlier dataset's.
+ */
+static int direct_remove_file(const scr_prefix *prefix, const kvtree_elem *routed,
+                              kvtree_error *err)
+{
+    const char *name = kvtree_elem_key(routed),
+               *mark = kvtree_get_val(kvtree_elem_hash(routed), SCR_DIRECT_MARK);
+    struct stat st;
+    int rc = beneath_stat(prefix->fd, name, &st, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    return scr_file_is_written(mark ? mark : "", &st, geteuid())
+               ? beneath_unlink(prefix->fd, name, err)
+               : 0;
+}
+
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *routed)
 {
     kvtree_error err = {""};
     const kvtree_elem *e = kvtree_elem_first(routed);
     int rc = 0;
     for (; e; e = kvtree_elem_next(e)) {
-        int failed = beneath_unlink(prefix->fd, kvtree_elem_key(e), rc ? NULL : &err);
+        int failed = direct_remove_file(prefix, e, rc ? NULL : &err);
         if (failed) rc = failed;
     }
     if (rc)
@@ -247,6 +265,7 @@ struct mapped {
     filo_file *files;
     const char *folder; /* that they are below */
     int newer;          /* a newer dataset may have written to them */
+    bool may_be_packed; /* files in containers may be extracted one by one */
     int compare;        /* with their checksums */
 };
 
@@ -311,6 +330,22 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
     return direct_check_bytes(folder, m, f, &st, err);
 }
 
+/* The containers of a packed file are there, and long enough. */
+static int direct_check_packed(int folder, const filo_file *f, kvtree_error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < f->segments && !rc; i++) {
+        const filo_segment *s = &f->segment[i];
+        struct stat st;
+        rc = beneath_stat(folder, s->container, &st, err);
+        if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
+        if (!rc && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < s->offset + s->length))
+            rc = err_set(err, FILO_DAMAGED, "container \"%.200s\" is too short",
+                         s->container);
+    }
+    return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
+}
+
 /* Local. Notes them by their names below the prefix directory. */
 static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
                              const struct mapped *m, kvtree_error *err)
@@ -319,10 +354,15 @@ static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++) {
-        rc = direct_check_file(folder, m, &m->files[i], err);
+        const filo_file *f = &m->files[i];
+        const bool packed = f->packed && m->may_be_packed;
+        rc = packed ? direct_check_packed(folder, f, err)
+                    : direct_check_file(folder, m, f, err);
         snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
-                 d->scattered ? "" : "/", m->files[i].name);
-        if (!rc && !kvtree_set(prefix->direct.files, name, NULL))
+                 d->scattered ? "" : "/", f->name);
+        kvtree *noted =
+            kvtree_set(packed ? prefix->direct.packed : prefix->direct.files, name, NULL);
+        if (!rc && (!noted || (packed && kvtree_util_set_int(noted, "RANK", f->rank))))
             rc = err_set(err, -ENOMEM, "no memory");
     }
     io_close(&folder);
@@ -353,9 +393,11 @@ int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare,
                     kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
-    struct mapped m = {.compare = compare};
+    struct mapped m = {.compare = compare,
+                       .may_be_packed = d->ranks != prefix->job->ranks};
     int rc = scr_place_of(prefix, d, &place);
     kvtree_unset_all(prefix->direct.files);
+    kvtree_unset_all(prefix->direct.packed);
     if (rc) err_set(err, rc, "no memory");
     rc = agree(prefix->job->world, rc, err);
     if (rc) {
@@ -378,7 +420,8 @@ static bool direct_is_there(const scr_prefix *prefix, const char *name)
     struct stat st;
     size_t n = strlen(prefix->direct.dataset.name);
     if (kvtree_get(prefix->direct.files, name)) return true;
-    return strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
+    return !kvtree_get(prefix->direct.packed, name) &&
+           strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
            !scr_name_is_reserved(name) &&
            beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
@@ -440,7 +483,9 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
                        .compare = prefix->direct.dataset.id != d->id};
     int folder, rc = f->packed ? -EOPNOTSUPP : 0;
     if (rc)
-        return err_set(err, -ENOENT, "file \"%.200s\" of another rank is in a container",
+        return err_set(err, -ENOENT,
+                       "file \"%.200s\" is in a container, from which SCR_Fetch_files "
+                       "brings it",
                        f->name);
     rc = beneath_open_folder(place->folder, &folder, err);
     if (rc) return rc;

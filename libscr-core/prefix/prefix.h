@@ -24,6 +24,7 @@
 #include "job/job.h"
 #include "plan/dataset.h"
 #include "plan/file_match.h"
+#include "plan/own_file.h"
 #include "plan/resume.h"
 #include "prefix/dataset_records.h"
 #include "prefix/index.h"
@@ -33,7 +34,8 @@
 
 /* The dataset that is read on the prefix directory itself, and not fetched. */
 typedef struct scr_direct {
-    kvtree *files;       /* of this rank, as keys: names below the prefix directory */
+    kvtree *files;  /* of this rank, as keys: names below the prefix directory */
+    kvtree *packed; /* those that lie in containers: <name>/RANK/<rank that wrote it> */
     scr_dataset dataset; /* id 0: none */
 } scr_direct;
 
@@ -73,9 +75,10 @@ int scr_place_of(const scr_prefix *prefix, const scr_dataset *dataset, scr_place
 int scr_place_open(const scr_prefix *prefix, const char *name, int *folder,
                    kvtree_error *err);
 
-/* Reads the map of a complete dataset, which has one, for the ranks of this run: a
- * positive verdict where it is missing, or of another number of ranks. As filo_read_map;
- * agreed. */
+/* Reads the map of a complete dataset, which has one: the files of this rank, or, of one
+ * that another number of ranks wrote, those of its share of them. A positive verdict
+ * where the map is missing, or of another number of ranks than the dataset. As
+ * filo_read_map; agreed. */
 int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *dataset,
                        const scr_place *place, const filo_options *options, int *count,
                        filo_file **files, kvtree_error *err);
@@ -210,10 +213,14 @@ void scr_stages_free(scr_stages *stages);
 /* Begins a dataset. Agreed. */
 int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, kvtree_error *err);
 
-/* The path to write to for a name below the prefix directory; its directory is made.
- * Local on any rank; 0 or -errno with a text. */
+/* In a list of routed files: the mark of what was there before. */
+#define SCR_DIRECT_MARK "MARK"
+
+/* The path to write to for a name below the prefix directory, and the mark of what is
+ * there; its directory is made. Local on any rank; 0 or -errno with a text. */
 int scr_direct_route(const scr_prefix *prefix, const char *below,
-                     char path[SCR_MAX_FILENAME], kvtree_error *err);
+                     char path[SCR_MAX_FILENAME], char mark[SCR_FILE_MARK_SIZE],
+                     kvtree_error *err);
 
 /* Makes the dataset complete: the files of this rank, as keys of routed, and the
  * directories are on disk, with map, summary and index entry. Its size, files, complete
@@ -222,7 +229,8 @@ int scr_direct_route(const scr_prefix *prefix, const char *below,
 int scr_direct_complete(scr_prefix *prefix, scr_dataset *dataset, const kvtree *routed,
                         scr_age below, bool *mapped, kvtree_error *err);
 
-/* Removes what was routed. Collective; failures are reported. */
+/* Removes the routed files that are not as they were before, and the records. Collective;
+ * failures are reported. */
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
                        const kvtree *routed);
 

@@ -82,6 +82,7 @@ void scr_prefix_close(scr_prefix *prefix)
     kvtree_delete(&prefix->staged);
     kvtree_delete(&prefix->index);
     kvtree_delete(&prefix->direct.files);
+    kvtree_delete(&prefix->direct.packed);
     free(prefix->path);
     free(prefix->real);
 }
@@ -127,9 +128,10 @@ int scr_place_read_map(const scr_prefix *prefix, const scr_dataset *d,
     filo_options own = {.dataset = NULL};
     if (options) own = *options;
     own.dataset = place->dataset;
+    own.every = d->ranks != prefix->job->ranks;
     int ranks, rc = filo_read_map(prefix->job->world, place->folder, place->map, &ranks,
                                   count, files, &own, err);
-    if (!rc && ranks != prefix->job->ranks)
+    if (!rc && ranks != d->ranks)
         return err_set(err, FILO_DAMAGED, "its map is of %d ranks, its summary of %d",
                        ranks, d->ranks);
     return rc == -ENOENT ? FILO_DAMAGED : rc;

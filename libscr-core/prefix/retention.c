@@ -8,7 +8,8 @@
  *
  * The map of a dataset may be larger than a process wants to have in memory, and be of
  * more ranks than this run has. So rank 0 reads it file by file, and hands the names out
- * in pieces to a limited number of ranks, which remove the files. */
+ * in pieces to a limited number of ranks, which remove the files (prefix/file_removal.h).
+ */
 #include "prefix/prefix.h"
 #include "report/wait.h"
 
@@ -19,6 +20,7 @@
 #include "common/io.h"
 #include "common/others.h"
 #include "plan/clean.h"
+#include "prefix/file_removal.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -30,28 +32,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names of files, one after the other with their NULs. */
-#define PIECE 4096
-#define PIECE_TAG 1
-
 /* The files of one dataset. */
 typedef struct deletion {
     scr_prefix *prefix;
     const scr_dataset *d;
     scr_place place;
     int folder;           /* of the dataset, open; -1: there is none */
-    int dir;              /* place.folder, open */
     int64_t shared;       /* others who can change the map, as of others_put_below, or
                              chose names in it */
     int64_t named;        /* those who chose names in it, as it says itself */
     bool listed;          /* its name comes from the index */
     const kvtree *others; /* on rank 0: names of files that stay */
-    int helpers;          /* ranks 1 to helpers remove files; 0: rank 0 does */
-    int next;             /* the helper to get the next piece */
-    size_t used;
-    char piece[PIECE];
-    int rc; /* the first failure to remove a file, and its text */
-    kvtree_error err;
+    scr_file_removal files;
 } deletion;
 
 /* A dataset that is to be deleted, and what came of it. Rank 0 has them. */
@@ -72,106 +64,6 @@ typedef struct retention {
     kvtree *others;
 } retention;
 
-/* ---- removing files ---- */
-
-/* Directories of the dataset that are empty now go, too. */
-static void retention_remove_folders(const deletion *x, const char *name)
-{
-    char folder[SCR_NAME_SIZE], *slash;
-    if (x->d->scattered) return; /* these are the application's */
-    snprintf(folder, sizeof folder, "%s", name);
-    while ((slash = strrchr(folder, '/')) != NULL) {
-        *slash = 0;
-        if (beneath_rmdir(x->dir, folder, NULL) != 0) return;
-    }
-}
-
-static int retention_same_folder(const char *a, const char *b)
-{
-    const char *slash = strrchr(a, '/');
-    size_t n = slash ? (size_t)(slash - a) + 1 : 0;
-    return strncmp(a, b, n) == 0 && !strchr(b + n, '/');
-}
-
-static int retention_remove_file(const deletion *x, const char *name, kvtree_error *err)
-{
-    const char *last;
-    int parent, rc = beneath_open_parent(x->dir, name, 0, &parent, &last, err);
-    if (rc) return rc == -ENOENT ? 0 : rc;
-    if (x->shared) rc = others_reach(x->shared, x->dir, parent, name, err);
-    rc = rc ? rc : beneath_unlink(parent, last, err);
-    io_close(&parent);
-    return rc;
-}
-
-static void retention_remove_piece(deletion *x, size_t size)
-{
-    const char *name, *next;
-    for (name = x->piece; name < x->piece + size; name += strlen(name) + 1) {
-        kvtree_error err = {""};
-        int rc = retention_remove_file(x, name, &err);
-        if (rc && !x->rc) x->rc = err_set(&x->err, rc, "%s", err.text);
-    }
-    for (name = x->piece; name < x->piece + size; name = next) {
-        next = name + strlen(name) + 1;
-        if (next >= x->piece + size || !retention_same_folder(name, next))
-            retention_remove_folders(x, name);
-    }
-}
-
-/* Rank 0: the piece is full, or the last. A helper that is busy is waited for. */
-static void retention_hand_out(deletion *x)
-{
-    if (x->used == 0) return;
-    if (x->helpers == 0) {
-        retention_remove_piece(x, x->used);
-    } else {
-        MPI_Ssend(x->piece, (int)x->used, MPI_CHAR, x->next, PIECE_TAG,
-                  x->prefix->job->world);
-        x->next = x->next % x->helpers + 1;
-    }
-    x->used = 0;
-}
-
-static void retention_dismiss_helpers(deletion *x)
-{
-    for (int i = 1; i <= x->helpers; i++)
-        MPI_Send(NULL, 0, MPI_CHAR, i, PIECE_TAG, x->prefix->job->world);
-}
-
-static void retention_help(deletion *x)
-{
-    for (;;) {
-        MPI_Status status;
-        int size = 0;
-        if (MPI_Recv(x->piece, PIECE, MPI_CHAR, 0, PIECE_TAG, x->prefix->job->world,
-                     &status) != MPI_SUCCESS)
-            return;
-        MPI_Get_count(&status, MPI_CHAR, &size);
-        if (size <= 0) return;
-        retention_remove_piece(x, (size_t)size);
-    }
-}
-
-/* Those that are packed go with their containers, which lie among the records. */
-static int retention_take(void *arg, int rank, int count, const filo_file files[],
-                          kvtree_error *err)
-{
-    deletion *x = arg;
-    (void)rank;
-    for (int i = 0; i < count; i++) {
-        size_t n = strlen(files[i].name) + 1;
-        if (others_join_noted(x->shared, files[i].others) != x->shared)
-            return err_set(err, -EPERM, "the map was exchanged");
-        if (files[i].packed || n > PIECE || kvtree_get(x->others, files[i].name))
-            continue;
-        if (x->used + n > PIECE) retention_hand_out(x);
-        memcpy(x->piece + x->used, files[i].name, n);
-        x->used += n;
-    }
-    return 0;
-}
-
 /* ---- before the first file goes ---- */
 
 /* Opens the directory of the dataset; no link leads there. What is read and removed from
@@ -186,7 +78,6 @@ static int retention_open_place(deletion *x, kvtree_error *err)
         return err_set(err, -ENOMEM, "no memory");
     int rc = beneath_open_parent(x->prefix->fd, inside, 0, &x->folder, &last, err);
     if (rc) return rc;
-    x->dir = x->d->scattered ? x->prefix->fd : x->folder;
     x->shared = others_put_below(x->folder, ".scr/", err);
     if (x->shared < 0) return (int)x->shared;
     return x->listed ? scr_index_check_name(x->prefix->fd, x->folder, x->d->name, err)
@@ -264,9 +155,9 @@ static int retention_note_dataset(const retention *r, const scr_dataset *d,
     return rc == -ENOENT || rc == FILO_DAMAGED ? 0 : rc;
 }
 
-/* Rank 0. Datasets that lie scattered may have files of the same names; those that a
- * newer one replaced do not belong to the older one any more. Each map is read once,
- * however many datasets go. */
+/* Rank 0. Datasets that lie scattered may have files of the same names, which stay. Their
+ * times do not always tell: some maps have none, and the clocks of some file systems tick
+ * once per second. Each map is read once, however many datasets go. */
 static int retention_note_others(const retention *r, kvtree_error *err)
 {
     scr_dataset *list = NULL;
@@ -322,13 +213,19 @@ static void retention_prepare(retention *r)
 
 /* ---- files ---- */
 
-static int retention_deal(deletion *x)
+/* Those that are packed go with their containers, which lie among the records. */
+static int retention_take(void *arg, int rank, int count, const filo_file files[],
+                          kvtree_error *err)
 {
-    kvtree_error err = {""};
-    int rc = retention_read_map(x, retention_take, &err);
-    retention_hand_out(x);
-    retention_dismiss_helpers(x);
-    return rc && rc != -ENOENT ? err_set(&x->err, rc, "%s", err.text) : x->rc;
+    deletion *x = arg;
+    (void)rank;
+    for (int i = 0; i < count; i++) {
+        if (others_join_noted(x->shared, files[i].others) != x->shared)
+            return err_set(err, -EPERM, "the map was exchanged");
+        if (!files[i].packed && !kvtree_get(x->others, files[i].name))
+            scr_file_removal_take(&x->files, &files[i]);
+    }
+    return 0;
 }
 
 /* Rank 0 removes the records in the dataset's directory and, if nothing else is in it,
@@ -340,23 +237,23 @@ static int retention_remove_records(const deletion *x, kvtree_error *err)
     return rc;
 }
 
-/* Collective, agreed. All ranks have opened the directory. */
+/* Collective, agreed; or SCR_FILE_REMOVAL_KEPT. All ranks have opened the directory. */
 static int retention_remove_mapped(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
-    int width = x->prefix->set->flush_width, rc = 0;
-    x->helpers = job->ranks - 1 < width ? job->ranks - 1 : width;
-    x->next = 1;
-    if (job->rank == 0)
-        rc = retention_deal(x);
-    else if (job->rank <= x->helpers)
-        retention_help(x);
-    rc = rc ? rc : x->rc;
-    if (rc) err_set(err, rc, "%s", x->err.text);
-    return agree(job->world, rc, err);
+    kvtree_error why = {""};
+    x->files.job = job;
+    x->files.dir = x->d->scattered ? x->prefix->fd : x->folder;
+    x->files.shared = x->shared;
+    x->files.compares = x->d->scattered != 0;
+    scr_file_removal_begin(&x->files, x->prefix->set->flush_width);
+    int rc = job->rank == 0 ? retention_read_map(x, retention_take, &why) : 0;
+    int removed = scr_file_removal_end(&x->files, err);
+    if (rc && rc != -ENOENT) removed = err_set(err, rc, "%s", why.text);
+    return agree(job->world, removed, err);
 }
 
-/* Collective; agreed, but for the records. */
+/* Collective; agreed, but for the records; or SCR_FILE_REMOVAL_KEPT. */
 static int retention_remove_opened(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
@@ -370,11 +267,12 @@ static int retention_remove_opened(deletion *x, kvtree_error *err)
     x->shared = seen[1] == -seen[2] ? seen[1] : OTHERS_ALL;
     x->shared = others_join_noted(x->shared, x->named);
     if (!rc && !seen[0]) rc = retention_remove_mapped(x, err);
-    if (rc || job->rank != 0 || x->folder < 0) return rc;
-    return retention_remove_records(x, err);
+    if ((rc && rc != SCR_FILE_REMOVAL_KEPT) || job->rank != 0 || x->folder < 0) return rc;
+    const int failed = retention_remove_records(x, err);
+    return failed ? failed : rc;
 }
 
-/* Collective. */
+/* Collective. As retention_remove_opened. */
 static int retention_remove_files(const retention *r, const scr_dataset *d, int64_t named,
                                   kvtree_error *err)
 {
@@ -395,10 +293,22 @@ static int retention_remove_files(const retention *r, const scr_dataset *d, int6
     return rc;
 }
 
-/* Collective. Those that rank 0 has marked. */
+/* Rank 0. The files of the map are gone. */
+static void retention_report_kept(const scr_prefix *prefix, const scr_dataset *d,
+                                  const char *why)
+{
+    scr_say(
+        prefix->job->report, SCR_MSG_PREFIX_FILES_REPLACED,
+        "dataset %d (%s) is deleted, but other files have names of its files, and stay: "
+        "%s",
+        d->id, d->name, why);
+}
+
+/* Collective. Those that rank 0 has marked, the newest first: files of the same names are
+ * those of the newest. */
 static void retention_remove_all(const retention *r)
 {
-    for (int i = 0; i < r->count; i++) {
+    for (int i = r->count - 1; i >= 0; i--) {
         kvtree_error err = {""};
         scr_dataset d = {.id = 0};
         int64_t named = 0;
@@ -412,7 +322,10 @@ static void retention_remove_all(const retention *r)
         MPI_Bcast(&named, 1, MPI_INT64_T, 0, r->prefix->job->world);
         int rc = retention_remove_files(r, &d, named, &err);
         if (r->prefix->job->rank != 0) continue;
-        if (rc) r->list[i].rc = err_set(&r->list[i].err, rc, "%s", err.text);
+        if (rc == SCR_FILE_REMOVAL_KEPT)
+            retention_report_kept(r->prefix, &d, err.text);
+        else if (rc)
+            r->list[i].rc = err_set(&r->list[i].err, rc, "%s", err.text);
     }
 }
 

@@ -1,13 +1,16 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 !> The calls without the module, as older programs make them: part of test_scr_fortran.
 subroutine test_external(failures)
-   use mpi, only: MPI_Comm_rank, MPI_COMM_WORLD
+   use, intrinsic :: iso_fortran_env, only: int64
+   use mpi, only: MPI_Comm_rank, MPI_Comm_size, MPI_COMM_WORLD
    implicit none
    include 'scrf.inc'
    integer, intent(inout) :: failures
-   character(len=SCR_MAX_FILENAME) :: name, path
-   integer :: flag, rank, ierror
+   character(len=SCR_MAX_FILENAME) :: name, path, names(2)
+   integer :: flag, rank, ranks, ierror
+   integer(int64) :: bytes
 
+   call SCR_CONFIG('SCR_RESTART_RANKS=any', ierror)
    call SCR_CONFIG('SCR_CHECKPOINT_INTERVAL=1', ierror)
    call expect(ierror, SCR_SUCCESS)
    call SCR_INIT(ierror)
@@ -23,6 +26,7 @@ subroutine test_external(failures)
    call expect(ierror, SCR_SUCCESS)
    open (newunit=flag, file=path, iostat=ierror)
    call expect(ierror, 0)
+   write (flag, '(a)') 'four'
    close (flag)
    call SCR_COMPLETE_OUTPUT(1, ierror)
    call expect(ierror, SCR_SUCCESS)
@@ -37,6 +41,19 @@ subroutine test_external(failures)
    call SCR_ROUTE_FILE('external/none', path, ierror)
    call expect(ierror, SCR_ERR_ARGUMENT)
    call expect(merge(1, 0, path == 'external/none'), 1)
+   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
+   call SCR_DATASET_RANKS(flag, ierror)
+   call expect(flag, ranks)
+   call SCR_DATASET_FILES(ranks - 1, flag, ierror)
+   call expect(flag, 1)
+   call SCR_DATASET_FILE(0, 0, names(1), bytes, ierror)
+   call expect(int(bytes), 5)
+   call SCR_DATASET_FILE(ranks - 1, 0, names(2), bytes, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_FETCH_FILES(2, names, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_ROUTE_FILE(names(2), path, ierror)
+   call expect(ierror, SCR_SUCCESS)
    call SCR_COMPLETE_RESTART(1, ierror)
    call expect(ierror, SCR_SUCCESS)
    call SCR_SHOULD_EXIT(flag, ierror)

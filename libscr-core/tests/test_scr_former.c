@@ -146,6 +146,25 @@ static void file_with_directories_and_database(void **state)
     conf_done(&c);
 }
 
+/* One warning, not one more for each store that takes it over. */
+static void one_type_for_all_stores(void **state)
+{
+    struct conf c;
+    load(&c, "SCR_FLUSH_TYPE=bbapi\n"
+             "STORE=/ssd COUNT=1\n"
+             "STORE=/nvme COUNT=1 TYPE=DATAWARP\n"
+             "SCR_COPY_TYPE=FILE\n"
+             "CKPT=0 INTERVAL=1 STORE=/ssd\n"
+             "CKPT=1 INTERVAL=2 STORE=/nvme\n");
+    assert_string_equal(
+        c.problems.warnings,
+        "SCR_FLUSH_TYPE=bbapi is not in this build, and PTHREAD is used instead; there "
+        "are SYNC, PTHREAD and DAEMON\n"
+        "STORE=/nvme TYPE=DATAWARP is not in this build, and PTHREAD is used instead; "
+        "there are SYNC, PTHREAD and DAEMON\n");
+    conf_done(&c);
+}
+
 static void nothing_in_the_cache(void **state)
 {
     struct conf c;
@@ -281,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_name_is_known),
         cmocka_unit_test(file_with_directories_and_database),
+        cmocka_unit_test(one_type_for_all_stores),
         cmocka_unit_test(nothing_in_the_cache),
         cmocka_unit_test(both_names_are_one),
         cmocka_unit_test(in_the_environment),

@@ -3,7 +3,7 @@
 !! reaches the call of its name.
 program test_scr_fortran
    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
-   use, intrinsic :: iso_fortran_env, only: error_unit
+   use, intrinsic :: iso_fortran_env, only: error_unit, int64
    use mpi
    use scr
    implicit none
@@ -127,6 +127,7 @@ contains
       call check(ierror == SCR_ERR_STATE .and. text == '', 'start restart')
       call scr_route_file('a/file  ', text, ierror)
       call check(ierror == SCR_SUCCESS .and. text == 'a/file', 'route')
+      call wrong_state_of_files()
       call scr_complete_output(1, ierror)
       call check(ierror == SCR_ERR_STATE, 'complete output')
       call scr_complete_restart(1, ierror)
@@ -135,7 +136,27 @@ contains
       call check(ierror == SCR_ERR_STATE, 'start output')
       call scr_finalize(ierror)
       call check(ierror == SCR_ERR_STATE, 'finalize')
+      call scr_abandon(ierror)
+      call check(ierror == SCR_ERR_STATE, 'abandon')
    end subroutine test_wrong_state
+
+   subroutine wrong_state_of_files()
+      character(len=SCR_MAX_FILENAME) :: name
+      integer :: number
+      integer(int64) :: bytes
+      number = 7
+      call scr_dataset_ranks(number, ierror)
+      call check(ierror == SCR_ERR_STATE .and. number == 0, 'ranks')
+      number = 7
+      call scr_dataset_files(0, number, ierror)
+      call check(ierror == SCR_ERR_STATE .and. number == 0, 'files')
+      bytes = 7
+      name = 'x'
+      call scr_dataset_file(0, 0, name, bytes, ierror)
+      call check(ierror == SCR_ERR_STATE .and. name == '' .and. bytes == 0, 'file')
+      call scr_fetch_files(0, [name], ierror)
+      call check(ierror == SCR_ERR_STATE, 'fetch')
+   end subroutine wrong_state_of_files
 
    !> Ranks are those of the communicator: its rank 0 decides the name.
    subroutine test_communicator()
@@ -150,26 +171,33 @@ contains
       call check(ierror == SCR_SUCCESS, 'finalize')
    end subroutine test_communicator
 
-   !> The file of a rank in a dataset is written (read); 1 if it has (had) its number.
-   integer function transfer_file(name, writing)
+   !> The file of a rank in a dataset.
+   character(len=SCR_MAX_FILENAME) function name_of(dataset, owner)
+      character(len=*), intent(in) :: dataset
+      integer, intent(in) :: owner
+      write (name_of, '(4a, i0)') folder(1:index(folder, c_null_char) - 1), '/', trim(dataset), '/', owner
+   end function name_of
+
+   !> It is written by its rank, or read by any; 1 if it has (had) the number of its rank.
+   integer function transfer_file(name, owner, writing)
       character(len=*), intent(in) :: name
+      integer, intent(in) :: owner
       logical, intent(in) :: writing
-      character(len=SCR_MAX_FILENAME) :: path, file
+      character(len=SCR_MAX_FILENAME) :: path
       integer :: unit, status, found
-      write (file, '(4a, i0)') folder(1:index(folder, c_null_char) - 1), '/', trim(name), '/', rank
-      call scr_route_file(file, path, status)
-      found = rank + 1
+      call scr_route_file(name_of(name, owner), path, status)
+      found = owner + 1
       if (status == 0) open (newunit=unit, file=path, form='unformatted', access='stream', iostat=status)
       if (status == 0) then
          if (writing) then
-            write (unit, iostat=status) rank
-            found = rank
+            write (unit, iostat=status) owner
+            found = owner
          else
             read (unit, iostat=status) found
          end if
          close (unit)
       end if
-      transfer_file = merge(1, 0, status == 0 .and. found == rank)
+      transfer_file = merge(1, 0, status == 0 .and. found == owner)
    end function transfer_file
 
    subroutine write_dataset(name, flags, valid, wanted)
@@ -180,7 +208,7 @@ contains
       call check(ierror == SCR_SUCCESS, 'start '//name)
       folder_name = name
       if (name == '') folder_name = 'unnamed'
-      call check(transfer_file(folder_name, .true.) == 1, 'write '//name)
+      call check(transfer_file(folder_name, rank, .true.) == 1, 'write '//name)
       call scr_complete_output(valid, ierror)
       call check(ierror == wanted, 'complete '//name)
    end subroutine write_dataset
@@ -188,6 +216,7 @@ contains
    subroutine test_output()
       integer :: flag
       call scr_config('SCR_CHECKPOINT_INTERVAL=2', ierror)
+      call scr_config('SCR_RESTART_RANKS=any', ierror)
       call scr_init(ierror)
       call check(ierror == SCR_SUCCESS, 'init')
       call scr_need_checkpoint(flag, ierror)
@@ -200,7 +229,7 @@ contains
       call write_dataset('', ior(SCR_FLAG_CHECKPOINT, SCR_FLAG_OUTPUT), 1, SCR_SUCCESS)
       call scr_start_checkpoint(ierror)
       call check(ierror == SCR_SUCCESS, 'start checkpoint')
-      call check(transfer_file('older', .true.) == 1, 'write')
+      call check(transfer_file('older', rank, .true.) == 1, 'write')
       call scr_complete_checkpoint(1, ierror)
       call check(ierror == SCR_SUCCESS, 'complete checkpoint')
       call scr_should_exit(flag, ierror)
@@ -216,17 +245,54 @@ contains
       call check(ierror == SCR_SUCCESS .and. flag == 1 .and. name == 'scr.dataset.5', 'the newest')
       call scr_start_restart(again, ierror)
       call check(ierror == SCR_SUCCESS .and. again == name, 'start restart')
-      call check(transfer_file('older', .false.) == 1, 'read')
+      call check(transfer_file('older', rank, .false.) == 1, 'read')
+      call check_files('older')
       call scr_complete_restart(0, ierror)
       call check(ierror == SCR_ERR_INVALID, 'complete restart, not valid')
       call scr_have_restart(flag, short, ierror)
       call check(ierror == SCR_ERR_ARGUMENT .and. flag == 1 .and. short == 'scr.d', 'a name that is cut')
       call scr_start_restart(short, ierror)
       call check(ierror == SCR_SUCCESS .and. short == 'scr.d', 'start all the same')
-      call check(transfer_file('unnamed', .false.) == 1, 'read the unnamed one')
+      call check(transfer_file('unnamed', rank, .false.) == 1, 'read the unnamed one')
       call scr_complete_restart(1, ierror)
       call check(ierror == SCR_SUCCESS, 'complete restart')
    end subroutine test_restart
+
+   !> Of the next rank, in the open restart.
+   subroutine check_files(dataset)
+      character(len=*), intent(in) :: dataset
+      character(len=SCR_MAX_FILENAME) :: names(3), path
+      character(len=5) :: short
+      integer :: number, next
+      integer(int64) :: bytes
+      next = mod(rank + 1, ranks)
+      call scr_dataset_ranks(number, ierror)
+      call check(ierror == SCR_SUCCESS .and. number == ranks, 'ranks of the checkpoint')
+      call scr_dataset_files(next, number, ierror)
+      call check(ierror == SCR_SUCCESS .and. number == 1, 'files of a rank')
+      call scr_dataset_files(ranks, number, ierror)
+      call check(ierror == SCR_ERR_ARGUMENT .and. number == 0, 'files of no rank')
+      names = name_of(dataset, rank)
+      call scr_dataset_file(next, 0, names(2), bytes, ierror)
+      path = name_of(dataset, next)
+      call check(ierror == SCR_SUCCESS .and. names(2) == path, 'name of a file')
+      call check(bytes == storage_size(rank)/8, 'size of a file')
+      call scr_dataset_file(next, 0, short, bytes, ierror)
+      call check(ierror == SCR_ERR_ARGUMENT .and. short == folder(1:5), 'name of a file that is cut')
+      call check(bytes == storage_size(rank)/8, 'size of that file')
+      call scr_dataset_file(next, 1, path, bytes, ierror)
+      call check(ierror == SCR_ERR_ARGUMENT .and. path == '' .and. bytes == 0, 'no such file')
+      names(3) = 'none'
+      call scr_route_file(names(2), path, ierror)
+      call check(ierror == merge(SCR_SUCCESS, SCR_ERR_ARGUMENT, ranks == 1), 'not fetched yet')
+      call scr_fetch_files(3, names, ierror)
+      call check(ierror == SCR_ERR_ARGUMENT, 'fetch a file that nobody wrote')
+      call scr_fetch_files(merge(2, 0, rank == 0), names, ierror)
+      call check(ierror == SCR_SUCCESS, 'fetch on one rank')
+      call scr_fetch_files(2, names, ierror)
+      call check(ierror == SCR_SUCCESS, 'fetch')
+      call check(transfer_file(dataset, next, .false.) == 1, 'read the file of another rank')
+   end subroutine check_files
 
    subroutine test_names()
       character(len=SCR_MAX_FILENAME) :: name

@@ -17,6 +17,7 @@ static int exhausted; /* messages that a call failed for this reason */
 struct way {
     int newest;     /* checkpoint of which all ranks know that it is complete */
     int route_only; /* memory is short within SCR_Route_file of a restart, only */
+    int any_ranks; /* each run restarts from a checkpoint that rank 0 alone has written */
 };
 
 /* The same code on all ranks. */
@@ -52,6 +53,35 @@ static int restart(int *number, int *held)
     if (fd >= 0) close(fd);
     if (valid) CHECK_STR(text, name);
     rc = agreed(SCR_Complete_restart(valid));
+    if (!rc) sscanf(name, "ckpt.%d", number);
+    return rc;
+}
+
+/* Each rank reads the file that the one writer wrote. */
+static int read_of_writer(const char *dataset)
+{
+    char name[SCR_MAX_FILENAME], path[SCR_MAX_FILENAME], text[32] = "";
+    const char *const names[] = {name};
+    int ranks = 0, files = 0;
+    if (SCR_Dataset_ranks(&ranks) == SCR_SUCCESS) CHECK_INT(ranks, 1);
+    int listed = SCR_Dataset_files(0, &files) == SCR_SUCCESS &&
+                 SCR_Dataset_file(0, 0, name, NULL) == SCR_SUCCESS;
+    int fetched = agreed(SCR_Fetch_files(listed, names)) == SCR_SUCCESS;
+    if (!listed || !fetched || SCR_Route_file(name, path) != SCR_SUCCESS) return 0;
+    int fd = open(path, O_RDONLY), valid = fd >= 0 && read(fd, text, sizeof text - 1) > 0;
+    if (fd >= 0) close(fd);
+    if (valid) CHECK_STR(text, dataset);
+    return valid;
+}
+
+static int restart_any(int *number)
+{
+    char name[SCR_MAX_FILENAME] = "";
+    int have = 0, rc = agreed(SCR_Have_restart(&have, name));
+    if (rc || !have) return rc;
+    rc = agreed(SCR_Start_restart(name));
+    if (rc) return rc;
+    rc = agreed(SCR_Complete_restart(read_of_writer(name)));
     if (!rc) sscanf(name, "ckpt.%d", number);
     return rc;
 }
@@ -95,6 +125,41 @@ static int run(struct way *way)
     return rc ? -ENOMEM : 0; /* SCR's codes tell what could not be done, texts tell why */
 }
 
+/* With memory for all: a run of rank 0 alone. */
+static void write_alone(int number)
+{
+    int held = nth_hold();
+    char name[32];
+    MPI_Comm alone;
+    snprintf(name, sizeof name, "ckpt.%d", number);
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank ? MPI_UNDEFINED : 0, 0, &alone);
+    if (check_rank == 0) {
+        CHECK_INT(SCR_Init_comm(alone), SCR_SUCCESS);
+        CHECK_INT(SCR_Start_output(name, SCR_FLAG_CHECKPOINT), SCR_SUCCESS);
+        int fd = open_file(name, O_WRONLY | O_CREAT | O_TRUNC);
+        CHECK(write(fd, name, strlen(name)) == (ssize_t)strlen(name));
+        close(fd);
+        CHECK_INT(SCR_Complete_output(1), SCR_SUCCESS);
+        CHECK_INT(SCR_Finalize(), SCR_SUCCESS);
+        MPI_Comm_free(&alone);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    countdown = held;
+}
+
+/* A restart of all from what rank 0 has written, which none of them condemns. */
+static int run_any(struct way *way)
+{
+    int number = 0, without = is_short();
+    write_alone(++way->newest);
+    int rc = agreed(SCR_Init());
+    if (rc) return -ENOMEM;
+    rc = restart_any(&number);
+    if (!rc && !without) CHECK_INT(number, way->newest);
+    int end = agreed(SCR_Finalize());
+    return rc || end ? -ENOMEM : 0;
+}
+
 /* Each message says why. */
 static void check_said(FILE *said)
 {
@@ -114,7 +179,8 @@ static int live_once(void *arg)
     FILE *said = tmpfile();
     CHECK(said && before >= 0 && dup2(fileno(said), STDERR_FILENO) >= 0);
     countdown = held;
-    int rc = run(arg);
+    struct way *way = arg;
+    int rc = way->any_ranks ? run_any(way) : run(way);
     held = nth_hold();
     dup2(before, STDERR_FILENO);
     close(before);
@@ -131,6 +197,20 @@ static void set(const char *name, const char *part)
     setenv(name, text, 1);
 }
 
+static void begin_job(const char *node, const char *const method[2])
+{
+    set("SCR_PREFIX", "prefix");
+    set("SCR_CNTL_BASE", "cntl");
+    set("SCR_CACHE_BASE", node);
+    setenv("SCR_NODE_NAME", node, 1);
+    setenv("SCR_JOB_ID", "1", 1);
+    setenv("SCR_USER_NAME", "tester", 1);
+    setenv("SCR_FLUSH", "1", 1);
+    setenv("SCR_PREFIX_SIZE", "2", 1);
+    setenv("SCR_FLUSH_TYPE", method[0], 1);
+    setenv("SCR_FLUSH_ASYNC", method[1], 1);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const methods[][2] = {{"SYNC", "0"}, {"PTHREAD", "1"}};
@@ -138,23 +218,22 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     snprintf(node, sizeof node, "n%d", check_rank);
     for (int m = 0; m < 2; m++) {
-        struct way way = {0, 0};
+        struct way way = {0, 0, 0};
         check_folder(folder);
-        set("SCR_PREFIX", "prefix");
-        set("SCR_CNTL_BASE", "cntl");
-        set("SCR_CACHE_BASE", node);
-        setenv("SCR_NODE_NAME", node, 1);
-        setenv("SCR_JOB_ID", "1", 1);
-        setenv("SCR_USER_NAME", "tester", 1);
-        setenv("SCR_FLUSH", "1", 1);
-        setenv("SCR_PREFIX_SIZE", "2", 1);
-        setenv("SCR_FLUSH_TYPE", methods[m][0], 1);
-        setenv("SCR_FLUSH_ASYNC", methods[m][1], 1);
+        begin_job(node, methods[m]);
         nth_each(methods[m][0], live_once, &way, 12);
         way.route_only = 1;
         nth_each("SCR_Route_file", live_once, &way, 12);
         check_remove(folder);
     }
+    struct way way = {.any_ranks = 1};
+    check_folder(folder);
+    begin_job(node, methods[0]);
+    setenv("SCR_FLUSH", "0", 1);
+    setenv("SCR_CACHE_KEEP", "1", 1);
+    setenv("SCR_RESTART_RANKS", "any", 1);
+    nth_each("SCR_RESTART_RANKS", live_once, &way, 12);
+    check_remove(folder);
     CHECK(nth_max(exhausted) > 0);
     return check_end();
 }

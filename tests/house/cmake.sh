@@ -92,7 +92,7 @@ if(CXX IN_LIST languages)
 endif()
 if(Fortran IN_LIST languages)
   add_executable(hello_fortran ../hello_fortran.f90)
-  target_link_libraries(hello_fortran scr::fortran)
+  target_link_libraries(hello_fortran scr::scrf) # as SCR 3 calls scr::fortran
 endif()
 find_package(scr 4 REQUIRED COMPONENTS scr) # once more, with the other name
 END

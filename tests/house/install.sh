@@ -128,6 +128,13 @@ scr-redset-mpi -lscr-redset -lscr-kvtree
 scrf
 END
 
+if [ -n "${MPIFORT:-}" ]; then
+    echo "== scrf.h, by the flags of SCR 3"
+    printf "%s\n" "program p" "include 'scrf.h'" "if (SCR_MAX_FILENAME /= 1024) stop 1" "end program" >"$scratch/p.f90"
+    "$MPIFORT" -o "$scratch/p" "$scratch/p.f90" -I"$installed/include" -L"$installed/$libdir" -lscrf -Wl,-rpath,"$installed/$libdir"
+    LD_LIBRARY_PATH='' "$scratch/p"
+fi
+
 for argument; do
     IFS== read -r library source ranks <<<"$argument"
     echo "== $library: $source"

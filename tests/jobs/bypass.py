@@ -85,6 +85,69 @@ def test_not_valid():
         job.run("init", restart("a"))
 
 
+def unnamed(number, *files, end=("complete:1",)):
+    return ["start:%N:c", f"tag:scr.dataset.{number}", files, end]
+
+
+def rows(job):
+    """Names of files of all ranks, in the prefix directory itself."""
+    return [path.name for path in sorted(job.prefix.glob("*_[0-9]"))]
+
+
+FAILS = ["complete:!2 => INVALID"]
+READ_FIRST = ["have => 1 scr.dataset.1", "start_restart", "get:rank_%r:1000", "complete_restart:1"]
+RANKS = [f"rank_{rank}" for rank in range(4)]
+
+
+def test_not_valid_unchanging_names():
+    """One that failed leaves what it did not write: files of the checkpoint before it."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", unnamed(1, "put:rank_%r:1000"))
+        for number in (2, 3):
+            again = [unnamed(number, "route:rank_%r", "route:rank_%r", "put:new_%r:10", end=FAILS), READ_FIRST]
+            run = job.run("init", READ_FIRST, again)
+            run.says("FETCH_CHECKPOINT_DAMAGED", times=0)
+            assert rows(job) == RANKS, rows(job)
+        job.run("init", unnamed(4, "route:rank_%r", end=["kill:1"]), dies=True)
+        assert rows(job) == RANKS, rows(job)
+        job.run("init", READ_FIRST)
+
+
+def test_not_valid_written_again():
+    """Of what it wrote nothing stays, and the one before it is not offered any more: not in this run, nor in later ones."""
+    for names, left in (("rank_%r", []), ("rank_1", ["rank_0", "rank_2", "rank_3"])):
+        with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+            job.run("init", checkpoint("a"), unnamed(2, "put:rank_%r:1000"))
+            files = ["route:rank_%r", f"put@1:{names}:1000"] if left else [f"put:{names}:1000"]
+            run = job.run("init", "have => 1 scr.dataset.2", unnamed(3, files, end=FAILS), restart("a"))
+            run.says("FETCH_CHECKPOINT_DAMAGED", "scr.dataset.2", r"rank_\d", times=1)
+            assert rows(job) == left, run
+            for _ in range(2):
+                job.run("init", restart("a"))
+
+
+def test_killed_while_it_writes_again():
+    """Nobody knows what it wrote: nothing is removed, and nothing but an older one is offered, as often as one asks."""
+    with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", checkpoint("a"), unnamed(2, "put:rank_%r:1000"))
+        job.run("init", "have => 1 scr.dataset.2", unnamed(3, "route:rank_%r", "put@1:rank_1:1000", end=["kill:1"]), dies=True)
+        for times in (1, 0):
+            run = job.run("init", restart("a"))
+            run.says("FETCH_CHECKPOINT_DAMAGED", "scr.dataset.2", '"rank_1" was written again', times=times)
+            assert rows(job) == RANKS, rows(job)
+        job.run("init", unnamed(4, "put:rank_%r:1000"))
+        job.run("init", "have => 1 scr.dataset.4", "start_restart", "get:rank_%r:1000", "complete_restart:1")
+
+
+def test_not_valid_shared_file():
+    """One that all ranks write, new or again, and some find there already."""
+    for first in ([], [unnamed(1, "put:all:0")]):
+        with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
+            job.run("init", first)
+            job.run("init", "have => ANY", unnamed(2, "put@1:all:100", "route@0,2,3:all", end=FAILS), "have => 0 =")
+            assert not (job.prefix / "all").exists()
+
+
 def test_not_removed():
     """Files of one that is not valid, or its records, cannot be removed: that is reported, and no run begins with it."""
     for obstacle, told in (("no_room@1:rank_1", "rank_1: No space left"), ("no_room@0:index.scr", "dataset 2 .b.: .*No space left")):

@@ -112,6 +112,29 @@ def by_bob(job, line):
                           stderr=subprocess.DEVNULL).returncode
 
 
+def test_files_of_others_stay():
+    """Files outside of the directory of an unnamed checkpoint are the program's: what Bob, or Alice by hand, has put under their names since is
+    not removed with the checkpoint. What is still the checkpoint's is, also when Bob deletes it."""
+    for how in ({"SCR_PREFIX_SIZE": 1}, {"SCR_PREFIX_PURGE": 1}, {}):
+        with Shared(0o2770, 0o007) as job:
+            job.by(ALICE).run("init", "start_checkpoint", "put:out1/rank_%r:1000", "put:out1/more_%r:1000", "put:out1/last_%r:1000",
+                              "complete_checkpoint:1", "finalize")
+            assert by_bob(job, "rm out1/rank_0; echo 'a file of Bob' > out1/rank_0; chmod 600 out1/rank_0") == 0
+            notes, link = job.prefix / "out1/rank_1", job.prefix / "out1/last_0"
+            notes.write_text("n" * notes.stat().st_size)
+            link.unlink()
+            link.symlink_to("more_0")
+            rest = [] if how else ["delete:scr.dataset.1"]
+            run = job.by(BOB).run("init", "have => ANY", "start_checkpoint", "put:out2/rank_%r:1000", "complete_checkpoint:1", rest,
+                                  "finalize", **how)
+            run.says("PREFIX_FILES_REPLACED", r"dataset 1 .scr\.dataset\.1.", 'out1/(rank|last)_.. (has|was|is not)', times=1)
+            left = sorted(path.name for path in (job.prefix / "out1").iterdir())
+            assert left == ["last_0", "rank_0", "rank_1"], (left, run)
+            assert (job.prefix / "out1/rank_0").read_text() == "a file of Bob\n" and set(notes.read_text()) == {"n"}
+            assert not (job.prefix / "scr.dataset.1").exists(), run
+            job.by(ALICE).run("init", "have => 1 scr.dataset.2", "finalize").not_said("PREFIX_|scr.dataset.1")
+
+
 def change_index(job, change):
     """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
     path = job.prefix / ".scr/index.scr"

@@ -8,6 +8,7 @@
  *     probe_verbs.c   the operations: calls of SCR, and a few of the program itself
  *     probe_data.c    contents of files, which can be told from a name
  *     probe_load.c    much of the same: checkpoints, files, hours
+ *     probe_ranks.c   files of other ranks, which may have been more or fewer
  *     probe_count.c   what the process holds: communicators, memory
  *     probe_clock.c   clocks that can be put forward
  *     probe_crash.c   death at the n-th change of a file system, names without room, ...
@@ -51,6 +52,24 @@ void probe_series(struct probe *p, const char *arg, struct result *r);
 /* NAME:COUNT: that many files of 100 bytes of this rank in a dataset that is open. */
 void probe_put_many(struct probe *p, const char *arg, struct result *r);
 void probe_get_many(struct probe *p, const char *arg, struct result *r);
+
+/* SIZE: brings and compares the files of every rank that wrote the checkpoint of the open
+ * restart and whose number leaves this rank as a remainder. Gives the number of ranks
+ * that wrote it. */
+void probe_take(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:WRITER:SIZE: the same for one file, on every rank. */
+void probe_take_file(struct probe *p, const char *arg, struct result *r);
+
+/* NAME: SCR_Fetch_files; without a name, of no file; "-": of -1 files. */
+void probe_fetch_files(struct probe *p, const char *arg, struct result *r);
+
+/* RANK:NUMBER: gives name and size of a file of the open restart. */
+void probe_dataset_file(struct probe *p, const char *arg, struct result *r);
+
+/* COUNT: so many runs one after the other, each of which restarts, writes a checkpoint
+ * and is abandoned in the next restart. */
+void probe_abandon_many(struct probe *p, const char *arg, struct result *r);
 
 /* HOURS:STEP:COST: computes for so long, in steps of so many seconds; asks after each
  * whether a checkpoint is wanted, which costs so many seconds, and whether to stop. Gives

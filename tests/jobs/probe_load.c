@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Does another operation; what went before it must not have failed. Its text is kept only
@@ -71,6 +72,25 @@ void probe_put_many(struct probe *p, const char *arg, struct result *r)
 void probe_get_many(struct probe *p, const char *arg, struct result *r)
 {
     each_file(p, arg, r, "get");
+}
+
+void probe_abandon_many(struct probe *p, const char *arg, struct result *r)
+{
+    static int number;
+    const int count = atoi(arg);
+    for (int i = 0; i < count && r->code == 0; i++) {
+        int flag = 0;
+        also(p, r, NULL, "init", "%s", "");
+        also(p, r, &flag, "have", "%s", "");
+        if (flag) also(p, r, NULL, "start_restart", "%s", "");
+        if (flag && i % 2) also(p, r, NULL, "abandon", "%s", "");
+        if (flag && i % 2) continue;
+        if (flag) also(p, r, NULL, "complete_restart", "1");
+        also(p, r, NULL, "start", "many_%d:c", number++);
+        also(p, r, NULL, "put", "%s/rank_%d:1000", p->tag, p->rank);
+        end(p, r, "complete");
+        also(p, r, NULL, "abandon", "%s", "");
+    }
 }
 
 void probe_compute(struct probe *p, const char *arg, struct result *r)

@@ -105,6 +105,11 @@ static void finalize(struct probe *p, const char *arg, struct result *r)
     r->code = SCR_Finalize();
 }
 
+static void abandon(struct probe *p, const char *arg, struct result *r)
+{
+    r->code = SCR_Abandon();
+}
+
 static void config(struct probe *p, const char *arg, struct result *r)
 {
     char *value = (char *)(size_t)SCR_Config(or_null(arg));
@@ -445,6 +450,8 @@ static const struct verb verbs[] = {
     {"hoard", 1, hoard},
     {"release", 1, release_one},
     {"finalize", 1, finalize},
+    {"abandon", 1, abandon},
+    {"abandon_many", 1, probe_abandon_many},
     {"config", 1, config},
     {"configf", 1, configf},
     {"need", 1, need},
@@ -462,6 +469,10 @@ static const struct verb verbs[] = {
     {"put_many", 0, probe_put_many},
     {"get_many", 0, probe_get_many},
     {"compute", 1, probe_compute},
+    {"take", 1, probe_take},
+    {"take_file", 1, probe_take_file},
+    {"fetch_files", 1, probe_fetch_files},
+    {"dataset_file", 0, probe_dataset_file},
     {"have", 1, have},
     {"start_restart", 1, start_restart},
     {"compare", 0, compare},

@@ -81,6 +81,8 @@ def test_never_asked():
         assert "RESTART_NOT_ASKED" in lines[0] and "dataset 3 (c)" in lines[1], run
         run = job.run("init", "have => 1 d", checkpoint("e"))
         run.says("RESTART_NOT_ASKED", times=0)
+        run = job.run("init", "current:e", checkpoint("f"))
+        run.says("RESTART_NOT_ASKED", times=0)
         run = job.run("init", checkpoint("f"), SCR_CACHE_PURGE=1)
         run.says("RESTART_NOT_ASKED", times=0)
 

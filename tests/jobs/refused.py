@@ -76,7 +76,7 @@ def test_refused_at_a_restart():
             for _ in range(4):
                 run = job.run("init", "have => 1 b", "start_restart => b", "route@1:b/no => ARGUMENT", "complete_restart:!1 => INVALID",
                               "have => 1 a", "start_restart => a", "route:%N => ARGUMENT", "complete_restart:0 => INVALID", "have => 0")
-                run.says("RESTART_NOT_READ", r'dataset 2 \(b\): rank 1: SCR_Route_file refused "b/no"', times=1)
+                run.says("RESTART_NOT_READ", r'dataset 2 \(b\): rank 1: the name "b/no" was refused', times=1)
                 run.not_said("RESTART_FAILED|FETCH_CHECKPOINT_DAMAGED")
             job.run("init", restart("b"), "finalize")
 
@@ -103,9 +103,9 @@ def test_file_of_another_rank():
         with Job(**PAIR, **parameters) as job:
             wrong = ["route:b/root => ARGUMENT b/root", "route:root2 => ARGUMENT root2"]
             begin = ["have => 1 a", "start_restart => a"]
-            for run in (job.run("init", SHARED, begin, read), job.run("init", begin, f"route:{job.prefix}/a/root", read),
-                        job.run(f"chdir:{job.root}", "init", begin, wrong, read)):
-                for op in run.ops:
+            for steps in (["init", SHARED, begin, read], ["init", begin, f"route:{job.prefix}/a/root", read],
+                          [f"chdir:{job.root}", "init", begin, wrong, read]):
+                for op in job.run(*steps).ops:
                     if op["op"].startswith("route") and op["code"] == [0, 0]:
                         name = "a/deep/own_1" if "own" in op["op"] else "a/root"
                         other = 0 if "own" in op["op"] else 1

@@ -52,6 +52,14 @@ def test_ranks_move():
                 assert len(files) == wanted, (node, files)
 
 
+def test_new_node_first():
+    """Rank 0 has no file of a dataset of other ranks: that it is only in the cache stays on record, as scr_postrun needs it."""
+    with Job(2, 2, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        job.run("init", layout=placed(["n3", "n1", "n2"]))
+        assert "CACHE" in tree.read(job.prefix / ".scr/flush.scr")["DSET"]["1"]["LOCATION"]
+
+
 def test_ranks_move_and_a_node_is_lost():
     with Job(SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))

@@ -33,7 +33,7 @@ if [ "$run" -ge "$LAST_RUN" ]; then
     steps=$((${{name#ckpt.}} + {3 * EVERY}))
     echo $steps >"$SCR_PREFIX/steps"
 fi
-exec "$JOB_HEAT" -n {POINTS} -t $steps -c {EVERY} -o "$SCR_PREFIX/result"
+exec "${{HEAT:-$JOB_HEAT}}" -n {POINTS} -t $steps -c {EVERY} -o "$SCR_PREFIX/result"
 """
 
 
@@ -160,6 +160,16 @@ def test_fewer_nodes():
     with Runs(SCR_MIN_NODES=3) as runs:
         runs.run("--simulate", "4x2", "--runs", "-1", "--fail", "node=4,after=2")
         assert runs.logged("RUN_LAUNCHED", "run 1: ", "run 2: begins on node[1-3], 8 ranks")
+        runs.said("heat: restarted from ckpt")
+        runs.check_result()
+
+
+def test_fewer_ranks():
+    """A program that restarts with any number of ranks goes on with as many on each node."""
+    with Runs(SCR_MIN_NODES=3, SCR_RESTART_RANKS="any") as runs:
+        runs.more = {"HEAT": os.environ["JOB_HEAT_ELASTIC"]}
+        runs.run("--simulate", "4x2", "--per-node", "2", "--runs", "-1", "--fail", "node=4,after=2")
+        assert runs.logged("RUN_LAUNCHED", "run 1: begins on node[1-4], 8 ranks", "run 2: begins on node[1-3], 6 ranks"), runs.out
         runs.said("heat: restarted from ckpt")
         runs.check_result()
 

@@ -4,6 +4,7 @@
 import os
 
 from job import Job, checkpoint, main, restart
+from scavenged import command, scavenge
 import damage
 import tree
 
@@ -140,6 +141,82 @@ def test_unnamed():
         assert files == ["ckpt_3/f_0", "ckpt_4/f_0"] and (job.prefix / "last_1").exists(), files
 
 
+def unnamed(number, *more):
+    return ["start:%N:c", f"tag:scr.dataset.{number}", "put:last_%r:1000", more, "complete:1"]
+
+
+def test_every_way_there():
+    """However files came to the prefix directory, the map has the times that they have there: none of them stays."""
+    path = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
+    for how in ({"SCR_FLUSH_TYPE": "PTHREAD"}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_TYPE": "DAEMON", "SCR_FLUSH_ASYNC": 1, "PATH": path},
+                {"SCR_CACHE_BYPASS": 1}, {"SCR_FLUSH": 0}):
+        with Job(**{**PAIR, **how}) as job:
+            job.run("init", unnamed(1), "finalize" if "SCR_FLUSH" not in how else [])
+            if "SCR_FLUSH" in how:
+                scavenge(job, 1)
+                command(job, "scr_index", "--add", "scr.dataset.1")
+            assert len(list(job.prefix.glob("last_*"))) == 2, how
+            run = job.run("init", "delete:scr.dataset.1", "finalize", SCR_FLUSH=0)
+            run.says("PREFIX_FILES_REPLACED", times=0)
+            assert not list(job.prefix.glob("last_*")), run
+
+
+def forget_times(job, number):
+    """The map is as earlier versions wrote it."""
+    path = job.prefix / f"scr.dataset.{number}/.scr/rank2file.0.0.scr"
+    content = tree.read(path)
+    for rank in content["RANK2FILE"]["RANK"].values():
+        for file in rank["FILE"].values():
+            del file["MTIME"]
+    tree.write(path, content)
+
+
+def test_maps_without_times():
+    """Of these, size and name tell: a file of another size stays, and so do those of a newer dataset."""
+    with Job(**PAIR) as job:
+        job.run("init", unnamed(1, "put:long_%r:50", "put:short_%r:50"), unnamed(2), "finalize")
+        forget_times(job, 1)
+        damage.extend(job.prefix / "long_1")
+        os.utime(job.prefix / "short_0")
+        run = job.run("init", "delete:scr.dataset.1", "finalize")
+        run.says("PREFIX_FILES_REPLACED", '"long_1" has', times=1)
+        assert sorted(path.name for path in job.prefix.glob("[a-z]*_*")) == ["last_0", "last_1", "long_1"], run
+
+
+def test_clock_that_stands_still():
+    """Times of files do not tell a newer dataset's from an older one's."""
+    with Job(**PAIR) as job:
+        job.run("init", unnamed(1), "finalize")
+        times = [(job.prefix / f"last_{rank}").stat().st_mtime_ns for rank in (0, 1)]
+        job.run("init", "have => ANY", unnamed(2), "finalize")
+        for rank, time in enumerate(times):
+            os.utime(job.prefix / f"last_{rank}", ns=(time, time))
+        job.run("init", "delete:scr.dataset.1", "finalize")
+        job.lose("n1", "n2")
+        job.run("init", "have => 1 scr.dataset.2", "start_restart", "get:last_%r:1000", "complete_restart:1", "finalize")
+
+
+def test_purge_of_the_same_names():
+    """Files are those of the newest: none stays, and none is called another's."""
+    with Job(**PAIR) as job:
+        job.run("init", [unnamed(number) for number in (1, 2, 3)], "finalize")
+        run = job.run("init", "finalize", SCR_PREFIX_PURGE=1)
+        run.says("PREFIX_DATASET_DELETED", times=3)
+        run.says("PREFIX_FILES_REPLACED", times=0)
+        assert [path.name for path in job.prefix.iterdir()] == [".scr"], run
+
+
+def test_directory_of_its_own():
+    """What has the name of a file there goes, also if it was damaged, or copied without its time."""
+    with Job(**PAIR) as job:
+        job.run("init", checkpoint("a"), "finalize")
+        damage.cut(job.prefix / "a/rank_0")
+        os.utime(job.prefix / "a/rank_1")
+        run = job.run("init", "delete:a", "finalize")
+        run.says("PREFIX_FILES_REPLACED", times=0)
+        assert not (job.prefix / "a").exists(), run
+
+
 def test_of_more_ranks():
     """The window also takes what a larger run left."""
     with Job(4, 2, SCR_FLUSH=1) as job:
@@ -178,15 +255,17 @@ def test_purge():
 
 
 def test_global_restart():
-    """What is cached goes to the prefix directory and comes back from there."""
+    """What is cached goes to the prefix directory, and is read there."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), SCR_FLUSH=0)
         run = job.run("init", restart("c2"), checkpoint("c3"), "finalize", SCR_GLOBAL_RESTART=1)
         run.says("FLUSH_COMPLETE", "c2", times=1)
-        run.says("FETCH_COMPLETE", "c2", times=1)
+        run.says("FETCH_DIRECT", "c2", times=1)
         job.run("init", checkpoint("c4"), SCR_FLUSH=0)
         run = job.run("init", "have => 1 c4", "finalize", SCR_GLOBAL_RESTART=1, SCR_FLUSH=0)
-        run.says("FETCH_COMPLETE", "c4", times=1)
+        run.says("FETCH_DIRECT", "c4", times=1)
+        run = job.run("init", restart("c4"), SCR_GLOBAL_RESTART=1)  # another allocation
+        run.says("FETCH_DIRECT", "c4", times=1)
 
 
 def test_global_restart_without_fetch():

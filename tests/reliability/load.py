@@ -111,6 +111,16 @@ def test_checkpoints():
             many(method, SCR_FLUSH=FLUSH, **parameters)
 
 
+# ---- runs of one process ----
+
+def test_abandoned():
+    """Run after run is given up, with a flush in the background or with an open restart."""
+    last = 1000 if WHOLE else 60
+    with Job(2, 2, SCR_DEBUG=0, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_PREFIX_SIZE=3) as job:
+        run = job.run("abandon_many:40", *GROWTH, f"abandon_many:{last}", *GROWTH, limit=600)
+        compare_processes(run, f"{last} runs more, which were given up")
+
+
 # ---- files ----
 
 def test_files():

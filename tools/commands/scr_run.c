@@ -7,6 +7,7 @@
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
+#include "lib/tool_run.h"
 #include "run/program_check.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -64,6 +65,15 @@ static bool run_is_old_option(const char *word)
     return false;
 }
 
+/* One of SCR 3 before the program, which is the first word that can be started; or NULL.
+ */
+static const char *run_old_option(char **words)
+{
+    for (; *words && !tool_run_is_there(*words); words++)
+        if (run_is_old_option(*words)) return *words;
+    return NULL;
+}
+
 /* words[-1] is the name of the command, or of a launcher. */
 static int run_as_launcher(const char *name, char **words)
 {
@@ -73,11 +83,12 @@ static int run_as_launcher(const char *name, char **words)
         return command_flush();
     }
     if (words[0] && strcmp(words[0], "--version") == 0) return command_version();
-    if (words[0] && run_is_old_option(words[0]))
+    const char *old = run_old_option(words);
+    if (old)
         return command_misused(usage,
                                "%s: there is one command for the first start and for a "
                                "restart; SCR_Have_restart tells the program which it is",
-                               words[0]);
+                               old);
     words = run_skip_verbs(name, words);
     if (!words[0])
         return command_misused(usage,

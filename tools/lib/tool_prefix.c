@@ -138,7 +138,8 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     if (!given || system) {
         int code = prefix_read_config(prefix, system ? system : SCR_SYSTEM_FILE);
         if (prefix->mistaken && !given && !system)
-            tool_say(PREFIX_UNCERTAIN, "the prefix directory is uncertain: name it");
+            tool_say(PREFIX_UNCERTAIN, "the prefix directory is uncertain: name it, as "
+                                       "with --prefix .");
         if (code != COMMAND_GOOD && !(anyway && prefix->mistaken)) return code;
         if (!given) known = scr_config_prefix(&prefix->config);
         if (!given && !(given = known)) return tool_no_memory();

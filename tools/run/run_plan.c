@@ -3,6 +3,7 @@
 #include "run/run_plan.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Exit code where nothing was started. */
@@ -67,7 +68,10 @@ static int plan_choose_nodes(const run_facts *f, int drained, int used, int n)
 
 static void plan_distribute_ranks(const run_facts *f, int nodes)
 {
-    int ranks = f->ranks > 0 ? f->ranks : f->per_node * plan_full(f), dealt = 0;
+    const int full = plan_full(f);
+    int ranks = f->ranks > 0 ? f->ranks : f->per_node * full, dealt = 0;
+    if (f->any_ranks && nodes < full && ranks >= full)
+        ranks = (int)((int64_t)ranks * nodes / full);
     for (int i = 0; i < f->count; i++) {
         run_node *node = &f->nodes[i];
         node->ranks = 0;

@@ -29,6 +29,7 @@ typedef struct run_facts {
     int least;          /* SCR_MIN_NODES; 0: not set */
     int last_nodes;     /* nodes of the last run that SCR recorded; 0: none */
     int ranks, per_node; /* of the program; 0: not known, or the launcher's business */
+    int any_ranks;       /* 1: it restarts with any number of ranks (SCR_RESTART_RANKS) */
     int count;           /* of nodes */
     run_node *nodes;
 } run_facts;
@@ -57,7 +58,8 @@ enum { RUN_TEXT_SIZE = 320 };
 /* Decides. With RUN_LAUNCH nodes[].chosen and .ranks are set: nodes of the last run come
  * first, since their caches have its checkpoints, then spare ones in their order. A
  * drained node is used where there are too few others. Ranks are distributed evenly; the
- * first nodes get one more. */
+ * first nodes get one more. On fewer nodes there are as many ranks as before or, with
+ * any_ranks, as many on each node. */
 run_decision run_plan(const run_facts *facts);
 
 /* The decision as text; empty for RUN_LAUNCH. */

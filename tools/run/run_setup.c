@@ -3,7 +3,7 @@
 #include "run/run.h"
 
 #include "common/io.h"
-#include "config/descs.h"
+#include "config/values.h"
 #include "lib/processes.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
@@ -124,6 +124,7 @@ static int setup_read_settings(run *r)
     r->facts.runs_left = 1;
     scr_config_int(c, "SCR_RUNS", -1, &r->facts.runs_left, &problems);
     scr_config_int(c, "SCR_MIN_NODES", 1, &r->facts.least, &problems);
+    r->facts.any_ranks = scr_config_any_ranks(c, &problems);
     setup_read_seconds(r, "SCR_RUN_PAUSE", pauses, &r->delay, &problems);
     setup_read_seconds(r, "SCR_NODE_INTERVAL", intervals, &r->interval, &problems);
     int64_t reserve = tool_manager_reserve();

@@ -258,7 +258,7 @@ def test_names_of_scr_3():
             assert name != 'flux' or re.match(r'flux run --job-name=\S+ -o exit-on-error ', call[0]), call
     # the commands for a first start and a restart of SCR 3
     os.symlink(COMMAND, 'scr_jsrun')
-    for words in (['-rc', 'a'], ['--run-cmd=a'], ['-rs=b'], ['--restart-cmd', 'b']):
+    for words in (['-rc', 'a'], ['--run-cmd=a'], ['-rs=b'], ['--restart-cmd', 'b'], ['-n', '2', '-rc', 'a'], ['-n2', '--run-cmd=a']):
         done = run(*words, command=os.path.abspath('scr_jsrun'))
         assert done.returncode == 2 and b'SCR_Have_restart' in done.stderr, done
     done = run(command=os.path.abspath('scr_jsrun'))

@@ -270,11 +270,41 @@ static void test_watchdog(void **state)
     assert_int_equal(watchdog_has_expired(&w, &first, 1136, &seconds), 1);
 }
 
+/* A program that restarts with any number of ranks: on fewer nodes as many on each. */
+static void test_any_ranks(void **state)
+{
+    static const struct {
+        const char *nodes;
+        int ranks, per_node;
+        const char *dealt;
+    } rows[] = {
+        {"uuDu", 0, 2, "22-2"},
+        {"uuDD", 10, 0, "32--"},
+        {"uDDD", 3, 0, "3---"}, /* fewer than one per node before */
+        {"uuuu", 8, 0, "2222"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run_node table[MOST];
+        run_facts f = facts_of(rows[i].nodes, table);
+        f.attempts = 1;
+        f.code = 1;
+        f.least = 1;
+        f.last_nodes = 4;
+        f.any_ranks = 1;
+        f.ranks = rows[i].ranks;
+        f.per_node = rows[i].per_node;
+        assert_int_equal(run_plan(&f).why, RUN_LAUNCH);
+        assert_string_equal(dealt(&f), rows[i].dealt);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launches), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_over),     cmocka_unit_test(test_drained_waits),
-        cmocka_unit_test(test_stories),  cmocka_unit_test(test_watchdog)};
+        cmocka_unit_test(test_launches),      cmocka_unit_test(test_any_ranks),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_over),
+        cmocka_unit_test(test_drained_waits), cmocka_unit_test(test_stories),
+        cmocka_unit_test(test_watchdog)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,8 @@ typedef struct filo_file {
                       change when the map was written, nanoseconds since 1970 */
     int has_mtime;
     unsigned group; /* for the library: the group that mode is meant for */
+    int rank;       /* that wrote it: set by filo_read_map, and read with `ranks` of
+                       filo_options */
     int64_t others; /* who else may have chosen the name, as in `shared` of filo_target: a
                        map that was made of records of others says so for good */
 } filo_file;
@@ -132,6 +134,12 @@ int filo_map_write(const filo_place *to, int ranks, filo_map_give *give, void *a
  * files are there is another question. */
 int filo_map_read(const filo_place *from, int *ranks, filo_map_take *take, void *arg,
                   filo_error *err);
+
+/* Reads the entry of one rank, and as little else as is needed to find it: take has it
+ * once. *ranks as in filo_map_read; -ENOENT also where the map has no such rank. What is
+ * not read is not checked. */
+int filo_map_read_rank(const filo_place *from, int rank, int *ranks, filo_map_take *take,
+                       void *arg, filo_error *err);
 
 /* ---- flushes that have begun and not ended ---- */
 

@@ -59,6 +59,11 @@ typedef struct filo_options {
     int patience;        /* as for axl_set_patience */
     const char *base;    /* flush and register: as in filo_place */
     const char *dataset; /* flush, register and read: as in filo_place */
+    int ranks; /* flush and register: number of ranks that wrote the files, if these are
+                  not those of comm; each file tells its rank. 0: each rank of comm has
+                  its own files */
+    int every; /* read: a rank gets the files of all ranks that leave its number as a
+                  remainder when divided by the size of comm, not only its own */
     int has_group; /* flush and fetch: group permissions of local files are meant for
                       this group, such as that of a setgid directory that has `folder`;
                       otherwise for the group of each file */
@@ -132,6 +137,11 @@ const filo_file *filo_flush_files(const filo_transfer *transfer, int *count);
 /* Stops the flush if it runs, and frees it. NULL (on all ranks) is fine. Returns NULL. */
 filo_transfer *filo_flush_free(filo_transfer *transfer);
 
+/* Not collective, and sends nothing: frees a flush on this rank after its communicator
+ * has failed, or while other ranks are gone. Copying ends here; what other ranks copied
+ * stays in the stage, as after their death. NULL is fine. Returns NULL. */
+filo_transfer *filo_flush_forget(filo_transfer *transfer);
+
 /* What filo_flush demands of names, to be known before there is anything to flush: of
  * each file only name is looked at. -EINVAL for a name that is not allowed, -EEXIST when
  * two files of any ranks have the same one; err names the ranks. */
@@ -152,11 +162,18 @@ int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owne
 int filo_register(MPI_Comm comm, const char *folder, const char *map, int count,
                   filo_file files[], const filo_options *options, filo_error *err);
 
+/* Writes a map of files that are not looked at, and need not be there: name, size, crc
+ * and, with the option ranks, rank of each. As filo_register otherwise; folder is there,
+ * and that of the map is made. */
+int filo_write_map(MPI_Comm comm, const char *folder, const char *map, int count,
+                   filo_file files[], const filo_options *options, filo_error *err);
+
 /* Reads the map below folder. *files (freed with filo_files_free) are the *count files of
  * this rank, local being NULL; *ranks is the number of ranks that wrote them, which may
  * differ from comm's: entries of ranks that comm does not have are checked, but given to
- * no one. Without a map: -ENOENT. FILO_DAMAGED when the map is not whole or contradicts
- * itself; whether the files are there is for filo_fetch to say. */
+ * no one without the option `every`. Without a map: -ENOENT. FILO_DAMAGED when the map is
+ * not whole or contradicts itself; whether the files are there is for filo_fetch to say.
+ */
 int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks,
                   int *count, filo_file **files, const filo_options *options,
                   filo_error *err);

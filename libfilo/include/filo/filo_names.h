@@ -18,6 +18,7 @@
 #define filo_flush scr_filo_flush
 #define filo_flush_abandon scr_filo_flush_abandon
 #define filo_flush_files scr_filo_flush_files
+#define filo_flush_forget scr_filo_flush_forget
 #define filo_flush_free scr_filo_flush_free
 #define filo_flush_left scr_filo_flush_left
 #define filo_flush_start scr_filo_flush_start
@@ -25,8 +26,10 @@
 #define filo_flush_test scr_filo_flush_test
 #define filo_flush_wait scr_filo_flush_wait
 #define filo_map_read scr_filo_map_read
+#define filo_map_read_rank scr_filo_map_read_rank
 #define filo_map_write scr_filo_map_write
 #define filo_read_map scr_filo_read_map
 #define filo_register scr_filo_register
+#define filo_write_map scr_filo_write_map
 
 #endif

@@ -60,6 +60,13 @@ int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
 int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
                            kvtree_gather_take *take, void *arg, kvtree_error *err);
 
+/* Reads the tree of one rank: as many files as there are levels, and one more for each
+ * large tree of a neighbour that is passed on the way. *ranks (unless NULL) is the number
+ * of ranks. -ENOENT also where there is no such rank; otherwise as
+ * kvtree_gather_read_all, but what is not read is not checked. */
+int kvtree_gather_read_one(const kvtree_gather_place *from, int rank, int *ranks,
+                           kvtree *tree, kvtree_error *err);
+
 /* 1 if name is that of the root or may be that of one of its lower files, which other
  * files must not have. */
 int kvtree_gather_owns(const char *root, const char *name);

@@ -37,6 +37,7 @@
 #define kvtree_fprint scr_kvtree_fprint
 #define kvtree_gather_owns scr_kvtree_gather_owns
 #define kvtree_gather_read_all scr_kvtree_gather_read_all
+#define kvtree_gather_read_one scr_kvtree_gather_read_one
 #define kvtree_gather_write scr_kvtree_gather_write
 #define kvtree_gather_write_all scr_kvtree_gather_write_all
 #define kvtree_get scr_kvtree_get

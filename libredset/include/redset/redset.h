@@ -129,6 +129,14 @@ typedef struct redset_manifest {
     redset_file *files; /* count files */
 } redset_manifest;
 
+/* A rank of an encode for which another process acts (redset_adopt of redset_mpi.h). */
+typedef struct redset_acted {
+    int rank;                  /* of the encode */
+    const char *file;          /* its redundancy file below folder; NULL: lost */
+    redset_manifest *manifest; /* set: what is there of it afterwards; the caller frees */
+    int rebuilt;               /* set: 1 if files of it were rebuilt */
+} redset_acted;
+
 /* Reads the header of the redundancy file name below folder, and checks everything in it:
  * -EBADMSG if it is invalid. dir is that directory, open, and folder its name in texts;
  * or AT_FDCWD, and folder its path. The caller frees *manifest. */

@@ -2,7 +2,7 @@
 #ifndef REDSET_REDSET_MPI_H
 #define REDSET_REDSET_MPI_H
 
-/* Redundancy sets under MPI: create, encode, recover, rebuild.
+/* Redundancy sets under MPI: create, encode, recover, rebuild, adopt.
  *
  *     redset_config config = {REDSET_RS, 8, node_name, .failures = 2};
  *     redset_file files[] = {{.name = "rank_3.ckpt"}};
@@ -115,6 +115,22 @@ int redset_verify(redset *set, const char *folder, int *lost, redset_error *err)
  * what this process has. */
 int redset_measure(redset *set, const char *folder, redset_manifest **manifest,
                    redset_error *err);
+
+/* ---- other processes than those that encoded ----
+ *
+ * More or fewer processes may continue with the files of an encode, on other nodes. Each
+ * acts for some ranks of the encode: for those with files below its folder, and for a
+ * share of the lost ones, whose files are rebuilt there. */
+
+/* Collective over comm. Verifies and rebuilds, as redset_rebuild does, what `ranks` ranks
+ * encoded, of which this process acts for those in list. Each rank has one process that
+ * acts for it: otherwise -EINVAL. Protected files below one folder have different names.
+ * A set is rebuilt by the processes that act for its members; sets without a loss are
+ * verified by each process alone. Returns the same on every rank: 0, with all manifests
+ * set; REDSET_UNRECOVERABLE, where sets that lost less may be rebuilt all the same; or
+ * -errno. */
+int redset_adopt(MPI_Comm comm, const char *folder, int ranks, int count,
+                 redset_acted list[], redset_error *err);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
  * calls its own (decision 0020 in docs/decisions). Included by the
  * other headers. */
 
+#define redset_adopt scr_redset_adopt
 #define redset_choose scr_redset_choose
 #define redset_create scr_redset_create
 #define redset_encode scr_redset_encode

@@ -7,9 +7,9 @@
 /* A column of a code is a source at the same stage in at most failures + 1 positions: the
  * stage is the column minus the number of lost and unused columns before it. A member is
  * a source or a target of as many copies. */
-int redset_schedule_reach(const redset_shape *shape)
+int redset_schedule_reach(const redset_shape *shape, int members)
 {
-    return shape->failures + 2;
+    return members * (shape->failures + 1) + 1;
 }
 
 int redset_schedule_messages(const redset_shape *shape)
@@ -25,13 +25,15 @@ int redset_schedule_sums(const redset_shape *shape, const uint8_t lost[])
     return sums > 0 && redset_shape_is_coded(shape) ? sums : 1;
 }
 
-redset_schedule *redset_schedule_new(const redset_shape *shape)
+redset_schedule *redset_schedule_new(const redset_shape *shape, int members)
 {
-    size_t n = (size_t)shape->members, room = (size_t)shape->failures + 1;
+    /* a member has one task in a flow, and a set has as many flows as members */
+    size_t n = (size_t)shape->members * (size_t)members;
+    size_t room = (size_t)shape->failures + 1;
     redset_schedule *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->flow = redset_flow_new(shape);
-    s->tasks = calloc(n, sizeof *s->tasks); /* a member has one task in a flow */
+    s->tasks = calloc(n, sizeof *s->tasks);
     s->to = calloc(n * room, sizeof *s->to);
     s->coefs = calloc(n * room, 1);
     if (s->flow && s->tasks && s->to && s->coefs) return s;
@@ -83,18 +85,26 @@ static void schedule_add_source(redset_schedule *s, int number, int i, uint64_t 
         task->to[t] = is_last ? flow->target[t].member : flow->source[i + 1].member;
 }
 
-/* Adds the tasks of a flow, of one member or of all (-1). */
+static bool schedule_has(int count, const int member[], int wanted)
+{
+    bool found = !member;
+    for (int i = 0; i < count && !found; i++)
+        found = member[i] == wanted;
+    return found;
+}
+
+/* Adds the tasks of a flow, of some members or of all (NULL). */
 static void schedule_add_flow(redset_schedule *s, const uint8_t lost[], int number,
-                              uint64_t length, int member)
+                              uint64_t length, int count, const int member[])
 {
     redset_flow_plan(s->flow, lost, number);
     const redset_flow *flow = s->flow;
     if (flow->targets == 0 || length == 0) return;
     for (int i = 0; i < flow->sources; i++)
-        if (member < 0 || flow->source[i].member == member)
+        if (schedule_has(count, member, flow->source[i].member))
             schedule_add_source(s, number, i, length);
     for (int i = 0; i < flow->targets; i++) {
-        if (member >= 0 && flow->target[i].member != member) continue;
+        if (!schedule_has(count, member, flow->target[i].member)) continue;
         redset_task *task =
             schedule_add(s, number, flow->sources, flow->target[i], length);
         task->is_target = true;
@@ -106,16 +116,17 @@ static int schedule_compare(const void *x, const void *y)
 {
     const redset_task *a = x, *b = y;
     if (a->stage != b->stage) return a->stage < b->stage ? -1 : 1;
-    return (a->flow > b->flow) - (a->flow < b->flow);
+    if (a->flow != b->flow) return a->flow < b->flow ? -1 : 1;
+    return (a->member > b->member) - (a->member < b->member);
 }
 
-void redset_schedule_member(redset_schedule *schedule, const uint8_t lost[],
-                            const uint64_t length[], int member)
+void redset_schedule_members(redset_schedule *schedule, const uint8_t lost[],
+                             const uint64_t length[], int count, const int member[])
 {
     schedule->count = 0;
     schedule->longest = 0;
     for (int i = 0; i < schedule->flow->shape.members; i++)
-        schedule_add_flow(schedule, lost, i, length[i], member);
+        schedule_add_flow(schedule, lost, i, length[i], count, member);
     qsort(schedule->tasks, (size_t)schedule->count, sizeof *schedule->tasks,
           schedule_compare);
 }
@@ -125,5 +136,5 @@ void redset_schedule_flow(redset_schedule *schedule, const uint8_t lost[],
 {
     schedule->count = 0;
     schedule->longest = 0;
-    schedule_add_flow(schedule, lost, flow, length[flow], -1);
+    schedule_add_flow(schedule, lost, flow, length[flow], 0, NULL);
 }

@@ -9,10 +9,11 @@
  * sends each sum to its target. A task is the part of one member in one flow, and its
  * stage is its place in the chain; targets come after all sources.
  *
- * A schedule has either all tasks of one member, which works on all flows together, or
- * the tasks of all members in one flow, which one process executes by itself. Tasks are
- * executed piece by piece, in the order of (piece, stage, flow). A message always leads
- * to a task with a higher stage of the same piece, so no cycle of waiting members exists.
+ * A schedule has either all tasks of one or several members, which work on all flows
+ * together, or the tasks of all members in one flow, which one process executes by
+ * itself. Tasks are executed piece by piece, in the order of (piece, stage, flow). A
+ * message always leads to a task with a higher stage of the same piece, so no cycle of
+ * waiting members exists.
  */
 
 #include "src/codec/flow.h"
@@ -39,23 +40,24 @@ typedef struct redset_schedule {
     uint8_t *coefs;
 } redset_schedule;
 
-/* An empty schedule for sets of that shape; NULL without memory. */
-redset_schedule *redset_schedule_new(const redset_shape *shape);
+/* An empty schedule for sets of that shape, with all tasks of that number of members, or
+ * those of one flow; NULL without memory. */
+redset_schedule *redset_schedule_new(const redset_shape *shape, int members);
 redset_schedule *redset_schedule_free(redset_schedule *schedule);
 
-/* Fills in all tasks of one member. lost[m] != 0: members to rebuild; NULL: encode. Flow
- * i moves length[i] bytes of each stream. */
-void redset_schedule_member(redset_schedule *schedule, const uint8_t lost[],
-                            const uint64_t length[], int member);
+/* Fills in all tasks of some members. lost[m] != 0: members to rebuild; NULL: encode.
+ * Flow i moves length[i] bytes of each stream. */
+void redset_schedule_members(redset_schedule *schedule, const uint8_t lost[],
+                             const uint64_t length[], int count, const int member[]);
 
 /* Fills in the tasks of all members in one flow. */
 void redset_schedule_flow(redset_schedule *schedule, const uint8_t lost[],
                           const uint64_t length[], int flow);
 
-/* Upper bound of consecutive tasks of one stage of one piece, plus one: the number of
- * tasks for which a member posts receives in advance, and after which it reclaims the
- * buffers of its sends. */
-int redset_schedule_reach(const redset_shape *shape);
+/* Upper bound of consecutive tasks of one stage of one piece, with that number of members
+ * in a schedule, plus one: the number of tasks for which a process posts receives in
+ * advance, and after which it reclaims the buffers of its sends. */
+int redset_schedule_reach(const redset_shape *shape, int members);
 
 /* Upper bounds of any task: messages that it sends, and partial sums that it stores. */
 int redset_schedule_messages(const redset_shape *shape);

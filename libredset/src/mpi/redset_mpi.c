@@ -154,7 +154,7 @@ static int mpi_count_groups(const mpi_set *set, MPI_Comm group, int *position,
     int rc = MPI_Allreduce(&size, largest, 1, MPI_INT, MPI_MAX, set->world.comm);
     if (rc == MPI_SUCCESS)
         rc = MPI_Exscan(&counted, &before, 1, MPI_INT, MPI_SUM, set->world.comm);
-    if (set->world.base.first == 0) before = 0; /* undefined there in MPI */
+    if (set->world.rank == 0) before = 0; /* undefined there in MPI */
     if (rc == MPI_SUCCESS) rc = MPI_Bcast(&before, 1, MPI_INT, 0, group);
     *position = before + rank;
     return rc;
@@ -181,7 +181,7 @@ static int mpi_gather_members(mpi_set *set, redset_error *err)
     rc = layout->members ? 0 : err_sys(err, -ENOMEM, "members of a set");
     rc = agree(set->world.comm, rc, err);
     if (rc) return rc;
-    layout->members[layout->place.member] = set->world.base.first;
+    layout->members[layout->place.member] = set->world.rank;
     rc = set->members.base.gather(&set->members.base, layout->members,
                                   sizeof *layout->members, err);
     layout->place.id = layout->members[0];
@@ -234,7 +234,7 @@ static int mpi_connect_located(mpi_set *set, redset_error *err)
     const redset_transport *members = &set->members.base;
     int rc = mpi_connect(set, err);
     if (rc) return rc;
-    if (members->size != place->members || members->first != place->member)
+    if (members->size != place->members || set->members.rank != place->member)
         rc = err_set(err, REDSET_UNRECOVERABLE,
                      "survivors contradict each other: %d ranks claim a place among the "
                      "%d members of set %d",

@@ -59,8 +59,8 @@ static int transport_mpi_exchange(redset_transport *t, kvtree *const out[],
 static int transport_mpi_shift(redset_transport *t, int distance, kvtree *const out[],
                                kvtree *const in[])
 {
-    int right = (t->first + distance) % t->size;
-    int left = (t->first + t->size - distance) % t->size;
+    int right = (t->local[0] + distance) % t->size;
+    int left = (t->local[0] + t->size - distance) % t->size;
     return kvtree_sendrecv(out[0], right, in[0], left, transport_mpi_comm(t));
 }
 
@@ -103,6 +103,8 @@ static int transport_mpi_wait(redset_transport *t, int transfer, redset_error *e
 void redset_transport_mpi_init(redset_transport_mpi *t, MPI_Comm comm)
 {
     *t = (redset_transport_mpi){.base = {.count = 1,
+                                         .local = &t->rank,
+                                         .busiest = 1,
                                          .agree_result = transport_mpi_agree,
                                          .greatest = transport_mpi_greatest,
                                          .gather = transport_mpi_gather,
@@ -115,7 +117,7 @@ void redset_transport_mpi_init(redset_transport_mpi *t, MPI_Comm comm)
                                          .wait = transport_mpi_wait},
                                 .comm = comm};
     MPI_Comm_size(comm, &t->base.size);
-    MPI_Comm_rank(comm, &t->base.first);
+    MPI_Comm_rank(comm, &t->rank);
 }
 
 void redset_transport_mpi_done(redset_transport_mpi *t)

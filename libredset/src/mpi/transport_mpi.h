@@ -12,8 +12,8 @@
 typedef struct redset_transport_mpi {
     redset_transport base;
     MPI_Comm comm;
+    int rank; /* the local peer */
     MPI_Request *request;
-    int transfers;
 } redset_transport_mpi;
 
 /* Takes ownership of comm, which must return errors. */

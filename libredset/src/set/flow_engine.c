@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Executes schedules (schedule.h) over a transport.
  *
- * A process that is one member works on all flows at once. A process that is all members
- * works on one flow after the other, so that its memory does not grow with their number.
+ * A process that is one member, or some, works on all flows at once. A process that is
+ * all members works on one flow after the other, so that its memory does not grow with
+ * their number.
  *
  * Sums are stored in a ring of slots. A slot receives sums, the member adds its own
  * bytes, and the slot is sent, so bytes are touched while they are cached. Receives are
@@ -86,7 +87,7 @@ static unsigned char *engine_sums(const redset_engine *e, const engine_turn *t)
 
 static redset_port *engine_port(const redset_engine *e, const engine_turn *t)
 {
-    return &e->ports[t->task->member - e->transport->first];
+    return &e->ports[redset_transport_index(e->transport, t->task->member)];
 }
 
 /* ---- messages ---- */
@@ -214,7 +215,8 @@ void redset_engine_run(redset_engine *engine, redset_port port[])
     const redset_transport *t = engine->transport;
     engine->ports = port;
     if (t->count < t->size) {
-        redset_schedule_member(engine->schedule, engine->lost, engine->length, t->first);
+        redset_schedule_members(engine->schedule, engine->lost, engine->length, t->count,
+                                t->local);
         engine_run_schedule(engine);
         return;
     }
@@ -225,6 +227,14 @@ void redset_engine_run(redset_engine *engine, redset_port port[])
 }
 
 /* ---- memory ---- */
+
+/* The most members whose tasks a process executes in one schedule. All use the greatest
+ * number, as their pieces must be the same. */
+static int engine_together(const redset_engine *e)
+{
+    const redset_transport *t = e->transport;
+    return t->count < t->size ? t->busiest : 1;
+}
 
 /* The largest piece with which all slots, and one piece of a stream, fit into memory. All
  * members must compute the same, whatever their part is. */
@@ -253,7 +263,7 @@ static int engine_allocate(redset_engine *e)
     size_t slots = (size_t)e->slots;
     e->transfers = 1 + redset_schedule_messages(&e->shape);
     e->stride = engine_align(most * (size_t)sums);
-    e->schedule = redset_schedule_new(&e->shape);
+    e->schedule = redset_schedule_new(&e->shape, engine_together(e));
     e->sum = calloc((size_t)sums, sizeof *e->sum);
     e->memory =
         aligned_alloc(ENGINE_ALIGNMENT, slots * e->stride + engine_align(most + 1));
@@ -272,7 +282,7 @@ int redset_engine_new(const redset *set, const uint8_t lost[], const uint64_t le
     e->shape = redset_place_shape(&set->layout.place);
     e->lost = lost;
     e->length = length;
-    e->reach = redset_schedule_reach(&e->shape);
+    e->reach = redset_schedule_reach(&e->shape, engine_together(e));
     e->slots = 2 * e->reach;
     e->piece = engine_piece(set, &e->shape, e->slots);
     if (engine_allocate(e) != 0) {

@@ -69,7 +69,7 @@ static int encode_prepare(encode *e, const char *folder, int count, redset_error
     e->lists = calloc((size_t)e->shape.failures + 1, sizeof *e->lists);
     e->length = calloc((size_t)e->shape.members, sizeof *e->length);
     if (!e->lists || !e->length) return err_sys(err, -ENOMEM, "lists of files");
-    e->list.rank = e->set->world->first;
+    e->list.rank = e->set->world->local[0];
     e->list.unchecked = e->set->layout.unchecked;
     e->list.files = calloc((size_t)count + 1, sizeof *e->list.files);
     if (!e->list.files) return err_sys(err, -ENOMEM, "%d files", count);

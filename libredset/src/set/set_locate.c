@@ -185,7 +185,7 @@ int redset_set_locate(redset *set, const char *folder, const char *file,
                       redset_error *err)
 {
     redset_transport *world = set->world;
-    locate l = {.set = set, .rank = world->first, .greetings = kvtree_new()};
+    locate l = {.set = set, .rank = world->local[0], .greetings = kvtree_new()};
     int rc = locate_read_header(&l, folder, file, err);
     rc = redset_transport_agree(world, rc, err);
     set->is_lost = !l.header && !l.loss;

@@ -18,19 +18,10 @@
  * redundancy files 192 for 64 members. */
 enum { RECOVERY_OPEN_FILES = 128 };
 
-static int recovery_first(const redset_recovery *r)
-{
-    return r->set->members->first;
-}
-
-static int recovery_end(const redset_recovery *r)
-{
-    return r->set->members->first + r->set->members->count;
-}
-
 redset_member *redset_recovery_member(const redset_recovery *r, int member)
 {
-    return &r->member[member - recovery_first(r)];
+    int i = redset_transport_index(r->set->members, member);
+    return i < 0 ? NULL : &r->member[i];
 }
 
 /* Calls step for the local members that are lost by the plan, or that survive. */
@@ -39,17 +30,18 @@ static int recovery_for_each(redset_recovery *r, bool lost,
                              redset_error *err)
 {
     int rc = 0;
-    for (int m = recovery_first(r); m < recovery_end(r) && !rc; m++)
-        if (r->lost[m] == lost) rc = step(redset_recovery_member(r, m), err);
+    for (int i = 0; i < r->set->members->count && !rc; i++)
+        if (r->lost[r->member[i].member] == lost) rc = step(&r->member[i], err);
     return rc;
 }
 
 /* ---- the beginning ---- */
 
-static int recovery_inspect(redset_recovery *r, int m, int dir, const char *redundancy,
+static int recovery_inspect(redset_recovery *r, int i, int dir, const char *redundancy,
                             redset_error *err)
 {
-    redset_member *member = redset_recovery_member(r, m);
+    redset_member *member = &r->member[i];
+    const int m = r->set->members->local[i];
     redset_place place = r->set->layout.place;
     char name[REDSET_NAME_SIZE] = "";
     int share = RECOVERY_OPEN_FILES / r->set->members->count;
@@ -87,16 +79,16 @@ int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
     if (!r->states || !r->lost || !r->length || !r->member || !r->ports || !r->messages)
         return err_sys(err, -ENOMEM, "%zu members", members);
     int rc = 0;
-    for (int m = recovery_first(r); m < recovery_end(r) && !rc; m++)
-        rc = recovery_inspect(r, m, dir, redundancy, err);
+    for (size_t i = 0; i < local && !rc; i++)
+        rc = recovery_inspect(r, (int)i, dir, redundancy, err);
     return rc;
 }
 
 static void recovery_reset(redset_recovery *r)
 {
     r->engine = redset_engine_free(r->engine);
-    for (int m = recovery_first(r); m < recovery_end(r); m++)
-        redset_member_reset(redset_recovery_member(r, m));
+    for (int i = 0; i < r->set->members->count; i++)
+        redset_member_reset(&r->member[i]);
 }
 
 void redset_recovery_close(redset_recovery *r)
@@ -133,9 +125,10 @@ static int recovery_explain(redset_recovery *r, redset_error *err)
     for (int m = 0, explained = 0; m < r->shape.members; m++) {
         char reason[REDSET_REASON_SIZE] = "";
         if (!r->lost[m] || explained++ == REDSET_EXPLAINED) continue;
-        if (m >= recovery_first(r) && m < recovery_end(r))
+        const redset_member *local = redset_recovery_member(r, m);
+        if (local)
             snprintf(reason, sizeof reason, "%.*s", REDSET_REASON_SIZE - 1,
-                     redset_recovery_member(r, m)->reason.text);
+                     local->reason.text);
         int rc = t->broadcast(t, m, reason, sizeof reason, err);
         if (rc) return rc;
         redset_plan_add_reason(layout->members[m], reason, &r->err);
@@ -160,8 +153,8 @@ int redset_recovery_judge(redset_recovery *r, redset_error *err)
 /* A local member that survives; NULL: none. */
 static const redset_member *recovery_survivor(const redset_recovery *r)
 {
-    for (int m = recovery_first(r); m < recovery_end(r); m++)
-        if (!r->lost[m]) return redset_recovery_member(r, m);
+    for (int i = 0; i < r->set->members->count; i++)
+        if (!r->lost[r->member[i].member]) return &r->member[i];
     return NULL;
 }
 

@@ -40,7 +40,7 @@ int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
                          const char *redundancy, redset_error *err);
 void redset_recovery_close(redset_recovery *r);
 
-/* The local member of that number. */
+/* The local member of that number; NULL if it is not local. */
 redset_member *redset_recovery_member(const redset_recovery *r, int member);
 
 /* Compares the sizes of all files of the local members. */

@@ -3,11 +3,11 @@
 #define REDSET_SET_TRANSPORT_H
 
 /* Communication among a group of peers 0 .. size-1: the members of a set, or all ranks of
- * an encode. A process speaks for the peers first .. first+count-1, its local ones. Two
- * implementations:
+ * an encode. A process speaks for some of them, its local ones. Implementations:
  *
- *     transport_local.c  all peers are local: one process works on a whole set
- *     transport_mpi.c    the peers are the ranks of a communicator; one is local
+ *     transport_local.c   all peers are local: one process works on a whole set
+ *     transport_mpi.c     the peers are the ranks of a communicator; one is local
+ *     transport_acting_mpi.c  each rank of a communicator speaks for one or several peers
  *
  * A collective call is made by all processes of the group, in the same order. Arrays
  * named out and in have one tree for each local peer. All calls return 0 or -errno, with
@@ -31,7 +31,10 @@ typedef struct redset_link {
 } redset_link;
 
 struct redset_transport {
-    int size, first, count;
+    int size;
+    int count;        /* of local peers, at least 1 */
+    const int *local; /* their numbers, ascending */
+    int busiest;      /* most local peers of any process */
 
     /* Collective. One result for all processes: code is that of this process (0, negative
      * error, positive verdict). If all are 0, each of count sums becomes the total over
@@ -56,7 +59,8 @@ struct redset_transport {
     int (*exchange)(redset_transport *t, kvtree *const out[], kvtree *const in[]);
 
     /* Collective. Each local peer sends a tree to the one distance places to the right,
-     * and receives one from the left, which is dropped where in[] is NULL. */
+     * and receives one from the left, which is dropped where in[] is NULL. NULL in
+     * transport_acting_mpi.c: only an encode needs it. */
     int (*shift)(redset_transport *t, int distance, kvtree *const out[],
                  kvtree *const in[]);
 
@@ -74,6 +78,14 @@ struct redset_transport {
     /* Returns when the transfer of that number, if there is one, is complete. */
     int (*wait)(redset_transport *t, int transfer, redset_error *err);
 };
+
+/* The index of a peer among the local ones; -1 if it is not local. */
+static inline int redset_transport_index(const redset_transport *t, int peer)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->local[i] == peer) return i;
+    return -1;
+}
 
 /* agree_result without sums. */
 static inline int redset_transport_agree(redset_transport *t, int code, redset_error *err)

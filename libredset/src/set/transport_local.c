@@ -21,6 +21,7 @@ typedef struct local_transport {
     int count;
     local_receive *receives;
     uint64_t posted;
+    int peers[];
 } local_transport;
 
 static int local_agree(redset_transport *t, int code, int count, int64_t sums[],
@@ -108,10 +109,14 @@ static int local_wait(redset_transport *t, int transfer, redset_error *err)
 
 redset_transport *redset_transport_local(int size)
 {
-    local_transport *t = calloc(1, sizeof *t);
+    local_transport *t = calloc(1, sizeof *t + (size_t)size * sizeof *t->peers);
     if (!t) return NULL;
+    for (int i = 0; i < size; i++)
+        t->peers[i] = i;
     t->base = (redset_transport){.size = size,
                                  .count = size,
+                                 .local = t->peers,
+                                 .busiest = size,
                                  .agree_result = local_agree,
                                  .greatest = local_greatest,
                                  .gather = local_gather,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Iterable, Mapping, Optional, Union
+from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import _library
 from ._errors import Error, StateError
@@ -17,6 +17,7 @@ from ._library import (ERR_CONFIG, ERR_DISABLED, ERR_STATE, MAX_FILENAME, SUCCES
 FLAG_NONE, FLAG_CHECKPOINT, FLAG_OUTPUT = 0, 1, 2
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+Paths = Union[Path, Iterable[Path]]
 Params = Union[str, Iterable[str], Mapping[str, Any]]
 
 
@@ -107,6 +108,15 @@ def finalize() -> None:
     State.phase, State.comm = "start", None
     if failure:
         raise failure
+
+
+def abandon() -> None:
+    """Gives up the run on this rank, because others have died or leave; init() over the communicator of those that are
+    left goes on from the cache. Sends nothing to other ranks."""
+    code = call("SCR_Abandon")
+    State.phase, State.comm = "start", None
+    if code not in (SUCCESS, ERR_DISABLED):
+        raise error("SCR_Abandon", code)
 
 
 def version() -> str:
@@ -214,6 +224,54 @@ def complete_restart(valid: Any) -> bool:
     After False, the checkpoint is marked as failed, and have_restart() offers an older one.
     """
     return _complete("SCR_Complete_restart", valid) == SUCCESS
+
+
+# ---- files of other ranks, and another number of ranks ----
+
+def path_list(names: Paths) -> List[Path]:
+    """One name, or several."""
+    return [names] if isinstance(names, (str, bytes, os.PathLike)) else list(names)
+
+
+def _or_missing(name: Path) -> Optional[bytes]:
+    """What is no name for C counts as missing: then the call fails on all ranks, which are in it, and not on this one only."""
+    try:
+        return to_bytes(name)
+    except ValueError:
+        return None
+
+
+def fetch_files(names: Paths) -> None:
+    """Brings these files of the open restart to this node. Collective; each rank has names of its own, or none.
+
+    names: paths below the prefix directory, such as those of dataset_file(); route_file() then returns where to read them.
+    """
+    data = [_or_missing(name) for name in path_list(names)]
+    succeed("SCR_Fetch_files", len(data), (ctypes.c_char_p * len(data))(*data))
+
+
+def dataset_ranks() -> int:
+    """How many ranks wrote the checkpoint of the open restart."""
+    ranks = ctypes.c_int(0)
+    succeed("SCR_Dataset_ranks", ctypes.byref(ranks))
+    return ranks.value
+
+
+def dataset_files(rank: int) -> int:
+    """How many files that rank wrote, one of dataset_ranks(). Ranks count from 0."""
+    files = ctypes.c_int(0)
+    succeed("SCR_Dataset_files", rank, ctypes.byref(files))
+    return files.value
+
+
+def dataset_file(rank: int, number: int) -> Tuple[str, int]:
+    """Name and size in bytes of a file of that rank, one of dataset_files(rank). Files count from 0.
+
+    The name is the path on the prefix directory, whether the file is there or not.
+    """
+    name, size = ctypes.create_string_buffer(MAX_FILENAME), ctypes.c_uint64(0)
+    succeed("SCR_Dataset_file", rank, number, name, ctypes.byref(size))
+    return os.fsdecode(name.value), size.value
 
 
 # ---- datasets ----

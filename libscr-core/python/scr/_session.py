@@ -8,10 +8,10 @@ import pickle
 import struct
 import zlib
 from types import TracebackType
-from typing import Any, Callable, Iterator, Optional, Tuple, Type, TypeVar, Union, overload
+from typing import Any, Callable, Iterator, List, Optional, Tuple, Type, TypeVar, Union, overload
 
 from . import _calls, _library
-from ._calls import FLAG_CHECKPOINT, FLAG_OUTPUT, Params, Path
+from ._calls import FLAG_CHECKPOINT, FLAG_OUTPUT, Params, Path, Paths
 from ._errors import Error, StateError
 from ._library import ERR_DISABLED, ERR_INVALID, ERR_STATE, FAILURE, SUCCESS, State
 
@@ -117,10 +117,41 @@ class Restart:
         self.opened = False
         self._refuse = refuse
 
+    def _place(self, name: Path) -> str:
+        return _place(None if self.name.startswith("scr.dataset.") else self.name, name)
+
     def route(self, name: Path) -> str:
-        """The path at which to read a file of the checkpoint. name is that of Output.route()."""
-        unnamed = self.name.startswith("scr.dataset.")
-        return _calls.route_file(_place(None if unnamed else self.name, name))
+        """The path at which to read a file of the checkpoint. name is that of Output.route(), or one of files()."""
+        return _calls.route_file(self._place(name))
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks wrote the checkpoint. With SCR_RESTART_RANKS=any that may be another number than scr.size()."""
+        return _calls.dataset_ranks()
+
+    def files(self, rank: int) -> List[Tuple[str, int]]:
+        """Names and sizes in bytes of the files of that rank, one of 0 to ranks - 1. Local, not collective.
+
+        The names are those of fetch() and route(). Where the checkpoint is in the cache only, this needs
+        SCR_RESTART_RANKS=any.
+        """
+        return [_calls.dataset_file(rank, number) for number in range(_calls.dataset_files(rank))]
+
+    def fetch(self, names: Paths) -> None:
+        """Brings files of any ranks to this node, so that route() finds them, until the end of the block. Collective.
+
+            wanted = [name for writer in range(scr.rank(), checkpoint.ranks, scr.size())
+                      for name, size in checkpoint.files(writer)]
+            checkpoint.fetch(wanted)
+            for name in wanted:
+                with open(checkpoint.route(name), "rb") as file:
+                    ...
+
+        names are those of files(), or of Output.route() in the dataset's directory. All ranks call this, also those that need
+        no files, before they read anything that may refuse the checkpoint. If a file cannot be brought, all ranks get Error;
+        it does not refuse the checkpoint, because a full cache may be the reason.
+        """
+        _calls.fetch_files([self._place(name) for name in _calls.path_list(names)])
 
     def _is_refusal(self, reason: BaseException) -> bool:
         unreadable = isinstance(reason, Error) and reason.call == "SCR_Route_file" and reason.code == FAILURE

@@ -84,6 +84,41 @@ def test_unwritten_by_one_rank():
         run(j, "unwritten")
 
 
+def layouts():
+    """More, fewer and as many ranks on the same nodes."""
+    counts = ((RANKS + 1, 1), (1, 1), (RANKS - RANKS // 2, RANKS // 2))
+    return [[("n1", first)] + ([("n2", second)] if RANKS > 1 else []) for first, second in counts]
+
+
+def test_other_number_of_ranks():
+    """From the cache, and from the prefix directory."""
+    for flush in (0, 1):
+        with job(SCR_RESTART_RANKS="any", SCR_FLUSH=flush) as j:
+            run(j, "two")
+            for layout in layouts():
+                if flush:
+                    j.lose(*j.nodes())
+                run(j, "written_by", str(RANKS), layout=layout)
+
+
+def test_files_of_one_rank():
+    with job() as j:
+        run(j, "two")
+        run(j, "one_file")
+        run(j, "no_list")
+
+
+def test_lost_within_restart():
+    if RANKS == 1:
+        return  # it fetches nothing
+    with job(SCR_FLUSH=1) as j:
+        run(j, "two")
+        out = run(j, "lost", fails=True)
+        assert "Error: SCR_Fetch_files: failure (SCR_FAILURE)" in out and "is refused" not in out, out
+        assert {d.name: (d.valid, d.attempts) for d in scr.index(j.prefix) if d.checkpoint} == \
+            {"ckpt.2": (True, 1), "ckpt.1": (True, 0)}
+
+
 def test_states():
     with job() as j:
         run(j, "states", SCR_FLUSH=10)

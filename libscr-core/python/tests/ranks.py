@@ -128,6 +128,62 @@ def unflushed():
     failure(scr.finalize, code=scr.ERR_FLUSH, told="SCR_Finalize: ")
 
 
+def take(checkpoint):
+    """Each rank reads what its share of the ranks wrote."""
+    mine = [(writer, name, size) for writer in range(scr.rank(), checkpoint.ranks, scr.size())
+            for name, size in checkpoint.files(writer)]
+    checkpoint.fetch(name for _, name, _ in mine)
+    for writer, name, size in mine:
+        assert name == f"{os.getcwd()}/{checkpoint.name}/rank_{writer}.txt", name
+        with open(checkpoint.route(name)) as file:
+            text = file.read()
+        assert text.endswith(f" of {writer}") and size == len(text), (text, size)
+    return checkpoint.ranks
+
+
+def written_by(ranks):
+    """By so many ranks, and all of them are read."""
+    assert scr.restart(take) == int(ranks)
+
+
+def one_file():
+    """All ranks read the file of the last one, from any directory, whatever they fetched in vain before."""
+    def last(checkpoint):
+        with_nul = "rank_0.txt\0" if is_last() else "rank_0.txt"
+        for wrong in ("none", ["rank_0.txt", "/etc/passwd"], [with_nul]):
+            failure(checkpoint.fetch, wrong, code=scr.ERR_ARGUMENT)
+        os.chdir("/")
+        name = f"rank_{checkpoint.ranks - 1}.txt"
+        if not is_last():
+            failure(checkpoint.route, name, code=scr.ERR_ARGUMENT)
+        checkpoint.fetch(name)
+        with open(checkpoint.route(name)) as file:
+            return file.read()
+
+    assert scr.restart(last) == f"2 of {scr.size() - 1}"
+
+
+def no_list():
+    """Of a checkpoint in the cache, without SCR_RESTART_RANKS=any."""
+    for attempt in scr.restarts():
+        with attempt:
+            assert attempt.ranks == scr.size()
+            failure(attempt.files, 0, code=scr.FAILURE, told="SCR_Dataset_files: ")
+            failure(attempt.files, scr.size(), code=scr.ERR_ARGUMENT)
+
+
+def lost():
+    """A file is removed after the restart began: all ranks get the error, and it refuses nothing."""
+    def last(checkpoint):
+        if is_last():
+            os.remove(checkpoint.route(path_of_last))
+        checkpoint.fetch([])  # after that it is gone
+        checkpoint.fetch(path_of_last)
+
+    path_of_last = f"rank_{scr.size() - 1}.txt"
+    scr.restart(last)
+
+
 def states():
     """Calls in wrong states, and the names of SCR 3.1 with their results."""
     wrong = {"code": scr.ERR_STATE, "kind": scr.StateError}
@@ -135,6 +191,8 @@ def states():
     failure(scr.config, "SCR_FLUSH=3", told="is initialized", **wrong)
     failure(scr.complete_output, True, told="no output", **wrong)
     failure(scr.start_restart, **wrong)
+    for call, arguments in ((scr.fetch_files, [[]]), (scr.dataset_ranks, []), (scr.dataset_files, [0]), (scr.dataset_file, [0, 0])):
+        failure(call, *arguments, told="no restart is open", **wrong)
     assert scr.have_restart() is None and scr.need_checkpoint() is False and scr.should_exit() is False
     assert scr.start_output("ckpt.1", scr.FLAG_CHECKPOINT | scr.FLAG_OUTPUT) is None
     failure(scr.start_output, "ckpt.2", scr.FLAG_CHECKPOINT, told="an output is open", **wrong)
@@ -144,6 +202,8 @@ def states():
     assert scr.have_restart() == "ckpt.1" and scr.start_restart() == "ckpt.1"
     failure(scr.need_checkpoint, told="a restart is open", **wrong)
     assert os.path.isfile(scr.route_file(f"ckpt.1/rank_{scr.rank()}.txt"))
+    assert scr.dataset_ranks() == scr.size() and scr.fetch_files("ckpt.1/rank_0.txt") is None
+    assert scr.dataset_files(0) == 1 and scr.dataset_file(0, 0) == (f"{os.getcwd()}/ckpt.1/rank_0.txt", len("1 of 0"))
     assert scr.complete_restart(not is_last()) is False and scr.last_code() == scr.ERR_INVALID
     scr.start_output("ckpt.2", scr.FLAG_CHECKPOINT)
     assert scr.complete_output(not is_last()) is False and scr.last_code() == scr.ERR_INVALID
@@ -164,6 +224,8 @@ def disabled():
     """A program runs as without SCR."""
     assert not scr.need_checkpoint() and not scr.should_exit() and scr.have_restart() is None
     assert scr.restart(read, default=7) == 7
+    assert scr.fetch_files(["none"]) is None and scr.dataset_ranks() == scr.dataset_files(0) == 0
+    assert scr.dataset_file(0, 0) == ("", 0)
     write("ckpt.1", 1)
     with open(f"ckpt.1/rank_{scr.rank()}.txt") as file:
         assert file.read() == f"1 of {scr.rank()}"
@@ -193,6 +255,9 @@ def config():
     failure(scr.init, "SCR_FLUSH=often", code=scr.ERR_CONFIG, told="configuration")
     scr.init({"SCR_FLUSH": 0})
     assert scr.config("SCR_FLUSH") == "0"
+    scr.abandon()
+    failure(scr.abandon, code=scr.ERR_STATE, kind=scr.StateError, told="scr.init() is missing")
+    scr.init()
     scr.finalize()
     failure(scr.finalize, code=scr.ERR_STATE, kind=scr.StateError, told="scr.init() is missing")
 

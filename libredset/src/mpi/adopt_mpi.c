@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* redset_adopt: processes that act for ranks of an encode find each other by src/set, and
+ * those of one set meet in a communicator of their own. */
+#include "src/mpi/transport_acting_mpi.h"
+#include "src/mpi/transport_mpi.h"
+#include "src/set/set_adopt.h"
+
+#include "common/agree_mpi.h"
+#include "common/errtext.h"
+#include <errno.h>
+#include <redset/redset_mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every MPI has at least these. */
+enum { ADOPT_TAGS = 32768 };
+
+static int adopt_compare(const void *x, const void *y)
+{
+    const int *a = x, *b = y;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Sorts processes, and drops duplicates; returns their number. */
+static int adopt_unique(int count, int process[])
+{
+    int kept = 0;
+    qsort(process, (size_t)count, sizeof *process, adopt_compare);
+    for (int i = 0; i < count; i++)
+        if (i == 0 || process[i] != process[kept - 1]) process[kept++] = process[i];
+    return kept;
+}
+
+/* The index of a process in a sorted list that has it. */
+static int adopt_index(int count, const int process[], int wanted)
+{
+    const int *found =
+        bsearch(&wanted, process, (size_t)count, sizeof *process, adopt_compare);
+    return (int)(found - process);
+}
+
+/* The processes of a set, of which all call this, in a communicator. */
+static int adopt_meet(MPI_Comm world, int id, int count, const int process[],
+                      MPI_Comm *comm, redset_error *err)
+{
+    MPI_Group all, some;
+    int rc = agree_mpi_check(MPI_Comm_group(world, &all), err);
+    if (rc) return rc;
+    rc = agree_mpi_check(MPI_Group_incl(all, count, process, &some), err);
+    if (!rc) {
+        rc = agree_mpi_check(MPI_Comm_create_group(world, some, id % ADOPT_TAGS, comm),
+                             err);
+        MPI_Group_free(&some);
+    }
+    MPI_Group_free(&all);
+    return rc;
+}
+
+static int adopt_make_transport(MPI_Comm comm, int size, const int actor[], int count,
+                                const int process[], redset_transport **members)
+{
+    int *place = calloc((size_t)size, sizeof *place);
+    if (!place) return -ENOMEM;
+    for (int m = 0; m < size; m++)
+        place[m] = adopt_index(count, process, actor[m]);
+    *members = redset_transport_acting(comm, size, place);
+    free(place);
+    return *members ? 0 : -ENOMEM;
+}
+
+static int adopt_connect(void *arg, int id, int size, const int actor[], int process[],
+                         redset_transport **members, redset_error *err)
+{
+    MPI_Comm comm = MPI_COMM_NULL, world = ((redset_transport_mpi *)arg)->comm;
+    *members = NULL;
+    memcpy(process, actor, (size_t)size * sizeof *process);
+    int count = adopt_unique(size, process);
+    int rc = adopt_meet(world, id, count, process, &comm, err);
+    if (!rc) {
+        rc = adopt_make_transport(comm, size, actor, count, process, members);
+        if (rc) err_sys(err, rc, "members of a set");
+        rc = agree(comm, rc, err);
+        if (rc && *members)
+            *members = redset_transport_acting_free(*members);
+        else if (rc)
+            MPI_Comm_free(&comm);
+    }
+    return rc;
+}
+
+static void adopt_release(redset_transport *members)
+{
+    redset_transport_acting_free(members);
+}
+
+int redset_adopt(MPI_Comm comm, const char *folder, int ranks, int count,
+                 redset_acted list[], redset_error *err)
+{
+    MPI_Comm own;
+    redset_error cause = {""};
+    redset_transport_mpi world;
+    int rc = agree_possible(comm, &cause);
+    if (!rc) rc = agree_mpi_check(MPI_Comm_dup(comm, &own), &cause);
+    if (rc) return err_set(err, rc, "%s", cause.text);
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
+    redset_transport_mpi_init(&world, own);
+    const redset_adopt_host host = {&world.base, adopt_connect, adopt_release, &world};
+    for (int i = 0; i < count; i++) {
+        list[i].manifest = NULL;
+        list[i].rebuilt = 0;
+    }
+    rc = redset_set_adopt(&host, folder, ranks, count, list, &cause);
+    redset_transport_mpi_done(&world);
+    return rc ? err_set(err, rc, "%s", cause.text) : 0;
+}

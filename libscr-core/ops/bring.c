@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of other ranks, brought to this node for a restart; see ops/bring.h. */
+#include "ops/bring.h"
+
+#include "cache/brought.h"
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "ops/fetch.h"
+#include "ops/route.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* What a home knows of a file, as keys: the process that has it in the cache, and the
+ * first process of that one's store; or the rank that it is of in the map, where it lies
+ * in a container. NUMBER tells files apart that have the same home. */
+#define BRING_AT "AT"
+#define BRING_STORE "STORE"
+#define BRING_RANK "RANK"
+#define BRING_NUMBER "NUMBER"
+#define BRING_HOME "HOME"
+
+/* What becomes of it. */
+#define BRING_PATH "PATH"
+#define BRING_REASON "REASON"
+#define BRING_DAMAGED "DAMAGED" /* beside REASON: the checkpoint is to blame */
+
+/* One call. */
+typedef struct bringing {
+    struct scr *scr;
+    const scr_dataset *d;
+    scr_store_dir *store; /* that has, or gets, the files */
+    int leader;           /* its first process */
+    kvtree *wants;        /* of this process: <name> */
+    kvtree *asked;        /* at a leader: <process of the store>/<name> */
+    kvtree *found; /* at a leader: <name>/{what its home knows, and PATH or REASON} */
+} bringing;
+
+/* The home of a name. */
+static int bring_home(const scr_job *job, const char *name)
+{
+    return (int)(crc32(0, (const Bytef *)name, (uInt)strlen(name)) % (uLong)job->ranks);
+}
+
+static kvtree *bring_below(kvtree *tree, const char *key)
+{
+    kvtree *found = kvtree_get(tree, key);
+    return found || !tree ? found : kvtree_set(tree, key, NULL);
+}
+
+static kvtree *bring_below_number(kvtree *tree, int number)
+{
+    char key[16];
+    snprintf(key, sizeof key, "%d", number);
+    return bring_below(tree, key);
+}
+
+/* ---- 1. the catalog ---- */
+
+/* Local. The files that this process has in the cache. */
+static int bring_tell_cached(const bringing *b, kvtree *tell)
+{
+    const scr_job *job = &b->scr->job;
+    scr_filemap_walk walk = {NULL, NULL};
+    int rc = 0;
+    while (!rc && scr_filemap_next(b->scr->cache.map, b->d->id, &walk)) {
+        static const char *const facts[] = {SCR_META_SIZE, SCR_META_CRC};
+        const kvtree *meta = kvtree_elem_hash(walk.file);
+        const char *name =
+            scr_filemap_name_of(kvtree_elem_key(walk.file), job->owner, b->d->id);
+        kvtree *entry =
+            name ? bring_below(bring_below_number(tell, bring_home(job, name)), name)
+                 : NULL;
+        rc = entry ? kvtree_util_set_int(entry, BRING_AT, job->rank) : -ENOMEM;
+        rc = rc ? rc : kvtree_util_set_int(entry, BRING_STORE, b->leader);
+        for (size_t i = 0; i < sizeof facts / sizeof *facts && !rc; i++) {
+            const char *value = kvtree_get_val(meta, facts[i]);
+            if (value) rc = kvtree_util_set_str(entry, facts[i], value);
+        }
+    }
+    return rc;
+}
+
+/* Local. Those of its share of a map that lie in containers. */
+static int bring_tell_packed(const bringing *b, kvtree *tell)
+{
+    const kvtree_elem *e = kvtree_elem_first(b->scr->prefix.direct.packed);
+    for (; e; e = kvtree_elem_next(e)) {
+        const char *name = kvtree_elem_key(e);
+        kvtree *entry =
+            bring_below(bring_below_number(tell, bring_home(&b->scr->job, name)), name);
+        if (!entry || kvtree_merge(entry, kvtree_elem_hash(e)) != 0) return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Local. At a home: what all have told. */
+static int bring_enter(const bringing *b, kvtree *told)
+{
+    int number = 0, rc = 0;
+    for (kvtree_elem *p = kvtree_elem_first(told); p && !rc; p = kvtree_elem_next(p))
+        rc = kvtree_merge(b->scr->restart.catalog, kvtree_elem_hash(p));
+    kvtree_elem *e = kvtree_elem_first(b->scr->restart.catalog);
+    for (; e && !rc; e = kvtree_elem_next(e)) {
+        rc = kvtree_util_set_int(kvtree_elem_hash(e), BRING_NUMBER, number++);
+        rc = rc ? rc
+                : kvtree_util_set_int(kvtree_elem_hash(e), BRING_HOME, b->scr->job.rank);
+    }
+    return rc;
+}
+
+/* Collective, agreed. */
+static int bring_make_catalog(bringing *b, kvtree_error *err)
+{
+    kvtree *tell = kvtree_new(), *told = kvtree_new();
+    b->scr->restart.catalog = kvtree_new();
+    int rc = tell && told && b->scr->restart.catalog ? 0 : -ENOMEM;
+    if (!rc && b->scr->prefix.direct.dataset.id == b->d->id)
+        rc = bring_tell_packed(b, tell);
+    else if (!rc)
+        rc = bring_tell_cached(b, tell);
+    int exchanged = kvtree_exchange(tell, told, b->scr->job.world);
+    rc = rc ? rc : exchanged ? exchanged : bring_enter(b, told);
+    kvtree_delete(&tell);
+    kvtree_delete(&told);
+    if (rc) err_sys(err, rc, "the catalog of files");
+    rc = agree(b->scr->job.world, rc, err);
+    if (rc) kvtree_delete(&b->scr->restart.catalog);
+    return rc;
+}
+
+/* ---- 2. questions ---- */
+
+/* Local. At a leader: what its processes want, for the homes. */
+static int bring_ask(const bringing *b, kvtree *questions)
+{
+    for (kvtree_elem *p = kvtree_elem_first(b->asked); p; p = kvtree_elem_next(p)) {
+        const kvtree_elem *n = kvtree_elem_first(kvtree_elem_hash(p));
+        for (; n; n = kvtree_elem_next(n)) {
+            const char *name = kvtree_elem_key(n);
+            if (!bring_below(b->found, name) ||
+                !bring_below(
+                    bring_below_number(questions, bring_home(&b->scr->job, name)), name))
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Local. At a home. */
+static int bring_answer(const bringing *b, kvtree *asked, kvtree *answers)
+{
+    for (kvtree_elem *p = kvtree_elem_first(asked); p; p = kvtree_elem_next(p)) {
+        kvtree *answer = kvtree_set(answers, kvtree_elem_key(p), NULL);
+        const kvtree_elem *n = kvtree_elem_first(kvtree_elem_hash(p));
+        for (; n; n = kvtree_elem_next(n)) {
+            kvtree *entry = answer ? kvtree_set(answer, kvtree_elem_key(n), NULL) : NULL;
+            const kvtree *known = kvtree_get(b->scr->restart.catalog, kvtree_elem_key(n));
+            if (!entry || kvtree_merge(entry, known) != 0) return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Collective, agreed. b->found has what the homes know. */
+static int bring_inquire(bringing *b, kvtree_error *err)
+{
+    MPI_Comm world = b->scr->job.world;
+    kvtree *to_leader = kvtree_new(), *questions = kvtree_new(), *asked = kvtree_new(),
+           *answers = kvtree_new(), *replies = kvtree_new();
+    kvtree *mine = bring_below_number(to_leader, 0);
+    int rc = mine && questions && asked && answers && replies && b->asked && b->found
+                 ? kvtree_merge(mine, b->wants)
+                 : -ENOMEM;
+    int sent = kvtree_exchange(to_leader, b->asked, b->store->comm);
+    rc = rc ? rc : sent ? sent : bring_ask(b, questions);
+    sent = kvtree_exchange(questions, asked, world);
+    rc = rc ? rc : sent ? sent : bring_answer(b, asked, answers);
+    sent = kvtree_exchange(answers, replies, world);
+    rc = rc ? rc : sent;
+    for (kvtree_elem *p = kvtree_elem_first(replies); p && !rc; p = kvtree_elem_next(p))
+        rc = kvtree_merge(b->found, kvtree_elem_hash(p));
+    kvtree_delete(&to_leader);
+    kvtree_delete(&questions);
+    kvtree_delete(&asked);
+    kvtree_delete(&answers);
+    kvtree_delete(&replies);
+    if (rc) err_sys(err, rc, "find the files");
+    return agree(world, rc, err);
+}
+
+/* ---- 3. files ---- */
+
+static int bring_fail(kvtree *entry, const char *why)
+{
+    return kvtree_util_set_str(entry, BRING_REASON, why);
+}
+
+/* The path is in the directory of the dataset, or among the copies. */
+static int bring_note_path(const bringing *b, const kvtree_elem *e, bool is_copy)
+{
+    const char *name = kvtree_elem_key(e);
+    char *folder = is_copy ? NULL : scr_dataset_folder(&b->scr->cache, b->d->id), *path;
+    if (is_copy)
+        path = scr_brought_path(b->store, b->d->id, name);
+    else if (!folder || asprintf(&path, "%s/%s", folder, name) < 0)
+        path = NULL;
+    int rc = path ? kvtree_util_set_str(kvtree_elem_hash(e), BRING_PATH, path) : -ENOMEM;
+    free(folder);
+    free(path);
+    return rc;
+}
+
+/* Whether the store has a whole copy since an earlier call. */
+static bool bring_has_copy(const bringing *b, const kvtree_elem *e)
+{
+    char path[SCR_BROUGHT_NAME_SIZE];
+    struct stat st;
+    unsigned long size;
+    scr_brought_name(b->d->id, kvtree_elem_key(e), path);
+    return beneath_stat(b->store->fd, path, &st, NULL) == 0 &&
+           (kvtree_util_get_bytecount(kvtree_elem_hash(e), SCR_META_SIZE, &size) != 0 ||
+            (unsigned long)st.st_size == size);
+}
+
+/* Local. At a leader: what has to travel; by is <number>/<name>. */
+static int bring_list_travels(bringing *b, kvtree *by, int *count, scr_bring_want **wants)
+{
+    int rc = 0;
+    *wants = calloc((size_t)kvtree_size(b->found) + 1, sizeof **wants);
+    if (!*wants) return -ENOMEM;
+    for (kvtree_elem *e = kvtree_elem_first(b->found); e && !rc;
+         e = kvtree_elem_next(e)) {
+        kvtree *entry = kvtree_elem_hash(e);
+        int at, store, home, number;
+        char key[24];
+        if (kvtree_util_get_int(entry, BRING_AT, &at) != 0 ||
+            kvtree_util_get_int(entry, BRING_STORE, &store) != 0 ||
+            kvtree_util_get_int(entry, BRING_HOME, &home) != 0 ||
+            kvtree_util_get_int(entry, BRING_NUMBER, &number) != 0)
+            continue; /* in a container, or unknown */
+        const bool copy = store != b->leader;
+        rc = bring_note_path(b, e, copy);
+        if (rc || !copy || bring_has_copy(b, e)) continue;
+        scr_bring_want *w = &(*wants)[(*count)++];
+        *w = (scr_bring_want){.file = (uint64_t)home << 32 | (uint32_t)number,
+                              .holder = at,
+                              .to = b->scr->job.rank};
+        snprintf(key, sizeof key, "%" PRIu64, w->file);
+        kvtree *known = bring_below(bring_below(by, key), kvtree_elem_key(e));
+        rc = known ? kvtree_merge(known, entry) : -ENOMEM;
+    }
+    return rc;
+}
+
+/* Local. Copies that did not arrive have no path. */
+static int bring_note_failures(const bringing *b, const kvtree *failed)
+{
+    int rc = 0;
+    const kvtree_elem *e = kvtree_elem_first(failed);
+    for (; e && !rc; e = kvtree_elem_next(e)) {
+        kvtree *entry = kvtree_get(b->found, kvtree_elem_key(e));
+        kvtree_unset(entry, BRING_PATH);
+        rc = bring_fail(entry, kvtree_elem_get_first_val(failed, kvtree_elem_key(e)));
+    }
+    return rc;
+}
+
+/* Collective, agreed. Moves files between caches. */
+static int bring_travel(bringing *b, kvtree_error *err)
+{
+    const scr_job *job = &b->scr->job;
+    scr_bring_want *own = NULL, *all = NULL;
+    void *list = NULL;
+    kvtree *by = kvtree_new(), *failed = kvtree_new();
+    int count = 0, total = 0, rc = by && failed ? 0 : -ENOMEM;
+    rc = rc ? rc : bring_list_travels(b, by, &count, &own);
+    if (rc) err_sys(err, rc, "list the files");
+    rc = agree(job->world, rc, err);
+    if (!rc) {
+        rc = scr_job_collect(job, sizeof *own, count, own, &total, &list);
+        all = list;
+        rc = rc ? rc : scr_plan_bring(job->ranks, total, all);
+        if (rc) err_sys(err, rc, "a plan");
+        rc = agree(job->world, rc, err);
+    }
+    if (!rc) {
+        scr_bringing work = {.cache = &b->scr->cache,
+                             .store = b->store,
+                             .id = b->d->id,
+                             .plan = all,
+                             .count = total,
+                             .files = by,
+                             .failed = failed};
+        rc = scr_brought_execute(&work);
+        rc = rc ? rc : bring_note_failures(b, failed);
+        if (rc) err_sys(err, rc, "the files");
+        rc = agree(job->world, rc, err);
+    }
+    free(own);
+    free(all);
+    kvtree_delete(&by);
+    kvtree_delete(&failed);
+    return rc;
+}
+
+/* ---- files in containers ---- */
+
+/* The files of one rank that are extracted. */
+typedef struct bring_extraction {
+    bringing *b;
+    const kvtree *names; /* below the prefix directory */
+    const char *cache_prefix;
+    int folder; /* of the dataset */
+} bring_extraction;
+
+static int bring_extract_file(const bring_extraction *x, const filo_file *f)
+{
+    char name[2 * SCR_NAME_SIZE], path[SCR_BROUGHT_NAME_SIZE];
+    kvtree_error why = {""};
+    snprintf(name, sizeof name, "%s%s", x->cache_prefix, f->name);
+    if (!kvtree_get(x->names, name)) return 0;
+    kvtree *entry = kvtree_get(x->b->found, name);
+    scr_brought_name(x->b->d->id, name, path);
+    const filo_target to = {.dir = x->b->store->fd, .name = path, .replace = 1};
+    int failed = filo_extract(x->folder, f, &to, &why);
+    if (failed == FILO_DAMAGED && kvtree_util_set_int(entry, BRING_DAMAGED, 1) != 0)
+        return -ENOMEM;
+    if (failed) return bring_fail(entry, why.text);
+    char *full = scr_brought_path(x->b->store, x->b->d->id, name);
+    int rc = full ? kvtree_util_set_str(entry, BRING_PATH, full) : -ENOMEM;
+    free(full);
+    return rc;
+}
+
+/* For filo_map_read_rank. */
+static int bring_extract_files(void *arg, int rank, int count, const filo_file files[],
+                               kvtree_error *err)
+{
+    int rc = 0;
+    (void)rank;
+    for (int i = 0; i < count && !rc; i++)
+        rc = bring_extract_file(arg, &files[i]);
+    return rc ? err_sys(err, rc, "extract files") : 0;
+}
+
+/* Local. At a leader: packed files that no copy is there of, as <rank>/<name>. */
+static int bring_list_packed(const bringing *b, kvtree *ranks)
+{
+    int rc = 0;
+    for (kvtree_elem *e = kvtree_elem_first(b->found); e && !rc;
+         e = kvtree_elem_next(e)) {
+        int rank;
+        if (kvtree_util_get_int(kvtree_elem_hash(e), BRING_RANK, &rank) != 0) continue;
+        if (bring_has_copy(b, e))
+            rc = bring_note_path(b, e, true);
+        else if (!bring_below(bring_below_number(ranks, rank), kvtree_elem_key(e)))
+            rc = -ENOMEM;
+    }
+    return rc;
+}
+
+/* Local. */
+static int bring_unpack(bringing *b, kvtree_error *err)
+{
+    kvtree *ranks = kvtree_new();
+    scr_place place = {.folder = NULL};
+    bring_extraction x = {.b = b, .folder = -1};
+    int rc = ranks ? bring_list_packed(b, ranks) : -ENOMEM;
+    if (!rc && kvtree_size(ranks)) rc = scr_place_of(&b->scr->prefix, b->d, &place);
+    if (rc) err_sys(err, rc, "list files in containers");
+    if (!rc && kvtree_size(ranks)) rc = beneath_open_folder(place.folder, &x.folder, err);
+    const filo_place from = {
+        .folder = place.folder, .map = place.map, .dataset = place.dataset};
+    x.cache_prefix = place.cache_prefix;
+    for (kvtree_elem *e = kvtree_elem_first(ranks); e && !rc; e = kvtree_elem_next(e)) {
+        x.names = kvtree_elem_hash(e);
+        rc = filo_map_read_rank(&from, kvtree_elem_key_int(e), NULL, bring_extract_files,
+                                &x, err);
+        if (rc > 0) rc = -EIO;
+    }
+    io_close(&x.folder);
+    free(place.folder);
+    kvtree_delete(&ranks);
+    return rc && rc != -ENOMEM ? -EIO : rc;
+}
+
+/* ---- 4. results ---- */
+
+/* Local. At a leader: for each of its processes what became of its names. */
+static int bring_conclude(const bringing *b, kvtree *results)
+{
+    for (kvtree_elem *p = kvtree_elem_first(b->asked); p; p = kvtree_elem_next(p)) {
+        kvtree *result = kvtree_set(results, kvtree_elem_key(p), NULL);
+        const kvtree_elem *n = kvtree_elem_first(kvtree_elem_hash(p));
+        for (; n; n = kvtree_elem_next(n)) {
+            const kvtree *entry = kvtree_get(b->found, kvtree_elem_key(n));
+            kvtree *told = result ? kvtree_set(result, kvtree_elem_key(n), NULL) : NULL;
+            const char *path = kvtree_elem_get_first_val(entry, BRING_PATH),
+                       *reason = kvtree_elem_get_first_val(entry, BRING_REASON);
+            int rc = told ? 0 : -ENOMEM;
+            if (!rc && path) rc = kvtree_util_set_str(told, BRING_PATH, path);
+            if (!rc && reason) rc = kvtree_util_set_str(told, BRING_REASON, reason);
+            if (!rc && kvtree_get(entry, BRING_DAMAGED))
+                rc = kvtree_util_set_int(told, BRING_DAMAGED, 1);
+            if (rc) return rc;
+        }
+    }
+    return 0;
+}
+
+/* Local. One name: its path is noted. -EBADMSG: it is damaged; -EIO with another reason;
+ * -ENOENT: no rank wrote it. */
+static int bring_take_result(struct scr *scr, const kvtree_elem *n, kvtree_error *err)
+{
+    const kvtree *told = kvtree_elem_hash(n);
+    const char *name = kvtree_elem_key(n),
+               *path = kvtree_elem_get_first_val(told, BRING_PATH),
+               *reason = kvtree_elem_get_first_val(told, BRING_REASON);
+    if (path && strlen(path) >= SCR_MAX_FILENAME)
+        return err_sys(err, -ENAMETOOLONG, "\"%.200s\"", name);
+    if (path)
+        return kvtree_util_set_str(scr->restart.brought, name, path) == 0
+                   ? 0
+                   : err_sys(err, -ENOMEM, "\"%.200s\"", name);
+    if (reason)
+        return err_set(err, kvtree_get(told, BRING_DAMAGED) ? -EBADMSG : -EIO,
+                       "\"%.150s\": %s", name, reason);
+    scr_route_refused(scr, name);
+    return err_set(err, -ENOENT, "no rank wrote \"%.200s\" in this checkpoint", name);
+}
+
+/* Collective, agreed. */
+static int bring_tell_results(bringing *b, kvtree_error *err)
+{
+    kvtree *results = kvtree_new(), *came = kvtree_new();
+    int rc = results && came ? bring_conclude(b, results) : -ENOMEM;
+    int sent = kvtree_exchange(results, came, b->store->comm);
+    if (!rc) rc = sent;
+    if (rc) err_sys(err, rc, "the paths of files");
+    const kvtree *mine = kvtree_elem_hash(kvtree_elem_first(came));
+    const kvtree_elem *n = kvtree_elem_first(mine);
+    for (; n; n = kvtree_elem_next(n)) {
+        int one = bring_take_result(b->scr, n, rc ? NULL : err);
+        if (!rc) rc = one;
+    }
+    kvtree_delete(&results);
+    kvtree_delete(&came);
+    return agree(b->scr->job.world, rc, err);
+}
+
+/* ---- the call ---- */
+
+/* Whether this process has the file in the cache, or has asked for it before. */
+static bool bring_is_here(const struct scr *scr, const char *name)
+{
+    const scr_dataset *d = &scr->lifecycle.open;
+    scr_filemap_walk walk = {NULL, NULL};
+    if (kvtree_get(scr->restart.brought, name)) return true;
+    while (scr_filemap_next(scr->cache.map, d->id, &walk)) {
+        const char *here =
+            scr_filemap_name_of(kvtree_elem_key(walk.file), scr->job.owner, d->id);
+        if (here && strcmp(here, name) == 0) return true;
+    }
+    return false;
+}
+
+/* Local. The names that this process cannot read yet. */
+static int bring_list(struct scr *scr, int count, const char *const names[],
+                      kvtree *wants, kvtree_error *err)
+{
+    int rc = count < 0 ? err_set(err, -EINVAL, "%d names", count) : 0;
+    for (int i = 0; i < count && !rc; i++) {
+        char *path = NULL;
+        const char *below = NULL;
+        if (!names || !names[i] || !names[i][0])
+            return err_set(err, -EINVAL, "name %d is missing", i);
+        rc = scr_route_place(scr, names[i], &path, &below, err);
+        if (!rc && !bring_is_here(scr, below) && !kvtree_set(wants, below, NULL))
+            rc = err_sys(err, -ENOMEM, "\"%.200s\"", names[i]);
+        free(path);
+    }
+    return rc;
+}
+
+/* Collective, agreed. */
+static int bring_begin(bringing *b, kvtree_error *err)
+{
+    struct scr *scr = b->scr;
+    int rc = 0;
+    b->store = scr_cache_of(&scr->cache, b->d->id);
+    if (scr->prefix.direct.dataset.id == b->d->id) {
+        int number = scr_fetch_open_store(scr, b->d, err);
+        b->store = number < 0 ? NULL : &scr->cache.stores[number];
+        rc = number < 0 ? number : 0;
+    }
+    if (rc) return rc;
+    b->leader = scr->job.rank;
+    MPI_Bcast(&b->leader, 1, MPI_INT, 0, b->store->comm);
+    b->asked = kvtree_new();
+    b->found = kvtree_new();
+    if (scr->restart.catalog) return 0;
+    /* what an earlier run left in this store may have the id of this dataset */
+    if (scr->job.rank == b->leader) rc = scr_brought_clear(b->store, err);
+    rc = agree(scr->job.world, rc, err);
+    return rc ? rc : bring_make_catalog(b, err);
+}
+
+/* Collective, agreed. */
+static int bring_all(bringing *b, kvtree_error *err)
+{
+    int rc = bring_begin(b, err);
+    rc = rc ? rc : bring_inquire(b, err);
+    rc = rc ? rc : bring_travel(b, err);
+    rc = rc ? rc : agree(b->scr->job.world, bring_unpack(b, err), err);
+    rc = rc ? rc : bring_tell_results(b, err);
+    kvtree_delete(&b->asked);
+    kvtree_delete(&b->found);
+    return rc;
+}
+
+/* Collective. What is not in the cache is read in the prefix directory, but for files in
+ * containers. */
+static bool bring_is_needed(const struct scr *scr, const kvtree *wants)
+{
+    int facts[] = {kvtree_size(wants), kvtree_size(scr->prefix.direct.packed)};
+    MPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, scr->job.world);
+    return facts[0] &&
+           (facts[1] || scr->prefix.direct.dataset.id != scr->lifecycle.open.id);
+}
+
+int scr_bring(struct scr *scr, int count, const char *const names[])
+{
+    kvtree_error err = {""};
+    bringing b = {.scr = scr, .d = &scr->lifecycle.open, .wants = kvtree_new()};
+    int rc = b.wants ? 0 : err_sys(&err, -ENOMEM, "list the files");
+    if (!rc && !scr->restart.brought) rc = err_sys(&err, -ENOMEM, "list the files");
+    rc = rc ? rc : bring_list(scr, count, names, b.wants, &err);
+    rc = agree(scr->job.world, rc, &err);
+    if (!rc && bring_is_needed(scr, b.wants)) rc = bring_all(&b, &err);
+    kvtree_delete(&b.wants);
+    if (!rc) return SCR_SUCCESS;
+    if (rc == -ENOMEM)
+        scr->restart.no_memory = 1;
+    else if (rc != -EBADMSG)
+        scr->output.route_failed = 1; /* the checkpoint is not to blame */
+    const bool of_names = rc == -ENOENT || rc == -EINVAL || rc == -EXDEV;
+    return scr_fail(&scr->report, SCR_MSG_FETCH_FILES_FAILED,
+                    of_names ? SCR_ERR_ARGUMENT : SCR_FAILURE, "SCR_Fetch_files: %s",
+                    err.text);
+}
+
+const char *scr_bring_find(const struct scr *scr, const char *name)
+{
+    return kvtree_elem_get_first_val(scr->restart.brought, name);
+}
+
+void scr_bring_end(struct scr *scr)
+{
+    const bool used = scr->restart.catalog != NULL; /* the same on all ranks */
+    kvtree_unset_all(scr->restart.brought);
+    kvtree_delete(&scr->restart.catalog);
+    if (!used) return;
+    MPI_Barrier(scr->job.world); /* no rank reads any more */
+    scr_brought_remove(&scr->cache);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_OPS_BRING_H
+#define SCR_OPS_BRING_H
+
+/* SCR_Fetch_files: brings files of the open restart to the nodes of the ranks that want
+ * them.
+ *
+ * No rank knows where all files are. Each name has a home, a rank that its hash selects:
+ *
+ *  1. Once per restart each rank tells the homes of its files' names that it has them:
+ *     in the cache, or, packed into containers, on the prefix directory.
+ *  2. In each call the first rank of each store collects the names that the ranks of the
+ *     store want, and asks their homes.
+ *  3. The answers of all are shared, and plan/bring.h makes one plan from them, by which
+ *     the files travel (cache/brought.h). Packed files are extracted by the ranks that
+ *     asked for them.
+ *  4. Each rank is told the paths of what it wanted. */
+
+#include "ops/context.h"
+
+/* Collective; an SCR code. */
+int scr_bring(struct scr *scr, int count, const char *const names[]);
+
+/* The path of a file that was brought, or lies in the cache of this node; NULL: it was
+ * not asked for. Local. */
+const char *scr_bring_find(const struct scr *scr, const char *name);
+
+/* At the end of a restart: removes the copies. Collective. */
+void scr_bring_end(struct scr *scr);
+
+#endif
