@@ -169,7 +169,7 @@ static void run_keep_result(run *r, const tool_job_result *result)
 {
     int nodes = 0;
     r->facts.code = result->code;
-    if (result->ended) run_drop_signal(r);
+    if (result->ended) run_drop_signal(r, "");
     /* a launcher may report success when it was ended, or all of its ranks were */
     if (result->ended && result->code == 0) r->facts.code = 1;
     if (result->signalled && result->code == 0 && !run_has_own_reason(r))
@@ -266,11 +266,23 @@ static void run_pause(run *r)
     }
 }
 
+/* Whether a process of the last run died, or its node. One that dies of SIGTERM was told
+ * to. */
+static bool run_was_struck(const run *r)
+{
+    const int code = r->facts.code;
+    bool struck = r->facts.attempts > 0 && code > 128 && code != 128 + SIGTERM;
+    for (int i = 0; i < r->nodes.count; i++)
+        struck |= r->table[i].used && r->table[i].down;
+    return struck;
+}
+
 static run_decision run_decide(run *r)
 {
     run_update_down(r);
     run_update_drained(r);
     tool_signals_wait(&r->signals, 0, 0); /* one may have arrived meanwhile */
+    if (!r->signals.stop && run_was_struck(r)) run_drop_signal(r, ": SIGTERM ");
     run_read_halt(r);
     r->facts.halt = *r->halt ? r->halt : NULL;
     r->facts.halted = *r->halted ? r->halted : NULL;

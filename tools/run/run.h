@@ -134,9 +134,10 @@ void run_read_halted(run *r);
 /* Changes the halt file; errors are reported. */
 void run_change_halt(const run *r, int (*change)(kvtree *halt, void *arg), void *arg);
 
-/* Drops the signal that the program recorded as a reason to halt: scr_run sent it for a
- * reason of its own. */
-void run_drop_signal(run *r);
+/* Drops the signal that the program recorded as a reason to halt, if the text after
+ * SCR_HALT_SIGNAL begins with which: scr_run sent it for a reason of its own, or the
+ * launcher, which ends the other ranks when one has died. */
+void run_drop_signal(const run *r, const char *which);
 
 /* Whether SCR in the program recorded a reason for its end: it ended by itself, or treats
  * a signal as a request to halt. */

@@ -93,15 +93,18 @@ void run_read_halted(run *r)
 static int run_drop_signal_of(kvtree *halt, void *arg)
 {
     const char *reason = kvtree_elem_get_first_val(halt, SCR_HALT_KEY_REASON);
-    static const char signal[] = SCR_HALT_SIGNAL;
-    (void)arg;
-    if (!reason || strncmp(reason, signal, sizeof signal - 1) != 0) return 0;
+    const size_t length = strlen(SCR_HALT_SIGNAL);
+    const char *which = arg;
+    if (!reason || strncmp(reason, SCR_HALT_SIGNAL, length) != 0) return 0;
+    if (strncmp(reason + length, which, strlen(which)) != 0) return 0;
     return scr_halt_drop_own_reason(halt);
 }
 
-void run_drop_signal(run *r)
+void run_drop_signal(const run *r, const char *which)
 {
-    run_change_halt(r, run_drop_signal_of, NULL);
+    char text[16];
+    snprintf(text, sizeof text, "%s", which);
+    run_change_halt(r, run_drop_signal_of, text);
 }
 
 bool run_has_own_reason(const run *r)

@@ -304,6 +304,18 @@ def test_halted():
     assert done.returncode == 1 and ': scr_halt --remove ' in lines('HALT_REMEDY')[0], done
 
 
+def test_launcher_ends_the_others():
+    """When a rank has died, launchers send SIGTERM to those that are left, which may record it: that is no wish to halt."""
+    prepare()
+    for reason, code, runs in (('SCR_SIGNAL: SIGTERM came', 137, 2), ('SCR_SIGNAL: SIGTERM came', 128 + signal.SIGTERM, 1),
+                               ('SCR_SIGNAL: SIGUSR1 came', 137, 1), ('enough', 137, 1)):
+        launcher(f'[ -e again ] && exit 0; echo >again; scr_halt --reason "{reason}" >/dev/null 2>&1; exit {code}')
+        done = run('--simulate', '1', '--runs', '3', 'true')
+        assert len(lines('[RUN_EXITED]')) == runs and lines('[RUN_DONE]' if runs == 2 else f': {reason} [RUN_HALTED]'), (done, lines())
+        os.remove('again')
+        shutil.rmtree('.scr')
+
+
 def test_pipe_as_log():
     """It is refused, not waited for."""
     prepare()
