@@ -5,6 +5,7 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "prefix/dataset_records.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <stdio.h>
@@ -12,7 +13,10 @@
 #include <string.h>
 
 #define LISTING_FOLDER ".scr/restart"
-#define LISTING_MAP LISTING_FOLDER "/rank2file.scr"
+/* No other record has this name: colleagues may have moved a directory of the user's,
+ * with records of a dataset in it, to that place. */
+#define LISTING_NAME "restart"
+#define LISTING_MAP LISTING_FOLDER "/" LISTING_NAME ".scr"
 
 struct scr_listed {
     bool written; /* the map of this restart is in LISTING_FOLDER */
@@ -42,10 +46,22 @@ static int listing_write(struct scr *scr, kvtree_error *err)
     return rc;
 }
 
-/* Local. Failures are ignored: the next list takes the place of this one. */
+static bool listing_is_ours(const char *name)
+{
+    int level, rank, end = 0;
+    return strcmp(name, LISTING_NAME ".scr") == 0 || beneath_is_temporary(name) ||
+           (sscanf(name, LISTING_NAME ".%d.%d.scr%n", &level, &rank, &end) == 2 && end &&
+            !name[end]);
+}
+
+/* Local. After a failure the next list takes the place of this one. */
 static void listing_remove(const struct scr *scr)
 {
-    if (scr->job.rank == 0) beneath_remove_tree(scr->prefix.fd, LISTING_FOLDER, NULL);
+    kvtree_error err = {""};
+    if (scr->job.rank == 0 && scr_records_remove_files(scr->prefix.fd, LISTING_FOLDER,
+                                                       listing_is_ours, &err) != 0)
+        scr_say(&scr->report, SCR_MSG_RESTART_LIST_KEPT,
+                "what is in place of the list of files of a restart stays: %s", err.text);
 }
 
 void scr_listing_sweep(const struct scr *scr)

@@ -101,6 +101,24 @@ def test_moved_into_records():
         assert (job.prefix / "a/.scr/scavenge.1.1/work").read_text() == "work"
 
 
+def test_moved_into_a_list():
+    """The same where a restart with another number of ranks has its list of files: left by an earlier run, or during one; and records of a dataset there."""
+    for records in False, True:
+        with Shared(0o2770, 0o007) as job:
+            job.parameters.update(SCR_RESTART_RANKS="any", SCR_FLUSH=0)
+            job.by(ALICE).run("init", checkpoint("a"))
+            keep_nested(job)
+            work = job.prefix / "shared/own/work"
+            if records:
+                work.rename(job.prefix / "shared/rank2file.scr")
+            assert by_bob(job, "mv shared .scr/restart") == 0
+            for _ in range(2):
+                run = job.run("init", "have => 1 a", "start_restart", "dataset_file:0:0 => a/rank_0:1000", "complete_restart:1")
+                run.says("RESTART_LIST_KEPT", "scr/restart: (own|rank2file.scr) in it is another user's, or not SCR's", times=2)
+                left = {path.name for path in job.prefix.glob(".scr/restart/**/*")}
+                assert left == ({"own", "rank2file.scr"} if records else {"own", "work"}), (left, run)
+
+
 def test_given_to_a_flush():
     """Bob gives Alice's directory the name of records, or of a stage, of her next checkpoint: only what SCR wrote there is removed."""
     for line in ("mv shared/own shared/.scr; mv shared ckpt.1",
