@@ -7,7 +7,7 @@ import shutil
 
 from colleagues import keep_nested, check_nested, put_list, OWN, NAMED, GROUP, MOST, EVERYBODY
 from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, change_record, rename_file
-from job import checkpoint, main, messages, restart
+from job import checkpoint, main, messages, restart, wait_until
 from scavenged import command, saved, scavenge
 
 
@@ -133,6 +133,24 @@ def test_given_to_a_flush():
             assert by_bob(job, line) == 0
             run = job.run("init", "have => ANY", checkpoint("ckpt.1"), checkpoint("ckpt.2"), checkpoint("ckpt.3"), "finalize => ANY", SCR_PREFIX_SIZE=1)
             assert [path.read_text() for path in job.prefix.rglob("work")] == ["work"] * 2, run
+
+
+def test_given_to_a_failed_output():
+    """Without the cache: Bob gives a private directory the name of the one that Alice's program writes to, before it says that its files are not
+    valid. A file in it that has the name of one of these stays."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_CACHE_BYPASS"] = 1
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        keep_nested(job)
+        written, moved = job.root / "written", job.root / "moved"
+        process = job.start(os.environ["JOB_PROBE"], "init", "have", "start:run/out:c", "put:run/out/work:100", f"touch@0:{written}", f"await:{moved}",
+                            "complete:0", "finalize")
+        wait_until(written.exists)
+        assert by_bob(job, "mv shared/own shared/out; mv run gone; mv shared run") == 0
+        moved.touch()
+        _, err = process.communicate(timeout=60)
+        assert (job.prefix / "run/out/work").read_text() == "work", err
+        assert messages(err, "OUTPUT_FILES_KEPT", "run/out/work", "stays: its directory is not the one"), err
 
 
 def test_given_to_an_interrupted_flush():
