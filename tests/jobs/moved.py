@@ -108,14 +108,15 @@ def test_moved_into_a_list():
             job.parameters.update(SCR_RESTART_RANKS="any", SCR_FLUSH=0)
             job.by(ALICE).run("init", checkpoint("a"))
             keep_nested(job)
+            place = f".scr/restart.{ALICE.pw_name}+scr.{ALICE.pw_uid}"
             work = job.prefix / "shared/own/work"
             if records:
                 work.rename(job.prefix / "shared/rank2file.scr")
-            assert by_bob(job, "mv shared .scr/restart") == 0
+            assert by_bob(job, f"mv shared {place}") == 0
             for _ in range(2):
                 run = job.run("init", "have => 1 a", "start_restart", "dataset_file:0:0 => a/rank_0:1000", "complete_restart:1")
-                run.says("RESTART_LIST_KEPT", "scr/restart: (own|rank2file.scr) in it is another user's, or not SCR's", times=2)
-                left = {path.name for path in job.prefix.glob(".scr/restart/**/*")}
+                run.says("RESTART_LIST_KEPT", "scr/restart.*: (own|rank2file.scr) in it is another user's, or not SCR's", times=2)
+                left = {path.name for path in job.prefix.glob(f"{place}/**/*")}
                 assert left == ({"own", "rank2file.scr"} if records else {"own", "work"}), (left, run)
 
 
