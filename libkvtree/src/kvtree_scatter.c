@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trees of many ranks are read by one process: the root, and depth first what is
- * below it, so that of each level one file is in memory.
+/* The trees of many ranks, or of one of them, are read by one process: the root, and
+ * depth first what is below it, so that of each level one file is in memory.
  *
  * Files may come from anyone. What bounds the work: levels fall by one from file to file,
  * and no rank may turn up twice in a level, so no file is followed twice. Ranks of a
@@ -10,6 +10,7 @@
 #include "common/batch.h"
 #include "common/errtext.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- ranks that were seen ---- */
@@ -140,77 +141,90 @@ static int scatter_read_file(scatter_reader *r, const char *name, int level)
     return rc;
 }
 
+/* The root can be read then; scatter_end frees what the ranks take in any case. */
+static int scatter_begin(scatter_reader *r)
+{
+    uint64_t secret;
+    if (!r->from) return err_set(r->err, -EINVAL, "read: from nowhere");
+    int rc = batch_draw(&secret);
+    if (rc) return err_sys(r->err, rc, "draw a random number");
+    for (int level = 0; level <= KVTREE_GATHER_LEVEL_MAX; level++)
+        r->seen[level].secret = secret | 1;
+    return beneath_check_name(r->from->name, r->err);
+}
+
+static void scatter_end(scatter_reader *r)
+{
+    for (int level = 0; level <= KVTREE_GATHER_LEVEL_MAX; level++)
+        free(r->seen[level].table);
+}
+
 int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
                            kvtree_gather_take *take, void *arg, kvtree_error *err)
 {
-    uint64_t secret;
     scatter_reader r = {.from = from, .take = take, .arg = arg, .err = err};
-    if (!from) return err_set(err, -EINVAL, "read: from nowhere");
-    int rc = batch_draw(&secret);
-    if (rc) return err_sys(err, rc, "draw a random number");
-    for (int level = 0; level <= KVTREE_GATHER_LEVEL_MAX; level++)
-        r.seen[level].secret = secret | 1;
-    rc = beneath_check_name(from->name, err);
+    int rc = scatter_begin(&r);
     if (rc == 0) rc = scatter_read_file(&r, from->name, -1);
     if (rc == 0) rc = kvtree_gather_check_sum(from->name, r.ranks, r.sum, err);
-    for (int level = 0; level <= KVTREE_GATHER_LEVEL_MAX; level++)
-        free(r.seen[level].table);
+    scatter_end(&r);
     if (rc == 0 && ranks) *ranks = r.ranks;
     return rc;
 }
 
 /* ---- one rank ---- */
 
-/* The item with the greatest key that is at most `most`; NULL: none. Items of a level are
- * keyed by the lowest rank in their file. */
-static kvtree_elem *scatter_find_below(const kvtree *items, int most)
+static int scatter_seek(scatter_reader *r, const char *name, int level, int rank,
+                        kvtree *tree);
+
+/* Items of a level above 0 are keyed by the lowest rank in their file, so the tree is in
+ * the file of the last one that is not above it; but a large tree has a file of its own,
+ * among the ranks of another one. */
+static int scatter_seek_below(scatter_reader *r, const kvtree_gather_part *part, int rank,
+                              kvtree *tree)
 {
-    kvtree_elem *found = NULL;
-    for (kvtree_elem *e = kvtree_elem_first(items); e; e = kvtree_elem_next(e)) {
-        const int key = kvtree_elem_key_int(e);
-        if (key <= most && (!found || key > kvtree_elem_key_int(found))) found = e;
-    }
-    return found;
+    if (kvtree_sort_int(part->items, KVTREE_SORT_DESCENDING) != 0) return -ENOMEM;
+    int rc = -ENOENT;
+    kvtree_elem *e = kvtree_elem_first(part->items);
+    for (; e && rc == -ENOENT; e = kvtree_elem_next(e))
+        if (kvtree_elem_key_int(e) <= rank)
+            rc = scatter_seek(r, kvtree_elem_get_first_val(kvtree_elem_hash(e), "FILE"),
+                              part->level - 1, rank, tree);
+    return rc;
 }
 
 /* Moves the tree of a rank from a file at level, or the root (-1), or one below it, to
  * tree. 0, -ENOENT without a text, or another -errno. */
-static int scatter_seek(const kvtree_gather_place *from, const char *name, int level,
-                        int rank, int *ranks, kvtree *tree, kvtree_error *err)
+static int scatter_seek(scatter_reader *r, const char *name, int level, int rank,
+                        kvtree *tree)
 {
     kvtree_gather_part part;
-    int rc = kvtree_gather_file_read(from, name, level, &part, err);
+    int rc = kvtree_gather_file_read(r->from, name, level, &part, r->err);
     if (rc) return rc;
-    if (level < 0) *ranks = part.ranks;
-    rc = -ENOENT;
-    /* a large tree has a file of its own, among the ranks of another one */
-    for (int most = rank; rc == -ENOENT && most >= 0; most--) {
-        kvtree_elem *e = scatter_find_below(part.items, most);
-        if (!e) break;
-        most = kvtree_elem_key_int(e);
-        if (part.level > 0)
-            rc =
-                scatter_seek(from, kvtree_elem_get_first_val(kvtree_elem_hash(e), "FILE"),
-                             part.level - 1, rank, ranks, tree, err);
-        else if (most == rank)
-            rc = kvtree_merge(tree, kvtree_elem_hash(e));
-        else
-            break;
+    if (level < 0) r->ranks = part.ranks;
+    rc = scatter_check_part(r, &part, name);
+    if (rc == 0 && part.level > 0) {
+        rc = scatter_seek_below(r, &part, rank, tree);
+    } else if (rc == 0) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", rank);
+        const kvtree *found = kvtree_get(part.items, key);
+        rc = found ? kvtree_merge(tree, found) : -ENOENT;
     }
     kvtree_delete(&part.items);
-    return rc == -ENOMEM ? err_sys(err, rc, "read %s", name) : rc;
+    return rc == -ENOMEM ? err_sys(r->err, rc, "read %s", name) : rc;
 }
 
 int kvtree_gather_read_one(const kvtree_gather_place *from, int rank, int *ranks,
                            kvtree *tree, kvtree_error *err)
 {
-    int all = 0, rc = from ? 0 : err_set(err, -EINVAL, "read: from nowhere");
-    if (!rc) rc = beneath_check_name(from->name, err);
-    if (!rc) rc = scatter_seek(from, from->name, -1, rank, &all, tree, err);
-    if (rc == 0 && ranks) *ranks = all;
-    if (rc != -ENOENT || all == 0) return rc;
-    if (rank < 0 || rank >= all)
-        return err_set(err, rc, "%s is of %d ranks, and has no rank %d", from->name, all,
-                       rank);
+    scatter_reader r = {.from = from, .err = err};
+    int rc = scatter_begin(&r);
+    if (!rc) rc = scatter_seek(&r, from->name, -1, rank, tree);
+    scatter_end(&r);
+    if (rc == 0 && ranks) *ranks = r.ranks;
+    if (rc != -ENOENT || r.ranks == 0) return rc;
+    if (rank < 0 || rank >= r.ranks)
+        return err_set(err, rc, "%s is of %d ranks, and has no rank %d", from->name,
+                       r.ranks, rank);
     return err_set(err, -EBADMSG, "%s: rank %d is missing", from->name, rank);
 }

@@ -248,6 +248,41 @@ static void test_one_rank_of_many(void **state)
     close(at.dir);
 }
 
+/* A file at level (32: the root) with three pointers to the one of the next level. */
+static void write_pointers(int dir, int level)
+{
+    kvtree *tree = kvtree_new();
+    char name[32], next[32];
+    snprintf(name, sizeof name, level < 32 ? "set.%d.0.scr" : "set.scr", level);
+    snprintf(next, sizeof next, "set.%d.0.scr", level - 1);
+    assert_int_equal(kvtree_util_set_int(tree, "LEVEL", level), 0);
+    assert_int_equal(kvtree_util_set_int(tree, "RANKS", 4), 0);
+    for (int rank = 0; rank < 3; rank++) {
+        kvtree *pointer = kvtree_set_kv_int(tree, "RANK", rank);
+        assert_int_equal(kvtree_util_set_int(pointer, "OFFSET", 0), 0);
+        assert_int_equal(kvtree_util_set_str(pointer, "FILE", next), 0);
+    }
+    assert_int_equal(kvtree_file_write(dir, name, KVTREE_ANY_SIZE, tree, &err), 0);
+    kvtree_delete(&tree);
+}
+
+/* Few files that name each other again and again: none is followed twice. */
+static void test_one_rank_without_end(void **state)
+{
+    trees t = {.size = same_size};
+    kvtree_gather_place at = place(0);
+    assert_int_equal(write_set(&at, 1, &t), 0);
+    for (int level = 1; level <= 32; level++)
+        write_pointers(at.dir, level);
+    for (int rank = 1; rank < 4; rank++) {
+        kvtree *tree = kvtree_new();
+        assert_int_equal(kvtree_gather_read_one(&at, rank, NULL, tree, &err), -EBADMSG);
+        assert_non_null(strstr(err.text, "is listed twice"));
+        kvtree_delete(&tree);
+    }
+    close(at.dir);
+}
+
 /* A smaller set over a larger one; its own files are all it has. */
 static void test_written_again(void **state)
 {
@@ -405,6 +440,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_round_trips, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_many_levels, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_one_rank_of_many, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(test_one_rank_without_end, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_written_again, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_errors_of_callers, make_folder,

@@ -5,17 +5,38 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "prefix/dataset_records.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LISTING_FOLDER ".scr/restart"
-#define LISTING_MAP LISTING_FOLDER "/rank2file.scr"
+#define LISTING_FOLDER ".scr/restart."
+/* No other record has this name: colleagues may have moved a directory of the user's,
+ * with records of a dataset in it, to that place. */
+#define LISTING_NAME "restart"
+
+enum { LISTING_SIZE = sizeof LISTING_FOLDER + SCR_OWNER_SIZE + sizeof LISTING_NAME + 8 };
+
+/* Jobs that use the prefix directory at the same time have directories of their own:
+ * ".scr/restart.<user>+scr.<job id>". */
+static void listing_name_folder(const struct scr *scr, char name[LISTING_SIZE])
+{
+    snprintf(name, LISTING_SIZE, LISTING_FOLDER "%s", scr->job.owner);
+    for (char *c = name + strlen(LISTING_FOLDER); *c; c++)
+        if (*c == '/') *c = '+';
+}
+
+static void listing_name_map(const struct scr *scr, char name[LISTING_SIZE])
+{
+    listing_name_folder(scr, name);
+    const size_t n = strlen(name);
+    snprintf(name + n, LISTING_SIZE - n, "/" LISTING_NAME ".scr");
+}
 
 struct scr_listed {
-    bool written; /* the map of this restart is in LISTING_FOLDER */
+    bool written; /* the map of this restart is there */
     int rank;     /* whose files these are; -1: none */
     int count;
     filo_file *files;
@@ -32,20 +53,36 @@ static int listing_write(struct scr *scr, kvtree_error *err)
     const filo_options options = {.ranks = d->ranks == scr->job.ranks ? 0 : d->ranks,
                                   .base = scr->prefix.real};
     filo_file *files = NULL;
+    char map[LISTING_SIZE];
     int count = 0;
+    listing_name_map(scr, map);
     int rc = scr_flush_list(scr, d, &place, &count, &files, err);
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
-            : filo_write_map(scr->job.world, scr->prefix.real, LISTING_MAP, count, files,
+            : filo_write_map(scr->job.world, scr->prefix.real, map, count, files,
                              &options, err);
     filo_files_free(count, files);
     return rc;
 }
 
-/* Local. Failures are ignored: the next list takes the place of this one. */
+static bool listing_is_ours(const char *name)
+{
+    int level, rank, end = 0;
+    return strcmp(name, LISTING_NAME ".scr") == 0 || beneath_is_temporary(name) ||
+           (sscanf(name, LISTING_NAME ".%d.%d.scr%n", &level, &rank, &end) == 2 && end &&
+            !name[end]);
+}
+
+/* Local. After a failure the next list takes the place of this one. */
 static void listing_remove(const struct scr *scr)
 {
-    if (scr->job.rank == 0) beneath_remove_tree(scr->prefix.fd, LISTING_FOLDER, NULL);
+    kvtree_error err = {""};
+    char folder[LISTING_SIZE];
+    listing_name_folder(scr, folder);
+    if (scr->job.rank == 0 &&
+        scr_records_remove_files(scr->prefix.fd, folder, listing_is_ours, &err) != 0)
+        scr_say(&scr->report, SCR_MSG_RESTART_LIST_KEPT,
+                "what is in place of the list of files of a restart stays: %s", err.text);
 }
 
 void scr_listing_sweep(const struct scr *scr)
@@ -114,8 +151,10 @@ static int listing_read(struct scr *scr, struct scr_listed *listed, int rank,
                         kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
-    filo_place from = {.folder = scr->prefix.real, .map = LISTING_MAP};
+    char map[LISTING_SIZE];
+    filo_place from = {.folder = scr->prefix.real, .map = map};
     int rc = 0;
+    listing_name_map(scr, map);
     listed->prefix[0] = 0;
     if (!listed->written) {
         rc = scr_place_of(&scr->prefix, &scr->lifecycle.open, &place);

@@ -4,8 +4,8 @@
 
 /* SCR_Dataset_...: which files the ranks wrote that wrote the checkpoint of the open
  * restart. The map of the dataset on the prefix directory tells; of one that is read in
- * the cache, SCR_Start_restart writes a map of that kind to .scr/restart for the time of
- * the restart. A question reads the few map files that lead to one rank. */
+ * the cache, SCR_Start_restart writes a map of that kind to .scr/restart.* for the time
+ * of the restart. A question reads the few map files that lead to one rank. */
 
 #include "ops/context.h"
 

@@ -20,18 +20,35 @@ int scr_file_compare(const filo_file *file, const struct stat *st, kvtree_error 
                    file->name);
 }
 
-void scr_file_mark(const struct stat *st, char mark[SCR_FILE_MARK_SIZE])
+static void own_file_mark_folder(const struct stat *folder, char mark[SCR_FILE_MARK_SIZE])
 {
-    mark[0] = 0;
+    snprintf(mark, SCR_FILE_MARK_SIZE, "%llu %llu:", (unsigned long long)folder->st_dev,
+             (unsigned long long)folder->st_ino);
+}
+
+void scr_file_mark(const struct stat *folder, const struct stat *st,
+                   char mark[SCR_FILE_MARK_SIZE])
+{
+    own_file_mark_folder(folder, mark);
+    const size_t n = strlen(mark);
     if (st)
-        snprintf(mark, SCR_FILE_MARK_SIZE, "%llu %lld %lld.%09ld",
+        snprintf(mark + n, SCR_FILE_MARK_SIZE - n, "%llu %lld %lld.%09ld",
                  (unsigned long long)st->st_ino, (long long)st->st_size,
                  (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 }
 
-bool scr_file_is_written(const char *mark, const struct stat *st, uid_t user)
+bool scr_file_is_in(const char *mark, const struct stat *folder)
 {
     char now[SCR_FILE_MARK_SIZE];
-    scr_file_mark(st, now);
-    return S_ISREG(st->st_mode) && st->st_uid == user && strcmp(mark, now) != 0;
+    own_file_mark_folder(folder, now);
+    return strncmp(mark, now, strlen(now)) == 0;
+}
+
+bool scr_file_is_written(const char *mark, const struct stat *folder,
+                         const struct stat *st, uid_t user)
+{
+    char now[SCR_FILE_MARK_SIZE];
+    scr_file_mark(folder, st, now);
+    return scr_file_is_in(mark, folder) && S_ISREG(st->st_mode) && st->st_uid == user &&
+           strcmp(mark, now) != 0;
 }

@@ -14,14 +14,20 @@
  * time of change. Otherwise FILO_DAMAGED, with a text: another file has its name. */
 int scr_file_compare(const filo_file *file, const struct stat *st, kvtree_error *why);
 
-/* What a name had before the application got its path, for scr_file_is_written; st NULL:
- * nothing. */
-enum { SCR_FILE_MARK_SIZE = 96 };
-void scr_file_mark(const struct stat *st, char mark[SCR_FILE_MARK_SIZE]);
+/* What a name had before the application got its path, for the functions below: folder,
+ * the directory of it, has st there; NULL: nothing. */
+enum { SCR_FILE_MARK_SIZE = 160 };
+void scr_file_mark(const struct stat *folder, const struct stat *st,
+                   char mark[SCR_FILE_MARK_SIZE]);
 
-/* Whether st is a file of the user that was made or changed since. Its inode, size and
- * time tell: not its time of status change, because others who give the file another name
- * change that one. */
-bool scr_file_is_written(const char *mark, const struct stat *st, uid_t user);
+/* Whether folder is still that directory. Others may have given its name to another one
+ * of the user's, with a file of that name. */
+bool scr_file_is_in(const char *mark, const struct stat *folder);
+
+/* Whether st, in that directory, is a file of the user that was made or changed since.
+ * Its inode, size and time tell: not its time of status change, because others who give
+ * the file another name change that one. */
+bool scr_file_is_written(const char *mark, const struct stat *folder,
+                         const struct stat *st, uid_t user);
 
 #endif

@@ -233,13 +233,25 @@ static int records_remove_folders(int hidden, kvtree_error *err)
     return first;
 }
 
+static int records_remove(int dir, const char *name, bool has_folders,
+                          bool (*is_ours)(const char *), kvtree_error *err)
+{
+    int fd, rc = beneath_open_below(dir, name, &fd, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    rc = has_folders ? records_remove_folders(fd, err) : 0;
+    rc = rc ? rc : records_remove_named(fd, is_ours, err);
+    rc = rc ? rc : records_remove_folder(dir, name, fd, err);
+    io_close(&fd);
+    return rc ? err_wrap(err, rc, "%s", name) : 0;
+}
+
 int scr_records_remove_below(int dir, const char *hidden, kvtree_error *err)
 {
-    int fd, rc = beneath_open_below(dir, hidden, &fd, err);
-    if (rc) return rc == -ENOENT ? 0 : rc;
-    rc = records_remove_folders(fd, err);
-    rc = rc ? rc : records_remove_named(fd, records_are_ours, err);
-    rc = rc ? rc : records_remove_folder(dir, hidden, fd, err);
-    io_close(&fd);
-    return rc ? err_wrap(err, rc, "%s", hidden) : 0;
+    return records_remove(dir, hidden, true, records_are_ours, err);
+}
+
+int scr_records_remove_files(int dir, const char *folder, bool (*is_ours)(const char *),
+                             kvtree_error *err)
+{
+    return records_remove(dir, folder, false, is_ours, err);
 }

@@ -10,6 +10,7 @@
  * never a whole tree. What else is there stays, and keeps its directory. */
 
 #include <kvtree/kvtree_error.h>
+#include <stdbool.h>
 
 /* Names of staging directories: "scavenge.<id>.<created>". */
 #define SCR_STAGING "scavenge."
@@ -23,5 +24,10 @@ int scr_records_remove_below(int dir, const char *hidden, kvtree_error *err);
  * filemaps name, and its records. Names in filemaps that others can change reach only
  * directories that they can change. */
 int scr_staging_remove(int hidden, const char *name, kvtree_error *err);
+
+/* Removes the files with such names from a directory below dir that has nothing else, and
+ * the directory. -ENOTEMPTY, with a name, where something stays; or another -errno. */
+int scr_records_remove_files(int dir, const char *folder, bool (*is_ours)(const char *),
+                             kvtree_error *err);
 
 #endif

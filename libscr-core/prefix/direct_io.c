@@ -45,12 +45,14 @@ static int direct_refuse(const char *name, int rc, const char *why, kvtree_error
 /* A link there may lead anywhere, and the application would follow it. What it writes to
  * a file that is there can be read by the owner of the file, and under its other names.
  */
-static int direct_check_place(const scr_prefix *prefix, const char *name,
+static int direct_check_place(int parent, const char *last, const char *name,
                               char mark[SCR_FILE_MARK_SIZE], kvtree_error *err)
 {
-    struct stat st;
-    int rc = beneath_stat(prefix->fd, name, &st, err);
-    scr_file_mark(rc ? NULL : &st, mark);
+    struct stat folder, st;
+    if (fstat(parent, &folder) != 0)
+        return err_sys(err, -errno, "stat the directory of %s", name);
+    int rc = beneath_stat(parent, last, &st, err);
+    scr_file_mark(&folder, rc ? NULL : &st, mark);
     if (rc) return rc == -ENOENT ? 0 : rc;
     if (!S_ISREG(st.st_mode))
         return direct_refuse(name, -EINVAL, "is not a regular file", err);
@@ -71,9 +73,10 @@ int scr_direct_route(const scr_prefix *prefix, const char *below,
     if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, below) >=
         SCR_MAX_FILENAME)
         return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
-    int rc = direct_check_place(prefix, below, mark, err);
-    rc = rc ? rc : beneath_open_parent(prefix->fd, below, 0777, &parent, &last, err);
-    if (!rc) io_close(&parent);
+    int rc = beneath_open_parent(prefix->fd, below, 0777, &parent, &last, err);
+    if (rc) return rc;
+    rc = direct_check_place(parent, last, below, mark, err);
+    io_close(&parent);
     return rc;
 }
 
@@ -222,19 +225,35 @@ int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed
     return rc;
 }
 
-/* Local. A file that was there before, and was not written, may be an earlier dataset's.
- */
+/* A file that was there before, and was not written, may be an earlier dataset's. */
+static int direct_remove_written(int parent, const char *last, const char *name,
+                                 const char *mark, kvtree_error *err)
+{
+    struct stat folder, st;
+    if (fstat(parent, &folder) != 0)
+        return err_sys(err, -errno, "stat the directory of %s", name);
+    int rc = beneath_stat(parent, last, &st, err);
+    if (rc) return rc == -ENOENT ? 0 : rc;
+    if (!scr_file_is_in(mark, &folder))
+        return direct_refuse(name, -ESTALE,
+                             "stays: its directory is not the one that it was written to",
+                             err);
+    return scr_file_is_written(mark, &folder, &st, geteuid())
+               ? beneath_unlink(parent, last, err)
+               : 0;
+}
+
+/* Local. */
 static int direct_remove_file(const scr_prefix *prefix, const kvtree_elem *routed,
                               kvtree_error *err)
 {
-    const char *name = kvtree_elem_key(routed),
-               *mark = kvtree_get_val(kvtree_elem_hash(routed), SCR_DIRECT_MARK);
-    struct stat st;
-    int rc = beneath_stat(prefix->fd, name, &st, err);
+    const char *last, *name = kvtree_elem_key(routed),
+                      *mark = kvtree_get_val(kvtree_elem_hash(routed), SCR_DIRECT_MARK);
+    int parent, rc = beneath_open_parent(prefix->fd, name, 0, &parent, &last, err);
     if (rc) return rc == -ENOENT ? 0 : rc;
-    return scr_file_is_written(mark ? mark : "", &st, geteuid())
-               ? beneath_unlink(prefix->fd, name, err)
-               : 0;
+    rc = direct_remove_written(parent, last, name, mark ? mark : "", err);
+    io_close(&parent);
+    return rc;
 }
 
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *routed)

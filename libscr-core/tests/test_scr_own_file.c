@@ -73,17 +73,18 @@ static void compared_with_a_map_without_times(void **state)
 
 /* ---- a file of before ---- */
 
+static const struct stat folder = {.st_mode = S_IFDIR | 0755, .st_dev = 5, .st_ino = 3};
+
 static void nothing_was_there(void **state)
 {
     (void)state;
     char mark[SCR_FILE_MARK_SIZE];
     struct stat st = a_file();
-    scr_file_mark(NULL, mark);
-    assert_string_equal(mark, "");
-    assert_true(scr_file_is_written(mark, &st, USER));
-    assert_false(scr_file_is_written(mark, &st, USER + 1));
+    scr_file_mark(&folder, NULL, mark);
+    assert_true(scr_file_is_written(mark, &folder, &st, USER));
+    assert_false(scr_file_is_written(mark, &folder, &st, USER + 1));
     st.st_mode = S_IFDIR | 0755;
-    assert_false(scr_file_is_written(mark, &st, USER));
+    assert_false(scr_file_is_written(mark, &folder, &st, USER));
 }
 
 static void something_was_there(void **state)
@@ -91,23 +92,40 @@ static void something_was_there(void **state)
     (void)state;
     char mark[SCR_FILE_MARK_SIZE];
     struct stat st = a_file();
-    scr_file_mark(&st, mark);
-    assert_false(scr_file_is_written(mark, &st, USER));
+    scr_file_mark(&folder, &st, mark);
+    assert_false(scr_file_is_written(mark, &folder, &st, USER));
     st.st_ctim.tv_sec++; /* chmod, or another name */
-    assert_false(scr_file_is_written(mark, &st, USER));
+    assert_false(scr_file_is_written(mark, &folder, &st, USER));
 
     st.st_mtim.tv_nsec++;
-    assert_true(scr_file_is_written(mark, &st, USER));
+    assert_true(scr_file_is_written(mark, &folder, &st, USER));
     st = a_file();
     st.st_mtim.tv_sec++;
-    assert_true(scr_file_is_written(mark, &st, USER));
+    assert_true(scr_file_is_written(mark, &folder, &st, USER));
     st = a_file();
     st.st_size = 0;
-    assert_true(scr_file_is_written(mark, &st, USER));
+    assert_true(scr_file_is_written(mark, &folder, &st, USER));
     st = a_file();
     st.st_ino++;
-    assert_true(scr_file_is_written(mark, &st, USER));
-    assert_false(scr_file_is_written(mark, &st, USER + 1));
+    assert_true(scr_file_is_written(mark, &folder, &st, USER));
+    assert_false(scr_file_is_written(mark, &folder, &st, USER + 1));
+}
+
+/* Whatever lies in it. */
+static void another_folder(void **state)
+{
+    (void)state;
+    char mark[SCR_FILE_MARK_SIZE];
+    struct stat other[] = {folder, folder}, st = a_file();
+    other[0].st_ino = 33;
+    other[1].st_dev = 55;
+    for (int i = 0; i < 4; i++) {
+        scr_file_mark(&folder, i % 2 ? &st : NULL, mark);
+        assert_true(scr_file_is_in(mark, &folder));
+        assert_false(scr_file_is_in(mark, &other[i / 2]));
+        assert_false(scr_file_is_written(mark, &other[i / 2], &st, USER));
+    }
+    assert_false(scr_file_is_in("", &folder));
 }
 
 /* The longest numbers. */
@@ -118,7 +136,8 @@ static void marks_are_not_cut(void **state)
     struct stat st = {.st_ino = UINT64_MAX,
                       .st_size = INT64_MIN,
                       .st_mtim = {.tv_sec = INT64_MIN, .tv_nsec = 999999999}};
-    scr_file_mark(&st, mark);
+    const struct stat far = {.st_dev = UINT64_MAX, .st_ino = UINT64_MAX};
+    scr_file_mark(&far, &st, mark);
     assert_true(strlen(mark) + 1 < sizeof mark);
     assert_string_equal(mark + strlen(mark) - 10, ".999999999");
 }
@@ -130,6 +149,7 @@ int main(void)
         cmocka_unit_test(compared_with_a_map_without_times),
         cmocka_unit_test(nothing_was_there),
         cmocka_unit_test(something_was_there),
+        cmocka_unit_test(another_folder),
         cmocka_unit_test(marks_are_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@ import shutil
 
 import damage
 import tree
-from job import MPI, Job, Skip, checkpoint, main, messages
+from job import JOB, MPI, USER, Job, Skip, checkpoint, main, messages
 
 ANY = {"SCR_RESTART_RANKS": "any"}
 
@@ -162,7 +162,7 @@ def test_refused():
         run.says("FETCH_FILES_FAILED", "/etc/passwd", times=1)
         run.says("RESTART_LIST_REFUSED", "no file number 1 of rank 1")
         run.says("RESTART_LIST_REFUSED", "no rank 4")
-        assert not (job.prefix / ".scr/restart").exists()
+        assert not list(job.prefix.glob(".scr/restart*"))
         job.run("init", "have => 1 a", "start_restart", "dataset_file:1:0 => FAILURE =:0", "complete_restart:1",
                 SCR_RESTART_RANKS="same")
 
@@ -207,7 +207,7 @@ def test_killed():
             for _ in strikes(job, ["init", take("a", 4)], "kill", rank):
                 count += 1
                 job.run("init", take("a", 4), "finalize", layout=THREE, SCR_CACHE_KEEP=1)
-                assert not (job.prefix / ".scr/restart").exists()
+                assert not list(job.prefix.glob(".scr/restart*"))
                 assert not list(job.root.glob("nodes/*/cache/*/*/scr.brought"))
             assert count > 8, count
 
@@ -254,7 +254,7 @@ def test_list_not_written():
     """Without a list the questions have no answers; files are brought all the same."""
     with Job(2, 1, SCR_FLUSH=0, **ANY) as job:
         job.run("init", checkpoint("a"))
-        (job.prefix / ".scr/restart").write_text("in the way\n")
+        (job.prefix / f".scr/restart.{USER}+scr.{JOB}").write_text("in the way\n")
         run = job.run("init", "have => 1 a", "start_restart", "dataset_file:0:0 => FAILURE =:0", "take_file:a/rank_0:0:1000",
                       "complete_restart:1")
         run.says("RESTART_LIST_NOT_WRITTEN", "a", "is on the way", times=1)

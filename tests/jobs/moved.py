@@ -7,7 +7,7 @@ import shutil
 
 from colleagues import keep_nested, check_nested, put_list, OWN, NAMED, GROUP, MOST, EVERYBODY
 from group import ALICE, BOB, CAROL, OTHER, SHARED, Shared, SCATTERED, by_bob, change_index, change_record, rename_file
-from job import checkpoint, main, messages, restart
+from job import checkpoint, main, messages, restart, wait_until
 from scavenged import command, saved, scavenge
 
 
@@ -101,6 +101,25 @@ def test_moved_into_records():
         assert (job.prefix / "a/.scr/scavenge.1.1/work").read_text() == "work"
 
 
+def test_moved_into_a_list():
+    """The same where a restart with another number of ranks has its list of files: left by an earlier run, or during one; and records of a dataset there."""
+    for records in False, True:
+        with Shared(0o2770, 0o007) as job:
+            job.parameters.update(SCR_RESTART_RANKS="any", SCR_FLUSH=0)
+            job.by(ALICE).run("init", checkpoint("a"))
+            keep_nested(job)
+            place = f".scr/restart.{ALICE.pw_name}+scr.{ALICE.pw_uid}"
+            work = job.prefix / "shared/own/work"
+            if records:
+                work.rename(job.prefix / "shared/rank2file.scr")
+            assert by_bob(job, f"mv shared {place}") == 0
+            for _ in range(2):
+                run = job.run("init", "have => 1 a", "start_restart", "dataset_file:0:0 => a/rank_0:1000", "complete_restart:1")
+                run.says("RESTART_LIST_KEPT", "scr/restart.*: (own|rank2file.scr) in it is another user's, or not SCR's", times=2)
+                left = {path.name for path in job.prefix.glob(f"{place}/**/*")}
+                assert left == ({"own", "rank2file.scr"} if records else {"own", "work"}), (left, run)
+
+
 def test_given_to_a_flush():
     """Bob gives Alice's directory the name of records, or of a stage, of her next checkpoint: only what SCR wrote there is removed."""
     for line in ("mv shared/own shared/.scr; mv shared ckpt.1",
@@ -115,6 +134,24 @@ def test_given_to_a_flush():
             assert by_bob(job, line) == 0
             run = job.run("init", "have => ANY", checkpoint("ckpt.1"), checkpoint("ckpt.2"), checkpoint("ckpt.3"), "finalize => ANY", SCR_PREFIX_SIZE=1)
             assert [path.read_text() for path in job.prefix.rglob("work")] == ["work"] * 2, run
+
+
+def test_given_to_a_failed_output():
+    """Without the cache: Bob gives a private directory the name of the one that Alice's program writes to, before it says that its files are not
+    valid. A file in it that has the name of one of these stays."""
+    with Shared(0o2770, 0o007) as job:
+        job.parameters["SCR_CACHE_BYPASS"] = 1
+        job.by(ALICE).run("init", checkpoint("x"), "finalize")
+        keep_nested(job)
+        written, moved = job.root / "written", job.root / "moved"
+        process = job.start(os.environ["JOB_PROBE"], "init", "have", "start:run/out:c", "put:run/out/work:100", f"touch@0:{written}", f"await:{moved}",
+                            "complete:0", "finalize")
+        wait_until(written.exists)
+        assert by_bob(job, "mv shared/own shared/out; mv run gone; mv shared run") == 0
+        moved.touch()
+        _, err = process.communicate(timeout=60)
+        assert (job.prefix / "run/out/work").read_text() == "work", err
+        assert messages(err, "OUTPUT_FILES_KEPT", "run/out/work", "stays: its directory is not the one"), err
 
 
 def test_given_to_an_interrupted_flush():

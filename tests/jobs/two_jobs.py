@@ -185,5 +185,15 @@ def test_current():
         job.run("init", restart("b1", OLD), "finalize", SCR_CURRENT="b1", **FIRST)
 
 
+def test_lists_of_restarts():
+    """The other job starts, or restarts from its own checkpoint, while the first one asks which files its own has."""
+    for other in [], ["have => 1 b1", "start_restart", "kill@0"]:
+        with Job(**PAIR, SCR_RESTART_RANKS="any") as job:
+            job.run("init", checkpoint("a1"), "kill@0", dies=True, **FIRST)
+            job.run("init", checkpoint("b1"), "kill@0", dies=True, **SECOND)
+            ask = ["dataset_file:0:0 => a1/rank_0:1000", "complete_restart:1"]
+            beside(job, ["init", "have => 1 a1", "start_restart"], other, ask)
+
+
 if __name__ == "__main__":
     main(globals())
