@@ -146,7 +146,9 @@ static void lock_remove_obstacles(const scr_cache *cache)
 /* ---- which directories ---- */
 
 /* Local: opens the control directory of job->owner; the leader of the node finds out its
- * owner, and takes the lock. */
+ * owner, takes the lock, and makes it the directory of this calculation. That is recorded
+ * at once: of two runs that begin together each may have the lock on a node that the
+ * other one waits for, and the record says not to wait. */
 static int lock_open(scr_cache *cache, double patience, scr_record_owner *owner,
                      kvtree_error *err)
 {
@@ -155,6 +157,7 @@ static int lock_open(scr_cache *cache, double patience, scr_record_owner *owner,
     if (!rc && cache->job->node_rank == 0) {
         lock_remove_obstacles(cache);
         rc = lock_take(cache, patience, owner, err);
+        if (!rc && *owner == SCR_RECORD_NONE) rc = scr_record_write(cache, err);
     }
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
@@ -200,6 +203,8 @@ static void lock_report_left_behind(scr_cache *cache, const char *beside, int *e
 static int lock_go_beside(scr_cache *cache, const char *beside, scr_record_owner *owner,
                           int *elsewhere, kvtree_error *err)
 {
+    if (cache->lock_fd >= 0 && *owner == SCR_RECORD_NONE) /* ours since this call only */
+        unlinkat(cache->control_fd, SCR_RECORD_NAME, 0);
     lock_report_left_behind(cache, beside, elsewhere);
     io_close(&cache->lock_fd);
     scr_control_close(cache);
@@ -232,13 +237,9 @@ static int lock_choose(scr_cache *cache, scr_record_owner *owner, int *elsewhere
 
 int scr_job_lock_take(scr_cache *cache, int *elsewhere, kvtree_error *err)
 {
-    scr_record_owner owner;
+    scr_record_owner owner = SCR_RECORD_NONE;
     *elsewhere = 0;
     int rc = lock_choose(cache, &owner, elsewhere, err);
-    if (rc) return rc;
-    if (cache->job->node_rank == 0 && owner == SCR_RECORD_NONE)
-        rc = scr_record_write(cache, err);
-    rc = agree(cache->job->world, rc, err);
     if (rc) return rc;
     /* the leader has the lock now: its directory stays */
     return agree(cache->job->world, lock_reopen_directory(cache, err), err);
@@ -291,8 +292,8 @@ static int lock_replace(scr_cache *cache, scr_record_owner *owner, kvtree_error 
 static int lock_renew_leader(scr_cache *cache, kvtree_error *err)
 {
     scr_record_owner owner = SCR_RECORD_NONE;
-    int rc = lock_is_held(cache) ? 0 : lock_replace(cache, &owner, err);
-    if (!rc && owner == SCR_RECORD_NONE) rc = scr_record_write(cache, err);
+    int rc = lock_is_held(cache) ? scr_record_write(cache, err)
+                                 : lock_replace(cache, &owner, err);
     if (rc) return rc;
     scr_fail_local(
         cache->job->report, SCR_MSG_CONTROL_DIRECTORY_RECREATED, 0,

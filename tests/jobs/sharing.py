@@ -5,9 +5,13 @@ same time, none sees, uses or removes what another one has in the cache; and one
 twice at a time."""
 import concurrent.futures
 import fcntl
+import os
+import pathlib
 import shutil
+import signal
+import time
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, restart, wait_until
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
 OTHER_SPARE = [("n1", 1), ("n2", 1), ("n4", 1)]
@@ -109,6 +113,50 @@ def test_at_the_same_time():
                 run.result()
         for folder in folders:
             job.run("init", restart(f"{folder.name}2"), prefix=folder)
+
+
+def process_on(node, folder):
+    """The process of a run in that prefix directory on a node."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            variables = path.read_bytes().split(b"\0")
+            program = (path.parent / "exe").resolve().name
+        except OSError:
+            continue  # it ended just now
+        if program == "probe" and f"SCR_NODE_NAME={node}".encode() in variables and f"SCR_PREFIX={folder}".encode() in variables:
+            return int(path.parent.name)
+    return None
+
+
+def test_begun_together():
+    """Each of two runs is first on one node: neither waits for the other, and both end well."""
+    with Job(**PAIR) as job:
+        a, b = prefixes(job, "a", "b")
+        for node in job.nodes():
+            job.control(node).mkdir(parents=True)
+        one, two = (job.control(node) / "run.lock" for node in job.nodes())
+        script = ["init", "start:%s:c", "put:%s/rank_%%r:100", "complete:1", "finalize"]
+
+        def begin(folder):
+            return job.start(os.environ["JOB_PROBE"], *[operation.replace("%s", folder.name).replace("%%", "%") for operation in script],
+                             prefix=folder)
+        with open(one, "w") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            runs = [begin(a)]
+            wait_until(two.exists)
+            time.sleep(0.5)  # it has that one, and waits for the first
+            stopped = process_on("n1", a)
+            os.kill(stopped, signal.SIGSTOP)
+            runs.append(begin(b))
+            wait_until(lambda: process_on("n1", b) is not None)
+            time.sleep(0.5)
+        time.sleep(0.5)  # the other one has it now
+        os.kill(stopped, signal.SIGCONT)
+        for run in runs:
+            out, err = run.communicate(timeout=60)
+            assert run.returncode == 0 and '"complete:1", "code": [0, 0]' in out, out + err
+        for folder in a, b:
+            job.run("init", restart(folder.name, 100), prefix=folder)
 
 
 def test_the_same_twice():
