@@ -8,6 +8,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "plan/part_name.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -126,6 +127,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : scr_place_read_map(&scr->prefix, d, &place, &options, &count, &files, err);
+    if (!rc) count = scr_part_drop_shared(count, files);
     if (!rc) fetch_note_borrowed(scr, &cached, count, files);
     if (!rc)
         rc = agree(scr->job.world,

@@ -11,6 +11,7 @@
 #include "ops/output_stats.h"
 #include "ops/route.h"
 #include "ops/stop.h"
+#include "plan/part_name.h"
 #include "prefix/flush_file.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
@@ -229,6 +230,15 @@ static int output_add_file(struct scr *scr, const kvtree_elem *routed, redset_fi
     if (rc) return rc;
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "\"%.200s\" is not a regular file", name);
+    unsigned long length;
+    if (kvtree_util_get_bytecount(kvtree_elem_hash(routed), SCR_ROUTED_LENGTH, &length) ==
+            0 &&
+        (unsigned long)st.st_size != length)
+        return err_set(err, -EINVAL,
+                       "\"%.200s\" has %lld bytes, but SCR_Route_file_part was called "
+                       "for %lu",
+                       name, (long long)st.st_size, length);
+    file->size = (uint64_t)st.st_size;
     *bytes += (unsigned long)st.st_size;
     return 0;
 }
@@ -253,21 +263,28 @@ static int output_collect_files(struct scr *scr, int *count, redset_file **files
     return 0;
 }
 
-/* A file belongs to one rank: two ranks that wrote the same file would overwrite each
- * other's data. */
+/* A file, or a byte of one that ranks write in parts, belongs to one rank: two ranks that
+ * wrote the same would overwrite each other's data. */
 static int output_check_owners(const scr_job *job, int count, const redset_file *files,
                                kvtree_error *err)
 {
     filo_file *names = calloc((size_t)count + 1, sizeof *names);
-    int rc = agree(job->world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
-    for (int i = 0; names && i < count; i++)
-        names[i].name = (char *)(uintptr_t)files[i].name;
+    int rc = names ? 0 : -ENOMEM;
+    for (int i = 0; i < count && !rc; i++) {
+        names[i].name = strdup(files[i].name);
+        names[i].size = files[i].size;
+        rc = names[i].name ? scr_part_place(&names[i]) : -ENOMEM;
+    }
+    rc = agree(job->world, rc ? err_set(err, rc, "no memory") : 0, err);
     rc = rc ? rc : filo_check_names(job->world, count, names, err);
-    free(names);
+    filo_files_free(count, names);
     if (rc != -EEXIST) return rc;
     const kvtree_error why = *err;
-    return err_set(err, rc, "%.400s; for files that several ranks write, set %s",
-                   why.text, "SCR_CACHE_BYPASS=1");
+    return err_set(
+        err, rc,
+        "%.350s; for files that several ranks write, use SCR_Route_file_part, or "
+        "set SCR_CACHE_BYPASS=1",
+        why.text);
 }
 
 /* Collective. Adds the node with the least room to an error. */
@@ -305,7 +322,8 @@ static int output_complete_in_cache(struct scr *scr, int valid, kvtree_error *er
     rc = rc ? rc : scr_routed_check(scr, valid, err);
     rc = scr_totals_agree(scr, rc, bytes, &totals, err);
     rc = rc ? rc : scr_routed_any(totals.files, err);
-    if (!rc && !totals.distinct) rc = output_check_owners(&scr->job, count, files, err);
+    if (!rc && (totals.parts || !totals.distinct))
+        rc = output_check_owners(&scr->job, count, files, err);
     if (!rc) {
         d->size = totals.bytes;
         d->files = totals.files;

@@ -26,6 +26,9 @@ static const struct {
      * the newest checkpoint */
     [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALIZED | IDLE | OUTPUT | RESTART,
                              SCR_STATE_IDLE},
+    [SCR_CALL_ROUTE_FILE_PART] = {"SCR_Route_file_part",
+                                  UNINITIALIZED | IDLE | OUTPUT | RESTART,
+                                  SCR_STATE_IDLE},
     [SCR_CALL_COMPLETE_OUTPUT] = {"SCR_Complete_output", OUTPUT, SCR_STATE_OUTPUT},
     [SCR_CALL_HAVE_RESTART] = {"SCR_Have_restart", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_RESTART] = {"SCR_Start_restart", IDLE, SCR_STATE_IDLE},
