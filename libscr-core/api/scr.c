@@ -9,6 +9,7 @@
 #include "common/errtext.h"
 #include "config/config_file.h"
 #include "ops/bring.h"
+#include "ops/bring_parts.h"
 #include "ops/listing.h"
 #include "ops/mpi_check.h"
 #include "ops/route.h"
@@ -357,6 +358,14 @@ int SCR_Fetch_files(int count, const char *const names[])
     struct scr *scr = scr_default();
     int rc = api_enter_collective(SCR_CALL_FETCH_FILES);
     return rc ? rc : api_leave(scr_bring(scr, count, names));
+}
+
+int SCR_Fetch_file_parts(int count, const char *const names[], const uint64_t offsets[],
+                         const uint64_t lengths[])
+{
+    int rc = api_enter_collective(SCR_CALL_FETCH_FILE_PARTS);
+    if (rc) return rc;
+    return api_leave(scr_bring_parts(scr_default(), count, names, offsets, lengths));
 }
 
 int SCR_Dataset_ranks(int *ranks)

@@ -208,8 +208,8 @@ int SCR_Route_file(const char *name, char *file);
  * rank has are zero. In the cache the parts are files of their own, protected as others
  * are. On the prefix directory they are one file, with the name.
  *
- * In a restart: a part that this rank wrote, or some of its bytes; where the file is on
- * the prefix directory, any bytes of it.
+ * In a restart: a part that this rank wrote, or some of its bytes; any bytes after
+ * SCR_Fetch_file_parts brought them, or where the file is on the prefix directory.
  *
  * With a length of 0 there is nothing to write or to read: the path is that of /dev/null.
  *
@@ -302,6 +302,16 @@ int SCR_Complete_restart(int valid);
  * directory, outside containers, nothing is brought: there SCR_Route_file refuses the
  * name of a file that no rank wrote. */
 int SCR_Fetch_files(int count, const char *const names[]);
+
+/* The same for files that ranks wrote in parts: brings lengths[i] bytes from offsets[i] on
+ * of file names[i] to this rank, for SCR_Route_file_part, whoever wrote them. Bytes of
+ * several parts are joined in a file on the node.
+ *
+ * Returns the codes of SCR_Fetch_files, and SCR_ERR_ARGUMENT for bytes beyond the end of
+ * the file. Of a checkpoint that is read on the prefix directory nothing is brought:
+ * there SCR_Route_file_part finds all bytes. */
+int SCR_Fetch_file_parts(int count, const char *const names[], const uint64_t offsets[],
+                         const uint64_t lengths[]);
 
 /* *ranks becomes the number of ranks that wrote the checkpoint of the open restart.
  * Local.

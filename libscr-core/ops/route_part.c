@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SCR_Route_file_part: parts of files that ranks write together; see ops/route.h. */
-#include "ops/route.h"
+#include "ops/bring_parts.h"
 
 #include "common/errtext.h"
 #include "plan/part_name.h"
@@ -110,7 +110,7 @@ static int part_find_bytes(const part_search *s, char path[SCR_MAX_FILENAME],
     return -ENOENT;
 }
 
-/* A part that this rank wrote. */
+/* A part that this rank wrote, or bytes that were brought for it. */
 static int part_find_own(const struct scr *scr, const char *name, const scr_part *part,
                          char path[SCR_MAX_FILENAME], uint64_t *at)
 {
@@ -124,6 +124,7 @@ static int part_find_own(const struct scr *scr, const char *name, const scr_part
     scr_file_match_begin(&match, name, below, scr->prefix.path);
     rc = part_find_file(&s, &match);
     rc = rc ? rc : part_find_bytes(&s, path, at);
+    if (rc == -ENOENT && below) rc = scr_bring_find_part(scr, below, part, path, at);
     free(full);
     return rc;
 }

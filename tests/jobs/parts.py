@@ -82,13 +82,38 @@ def test_other_bytes():
                 f"get_parts@0,1:a/sub/all:{UNIT}:{ROUNDS}", "complete_restart:1")
 
 
+def take(name):
+    """Whoever wrote them: all bytes, in equal shares and by every rank, and some that begin and end within parts."""
+    return [f"have => 1 {name}", f"start_restart => {name}", f"fetch_share:{name}/sub/all:0:{SIZE}",
+            f"fetch_share:{name}/sub/all:12345:{SIZE - 54321}", f"fetch_range:{name}/sub/all:{UNIT - 5}:10",
+            f"fetch_range:{name}/sub/all:0:{SIZE}", f"get_range:{name}/sub/all:77:{SIZE - 99}", "complete_restart:1"]
+
+
 def test_other_ranks():
-    """On the prefix directory another number of ranks reads what it needs."""
-    with Job(**SIX, SCR_FLUSH=1, SCR_RESTART_RANKS="any") as job:
-        job.run("init", write("a"), "finalize")
-        job.lose("n1", "n2", "n3")
-        job.run("init", "have => 1 a", "start_restart => a", f"get_range:a/sub/all:0:{SIZE}", f"get_range@1:a/sub/all:{UNIT - 5}:10",
-                "complete_restart:1", layout=[("n1", 2), ("n2", 2)])
+    """Another number of ranks reads what it needs: in the cache, with lost nodes, and on the prefix directory."""
+    with Job(**SIX, SCR_FLUSH=0, SCR_RESTART_RANKS="any") as job:
+        job.run("init", write("a"), take("a"))
+        for layout in ([("n1", 1), ("n2", 1), ("n3", 1)], [("n1", 3), ("n2", 2), ("n3", 4)]):
+            job.run("init", take("a"), layout=layout)
+        job.lose("n2")
+        job.run("init", take("a"), "finalize", layout=[("n1", 2), ("n3", 2)], SCR_FLUSH=1)
+        assert not any(job.root.glob("nodes/**/scr.brought"))
+        whole(job, "a")
+        job.lose("n1", "n3")
+        for ranks in (1, 2), (2, 5):
+            job.run("init", take("a"), layout=[(f"n{i + 1}", n) for i, n in enumerate(ranks)])
+
+
+def test_fetch_refused():
+    """Bytes beyond the end, and a file that no rank wrote; holes are zero."""
+    with Job(**SIX, SCR_FLUSH=0) as job:
+        hole = "put_range@1:a/holes:100000:10"
+        run = job.run("init", "start:a:c", "put_parts:a/all:100:1", hole, "complete:1", "have => 1 a", "start_restart => a",
+                      "fetch_range:a/all:0:615", "fetch_range:a/all:0:616 => ARGUMENT", "fetch_range:a/none:0:1 => ARGUMENT",
+                      "fetch_range:/x:0:1 => ARGUMENT", "fetch_range:a/all:9:0", "fetch_range:a/holes:100000:10",
+                      "fetch_hole:a/holes:5:7", "fetch_hole:a/holes:0:100000", "fetch_range:a/all:0:615", "complete_restart:1")
+        run.says("FETCH_FILES_FAILED", "SCR_Fetch_file_parts", '"a/all" has 615 bytes, not 616', times=1)
+        run.says("FETCH_FILES_FAILED", 'no rank wrote a part of "a/none"', times=1)
 
 
 def test_nothing():
@@ -119,7 +144,7 @@ def test_names():
         far = 2**63 - 1
         job.run("init", "start:a:c", f"part:a/all:{far}:1 => ARGUMENT a/all:{far}", "put_range@0:a/all:0:3", f"part@0:a/all:{far - 1}:0",
                 "part@1:/etc/x:5:3 => ARGUMENT", "put_range@1:a/all:5:3", "put:a/b_%r:5",
-                "route@2:a/all.scr-part.7 => ARGUMENT a/all.scr-part.7", "put@2:a/c:5", "put:a/all.scr-part.x:5".replace(":a", "@3:a", 1), "complete:1")
+                "route@2:a/all.scr-part.7 => ARGUMENT", "put@2:a/c:5", "put:a/all.scr-part.x:5".replace(":a", "@3:a", 1), "complete:1")
 
 
 def test_no_scr():

@@ -77,6 +77,13 @@ void probe_get_parts(struct probe *p, const char *arg, struct result *r);
 void probe_put_range(struct probe *p, const char *arg, struct result *r);
 void probe_get_range(struct probe *p, const char *arg, struct result *r);
 
+/* NAME:OFFSET:LENGTH: every rank brings and reads these bytes; its share of them. */
+void probe_fetch_range(struct probe *p, const char *arg, struct result *r);
+void probe_fetch_share(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:OFFSET:LENGTH: the same for bytes that no rank wrote. */
+void probe_fetch_hole(struct probe *p, const char *arg, struct result *r);
+
 /* NAME:OFFSET:LENGTH: SCR_Route_file_part alone. */
 void probe_part(struct probe *p, const char *arg, struct result *r);
 

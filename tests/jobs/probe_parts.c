@@ -150,3 +150,46 @@ void probe_part(struct probe *p, const char *arg, struct result *r)
     r->has_text = 1;
     snprintf(r->text, sizeof r->text, "%.1000s:%" PRIu64, p->path, at);
 }
+
+/* What each rank reads: about the same number of bytes each, or all of them. */
+static void fetch(struct probe *p, const char *arg, struct result *r, int ranks, int rank,
+                  use_part *use)
+{
+    char name[SCR_MAX_FILENAME] = "";
+    uint64_t offset = 0, length = 0;
+    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
+    const char *const names[] = {name};
+    const uint64_t share = length / (uint64_t)ranks, mine = (uint64_t)rank * share;
+    offset += mine;
+    length = rank == ranks - 1 ? length - mine : share;
+    r->code = SCR_Fetch_file_parts(1, names, &offset, &length);
+    route(p, r, name, offset, length, use);
+}
+
+void probe_fetch_range(struct probe *p, const char *arg, struct result *r)
+{
+    fetch(p, arg, r, 1, 0, compare_part);
+}
+
+void probe_fetch_share(struct probe *p, const char *arg, struct result *r)
+{
+    fetch(p, arg, r, p->ranks, p->rank, compare_part);
+}
+
+static int compare_zeros(const struct probe *p, const char *path, uint64_t at,
+                         const char *name, uint64_t offset, uint64_t length)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), bad = fd < 0;
+    (void)p, (void)name, (void)offset;
+    for (uint64_t done = 0; done < length && !bad; done++) {
+        char byte = 1;
+        bad = pread(fd, &byte, 1, (off_t)(at + done)) != 1 || byte;
+    }
+    if (fd >= 0) close(fd);
+    return bad;
+}
+
+void probe_fetch_hole(struct probe *p, const char *arg, struct result *r)
+{
+    fetch(p, arg, r, 1, 0, compare_zeros);
+}
