@@ -77,6 +77,7 @@ extern "C" {
 #define SCR_FLAG_NONE 0
 #define SCR_FLAG_CHECKPOINT (1 << 0) /* the application can restart from it */
 #define SCR_FLAG_OUTPUT (1 << 1)     /* must be copied to the prefix directory */
+#define SCR_FLAG_BYPASS (1 << 2)     /* is written there, and not to the cache */
 
 /* ---- start and end SCR ---- */
 
@@ -166,6 +167,10 @@ int SCR_Need_checkpoint(int *flag);
  * and is not below ".scr". NULL stands for "scr.dataset.<id>": the files of such a
  * dataset lie where SCR_Route_file names them, and should have names of their own each
  * time, such as ckpt_7/rank_3.
+ *
+ * With SCR_FLAG_BYPASS the files are written to the prefix directory itself, as with
+ * SCR_CACHE_BYPASS=1: several ranks may write one file, for instance by MPI-IO or
+ * parallel HDF5.
  *
  * Returns SCR_ERR_ARGUMENT for an invalid name or flag, or when ranks differ;
  * SCR_ERR_CACHE; or, where the dataset bypasses the cache, SCR_ERR_PREFIX. */

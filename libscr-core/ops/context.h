@@ -49,7 +49,8 @@ typedef struct scr_output {
     int route_failed; /* here, since SCR_Start_output: a file of it is missing */
     kvtree *refused;  /* names that SCR_Route_file refused on this rank in this phase, as
                          long as no other file took their place */
-    double start;     /* MPI_Wtime */
+    bool told_in_place; /* that the program bypasses the cache */
+    double start;       /* MPI_Wtime */
 } scr_output;
 
 /* The flush under way, and the last one that failed. */

@@ -44,7 +44,7 @@ static int output_take_arguments(const char *name, int flags, arguments *mine,
     if (!rc && name) strcpy(mine->name, name);
     if (!rc && name && scr_name_is_reserved(name))
         rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
-    if (!rc && flags & ~(SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT))
+    if (!rc && flags & ~(SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT | SCR_FLAG_BYPASS))
         rc = err_set(err, -EINVAL, "unknown flags 0x%x", (unsigned)flags);
     return rc;
 }
@@ -151,6 +151,17 @@ static int output_start_in_place(struct scr *scr, kvtree_error *err)
     return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
 }
 
+/* Once in a run. */
+static void output_tell_in_place(struct scr *scr)
+{
+    if (scr->output.told_in_place) return;
+    scr->output.told_in_place = true;
+    scr_say(&scr->report, SCR_MSG_OUTPUT_IN_PLACE,
+            "dataset %d (%s) is written to %s directly, and so are others for which the "
+            "program asks with SCR_FLAG_BYPASS",
+            scr->lifecycle.open.id, scr->lifecycle.open.name, scr->prefix.path);
+}
+
 int scr_output_start(struct scr *scr, const char *name, int flags)
 {
     int64_t now;
@@ -173,12 +184,14 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
     output_describe(scr, name, flags, now);
     const scr_reddesc *desc = scr_reddesc_for_dataset(
         &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
-    if (scr->cache.lost && !desc->bypass)
+    const bool bypass = desc->bypass || flags & SCR_FLAG_BYPASS;
+    if (scr->cache.lost && !bypass)
         return scr_fail(&scr->report, SCR_MSG_OUTPUT_NO_CACHE, SCR_ERR_CACHE,
                         "SCR_Start_output: %s", err.text);
-    scr->lifecycle.open.bypass = desc->bypass;
-    int rc = desc->bypass ? output_start_in_place(scr, &err)
-                          : output_start_in_cache(scr, desc, &err);
+    scr->lifecycle.open.bypass = bypass;
+    if (bypass && !desc->bypass) output_tell_in_place(scr);
+    int rc = bypass ? output_start_in_place(scr, &err)
+                    : output_start_in_cache(scr, desc, &err);
     if (rc)
         return scr_fail(&scr->report, SCR_MSG_OUTPUT_NOT_STARTED, rc,
                         "SCR_Start_output: %s", err.text);

@@ -75,6 +75,17 @@ def test_shared_file():
         job.run("init", "start:a:c", "put:a/all:0", "complete:1 => INVALID", SCR_CACHE_BYPASS=0)
 
 
+def test_by_flag():
+    """The program asks for it, for one dataset, which is told once; others are cached."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        run = job.run("init", "start:a:cb", "put:a/all:0", "put:a/rank_%r:100", "complete:1", checkpoint("b"), "start:c:cb", "put:c/all:0",
+                      "complete:1", "have => 1 c", "start_restart => c", "get:c/all:0", "complete_restart:1")
+        run.says("OUTPUT_IN_PLACE", "dataset 1 .a.", times=1)
+        assert in_place(job, "a") and not (job.prefix / "b").exists()
+        job.lose("n1", "n2")
+        job.run("init", "have => 1 c", "current:a", "have => 1 a", "start_restart => a", "get:a/all:0", "get:a/rank_%r:100", "complete_restart:1")
+
+
 def test_not_valid():
     """One that some rank calls invalid, or with a file that is missing, is removed."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:

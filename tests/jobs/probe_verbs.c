@@ -146,6 +146,7 @@ static void start(struct probe *p, const char *arg, struct result *r)
     int value = (int)strtol(flags, NULL, 0);
     if (strchr(flags, 'c')) value |= SCR_FLAG_CHECKPOINT;
     if (strchr(flags, 'o')) value |= SCR_FLAG_OUTPUT;
+    if (strchr(flags, 'b')) value |= SCR_FLAG_BYPASS;
     r->code = SCR_Start_output(or_null(name), value);
     if (r->code == SCR_SUCCESS) set(p->tag, name);
 }
