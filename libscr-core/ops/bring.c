@@ -461,7 +461,8 @@ static int bring_tell_results(bringing *b, kvtree_error *err)
 
 int scr_bring_clear(const struct scr *scr, const scr_store_dir *store, kvtree_error *err)
 {
-    if (scr->restart.catalog || scr->restart.parts) return 0;
+    if (scr->restart.catalog || scr->restart.parts || scr->prefix.direct.extracts)
+        return 0;
     int rc = store->rank == 0 ? scr_brought_clear(store, err) : 0;
     return agree(scr->job.world, rc, err);
 }
@@ -583,11 +584,13 @@ const char *scr_bring_find(const struct scr *scr, const char *name)
 void scr_bring_end(struct scr *scr)
 {
     /* the same on all ranks */
-    const bool used = scr->restart.catalog || scr->restart.parts;
+    const bool used =
+        scr->restart.catalog || scr->restart.parts || scr->prefix.direct.extracts;
     kvtree_unset_all(scr->restart.brought);
     kvtree_delete(&scr->restart.catalog);
     kvtree_delete(&scr->restart.parts);
     kvtree_delete(&scr->restart.asked);
+    scr->prefix.direct.extracts = false;
     if (!used) return;
     MPI_Barrier(scr->job.world); /* no rank reads any more */
     scr_brought_remove(&scr->cache);

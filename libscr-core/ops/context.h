@@ -215,6 +215,15 @@ int scr_bypass_start(struct scr *scr, kvtree_error *err);
 /* Makes the open dataset complete. Collective; an SCR code, with a text. */
 int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err);
 
+/* A file of the dataset that is read in place, out of its containers: extracted to the
+ * cache of this node for the time of the restart. Local. -ENOENT: this rank has none of
+ * that name there; or another -errno with a text, -EBADMSG for one that is damaged. */
+int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
+                           char path[SCR_MAX_FILENAME], kvtree_error *err);
+
+/* Before the next output, and at the end: removes what was extracted. Collective. */
+void scr_bypass_forget(struct scr *scr);
+
 /* ---- ops/flush.c ---- */
 
 /* Flushes a dataset, and returns when that is done. */

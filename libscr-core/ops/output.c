@@ -179,6 +179,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
         return scr_fail(&scr->report, SCR_MSG_OUTPUT_NO_CACHE, SCR_ERR_CACHE,
                         "SCR_Start_output: %s", err.text);
     scr_restart_remind(scr);
+    scr_bypass_forget(scr);
     scr_job_lock_touch(&scr->cache);
     /* no rank removes anything before all ranks have reached this point */
     output_describe(scr, name, flags, now);

@@ -244,18 +244,33 @@ static const char *route_find_cached(const scr_cache *cache, int id,
     return found;
 }
 
+/* The same for one that is read on the prefix directory itself: 0 or -errno, with a text
+ * unless that is -ENOENT. */
+static int route_find_in_place(struct scr *scr, scr_file_match *match,
+                               char path[SCR_MAX_FILENAME], kvtree_error *err)
+{
+    int rc = scr_direct_find(&scr->prefix, match, path);
+    if (rc == -ENOENT && scr->prefix.direct.extracts)
+        return scr_bypass_find_packed(scr, match, path, err);
+    return rc && rc != -ENOENT ? err_sys(err, rc, "\"%.200s\"", match->name) : rc;
+}
+
+static int route_find_in_cache(const struct scr *scr, int id, scr_file_match *match,
+                               char path[SCR_MAX_FILENAME], kvtree_error *err)
+{
+    const char *found = route_find_cached(&scr->cache, id, match);
+    int rc = found ? route_cached_path(&scr->cache, id, found, path) : -ENOENT;
+    return found && rc ? err_sys(err, rc, "\"%.200s\"", match->name) : rc;
+}
+
 /* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
  * another -errno, with a text. */
-static int route_find_own(const struct scr *scr, const scr_dataset *d,
-                          scr_file_match *match, char path[SCR_MAX_FILENAME],
-                          kvtree_error *err)
+static int route_find_own(struct scr *scr, const scr_dataset *d, scr_file_match *match,
+                          char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    const char *found;
-    int rc = -ENOENT;
-    if (scr->prefix.direct.dataset.id == d->id)
-        rc = scr_direct_find(&scr->prefix, match, path);
-    else if ((found = route_find_cached(&scr->cache, d->id, match)) != NULL)
-        rc = route_cached_path(&scr->cache, d->id, found, path);
+    int rc = scr->prefix.direct.dataset.id == d->id
+                 ? route_find_in_place(scr, match, path, err)
+                 : route_find_in_cache(scr, d->id, match, path, err);
     if (match->files > 1)
         return err_set(err, -ENOTUNIQ,
                        "\"%.200s\" may be any of %d files of dataset %.200s", match->name,
@@ -263,7 +278,7 @@ static int route_find_own(const struct scr *scr, const scr_dataset *d,
     if (rc == -ENOENT)
         return err_set(err, rc, "dataset %.150s has no file \"%.150s\" of this rank",
                        d->name, match->name);
-    return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
+    return rc;
 }
 
 /* The same for a file of another rank. */
@@ -284,7 +299,7 @@ static int route_find_of_others(const struct scr *scr, const scr_file_match *mat
                    d->name, match->name);
 }
 
-int scr_route_find(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
+int scr_route_find(struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
                    kvtree_error *err)
 {
     char *full;

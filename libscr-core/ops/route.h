@@ -22,7 +22,7 @@ int scr_route_restart(struct scr *scr, const char *name, char *file);
 int scr_route_idle(struct scr *scr, const char *name, char *file);
 
 /* The path of a file of any rank in the open restart: 0, or -errno with a text. */
-int scr_route_find(const struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
+int scr_route_find(struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
                    kvtree_error *err);
 
 /* Ends a call in a restart that found a file, or failed with rc; an SCR code. */

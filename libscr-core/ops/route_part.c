@@ -130,9 +130,8 @@ static int part_find_own(const struct scr *scr, const char *name, const scr_part
 }
 
 /* The whole file, where it is at hand. */
-static int part_find_in_file(const struct scr *scr, const char *name,
-                             const scr_part *part, char path[SCR_MAX_FILENAME],
-                             uint64_t *at, kvtree_error *err)
+static int part_find_in_file(struct scr *scr, const char *name, const scr_part *part,
+                             char path[SCR_MAX_FILENAME], uint64_t *at, kvtree_error *err)
 {
     struct stat st;
     int rc = scr_route_find(scr, name, path, err);

@@ -417,28 +417,65 @@ int scr_direct_check(scr_prefix *prefix, const scr_dataset *d, const char *folde
     return agree(prefix->job->world, direct_check_unread(&m, err), err);
 }
 
-int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare,
+void scr_direct_close(scr_prefix *prefix)
+{
+    scr_direct *direct = &prefix->direct;
+    kvtree_unset_all(direct->files);
+    kvtree_unset_all(direct->packed);
+    direct->list = filo_files_free(direct->count, direct->list);
+    direct->count = 0;
+    direct->extracts = false;
+}
+
+/* Collective, agreed. The list is kept for what is extracted from containers. */
+static int direct_find_files(scr_prefix *prefix, const scr_dataset *d,
+                             const scr_place *place, struct mapped *m, kvtree_error *err)
+{
+    direct_find_newer(prefix, d, m);
+    int rc = scr_place_read_map(prefix, d, place, NULL, &m->count, &m->files, err);
+    if (rc) return rc;
+    prefix->direct.count = m->count;
+    prefix->direct.list = m->files;
+    rc = direct_note_files(prefix, d, m, err);
+    int64_t packed = kvtree_size(prefix->direct.packed);
+    rc = agree_sum(prefix->job->world, rc, err, 1, &packed);
+    prefix->direct.extracts = !rc && packed > 0;
+    return rc;
+}
+
+int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, bool extracts,
                     kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
-    struct mapped m = {.compare = compare,
-                       .may_be_packed = d->ranks != prefix->job->ranks};
+    struct mapped m = {.compare = compare, .may_be_packed = extracts};
     int rc = scr_place_of(prefix, d, &place);
-    kvtree_unset_all(prefix->direct.files);
-    kvtree_unset_all(prefix->direct.packed);
+    scr_direct_close(prefix);
     if (rc) err_set(err, rc, "no memory");
     rc = agree(prefix->job->world, rc, err);
-    if (rc) {
-        free(place.folder);
-        return rc;
-    }
     m.folder = place.folder;
-    direct_find_newer(prefix, d, &m);
-    rc = scr_place_read_map(prefix, d, &place, NULL, &m.count, &m.files, err);
-    if (!rc) rc = agree(prefix->job->world, direct_note_files(prefix, d, &m, err), err);
-    filo_files_free(m.count, m.files);
+    rc = rc ? rc : direct_find_files(prefix, d, &place, &m, err);
+    if (rc) scr_direct_close(prefix);
     free(place.folder);
     return rc;
+}
+
+const filo_file *scr_direct_find_packed(const scr_prefix *prefix, scr_file_match *match,
+                                        char **name)
+{
+    const filo_file *found = NULL;
+    const scr_dataset *d = &prefix->direct.dataset;
+    *name = NULL;
+    for (int i = 0; i < prefix->direct.count; i++) {
+        const filo_file *f = &prefix->direct.list[i];
+        char below[2 * SCR_NAME_SIZE];
+        snprintf(below, sizeof below, "%s%s%s", d->scattered ? "" : d->name,
+                 d->scattered ? "" : "/", f->name);
+        if (!f->packed || !scr_file_match_try(match, below, NULL)) continue;
+        free(*name);
+        *name = strdup(below);
+        found = *name ? f : NULL;
+    }
+    return found;
 }
 
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's
