@@ -33,7 +33,7 @@ int agree(MPI_Comm comm, int code, kvtree_error *err);
 
 /* The same, and in the one allreduce that is needed when all is well, each of count
  * numbers becomes the sum of what the ranks gave. Otherwise numbers stay as they were. */
-enum { AGREE_NUMBERS_MAX = 3 };
+enum { AGREE_NUMBERS_MAX = 4 };
 int agree_sum(MPI_Comm comm, int code, kvtree_error *err, int count, int64_t numbers[]);
 
 #endif

@@ -45,11 +45,14 @@ static bool begun_is_staged(const char *name)
     return rank > 0 && name[rank] == '.' && begun_is_number(name + rank + 1);
 }
 
-/* "ctr.<i>.scr", as of filo_container_name; the record, and what becomes it. */
+/* "ctr.<i>.scr", as of filo_container_name; "shared.<home>.<i>", as of filo_shared_plan;
+ * the record, and what becomes it. */
 static bool begun_is_record(const char *name)
 {
     const char *number = name + strlen("ctr.");
     if (strcmp(name, RECORD) == 0 || beneath_is_temporary(name)) return true;
+    if (strncmp(name, "shared.", strlen("shared.")) == 0)
+        return begun_is_staged(name + strlen("shared."));
     return strncmp(name, "ctr.", strlen("ctr.")) == 0 &&
            strspn(number, "0123456789") > 0 &&
            strcmp(number + strspn(number, "0123456789"), ".scr") == 0;

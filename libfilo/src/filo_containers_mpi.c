@@ -68,6 +68,7 @@ static int containers_add_sizes(filo_job *job, int count, const filo_file files[
                                 int64_t *sum)
 {
     for (int i = 0; i < count; i++) {
+        if (files[i].packed) continue; /* a part of a shared file */
         if (files[i].size > (uint64_t)(INT64_MAX - *sum)) return containers_too_long(job);
         *sum += (int64_t)files[i].size;
     }
@@ -94,6 +95,7 @@ static int containers_agree_mode(filo_job *job, int count, const filo_file files
     enum { MODE, ONES, ZEROS, NUMBERS };
     unsigned common[NUMBERS] = {[MODE] = 0666, [ONES] = UINT_MAX, [ZEROS] = UINT_MAX};
     for (int i = 0; i < count; i++) {
+        if (files[i].packed) continue;
         common[MODE] &= files[i].mode;
         common[ONES] &= files[i].group;
         common[ZEROS] &= ~files[i].group;
@@ -154,6 +156,7 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
     if (!rc)
         rc = containers_stage_own(job, &layout, offset, (uint64_t)mine, &rights, stage);
     for (int i = 0; i < count && !rc; i++) {
+        if (files[i].packed) continue;
         rc = filo_layout_pack(&layout, offset, &files[i]);
         offset += files[i].size;
     }

@@ -227,7 +227,9 @@ static int fetch_copy_list(fetch *f, int count, const filo_file files[])
     if (count < 0 || !files) return 0; /* refused by filo_list_check */
     f->files = malloc(((size_t)count + 1) * sizeof *files);
     if (!f->files) return err_sys(&f->job.err, -ENOMEM, "fetch %d files", count);
-    if (count > 0) memcpy(f->files, files, (size_t)count * sizeof *files);
+    f->count = 0;
+    for (int i = 0; i < count; i++)
+        if (!files[i].shared) f->files[f->count++] = files[i];
     return 0;
 }
 
@@ -243,10 +245,10 @@ int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
     int rc = filo_job_begin(&f.job, comm, folder, NULL, options);
     if (!rc) rc = filo_job_open(&f.job);
     if (!rc) rc = fetch_copy_list(&f, count, files);
-    if (!rc) rc = filo_list_check(&f.job, count, f.files, fetch_check_file);
+    if (!rc) rc = filo_list_check(&f.job, f.count, f.files, fetch_check_file);
     if (!rc) rc = fetch_refuse_doubles(&f);
     if (!rc)
-        rc = filo_move_begin(&f.move, &f.job, NULL, count, f.files,
+        rc = filo_move_begin(&f.move, &f.job, NULL, f.count, f.files,
                              f.job.options.checksum);
     rc = filo_job_agree_key(&f.job, rc);
     if (!rc) rc = fetch_copy_files(&f);

@@ -25,6 +25,7 @@ struct filo_transfer {
     kvtree *folders; /* that this rank makes and syncs */
     kvtree *entry;   /* of this rank in the map, once it has copied all */
     int64_t containers;
+    filo_shared shared;
     char *folder, *map; /* of the job */
     int count;
     filo_file *files;
@@ -33,6 +34,26 @@ struct filo_transfer {
 };
 
 /* ---- before anything is written ---- */
+
+/* Parts of shared files. */
+static int flush_check_parts(filo_job *job, const filo_file *file)
+{
+    uint64_t left = file->size;
+    int rc = 0;
+    for (int i = 0; i < file->segments && !rc; i++) {
+        const filo_segment *s = &file->segment[i];
+        rc = beneath_check_name(s->container, &job->err);
+        if (!rc && filo_map_owns(job, s->container))
+            rc = err_set(&job->err, -EINVAL, "file name \"%s\" belongs to the map %s",
+                         s->container, job->map);
+        if (!rc && (s->length > left || s->offset > INT64_MAX - s->length)) break;
+        left -= rc ? 0 : s->length;
+    }
+    if (rc || left == 0) return rc;
+    return err_set(&job->err, -EINVAL,
+                   "the parts of file \"%s\" are not %" PRIu64 " bytes", file->name,
+                   file->size);
+}
 
 static int flush_check_file(filo_job *job, filo_file *file)
 {
@@ -54,6 +75,22 @@ static int flush_check_file(filo_job *job, filo_file *file)
     others_limit_mode_at(file->local, &st);
     file->mode = st.st_mode & 0777;
     file->group = job->options.has_group ? job->options.group : st.st_gid;
+    job->shares |= filo_shared_has_parts(file);
+    return file->packed ? flush_check_parts(job, file) : 0;
+}
+
+static int flush_copy_parts(filo_file *copy, const filo_file *file)
+{
+    copy->packed = 1;
+    copy->segment = calloc((size_t)file->segments + 1, sizeof *copy->segment);
+    if (!copy->segment) return -ENOMEM;
+    for (; copy->segments < file->segments; copy->segments++) {
+        const filo_segment *from = &file->segment[copy->segments];
+        filo_segment *s = &copy->segment[copy->segments];
+        *s = (filo_segment){NULL, from->offset, from->length};
+        s->container = from->container ? strdup(from->container) : NULL;
+        if (from->container && !s->container) return -ENOMEM;
+    }
     return 0;
 }
 
@@ -75,6 +112,7 @@ static int flush_copy_list(filo_transfer *t, int count, const filo_file files[])
         copy->local = f->local ? strdup(f->local) : NULL;
         copy->name = f->name ? strdup(f->name) : NULL;
         if ((f->local && !copy->local) || (f->name && !copy->name)) return -ENOMEM;
+        if (f->packed && flush_copy_parts(copy, f) != 0) return -ENOMEM;
     }
     return 0;
 }
@@ -113,7 +151,8 @@ static int flush_add_segments(filo_transfer *t, int i)
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
-        const char *staged = filo_containers_stage(segment->container);
+        const char *staged = filo_shared_find(&t->shared, segment->container);
+        if (!staged) staged = filo_containers_stage(segment->container);
         rc = filo_move_add(&t->move, i, NULL, strdup(file->local), at,
                            flush_path(t, staged), segment->offset, segment->length);
         at += segment->length;
@@ -141,13 +180,45 @@ static int flush_add_file(filo_transfer *t, int i)
                               flush_path(t, staged), 0, file->size);
 }
 
+/* Collective, agreed. rc is of this rank so far. The directories of files that get a
+ * name.
+ */
+static int flush_make_folders(filo_transfer *t, int rc)
+{
+    int count;
+    filo_file *named =
+        filo_shared_join(&t->shared, t->count, t->files, FILO_NAMED, &count);
+    if (!rc && !named) rc = err_sys(&t->job.err, -ENOMEM, "list files");
+    rc = filo_folders_make(&t->job, rc, count, named, &t->folders);
+    free(named);
+    return rc;
+}
+
+/* Shared files that this rank makes. */
+static int flush_add_shared(filo_transfer *t)
+{
+    int rc = 0;
+    for (int i = 0; i < t->shared.count && !rc; i++) {
+        const filo_file *file = &t->shared.files[i];
+        const batch_file add = {.name = file->name,
+                                .from = t->job.stage_dir,
+                                .temporary = filo_shared_find(&t->shared, file->name),
+                                .size = file->size,
+                                .mode = file->mode,
+                                .has_group = true,
+                                .group = file->group};
+        rc = batch_add(&t->stage, &add, &t->job.err);
+    }
+    return rc;
+}
+
 /* Collective, agreed. Prepares the stage. An earlier process may have copied data to it
- * already. Containers are created before any rank writes to them, but after every rank
- * has checked what they contain. */
+ * already. Containers and shared files are created before any rank writes to them, but
+ * after every rank has checked what they contain. */
 static int flush_plan(filo_transfer *t)
 {
     filo_job *job = &t->job;
-    bool packed = job->options.container > 0;
+    const bool packed = job->options.container > 0, early = packed || job->shares;
     int rc = job->rank ? 0
                        : filo_map_make_folder(job->options.base, job->folder, job->map,
                                               &job->err);
@@ -162,16 +233,17 @@ static int flush_plan(filo_transfer *t)
                        .from = job->stage};
     if (rc) return rc;
     rc = flush_enter_stage(t);
-    rc = packed ? filo_containers_plan(job, rc, t->count, t->files, &t->stage,
-                                       &t->containers)
-                : filo_folders_make(job, rc, t->count, t->files, &t->folders);
+    if (packed)
+        rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
+    if ((!packed || job->shares) && !(packed && rc)) rc = flush_make_folders(t, rc);
     if (rc) return rc;
     for (int i = 0; i < t->count && !rc; i++)
-        rc = packed ? flush_add_segments(t, i) : flush_add_file(t, i);
+        rc = t->files[i].packed ? flush_add_segments(t, i) : flush_add_file(t, i);
+    if (!rc) rc = flush_add_shared(t);
     if (!rc) rc = filo_move_continue(&t->move);
-    if (!packed) t->move.stage = &t->stage;
+    if (!early) t->move.stage = &t->stage;
     rc = filo_job_agree(job, rc);
-    if (rc || !packed) return rc;
+    if (rc || !early) return rc;
     return filo_job_agree(job, batch_make(&t->stage, &job->err));
 }
 
@@ -220,18 +292,27 @@ static int flush_result(const filo_transfer *t, filo_error *err)
  * none. */
 static void flush_note_times(filo_transfer *t)
 {
-    for (size_t i = 0; i < t->stage.count && !t->job.options.container; i++) {
+    const batch_item *item = t->stage.items;
+    for (int i = 0; i < t->count; i++) {
         struct stat st;
-        if (beneath_stat(t->job.stage_dir, t->stage.items[i].temporary, &st, NULL) == 0)
+        if (t->files[i].packed) continue;
+        if (beneath_stat(t->job.stage_dir, item->temporary, &st, NULL) == 0)
             filo_file_note_time(&t->files[i], &st);
+        item++;
     }
 }
 
 /* This rank has copied all. */
 static int flush_make_entry(filo_transfer *t)
 {
-    if (!t->entry) flush_note_times(t);
-    return t->entry ? 0 : filo_map_make(&t->job, t->count, t->files, &t->entry);
+    if (t->entry) return 0;
+    int count;
+    flush_note_times(t);
+    filo_file *all = filo_shared_join(&t->shared, t->count, t->files, FILO_ALL, &count);
+    int rc = all ? filo_map_make(&t->job, count, all, &t->entry)
+                 : err_sys(&t->job.err, -ENOMEM, "list files");
+    free(all);
+    return rc;
 }
 
 /* Collective, agreed. */
@@ -266,7 +347,7 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
     if (!rc) rc = filo_move_begin(&t->move, job, base, t->count, t->files, checksum != 0);
     t->move.check = flush_compare;
     rc = filo_job_agree_key(job, rc);
-    if (!rc) rc = filo_names_compare(job, t->count, t->files);
+    if (!rc) rc = filo_names_compare(job, t->count, t->files, &t->shared);
     return rc ? rc : flush_plan(t);
 }
 
@@ -339,6 +420,7 @@ static filo_transfer *flush_release(filo_transfer *transfer)
     batch_drop(&transfer->stage);
     kvtree_delete(&transfer->folders);
     kvtree_delete(&transfer->entry);
+    filo_shared_end(&transfer->shared);
     filo_job_end(&transfer->job, 0, NULL);
     filo_files_free(transfer->count, transfer->files);
     free(transfer->folder);

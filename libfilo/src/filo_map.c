@@ -62,6 +62,7 @@ static int map_add_file(kvtree *names, const filo_file *file)
     if (!rc && file->has_crc) rc = kvtree_util_set_crc32(known, "CRC", file->crc);
     if (!rc && file->has_mtime) rc = kvtree_util_set_int64(known, "MTIME", file->mtime);
     if (!rc && file->others) rc = kvtree_util_set_int64(known, "OTHERS", file->others);
+    if (!rc && file->shared) rc = kvtree_util_set_int(known, "SHARED", 1);
     return rc || !file->packed ? rc : map_add_packed(known, file);
 }
 
@@ -215,6 +216,7 @@ static int map_take_file(const kvtree_elem *item, filo_file *file)
     kvtree_util_get_bytecount(known, "SIZE", &size);
     file->has_crc = kvtree_util_get_crc32(known, "CRC", &crc) == 0;
     file->has_mtime = kvtree_util_get_int64(known, "MTIME", &file->mtime) == 0;
+    file->shared = kvtree_get(known, "SHARED") != NULL;
     file->size = size;
     file->crc = (uint32_t)crc;
     file->name = strdup(kvtree_elem_key(item));

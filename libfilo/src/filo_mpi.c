@@ -123,7 +123,7 @@ static uint64_t job_identity_key(const char *identity, uint64_t container, int r
  * are equal: so every rank knows by sums whether all ranks have the same. */
 int filo_job_agree_key(filo_job *job, int rc)
 {
-    enum { KEY, SUM, SQUARES, NUMBERS };
+    enum { KEY, SUM, SQUARES, SHARES, NUMBERS };
     const char *identity = job->options.identity;
     int64_t n[NUMBERS] = {0};
     if (job->own == MPI_COMM_NULL) return rc;
@@ -132,7 +132,9 @@ int filo_job_agree_key(filo_job *job, int rc)
     if (!rc && job->rank == 0) n[KEY] = (int64_t)(job->key >> 1);
     if (!rc) n[SUM] = job_fingerprint(job);
     n[SQUARES] = n[SUM] * n[SUM];
+    n[SHARES] = job->shares;
     rc = agree_sum(job->own, rc, &job->err, NUMBERS, n); /* the others have no key */
+    job->shares = n[SHARES] > 0;
     job->key = identity ? job_identity_key(identity, job->options.container, job->size)
                         : (uint64_t)n[KEY];
     if (rc ||

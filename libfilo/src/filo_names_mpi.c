@@ -103,19 +103,24 @@ static int names_find_owners(filo_job *job, int count, const filo_file files[],
     return filo_job_agree(job, rc);
 }
 
-int filo_names_compare(filo_job *job, int count, const filo_file files[])
+int filo_names_compare(filo_job *job, int count, const filo_file files[],
+                       filo_shared *shared)
 {
-    int *owner = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *owner);
-    int rc = filo_job_agree(
-        job, owner ? 0 : err_sys(&job->err, -ENOMEM, "compare file names"));
-    if (!rc) rc = names_find_owners(job, count, files, owner);
+    int rc = job->shares ? filo_shared_plan(job, count, files, shared) : 0, all;
+    if (rc) return rc;
+    filo_file *list = filo_shared_join(shared, count, files, FILO_ALL, &all);
+    int *owner = calloc((size_t)all + 1, sizeof *owner);
+    rc = filo_job_agree(
+        job, list && owner ? 0 : err_sys(&job->err, -ENOMEM, "compare file names"));
+    if (!rc) rc = names_find_owners(job, all, list, owner);
     int own = rc;
-    for (int i = 0; i < count && !own; i++)
+    for (int i = 0; i < all && !own; i++)
         if (owner[i] != job->rank)
             own = err_set(&job->err, -EEXIST,
-                          "file name \"%s\" is listed by ranks %d and %d", files[i].name,
+                          "file name \"%s\" is listed by ranks %d and %d", list[i].name,
                           owner[i], job->rank);
     free(owner);
+    free(list);
     return rc ? rc : filo_job_agree(job, own);
 }
 
@@ -125,12 +130,19 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[])
 static int names_check_list(filo_job *job, MPI_Comm comm, int count,
                             const filo_file files[])
 {
+    int64_t parts = 0;
     int rc = filo_job_begin(job, comm, ".", NULL, NULL);
     if (!rc && (count < 0 || (count > 0 && !files)))
         rc = err_set(&job->err, -EINVAL, "no list of %d files", count);
-    for (int i = 0; i < count && !rc; i++)
+    for (int i = 0; i < count && !rc; i++) {
         rc = beneath_check_name(files[i].name, &job->err);
-    return filo_job_agree(job, rc);
+        for (int s = 0; files[i].packed && s < files[i].segments && !rc; s++, parts++)
+            rc = beneath_check_name(files[i].segment[s].container, &job->err);
+    }
+    if (job->own == MPI_COMM_NULL) return rc;
+    rc = agree_sum(job->own, rc, &job->err, 1, &parts);
+    job->shares = parts > 0;
+    return rc;
 }
 
 int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owner[],
@@ -145,7 +157,9 @@ int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owne
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], filo_error *err)
 {
     filo_job job;
+    filo_shared shared = {.count = 0};
     int rc = names_check_list(&job, comm, count, files);
-    if (!rc) rc = filo_names_compare(&job, count, files);
+    if (!rc) rc = filo_names_compare(&job, count, files, &shared);
+    filo_shared_end(&shared);
     return filo_job_end(&job, rc, err);
 }

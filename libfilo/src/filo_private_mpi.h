@@ -15,6 +15,7 @@
  *     filo_names_mpi.c         no name twice; the owner of a name
  *     filo_folders_mpi.c       directories, each made by one rank
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
+ *     filo_shared_mpi.c        files that ranks write together
  *     filo_move_mpi.c          what this rank copies, when it is its turn
  *     filo_flow_control_mpi.c  when this rank may copy
  *
@@ -49,6 +50,7 @@ typedef struct filo_job {
     const char *map;    /* name of the root of the map below folder */
     filo_options options;
     int dir;      /* directory, once open; else -1 */
+    bool shares;  /* some rank has a part of a file that ranks write together */
     uint64_t key; /* of the call, in temporary names; random unless the flush
                      has an identity */
     char stage[BENEATH_NAME_MAX]; /* of a flush: its directory in the stage, below folder
@@ -67,8 +69,9 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 /* Opens the directory. */
 int filo_job_open(filo_job *job);
 
-/* Collective, agreed. rc is of this rank so far. Afterwards all ranks have the same key.
- * -EINVAL where they were not called with the same folder, map and options. */
+/* Collective, agreed. rc is of this rank so far. Afterwards all ranks have the same key,
+ * and know whether they share files. -EINVAL where they were not called with the same
+ * folder, map and options. */
 int filo_job_agree_key(filo_job *job, int rc);
 
 /* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
@@ -126,14 +129,49 @@ int filo_map_check_name(filo_job *job);
 int filo_commit(filo_job *job, batch *stage, const kvtree *folders, const kvtree *entry,
                 int64_t containers);
 
+/* ---- filo_shared_mpi.c ---- */
+
+/* Name of a shared file in the stage: "shared.<home>.<number>". */
+#define FILO_SHARED_STAGED "shared."
+enum { FILO_SHARED_STAGED_SIZE = 40 };
+
+/* The shared files that this rank has parts of. */
+typedef struct filo_shared {
+    int count; /* those that it makes, with name, size, mode, group, rank */
+    filo_file *files;
+    kvtree *known; /* of all: <name>/{STAGED, ...} */
+} filo_shared;
+
+/* Whether a file of a flush is one part, or several, of shared files. */
+bool filo_shared_has_parts(const filo_file *file);
+
+/* Collective, agreed. -EEXIST where parts of a file overlap. shared was all zeros, and is
+ * to be ended in any case. */
+int filo_shared_plan(filo_job *job, int count, const filo_file files[],
+                     filo_shared *shared);
+
+/* Its name in the stage; NULL: it is no shared file. */
+const char *filo_shared_find(const filo_shared *shared, const char *name);
+
+/* The list of this rank and the shared files that it makes (shared NULL: none): all, or
+ * those that get a name of their own. To be freed, but not what is in it; NULL without
+ * memory, and *all is 0. */
+typedef enum filo_which { FILO_ALL, FILO_NAMED } filo_which;
+filo_file *filo_shared_join(const filo_shared *shared, int count, const filo_file files[],
+                            filo_which which, int *all);
+
+void filo_shared_end(filo_shared *shared);
+
 /* ---- filo_names_mpi.c ---- */
 
 /* Selects the rank that has to do with a name: 24 bits. */
 unsigned filo_name_hash(const char *name);
 
 /* Collective, agreed. -EEXIST when a name is in the lists of two ranks, or twice in one.
- */
-int filo_names_compare(filo_job *job, int count, const filo_file files[]);
+ * Where ranks share files (else shared may be NULL), *shared, which was all zeros, gets
+ * those, whose names count, and is to be ended in any case. */
+int filo_names_compare(filo_job *job, int count, const filo_file files[],
+                       filo_shared *shared);
 
 /* ---- filo_folders_mpi.c ---- */
 

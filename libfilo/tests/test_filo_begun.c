@@ -42,6 +42,8 @@ static void begin(const char *name, const char *identity, unsigned long containe
     assert_int_equal(mkdirat(dir, path, 0700), 0);
     snprintf(path, sizeof path, STAGE "/%s/0/0.0", name);
     create(path);
+    snprintf(path, sizeof path, STAGE "/%s/shared.3.0", name);
+    create(path);
     if (!identity) return;
     kvtree *record = kvtree_new();
     kvtree_util_set_str(record, "IDENTITY", identity);

@@ -9,6 +9,7 @@
 #include "common/errtext.h"
 #include "config/config_file.h"
 #include "ops/bring.h"
+#include "ops/bring_parts.h"
 #include "ops/listing.h"
 #include "ops/mpi_check.h"
 #include "ops/route.h"
@@ -48,9 +49,10 @@ static int api_enter(scr_call call)
     kvtree_error err;
     if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
     int rc = scr_lifecycle_check(scr->lifecycle.state, call, &err);
-    /* SCR_Route_file is local: it needs no MPI */
+    /* SCR_Route_file and SCR_Route_file_part are local: they need no MPI */
     if (!rc && scr->lifecycle.state != SCR_STATE_UNINITIALIZED &&
-        call != SCR_CALL_ROUTE_FILE && !api_is_mpi_up())
+        call != SCR_CALL_ROUTE_FILE && call != SCR_CALL_ROUTE_FILE_PART &&
+        !api_is_mpi_up())
         rc =
             err_set(&err, -EPERM, "%s: MPI is finalized; SCR_Finalize was missing before",
                     scr_call_name(call));
@@ -265,11 +267,40 @@ int SCR_Route_file(const char *name, char *file)
     int rc = api_enter(SCR_CALL_ROUTE_FILE);
     if (rc) return rc;
     if (scr->lifecycle.state == SCR_STATE_OUTPUT)
-        return scr_route_output(scr, name, file);
+        return scr_route_output(scr, name, SCR_CALL_ROUTE_FILE, NULL, file);
     if (scr->lifecycle.state == SCR_STATE_RESTART)
         return scr_route_restart(scr, name, file);
     if (scr->lifecycle.state == SCR_STATE_IDLE) return scr_route_idle(scr, name, file);
     return SCR_SUCCESS;
+}
+
+int SCR_Route_file_part(const char *name, uint64_t offset, uint64_t length, char *file,
+                        uint64_t *at)
+{
+    struct scr *scr = scr_default();
+    const scr_part part = {offset, length};
+    bool usable = name && file && name[0] && at && offset <= INT64_MAX &&
+                  length <= INT64_MAX - offset;
+    if (file) file[0] = 0;
+    if (at) *at = offset;
+    if (name && file && api_copy_name(name, file) != SCR_SUCCESS) usable = false;
+    if (!usable) {
+        scr_route_refused(scr, name ? name : "");
+        return scr_fail_local(
+            &(scr_report){0}, SCR_MSG_ROUTE_REFUSED, SCR_ERR_ARGUMENT,
+            "SCR_Route_file_part: a name is missing or too long, or the file ends after "
+            "2^63 - 1 bytes");
+    }
+    int rc = api_enter(SCR_CALL_ROUTE_FILE_PART);
+    const scr_state state = scr->lifecycle.state;
+    if (rc || (state != SCR_STATE_OUTPUT && state != SCR_STATE_RESTART)) return rc;
+    if (length == 0) {
+        strcpy(file, "/dev/null");
+        *at = 0;
+        return SCR_SUCCESS;
+    }
+    return state == SCR_STATE_OUTPUT ? scr_route_output_part(scr, name, &part, file, at)
+                                     : scr_route_restart_part(scr, name, &part, file, at);
 }
 
 int SCR_Complete_output(int valid)
@@ -327,6 +358,14 @@ int SCR_Fetch_files(int count, const char *const names[])
     struct scr *scr = scr_default();
     int rc = api_enter_collective(SCR_CALL_FETCH_FILES);
     return rc ? rc : api_leave(scr_bring(scr, count, names));
+}
+
+int SCR_Fetch_file_parts(int count, const char *const names[], const uint64_t offsets[],
+                         const uint64_t lengths[])
+{
+    int rc = api_enter_collective(SCR_CALL_FETCH_FILE_PARTS);
+    if (rc) return rc;
+    return api_leave(scr_bring_parts(scr_default(), count, names, offsets, lengths));
 }
 
 int SCR_Dataset_ranks(int *ranks)

@@ -108,11 +108,11 @@ static void brought_send(const scr_bringing *b, const scr_bring_want *w)
 
 /* ---- the receiver ---- */
 
-static int brought_create(const scr_bringing *b, const char *path, int *fd,
-                          kvtree_error *err)
+int scr_brought_create(const scr_store_dir *store, const char *path, int *fd,
+                       kvtree_error *err)
 {
     const char *last;
-    int parent, rc = beneath_open_parent(b->store->fd, path, 0700, &parent, &last, err);
+    int parent, rc = beneath_open_parent(store->fd, path, 0700, &parent, &last, err);
     if (rc) return rc;
     rc = beneath_unlink(parent, last, err);
     rc = rc ? rc : beneath_open(parent, last, O_WRONLY | O_CREAT | O_EXCL, 0600, fd, err);
@@ -166,7 +166,7 @@ static int brought_receive_file(const scr_bringing *b, int from, const brought_f
     char *buf = malloc(brought_piece(b));
     int fd = -1, rc = buf ? 0 : err_sys(err, -ENOMEM, "a buffer");
     scr_brought_name(b->id, f->name, path);
-    rc = rc ? rc : brought_create(b, path, &fd, err);
+    rc = rc ? rc : scr_brought_create(b->store, path, &fd, err);
     if (!rc) snprintf(name, sizeof name, "%s", f->name);
     MPI_Send(name, sizeof name, MPI_CHAR, from, TAG, b->cache->job->world);
     rc = rc ? rc : brought_take(b, from, fd, f, buf, err);

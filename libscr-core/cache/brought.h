@@ -15,6 +15,10 @@ void scr_brought_name(int id, const char *name, char path[SCR_BROUGHT_NAME_SIZE]
 /* The path of a copy, to be freed; NULL without memory. */
 char *scr_brought_path(const scr_store_dir *store, int id, const char *name);
 
+/* Makes an empty file of that name below the fd of a store, in place of any other. */
+int scr_brought_create(const scr_store_dir *store, const char *path, int *fd,
+                       kvtree_error *err);
+
 /* Removes all copies in a store; the first process of the store does, when no other one
  * reads them. Local. */
 int scr_brought_clear(const scr_store_dir *store, kvtree_error *err);

@@ -42,6 +42,7 @@ module scr
    integer, parameter, public :: SCR_FLAG_NONE = 0
    integer, parameter, public :: SCR_FLAG_CHECKPOINT = 1
    integer, parameter, public :: SCR_FLAG_OUTPUT = 2
+   integer, parameter, public :: SCR_FLAG_BYPASS = 4
 
    public :: scr_init, scr_init_comm, scr_finalize, scr_abandon, scr_config
    public :: scr_need_checkpoint, scr_start_output, scr_route_file, scr_complete_output

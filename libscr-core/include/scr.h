@@ -33,9 +33,9 @@
  * SCR_Init and SCR_Complete_output end the processes when a halt condition holds.
  *
  * All calls are collective over the communicator of SCR_Init and return the same code on
- * every rank. The exceptions are SCR_Abandon, SCR_Route_file, SCR_Dataset_ranks,
- * SCR_Dataset_files, SCR_Dataset_file, SCR_Config, SCR_Configf, SCR_Get_version and
- * SCR_Strerror, which are local.
+ * every rank. The exceptions are SCR_Abandon, SCR_Route_file, SCR_Route_file_part,
+ * SCR_Dataset_ranks, SCR_Dataset_files, SCR_Dataset_file, SCR_Config, SCR_Configf,
+ * SCR_Get_version and SCR_Strerror, which are local.
  *
  * Three codes are possible for every call that returns a code, and the descriptions do
  * not repeat them: SCR_ERR_STATE when the call is not allowed in this state (also after
@@ -77,6 +77,7 @@ extern "C" {
 #define SCR_FLAG_NONE 0
 #define SCR_FLAG_CHECKPOINT (1 << 0) /* the application can restart from it */
 #define SCR_FLAG_OUTPUT (1 << 1)     /* must be copied to the prefix directory */
+#define SCR_FLAG_BYPASS (1 << 2)     /* is written there, and not to the cache */
 
 /* ---- start and end SCR ---- */
 
@@ -167,6 +168,10 @@ int SCR_Need_checkpoint(int *flag);
  * dataset lie where SCR_Route_file names them, and should have names of their own each
  * time, such as ckpt_7/rank_3.
  *
+ * With SCR_FLAG_BYPASS the files are written to the prefix directory itself, as with
+ * SCR_CACHE_BYPASS=1: several ranks may write one file, for instance by MPI-IO or
+ * parallel HDF5.
+ *
  * Returns SCR_ERR_ARGUMENT for an invalid name or flag, or when ranks differ;
  * SCR_ERR_CACHE; or, where the dataset bypasses the cache, SCR_ERR_PREFIX. */
 int SCR_Start_output(const char *name, int flags);
@@ -199,8 +204,27 @@ int SCR_Start_output(const char *name, int flags);
  * the file cannot be read. */
 int SCR_Route_file(const char *name, char *file);
 
+/* The same for a part of a file that several ranks write: the bytes from offset on, length
+ * of them. They are at byte *at of the file at the returned path, which may have nothing
+ * but them. Local, not collective.
+ *
+ * In an output: each rank routes and then writes the parts that are its own, exactly as
+ * many bytes as it said. Parts of different ranks have no byte in common; bytes that no
+ * rank has are zero. In the cache the parts are files of their own, protected as others
+ * are. On the prefix directory they are one file, with the name.
+ *
+ * In a restart: a part that this rank wrote, or some of its bytes; any bytes after
+ * SCR_Fetch_file_parts brought them, or where the file is on the prefix directory.
+ *
+ * With a length of 0 there is nothing to write or to read: the path is that of /dev/null.
+ *
+ * Returns the codes of SCR_Route_file, and SCR_ERR_ARGUMENT when the file would have more
+ * than 2^63 - 1 bytes. */
+int SCR_Route_file_part(const char *name, uint64_t offset, uint64_t length, char *file,
+                        uint64_t *at);
+
 /* Closes the dataset. valid is 1 on a rank that wrote all its files. Each file belongs to
- * the one rank that routed it.
+ * the one rank that routed it, but for those that ranks write in parts.
  *
  * The call succeeds when every rank was valid, every refused name was replaced, there is
  * at least one file, every file exists, and the files are protected. Otherwise SCR
@@ -283,6 +307,16 @@ int SCR_Complete_restart(int valid);
  * directory, outside containers, nothing is brought: there SCR_Route_file refuses the
  * name of a file that no rank wrote. */
 int SCR_Fetch_files(int count, const char *const names[]);
+
+/* The same for files that ranks wrote in parts: brings lengths[i] bytes from offsets[i] on
+ * of file names[i] to this rank, for SCR_Route_file_part, whoever wrote them. Bytes of
+ * several parts are joined in a file on the node.
+ *
+ * Returns the codes of SCR_Fetch_files, and SCR_ERR_ARGUMENT for bytes beyond the end of
+ * the file. Of a checkpoint that is read on the prefix directory nothing is brought:
+ * there SCR_Route_file_part finds all bytes. */
+int SCR_Fetch_file_parts(int count, const char *const names[], const uint64_t offsets[],
+                         const uint64_t lengths[]);
 
 /* *ranks becomes the number of ranks that wrote the checkpoint of the open restart.
  * Local.

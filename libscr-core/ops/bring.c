@@ -459,6 +459,14 @@ static int bring_tell_results(bringing *b, kvtree_error *err)
 
 /* ---- the call ---- */
 
+int scr_bring_clear(const struct scr *scr, const scr_store_dir *store, kvtree_error *err)
+{
+    if (scr->restart.catalog || scr->restart.parts || scr->prefix.direct.extracts)
+        return 0;
+    int rc = store->rank == 0 ? scr_brought_clear(store, err) : 0;
+    return agree(scr->job.world, rc, err);
+}
+
 /* Whether this process has the file in the cache, or has asked for it before. */
 static bool bring_is_here(const struct scr *scr, const char *name)
 {
@@ -508,9 +516,7 @@ static int bring_begin(bringing *b, kvtree_error *err)
     b->asked = kvtree_new();
     b->found = kvtree_new();
     if (scr->restart.catalog) return 0;
-    /* what an earlier run left in this store may have the id of this dataset */
-    if (scr->job.rank == b->leader) rc = scr_brought_clear(b->store, err);
-    rc = agree(scr->job.world, rc, err);
+    rc = scr_bring_clear(scr, b->store, err);
     return rc ? rc : bring_make_catalog(b, err);
 }
 
@@ -537,16 +543,21 @@ static bool bring_is_needed(const struct scr *scr, const kvtree *wants)
            (facts[1] || scr->prefix.direct.dataset.id != scr->lifecycle.open.id);
 }
 
-int scr_bring(struct scr *scr, int count, const char *const names[])
+int scr_bring_names(struct scr *scr, int count, const char *const names[],
+                    kvtree_error *err)
 {
-    kvtree_error err = {""};
     bringing b = {.scr = scr, .d = &scr->lifecycle.open, .wants = kvtree_new()};
-    int rc = b.wants ? 0 : err_sys(&err, -ENOMEM, "list the files");
-    if (!rc && !scr->restart.brought) rc = err_sys(&err, -ENOMEM, "list the files");
-    rc = rc ? rc : bring_list(scr, count, names, b.wants, &err);
-    rc = agree(scr->job.world, rc, &err);
-    if (!rc && bring_is_needed(scr, b.wants)) rc = bring_all(&b, &err);
+    int rc = b.wants ? 0 : err_sys(err, -ENOMEM, "list the files");
+    if (!rc && !scr->restart.brought) rc = err_sys(err, -ENOMEM, "list the files");
+    rc = rc ? rc : bring_list(scr, count, names, b.wants, err);
+    rc = agree(scr->job.world, rc, err);
+    if (!rc && bring_is_needed(scr, b.wants)) rc = bring_all(&b, err);
     kvtree_delete(&b.wants);
+    return rc;
+}
+
+int scr_bring_report(struct scr *scr, scr_call call, int rc, const kvtree_error *err)
+{
     if (!rc) return SCR_SUCCESS;
     if (rc == -ENOMEM)
         scr->restart.no_memory = 1;
@@ -554,8 +565,15 @@ int scr_bring(struct scr *scr, int count, const char *const names[])
         scr->output.route_failed = 1; /* the checkpoint is not to blame */
     const bool of_names = rc == -ENOENT || rc == -EINVAL || rc == -EXDEV;
     return scr_fail(&scr->report, SCR_MSG_FETCH_FILES_FAILED,
-                    of_names ? SCR_ERR_ARGUMENT : SCR_FAILURE, "SCR_Fetch_files: %s",
-                    err.text);
+                    of_names ? SCR_ERR_ARGUMENT : SCR_FAILURE, "%s: %s",
+                    scr_call_name(call), err->text);
+}
+
+int scr_bring(struct scr *scr, int count, const char *const names[])
+{
+    kvtree_error err = {""};
+    int rc = scr_bring_names(scr, count, names, &err);
+    return scr_bring_report(scr, SCR_CALL_FETCH_FILES, rc, &err);
 }
 
 const char *scr_bring_find(const struct scr *scr, const char *name)
@@ -565,9 +583,14 @@ const char *scr_bring_find(const struct scr *scr, const char *name)
 
 void scr_bring_end(struct scr *scr)
 {
-    const bool used = scr->restart.catalog != NULL; /* the same on all ranks */
+    /* the same on all ranks */
+    const bool used =
+        scr->restart.catalog || scr->restart.parts || scr->prefix.direct.extracts;
     kvtree_unset_all(scr->restart.brought);
     kvtree_delete(&scr->restart.catalog);
+    kvtree_delete(&scr->restart.parts);
+    kvtree_delete(&scr->restart.asked);
+    scr->prefix.direct.extracts = false;
     if (!used) return;
     MPI_Barrier(scr->job.world); /* no rank reads any more */
     scr_brought_remove(&scr->cache);

@@ -21,6 +21,17 @@
 /* Collective; an SCR code. */
 int scr_bring(struct scr *scr, int count, const char *const names[]);
 
+/* Its steps, for ops/bring_parts.c. Collective, agreed; 0, or -errno with a text. */
+int scr_bring_names(struct scr *scr, int count, const char *const names[],
+                    kvtree_error *err);
+
+/* Reports a failure; the SCR code of an agreed result. */
+int scr_bring_report(struct scr *scr, scr_call call, int rc, const kvtree_error *err);
+
+/* Before the first copy of a restart is made in a store: what an earlier run left there
+ * may have the id of this dataset. Collective, agreed. */
+int scr_bring_clear(const struct scr *scr, const scr_store_dir *store, kvtree_error *err);
+
 /* The path of a file that was brought, or lies in the cache of this node; NULL: it was
  * not asked for. Local. */
 const char *scr_bring_find(const struct scr *scr, const char *name);

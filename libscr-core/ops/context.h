@@ -49,7 +49,8 @@ typedef struct scr_output {
     int route_failed; /* here, since SCR_Start_output: a file of it is missing */
     kvtree *refused;  /* names that SCR_Route_file refused on this rank in this phase, as
                          long as no other file took their place */
-    double start;     /* MPI_Wtime */
+    bool told_in_place; /* that the program bypasses the cache */
+    double start;       /* MPI_Wtime */
 } scr_output;
 
 /* The flush under way, and the last one that failed. */
@@ -213,6 +214,15 @@ int scr_bypass_start(struct scr *scr, kvtree_error *err);
 
 /* Makes the open dataset complete. Collective; an SCR code, with a text. */
 int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err);
+
+/* A file of the dataset that is read in place, out of its containers: extracted to the
+ * cache of this node for the time of the restart. Local. -ENOENT: this rank has none of
+ * that name there; or another -errno with a text, -EBADMSG for one that is damaged. */
+int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
+                           char path[SCR_MAX_FILENAME], kvtree_error *err);
+
+/* Before the next output, and at the end: removes what was extracted. Collective. */
+void scr_bypass_forget(struct scr *scr);
 
 /* ---- ops/flush.c ---- */
 

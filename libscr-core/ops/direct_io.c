@@ -3,7 +3,18 @@
  * records are the task of prefix/direct_io.c. */
 #include "ops/route.h"
 
+#include "cache/brought.h"
 #include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "ops/bring.h"
+#include "ops/fetch.h"
+#include <errno.h>
+#include <filo/filo.h>
+#include <kvtree/kvtree_util.h>
+#include <stdlib.h>
+#include <string.h>
 
 int scr_bypass_start(struct scr *scr, kvtree_error *err)
 {
@@ -23,4 +34,50 @@ int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err)
                                  scr->restart.below, &mapped, err);
     if (!rc) return SCR_SUCCESS;
     return mapped ? SCR_ERR_PREFIX : SCR_ERR_INVALID;
+}
+
+/* ---- files in containers ---- */
+
+static int bypass_extract(struct scr *scr, const filo_file *file, const char *name,
+                          kvtree_error *err)
+{
+    char copy[SCR_BROUGHT_NAME_SIZE];
+    scr_place place = {.folder = NULL};
+    const scr_dataset *d = &scr->prefix.direct.dataset;
+    const int number = scr_fetch_open_store(scr, d, err); /* it is open */
+    const scr_store_dir *store = number < 0 ? NULL : &scr->cache.stores[number];
+    int folder = -1, rc = store ? scr_place_of(&scr->prefix, d, &place) : number;
+    if (rc) return err_sys(err, rc, "\"%.200s\"", name);
+    rc = beneath_open_folder(place.folder, &folder, err);
+    free(place.folder);
+    if (rc) return rc;
+    scr_brought_name(d->id, name, copy);
+    const filo_target to = {.dir = store->fd, .name = copy, .replace = 1};
+    rc = filo_extract(folder, file, &to, err);
+    io_close(&folder);
+    if (rc) return rc > 0 ? -EBADMSG : rc;
+    char *full = scr_brought_path(store, d->id, name);
+    rc = full && kvtree_util_set_str(scr->restart.brought, name, full) == 0 ? 0 : -ENOMEM;
+    free(full);
+    return rc ? err_sys(err, rc, "\"%.200s\"", name) : 0;
+}
+
+int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
+                           char path[SCR_MAX_FILENAME], kvtree_error *err)
+{
+    char *name;
+    const filo_file *file = scr_direct_find_packed(&scr->prefix, match, &name);
+    int rc = file ? 0 : -ENOENT;
+    if (!rc && match->files == 1 && !scr_bring_find(scr, name))
+        rc = bypass_extract(scr, file, name, err);
+    const char *found = rc ? NULL : scr_bring_find(scr, name);
+    if (found && strlen(found) >= SCR_MAX_FILENAME) rc = -ENAMETOOLONG;
+    if (found && !rc) strcpy(path, found);
+    free(name);
+    return rc;
+}
+
+void scr_bypass_forget(struct scr *scr)
+{
+    if (scr->prefix.direct.extracts) scr_bring_end(scr);
 }

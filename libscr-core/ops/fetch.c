@@ -4,10 +4,12 @@
 #include "ops/fetch.h"
 
 #include "base/path.h"
+#include "cache/brought.h"
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "plan/part_name.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include <errno.h>
@@ -126,6 +128,7 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : scr_place_read_map(&scr->prefix, d, &place, &options, &count, &files, err);
+    if (!rc) count = scr_part_drop_shared(count, files);
     if (!rc) fetch_note_borrowed(scr, &cached, count, files);
     if (!rc)
         rc = agree(scr->job.world,
@@ -150,12 +153,25 @@ static scr_log_event fetch_event(const struct scr *scr, const scr_dataset *d,
     return e;
 }
 
+/* Collective, agreed. Where files are extracted, without those of an earlier run. */
+static int fetch_prepare_extraction(struct scr *scr, const scr_dataset *d,
+                                    kvtree_error *err)
+{
+    const int number = scr_fetch_open_store(scr, d, err);
+    const scr_store_dir *store = number < 0 ? NULL : &scr->cache.stores[number];
+    int rc = number < 0 ? number : 0;
+    if (!rc && store->rank == 0) rc = scr_brought_clear(store, err);
+    return agree(scr->job.world, rc, err);
+}
+
 /* Collective, agreed. */
 static int fetch_read_in_place(struct scr *scr, const scr_dataset *d, int compare,
                                kvtree_error *err)
 {
+    const bool extracts = d->ranks != scr->job.ranks || scr->set.fetch_bypass;
     int rc = agree(scr->job.world, scr_fetch_check_summary(scr, d, err), err);
-    rc = rc ? rc : scr_direct_open(&scr->prefix, d, compare, err);
+    rc = rc ? rc : scr_direct_open(&scr->prefix, d, compare, extracts, err);
+    if (!rc && scr->prefix.direct.extracts) rc = fetch_prepare_extraction(scr, d, err);
     if (!rc) scr->prefix.direct.dataset = *d;
     return rc;
 }

@@ -162,6 +162,7 @@ int scr_finish(struct scr *scr)
 {
     scr_wait wait;
     if (scr->job.rank == 0) scr_halt_run_record(&scr->halt, SCR_HALT_FINALIZED);
+    scr_bypass_forget(scr);
     scr_flush_wait(scr);
     scr_folders_ensure(scr);
     scr_wait_begin(&scr->report, &wait, SCR_MSG_FLUSH_WAIT,

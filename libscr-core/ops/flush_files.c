@@ -4,6 +4,7 @@
 
 #include "common/errtext.h"
 #include "common/folder.h"
+#include "plan/part_name.h"
 #include <errno.h>
 #include <filo/filo.h>
 #include <kvtree/kvtree_util.h>
@@ -40,7 +41,7 @@ static int flush_list_file(const struct scr *scr, const scr_dataset *d,
     f->has_crc =
         scr->set.crc_on_flush && kvtree_util_get_crc32(meta, SCR_META_CRC, &crc) == 0;
     f->crc = (uint32_t)crc;
-    return f->local && f->name ? 0 : -ENOMEM;
+    return f->local && f->name ? scr_part_place(f) : -ENOMEM;
 }
 
 int scr_flush_list(struct scr *scr, const scr_dataset *d, const scr_place *place,

@@ -11,6 +11,7 @@
 #include "ops/output_stats.h"
 #include "ops/route.h"
 #include "ops/stop.h"
+#include "plan/part_name.h"
 #include "prefix/flush_file.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
@@ -43,7 +44,7 @@ static int output_take_arguments(const char *name, int flags, arguments *mine,
     if (!rc && name) strcpy(mine->name, name);
     if (!rc && name && scr_name_is_reserved(name))
         rc = err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
-    if (!rc && flags & ~(SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT))
+    if (!rc && flags & ~(SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT | SCR_FLAG_BYPASS))
         rc = err_set(err, -EINVAL, "unknown flags 0x%x", (unsigned)flags);
     return rc;
 }
@@ -150,6 +151,17 @@ static int output_start_in_place(struct scr *scr, kvtree_error *err)
     return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
 }
 
+/* Once in a run. */
+static void output_tell_in_place(struct scr *scr)
+{
+    if (scr->output.told_in_place) return;
+    scr->output.told_in_place = true;
+    scr_say(&scr->report, SCR_MSG_OUTPUT_IN_PLACE,
+            "dataset %d (%s) is written to %s directly, and so are others for which the "
+            "program asks with SCR_FLAG_BYPASS",
+            scr->lifecycle.open.id, scr->lifecycle.open.name, scr->prefix.path);
+}
+
 int scr_output_start(struct scr *scr, const char *name, int flags)
 {
     int64_t now;
@@ -167,17 +179,20 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
         return scr_fail(&scr->report, SCR_MSG_OUTPUT_NO_CACHE, SCR_ERR_CACHE,
                         "SCR_Start_output: %s", err.text);
     scr_restart_remind(scr);
+    scr_bypass_forget(scr);
     scr_job_lock_touch(&scr->cache);
     /* no rank removes anything before all ranks have reached this point */
     output_describe(scr, name, flags, now);
     const scr_reddesc *desc = scr_reddesc_for_dataset(
         &scr->descs.reddescs, scr->lifecycle.open.ckpt, scr->lifecycle.open.output);
-    if (scr->cache.lost && !desc->bypass)
+    const bool bypass = desc->bypass || flags & SCR_FLAG_BYPASS;
+    if (scr->cache.lost && !bypass)
         return scr_fail(&scr->report, SCR_MSG_OUTPUT_NO_CACHE, SCR_ERR_CACHE,
                         "SCR_Start_output: %s", err.text);
-    scr->lifecycle.open.bypass = desc->bypass;
-    int rc = desc->bypass ? output_start_in_place(scr, &err)
-                          : output_start_in_cache(scr, desc, &err);
+    scr->lifecycle.open.bypass = bypass;
+    if (bypass && !desc->bypass) output_tell_in_place(scr);
+    int rc = bypass ? output_start_in_place(scr, &err)
+                    : output_start_in_cache(scr, desc, &err);
     if (rc)
         return scr_fail(&scr->report, SCR_MSG_OUTPUT_NOT_STARTED, rc,
                         "SCR_Start_output: %s", err.text);
@@ -229,6 +244,15 @@ static int output_add_file(struct scr *scr, const kvtree_elem *routed, redset_fi
     if (rc) return rc;
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "\"%.200s\" is not a regular file", name);
+    unsigned long length;
+    if (kvtree_util_get_bytecount(kvtree_elem_hash(routed), SCR_ROUTED_LENGTH, &length) ==
+            0 &&
+        (unsigned long)st.st_size != length)
+        return err_set(err, -EINVAL,
+                       "\"%.200s\" has %lld bytes, but SCR_Route_file_part was called "
+                       "for %lu",
+                       name, (long long)st.st_size, length);
+    file->size = (uint64_t)st.st_size;
     *bytes += (unsigned long)st.st_size;
     return 0;
 }
@@ -253,21 +277,28 @@ static int output_collect_files(struct scr *scr, int *count, redset_file **files
     return 0;
 }
 
-/* A file belongs to one rank: two ranks that wrote the same file would overwrite each
- * other's data. */
+/* A file, or a byte of one that ranks write in parts, belongs to one rank: two ranks that
+ * wrote the same would overwrite each other's data. */
 static int output_check_owners(const scr_job *job, int count, const redset_file *files,
                                kvtree_error *err)
 {
     filo_file *names = calloc((size_t)count + 1, sizeof *names);
-    int rc = agree(job->world, names ? 0 : err_set(err, -ENOMEM, "no memory"), err);
-    for (int i = 0; names && i < count; i++)
-        names[i].name = (char *)(uintptr_t)files[i].name;
+    int rc = names ? 0 : -ENOMEM;
+    for (int i = 0; i < count && !rc; i++) {
+        names[i].name = strdup(files[i].name);
+        names[i].size = files[i].size;
+        rc = names[i].name ? scr_part_place(&names[i]) : -ENOMEM;
+    }
+    rc = agree(job->world, rc ? err_set(err, rc, "no memory") : 0, err);
     rc = rc ? rc : filo_check_names(job->world, count, names, err);
-    free(names);
+    filo_files_free(count, names);
     if (rc != -EEXIST) return rc;
     const kvtree_error why = *err;
-    return err_set(err, rc, "%.400s; for files that several ranks write, set %s",
-                   why.text, "SCR_CACHE_BYPASS=1");
+    return err_set(
+        err, rc,
+        "%.350s; for files that several ranks write, use SCR_Route_file_part, or "
+        "set SCR_CACHE_BYPASS=1",
+        why.text);
 }
 
 /* Collective. Adds the node with the least room to an error. */
@@ -305,7 +336,8 @@ static int output_complete_in_cache(struct scr *scr, int valid, kvtree_error *er
     rc = rc ? rc : scr_routed_check(scr, valid, err);
     rc = scr_totals_agree(scr, rc, bytes, &totals, err);
     rc = rc ? rc : scr_routed_any(totals.files, err);
-    if (!rc && !totals.distinct) rc = output_check_owners(&scr->job, count, files, err);
+    if (!rc && (totals.parts || !totals.distinct))
+        rc = output_check_owners(&scr->job, count, files, err);
     if (!rc) {
         d->size = totals.bytes;
         d->files = totals.files;

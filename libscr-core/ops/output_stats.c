@@ -9,12 +9,13 @@
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
+#include "ops/route.h"
 #include <errno.h>
 
 enum { WORDS = 256, BITS = 64 * WORDS };
 
 typedef struct sums {
-    uint64_t failed, files, bytes, meet; /* meet: two ranks had a bit in common */
+    uint64_t failed, files, bytes, parts, meet; /* meet: two ranks had a bit in common */
     uint64_t names[WORDS];
 } sums;
 
@@ -32,6 +33,7 @@ static void stats_unite(const sums *a, sums *b)
     b->failed += a->failed;
     b->files += a->files;
     b->bytes += a->bytes;
+    b->parts += a->parts;
     b->meet |= a->meet;
     for (int i = 0; i < WORDS; i++) {
         b->meet |= a->names[i] & b->names[i];
@@ -73,12 +75,14 @@ int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *t
         unsigned bit = stats_hash(kvtree_elem_key(e));
         mine.names[bit / 64] |= (uint64_t)1 << bit % 64;
         mine.files++;
+        mine.parts += kvtree_get(kvtree_elem_hash(e), SCR_ROUTED_LENGTH) != NULL;
     }
     if (stats_unite_ranks(scr->job.world, &mine, &all) != MPI_SUCCESS)
         return err_set(err, -EIO, "a collective call of MPI failed");
     if (all.failed) return agree(scr->job.world, rc, err);
     *totals = (scr_totals){.files = (int)all.files,
                            .bytes = (unsigned long)all.bytes,
+                           .parts = (int)all.parts,
                            .distinct = !all.meet};
     return 0;
 }

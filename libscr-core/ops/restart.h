@@ -26,6 +26,9 @@ struct scr_restart {
                         NULL: SCR_Fetch_files has had nothing to do */
     kvtree *brought; /* <name>/<path> of files that SCR_Fetch_files brought for this rank
                       */
+    kvtree *parts;   /* of the open restart (ops/bring_parts.h): what this rank knows as a
+                        home; NULL: SCR_Fetch_file_parts has had nothing to do */
+    kvtree *asked;   /* what it was told of the files of which it wants parts */
     struct scr_listed *listed; /* what this rank was told of the files of another
                                   (ops/listing.h); or NULL */
     int in_prefix; /* the dataset of the open restart is whole on the prefix directory */

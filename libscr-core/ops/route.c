@@ -9,6 +9,7 @@
 #include "common/io.h"
 #include "ops/bring.h"
 #include "ops/route.h"
+#include "plan/part_name.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
@@ -18,10 +19,10 @@
 #include <unistd.h>
 
 /* Local call: every rank speaks for itself. */
-static int route_refuse(const struct scr *scr, int code, const char *text)
+int scr_route_refuse(const struct scr *scr, scr_call call, int code, const char *text)
 {
-    return scr_fail_local(&scr->report, SCR_MSG_ROUTE_REFUSED, code,
-                          "SCR_Route_file: rank %d: %s", scr->job.rank, text);
+    return scr_fail_local(&scr->report, SCR_MSG_ROUTE_REFUSED, code, "%s: rank %d: %s",
+                          scr_call_name(call), scr->job.rank, text);
 }
 
 /* The absolute path with the links followed that lead to the prefix directory, or, where
@@ -51,12 +52,11 @@ static int route_follow_links(const char *prefix, const char *path, char **real)
     return rc;
 }
 
-/* The absolute path of name and its part below the prefix directory (inside *path), as
- * given or without links. 0, or -EXDEV when it is not below the prefix directory. */
-static int route_below_prefix(const scr_prefix *prefix, const char *name, char **path,
-                              const char **below)
+int scr_route_below(const struct scr *scr, const char *name, char **path,
+                    const char **below)
 {
     char cwd[PATH_MAX];
+    const scr_prefix *prefix = &scr->prefix;
     *path = NULL;
     if (name[0] != '/' && !getcwd(cwd, sizeof cwd)) return -errno;
     *path = scr_path_absolute(name[0] == '/' ? "/" : cwd, name);
@@ -93,18 +93,30 @@ static void route_replace_refused(struct scr *scr, const char *name, int is_new)
         kvtree_unset(scr->output.refused, kvtree_elem_key(first));
 }
 
-static int route_add(struct scr *scr, const char *below, const char *orig,
-                     const char *path, const char *mark)
+/* A file of the open output. */
+typedef struct routed_file {
+    const char *below, *orig, *path;
+    const char *mark;     /* of scr_direct_route; "": none */
+    const scr_part *part; /* NULL: it is a whole file */
+} routed_file;
+
+static int route_add(struct scr *scr, const routed_file *add)
 {
-    if (kvtree_get(scr->output.routed, below)) {
+    const char *below = add->below, *orig = add->orig;
+    kvtree *there = kvtree_get(scr->output.routed, below);
+    if (there) {
         route_replace_refused(scr, orig, 0);
-        return 0;
+        return add->part ? kvtree_util_set_bytecount(there, SCR_ROUTED_LENGTH,
+                                                     add->part->length)
+                         : 0;
     }
     kvtree *file = kvtree_set(scr->output.routed, below, NULL);
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
-    rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, path);
-    if (!rc && mark[0]) rc = kvtree_util_set_str(file, SCR_DIRECT_MARK, mark);
+    rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, add->path);
+    if (!rc && add->mark[0]) rc = kvtree_util_set_str(file, SCR_DIRECT_MARK, add->mark);
+    if (!rc && add->part)
+        rc = kvtree_util_set_bytecount(file, SCR_ROUTED_LENGTH, add->part->length);
     if (rc)
         kvtree_unset(scr->output.routed, below);
     else
@@ -170,7 +182,7 @@ int scr_route_place(const struct scr *scr, const char *name, char **path,
                     const char **below, kvtree_error *err)
 {
     *below = NULL;
-    int rc = route_below_prefix(&scr->prefix, name, path, below);
+    int rc = scr_route_below(scr, name, path, below);
     if (rc == -EXDEV)
         route_explain_outside(&scr->prefix, name, *path, err);
     else if (rc)
@@ -178,29 +190,38 @@ int scr_route_place(const struct scr *scr, const char *name, char **path,
     return rc ? rc : beneath_check_name(*below, err);
 }
 
-int scr_route_output(struct scr *scr, const char *name, char *file)
+/* Names that SCR gives itself. */
+static bool route_is_reserved(const char *below, const scr_part *part)
+{
+    uint64_t offset;
+    return scr_name_is_reserved(below) || (!part && scr_part_parse(below, &offset) > 0);
+}
+
+int scr_route_output(struct scr *scr, const char *name, scr_call call,
+                     const scr_part *part, char *file)
 {
     char *path, routed[SCR_MAX_FILENAME], mark[SCR_FILE_MARK_SIZE] = "";
     kvtree_error err = {""};
     const char *below;
     int rc = scr_route_place(scr, name, &path, &below, &err);
-    if (!rc && scr_name_is_reserved(below))
+    if (!rc && route_is_reserved(below, part))
         rc = err_set(&err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
     if (!rc)
         rc = scr->lifecycle.open.bypass
                  ? scr_direct_route(&scr->prefix, below, routed, mark, &err)
                  : route_to_cache(scr, name, below, routed, &err);
-    if (!rc && route_add(scr, below, name, path, mark) != 0)
-        rc = err_set(&err, -ENOMEM, "no memory");
+    const routed_file add = {below, name, path, mark, part};
+    if (!rc && route_add(scr, &add) != 0) rc = err_set(&err, -ENOMEM, "no memory");
     free(path);
     if (rc && route_is_name_error(rc)) {
         scr_route_refused(scr, name);
-        return route_refuse(scr, SCR_ERR_ARGUMENT, err.text);
+        return scr_route_refuse(scr, call, SCR_ERR_ARGUMENT, err.text);
     }
     if (rc) {
         scr->output.route_failed = 1;
-        return route_refuse(
-            scr, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE, err.text);
+        return scr_route_refuse(
+            scr, call, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE,
+            err.text);
     }
     strcpy(file, routed);
     return SCR_SUCCESS;
@@ -223,18 +244,33 @@ static const char *route_find_cached(const scr_cache *cache, int id,
     return found;
 }
 
+/* The same for one that is read on the prefix directory itself: 0 or -errno, with a text
+ * unless that is -ENOENT. */
+static int route_find_in_place(struct scr *scr, scr_file_match *match,
+                               char path[SCR_MAX_FILENAME], kvtree_error *err)
+{
+    int rc = scr_direct_find(&scr->prefix, match, path);
+    if (rc == -ENOENT && scr->prefix.direct.extracts)
+        return scr_bypass_find_packed(scr, match, path, err);
+    return rc && rc != -ENOENT ? err_sys(err, rc, "\"%.200s\"", match->name) : rc;
+}
+
+static int route_find_in_cache(const struct scr *scr, int id, scr_file_match *match,
+                               char path[SCR_MAX_FILENAME], kvtree_error *err)
+{
+    const char *found = route_find_cached(&scr->cache, id, match);
+    int rc = found ? route_cached_path(&scr->cache, id, found, path) : -ENOENT;
+    return found && rc ? err_sys(err, rc, "\"%.200s\"", match->name) : rc;
+}
+
 /* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
  * another -errno, with a text. */
-static int route_find_own(const struct scr *scr, const scr_dataset *d,
-                          scr_file_match *match, char path[SCR_MAX_FILENAME],
-                          kvtree_error *err)
+static int route_find_own(struct scr *scr, const scr_dataset *d, scr_file_match *match,
+                          char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    const char *found;
-    int rc = -ENOENT;
-    if (scr->prefix.direct.dataset.id == d->id)
-        rc = scr_direct_find(&scr->prefix, match, path);
-    else if ((found = route_find_cached(&scr->cache, d->id, match)) != NULL)
-        rc = route_cached_path(&scr->cache, d->id, found, path);
+    int rc = scr->prefix.direct.dataset.id == d->id
+                 ? route_find_in_place(scr, match, path, err)
+                 : route_find_in_cache(scr, d->id, match, path, err);
     if (match->files > 1)
         return err_set(err, -ENOTUNIQ,
                        "\"%.200s\" may be any of %d files of dataset %.200s", match->name,
@@ -242,7 +278,7 @@ static int route_find_own(const struct scr *scr, const scr_dataset *d,
     if (rc == -ENOENT)
         return err_set(err, rc, "dataset %.150s has no file \"%.150s\" of this rank",
                        d->name, match->name);
-    return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
+    return rc;
 }
 
 /* The same for a file of another rank. */
@@ -263,14 +299,13 @@ static int route_find_of_others(const struct scr *scr, const scr_file_match *mat
                    d->name, match->name);
 }
 
-/* The same for a file of any rank. */
-static int route_find_any(const struct scr *scr, const char *name,
-                          char path[SCR_MAX_FILENAME], kvtree_error *err)
+int scr_route_find(struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
+                   kvtree_error *err)
 {
     char *full;
     const char *below = NULL;
     scr_file_match match;
-    int rc = route_below_prefix(&scr->prefix, name, &full, &below);
+    int rc = scr_route_below(scr, name, &full, &below);
     /* one that is not below the prefix directory may be a bare name */
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
@@ -312,17 +347,31 @@ int scr_route_idle(struct scr *scr, const char *name, char *file)
     scr_dataset d;
     scr_file_match match;
     if (scr->lifecycle.begun || !route_find_loadable(scr, &d)) return SCR_SUCCESS;
-    route_below_prefix(&scr->prefix, name, &full, &below);
+    scr_route_below(scr, name, &full, &below);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
     int rc = route_find_own(scr, &d, &match, path, &err);
     free(full);
     if (rc == -ENOENT) return SCR_SUCCESS; /* the name stays as it is */
-    if (rc == -ENOTUNIQ) return route_refuse(scr, SCR_ERR_ARGUMENT, err.text);
+    if (rc == -ENOTUNIQ)
+        return scr_route_refuse(scr, SCR_CALL_ROUTE_FILE, SCR_ERR_ARGUMENT, err.text);
     rc = rc ? rc : route_compare_early(scr, &d, &err);
     if (!rc && access(path, R_OK) != 0) rc = err_sys(&err, -errno, "open %s", path);
-    if (rc) return route_refuse(scr, SCR_FAILURE, err.text);
+    if (rc) return scr_route_refuse(scr, SCR_CALL_ROUTE_FILE, SCR_FAILURE, err.text);
     scr->restart.routed_early = 1;
     strcpy(file, path);
+    return SCR_SUCCESS;
+}
+
+int scr_route_answer(struct scr *scr, scr_call call, const char *name, int rc,
+                     const kvtree_error *err)
+{
+    const bool of_the_name = rc == -ENOENT || rc == -ENOTUNIQ;
+    if (rc == -ENOMEM) scr->restart.no_memory = 1;
+    if (of_the_name || rc == -EKEYREJECTED) scr_route_refused(scr, name);
+    if (rc)
+        return scr_route_refuse(scr, call, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE,
+                                err->text);
+    route_replace_refused(scr, name, 1);
     return SCR_SUCCESS;
 }
 
@@ -330,15 +379,8 @@ int scr_route_restart(struct scr *scr, const char *name, char *file)
 {
     char path[SCR_MAX_FILENAME];
     kvtree_error err = {""};
-    int rc = route_find_any(scr, name, path, &err);
-    if (rc == -ENOMEM) scr->restart.no_memory = 1;
-    if (rc == -ENOENT || rc == -ENOTUNIQ || rc == -EKEYREJECTED)
-        scr_route_refused(scr, name);
-    if (rc) {
-        int of_the_name = rc == -ENOENT || rc == -ENOTUNIQ;
-        return route_refuse(scr, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE, err.text);
-    }
-    route_replace_refused(scr, name, 1);
-    strcpy(file, path);
-    return SCR_SUCCESS;
+    int rc = scr_route_find(scr, name, path, &err);
+    rc = scr_route_answer(scr, SCR_CALL_ROUTE_FILE, name, rc, &err);
+    if (!rc) strcpy(file, path);
+    return rc;
 }

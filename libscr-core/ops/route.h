@@ -7,11 +7,47 @@
 #include "ops/context.h"
 #include "plan/file_match.h"
 
+/* Bytes of a file that ranks write together. */
+typedef struct scr_part {
+    uint64_t offset, length; /* together at most INT64_MAX */
+} scr_part;
+
 /* ---- ops/route.c: in an output, in a restart, and outside of both ---- */
 
-int scr_route_output(struct scr *scr, const char *name, char *file);
+/* call is for messages. part: the bytes of the file that name means, which is the name of
+ * a part; NULL: it is a file. */
+int scr_route_output(struct scr *scr, const char *name, scr_call call,
+                     const scr_part *part, char *file);
 int scr_route_restart(struct scr *scr, const char *name, char *file);
 int scr_route_idle(struct scr *scr, const char *name, char *file);
+
+/* The path of a file of any rank in the open restart: 0, or -errno with a text. */
+int scr_route_find(struct scr *scr, const char *name, char path[SCR_MAX_FILENAME],
+                   kvtree_error *err);
+
+/* Ends a call in a restart that found a file, or failed with rc; an SCR code. */
+int scr_route_answer(struct scr *scr, scr_call call, const char *name, int rc,
+                     const kvtree_error *err);
+
+/* Reports a failure; returns code. */
+int scr_route_refuse(const struct scr *scr, scr_call call, int code, const char *text);
+
+/* The absolute path of name, to be freed, and its part below the prefix directory, as
+ * given or without links, or NULL. 0, -EXDEV when it is not below the prefix directory,
+ * or -errno. */
+int scr_route_below(const struct scr *scr, const char *name, char **path,
+                    const char **below);
+
+/* ---- ops/route_part.c: the same for parts of files ---- */
+
+/* Key of the bytes of a part in the list of routed files. */
+#define SCR_ROUTED_LENGTH "LENGTH"
+
+/* *at, which is the offset before: where in file the part begins. */
+int scr_route_output_part(struct scr *scr, const char *name, const scr_part *part,
+                          char *file, uint64_t *at);
+int scr_route_restart_part(struct scr *scr, const char *name, const scr_part *part,
+                           char *file, uint64_t *at);
 
 /* The part of a name below the prefix directory, inside *path, which is to be freed. 0,
  * or -errno with a text. */

@@ -11,6 +11,7 @@
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
+#include "plan/part_name.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
@@ -333,22 +334,6 @@ static int direct_check_bytes(int folder, const struct mapped *m, const filo_fil
                    f->name);
 }
 
-static int direct_check_file(int folder, const struct mapped *m, const filo_file *f,
-                             kvtree_error *err)
-{
-    struct stat st;
-    if (f->packed)
-        return err_set(err, -EOPNOTSUPP,
-                       "its files are packed into containers, and cannot be read there");
-    int rc = beneath_stat(folder, f->name, &st, err);
-    if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
-    if (rc) return err_wrap(err, rc, "file \"%.200s\"", f->name);
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
-        return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
-                       f->name, (long long)st.st_size, (unsigned long long)f->size);
-    return direct_check_bytes(folder, m, f, &st, err);
-}
-
 /* The containers of a packed file are there, and long enough. */
 static int direct_check_packed(int folder, const filo_file *f, kvtree_error *err)
 {
@@ -365,23 +350,66 @@ static int direct_check_packed(int folder, const filo_file *f, kvtree_error *err
     return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
 }
 
-/* Local. Notes them by their names below the prefix directory. */
+/* A part of a file that ranks wrote together. */
+static int direct_check_part(int folder, const struct mapped *m, const filo_file *f,
+                             kvtree_error *err)
+{
+    int rc = direct_check_packed(folder, f, err);
+    if (rc || !f->has_crc || !(m->compare || m->newer)) return rc;
+    rc = filo_extract(folder, f, NULL, err);
+    return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
+}
+
+static int direct_check_file(int folder, const struct mapped *m, const filo_file *f,
+                             kvtree_error *err)
+{
+    struct stat st;
+    if (scr_part_is(f)) return direct_check_part(folder, m, f, err);
+    if (f->packed)
+        return err_set(err, -EOPNOTSUPP,
+                       "its files are packed into containers, and cannot be read there");
+    int rc = beneath_stat(folder, f->name, &st, err);
+    if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
+    if (rc) return err_wrap(err, rc, "file \"%.200s\"", f->name);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
+        return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
+                       f->name, (long long)st.st_size, (unsigned long long)f->size);
+    return direct_check_bytes(folder, m, f, &st, err);
+}
+
+/* Notes a file by its name below the prefix directory. 0 or -ENOMEM. */
+static int direct_note(kvtree *noted, const scr_dataset *d, const char *file, int rank)
+{
+    char name[2 * SCR_NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
+             d->scattered ? "" : "/", file);
+    kvtree *entry = kvtree_set(noted, name, NULL);
+    return entry && (rank < 0 || kvtree_util_set_int(entry, "RANK", rank) == 0) ? 0
+                                                                                : -ENOMEM;
+}
+
+/* A part is read in the file that it is of. */
+static int direct_note_file(scr_prefix *prefix, const scr_dataset *d,
+                            const struct mapped *m, const filo_file *f)
+{
+    const bool packed = f->packed && m->may_be_packed, part = scr_part_is(f);
+    int rc = 0;
+    if (part) rc = direct_note(prefix->direct.files, d, f->segment[0].container, -1);
+    if (packed && !rc) rc = direct_note(prefix->direct.packed, d, f->name, f->rank);
+    return packed || part ? rc : direct_note(prefix->direct.files, d, f->name, -1);
+}
+
+/* Local. Checks and notes the files of this rank. */
 static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
                              const struct mapped *m, kvtree_error *err)
 {
-    char name[2 * SCR_NAME_SIZE];
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++) {
         const filo_file *f = &m->files[i];
-        const bool packed = f->packed && m->may_be_packed;
-        rc = packed ? direct_check_packed(folder, f, err)
-                    : direct_check_file(folder, m, f, err);
-        snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
-                 d->scattered ? "" : "/", f->name);
-        kvtree *noted =
-            kvtree_set(packed ? prefix->direct.packed : prefix->direct.files, name, NULL);
-        if (!rc && (!noted || (packed && kvtree_util_set_int(noted, "RANK", f->rank))))
+        rc = f->packed && m->may_be_packed ? direct_check_packed(folder, f, err)
+                                           : direct_check_file(folder, m, f, err);
+        if (!rc && direct_note_file(prefix, d, m, f) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
     }
     io_close(&folder);
@@ -408,28 +436,65 @@ int scr_direct_check(scr_prefix *prefix, const scr_dataset *d, const char *folde
     return agree(prefix->job->world, direct_check_unread(&m, err), err);
 }
 
-int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare,
+void scr_direct_close(scr_prefix *prefix)
+{
+    scr_direct *direct = &prefix->direct;
+    kvtree_unset_all(direct->files);
+    kvtree_unset_all(direct->packed);
+    direct->list = filo_files_free(direct->count, direct->list);
+    direct->count = 0;
+    direct->extracts = false;
+}
+
+/* Collective, agreed. The list is kept for what is extracted from containers. */
+static int direct_find_files(scr_prefix *prefix, const scr_dataset *d,
+                             const scr_place *place, struct mapped *m, kvtree_error *err)
+{
+    direct_find_newer(prefix, d, m);
+    int rc = scr_place_read_map(prefix, d, place, NULL, &m->count, &m->files, err);
+    if (rc) return rc;
+    prefix->direct.count = m->count;
+    prefix->direct.list = m->files;
+    rc = direct_note_files(prefix, d, m, err);
+    int64_t packed = kvtree_size(prefix->direct.packed);
+    rc = agree_sum(prefix->job->world, rc, err, 1, &packed);
+    prefix->direct.extracts = !rc && packed > 0;
+    return rc;
+}
+
+int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, bool extracts,
                     kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
-    struct mapped m = {.compare = compare,
-                       .may_be_packed = d->ranks != prefix->job->ranks};
+    struct mapped m = {.compare = compare, .may_be_packed = extracts};
     int rc = scr_place_of(prefix, d, &place);
-    kvtree_unset_all(prefix->direct.files);
-    kvtree_unset_all(prefix->direct.packed);
+    scr_direct_close(prefix);
     if (rc) err_set(err, rc, "no memory");
     rc = agree(prefix->job->world, rc, err);
-    if (rc) {
-        free(place.folder);
-        return rc;
-    }
     m.folder = place.folder;
-    direct_find_newer(prefix, d, &m);
-    rc = scr_place_read_map(prefix, d, &place, NULL, &m.count, &m.files, err);
-    if (!rc) rc = agree(prefix->job->world, direct_note_files(prefix, d, &m, err), err);
-    filo_files_free(m.count, m.files);
+    rc = rc ? rc : direct_find_files(prefix, d, &place, &m, err);
+    if (rc) scr_direct_close(prefix);
     free(place.folder);
     return rc;
+}
+
+const filo_file *scr_direct_find_packed(const scr_prefix *prefix, scr_file_match *match,
+                                        char **name)
+{
+    const filo_file *found = NULL;
+    const scr_dataset *d = &prefix->direct.dataset;
+    *name = NULL;
+    for (int i = 0; i < prefix->direct.count; i++) {
+        const filo_file *f = &prefix->direct.list[i];
+        char below[2 * SCR_NAME_SIZE];
+        snprintf(below, sizeof below, "%s%s%s", d->scattered ? "" : d->name,
+                 d->scattered ? "" : "/", f->name);
+        if (!f->packed || !scr_file_match_try(match, below, NULL)) continue;
+        free(*name);
+        *name = strdup(below);
+        found = *name ? f : NULL;
+    }
+    return found;
 }
 
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's

@@ -36,6 +36,9 @@
 typedef struct scr_direct {
     kvtree *files;  /* of this rank, as keys: names below the prefix directory */
     kvtree *packed; /* those that lie in containers: <name>/RANK/<rank that wrote it> */
+    int count;      /* the same, as the map has them: */
+    struct filo_file *list;
+    bool extracts;       /* some rank has files in containers; they are extracted */
     scr_dataset dataset; /* id 0: none */
 } scr_direct;
 
@@ -235,9 +238,19 @@ void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
                        const kvtree *routed);
 
 /* Finds the files of this rank in a dataset that is read there, for scr_direct_find;
- * compare: reads them, for their checksums. Agreed; 0, -errno or a verdict of filo. */
+ * compare: reads them, for their checksums. extracts: files in containers will be
+ * extracted one by one; otherwise they are -EOPNOTSUPP. Agreed; 0, -errno or a verdict of
+ * filo. */
 int scr_direct_open(scr_prefix *prefix, const scr_dataset *dataset, int compare,
-                    kvtree_error *err);
+                    bool extracts, kvtree_error *err);
+
+/* The file in containers that the name means, of those that scr_direct_open found for
+ * this rank; *name (to be freed): below the prefix directory. NULL: there is none. */
+const struct filo_file *scr_direct_find_packed(const scr_prefix *prefix,
+                                               struct scr_file_match *match, char **name);
+
+/* Frees what scr_direct_open found. */
+void scr_direct_close(scr_prefix *prefix);
 
 /* Checks this rank's files below folder that are about to be fetched and have no
  * checksum: whether one was written since its map. Agreed, as scr_direct_open. */

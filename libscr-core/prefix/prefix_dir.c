@@ -81,6 +81,7 @@ void scr_prefix_close(scr_prefix *prefix)
     kvtree_delete(&prefix->flush_file);
     kvtree_delete(&prefix->staged);
     kvtree_delete(&prefix->index);
+    scr_direct_close(prefix);
     kvtree_delete(&prefix->direct.files);
     kvtree_delete(&prefix->direct.packed);
     free(prefix->path);

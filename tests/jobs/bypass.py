@@ -75,6 +75,17 @@ def test_shared_file():
         job.run("init", "start:a:c", "put:a/all:0", "complete:1 => INVALID", SCR_CACHE_BYPASS=0)
 
 
+def test_by_flag():
+    """The program asks for it, for one dataset, which is told once; others are cached."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        run = job.run("init", "start:a:cb", "put:a/all:0", "put:a/rank_%r:100", "complete:1", checkpoint("b"), "start:c:cb", "put:c/all:0",
+                      "complete:1", "have => 1 c", "start_restart => c", "get:c/all:0", "complete_restart:1")
+        run.says("OUTPUT_IN_PLACE", "dataset 1 .a.", times=1)
+        assert in_place(job, "a") and not (job.prefix / "b").exists()
+        job.lose("n1", "n2")
+        job.run("init", "have => 1 c", "current:a", "have => 1 a", "start_restart => a", "get:a/all:0", "get:a/rank_%r:100", "complete_restart:1")
+
+
 def test_not_valid():
     """One that some rank calls invalid, or with a file that is missing, is removed."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
@@ -262,7 +273,7 @@ def test_output():
 
 
 def test_fetch_bypass():
-    """What was flushed can be read in place, unless it is in containers: then it is fetched."""
+    """What was flushed is read in place; of containers, files are extracted when they are asked for, and removed after that."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"))
         job.lose("n1", "n2")
@@ -272,14 +283,33 @@ def test_fetch_bypass():
         assert job.cached() == [1]
         job.run("init", checkpoint("b"), SCR_USE_CONTAINERS=1)
         job.lose("n1", "n2")
-        run = job.run("init", restart("b"), SCR_FETCH_BYPASS=1)
-        run.says("FETCH_NOT_IN_PLACE", "packed into containers", times=1)
-        assert job.cached() == [2]
+        run = job.run("init", "have => 1 b", "start_restart => b", "route@1:b/rank_0 => ARGUMENT", "route:rank_%r", "get:b/rank_%r:1000",
+                      "complete_restart:1", checkpoint("c"), SCR_FETCH_BYPASS=1, SCR_FLUSH=0)
+        run.says("FETCH_DIRECT", "b", times=1)
+        assert job.cached() == [3] and not any(job.root.glob("nodes/**/scr.brought"))
         # an empty file is in no container, and not missing for that
         job.run("init", "start:c:c", "put:c/rank_%r:0", "complete:1", SCR_USE_CONTAINERS=1)
         job.lose("n1", "n2")
-        run = job.run("init", "have => 1 c", "start_restart => c", "complete_restart:1", SCR_FETCH_BYPASS=1)
-        run.says("FETCH_NOT_IN_PLACE", "packed into containers", times=1)
+        job.run("init", "have => 1 c", "start_restart => c", "get:c/rank_%r:0", "complete_restart:1", SCR_FETCH_BYPASS=1)
+
+
+def test_containers_in_place():
+    """A program of the older protocol, which asks before it restarts; damage, which marks the checkpoint; no room."""
+    with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        job.lose("n1", "n2")
+        job.save()
+        job.run("init", "have => 1 b", "tag:b", "get:b/rank_%r:1000", checkpoint("c"), "finalize")
+        assert not any(job.root.glob("nodes/**/scr.brought"))
+        job.go_back()
+        job.run("init", "have => 1 b", "tag:b", "get:b/rank_%r:1000", "finalize")
+        assert not any(job.root.glob("nodes/**/scr.brought"))
+        job.go_back()
+        damage.flip_first(job.prefix / "b/.scr/ctr.0.scr")
+        run = job.run("init", "have => 1 b", "start_restart => b", "route@0:b/rank_0 => FAILURE", "complete_restart:0 => INVALID",
+                      restart("a"))
+        run.says("ROUTE_REFUSED", "CRC32", times=1)
+        job.run("init", "have => 1 a")
 
 
 def test_containers_of_an_earlier_run():

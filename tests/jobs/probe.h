@@ -9,6 +9,7 @@
  *     probe_data.c    contents of files, which can be told from a name
  *     probe_load.c    much of the same: checkpoints, files, hours
  *     probe_ranks.c   files of other ranks, which may have been more or fewer
+ *     probe_parts.c   files that ranks write together
  *     probe_count.c   what the process holds: communicators, memory
  *     probe_clock.c   clocks that can be put forward
  *     probe_crash.c   death at the n-th change of a file system, names without room, ...
@@ -66,6 +67,25 @@ void probe_fetch_files(struct probe *p, const char *arg, struct result *r);
 
 /* RANK:NUMBER: gives name and size of a file of the open restart. */
 void probe_dataset_file(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:UNIT:ROUNDS: the parts of this rank of a file that all ranks write; of each round
+ * about UNIT bytes. */
+void probe_put_parts(struct probe *p, const char *arg, struct result *r);
+void probe_get_parts(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:OFFSET:LENGTH: these bytes of it. */
+void probe_put_range(struct probe *p, const char *arg, struct result *r);
+void probe_get_range(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:OFFSET:LENGTH: every rank brings and reads these bytes; its share of them. */
+void probe_fetch_range(struct probe *p, const char *arg, struct result *r);
+void probe_fetch_share(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:OFFSET:LENGTH: the same for bytes that no rank wrote. */
+void probe_fetch_hole(struct probe *p, const char *arg, struct result *r);
+
+/* NAME:OFFSET:LENGTH: SCR_Route_file_part alone. */
+void probe_part(struct probe *p, const char *arg, struct result *r);
 
 /* COUNT: so many runs one after the other, each of which restarts, writes a checkpoint
  * and is abandoned in the next restart. */

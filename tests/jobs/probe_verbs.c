@@ -146,6 +146,7 @@ static void start(struct probe *p, const char *arg, struct result *r)
     int value = (int)strtol(flags, NULL, 0);
     if (strchr(flags, 'c')) value |= SCR_FLAG_CHECKPOINT;
     if (strchr(flags, 'o')) value |= SCR_FLAG_OUTPUT;
+    if (strchr(flags, 'b')) value |= SCR_FLAG_BYPASS;
     r->code = SCR_Start_output(or_null(name), value);
     if (r->code == SCR_SUCCESS) set(p->tag, name);
 }
@@ -472,6 +473,14 @@ static const struct verb verbs[] = {
     {"take", 1, probe_take},
     {"take_file", 1, probe_take_file},
     {"fetch_files", 1, probe_fetch_files},
+    {"put_parts", 0, probe_put_parts},
+    {"get_parts", 0, probe_get_parts},
+    {"put_range", 0, probe_put_range},
+    {"get_range", 0, probe_get_range},
+    {"fetch_range", 1, probe_fetch_range},
+    {"fetch_hole", 1, probe_fetch_hole},
+    {"fetch_share", 1, probe_fetch_share},
+    {"part", 0, probe_part},
     {"dataset_file", 0, probe_dataset_file},
     {"have", 1, have},
     {"start_restart", 1, start_restart},

@@ -54,9 +54,10 @@ typedef struct filo_file {
     uint64_t size; /* bytes */
     uint32_t crc;  /* CRC32, when has_crc */
     int has_crc;
-    int packed;            /* 1: in containers, not under its name. What follows is */
-    unsigned mode;         /* known of packed files only: permissions, and ... */
-    int segments;          /* ... number of segments, ... */
+    int packed;    /* 1: in containers, not under its name; in a flush: in files that
+                    * ranks write together, at the segments given. What follows is */
+    unsigned mode; /* known of packed files only: permissions, and ... */
+    int segments;  /* ... number of segments, ... */
     filo_segment *segment; /* ... the bytes of the file in this order */
     int64_t mtime; /* of files that are not packed, when has_mtime: time of the last
                       change when the map was written, nanoseconds since 1970 */
@@ -64,6 +65,8 @@ typedef struct filo_file {
     unsigned group; /* for the library: the group that mode is meant for */
     int rank;       /* that wrote it: set by filo_read_map, and read with `ranks` of
                        filo_options */
+    int shared; /* in a map: ranks wrote it together, and its bytes are those of packed
+                   files; filo_fetch leaves it out */
     int64_t others; /* who else may have chosen the name, as in `shared` of filo_target: a
                        map that was made of records of others says so for good */
 } filo_file;

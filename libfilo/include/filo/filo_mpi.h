@@ -78,6 +78,10 @@ typedef struct filo_options {
  * what was found (crc only with checksum or where it was demanded). Then the map is
  * written to folder/map (NULL: FILO_MAP).
  *
+ * A file with packed set is one part, or several, of files that ranks write together: its
+ * bytes go to its segments, in this order. -EEXIST when two parts have the same byte.
+ * The rank of the first part has the shared file in its map, too.
+ *
  * On failure the directory is what it was before, but for directories that were made;
  * only where the very last step fails, names and map (err says "may have no map now"),
  * files may be in place, and no map names them. */
@@ -143,8 +147,9 @@ filo_transfer *filo_flush_free(filo_transfer *transfer);
 filo_transfer *filo_flush_forget(filo_transfer *transfer);
 
 /* What filo_flush demands of names, to be known before there is anything to flush: of
- * each file only name is looked at. -EINVAL for a name that is not allowed, -EEXIST when
- * two files of any ranks have the same one; err names the ranks. */
+ * each file only name and, with packed, segments are looked at. -EINVAL for a name that
+ * is not allowed, -EEXIST when two files of any ranks have the same one, or two parts the
+ * same byte; err names the ranks. */
 int filo_check_names(MPI_Comm comm, int count, const filo_file files[], filo_error *err);
 
 /* The owner of a file that several ranks wrote together: owner[i] becomes the lowest of

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bytes of files that ranks wrote in parts, for a restart; see ops/bring_parts.h. */
+#include "ops/bring_parts.h"
+
+#include "cache/brought.h"
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "ops/bring.h"
+#include "plan/part_name.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <kvtree/kvtree_mpi.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* <file>/{PART/<offset>/<size>, END/<end of the file>, JOINED/<offset>/{SIZE, PATH}}:
+ * what a home knows, and what a rank knows of the files that it asked for. */
+#define PARTS_PART "PART"
+#define PARTS_END "END"
+#define PARTS_JOINED "JOINED"
+#define PARTS_SIZE "SIZE"
+#define PARTS_PATH "PATH"
+
+/* <file>/<number>/{OFFSET, SIZE}: what a rank wants. */
+#define PARTS_OFFSET "OFFSET"
+
+static kvtree *parts_below(kvtree *tree, const char *key)
+{
+    kvtree *found = kvtree_get(tree, key);
+    return found || !tree ? found : kvtree_set(tree, key, NULL);
+}
+
+static kvtree *parts_at_home(const struct scr *scr, kvtree *tree, const char *file)
+{
+    char home[24];
+    const uLong hash = crc32(0, (const Bytef *)file, (uInt)strlen(file));
+    snprintf(home, sizeof home, "%lu", hash % (uLong)scr->job.ranks);
+    return parts_below(parts_below(tree, home), file);
+}
+
+static uint64_t parts_number(const char *text)
+{
+    return strtoull(text, NULL, 10);
+}
+
+static uint64_t parts_value(const kvtree *tree, const char *key)
+{
+    unsigned long value = 0;
+    kvtree_util_get_bytecount(tree, key, &value);
+    return value;
+}
+
+/* Whether size bytes at offset have the first of those that are wanted; *n: how many of
+ * them. */
+static bool parts_overlap(uint64_t offset, uint64_t size, const scr_part *wanted,
+                          uint64_t *n)
+{
+    if (wanted->offset < offset || wanted->offset - offset >= size) return false;
+    const uint64_t left = size - (wanted->offset - offset);
+    *n = left < wanted->length ? left : wanted->length;
+    return true;
+}
+
+/* ---- 1. what homes know ---- */
+
+static int parts_note(kvtree *entry, uint64_t offset, uint64_t size)
+{
+    char key[24], value[24];
+    snprintf(key, sizeof key, "%" PRIu64, offset);
+    snprintf(value, sizeof value, "%" PRIu64, size);
+    return kvtree_set_kv(parts_below(entry, PARTS_PART), key, value) ? 0 : -ENOMEM;
+}
+
+static int parts_tell(const struct scr *scr, kvtree *tell)
+{
+    const int id = scr->lifecycle.open.id;
+    scr_filemap_walk walk = {NULL, NULL};
+    int rc = 0;
+    while (!rc && scr_filemap_next(scr->cache.map, id, &walk)) {
+        const char *name =
+            scr_filemap_name_of(kvtree_elem_key(walk.file), scr->job.owner, id);
+        uint64_t offset;
+        const size_t n = name ? scr_part_parse(name, &offset) : 0;
+        char *file = n ? strndup(name, n) : NULL;
+        if (n && !file) rc = -ENOMEM;
+        if (file)
+            rc = parts_note(parts_at_home(scr, tell, file), offset,
+                            parts_value(kvtree_elem_hash(walk.file), SCR_META_SIZE));
+        free(file);
+    }
+    return rc;
+}
+
+/* At a home: where each file ends. */
+static int parts_find_ends(kvtree *known)
+{
+    int rc = 0;
+    for (kvtree_elem *f = kvtree_elem_first(known); f && !rc; f = kvtree_elem_next(f)) {
+        uint64_t end = 0;
+        const kvtree *parts = kvtree_get(kvtree_elem_hash(f), PARTS_PART);
+        const kvtree_elem *e = kvtree_elem_first(parts);
+        for (; e; e = kvtree_elem_next(e)) {
+            const char *size = kvtree_elem_get_first_val(parts, kvtree_elem_key(e));
+            const uint64_t last =
+                parts_number(kvtree_elem_key(e)) + parts_number(size ? size : "0");
+            if (last > end) end = last;
+        }
+        rc = kvtree_util_set_bytecount(kvtree_elem_hash(f), PARTS_END, end);
+    }
+    return rc;
+}
+
+/* Collective, agreed. */
+static int parts_make_catalog(struct scr *scr, kvtree_error *err)
+{
+    const scr_store_dir *store = scr_cache_of(&scr->cache, scr->lifecycle.open.id);
+    int rc = scr_bring_clear(scr, store, err);
+    if (rc) return rc;
+    kvtree *tell = kvtree_new(), *told = kvtree_new(), *known = kvtree_new();
+    rc = tell && told && known ? parts_tell(scr, tell) : -ENOMEM;
+    int sent = kvtree_exchange(tell, told, scr->job.world);
+    rc = rc ? rc : sent;
+    for (kvtree_elem *p = kvtree_elem_first(told); p && !rc; p = kvtree_elem_next(p))
+        rc = kvtree_merge(known, kvtree_elem_hash(p));
+    rc = rc ? rc : parts_find_ends(known);
+    kvtree_delete(&tell);
+    kvtree_delete(&told);
+    if (rc) err_sys(err, rc, "the catalog of parts");
+    rc = agree(scr->job.world, rc, err);
+    if (rc) kvtree_delete(&known);
+    scr->restart.parts = known;
+    return rc;
+}
+
+/* ---- 2. questions ---- */
+
+/* At a home: adds the parts that have some of the wanted bytes. */
+static int parts_answer_one(const kvtree *known, const scr_part *wanted, kvtree *answer)
+{
+    const kvtree *parts = kvtree_get(known, PARTS_PART);
+    const uint64_t end = wanted->offset + wanted->length;
+    int rc = 0;
+    const kvtree_elem *e = kvtree_elem_first(parts);
+    for (; e && !rc; e = kvtree_elem_next(e)) {
+        const uint64_t offset = parts_number(kvtree_elem_key(e)),
+                       size = parts_number(
+                           kvtree_elem_get_first_val(parts, kvtree_elem_key(e)));
+        if (offset < end && offset + size > wanted->offset)
+            rc = parts_note(answer, offset, size);
+    }
+    return rc ? rc
+              : kvtree_util_set_bytecount(answer, PARTS_END,
+                                          parts_value(known, PARTS_END));
+}
+
+/* At a home. */
+static int parts_answer(const struct scr *scr, kvtree *asked, kvtree *answers)
+{
+    int rc = 0;
+    for (kvtree_elem *p = kvtree_elem_first(asked); p; p = kvtree_elem_next(p)) {
+        kvtree *answer = kvtree_set(answers, kvtree_elem_key(p), NULL);
+        kvtree_elem *f = kvtree_elem_first(kvtree_elem_hash(p));
+        for (; f; f = kvtree_elem_next(f)) {
+            const kvtree *known = kvtree_get(scr->restart.parts, kvtree_elem_key(f));
+            kvtree *of_file = parts_below(answer, kvtree_elem_key(f));
+            kvtree_elem *w = kvtree_elem_first(kvtree_elem_hash(f));
+            for (; w && known && !rc; w = kvtree_elem_next(w)) {
+                const scr_part wanted = {parts_value(kvtree_elem_hash(w), PARTS_OFFSET),
+                                         parts_value(kvtree_elem_hash(w), PARTS_SIZE)};
+                rc = parts_answer_one(known, &wanted, of_file);
+            }
+            if (!of_file) rc = -ENOMEM;
+        }
+    }
+    return rc;
+}
+
+/* Collective, agreed. wants is addressed to homes; scr->restart.asked has the answers. */
+static int parts_inquire(struct scr *scr, const kvtree *wants, kvtree_error *err)
+{
+    kvtree *asked = kvtree_new(), *answers = kvtree_new(), *replies = kvtree_new();
+    int rc = asked && answers && replies ? 0 : -ENOMEM;
+    int sent = kvtree_exchange(wants, asked, scr->job.world);
+    rc = rc ? rc : sent ? sent : parts_answer(scr, asked, answers);
+    sent = kvtree_exchange(answers, replies, scr->job.world);
+    rc = rc ? rc : sent;
+    if (!rc && !scr->restart.asked && !(scr->restart.asked = kvtree_new())) rc = -ENOMEM;
+    for (kvtree_elem *p = kvtree_elem_first(replies); p && !rc; p = kvtree_elem_next(p))
+        rc = kvtree_merge(scr->restart.asked, kvtree_elem_hash(p));
+    kvtree_delete(&asked);
+    kvtree_delete(&answers);
+    kvtree_delete(&replies);
+    if (rc) err_sys(err, rc, "find the parts");
+    return agree(scr->job.world, rc, err);
+}
+
+/* ---- 3. parts ---- */
+
+/* One call of this rank. */
+typedef struct parts_call {
+    struct scr *scr;
+    kvtree *wants; /* <home>/<file>/<number>/{OFFSET, SIZE} */
+    int count;     /* of names */
+    char **names;  /* of parts that are to be brought, as absolute paths */
+} parts_call;
+
+/* A path in the cache of this node of a part; NULL: it is not there. */
+static const char *parts_find(const struct scr *scr, const char *part)
+{
+    const int id = scr->lifecycle.open.id;
+    scr_filemap_walk walk = {NULL, NULL};
+    while (scr_filemap_next(scr->cache.map, id, &walk)) {
+        const char *full = kvtree_elem_key(walk.file),
+                   *name = scr_filemap_name_of(full, scr->job.owner, id);
+        if (name && strcmp(name, part) == 0) return full;
+    }
+    return scr_bring_find(scr, part);
+}
+
+/* A file of which bytes are wanted, and what is known of it. */
+typedef struct parts_file {
+    const char *name;
+    const kvtree *known;
+} parts_file;
+
+/* The part that has the first of the wanted bytes, or is the next after it: its offset,
+ * and *size. False: there is none. */
+static bool parts_next(const kvtree *known, const scr_part *wanted, uint64_t *offset,
+                       uint64_t *size)
+{
+    const kvtree *parts = kvtree_get(known, PARTS_PART);
+    bool found = false;
+    const kvtree_elem *e = kvtree_elem_first(parts);
+    for (; e; e = kvtree_elem_next(e)) {
+        const uint64_t from = parts_number(kvtree_elem_key(e)),
+                       n = parts_number(
+                           kvtree_elem_get_first_val(parts, kvtree_elem_key(e)));
+        if (from + n <= wanted->offset || from >= wanted->offset + wanted->length)
+            continue;
+        if (found && from >= *offset) continue;
+        *offset = from;
+        *size = n;
+        found = true;
+    }
+    return found;
+}
+
+static int parts_add_name(parts_call *c, const char *part)
+{
+    char *path;
+    char **names = realloc(c->names, ((size_t)c->count + 1) * sizeof *names);
+    if (!names) return -ENOMEM;
+    c->names = names;
+    if (asprintf(&path, "%s/%s", c->scr->prefix.path, part) < 0) return -ENOMEM;
+    names[c->count++] = path;
+    return 0;
+}
+
+/* Lists the parts that have wanted bytes. */
+static int parts_list_one(parts_call *c, const parts_file *file, scr_part wanted,
+                          kvtree_error *err)
+{
+    char part[2 * SCR_NAME_SIZE];
+    uint64_t offset, size, end = parts_value(file->known, PARTS_END);
+    int rc = 0;
+    if (!kvtree_get(file->known, PARTS_PART) && end == 0)
+        return err_set(err, -ENOENT, "no rank wrote a part of \"%.200s\"", file->name);
+    if (wanted.offset + wanted.length > end)
+        return err_set(err, -ENOENT, "\"%.200s\" has %" PRIu64 " bytes, not %" PRIu64,
+                       file->name, end, wanted.offset + wanted.length);
+    while (!rc && wanted.length > 0 && parts_next(file->known, &wanted, &offset, &size)) {
+        rc = scr_part_name(file->name, offset, sizeof part, part);
+        rc = rc ? rc : parts_add_name(c, part);
+        const uint64_t next = offset + size;
+        wanted.length = wanted.offset + wanted.length > next
+                            ? wanted.offset + wanted.length - next
+                            : 0;
+        wanted.offset = next;
+    }
+    return rc ? err_sys(err, rc, "part of \"%.200s\"", file->name) : 0;
+}
+
+typedef int parts_use(parts_call *c, const parts_file *file, scr_part wanted,
+                      kvtree_error *err);
+
+/* For each range that this rank wants. */
+static int parts_for_each(parts_call *c, parts_use *use, kvtree_error *err)
+{
+    int rc = 0;
+    kvtree_elem *h = kvtree_elem_first(c->wants);
+    for (; h && !rc; h = kvtree_elem_next(h)) {
+        kvtree_elem *f = kvtree_elem_first(kvtree_elem_hash(h));
+        for (; f && !rc; f = kvtree_elem_next(f)) {
+            const parts_file file = {kvtree_elem_key(f), kvtree_get(c->scr->restart.asked,
+                                                                    kvtree_elem_key(f))};
+            kvtree_elem *w = kvtree_elem_first(kvtree_elem_hash(f));
+            for (; w && !rc; w = kvtree_elem_next(w)) {
+                const scr_part wanted = {parts_value(kvtree_elem_hash(w), PARTS_OFFSET),
+                                         parts_value(kvtree_elem_hash(w), PARTS_SIZE)};
+                rc = use(c, &file, wanted, err);
+            }
+        }
+    }
+    return rc;
+}
+
+/* ---- 4. several parts in one file ---- */
+
+enum { PARTS_BUFFER = 1 << 18 };
+
+/* Copies length bytes at from of one file to at of another. */
+static int parts_copy(int in, uint64_t from, int out, uint64_t at, uint64_t length)
+{
+    char *buffer = malloc(PARTS_BUFFER);
+    int rc = buffer ? 0 : -ENOMEM;
+    for (uint64_t done = 0, n; done < length && !rc; done += n) {
+        n = length - done < PARTS_BUFFER ? length - done : PARTS_BUFFER;
+        ssize_t got = io_pread(in, buffer, (size_t)n, (off_t)(from + done));
+        if (got != (ssize_t)n) rc = got < 0 ? (int)got : -EIO;
+        rc = rc ? rc : io_pwrite(out, buffer, (size_t)n, (off_t)(at + done));
+    }
+    free(buffer);
+    return rc;
+}
+
+/* Writes all wanted bytes to out; those that no part has stay zeros. */
+static int parts_fill(parts_call *c, const parts_file *file, scr_part wanted, int out,
+                      kvtree_error *err)
+{
+    char part[2 * SCR_NAME_SIZE];
+    const uint64_t first = wanted.offset, end = wanted.offset + wanted.length;
+    uint64_t offset, size;
+    int rc = ftruncate(out, (off_t)wanted.length) == 0 ? 0 : -errno;
+    while (!rc && wanted.length > 0 && parts_next(file->known, &wanted, &offset, &size)) {
+        const uint64_t from = offset > wanted.offset ? offset : wanted.offset,
+                       next = offset + size < end ? offset + size : end;
+        int in = -1;
+        rc = scr_part_name(file->name, offset, sizeof part, part);
+        const char *path = rc ? NULL : parts_find(c->scr, part);
+        if (!rc && !path) rc = -ENOENT;
+        if (!rc) in = io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+        if (!rc && in < 0) rc = in;
+        rc = rc ? rc : parts_copy(in, from - offset, out, from - first, next - from);
+        io_close(&in);
+        wanted = (scr_part){next, end - next};
+    }
+    return rc ? err_sys(err, rc, "join parts of \"%.200s\"", file->name) : 0;
+}
+
+static int parts_note_joined(parts_call *c, const parts_file *file, scr_part wanted,
+                             const char *path)
+{
+    char key[24];
+    kvtree *of_file = kvtree_get(c->scr->restart.asked, file->name);
+    snprintf(key, sizeof key, "%" PRIu64, wanted.offset);
+    kvtree *joined = parts_below(parts_below(of_file, PARTS_JOINED), key);
+    int rc =
+        joined ? kvtree_util_set_bytecount(joined, PARTS_SIZE, wanted.length) : -ENOMEM;
+    return rc ? rc : kvtree_util_set_str(joined, PARTS_PATH, path);
+}
+
+static int parts_join(parts_call *c, const parts_file *file, scr_part wanted,
+                      kvtree_error *err)
+{
+    char name[2 * SCR_NAME_SIZE], below[SCR_BROUGHT_NAME_SIZE], path[SCR_MAX_FILENAME];
+    const scr_dataset *d = &c->scr->lifecycle.open;
+    const scr_store_dir *store = scr_cache_of(&c->scr->cache, d->id);
+    uint64_t at;
+    int out = -1;
+    if (scr_bring_find_part(c->scr, file->name, &wanted, path, &at) == 0) return 0;
+    /* ranks of a node may want the same bytes */
+    snprintf(name, sizeof name, "%s.scr-joined.%d.%" PRIu64, file->name, c->scr->job.rank,
+             wanted.offset);
+    scr_brought_name(d->id, name, below);
+    int rc = scr_brought_create(store, below, &out, err);
+    if (rc) return rc;
+    rc = parts_fill(c, file, wanted, out, err);
+    int closed = io_close(&out);
+    if (!rc && closed) rc = err_sys(err, closed, "close %s", below);
+    if (rc) return rc;
+    char *full = scr_brought_path(store, d->id, name);
+    rc = full ? parts_note_joined(c, file, wanted, full) : -ENOMEM;
+    free(full);
+    return rc ? err_sys(err, rc, "\"%.200s\"", file->name) : 0;
+}
+
+/* ---- the call ---- */
+
+static int parts_want(parts_call *c, const char *file, const scr_part *part)
+{
+    char key[16];
+    kvtree *of_file = parts_at_home(c->scr, c->wants, file);
+    snprintf(key, sizeof key, "%d", kvtree_size(of_file));
+    kvtree *wanted = of_file ? kvtree_set(of_file, key, NULL) : NULL;
+    int rc =
+        wanted ? kvtree_util_set_bytecount(wanted, PARTS_OFFSET, part->offset) : -ENOMEM;
+    return rc ? rc : kvtree_util_set_bytecount(wanted, PARTS_SIZE, part->length);
+}
+
+/* Local. The ranges that are wanted. */
+static int parts_take_arguments(parts_call *c, int count, const char *const names[],
+                                const uint64_t offsets[], const uint64_t lengths[],
+                                kvtree_error *err)
+{
+    int rc = count < 0 ? err_set(err, -EINVAL, "%d names", count) : 0;
+    if (!rc && count > 0 && (!names || !offsets || !lengths))
+        rc = err_set(err, -EINVAL, "a list is missing");
+    for (int i = 0; i < count && !rc; i++) {
+        char *path = NULL;
+        const char *below = NULL;
+        const scr_part part = {offsets[i], lengths[i]};
+        if (!names[i] || !names[i][0])
+            return err_set(err, -EINVAL, "name %d is missing", i);
+        if (part.offset > INT64_MAX || part.length > INT64_MAX - part.offset)
+            return err_set(err, -EINVAL, "\"%.200s\" would end after 2^63 - 1 bytes",
+                           names[i]);
+        if (part.length == 0) continue;
+        rc = scr_route_place(c->scr, names[i], &path, &below, err);
+        if (!rc && parts_want(c, below, &part) != 0)
+            rc = err_sys(err, -ENOMEM, "\"%.200s\"", names[i]);
+        free(path);
+    }
+    return rc;
+}
+
+/* Collective, agreed. */
+static int parts_bring_all(parts_call *c, kvtree_error *err)
+{
+    struct scr *scr = c->scr;
+    int rc = scr->restart.parts ? 0 : parts_make_catalog(scr, err);
+    rc = rc ? rc : parts_inquire(scr, c->wants, err);
+    if (!rc) rc = agree(scr->job.world, parts_for_each(c, parts_list_one, err), err);
+    if (!rc) rc = scr_bring_names(scr, c->count, (const char *const *)c->names, err);
+    return rc ? rc : agree(scr->job.world, parts_for_each(c, parts_join, err), err);
+}
+
+int scr_bring_parts(struct scr *scr, int count, const char *const names[],
+                    const uint64_t offsets[], const uint64_t lengths[])
+{
+    kvtree_error err = {""};
+    parts_call c = {.scr = scr, .wants = kvtree_new()};
+    int rc = c.wants ? parts_take_arguments(&c, count, names, offsets, lengths, &err)
+                     : err_sys(&err, -ENOMEM, "list the parts");
+    rc = agree(scr->job.world, rc, &err);
+    if (!rc && scr->prefix.direct.dataset.id != scr->lifecycle.open.id)
+        rc = parts_bring_all(&c, &err);
+    for (int i = 0; i < c.count; i++)
+        free(c.names[i]);
+    free(c.names);
+    kvtree_delete(&c.wants);
+    return scr_bring_report(scr, SCR_CALL_FETCH_FILE_PARTS, rc, &err);
+}
+
+int scr_bring_find_part(const struct scr *scr, const char *name, const scr_part *part,
+                        char path[SCR_MAX_FILENAME], uint64_t *at)
+{
+    const kvtree *known = kvtree_get(scr->restart.asked, name);
+    const kvtree *parts = kvtree_get(known, PARTS_PART),
+                 *joined = kvtree_get(known, PARTS_JOINED);
+    const kvtree_elem *e;
+    const char *found = NULL;
+    char piece[2 * SCR_NAME_SIZE];
+    uint64_t n, offset = 0;
+    for (e = kvtree_elem_first(parts); e && !found; e = kvtree_elem_next(e)) {
+        const char *size = kvtree_elem_get_first_val(parts, kvtree_elem_key(e));
+        offset = parts_number(kvtree_elem_key(e));
+        if (parts_overlap(offset, parts_number(size), part, &n) && n == part->length &&
+            scr_part_name(name, offset, sizeof piece, piece) == 0)
+            found = parts_find(scr, piece);
+    }
+    for (e = kvtree_elem_first(joined); e && !found; e = kvtree_elem_next(e)) {
+        offset = parts_number(kvtree_elem_key(e));
+        if (parts_overlap(offset, parts_value(kvtree_elem_hash(e), PARTS_SIZE), part,
+                          &n) &&
+            n == part->length)
+            found = kvtree_elem_get_first_val(kvtree_elem_hash(e), PARTS_PATH);
+    }
+    if (!found) return -ENOENT;
+    *at = part->offset - offset;
+    return snprintf(path, SCR_MAX_FILENAME, "%s", found) < SCR_MAX_FILENAME
+               ? 0
+               : -ENAMETOOLONG;
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files that ranks write together: in parts in the cache, as one file on the prefix directory."""
+from job import Job, checkpoint, main
+
+SIX = {"nodes": 3, "per_node": 2}
+UNIT, ROUNDS = 70000, 2
+ROUND = 6 * UNIT + 15  # bytes of the probe's file per round
+SIZE = ROUNDS * ROUND
+
+
+def write(name, unit=UNIT, rounds=ROUNDS):
+    """A file of all ranks in parts, beside one of each rank."""
+    return [f"start:{name}:c", f"put_parts:{name}/sub/all:{unit}:{rounds}", f"put:{name}/rank_%r:1000", "complete:1"]
+
+
+def read(name, unit=UNIT, rounds=ROUNDS):
+    return [f"have => 1 {name}", f"start_restart => {name}", f"get_parts:{name}/sub/all:{unit}:{rounds}", f"get:{name}/rank_%r:1000",
+            "complete_restart:1"]
+
+
+def whole(job, name):
+    """The shared file on the prefix directory, which has nothing else of it."""
+    path = job.prefix / name / "sub/all"
+    assert [other.name for other in path.parent.iterdir()] == ["all"], list(path.parent.iterdir())
+    assert path.stat().st_size == SIZE, path.stat()
+    return path.read_bytes()
+
+
+def test_cache():
+    """Restart from the cache, also with a lost node; what is rebuilt are parts."""
+    for scheme in "XOR", "PARTNER", "RS":
+        with Job(**SIX, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
+            run = job.run("init", write("a"), read("a"))
+            run.says("OUTPUT_COMPLETE", "18 files", times=1)
+            job.run("init", read("a"))
+            job.lose("n2")
+            run = job.run("init", read("a"), layout=[("n1", 2), ("n4", 2), ("n3", 2)])
+            run.says("REBUILD_COMPLETE", times=1)
+
+
+def test_prefix():
+    """A flush makes one file of them, and a fetch parts of it; in place, any rank reads any bytes."""
+    for containers in 0, 1:
+        with Job(**SIX, SCR_FLUSH=1, SCR_USE_CONTAINERS=containers) as job:
+            job.run("init", write("a"))
+            content = whole(job, "a")
+            job.lose("n1", "n2", "n3")
+            job.run("init", read("a"), write("b"))
+            assert whole(job, "b") != content
+            job.run("init", "delete:b", read("a"), "delete:a", "have => 0")
+            assert not (job.prefix / "a").exists() and not (job.prefix / "b").exists()
+
+
+def test_in_place():
+    """SCR_FETCH_BYPASS: the file is not copied, and the parts that were written do not matter."""
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        job.run("init", write("a"))
+        job.lose("n1", "n2", "n3")
+        run = job.run("init", "have => 1 a", "start_restart => a", f"get_parts:a/sub/all:{UNIT}:{ROUNDS}",
+                      f"get_range:a/sub/all:0:{SIZE}", f"part:all:{UNIT - 5}:10 => {job.prefix}/a/sub/all:{UNIT - 5}", f"get_range:a/sub/all:{UNIT - 5}:10", f"get_range:a/sub/all:{SIZE - 1}:2 => ARGUMENT",
+                      f"get_range:a/sub/all:{SIZE - 1}:1", "complete_restart:1", SCR_FETCH_BYPASS=1)
+        run.says("FETCH_DIRECT", "a", times=1)
+        run.says("ROUTE_REFUSED", "SCR_Route_file_part", f'"a/sub/all" has {SIZE} bytes, not {SIZE + 1}')
+
+
+def test_bypass():
+    """Written to the prefix directory in the first place, where parts have the offsets of the file."""
+    with Job(**SIX, SCR_CACHE_BYPASS=1) as job:
+        run = job.run("init", write("a"), "start:b:c", f"part:b/x:7:5 => {job.prefix}/b/x:7", "put_range@1:b/x:7:5", "complete:1")
+        run.says("OUTPUT_COMPLETE", "7 files", times=1)
+        whole(job, "a")
+        job.run("init", "have => 1 b", "start_restart => b", "get_range:b/x:7:5", "get_range:b/x:7:6 => ARGUMENT", "complete_restart:0 => INVALID",
+                read("a"))
+
+
+def test_other_bytes():
+    """From the cache: bytes within a part, and what this rank does not have."""
+    with Job(**SIX, SCR_FLUSH=0) as job:
+        job.run("init", write("a"), "have => 1 a", "start_restart => a", f"get_range@0:a/sub/all:5:{UNIT - 5}", f"get_range@0:a/sub/all:{UNIT - 1}:1",
+                f"get_range@0:a/sub/all:{UNIT - 1}:2 => ARGUMENT", "get_range@1:a/sub/all:0:1 => ARGUMENT", "get_range@1:none:0:1 => ARGUMENT",
+                f"get_parts@0,1:a/sub/all:{UNIT}:{ROUNDS}", "complete_restart:1")
+
+
+def take(name):
+    """Whoever wrote them: all bytes, in equal shares and by every rank, and some that begin and end within parts."""
+    return [f"have => 1 {name}", f"start_restart => {name}", f"fetch_share:{name}/sub/all:0:{SIZE}",
+            f"fetch_share:{name}/sub/all:12345:{SIZE - 54321}", f"fetch_range:{name}/sub/all:{UNIT - 5}:10",
+            f"fetch_range:{name}/sub/all:0:{SIZE}", f"get_range:{name}/sub/all:77:{SIZE - 99}", "complete_restart:1"]
+
+
+def test_other_ranks():
+    """Another number of ranks reads what it needs: in the cache, with lost nodes, and on the prefix directory."""
+    with Job(**SIX, SCR_FLUSH=0, SCR_RESTART_RANKS="any") as job:
+        job.run("init", write("a"), take("a"))
+        for layout in ([("n1", 1), ("n2", 1), ("n3", 1)], [("n1", 3), ("n2", 2), ("n3", 4)]):
+            job.run("init", take("a"), layout=layout)
+        job.lose("n2")
+        job.run("init", take("a"), "finalize", layout=[("n1", 2), ("n3", 2)], SCR_FLUSH=1)
+        assert not any(job.root.glob("nodes/**/scr.brought"))
+        whole(job, "a")
+        job.lose("n1", "n3")
+        for ranks in (1, 2), (2, 5):
+            job.run("init", take("a"), layout=[(f"n{i + 1}", n) for i, n in enumerate(ranks)])
+
+
+def test_fetch_refused():
+    """Bytes beyond the end, and a file that no rank wrote; holes are zero."""
+    with Job(**SIX, SCR_FLUSH=0) as job:
+        hole = "put_range@1:a/holes:100000:10"
+        run = job.run("init", "start:a:c", "put_parts:a/all:100:1", hole, "complete:1", "have => 1 a", "start_restart => a",
+                      "fetch_range:a/all:0:615", "fetch_range:a/all:0:616 => ARGUMENT", "fetch_range:a/none:0:1 => ARGUMENT",
+                      "fetch_range:/x:0:1 => ARGUMENT", "fetch_range:a/all:9:0", "fetch_range:a/holes:100000:10",
+                      "fetch_hole:a/holes:5:7", "fetch_hole:a/holes:0:100000", "fetch_range:a/all:0:615", "complete_restart:1")
+        run.says("FETCH_FILES_FAILED", "SCR_Fetch_file_parts", '"a/all" has 615 bytes, not 616', times=1)
+        run.says("FETCH_FILES_FAILED", 'no rank wrote a part of "a/none"', times=1)
+
+
+def test_nothing():
+    """A rank with nothing to write has no file, and none to read."""
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        job.run("init", "start:a:c", "part:a/all:3:0 => /dev/null:0", "put_range:a/all:3:0", "put_range@2:a/all:0:9", "complete:1",
+                "have => 1 a", "start_restart => a", "get_range:a/all:100:0", "get_range@2:a/all:0:9", "complete_restart:1")
+        job.run("init", "start:b:c", "put_range:b/all:3:0", "complete:1 => INVALID")
+
+
+def refused(code, text, *operations):
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        run = job.run("init", checkpoint("good"), "start:a:c", "put:a/rank_%r:10", operations, f"complete:1 => {code}", "have => 1 good")
+        run.says("OUTPUT_FAILED", text, times=1)
+
+
+def test_refused():
+    """Parts that overlap, that have another length than was said, or the name of another file."""
+    refused("INVALID", 'both have byte 9 of file "a/all"', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
+    refused("INVALID", "SCR_Route_file_part was called for 11", "put_range@1:a/all:0:10", "part@1:a/all:0:11")
+    refused("INVALID", "was not written", "part@1:a/all:0:11")
+    refused("INVALID", 'file name "a/rank_3" is listed', "put_range@1:a/rank_3:0:10")
+
+
+def test_names():
+    """What cannot be a part; a refused one is replaced by a good one."""
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        far = 2**63 - 1
+        job.run("init", "start:a:c", f"part:a/all:{far}:1 => ARGUMENT a/all:{far}", "put_range@0:a/all:0:3", f"part@0:a/all:{far - 1}:0",
+                "part@1:/etc/x:5:3 => ARGUMENT", "put_range@1:a/all:5:3", "put:a/b_%r:5",
+                "route@2:a/all.scr-part.7 => ARGUMENT", "put@2:a/c:5", "put:a/all.scr-part.x:5".replace(":a", "@3:a", 1), "complete:1")
+
+
+def test_no_scr():
+    """A program that ignores codes writes where it would without SCR."""
+    with Job(**SIX, SCR_ENABLE=0) as job:
+        job.run("init => DISABLED", "start:a:c => DISABLED", "part:a/all:5:3 => DISABLED a/all:5")
+    with Job(**SIX) as job:
+        job.run("part:a/all:5:3 => a/all:5", "init", "part:a/all:5:3 => a/all:5")
+
+
+if __name__ == "__main__":
+    main(globals())

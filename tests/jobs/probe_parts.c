@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that ranks write together, each its parts. A byte is derived from the name of the
+ * dataset, that of the file, and its offset, whoever writes it. */
+#include "probe.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <scr.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PIECE = 1 << 16 };
+
+/* A file of `rounds` rounds; in each, every rank has unit bytes and as many more as the
+ * number of its place. */
+struct shared {
+    char name[SCR_MAX_FILENAME];
+    uint64_t unit;
+    int rounds;
+};
+
+static void parse(const char *arg, struct shared *s)
+{
+    *s = (struct shared){.rounds = 1};
+    sscanf(arg, "%1023[^:]:%" SCNu64 ":%d", s->name, &s->unit, &s->rounds);
+}
+
+static uint64_t round_size(const struct probe *p, const struct shared *s)
+{
+    const uint64_t ranks = (uint64_t)p->ranks;
+    return ranks * s->unit + ranks * (ranks - 1) / 2;
+}
+
+/* Ranks change places from round to round. */
+static void find_part(const struct probe *p, const struct shared *s, int round,
+                      uint64_t *offset, uint64_t *length)
+{
+    const uint64_t place = (uint64_t)((p->rank + round) % p->ranks);
+    *offset = (uint64_t)round * round_size(p, s) + place * s->unit;
+    if (place > 0) *offset += place * (place - 1) / 2;
+    *length = s->unit + place;
+}
+
+static unsigned seed_of(const struct probe *p, const char *name)
+{
+    unsigned seed = 17;
+    for (const char *c = p->tag; *c; c++)
+        seed = seed * 31 + (unsigned char)*c;
+    for (const char *c = name; *c; c++)
+        seed = seed * 31 + (unsigned char)*c;
+    return seed;
+}
+
+static void fill(unsigned seed, uint64_t offset, size_t n, unsigned char bytes[])
+{
+    for (size_t i = 0; i < n; i++, offset++)
+        bytes[i] = (unsigned char)(seed + offset * 31 + offset / 251);
+}
+
+static int write_part(const struct probe *p, const char *path, uint64_t at,
+                      const char *name, uint64_t offset, uint64_t length)
+{
+    static unsigned char bytes[PIECE];
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644), bad = fd < 0;
+    for (uint64_t done = 0, n; done < length && !bad; done += n) {
+        n = length - done < PIECE ? length - done : PIECE;
+        fill(seed_of(p, name), offset + done, n, bytes);
+        bad = pwrite(fd, bytes, n, (off_t)(at + done)) != (ssize_t)n;
+    }
+    if (fd >= 0) bad |= close(fd) != 0;
+    return bad;
+}
+
+static int compare_part(const struct probe *p, const char *path, uint64_t at,
+                        const char *name, uint64_t offset, uint64_t length)
+{
+    static unsigned char bytes[PIECE], expected[PIECE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC), bad = fd < 0;
+    for (uint64_t done = 0, n; done < length && !bad; done += n) {
+        n = length - done < PIECE ? length - done : PIECE;
+        fill(seed_of(p, name), offset + done, n, expected);
+        bad = pread(fd, bytes, n, (off_t)(at + done)) != (ssize_t)n ||
+              memcmp(bytes, expected, n) != 0;
+    }
+    if (fd >= 0) close(fd);
+    return bad;
+}
+
+typedef int use_part(const struct probe *, const char *, uint64_t, const char *, uint64_t,
+                     uint64_t);
+
+static void route(struct probe *p, struct result *r, const char *name, uint64_t offset,
+                  uint64_t length, use_part *use)
+{
+    uint64_t at = 0;
+    if (r->code) return;
+    r->code = SCR_Route_file_part(name, offset, length, p->path, &at);
+    if (r->code || !use(p, p->path, at, name, offset, length)) return;
+    r->code = SCR_FAILURE;
+    r->has_text = 1;
+    snprintf(r->text, sizeof r->text, "%.1000s has not bytes %" PRIu64 " to %" PRIu64,
+             p->path, offset, offset + length);
+}
+
+static void all_parts(struct probe *p, const char *arg, struct result *r, use_part *use)
+{
+    struct shared s;
+    uint64_t offset, length;
+    parse(arg, &s);
+    for (int round = 0; round < s.rounds; round++) {
+        find_part(p, &s, round, &offset, &length);
+        route(p, r, s.name, offset, length, use);
+    }
+}
+
+void probe_put_parts(struct probe *p, const char *arg, struct result *r)
+{
+    all_parts(p, arg, r, write_part);
+}
+
+void probe_get_parts(struct probe *p, const char *arg, struct result *r)
+{
+    all_parts(p, arg, r, compare_part);
+}
+
+void probe_get_range(struct probe *p, const char *arg, struct result *r)
+{
+    char name[SCR_MAX_FILENAME] = "";
+    uint64_t offset = 0, length = 0;
+    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
+    route(p, r, name, offset, length, compare_part);
+}
+
+void probe_put_range(struct probe *p, const char *arg, struct result *r)
+{
+    char name[SCR_MAX_FILENAME] = "";
+    uint64_t offset = 0, length = 0;
+    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
+    route(p, r, name, offset, length, write_part);
+}
+
+void probe_part(struct probe *p, const char *arg, struct result *r)
+{
+    char name[SCR_MAX_FILENAME] = "";
+    uint64_t offset = 0, length = 0, at = 0;
+    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
+    r->code = SCR_Route_file_part(name, offset, length, p->path, &at);
+    r->has_text = 1;
+    snprintf(r->text, sizeof r->text, "%.1000s:%" PRIu64, p->path, at);
+}
+
+/* What each rank reads: about the same number of bytes each, or all of them. */
+static void fetch(struct probe *p, const char *arg, struct result *r, int ranks, int rank,
+                  use_part *use)
+{
+    char name[SCR_MAX_FILENAME] = "";
+    uint64_t offset = 0, length = 0;
+    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
+    const char *const names[] = {name};
+    const uint64_t share = length / (uint64_t)ranks, mine = (uint64_t)rank * share;
+    offset += mine;
+    length = rank == ranks - 1 ? length - mine : share;
+    r->code = SCR_Fetch_file_parts(1, names, &offset, &length);
+    route(p, r, name, offset, length, use);
+}
+
+void probe_fetch_range(struct probe *p, const char *arg, struct result *r)
+{
+    fetch(p, arg, r, 1, 0, compare_part);
+}
+
+void probe_fetch_share(struct probe *p, const char *arg, struct result *r)
+{
+    fetch(p, arg, r, p->ranks, p->rank, compare_part);
+}
+
+static int compare_zeros(const struct probe *p, const char *path, uint64_t at,
+                         const char *name, uint64_t offset, uint64_t length)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), bad = fd < 0;
+    (void)p, (void)name, (void)offset;
+    for (uint64_t done = 0; done < length && !bad; done++) {
+        char byte = 1;
+        bad = pread(fd, &byte, 1, (off_t)(at + done)) != 1 || byte;
+    }
+    if (fd >= 0) close(fd);
+    return bad;
+}
+
+void probe_fetch_hole(struct probe *p, const char *arg, struct result *r)
+{
+    fetch(p, arg, r, 1, 0, compare_zeros);
+}
