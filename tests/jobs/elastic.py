@@ -90,6 +90,14 @@ def test_prefix():
                 job.lose(*{node for node, _ in layout})
 
 
+def test_remains():
+    """Remains in the cache are not taken for the files in containers, from which they are read."""
+    with Job(4, 1, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, **ANY) as job:
+        job.run("init", checkpoint("a"))
+        run = job.run("init", take("a", 4), layout=nodes(1, 1))
+        run.says("REBUILD_IMPOSSIBLE", "a", times=1)
+
+
 def test_no_such_file():
     """Names are refused where files are brought; what is read in place is found, or not, by SCR_Route_file."""
     for containers, code in (0, "SUCCESS"), (1, "ARGUMENT"):

@@ -84,7 +84,7 @@ class Rank
 
     void work()
     {
-        judge.initialized++;
+        judge.initialized();
         restart();
         int number = 0;
         for (const Step &step : program.what->steps) {
@@ -104,12 +104,12 @@ class Rank
             int flag = 0;
             if (expect("SCR_Have_restart", SCR_Have_restart(&flag, name)) !=
                 SCR_SUCCESS) {
-                judge.offered("", ranks); /* an error struck */
+                judge.offered(""); /* an error struck */
                 return;
             }
             Dataset *d = flag ? judge.find(name) : nullptr;
             agree("its flag", flag ? d ? d->number + 1 : -1 : 0);
-            judge.offered(flag ? name : "", ranks);
+            judge.offered(flag ? name : "");
             const bool refused = program.what->audit || tries < program.what->refuses;
             if (!flag || restart_from(*d, refused)) return;
         }
@@ -121,9 +121,7 @@ class Rank
         char name[SCR_MAX_FILENAME];
         if (expect("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
             return false;
-        int good = 1, all;
-        for (int f = 0; f < d.files && good; f++)
-            good = read(d, f);
+        int good = program.what->any ? read_shared(d) : read_all(d, {rank}), all;
         MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
         judge.restarted(d, all, refused);
         const int code = SCR_Complete_restart(good && !(refused && rank == ranks - 1));
@@ -132,18 +130,119 @@ class Rank
         return false;
     }
 
+    /* Those who wrote the files that this rank wants. */
+    std::vector<int> wanted(const Dataset &d) const
+    {
+        const int64_t half = (ranks + 1) / 2;
+        std::vector<int> list;
+        auto is_in_block = [&d](int64_t i, int64_t me, int64_t of) {
+            return i * of / d.ranks == me;
+        };
+        for (int i = 0; i < d.ranks; i++) {
+            bool mine = is_in_block(i, rank, ranks);
+            switch (program.what->wants) {
+            case Wants::OWN:
+                mine = i == rank;
+                break;
+            case Wants::BLOCK:
+                break;
+            case Wants::ROBIN:
+                mine = i % ranks == rank;
+                break;
+            case Wants::EVERY:
+                mine = true;
+                break;
+            case Wants::COMMON:
+                mine = mine || i == d.number % d.ranks;
+                break;
+            case Wants::HALF:
+                mine = rank % 2 == 0 && is_in_block(i, rank / 2, half);
+                break;
+            case Wants::ONE:
+                mine = rank == ranks - 1;
+            }
+            if (mine) list.push_back(i);
+        }
+        return list;
+    }
+
+    /* What a local call says, which has no reason to fail. */
+    bool may_go_on(const char *what, int code) const
+    {
+        if (code != SCR_SUCCESS) judge.failed(what, code);
+        return code == SCR_SUCCESS;
+    }
+
+    /* Asks for the names of files of a rank, which must be those that it wrote. */
+    bool list(const Dataset &d, int writer, std::vector<std::string> &names)
+    {
+        std::set<std::pair<std::string, uint64_t>> right, told;
+        int files = -1;
+        if (!may_go_on("SCR_Dataset_files", SCR_Dataset_files(writer, &files)))
+            return false;
+        for (int f = 0; f < d.files; f++)
+            right.insert({"/prefix/" + Judge::name(d, writer, f),
+                          Judge::bytes(d, writer, f).size()});
+        for (int f = 0; f < files; f++) {
+            char name[SCR_MAX_FILENAME];
+            uint64_t size = 0;
+            if (!may_go_on("SCR_Dataset_file", SCR_Dataset_file(writer, f, name, &size)))
+                return false;
+            told.insert({name, size});
+            names.push_back(name);
+        }
+        if (files != d.files || told != right)
+            throw Failure(d.name + ": wrong names of files of rank " +
+                          std::to_string(writer));
+        return true;
+    }
+
+    bool fetch(const std::vector<std::string> &names, size_t from, size_t to)
+    {
+        std::vector<const char *> list;
+        for (size_t i = from; i < to; i++)
+            list.push_back(names[i].c_str());
+        return expect("SCR_Fetch_files", SCR_Fetch_files(static_cast<int>(list.size()),
+                                                         list.data())) == SCR_SUCCESS;
+    }
+
+    /* Whatever the number of ranks that wrote it. */
+    bool read_shared(const Dataset &d)
+    {
+        int writers = 0;
+        std::vector<std::string> names;
+        bool good = may_go_on("SCR_Dataset_ranks", SCR_Dataset_ranks(&writers));
+        if (good && writers != d.ranks)
+            throw Failure(d.name + " has " + std::to_string(writers) + " ranks");
+        const std::vector<int> list_of = wanted(d);
+        for (int writer : list_of)
+            good = good && list(d, writer, names);
+        const size_t first = program.what->twice ? names.size() / 2 : names.size();
+        good = fetch(names, 0, first) && good;
+        if (program.what->twice) good = fetch(names, first, names.size()) && good;
+        return good && read_all(d, list_of);
+    }
+
+    bool read_all(const Dataset &d, const std::vector<int> &writers)
+    {
+        for (int writer : writers)
+            for (int f = 0; f < d.files; f++)
+                if (!read(d, writer, f)) return false;
+        return true;
+    }
+
     /* Bytes that were read must be right; that they cannot be read may happen. */
-    bool read(const Dataset &d, int f)
+    bool read(const Dataset &d, int writer, int f)
     {
         char path[SCR_MAX_FILENAME];
-        const std::string wanted = Judge::bytes(d, rank, f);
+        const std::string right = Judge::bytes(d, writer, f);
         std::string found;
-        if (SCR_Route_file(Judge::name(d, rank, f).c_str(), path) != SCR_SUCCESS)
+        if (SCR_Route_file(Judge::name(d, writer, f).c_str(), path) != SCR_SUCCESS)
             return false;
-        if (!read_file(path, wanted.size() + 1, found)) return false;
-        if (found != wanted)
+        if (!read_file(path, right.size() + 1, found)) return false;
+        if (found != right)
             throw Failure(d.name + ": file " + std::to_string(f) + " of rank " +
-                          std::to_string(rank) + " has wrong bytes");
+                          std::to_string(writer) + " has wrong bytes");
         return true;
     }
 
@@ -159,7 +258,7 @@ class Rank
     Dataset &output(const Step &step, int number)
     {
         const std::string &job = program.is_held ? program.other_job : program.what->job;
-        Dataset &d = judge.start(program.run, number, step, ranks, job);
+        Dataset &d = judge.start(program.run, number, step, job);
         const int flags = (step.checkpoint ? SCR_FLAG_CHECKPOINT : 0) |
                           (step.output ? SCR_FLAG_OUTPUT : 0);
         if (expect("SCR_Start_output", SCR_Start_output(d.name.c_str(), flags)) !=

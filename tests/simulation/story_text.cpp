@@ -30,6 +30,15 @@ static const char *name_of(Counted counted)
     return names[static_cast<int>(counted)];
 }
 
+static const char *name_of(Wants wants)
+{
+    static const char *const names[] = {"its own",          "a block",
+                                        "each n-th rank's", "all",
+                                        "a block and one",  "each second one a block",
+                                        "the last one all"};
+    return names[static_cast<int>(wants)];
+}
+
 static void print(std::ostream &out, const Strike &s)
 {
     out << "    strike " << s.number << ": " << name_of(s.blow);
@@ -75,8 +84,12 @@ std::string Story::text() const
         out << "  " << descriptor << "\n";
     for (const Run &run : runs) {
         out << (run.audit ? "  audit" : "  run") << " of job " << run.job << " on nodes";
-        for (int machine : run.machines)
-            out << " " << machine;
+        for (size_t i = 0; i < run.machines.size(); i++)
+            out << " " << run.machines[i]
+                << (elastic ? "*" + std::to_string(run.counts[i]) : "");
+        if (elastic && !run.any) out << ", as many ranks";
+        if (run.any)
+            out << ", wants " << name_of(run.wants) << (run.twice ? ", twice" : "");
         if (run.refuses) out << ", refuses " << run.refuses;
         out << (run.finalize ? "" : ", without SCR_Finalize") << "\n";
         for (const Step &s : run.steps)

@@ -164,6 +164,7 @@ static std::vector<Part> smaller(const Story &story, const Part &part)
     for (const auto &[name, value] : story.parameters)
         if (is_dispensable(name) && !part.without.count(name))
             add([&](Part &p) { p.without.insert(name); });
+    if (story.elastic) add([](Part &p) { p.without.insert("SCR_RESTART_RANKS"); });
     return list;
 }
 
