@@ -140,7 +140,7 @@ const Dataset *Judge::promised() const
     for (size_t i = datasets.size(); i-- > 0;) {
         const Dataset &d = *datasets[i];
         if (!d.checkpoint || !d.complete || d.bad || d.refused != Refused::NO) continue;
-        const bool cached = !story.bypass && is_cached(d);
+        const bool cached = !story.bypass && is_cached(d) && (!d.may_leave || is_kept(i));
         if (is_usable(d) && d.tries < 2 &&
             (cached || (d.flushed && !d.ruined && is_kept(i))))
             return &d;
@@ -193,9 +193,16 @@ void Judge::end_run()
     if (tried && !now->audit) tried->tries = progress && !lenient ? 0 : tried->tries + 1;
 }
 
+/* Of a dataset of another number of ranks on the prefix directory SCR compares sizes and
+ * times, and the application reads the files there (docs/configuration.md). */
+bool Judge::may_be_damaged(const Dataset &d) const
+{
+    return d.ruined && d.ranks != now->ranks() && !is_cached(d);
+}
+
 void Judge::restarted(Dataset &d, bool good, bool refused)
 {
-    if (!good && !lenient && !now->audit)
+    if (!good && !lenient && !now->audit && !may_be_damaged(d))
         throw Failure(d.name + " is offered, and cannot be read");
     if (!good || refused) {
         if (d.refused == Refused::NO) d.refused = Refused::MAYBE;

@@ -71,6 +71,7 @@ class Judge
     void offered(const std::string &name);
     /* good: its files could be read; refused: the application says that they are wrong */
     void restarted(Dataset &d, bool good, bool refused);
+    bool may_be_damaged(const Dataset &d) const;
     void completed_restart(Dataset &d, int code, bool refused);
     void finalizing();                /* a rank calls SCR_Finalize */
     void finalized();                 /* SCR_Finalize succeeded */

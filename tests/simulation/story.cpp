@@ -223,7 +223,7 @@ static void draw_runs(Story &s, Random &r)
 
 /* ---- what has a stream of its own, so that the rest of a world does not depend on it */
 
-enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS, RANKS };
+enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS, RANKS, LOSSES };
 
 static Random stream_of(const Story &s, Aspect aspect)
 {
@@ -258,6 +258,14 @@ static void add_strike(Story &s, size_t run, Strike strike)
     s.runs[run].strikes.push_back(strike);
 }
 
+static void flush_nothing(Story &s)
+{
+    s.flushes = false;
+    s.flushes_each = s.bypass;
+    for (auto &[name, value] : s.parameters)
+        if (name == "SCR_FLUSH") value = "0";
+}
+
 /* All nodes get empty disks, on which ids of datasets begin anew. Later one of them has
  * its old disk again. No clock jumps, and two jobs have no containers: known weaknesses
  * in docs/reliability.md. */
@@ -277,11 +285,7 @@ static void draw_twins(Story &s)
     for (Run &run : s.runs)
         for (Strike &strike : run.strikes)
             if (strike.blow == Blow::CLOCK) strike.seconds = 0;
-    if (!r.chance(0.5)) return;
-    s.flushes = false; /* no index knows the ids */
-    s.flushes_each = s.bypass;
-    for (auto &[name, value] : s.parameters)
-        if (name == "SCR_FLUSH") value = "0";
+    if (r.chance(0.5)) flush_nothing(s); /* no index knows the ids */
 }
 
 /* A strike of a process of any run, with that probability. */
@@ -342,11 +346,12 @@ static void draw_reading(Random &r, Run &run)
 }
 
 /* Each run has nodes and ranks of its own. Nodes come back with what they had, so no
- * clock jumps: a known weakness. Runs end early more often: then the cache matters. */
+ * clock jumps: a known weakness. More often than elsewhere runs end early and nothing is
+ * flushed: then the cache matters. */
 static void draw_ranks(Story &s)
 {
     Random r = stream_of(s, Aspect::RANKS);
-    if (!r.chance(0.25)) return;
+    if (s.runs[0].machines.size() < 2 || !r.chance(0.33)) return;
     s.elastic = true;
     s.nodes = std::max(2, std::min(7, s.nodes + static_cast<int>(r.between(0, 2))));
     std::vector<int> machines = s.runs[0].machines;
@@ -359,13 +364,14 @@ static void draw_ranks(Story &s)
         else
             run.counts.resize(machines.size(), s.ranks_per_node);
         draw_reading(r, run);
-        if (!run.audit && r.chance(0.4)) run.finalize = false;
+        if (!run.audit && r.chance(0.6)) run.finalize = false;
         for (Strike &strike : run.strikes) {
             if (strike.blow == Blow::CLOCK) strike.seconds = 0;
             if (strike.rank > 0 && strike.blow != Blow::RETURN)
                 strike.rank %= run.ranks();
         }
     }
+    if (r.chance(0.4)) flush_nothing(s);
 }
 
 /* Damage that SCR cannot detect shows nothing. */
@@ -396,7 +402,9 @@ Story draw(uint64_t seed, bool elastic)
     draw_one_more(s, Aspect::HANGS, 0.1, Blow::HANG);
     draw_one_more(s, Aspect::DELAYS, 0.05, Blow::DELAY);
     draw_one_more(s, Aspect::SECONDS, 0.15, Blow::SECOND);
-    if (elastic) draw_ranks(s);
+    if (!elastic) return s;
+    draw_ranks(s);
+    if (s.elastic) draw_one_more(s, Aspect::LOSSES, 0.5, Blow::LOSE_NODE);
     return s;
 }
 
