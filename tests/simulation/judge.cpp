@@ -311,6 +311,14 @@ void Judge::begin_run(const Run &run, bool silent)
         if (d->job == run.job && d->ranks == run.ranks()) d->homes.begin_move(run);
 }
 
+void Judge::begin_rest(const Run &rest)
+{
+    const bool had_error = lenient;
+    end_run();
+    begin_run(rest, true);
+    lenient = had_error;
+}
+
 bool Judge::are_initialized() const
 {
     return ready == now->ranks();

@@ -92,7 +92,8 @@ class Judge
     bool may_lack_source() const;
     /* silent: one that stood still when the run before ended still does. */
     void begin_run(const Run &run, bool silent);
-    void initialized(); /* a rank of it is, by SCR_Init */
+    void begin_rest(const Run &rest); /* in which it goes on */
+    void initialized();               /* a rank of it is, by SCR_Init */
     bool are_initialized() const;
     /* One that completes no checkpoint may have tried the newest in vain. */
     void end_run();

@@ -13,6 +13,9 @@
 namespace sim
 {
 
+/* Number of the rest of run 0. */
+static constexpr int REST = 500;
+
 namespace
 {
 
@@ -21,21 +24,22 @@ class Rank
 {
   public:
     Rank(Process &process, const Program &program)
-        : process(process), program(program), judge(*program.judge)
+        : process(process), program(program), judge(*program.judge), what(program.what),
+          part(program.run)
     {
     }
 
     int main()
     {
         MPI_Init(nullptr, nullptr);
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-        for (const std::string &descriptor : program.story->descriptors)
-            SCR_Config(descriptor.c_str());
+        MPI_Comm_rank(world, &rank);
+        MPI_Comm_size(world, &ranks);
+        configure();
         if (program.is_held)
             intrude();
-        else if (expect("SCR_Init", SCR_Init()) == SCR_SUCCESS)
-            work();
+        else if (expect("SCR_Init", SCR_Init()) == SCR_SUCCESS && work() &&
+                 what->rest.size() && !survive())
+            return 0;
         MPI_Finalize();
         return 0;
     }
@@ -44,11 +48,20 @@ class Rank
     Process &process;
     const Program &program;
     Judge &judge;
+    const Run *what;
+    int part; /* number of the run, or of its rest */
+    MPI_Comm world = MPI_COMM_WORLD;
     int rank = 0, ranks = 0, calls = 0;
+
+    void configure() const
+    {
+        for (const std::string &descriptor : program.story->descriptors)
+            SCR_Config(descriptor.c_str());
+    }
 
     int agree(const char *what, int64_t result)
     {
-        judge.agree(program.run, rank, calls++, what, result);
+        judge.agree(part, rank, calls++, what, result);
         return static_cast<int>(result);
     }
 
@@ -71,7 +84,7 @@ class Rank
 
     void intrude()
     {
-        const bool same = program.other_job == program.what->job;
+        const bool same = program.other_job == what->job;
         const int code = agree("SCR_Init", SCR_Init());
         if (same && code == SCR_SUCCESS && program.is_held())
             throw Failure("two runs of one job use the same caches");
@@ -82,18 +95,68 @@ class Rank
             judge.finalized_other(d);
     }
 
-    void work()
+    /* Whether SCR has not been finalized. */
+    bool work()
     {
         judge.initialized();
         restart();
         int number = 0;
-        for (const Step &step : program.what->steps) {
+        for (const Step &step : what->steps) {
             simgrid::s4u::this_actor::sleep_for(step.compute);
             output(step, number++);
         }
-        if (!program.what->finalize) return;
+        if (what->rest.size() || !what->finalize) return true;
         judge.finalizing();
         if (expect("SCR_Finalize", SCR_Finalize()) == SCR_SUCCESS) judge.finalized();
+        return false;
+    }
+
+    /* Whether this rank is one of the rest: the first ones of their nodes. */
+    bool is_left() const
+    {
+        const Run &rest = what->rest[0];
+        int before = 0;
+        for (int i = rank; i > 0 && what->node_of(i - 1) == what->node_of(rank); i--)
+            before++;
+        for (size_t i = 0; i < rest.machines.size(); i++)
+            if (rest.machines[i] == what->node_of(rank)) return before < rest.counts[i];
+        return false;
+    }
+
+    /* Ranks die, and the rest goes on. False: this one has died. */
+    bool survive()
+    {
+        const bool lives = is_left();
+        MPI_Comm rest;
+        if (what->within) open_output();
+        MPI_Comm_split(world, lives ? 0 : MPI_UNDEFINED, rank, &rest);
+        MPI_Barrier(world); /* what they have told the judge is of the run before */
+        if (!lives) return false;
+        expect("SCR_Abandon", SCR_Abandon());
+        MPI_Comm_rank(rest, &rank);
+        MPI_Comm_size(rest, &ranks);
+        if (rank == 0) judge.begin_rest(what->rest[0]);
+        what = &what->rest[0];
+        world = rest;
+        part += REST;
+        calls = 0;
+        MPI_Barrier(world);
+        configure();
+        if (expect("SCR_Init_comm", SCR_Init_comm(world)) == SCR_SUCCESS) work();
+        return true;
+    }
+
+    /* One that nobody completes. */
+    void open_output()
+    {
+        Step step;
+        step.checkpoint = true;
+        Dataset &d =
+            judge.start(part, static_cast<int>(what->steps.size()), step, what->job);
+        d.bad = true;
+        if (expect("SCR_Start_output",
+                   SCR_Start_output(d.name.c_str(), SCR_FLAG_CHECKPOINT)) == SCR_SUCCESS)
+            write(d, 0);
     }
 
     void restart()
@@ -110,7 +173,7 @@ class Rank
             Dataset *d = flag ? judge.find(name) : nullptr;
             agree("its flag", flag ? d ? d->number + 1 : -1 : 0);
             judge.offered(flag ? name : "");
-            const bool refused = program.what->audit || tries < program.what->refuses;
+            const bool refused = what->audit || tries < what->refuses;
             if (!flag || restart_from(*d, refused)) return;
         }
     }
@@ -121,8 +184,8 @@ class Rank
         char name[SCR_MAX_FILENAME];
         if (expect("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
             return false;
-        int good = program.what->any ? read_shared(d) : read_all(d, {rank}), all;
-        MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+        int good = what->any ? read_shared(d) : read_all(d, {rank}), all;
+        MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, world);
         judge.restarted(d, all, refused);
         const int code = SCR_Complete_restart(good && !(refused && rank == ranks - 1));
         if (all && !refused) return expect("SCR_Complete_restart", code) == 0;
@@ -140,7 +203,7 @@ class Rank
         };
         for (int i = 0; i < d.ranks; i++) {
             bool mine = is_in_block(i, rank, ranks);
-            switch (program.what->wants) {
+            switch (what->wants) {
             case Wants::OWN:
                 mine = i == rank;
                 break;
@@ -221,9 +284,9 @@ class Rank
         const std::vector<int> list_of = wanted(d);
         for (int writer : list_of)
             good = good && list(d, writer, names);
-        const size_t first = program.what->twice ? names.size() / 2 : names.size();
+        const size_t first = what->twice ? names.size() / 2 : names.size();
         good = fetch(d, names, 0, first) && good;
-        if (program.what->twice) good = fetch(d, names, first, names.size()) && good;
+        if (what->twice) good = fetch(d, names, first, names.size()) && good;
         return good && read_all(d, list_of);
     }
 
@@ -262,8 +325,8 @@ class Rank
 
     Dataset &output(const Step &step, int number)
     {
-        const std::string &job = program.is_held ? program.other_job : program.what->job;
-        Dataset &d = judge.start(program.run, number, step, job);
+        const std::string &job = program.is_held ? program.other_job : what->job;
+        Dataset &d = judge.start(part, number, step, job);
         const int flags = (step.checkpoint ? SCR_FLAG_CHECKPOINT : 0) |
                           (step.output ? SCR_FLAG_OUTPUT : 0);
         if (expect("SCR_Start_output", SCR_Start_output(d.name.c_str(), flags)) !=

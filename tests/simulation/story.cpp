@@ -223,7 +223,7 @@ static void draw_runs(Story &s, Random &r)
 
 /* ---- what has a stream of its own, so that the rest of a world does not depend on it */
 
-enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS, RANKS, LOSSES };
+enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS, RANKS, LOSSES, DEATHS };
 
 static Random stream_of(const Story &s, Aspect aspect)
 {
@@ -374,6 +374,50 @@ static void draw_ranks(Story &s)
     if (r.chance(0.4)) flush_nothing(s);
 }
 
+/* Ranks that are left after deaths: the first ones of their nodes. */
+static void leave_survivors(Random &r, Run &rest)
+{
+    const size_t stays = r.below(rest.machines.size());
+    for (size_t i = rest.machines.size(); i-- > 0;) {
+        if (r.chance(0.6)) continue;
+        rest.counts[i] -= static_cast<int>(r.between(1, rest.counts[i]));
+        if (i == stays) rest.counts[i] = std::max(1, rest.counts[i]);
+        if (rest.counts[i] > 0) continue;
+        rest.machines.erase(rest.machines.begin() + static_cast<long>(i));
+        rest.counts.erase(rest.counts.begin() + static_cast<long>(i));
+    }
+}
+
+/* Some runs go on without some of their ranks. A second run beside one would take its
+ * caches meanwhile. */
+static void draw_deaths(Story &s)
+{
+    Random r = stream_of(s, Aspect::DEATHS);
+    int step = s.runs.back().steps.back().number;
+    for (Run &run : s.runs) {
+        const bool alone = std::none_of(
+            run.strikes.begin(), run.strikes.end(),
+            [](const Strike &strike) { return strike.blow == Blow::SECOND; });
+        if (run.audit || !alone || !r.chance(0.3)) continue;
+        Run rest;
+        rest.job = run.job;
+        rest.machines = run.machines;
+        rest.counts = run.counts;
+        leave_survivors(r, rest);
+        rest.any = true;
+        rest.wants = static_cast<Wants>(r.between(1, 6));
+        rest.finalize = r.chance(0.5);
+        for (int64_t i = r.between(0, 2); i > 0; i--) {
+            rest.steps.push_back(draw_step(r));
+            rest.steps.back().number = ++step;
+        }
+        run.any = true;
+        if (run.wants == Wants::OWN) run.wants = Wants::BLOCK;
+        run.within = r.chance(0.5);
+        run.rest = {rest};
+    }
+}
+
 /* Damage that SCR cannot detect shows nothing. */
 static void place_damage(Story &s)
 {
@@ -404,7 +448,9 @@ Story draw(uint64_t seed, bool elastic)
     draw_one_more(s, Aspect::SECONDS, 0.15, Blow::SECOND);
     if (!elastic) return s;
     draw_ranks(s);
-    if (s.elastic) draw_one_more(s, Aspect::LOSSES, 0.5, Blow::LOSE_NODE);
+    if (!s.elastic) return s;
+    draw_one_more(s, Aspect::LOSSES, 0.5, Blow::LOSE_NODE);
+    draw_deaths(s);
     return s;
 }
 
@@ -434,6 +480,10 @@ static void reduce_run(Run &run, const Part &part)
         if (!part.without_strikes.count(s.number)) strikes.push_back(s);
     run.steps = steps;
     run.strikes = strikes;
+    for (Run &rest : run.rest)
+        reduce_run(rest, part);
+    if (run.rest.size() && (part.without.count("deaths") || run.rest[0].machines.empty()))
+        run.rest.clear();
 }
 
 void reduce(Story &story, const Part &part)

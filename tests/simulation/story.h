@@ -91,8 +91,11 @@ struct Run {
     std::vector<Strike> strikes;
     int refuses = 0; /* the first checkpoints that are offered */
     bool finalize = true;
-    bool audit = false; /* all caches are lost, and each checkpoint that is offered is
-                           refused once it was read: those behind it show, too */
+    std::vector<Run> rest; /* none, or how it goes on with a part of its ranks, when the
+                              others have died after its steps */
+    bool within = false;   /* they die within an output */
+    bool audit = false;    /* all caches are lost, and each checkpoint that is offered is
+                              refused once it was read: those behind it show, too */
 
     int ranks() const;
     int node_of(int rank) const;
