@@ -111,7 +111,10 @@ MUTATIONS = {
         "libscr-core/ops/flush_files.c", "list[n].rank = kvtree_elem_key_int(walk.rank);",
         "list[n].rank = d->ranks - 1 - kvtree_elem_key_int(walk.rank);"),
     "cached files of other ranks are not compared with checksums": (
-        "libredset/src/set/set_adopt.c", "        if (!r->done) rc = adopt_rank_verify(r, err);\n", "        (void)adopt_rank_verify;\n"),
+        "libredset/src/set/adopt_rank.c", "    int rc = redset_member_verify(&r->member, err);\n    if (rc) return rc;\n    r->lost =",
+        "    (void)redset_member_verify;\n    r->lost ="),
+    "a run that was given up keeps its locks": (
+        "libscr-core/api/scr.c", "    scr_flush_forget(scr);\n    scr_release(scr);\n", "    scr_flush_forget(scr);\n"),
     "remains in the cache are taken for files in containers": (
         "libscr-core/ops/bring.c", "    if (scr->prefix.direct.dataset.id == d->id) return false;\n", ""),
     "an older checkpoint takes the place of one of other ranks": (

@@ -339,10 +339,25 @@ static void draw_counts(Random &r, Run &run)
 
 static void draw_reading(Random &r, Run &run)
 {
-    run.any = run.audit || r.chance(0.85);
+    run.any = run.audit || r.chance(0.75);
     run.wants = static_cast<Wants>(r.between(1, 6));
     run.twice = r.chance(0.2);
     if (!run.any) run.wants = Wants::OWN;
+}
+
+/* That of an earlier run, or the nodes of the one before, more or less. */
+static void draw_shape(Story &s, Random &r, size_t i, std::vector<int> &machines)
+{
+    Run &run = s.runs[i];
+    if (i > 1 && r.chance(0.25)) {
+        const Run &former = s.runs[r.below(i - 1)];
+        run.machines = machines = former.machines;
+        run.counts = former.counts;
+        return;
+    }
+    if (i > 0 && r.chance(0.8)) change_machines(s, r, machines);
+    run.machines = machines;
+    draw_counts(r, run);
 }
 
 /* Each run has nodes and ranks of its own. Nodes come back with what they had, so no
@@ -357,12 +372,7 @@ static void draw_ranks(Story &s)
     std::vector<int> machines = s.runs[0].machines;
     for (size_t i = 0; i < s.runs.size(); i++) {
         Run &run = s.runs[i];
-        if (i > 0 && r.chance(0.8)) change_machines(s, r, machines);
-        run.machines = machines;
-        if (i == 0 || r.chance(0.8))
-            draw_counts(r, run);
-        else
-            run.counts.resize(machines.size(), s.ranks_per_node);
+        draw_shape(s, r, i, machines);
         draw_reading(r, run);
         if (!run.audit && r.chance(0.6)) run.finalize = false;
         for (Strike &strike : run.strikes) {
