@@ -473,6 +473,8 @@ static bool bring_is_here(const struct scr *scr, const char *name)
     const scr_dataset *d = &scr->lifecycle.open;
     scr_filemap_walk walk = {NULL, NULL};
     if (kvtree_get(scr->restart.brought, name)) return true;
+    /* the cache may have remains of what is read on the prefix directory */
+    if (scr->prefix.direct.dataset.id == d->id) return false;
     while (scr_filemap_next(scr->cache.map, d->id, &walk)) {
         const char *here =
             scr_filemap_name_of(kvtree_elem_key(walk.file), scr->job.owner, d->id);

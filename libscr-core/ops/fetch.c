@@ -396,7 +396,7 @@ static int fetch_report_failure(struct scr *scr, const scr_dataset *d, int rc,
     return rc;
 }
 
-int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
+int scr_fetch_dataset(struct scr *scr, const scr_dataset *d, bool leaves_current)
 {
     kvtree_error err = {""};
     double start = MPI_Wtime();
@@ -408,8 +408,8 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d)
     int rc = fetch_bring(scr, d, &err);
     if (rc) return fetch_report_failure(scr, d, rc, start, err.text);
     scr_fetch_spare(scr, d, 0);
-    fetch_mark(scr, d,
-               fetch_is_substitute(scr, d) ? scr_index_unmark_tried : fetch_mark_done);
+    leaves_current = leaves_current || fetch_is_substitute(scr, d);
+    fetch_mark(scr, d, leaves_current ? scr_index_unmark_tried : fetch_mark_done);
     scr_counters_include(&scr->lifecycle.last, d);
     e = fetch_event(scr, d, SCR_LOG_FETCH_COMPLETE, start);
     if (scr->prefix.direct.dataset.id == d->id) {

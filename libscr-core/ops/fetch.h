@@ -24,9 +24,9 @@ int scr_fetch_finds(struct scr *scr, const scr_dataset *dataset);
 
 /* Copies it into the cache or, if that fails, verifies it where it is. 0; positive: it is
  * damaged, and is marked as failed; -errno: it cannot be read now, and stays. Failures
- * are reported.
+ * are reported. It becomes the current checkpoint, unless leaves_current, on rank 0.
  */
-int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset);
+int scr_fetch_dataset(struct scr *scr, const scr_dataset *dataset, bool leaves_current);
 
 /* The number of the store for files of a dataset, which is opened where none is in use
  * yet; -errno with a text. Agreed. */

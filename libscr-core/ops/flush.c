@@ -201,7 +201,8 @@ static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
     if (rc) return rc;
     scr_flush_spread(scr, &f->d);
     flush_report(scr, f, SCR_LOG_FLUSH_START, NULL);
-    scr_stage_identity(&scr->prefix, &f->d, f->container ? scr_flush_layout(scr) : 0,
+    scr_stage_identity(&scr->prefix, &f->d,
+                       f->container ? scr_flush_layout(scr) : (uint64_t)scr->job.ranks,
                        f->identity);
     scr_dataset_key(&f->d, f->key);
     scr_location(&scr->prefix, &f->d, SCR_LOCATION_FLUSHING, 1);

@@ -38,7 +38,8 @@ static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
     char identity[SCR_STAGE_IDENTITY_SIZE];
     const scr_cached *c = NULL;
     while ((c = scr_cached_next(&r->scr->cache, c ? c->d.id : 0)) != NULL) {
-        scr_stage_identity(&r->scr->prefix, &c->d, s->container ? r->layout : 0,
+        scr_stage_identity(&r->scr->prefix, &c->d,
+                           s->container ? r->layout : (uint64_t)r->scr->job.ranks,
                            identity);
         if (!c->d.borrowed && strcmp(c->d.name, s->name) == 0 &&
             strcmp(identity, s->identity) == 0 &&

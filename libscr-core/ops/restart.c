@@ -247,7 +247,9 @@ static int restart_fetch(struct scr *scr, struct table *t, const scr_restart_ste
                 "are tried");
     t->rises |= step->rises;
     restart_note_again(scr, t, step);
-    const int rc = scr_fetch_dataset(scr, d);
+    const bool leaves =
+        scr->job.rank == 0 && scr_plan_restart_leaves_current(&t->facts, step->row);
+    const int rc = scr_fetch_dataset(scr, d, leaves);
     if (scr->job.rank != 0) return 0;
     scr_restart_row *row = &t->facts.rows[step->row];
     row->stored = rc == 0 ? SCR_COPY_READY : rc < 0 ? SCR_COPY_UNREADABLE : SCR_COPY_NONE;

@@ -123,3 +123,19 @@ scr_restart_step scr_plan_restart(const scr_restart_facts *f)
     step.action = SCR_RESTART_OFFER;
     return step;
 }
+
+bool scr_plan_restart_leaves_current(const scr_restart_facts *f, int row)
+{
+    bool leaves = false;
+    int current = -1;
+    for (int i = 0; i < f->count; i++)
+        if (f->rows[i].is_current) current = i;
+    for (int i = 0; i < f->count; i++) {
+        const scr_restart_row *r = &f->rows[i];
+        if (r->stored == SCR_COPY_THERE && r->is_of_other_ranks && !r->exhausted &&
+            scr_age_is_older(f->rows[row].age, r->age) &&
+            (current < 0 || !scr_age_is_older(f->rows[current].age, r->age)))
+            leaves = true;
+    }
+    return leaves;
+}

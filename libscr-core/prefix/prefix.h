@@ -180,7 +180,8 @@ void scr_retention_flushed(scr_prefix *prefix, const scr_window *window);
 /* ---- prefix/stages.c: flushes that were interrupted, in stages. Local on rank 0 ---- */
 
 /* The identity of a flush of this job in its stage (filo_options). layout: a number for
- * how processes are distributed over nodes where files are packed, else 0. Any rank. */
+ * how processes are distributed over nodes where files are packed, else their number. Any
+ * rank. */
 enum { SCR_STAGE_IDENTITY_SIZE = 512 };
 void scr_stage_identity(const scr_prefix *prefix, const scr_dataset *dataset,
                         uint64_t layout, char identity[SCR_STAGE_IDENTITY_SIZE]);

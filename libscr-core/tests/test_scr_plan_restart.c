@@ -274,10 +274,40 @@ static void nothing_known(void **state)
     assert_int_equal(scr_plan_restart(&none).action, SCR_RESTART_ANEW);
 }
 
+/* A fetched one is not the current one where a newer one is for other ranks. */
+static void left_to_others(void **state)
+{
+    scr_restart_row rows[ROWS] = {{.age = {1, 10}, .stored = SCR_COPY_THERE},
+                                  {.age = {2, 20}, .stored = SCR_COPY_THERE},
+                                  {.age = {3, 30}, .stored = SCR_COPY_THERE}};
+    const scr_restart_facts f = {.count = ROWS, .rows = rows, .below = SCR_AGE_ANY};
+    (void)state;
+    assert_false(scr_plan_restart_leaves_current(&f, 0));
+    rows[2].is_of_other_ranks = rows[2].is_current = true;
+    assert_true(scr_plan_restart_leaves_current(&f, 0));
+    assert_true(scr_plan_restart_leaves_current(&f, 1));
+    rows[2].is_current = false;
+    assert_true(scr_plan_restart_leaves_current(&f, 1));
+    /* an older one was chosen */
+    rows[1].is_current = true;
+    assert_false(scr_plan_restart_leaves_current(&f, 1));
+    assert_false(scr_plan_restart_leaves_current(&f, 0));
+    rows[1].is_current = false;
+    /* an older one, one that nobody could use, one that is not there */
+    rows[2].exhausted = true;
+    assert_false(scr_plan_restart_leaves_current(&f, 1));
+    rows[2].exhausted = false;
+    rows[2].stored = SCR_COPY_UNREADABLE;
+    assert_false(scr_plan_restart_leaves_current(&f, 1));
+    rows[0].is_of_other_ranks = true;
+    assert_false(scr_plan_restart_leaves_current(&f, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_known),
+        cmocka_unit_test(left_to_others),
         cmocka_unit_test(every_small_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@ import shutil
 
 import damage
 import tree
-from job import JOB, MPI, USER, Job, Skip, checkpoint, main, messages
+from job import JOB, MPI, USER, Job, Skip, checkpoint, main, messages, restart
 
 ANY = {"SCR_RESTART_RANKS": "any"}
 
@@ -32,6 +32,17 @@ def test_default():
         run.says("RESTART_OTHER_RANKS", "a", "4 ranks", times=1)
         job.run("init", take("a", 4), layout=nodes(1, 2), **ANY)
         job.run("init => CONFIG", SCR_RESTART_RANKS="some")
+
+
+def test_same_between():
+    """A run for its own number of ranks that begins with an older checkpoint leaves the newer one to a run that can use it."""
+    with Job(2, 2, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a"), "finalize")
+        job.run("init", checkpoint("b"), "finalize", layout=nodes(1, 2))
+        job.run("init", restart("a"), "finalize")
+        job.run("init", take("b", 3), layout=nodes(1, 3), **ANY)
+        job.run("init", "current:a", "finalize")
+        job.run("init", take("a", 4), layout=nodes(1, 2), **ANY)
 
 
 def test_cache():
@@ -88,6 +99,14 @@ def test_prefix():
             for layout in (nodes(3), nodes(2, 3), nodes(1, 1, 1, 1, 2), nodes(2, 2)):
                 job.run("init", take("a", 4), layout=layout)
                 job.lose(*{node for node, _ in layout})
+
+
+def test_remains():
+    """Remains in the cache are not taken for the files in containers, from which they are read."""
+    with Job(4, 1, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, **ANY) as job:
+        job.run("init", checkpoint("a"))
+        run = job.run("init", take("a", 4), layout=nodes(1, 1))
+        run.says("REBUILD_IMPOSSIBLE", "a", times=1)
 
 
 def test_no_such_file():

@@ -485,6 +485,21 @@ def test_other_number_of_ranks():
         assert not [path for path in temporaries(job) if job.prefix / "c1" in path.parents], temporaries(job)
 
 
+def test_other_number_of_ranks_that_reads_it():
+    """The stage is one of so many processes: others remove it and begin anew in their turn."""
+    with Job(nodes=3, per_node=1, SCR_RESTART_RANKS="any", **DAEMON) as job:
+        die(job)
+        let_finish(job, 3)
+        four = [("n1", 2), ("n2", 1), ("n3", 1)]
+        run = job.run("init", "have => 1 c1", layout=four)
+        run.says("FLUSH_NOT_RESUMED", "dataset 1", times=1)
+        expect_clean(job)
+        job.run("init", "finalize", layout=four)
+        expect_clean(job)
+        lose_all(job)
+        job.run("init", restart("c1", LARGE))
+
+
 def test_purged():
     with Job(**PAIR) as job:
         die(job, **SLOW)

@@ -10,19 +10,15 @@
 namespace sim
 {
 
-Dataset &Judge::start(int run, int step, const Step &what, int ranks,
-                      const std::string &job)
+Dataset &Judge::start(int run, int step, const Step &what, const std::string &job)
 {
     const std::string name = "d" + std::to_string(run) + "." + std::to_string(step);
     if (Dataset *known = find(name)) return *known;
     if (job == now->job) push(nullptr, what.checkpoint || lenient ? nullptr : newest());
-    auto made = std::make_unique<Dataset>();
+    auto made = std::make_unique<Dataset>(*now);
     made->name = name;
     made->number = static_cast<int>(datasets.size());
-    made->ranks = ranks;
-    made->run = now;
     made->job = job;
-    made->homes = now->machines;
     made->checkpoint = what.checkpoint;
     made->output = what.output;
     made->bad = false;
@@ -39,13 +35,20 @@ Dataset *Judge::find(const std::string &name)
     return nullptr;
 }
 
-/* The newest checkpoint of this job, which is the last one to leave the cache. */
+/* Whether this run may restart from a dataset of so many ranks. */
+bool Judge::is_usable(const Dataset &d) const
+{
+    return now->any || d.ranks == now->ranks();
+}
+
+/* The newest checkpoint of this job that this run can use: it is the last one to leave
+ * the cache. */
 const Dataset *Judge::newest() const
 {
     for (size_t i = datasets.size(); i-- > 0;) {
         const Dataset &d = *datasets[i];
         if (d.checkpoint && d.complete && !d.bad && d.refused == Refused::NO &&
-            d.job == now->job)
+            d.job == now->job && is_usable(d))
             return &d;
     }
     return nullptr;
@@ -60,12 +63,14 @@ static void leave(Dataset &d, bool is_spared)
 }
 
 /* One more dataset comes to the cache, for which an older one may leave; or another one
- * instead, if that is being flushed. */
+ * instead, if that is being flushed. Remains that this run cannot rebuild may leave, too;
+ * what it has too many or too few ranks for stays. */
 void Judge::push(const Dataset *pushing, const Dataset *spared)
 {
     const Dataset *last = newest();
     for (const auto &d : datasets) {
-        if (d->job != now->job || d.get() == pushing) continue;
+        if (d->job != now->job || d.get() == pushing || !is_usable(*d)) continue;
+        d->gone = d->gone || !is_whole(*d);
         const bool waits = story.background && d.get() != last;
         if (++d->behind < story.room - waits) continue;
         if (d.get() == last && story.room > 1) continue; /* another one leaves */
@@ -103,22 +108,26 @@ bool Judge::is_kept(size_t i) const
     return !story.retention || newer < story.retention;
 }
 
-/* Whether what the scheme makes up for is lost at most. */
+/* Whether the nodes of this run have all that the scheme does not make up for. */
+bool Judge::is_whole(const Dataset &d) const
+{
+    return d.homes.are_whole(story.schemes, now->machines);
+}
+
 bool Judge::is_cached(const Dataset &d) const
 {
-    const int losses = static_cast<int>(d.lost.size()) * (d.moving ? 2 : 1);
-    return d.job == now->job && !d.gone && losses <= story.tolerates;
+    return d.job == now->job && !d.gone && is_usable(d) && is_whole(d);
 }
 
 /* A checkpoint with which two runs came to nothing, which is tried again rather than
  * none.
  */
-const Dataset *Judge::exhausted(int ranks) const
+const Dataset *Judge::exhausted() const
 {
     for (size_t i = datasets.size(); i-- > 0;) {
         const Dataset &d = *datasets[i];
         if (d.checkpoint && d.complete && !d.bad && d.refused == Refused::NO &&
-            d.ranks == ranks && d.flushed && !d.ruined && is_kept(i))
+            is_usable(d) && d.flushed && !d.ruined && is_kept(i))
             return &d;
     }
     return nullptr;
@@ -126,13 +135,13 @@ const Dataset *Judge::exhausted(int ranks) const
 
 /* The newest one that has to be restorable. A checkpoint with which two runs came to
  * nothing is skipped. */
-const Dataset *Judge::promised(int ranks) const
+const Dataset *Judge::promised() const
 {
     for (size_t i = datasets.size(); i-- > 0;) {
         const Dataset &d = *datasets[i];
         if (!d.checkpoint || !d.complete || d.bad || d.refused != Refused::NO) continue;
-        const bool cached = !story.bypass && is_cached(d);
-        if (d.ranks == ranks && d.tries < 2 &&
+        const bool cached = !story.bypass && is_cached(d) && (!d.may_leave || is_kept(i));
+        if (is_usable(d) && d.tries < 2 &&
             (cached || (d.flushed && !d.ruined && is_kept(i))))
             return &d;
     }
@@ -155,20 +164,20 @@ void Judge::fetch(const Dataset *offered)
     }
 }
 
-void Judge::offered(const std::string &name, int ranks)
+void Judge::offered(const std::string &name)
 {
     const Dataset *d = find(name);
     fetch(d);
-    const Dataset *least = promised(ranks);
+    const Dataset *least = promised();
     if (name.empty()) {
-        if (!least) least = exhausted(ranks);
+        if (!least) least = exhausted();
         if (least && !lenient)
             throw Failure(least->name + " is lost: nothing is offered");
         if (least) unread = find(least->name);
         return;
     }
     if (!d) throw Failure("a dataset of another name is offered: " + name);
-    if (!d->checkpoint || d->bad || d->refused == Refused::YES || d->ranks != ranks ||
+    if (!d->checkpoint || d->bad || d->refused == Refused::YES || !is_usable(*d) ||
         !d->completing)
         throw Failure(name +
                       " is offered, which is no checkpoint that can be restarted from");
@@ -177,30 +186,39 @@ void Judge::offered(const std::string &name, int ranks)
 }
 
 /* Where a call failed, what is on record of the restart may be that it began. */
-void Judge::end_run(int ranks)
+void Judge::end_run()
 {
     Dataset *tried = source ? source : unread;
-    if (!tried && !progress) tried = const_cast<Dataset *>(promised(ranks));
+    if (!tried && !progress) tried = const_cast<Dataset *>(promised());
     if (tried && !now->audit) tried->tries = progress && !lenient ? 0 : tried->tries + 1;
+}
+
+/* Of a dataset of another number of ranks on the prefix directory SCR compares sizes and
+ * times, and the application reads the files there (docs/configuration.md). */
+bool Judge::may_be_damaged(const Dataset &d) const
+{
+    return d.ruined && d.ranks != now->ranks() && !is_cached(d);
 }
 
 void Judge::restarted(Dataset &d, bool good, bool refused)
 {
-    if (!good && !lenient && !now->audit)
+    if (!good && !lenient && !now->audit && !may_be_damaged(d))
         throw Failure(d.name + " is offered, and cannot be read");
     if (!good || refused) {
         if (d.refused == Refused::NO) d.refused = Refused::MAYBE;
         return;
     }
     source = &d;
-    /* whole in the cache; or, where the cache failed, read from the prefix directory */
-    d.lost.clear();
     d.complete = true; /* also where no rank was told so before */
-    d.gone = d.moving = false;
+    /* one of another number of ranks is read where it is */
+    if (d.ranks != now->ranks() && !is_cached(d)) return;
+    /* whole in the cache; or, where the cache failed, read from the prefix directory */
+    d.gone = false;
     d.may_leave = lenient;
     d.behind = 0;
-    d.homes = now->machines;
     d.job = now->job;
+    if (d.ranks == now->ranks()) d.homes.settle(*now);
+    lose_again();
 }
 
 void Judge::completed_restart(Dataset &d, int code, bool refused)
@@ -246,8 +264,7 @@ bool Judge::is_locked_out(double when) const
 bool Judge::may_lack_source() const
 {
     return std::any_of(datasets.begin(), datasets.end(), [this](const auto &d) {
-        return d->job == now->job && d->completing && !d->flushed &&
-               static_cast<int>(d->lost.size()) > story.tolerates;
+        return d->job == now->job && d->completing && !d->flushed && !is_whole(*d);
     });
 }
 
@@ -257,7 +274,8 @@ void Judge::finalizing()
     const Dataset *last = newest();
     is_ending = true;
     for (const auto &d : datasets)
-        if (d->job == now->job) leave(*d, d.get() == last);
+        if (d->job == now->job)
+            leave(*d, d.get() == last ? is_whole(*d) : !is_usable(*d));
 }
 
 void Judge::finalized()
@@ -278,40 +296,62 @@ void Judge::finalized_other(Dataset &d)
     d.flushed = d.flushed || (d.complete && story.flushes && !lenient);
 }
 
-static bool has_moved(const std::vector<int> &before, const std::vector<int> &now)
-{
-    for (size_t i = 0; i < now.size(); i++)
-        for (size_t k = 0; k < before.size(); k++)
-            if (i != k && now[i] == before[k]) return true;
-    return false;
-}
-
-void Judge::begin_run(const Run &run, int ranks, bool silent)
+void Judge::begin_run(const Run &run, bool silent)
 {
     now = &run;
     lenient = is_ending = false;
     if (!silent) abandoned = INFINITY;
     locked.clear();
-    initialized = 0;
+    fallen.clear();
+    ready = 0;
     progress = false;
     source = unread = nullptr;
     fetched.clear();
+    for (const auto &d : datasets)
+        if (d->job == run.job && d->ranks == run.ranks()) d->homes.begin_move(run);
+}
+
+void Judge::begin_rest(const Run &rest)
+{
+    const bool had_error = lenient;
+    end_run();
+    begin_run(rest, true);
+    lenient = had_error;
+}
+
+bool Judge::are_initialized() const
+{
+    return ready == now->ranks();
+}
+
+/* Then all is rebuilt that can be. */
+void Judge::initialized()
+{
+    ready++;
+    if (!are_initialized() || lenient) return;
     for (const auto &d : datasets) {
-        /* a run of another size cannot use what is in the cache, and need not keep it */
-        if (d->ranks != ranks) d->gone = true;
-        if (d->job != run.job) continue;
-        d->moving = d->moving || has_moved(d->homes, run.machines);
-        for (int node : d->homes)
-            if (std::find(run.machines.begin(), run.machines.end(), node) ==
-                run.machines.end())
-                d->lost.insert(node);
+        if (!is_cached(*d)) continue;
+        if (d->ranks == now->ranks())
+            d->homes.end_move(*now);
+        else
+            d->homes.adopt(*now);
     }
+    lose_again();
+}
+
+/* What ranks have on nodes that are lost meanwhile. */
+void Judge::lose_again()
+{
+    for (const auto &d : datasets)
+        for (int node : fallen)
+            d->homes.lose(node);
 }
 
 void Judge::lost(int node, const std::string &dataset)
 {
+    if (dataset.empty()) fallen.insert(node);
     for (const auto &d : datasets)
-        if (dataset.empty() || d->name == dataset) d->lost.insert(node);
+        if (dataset.empty() || d->name == dataset) d->homes.lose(node);
 }
 
 /* What has left the caches may be there again where disks return: removals are not

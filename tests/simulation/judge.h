@@ -5,6 +5,7 @@
 /* What must be true, by rules that know nothing of how SCR decides. The application
  * reports what it was promised; the machine, what was lost. */
 
+#include "homes.h"
 #include "story.h"
 
 #include <cmath>
@@ -38,16 +39,18 @@ struct Dataset {
     bool flushed = false;    /* and is on the prefix directory */
     const Run *run;          /* that wrote it */
     std::string job;
-    std::vector<int> homes; /* nodes that had it when it was whole in the cache */
-    std::set<int> lost;     /* nodes without their part of it since then */
+    Homes homes;            /* of its files in the cache */
     int behind = 0;         /* datasets that came to this cache after it */
     bool gone = false;      /* it need not be in the cache any more */
     bool may_leave = false; /* a run has ended: it may be on the prefix directory alone */
-    bool moving = false;    /* ranks run on other nodes since then: one may have two parts
-                             */
     bool ruined = false;    /* its files on the prefix directory were changed */
     int tries = 0; /* runs that may have begun to restart from it, and not more */
     Refused refused = Refused::NO;
+
+    explicit Dataset(const Run &writer)
+        : ranks(writer.ranks()), run(&writer), homes(writer)
+    {
+    }
 };
 
 class Judge
@@ -58,17 +61,17 @@ class Judge
     }
 
     /* The same for all ranks of a run that begin step k: a name is new. */
-    Dataset &start(int run, int step, const Step &what, int ranks,
-                   const std::string &job);
+    Dataset &start(int run, int step, const Step &what, const std::string &job);
     void completed(Dataset &d, int code);
 
     /* All ranks agree on the result of their n-th call in a run. */
     void agree(int run, int rank, int call, const char *what, int64_t result);
 
     /* name: what SCR offers, "" for nothing. */
-    void offered(const std::string &name, int ranks);
+    void offered(const std::string &name);
     /* good: its files could be read; refused: the application says that they are wrong */
     void restarted(Dataset &d, bool good, bool refused);
+    bool may_be_damaged(const Dataset &d) const;
     void completed_restart(Dataset &d, int code, bool refused);
     void finalizing();                /* a rank calls SCR_Finalize */
     void finalized();                 /* SCR_Finalize succeeded */
@@ -88,9 +91,12 @@ class Judge
      * when the flush reads it. */
     bool may_lack_source() const;
     /* silent: one that stood still when the run before ended still does. */
-    void begin_run(const Run &run, int ranks, bool silent);
+    void begin_run(const Run &run, bool silent);
+    void begin_rest(const Run &rest); /* in which it goes on */
+    void initialized();               /* a rank of it is, by SCR_Init */
+    bool are_initialized() const;
     /* One that completes no checkpoint may have tried the newest in vain. */
-    void end_run(int ranks);
+    void end_run();
 
     /* What a node has of a dataset; "": of all. */
     void lost(int node, const std::string &dataset = "");
@@ -104,22 +110,26 @@ class Judge
     static std::string name(const Dataset &d, int rank, int f);
     static std::string bytes(const Dataset &d, int rank, int f);
 
-    int initialized = 0;    /* ranks of this run in which SCR_Init succeeded */
     bool is_ending = false; /* a rank of it has called SCR_Finalize */
     bool lenient =
         false; /* an error struck in this run: what depends on that node may fail */
 
   private:
-    const Dataset *promised(int ranks) const;
-    const Dataset *exhausted(int ranks) const;
+    const Dataset *promised() const;
+    const Dataset *exhausted() const;
     const Dataset *newest() const;
     void push(const Dataset *pushing, const Dataset *spared);
     void fetch(const Dataset *offered);
     bool is_kept(size_t i) const;
+    bool is_usable(const Dataset &d) const;
+    bool is_whole(const Dataset &d) const;
     bool is_cached(const Dataset &d) const;
+    void lose_again();
     const Story &story;
     std::vector<std::unique_ptr<Dataset>> datasets;
     const Run *now = nullptr;    /* the run */
+    int ready = 0;               /* ranks of it in which SCR_Init succeeded */
+    std::set<int> fallen;        /* nodes that are lost since it began */
     bool progress = false;       /* this run has completed a checkpoint */
     double abandoned = INFINITY; /* when a flush may first be */
     std::vector<std::pair<double, double>>

@@ -60,7 +60,7 @@ MUTATIONS = {
     "files of different datasets with one id are mixed": (
         "libredset/src/set/set_recovery.c", "    if (rc || equal) return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
         "    return rc;\n    return err_set(err, REDSET_UNRECOVERABLE,",
-        "libscr-core/cache/distribute.c", "    if (!scr_dataset_is_same(scr_filemap_get_dataset(cache->map, id, rank), dataset) ||\n        rank", "    if (rank",
+        "libscr-core/cache/copies.c", "    if (!scr_dataset_is_same(scr_filemap_get_dataset(cache->map, id, rank), dataset) ||\n        rank", "    if (rank",
         "libredset/src/set/plan.c",
         "        if (!plan_is_list_same(shape, states, m) ||\n            !plan_is_layout_same(shape, states, m))",
         "        if (0 && plan_is_list_same(shape, states, m) && plan_is_layout_same(shape, states, m))"),
@@ -87,7 +87,8 @@ MUTATIONS = {
         "libscr-core/ops/finalize.c", "    if (newest && !finalize_is_complete_on_prefix(scr, newest)) return;\n",
         "    (void)finalize_is_complete_on_prefix;\n"),
     "files that moved to other ranks are not brought there": (
-        "libscr-core/ops/recover.c", "if (!rc && !whole) rc = recover_distribute(scr, &dataset, &moved, &err);", ""),
+        "libscr-core/ops/recover.c", "int rc = whole ? 0 : recover_distribute(scr, dataset, &moved, err);",
+        "(void)recover_distribute;\n    int rc = 0;"),
     "an interrupted flush leaves its stage": (
         "libscr-core/ops/flush_recovery.c", "    if (r->has_stages) scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);\n", ""),
     "the code of a set rebuilds one member less": (
@@ -98,6 +99,29 @@ MUTATIONS = {
         "libfilo/src/filo_folders_mpi.c", "        rc = io_fsync(fd);\n", "        rc = 0;\n"),
     "new directories are not synced": (
         "common/beneath.c", "        rc = beneath_sync_parent(dir, part, err);\n", "        (void)beneath_sync_parent;\n"),
+    "nobody acts for the last rank": (
+        "libscr-core/cache/adopt.c", "        if (actor[i] == cache->job->rank)\n            own->list[own->count++] =",
+        "        if (actor[i] == cache->job->rank && i + 1 < d->ranks)\n            own->list[own->count++] ="),
+    "another file is brought": (
+        "libscr-core/ops/bring.c", ".file = (uint64_t)home << 32 | (uint32_t)number,", ".file = (uint64_t)home << 32 | (uint32_t)number / 2,"),
+    "a file is passed on in the round in which it comes": (
+        "libscr-core/plan/bring.c", "{w->to, w->round + 1};", "{w->to, w->round};",
+        "libscr-core/plan/bring.c", "bring_find_free(&busy[w->from], &busy[w->to], from.round);", "from.round;\n        (void)bring_find_free;"),
+    "ranks are in the wrong order in the map of a flush": (
+        "libscr-core/ops/flush_files.c", "list[n].rank = kvtree_elem_key_int(walk.rank);",
+        "list[n].rank = d->ranks - 1 - kvtree_elem_key_int(walk.rank);"),
+    "cached files of other ranks are not compared with checksums": (
+        "libredset/src/set/adopt_rank.c", "    int rc = redset_member_verify(&r->member, err);\n    if (rc) return rc;\n    r->lost =",
+        "    (void)redset_member_verify;\n    r->lost ="),
+    "a run that was given up keeps its locks": (
+        "libscr-core/api/scr.c", "    scr_flush_forget(scr);\n    scr_release(scr);\n", "    scr_flush_forget(scr);\n"),
+    "remains in the cache are taken for files in containers": (
+        "libscr-core/ops/bring.c", "    if (scr->prefix.direct.dataset.id == d->id) return false;\n", ""),
+    "an older checkpoint takes the place of one of other ranks": (
+        "libscr-core/ops/restart.c", "scr_fetch_dataset(scr, d, leaves);", "scr_fetch_dataset(scr, d, false && leaves);"),
+    "a flush goes on with another number of ranks": (
+        "libscr-core/ops/flush.c", "f->container ? scr_flush_layout(scr) : (uint64_t)scr->job.ranks,", "f->container ? scr_flush_layout(scr) : 0,",
+        "libscr-core/ops/flush_recovery.c", "s->container ? r->layout : (uint64_t)r->scr->job.ranks,", "s->container ? r->layout : 0,"),
     "ranks do not agree on errors": (
         "common/agree_mpi.c", "    if (worst.class == IS_FINE) return 0;\n", "    if (worst.class == IS_FINE || code == 0) return code;\n"),
 }

@@ -13,6 +13,9 @@
 namespace sim
 {
 
+/* Number of the rest of run 0. */
+static constexpr int REST = 500;
+
 namespace
 {
 
@@ -21,21 +24,22 @@ class Rank
 {
   public:
     Rank(Process &process, const Program &program)
-        : process(process), program(program), judge(*program.judge)
+        : process(process), program(program), judge(*program.judge), what(program.what),
+          part(program.run)
     {
     }
 
     int main()
     {
         MPI_Init(nullptr, nullptr);
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-        for (const std::string &descriptor : program.story->descriptors)
-            SCR_Config(descriptor.c_str());
+        MPI_Comm_rank(world, &rank);
+        MPI_Comm_size(world, &ranks);
+        configure();
         if (program.is_held)
             intrude();
-        else if (expect("SCR_Init", SCR_Init()) == SCR_SUCCESS)
-            work();
+        else if (expect("SCR_Init", SCR_Init()) == SCR_SUCCESS && work() &&
+                 what->rest.size() && !survive())
+            return 0;
         MPI_Finalize();
         return 0;
     }
@@ -44,11 +48,20 @@ class Rank
     Process &process;
     const Program &program;
     Judge &judge;
+    const Run *what;
+    int part; /* number of the run, or of its rest */
+    MPI_Comm world = MPI_COMM_WORLD;
     int rank = 0, ranks = 0, calls = 0;
+
+    void configure() const
+    {
+        for (const std::string &descriptor : program.story->descriptors)
+            SCR_Config(descriptor.c_str());
+    }
 
     int agree(const char *what, int64_t result)
     {
-        judge.agree(program.run, rank, calls++, what, result);
+        judge.agree(part, rank, calls++, what, result);
         return static_cast<int>(result);
     }
 
@@ -71,7 +84,7 @@ class Rank
 
     void intrude()
     {
-        const bool same = program.other_job == program.what->job;
+        const bool same = program.other_job == what->job;
         const int code = agree("SCR_Init", SCR_Init());
         if (same && code == SCR_SUCCESS && program.is_held())
             throw Failure("two runs of one job use the same caches");
@@ -82,18 +95,68 @@ class Rank
             judge.finalized_other(d);
     }
 
-    void work()
+    /* Whether SCR has not been finalized. */
+    bool work()
     {
-        judge.initialized++;
+        judge.initialized();
         restart();
         int number = 0;
-        for (const Step &step : program.what->steps) {
+        for (const Step &step : what->steps) {
             simgrid::s4u::this_actor::sleep_for(step.compute);
             output(step, number++);
         }
-        if (!program.what->finalize) return;
+        if (what->rest.size() || !what->finalize) return true;
         judge.finalizing();
         if (expect("SCR_Finalize", SCR_Finalize()) == SCR_SUCCESS) judge.finalized();
+        return false;
+    }
+
+    /* Whether this rank is one of the rest: the first ones of their nodes. */
+    bool is_left() const
+    {
+        const Run &rest = what->rest[0];
+        int before = 0;
+        for (int i = rank; i > 0 && what->node_of(i - 1) == what->node_of(rank); i--)
+            before++;
+        for (size_t i = 0; i < rest.machines.size(); i++)
+            if (rest.machines[i] == what->node_of(rank)) return before < rest.counts[i];
+        return false;
+    }
+
+    /* Ranks die, and the rest goes on. False: this one has died. */
+    bool survive()
+    {
+        const bool lives = is_left();
+        MPI_Comm rest;
+        if (what->within) open_output();
+        MPI_Comm_split(world, lives ? 0 : MPI_UNDEFINED, rank, &rest);
+        MPI_Barrier(world); /* what they have told the judge is of the run before */
+        if (!lives) return false;
+        expect("SCR_Abandon", SCR_Abandon());
+        MPI_Comm_rank(rest, &rank);
+        MPI_Comm_size(rest, &ranks);
+        if (rank == 0) judge.begin_rest(what->rest[0]);
+        what = &what->rest[0];
+        world = rest;
+        part += REST;
+        calls = 0;
+        MPI_Barrier(world);
+        configure();
+        if (expect("SCR_Init_comm", SCR_Init_comm(world)) == SCR_SUCCESS) work();
+        return true;
+    }
+
+    /* One that nobody completes. */
+    void open_output()
+    {
+        Step step;
+        step.checkpoint = true;
+        Dataset &d =
+            judge.start(part, static_cast<int>(what->steps.size()), step, what->job);
+        d.bad = true;
+        if (expect("SCR_Start_output",
+                   SCR_Start_output(d.name.c_str(), SCR_FLAG_CHECKPOINT)) == SCR_SUCCESS)
+            write(d, 0);
     }
 
     void restart()
@@ -104,13 +167,13 @@ class Rank
             int flag = 0;
             if (expect("SCR_Have_restart", SCR_Have_restart(&flag, name)) !=
                 SCR_SUCCESS) {
-                judge.offered("", ranks); /* an error struck */
+                judge.offered(""); /* an error struck */
                 return;
             }
             Dataset *d = flag ? judge.find(name) : nullptr;
             agree("its flag", flag ? d ? d->number + 1 : -1 : 0);
-            judge.offered(flag ? name : "", ranks);
-            const bool refused = program.what->audit || tries < program.what->refuses;
+            judge.offered(flag ? name : "");
+            const bool refused = what->audit || tries < what->refuses;
             if (!flag || restart_from(*d, refused)) return;
         }
     }
@@ -121,10 +184,8 @@ class Rank
         char name[SCR_MAX_FILENAME];
         if (expect("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
             return false;
-        int good = 1, all;
-        for (int f = 0; f < d.files && good; f++)
-            good = read(d, f);
-        MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+        int good = what->any ? read_shared(d) : read_all(d, {rank}), all;
+        MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, world);
         judge.restarted(d, all, refused);
         const int code = SCR_Complete_restart(good && !(refused && rank == ranks - 1));
         if (all && !refused) return expect("SCR_Complete_restart", code) == 0;
@@ -132,18 +193,124 @@ class Rank
         return false;
     }
 
+    /* Those who wrote the files that this rank wants. */
+    std::vector<int> wanted(const Dataset &d) const
+    {
+        const int64_t half = (ranks + 1) / 2;
+        std::vector<int> list;
+        auto is_in_block = [&d](int64_t i, int64_t me, int64_t of) {
+            return i * of / d.ranks == me;
+        };
+        for (int i = 0; i < d.ranks; i++) {
+            bool mine = is_in_block(i, rank, ranks);
+            switch (what->wants) {
+            case Wants::OWN:
+                mine = i == rank;
+                break;
+            case Wants::BLOCK:
+                break;
+            case Wants::ROBIN:
+                mine = i % ranks == rank;
+                break;
+            case Wants::EVERY:
+                mine = true;
+                break;
+            case Wants::COMMON:
+                mine = mine || i == d.number % d.ranks;
+                break;
+            case Wants::HALF:
+                mine = rank % 2 == 0 && is_in_block(i, rank / 2, half);
+                break;
+            case Wants::ONE:
+                mine = rank == ranks - 1;
+            }
+            if (mine) list.push_back(i);
+        }
+        return list;
+    }
+
+    /* What a call says that has no reason to fail, if the files are there. */
+    bool may_go_on(const Dataset &d, const char *what, int code) const
+    {
+        if (code != SCR_SUCCESS && !judge.may_be_damaged(d)) judge.failed(what, code);
+        return code == SCR_SUCCESS;
+    }
+
+    /* Asks for the names of files of a rank, which must be those that it wrote. */
+    bool list(const Dataset &d, int writer, std::vector<std::string> &names)
+    {
+        std::set<std::pair<std::string, uint64_t>> right, told;
+        int files = -1;
+        if (!may_go_on(d, "SCR_Dataset_files", SCR_Dataset_files(writer, &files)))
+            return false;
+        for (int f = 0; f < d.files; f++)
+            right.insert({"/prefix/" + Judge::name(d, writer, f),
+                          Judge::bytes(d, writer, f).size()});
+        for (int f = 0; f < files; f++) {
+            char name[SCR_MAX_FILENAME];
+            uint64_t size = 0;
+            if (!may_go_on(d, "SCR_Dataset_file",
+                           SCR_Dataset_file(writer, f, name, &size)))
+                return false;
+            told.insert({name, size});
+            names.push_back(name);
+        }
+        if (files != d.files || told != right)
+            throw Failure(d.name + ": wrong names of files of rank " +
+                          std::to_string(writer));
+        return true;
+    }
+
+    bool fetch(const Dataset &d, const std::vector<std::string> &names, size_t from,
+               size_t to)
+    {
+        std::vector<const char *> list;
+        for (size_t i = from; i < to; i++)
+            list.push_back(names[i].c_str());
+        const int code =
+            agree("SCR_Fetch_files",
+                  SCR_Fetch_files(static_cast<int>(list.size()), list.data()));
+        return may_go_on(d, "SCR_Fetch_files", code);
+    }
+
+    /* Whatever the number of ranks that wrote it. */
+    bool read_shared(const Dataset &d)
+    {
+        int writers = 0;
+        std::vector<std::string> names;
+        bool good = may_go_on(d, "SCR_Dataset_ranks", SCR_Dataset_ranks(&writers));
+        if (good && writers != d.ranks)
+            throw Failure(d.name + " has " + std::to_string(writers) + " ranks");
+        const std::vector<int> list_of = wanted(d);
+        for (int writer : list_of)
+            good = good && list(d, writer, names);
+        const size_t first = what->twice ? names.size() / 2 : names.size();
+        good = fetch(d, names, 0, first) && good;
+        if (what->twice) good = fetch(d, names, first, names.size()) && good;
+        return good && read_all(d, list_of);
+    }
+
+    bool read_all(const Dataset &d, const std::vector<int> &writers)
+    {
+        for (int writer : writers)
+            for (int f = 0; f < d.files; f++)
+                if (!read(d, writer, f)) return false;
+        return true;
+    }
+
     /* Bytes that were read must be right; that they cannot be read may happen. */
-    bool read(const Dataset &d, int f)
+    bool read(const Dataset &d, int writer, int f)
     {
         char path[SCR_MAX_FILENAME];
-        const std::string wanted = Judge::bytes(d, rank, f);
+        const std::string right = Judge::bytes(d, writer, f);
         std::string found;
-        if (SCR_Route_file(Judge::name(d, rank, f).c_str(), path) != SCR_SUCCESS)
+        if (SCR_Route_file(Judge::name(d, writer, f).c_str(), path) != SCR_SUCCESS)
             return false;
-        if (!read_file(path, wanted.size() + 1, found)) return false;
-        if (found != wanted)
+        if (!read_file(path, right.size() + 1, found)) return false;
+        if (found != right && judge.may_be_damaged(d)) return false;
+        if (found != right)
             throw Failure(d.name + ": file " + std::to_string(f) + " of rank " +
-                          std::to_string(rank) + " has wrong bytes");
+                          std::to_string(writer) + " has wrong bytes");
         return true;
     }
 
@@ -158,8 +325,8 @@ class Rank
 
     Dataset &output(const Step &step, int number)
     {
-        const std::string &job = program.is_held ? program.other_job : program.what->job;
-        Dataset &d = judge.start(program.run, number, step, ranks, job);
+        const std::string &job = program.is_held ? program.other_job : what->job;
+        Dataset &d = judge.start(part, number, step, job);
         const int flags = (step.checkpoint ? SCR_FLAG_CHECKPOINT : 0) |
                           (step.output ? SCR_FLAG_OUTPUT : 0);
         if (expect("SCR_Start_output", SCR_Start_output(d.name.c_str(), flags)) !=

@@ -4,7 +4,8 @@
  *   simulate --seed N [PART]    one world: its story, the product's output, the verdict
  *   simulate --seed N --shrink  a part of a world that fails for the same reason
  *   simulate --from A --to B    seeds A to B - 1, each in its own process; failures
- *   simulate --seeds FILE       the numbers at the beginning of lines
+ *   simulate --seeds FILE       the numbers at the beginning of lines, which may be
+ *                               followed by one --without PARAMETER
  *   simulate --campaign FILE --to N
  *                               seeds up to N - 1 that are not in FILE yet, which gets
  *                               the failures
@@ -85,17 +86,18 @@ static int many(const Trials &trials, const Options &o)
 
 static int listed(const Trials &trials, const char *file)
 {
-    char line[1000];
+    char line[1000], name[64];
     unsigned long seed;
     int failed = 0, count = 0;
     FILE *list = fopen(file, "r");
     if (!list) return perror(file), 2;
     while (fgets(line, sizeof line, list)) {
-        if (sscanf(line, "%lu", &seed) != 1) continue;
+        Part part;
+        const int read = sscanf(line, "%lu --without %63s", &seed, name);
+        if (read < 1) continue;
+        if (read == 2) part.without.insert(name);
         count++;
-        trials.run(seed, seed + 1, [&](const Outcome &outcome) {
-            return report(outcome, failed, false);
-        });
+        report(trials.one(seed, part), failed, false);
     }
     fclose(list);
     printf("%d worlds, %d failed\n", count, failed);

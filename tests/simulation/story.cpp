@@ -5,50 +5,62 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <sstream>
 
 namespace sim
 {
 
-namespace
+int Run::ranks() const
 {
-struct Scheme {
-    std::string type;
-    int64_t set_size = 0, failures = 0; /* 0: not given */
-    int tolerates = 0;                  /* nodes that may be lost at once */
-};
-} // namespace
+    return std::accumulate(counts.begin(), counts.end(), 0);
+}
 
-static Scheme draw_scheme(Random &r, int nodes)
+int Run::node_of(int rank) const
+{
+    size_t i = 0;
+    for (; rank >= counts[i]; i++)
+        rank -= counts[i];
+    return machines[i];
+}
+
+static Protection draw_scheme(Random &r, int nodes)
 {
     const uint64_t scheme = r.below(4);
-    if (nodes < 2 || scheme == 0) return {"SINGLE"};
-    if (scheme == 1) return {"PARTNER", 0, 0, 1};
-    if (scheme == 2) return {"XOR", r.between(2, 8), 0, 1};
-    const int failures = static_cast<int>(r.between(1, nodes > 3 ? 2 : 1));
-    return {"RS", 8, failures, failures < nodes ? failures : nodes - 1};
+    if (nodes < 2 || scheme == 0) return {{"SINGLE"}};
+    if (scheme == 1) return {{"PARTNER"}};
+    if (scheme == 2) return {{"XOR"}, static_cast<int>(r.between(2, 8))};
+    return {{"RS", static_cast<int>(r.between(1, nodes > 3 ? 2 : 1))}};
+}
+
+/* As names and values. */
+static std::vector<std::pair<std::string, std::string>> fields_of(const Protection &p)
+{
+    std::vector<std::pair<std::string, std::string>> list = {{"TYPE", p.scheme.type}};
+    if (p.scheme.type == "XOR" || p.scheme.type == "RS")
+        list.push_back({"SET_SIZE", std::to_string(p.set_size)});
+    if (p.scheme.failures)
+        list.push_back({"SET_FAILURES", std::to_string(p.scheme.failures)});
+    return list;
 }
 
 /* As parameters, or as two descriptors with a store each. */
 static void draw_schemes(Story &s, Random &r)
 {
     const int nodes = static_cast<int>(s.runs[0].machines.size());
-    const Scheme one = draw_scheme(r, nodes), other = draw_scheme(r, nodes);
-    s.tolerates = one.tolerates;
+    const Protection one = draw_scheme(r, nodes), other = draw_scheme(r, nodes);
+    s.schemes = {one};
     if (!r.chance(0.25)) {
-        s.parameters.push_back({"SCR_COPY_TYPE", one.type});
-        if (one.set_size)
-            s.parameters.push_back({"SCR_SET_SIZE", std::to_string(one.set_size)});
-        if (one.failures)
-            s.parameters.push_back({"SCR_SET_FAILURES", std::to_string(one.failures)});
+        for (const auto &[name, value] : fields_of(one))
+            s.parameters.push_back(
+                {name == "TYPE" ? "SCR_COPY_TYPE" : "SCR_" + name, value});
         return;
     }
     s.parameters.push_back({"SCR_COPY_TYPE", "FILE"});
-    s.tolerates = std::min(one.tolerates, other.tolerates);
-    auto describe = [&](const std::string &start, const Scheme &scheme) {
-        std::string text = start + " TYPE=" + scheme.type;
-        if (scheme.set_size) text += " SET_SIZE=" + std::to_string(scheme.set_size);
-        if (scheme.failures) text += " SET_FAILURES=" + std::to_string(scheme.failures);
+    s.schemes.push_back(other);
+    auto describe = [&](std::string text, const Protection &p) {
+        for (const auto &[name, value] : fields_of(p))
+            text += " " + name + "=" + value;
         s.descriptors.push_back(text);
     };
     s.descriptors.push_back("STORE=/cache");
@@ -183,13 +195,13 @@ static void draw_runs(Story &s, Random &r)
         run.machines = machines;
         if (s.jobs && r.chance(0.5)) run.job = "18";
         if (i > 0 && machines.size() > 1 && r.chance(0.07)) run.machines.pop_back();
+        run.counts.assign(run.machines.size(), s.ranks_per_node);
         const int steps = static_cast<int>(r.between(1, 4));
         for (int k = 0; k < steps; k++)
             run.steps.push_back(draw_step(r));
         const int strikes = static_cast<int>(r.between(0, 2));
-        const int ranks = static_cast<int>(run.machines.size()) * s.ranks_per_node;
         for (int k = 0; k < strikes; k++)
-            run.strikes.push_back(draw_strike(r, ranks));
+            run.strikes.push_back(draw_strike(r, run.ranks()));
         run.finalize = r.chance(0.8);
         s.runs.push_back(run);
     }
@@ -202,6 +214,7 @@ static void draw_runs(Story &s, Random &r)
     }
     Run audit;
     audit.machines = first;
+    audit.counts.assign(first.size(), s.ranks_per_node);
     audit.audit = true;
     audit.steps.resize(1); /* a checkpoint: what is older need not stay in a cache */
     audit.steps[0].number = step;
@@ -210,7 +223,7 @@ static void draw_runs(Story &s, Random &r)
 
 /* ---- what has a stream of its own, so that the rest of a world does not depend on it */
 
-enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS };
+enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS, RANKS, LOSSES, DEATHS };
 
 static Random stream_of(const Story &s, Aspect aspect)
 {
@@ -227,9 +240,8 @@ static void draw_refusals(Story &s)
 
 static bool has_two_jobs(const Story &s)
 {
-    return std::any_of(s.runs.begin(), s.runs.end(), [&s](const Run &run) {
-        return run.job != s.runs[0].job;
-    });
+    return std::any_of(s.runs.begin(), s.runs.end(),
+                       [&s](const Run &run) { return run.job != s.runs[0].job; });
 }
 
 static int count_strikes(const Story &s)
@@ -244,6 +256,14 @@ static void add_strike(Story &s, size_t run, Strike strike)
 {
     strike.number = count_strikes(s);
     s.runs[run].strikes.push_back(strike);
+}
+
+static void flush_nothing(Story &s)
+{
+    s.flushes = false;
+    s.flushes_each = s.bypass;
+    for (auto &[name, value] : s.parameters)
+        if (name == "SCR_FLUSH") value = "0";
 }
 
 /* All nodes get empty disks, on which ids of datasets begin anew. Later one of them has
@@ -265,11 +285,7 @@ static void draw_twins(Story &s)
     for (Run &run : s.runs)
         for (Strike &strike : run.strikes)
             if (strike.blow == Blow::CLOCK) strike.seconds = 0;
-    if (!r.chance(0.5)) return;
-    s.flushes = false; /* no index knows the ids */
-    s.flushes_each = s.bypass;
-    for (auto &[name, value] : s.parameters)
-        if (name == "SCR_FLUSH") value = "0";
+    if (r.chance(0.5)) flush_nothing(s); /* no index knows the ids */
 }
 
 /* A strike of a process of any run, with that probability. */
@@ -279,10 +295,8 @@ static void draw_one_more(Story &s, Aspect aspect, double probability, Blow blow
     if (!r.chance(probability)) return;
     Strike strike{};
     const size_t run = r.below(s.runs.size() - 1);
-    const size_t ranks =
-        s.runs[run].machines.size() * static_cast<size_t>(s.ranks_per_node);
     strike.blow = blow;
-    strike.rank = static_cast<int>(r.below(ranks));
+    strike.rank = static_cast<int>(r.below(static_cast<uint64_t>(s.runs[run].ranks())));
     strike.at = static_cast<uint64_t>(1) << r.between(3, 10);
     strike.at += r.below(strike.at);
     strike.on_prefix = r.chance(0.7);
@@ -294,6 +308,126 @@ static void draw_one_more(Story &s, Aspect aspect, double probability, Blow blow
     add_strike(s, run, strike);
 }
 
+/* ---- other numbers of ranks ---- */
+
+/* Nodes leave and come. */
+static void change_machines(const Story &s, Random &r, std::vector<int> &machines)
+{
+    const int64_t leave = r.of(std::vector<int64_t>{0, 1, 1, 2}),
+                  come = r.of(std::vector<int64_t>{0, 0, 1, 2});
+    for (int64_t i = 0; i < leave && machines.size() > 1; i++)
+        machines.erase(machines.begin() + static_cast<long>(r.below(machines.size())));
+    for (int64_t i = 0; i < come; i++) {
+        const int node = static_cast<int>(r.below(static_cast<uint64_t>(s.nodes)));
+        if (std::find(machines.begin(), machines.end(), node) == machines.end())
+            machines.insert(
+                machines.begin() + static_cast<long>(r.below(machines.size() + 1)), node);
+    }
+    if (r.chance(0.3)) r.shuffle(machines);
+}
+
+/* As many on each node, or not. */
+static void draw_counts(Random &r, Run &run)
+{
+    const int64_t most = run.machines.size() > 3 ? 2 : 3;
+    const bool even = r.chance(0.6);
+    const int count = static_cast<int>(r.between(1, most));
+    run.counts.clear();
+    for (size_t i = 0; i < run.machines.size(); i++)
+        run.counts.push_back(even ? count : static_cast<int>(r.between(1, most)));
+}
+
+static void draw_reading(Random &r, Run &run)
+{
+    run.any = run.audit || r.chance(0.75);
+    run.wants = static_cast<Wants>(r.between(1, 6));
+    run.twice = r.chance(0.2);
+    if (!run.any) run.wants = Wants::OWN;
+}
+
+/* That of an earlier run, or the nodes of the one before, more or less. */
+static void draw_shape(Story &s, Random &r, size_t i, std::vector<int> &machines)
+{
+    Run &run = s.runs[i];
+    if (i > 1 && r.chance(0.25)) {
+        const Run &former = s.runs[r.below(i - 1)];
+        run.machines = machines = former.machines;
+        run.counts = former.counts;
+        return;
+    }
+    if (i > 0 && r.chance(0.8)) change_machines(s, r, machines);
+    run.machines = machines;
+    draw_counts(r, run);
+}
+
+/* Each run has nodes and ranks of its own. Nodes come back with what they had, so no
+ * clock jumps: a known weakness. More often than elsewhere runs end early and nothing is
+ * flushed: then the cache matters. */
+static void draw_ranks(Story &s)
+{
+    Random r = stream_of(s, Aspect::RANKS);
+    if (s.runs[0].machines.size() < 2 || !r.chance(0.33)) return;
+    s.elastic = true;
+    s.nodes = std::max(2, std::min(7, s.nodes + static_cast<int>(r.between(0, 2))));
+    std::vector<int> machines = s.runs[0].machines;
+    for (size_t i = 0; i < s.runs.size(); i++) {
+        Run &run = s.runs[i];
+        draw_shape(s, r, i, machines);
+        draw_reading(r, run);
+        if (!run.audit && r.chance(0.6)) run.finalize = false;
+        for (Strike &strike : run.strikes) {
+            if (strike.blow == Blow::CLOCK) strike.seconds = 0;
+            if (strike.rank > 0 && strike.blow != Blow::RETURN)
+                strike.rank %= run.ranks();
+        }
+    }
+    if (r.chance(0.4)) flush_nothing(s);
+}
+
+/* Ranks that are left after deaths: the first ones of their nodes. */
+static void leave_survivors(Random &r, Run &rest)
+{
+    const size_t stays = r.below(rest.machines.size());
+    for (size_t i = rest.machines.size(); i-- > 0;) {
+        if (r.chance(0.6)) continue;
+        rest.counts[i] -= static_cast<int>(r.between(1, rest.counts[i]));
+        if (i == stays) rest.counts[i] = std::max(1, rest.counts[i]);
+        if (rest.counts[i] > 0) continue;
+        rest.machines.erase(rest.machines.begin() + static_cast<long>(i));
+        rest.counts.erase(rest.counts.begin() + static_cast<long>(i));
+    }
+}
+
+/* Some runs go on without some of their ranks. A second run beside one would take its
+ * caches meanwhile. */
+static void draw_deaths(Story &s)
+{
+    Random r = stream_of(s, Aspect::DEATHS);
+    int step = s.runs.back().steps.back().number;
+    for (Run &run : s.runs) {
+        const bool alone = std::none_of(
+            run.strikes.begin(), run.strikes.end(),
+            [](const Strike &strike) { return strike.blow == Blow::SECOND; });
+        if (run.audit || !alone || !r.chance(0.3)) continue;
+        Run rest;
+        rest.job = run.job;
+        rest.machines = run.machines;
+        rest.counts = run.counts;
+        leave_survivors(r, rest);
+        rest.any = true;
+        rest.wants = static_cast<Wants>(r.between(1, 6));
+        rest.finalize = r.chance(0.5);
+        for (int64_t i = r.between(0, 2); i > 0; i--) {
+            rest.steps.push_back(draw_step(r));
+            rest.steps.back().number = ++step;
+        }
+        run.any = true;
+        if (run.wants == Wants::OWN) run.wants = Wants::BLOCK;
+        run.within = r.chance(0.5);
+        run.rest = {rest};
+    }
+}
+
 /* Damage that SCR cannot detect shows nothing. */
 static void place_damage(Story &s)
 {
@@ -302,7 +436,7 @@ static void place_damage(Story &s)
             strike.on_prefix = strike.on_prefix && s.checked;
 }
 
-Story draw(uint64_t seed)
+Story draw(uint64_t seed, bool elastic)
 {
     Random r(seed);
     Story s{};
@@ -322,6 +456,11 @@ Story draw(uint64_t seed)
     draw_one_more(s, Aspect::HANGS, 0.1, Blow::HANG);
     draw_one_more(s, Aspect::DELAYS, 0.05, Blow::DELAY);
     draw_one_more(s, Aspect::SECONDS, 0.15, Blow::SECOND);
+    if (!elastic) return s;
+    draw_ranks(s);
+    if (!s.elastic) return s;
+    draw_one_more(s, Aspect::LOSSES, 0.5, Blow::LOSE_NODE);
+    draw_deaths(s);
     return s;
 }
 
@@ -330,16 +469,19 @@ Story draw(uint64_t seed)
 bool is_dispensable(const std::string &parameter)
 {
     return parameter == "SCR_USE_CONTAINERS" || parameter == "SCR_FLUSH_TYPE" ||
-           parameter == "SCR_CRC_ON_DELETE";
+           parameter == "SCR_CRC_ON_DELETE" || parameter == "SCR_RESTART_RANKS";
 }
 
 static void reduce_run(Run &run, const Part &part)
 {
     std::vector<Step> steps;
     std::vector<Strike> strikes;
-    auto is_away = [&](int machine) { return machine >= part.nodes; };
-    run.machines.erase(std::remove_if(run.machines.begin(), run.machines.end(), is_away),
-                       run.machines.end());
+    for (size_t i = run.machines.size(); i-- > 0;) {
+        run.counts[i] = std::min(run.counts[i], part.ranks_per_node);
+        if (run.machines[i] < part.nodes) continue;
+        run.machines.erase(run.machines.begin() + static_cast<long>(i));
+        run.counts.erase(run.counts.begin() + static_cast<long>(i));
+    }
     for (const Step &s : run.steps)
         if (!part.without_steps.count(s.number) &&
             static_cast<int>(steps.size()) < part.steps)
@@ -348,19 +490,22 @@ static void reduce_run(Run &run, const Part &part)
         if (!part.without_strikes.count(s.number)) strikes.push_back(s);
     run.steps = steps;
     run.strikes = strikes;
+    for (Run &rest : run.rest)
+        reduce_run(rest, part);
+    if (run.rest.size() && (part.without.count("deaths") || run.rest[0].machines.empty()))
+        run.rest.clear();
 }
 
 void reduce(Story &story, const Part &part)
 {
     int left = part.runs;
     std::vector<Run> runs;
+    if (part.without.count("SCR_RESTART_RANKS")) story = draw(story.seed, false);
     story.nodes = std::min(story.nodes, part.nodes);
     story.ranks_per_node = std::min(story.ranks_per_node, part.ranks_per_node);
     for (Run &run : story.runs) {
         reduce_run(run, part);
         if (run.machines.empty() || (!run.audit && left-- <= 0)) continue;
-        story.tolerates =
-            std::min(story.tolerates, static_cast<int>(run.machines.size()) - 1);
         runs.push_back(run);
     }
     story.runs = runs;

@@ -8,6 +8,7 @@
 
 #include "disk.h"
 #include "random.h"
+#include "schemes.h"
 
 #include <set>
 #include <string>
@@ -68,15 +69,42 @@ struct Strike {
     int number = 0;        /* over all runs */
 };
 
+/* Which of the files of N ranks each of M ranks wants, if any number may restart. */
+enum class Wants {
+    OWN,    /* those of its number, as always; for N = M only */
+    BLOCK,  /* of N / M ranks in a row */
+    ROBIN,  /* of each M-th rank */
+    EVERY,  /* all want all */
+    COMMON, /* as BLOCK, and all want those of one rank, too */
+    HALF,   /* each second one wants nothing */
+    ONE     /* the last one wants all, the others nothing */
+};
+
 struct Run {
     std::string job = "17";
     std::vector<int> machines; /* in the order of ranks */
+    std::vector<int> counts;   /* ranks on each of them */
+    bool any = false; /* SCR_RESTART_RANKS=any: other numbers of ranks are welcome */
+    Wants wants = Wants::OWN;
+    bool twice = false; /* files are asked for in two calls */
     std::vector<Step> steps;
     std::vector<Strike> strikes;
     int refuses = 0; /* the first checkpoints that are offered */
     bool finalize = true;
-    bool audit = false; /* all caches are lost, and each checkpoint that is offered is
-                           refused once it was read: those behind it show, too */
+    std::vector<Run> rest; /* none, or how it goes on with a part of its ranks, when the
+                              others have died after its steps */
+    bool within = false;   /* they die within an output */
+    bool audit = false;    /* all caches are lost, and each checkpoint that is offered is
+                              refused once it was read: those behind it show, too */
+
+    int ranks() const;
+    int node_of(int rank) const;
+};
+
+/* Redundancy in the cache. */
+struct Protection {
+    Scheme scheme;
+    int set_size = 8; /* members of a set, at least */
 };
 
 struct Story {
@@ -88,7 +116,7 @@ struct Story {
     std::vector<Run> runs;
 
     /* What the judge has to know of parameters. */
-    int tolerates;     /* nodes that may be lost at once */
+    std::vector<Protection> schemes; /* a dataset has one of them */
     bool flushes_each; /* SCR_Complete_output returns after the flush of a checkpoint */
     bool flushes;      /* SCR_Finalize flushes the newest checkpoint */
     int retention;     /* SCR_PREFIX_SIZE; 0: all stay */
@@ -98,11 +126,13 @@ struct Story {
     bool packs;      /* files are in containers */
     bool jobs;       /* two share the prefix directory: which dataset is newer is open */
     bool checked;    /* files on the prefix directory have checksums */
+    bool elastic;    /* the number of ranks changes */
 
     std::string text() const;
 };
 
-Story draw(uint64_t seed);
+/* elastic: the number of ranks may change, which it does in some worlds. */
+Story draw(uint64_t seed, bool elastic = true);
 
 /* A part of a story. Steps and strikes are numbered over all runs. */
 struct Part {

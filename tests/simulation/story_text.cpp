@@ -30,6 +30,15 @@ static const char *name_of(Counted counted)
     return names[static_cast<int>(counted)];
 }
 
+static const char *name_of(Wants wants)
+{
+    static const char *const names[] = {"its own",          "a block",
+                                        "each n-th rank's", "all",
+                                        "a block and one",  "each second one a block",
+                                        "the last one all"};
+    return names[static_cast<int>(wants)];
+}
+
 static void print(std::ostream &out, const Strike &s)
 {
     out << "    strike " << s.number << ": " << name_of(s.blow);
@@ -64,6 +73,22 @@ static void print(std::ostream &out, const Step &s)
         << (s.bad ? ", not valid" : "") << ", after " << s.compute << " s\n";
 }
 
+static void print(std::ostream &out, const Run &run, const char *what, bool elastic)
+{
+    out << "  " << what << " of job " << run.job << " on nodes";
+    for (size_t i = 0; i < run.machines.size(); i++)
+        out << " " << run.machines[i]
+            << (elastic ? "*" + std::to_string(run.counts[i]) : "");
+    if (elastic && !run.any) out << ", as many ranks";
+    if (run.any) out << ", wants " << name_of(run.wants) << (run.twice ? ", twice" : "");
+    if (run.refuses) out << ", refuses " << run.refuses;
+    out << (run.finalize ? "" : ", without SCR_Finalize") << "\n";
+    for (const Step &s : run.steps)
+        print(out, s);
+    for (const Strike &s : run.strikes)
+        print(out, s);
+}
+
 std::string Story::text() const
 {
     std::ostringstream out;
@@ -74,15 +99,10 @@ std::string Story::text() const
     for (const std::string &descriptor : descriptors)
         out << "  " << descriptor << "\n";
     for (const Run &run : runs) {
-        out << (run.audit ? "  audit" : "  run") << " of job " << run.job << " on nodes";
-        for (int machine : run.machines)
-            out << " " << machine;
-        if (run.refuses) out << ", refuses " << run.refuses;
-        out << (run.finalize ? "" : ", without SCR_Finalize") << "\n";
-        for (const Step &s : run.steps)
-            print(out, s);
-        for (const Strike &s : run.strikes)
-            print(out, s);
+        print(out, run, run.audit ? "audit" : "run", elastic);
+        for (const Run &rest : run.rest)
+            print(out, rest,
+                  run.within ? "deaths within an output, rest" : "deaths, rest", elastic);
     }
     return out.str();
 }

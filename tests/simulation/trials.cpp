@@ -164,6 +164,9 @@ static std::vector<Part> smaller(const Story &story, const Part &part)
     for (const auto &[name, value] : story.parameters)
         if (is_dispensable(name) && !part.without.count(name))
             add([&](Part &p) { p.without.insert(name); });
+    for (const char *what : {"SCR_RESTART_RANKS", "deaths"})
+        if (story.elastic && !part.without.count(what))
+            add([what](Part &p) { p.without.insert(what); });
     return list;
 }
 

@@ -39,8 +39,10 @@ class Trials
     /* Less and less of a world, as long as it fails for the same reason. */
     Part shrink(const Story &story, Part part) const;
 
-  private:
+    /* A part of one world. */
     Outcome one(uint64_t seed, const Part &part) const;
+
+  private:
     bool is_same(uint64_t seed, const Part &part, const std::string &reason) const;
 
     const int jobs;

@@ -151,7 +151,7 @@ class World
                 text += name + "/" + entry.path + " " + std::to_string(entry.size) + "\n";
     }
 
-    std::vector<std::string> environment(const std::string &job) const
+    std::vector<std::string> environment(const std::string &job, const Run &run) const
     {
         std::vector<std::string> list = {
             "SCR_PREFIX=/prefix", "SCR_CACHE_BASE=/cache", "SCR_CNTL_BASE=/control",
@@ -159,6 +159,7 @@ class World
             "SCR_JOB_ID=" + job};
         for (const auto &[name, value] : story.parameters)
             list.push_back(name + "=" + value);
+        if (run.any) list.push_back("SCR_RESTART_RANKS=any");
         return list;
     }
 
@@ -382,13 +383,12 @@ class World
 
     void begin(const Run &run)
     {
-        const int count = static_cast<int>(run.machines.size()) * story.ranks_per_node;
         if (run.audit)
             for (const auto &node : machine.nodes)
                 lose(*node);
         keep_disks(run);
         fallen.assign(run.strikes.size(), false);
-        judge.begin_run(run, count, is_silent());
+        judge.begin_run(run, is_silent());
         second.clear();
         ranks = launch(Program{&judge, &story, &run, number, "", nullptr}, run.job);
     }
@@ -397,8 +397,7 @@ class World
     void begin_second(const Run &run, const Strike &s)
     {
         auto is_held = [this] {
-            bool held =
-                !judge.is_ending && judge.initialized == static_cast<int>(ranks.size());
+            bool held = !judge.is_ending && judge.are_initialized();
             for (const Process *p : ranks)
                 held = held && !p->ended;
             return held;
@@ -413,15 +412,13 @@ class World
     {
         const Run &run = *program.what;
         std::vector<Process *> group;
-        const int count = static_cast<int>(run.machines.size()) * story.ranks_per_node;
+        const int count = run.ranks();
         const std::string instance = "run" + std::to_string(program.run);
         SMPI_app_instance_register(instance.c_str(), nullptr, count);
         for (int rank = 0; rank < count; rank++) {
-            const int place =
-                run.machines[static_cast<size_t>(rank / story.ranks_per_node)];
             group.push_back(&machine.spawn(
-                *machine.nodes[static_cast<size_t>(place)], "application",
-                environment(job), program.run, rank, [this, program](Process &p) {
+                *machine.nodes[static_cast<size_t>(run.node_of(rank))], "application",
+                environment(job, run), program.run, rank, [this, program](Process &p) {
                     try {
                         return program.main(p);
                     } catch (const Failure &failure) {
@@ -476,7 +473,7 @@ class World
         server_lost = false;
         machine.bury(number);
         machine.bury(SECOND + number);
-        judge.end_run(static_cast<int>(ranks.size()));
+        judge.end_run();
         for (const Strike &s : run.strikes)
             if (s.blow == Blow::SHELVE || s.blow == Blow::RETURN)
                 exchange_disks(s);
