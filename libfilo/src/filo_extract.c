@@ -141,7 +141,8 @@ static int extract_look(passage *p)
 /* Without a checksum, a file that was written after the map is not known to be good. */
 static int extract_verify(passage *p)
 {
-    int rc = p->file->shared ? extract_look(p) : extract_bytes(p);
+    if (p->file->shared) return extract_look(p);
+    int rc = extract_bytes(p);
     if (rc || p->file->has_crc || !filo_file_was_written(p->file, &p->st)) return rc;
     return err_set(p->err, FILO_DAMAGED,
                    "written since the map, which has no checksum of it; a copy must keep "

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files that ranks write together, saved from the caches of a job that has ended, and what commands say of them."""
 import json
+import os
+import shutil
 
 from job import Job, main, messages
 from parts import SIX, SIZE, UNIT, read, take, whole, write
@@ -10,9 +12,9 @@ from scavenged import command, copy, entry, is_committed, lose_all, saved, scave
 import tree
 
 
-def row(job, name):
+def row(job, name, code=0):
     """What scr_index --verify says of a dataset."""
-    return json.loads(command(job, "scr_index", "--verify", "--json", name).out)
+    return json.loads(command(job, "scr_index", "--verify", "--json", name, code=int(code)).out)
 
 
 def ranks_of(folder):
@@ -95,6 +97,74 @@ def test_modes():
         assert (job.prefix / "a/sub/all").stat().st_mode & 0o777 == 0o640
         modes = [tree.only(known["MODE"]) for rank in ranks_of(job.prefix / "a").values() for known in rank["FILE"].values() if "MODE" in known]
         assert sorted(modes) == ["0640"] + 11 * ["0644"], modes
+
+
+# ---- what is on the prefix directory ----
+
+UNCHECKED = {"SCR_CRC_ON_COPY": 0, "SCR_CRC_ON_FLUSH": 0}
+
+
+def latest(name, unit=UNIT):
+    """A file that all ranks write again with each checkpoint, beside one of each rank."""
+    return [f"start:{name}:c", f"put:{name}/rank_%r:1000", f"put_parts:latest/all:{unit}:2"]
+
+
+def read_latest(name, unit=UNIT):
+    return [f"have => 1 {name}", f"start_restart => {name}", f"get_parts:latest/all:{unit}:2", f"get:{name}/rank_%r:1000", "complete_restart:1"]
+
+
+def test_found():
+    """Without an index, the dataset is found by its records."""
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        job.run("init", write("a"), "finalize")
+        lose_all(job)
+        shutil.rmtree(job.prefix / ".scr")
+        assert command(job, "scr_index", "--rebuild").code == 0
+        shutil.rmtree(job.prefix / ".scr")
+        job.run("init", read("a"), "finalize").says("INDEX_REBUILT", "1 datasets", times=1)
+
+
+def test_imported():
+    """A part that lies about as a file is none of a dataset."""
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        (job.prefix / "data").mkdir()
+        (job.prefix / "data/all.scr-part.0").write_bytes(b"12345")
+        done = command(job, "scr_index", "--import", "data", code=1)
+        assert '"data/all.scr-part.0" is a name of SCR itself' in done.err, done
+
+
+def test_written_again():
+    """By a newer dataset that failed, or by somebody: with checksums parts are compared, and without it is the time that tells."""
+    for checked in {}, UNCHECKED:
+        for bypass in 0, 1:
+            with Job(**SIX, SCR_FLUSH=1, SCR_FETCH_BYPASS=bypass, **checked) as job:
+                job.run("init", latest("a"), "complete:1")
+                assert row(job, "a")["result"] == "good"
+                lose_all(job)
+                job.save()
+                job.run("init", read_latest("a"), latest("b"), "kill:1", dies=True, SCR_CACHE_BYPASS=1)
+                assert row(job, "a", code=1)["result"] == "damaged"
+                lose_all(job)
+                job.run("init", "have => 0 =").says("FETCH_CHECKPOINT_DAMAGED", "a", "latest/all", times=1)
+                job.go_back()
+                path = job.prefix / "latest/all"
+                data = path.read_bytes()
+                path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+                assert row(job, "a", code=1)["result"] == "damaged"
+                run = job.run("init", "have => PREFIX 0 =" if checked else "have => 0 =")
+                run.says("FETCH_FAILED" if checked else "FETCH_CHECKPOINT_DAMAGED", "a", "latest/all", times=1)
+
+
+def test_copied():
+    """A copy without times is as good where there are checksums."""
+    for checked in {}, UNCHECKED:
+        for bypass in 0, 1:
+            with Job(**SIX, SCR_FLUSH=1, SCR_FETCH_BYPASS=bypass, **checked) as job:
+                job.run("init", latest("a"), "complete:1", "finalize")
+                lose_all(job)
+                os.utime(job.prefix / "latest/all")
+                assert row(job, "a", code=bool(checked))["result"] == ("damaged" if checked else "good")
+                job.run("init", "have => PREFIX 0 =" if checked else read_latest("a"))
 
 
 # ---- records that contradict each other ----

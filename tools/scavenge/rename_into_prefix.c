@@ -112,7 +112,8 @@ typedef struct rename_map {
     uint64_t offset;            /* of the next file in the containers */
     int64_t shared;             /* others who can change the records of saved files */
     int dir;                    /* the open directory that has the files */
-    int staged;                 /* the one that has parts of shared files */
+    int staged;                 /* the one that has parts of shared files, ... */
+    int prefix;                 /* ... and the one that has these */
     int next;                   /* shared file of the next rank that has one */
     int count;
     filo_file *files;
@@ -152,11 +153,15 @@ static int rename_map_add(rename_map *m, const scavenge_file *f, kvtree_error *e
 static int rename_map_add_shared(rename_map *m, const scavenge_shared *s,
                                  kvtree_error *err)
 {
+    struct stat st;
+    int rc = beneath_stat(m->prefix, s->name, &st, err);
+    if (rc) return rc;
     filo_file *file = &m->files[m->count++];
     *file = (filo_file){.name = strdup(s->name + m->skip),
                         .size = s->size,
                         .shared = 1,
                         .others = m->shared};
+    filo_file_note_time(file, &st);
     return file->name ? 0 : err_set(err, -ENOMEM, "no memory");
 }
 
@@ -217,6 +222,7 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                       .container = container,
                       .dir = container ? saved->folder.dir : prefix->dir,
                       .staged = saved->folder.dir,
+                      .prefix = prefix->dir,
                       .shared =
                           others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/", err)};
     if (map.shared < 0) return (int)map.shared;
