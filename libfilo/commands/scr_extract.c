@@ -40,10 +40,11 @@ static const char *const outcome_names[OUTCOMES] = {
 
 typedef struct extract_work {
     const extract_request *r;
-    int dir, to;        /* the directory, and that of extracted files; -1: not open */
-    int64_t shared;     /* others who can change the map, as of others_put_below */
-    kvtree *wanted;     /* NAME -> FOUND, if the map has it */
-    kvtree *containers; /* names of all containers */
+    int dir, to;          /* the directory, and that of extracted files; -1: not open */
+    int64_t shared;       /* others who can change the map, as of others_put_below */
+    kvtree *wanted;       /* NAME -> FOUND, if the map has it */
+    kvtree *containers;   /* names of all containers, ... */
+    kvtree *shared_files; /* ... and of files that ranks wrote together */
     int count[OUTCOMES];
     int lost; /* the errno of lost output, or 0 */
 } extract_work;
@@ -120,7 +121,12 @@ static bool extract_is_rank(const extract_work *w, int rank)
     return w->r->rank < 0 || w->r->rank == rank;
 }
 
-/* Notes which files exist, and the names of containers. */
+static bool extract_add_name(kvtree *names, const char *name)
+{
+    return kvtree_get(names, name) || kvtree_set(names, name, NULL);
+}
+
+/* Notes which files exist, and the names of containers and shared files. */
 static int extract_note(void *arg, int rank, int count, const filo_file files[],
                         filo_error *err)
 {
@@ -130,11 +136,9 @@ static int extract_note(void *arg, int rank, int count, const filo_file files[],
         const filo_file *f = &files[i];
         kvtree *wanted = extract_is_rank(w, rank) ? kvtree_get(w->wanted, f->name) : NULL;
         if (wanted) lost |= !kvtree_set(wanted, "FOUND", NULL);
-        for (int s = 0; s < f->segments; s++) {
-            const char *name = f->segment[s].container;
-            if (!kvtree_get(w->containers, name))
-                lost |= !kvtree_set(w->containers, name, NULL);
-        }
+        if (f->shared) lost |= !extract_add_name(w->shared_files, f->name);
+        for (int s = 0; s < f->segments; s++)
+            lost |= !extract_add_name(w->containers, f->segment[s].container);
     }
     return lost ? err_sys(err, -ENOMEM, "list the files of rank %d", rank) : 0;
 }
@@ -200,12 +204,19 @@ static int extract_check_map(extract_work *w)
 
 /* ---- files ---- */
 
-/* By default all files; for extraction all packed files. */
+/* The shared file that has the bytes of this one; NULL: none has. */
+static const char *extract_shared_of(const extract_work *w, const filo_file *file)
+{
+    const char *name = file->segments > 0 ? file->segment[0].container : NULL;
+    return name && kvtree_get(w->shared_files, name) ? name : NULL;
+}
+
+/* By default all files; for extraction all that are packed into containers. */
 static bool extract_is_chosen(const extract_work *w, int rank, const filo_file *file)
 {
     if (!extract_is_rank(w, rank)) return false;
     if (w->r->names) return kvtree_get(w->wanted, file->name) != NULL;
-    return w->r->task != EXTRACT || file->packed;
+    return w->r->task != EXTRACT || (file->packed && !extract_shared_of(w, file));
 }
 
 static int extract_file(const extract_work *w, const filo_file *file, filo_error *err)
@@ -219,8 +230,12 @@ static int extract_file(const extract_work *w, const filo_file *file, filo_error
     if (w->r->task == VERIFY) return filo_extract(w->dir, file, NULL, err);
     if (kvtree_gather_owns(map, file->name))
         return err_set(err, -EINVAL, "the name belongs to the map %s", map);
-    if (kvtree_get(w->containers, file->name))
+    if (kvtree_get(w->containers, file->name) && !file->shared)
         return err_set(err, -EINVAL, "the name is that of a container");
+    if (w->to < 0 && extract_shared_of(w, file))
+        return err_set(err, -EINVAL,
+                       "it is a part of %.200s, which is there; extract it with --to",
+                       extract_shared_of(w, file));
     if (w->to >= 0 || file->packed) return filo_extract(w->dir, file, &to, err);
     int rc = filo_extract(w->dir, file, NULL, err);
     return rc ? rc : FILO_THERE; /* it has its name already */
@@ -263,6 +278,7 @@ static int extract_run(const extract_request *r)
     if (r->task == EXTRACT) command_outlive_reader();
     w.wanted = kvtree_new();
     w.containers = kvtree_new();
+    w.shared_files = kvtree_new();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error, like a full disk */
     int code = extract_open_folder(&w);
     if (code == COMMAND_GOOD) code = extract_check_map(&w);
@@ -272,6 +288,7 @@ static int extract_run(const extract_request *r)
     io_close(&w.to);
     kvtree_delete(&w.wanted);
     kvtree_delete(&w.containers);
+    kvtree_delete(&w.shared_files);
     return code == COMMAND_GOOD ? flushed : code;
 }
 

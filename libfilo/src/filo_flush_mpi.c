@@ -10,6 +10,7 @@
 #include "common/others.h"
 #include "src/filo_layout.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -302,12 +303,27 @@ static void flush_note_times(filo_transfer *t)
     }
 }
 
-/* This rank has copied all. */
+/* Those of shared files, when all ranks have copied all. One that is opened now has the
+ * time that they left, also where clients of a file system keep attributes. */
+static void flush_note_shared(filo_transfer *t)
+{
+    for (int i = 0; i < t->shared.count; i++) {
+        filo_file *file = &t->shared.files[i];
+        const char *staged = filo_shared_find(&t->shared, file->name);
+        struct stat st;
+        int fd;
+        if (beneath_open(t->job.stage_dir, staged, O_RDONLY, 0, &fd, NULL) != 0) continue;
+        if (fstat(fd, &st) == 0) filo_file_note_time(file, &st);
+        io_close(&fd);
+    }
+}
+
 static int flush_make_entry(filo_transfer *t)
 {
     if (t->entry) return 0;
     int count;
     flush_note_times(t);
+    flush_note_shared(t);
     filo_file *all = filo_shared_join(&t->shared, t->count, t->files, FILO_ALL, &count);
     int rc = all ? filo_map_make(&t->job, count, all, &t->entry)
                  : err_sys(&t->job.err, -ENOMEM, "list files");
@@ -320,9 +336,10 @@ static int flush_go_on(filo_transfer *t, bool wait)
 {
     filo_job *job = &t->job;
     int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
-    if (!busy && !t->move.rc) t->move.rc = flush_make_entry(t);
+    if (!busy && !t->move.rc && !job->shares) t->move.rc = flush_make_entry(t);
     int rc = agree_sum(job->own, t->move.rc, &job->err, 1, &busy);
     if (!rc && busy) return FILO_RUNNING;
+    if (!rc && job->shares) rc = filo_job_agree(job, flush_make_entry(t));
     if (rc)
         filo_move_abort(&t->move);
     else

@@ -216,7 +216,7 @@ static int map_take_file(const kvtree_elem *item, filo_file *file)
     kvtree_util_get_bytecount(known, "SIZE", &size);
     file->has_crc = kvtree_util_get_crc32(known, "CRC", &crc) == 0;
     file->has_mtime = kvtree_util_get_int64(known, "MTIME", &file->mtime) == 0;
-    file->shared = kvtree_get(known, "SHARED") != NULL;
+    file->shared = kvtree_get(known, "SHARED") && !kvtree_get(known, "SEG");
     file->size = size;
     file->crc = (uint32_t)crc;
     file->name = strdup(kvtree_elem_key(item));

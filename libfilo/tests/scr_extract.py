@@ -207,6 +207,62 @@ def test_no_checksum_in_the_map():
     assert run('--force', 'f').returncode == 0
 
 
+def with_shared():
+    """A file that two ranks wrote together, with a hole, beside those of the sample."""
+    data = sample()
+    parts = {(0, 'all.part.0'): (0, bytes_of(7, 50)), (1, 'all.part.60'): (60, bytes_of(8, 40))}
+    for (rank, name), (at, part) in parts.items():
+        data.entries[rank][name] = data.describe(part, {'0': {'FILE': value('all'), 'OFFSET': value(at), 'LENGTH': value(len(part))}})
+    data.entries[0]['all'] = {'SIZE': value(100), 'SHARED': value(1)}
+    shared = bytes_of(7, 50) + bytes(10) + bytes_of(8, 40)
+    files = {**data.files(), 'all': shared}
+    shutil.rmtree('f', ignore_errors=True)
+    put('f', files)
+    return data, files
+
+
+def test_shared_file():
+    """Its parts are no files beside it; by name they are extracted elsewhere."""
+    data, files = with_shared()
+    expect(run('f'), 0, ALL_OUT)
+    assert everything('f') == {**files, **data.wanted()}
+    expect(run('f', 'all'), 0, said(['all'], 'there already', '0 extracted, 1 there already, 0 damaged, 0 failed'))
+    expect(run('f', 'all.part.60'), 1, '0 extracted, 0 there already, 0 damaged, 1 failed\n',
+           ['scr_extract: all.part.60: failed: it is a part of all, which is there; extract it with --to'])
+    assert 'all.part.60' not in everything('f')
+    expect(run('--to', 'new', 'f'), 0, ALL_OUT)
+    assert everything('new') == data.wanted()
+    expect(run('--to', 'named', 'f', 'all', 'all.part.60'), 0,
+           said(['all', 'all.part.60'], 'extracted', '2 extracted, 0 there already, 0 damaged, 0 failed'))
+    assert everything('named') == {'all': files['all'], 'all.part.60': bytes_of(8, 40)}
+    assert [one['NAME'] for one in objects(run('--list', '--json', 'f').stdout) if 'SHARED' in one] == ['all']
+
+
+def test_verify_shared_file():
+    """By its parts, and its size."""
+    for change, bad, reason in ((lambda all: all[:99], ['all', 'all.part.60'], 'all has 99 bytes, not 100'),
+                                (lambda all: all + b'x', ['all'], 'all has 101 bytes, not 100'),
+                                (lambda all: flipped(all, 70), ['all.part.60'], 'altered: CRC32')):
+        _, files = with_shared()
+        expect(run('-n', 'f', 'all', 'all.part.0'), 0, said(['all.part.0', 'all'], 'good', '2 good, 0 damaged, 0 failed'))
+        put('f', {'all': change(files['all'])})
+        done = run('-n', 'f')
+        damaged = [line.split()[1].rstrip(':') for line in done.stderr.decode().splitlines() if ': damaged: ' in line]
+        assert done.returncode == 1 and damaged == bad and reason in done.stderr.decode(), done
+
+
+def test_hostile_shared_file():
+    """A map that calls a container so does not get it replaced."""
+    data, _ = with_shared()
+    container = '.scr/ctr.0.scr'
+    data.entries[1][container] = {**data.describe(b'', {}), 'SHARED': value(1)}
+    whole = data.files()
+    put('f', whole)
+    expect(run('--force', 'f', container), 1, '0 extracted, 0 there already, 0 damaged, 1 failed\n',
+           [f'{container}: failed: the name'])
+    assert everything('f')[container] == whole[container]
+
+
 def test_list():
     fill(sample())
     head = '   rank           size crc32       name\n'

@@ -204,9 +204,9 @@ int SCR_Start_output(const char *name, int flags);
  * the file cannot be read. */
 int SCR_Route_file(const char *name, char *file);
 
-/* The same for a part of a file that several ranks write: the bytes from offset on, length
- * of them. They are at byte *at of the file at the returned path, which may have nothing
- * but them. Local, not collective.
+/* The same for a part of a file that several ranks write: the bytes from offset on,
+ * length of them. They are at byte *at of the file at the returned path, which may have
+ * nothing but them. Local, not collective.
  *
  * In an output: each rank routes and then writes the parts that are its own, exactly as
  * many bytes as it said. Parts of different ranks have no byte in common; bytes that no
@@ -308,8 +308,8 @@ int SCR_Complete_restart(int valid);
  * name of a file that no rank wrote. */
 int SCR_Fetch_files(int count, const char *const names[]);
 
-/* The same for files that ranks wrote in parts: brings lengths[i] bytes from offsets[i] on
- * of file names[i] to this rank, for SCR_Route_file_part, whoever wrote them. Bytes of
+/* The same for files that ranks wrote in parts: brings lengths[i] bytes from offsets[i]
+ * on of file names[i] to this rank, for SCR_Route_file_part, whoever wrote them. Bytes of
  * several parts are joined in a file on the node.
  *
  * Returns the codes of SCR_Fetch_files, and SCR_ERR_ARGUMENT for bytes beyond the end of
@@ -324,9 +324,9 @@ int SCR_Fetch_file_parts(int count, const char *const names[], const uint64_t of
  * Returns only the codes that are common to all calls, such as SCR_ERR_STATE. */
 int SCR_Dataset_ranks(int *ranks);
 
-/* *files becomes the number of files that rank wrote, one of those ranks. Local. A call
- * reads few files, of at most 1 MB, whatever the number of ranks; it is fastest to ask
- * for one rank after the other.
+/* *files becomes the number of files that rank wrote, one of those ranks, without parts
+ * of files that ranks wrote together. Local. A call reads few files, of at most 1 MB,
+ * whatever the number of ranks; it is fastest to ask for one rank after the other.
  *
  * Returns SCR_ERR_ARGUMENT when the checkpoint has no such rank; SCR_FAILURE when the
  * list of files cannot be read, or when the checkpoint is in the cache only and

@@ -128,12 +128,12 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     rc = agree(scr->job.world, rc, err);
     rc = rc ? rc
             : scr_place_read_map(&scr->prefix, d, &place, &options, &count, &files, err);
+    if (!rc) rc = scr_direct_check(&scr->prefix, d, place.folder, count, files, err);
     if (!rc) count = scr_part_drop_shared(count, files);
     if (!rc) fetch_note_borrowed(scr, &cached, count, files);
     if (!rc)
         rc = agree(scr->job.world,
                    fetch_set_local_paths(scr, d, &place, count, files, err), err);
-    if (!rc) rc = scr_direct_check(&scr->prefix, d, place.folder, count, files, err);
     rc = rc ? rc : filo_fetch(scr->job.world, place.folder, count, files, &options, err);
     rc = rc ? rc : fetch_protect(scr, &cached, count, files, err);
     filo_files_free(count, files);

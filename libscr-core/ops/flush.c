@@ -30,6 +30,7 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "plan/part_name.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include "report/wait.h"
@@ -398,6 +399,7 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
             : filo_read_map(scr->job.world, other.folder, other.map, &ranks, &taken_count,
                             &taken, &options, err);
     if (!rc) {
+        taken_count = scr_part_drop_parts(taken_count, taken); /* no files there */
         rc = flush_join_lists(&count, &files, taken_count, taken);
         if (rc) err_set(err, rc, "no memory");
         rc = agree(scr->job.world, rc, err);

@@ -5,6 +5,7 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "plan/part_name.h"
 #include "prefix/dataset_records.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
@@ -127,7 +128,8 @@ void scr_listing_end(struct scr *scr)
 
 /* ---- questions ---- */
 
-/* For filo_map_read_rank: keeps the names and sizes. */
+/* For filo_map_read_rank: keeps the names and sizes. A part has a name of SCR's own, and
+ * SCR_Fetch_file_parts is for the file that it is of. */
 static int listing_keep(void *arg, int rank, int count, const filo_file files[],
                         kvtree_error *err)
 {
@@ -137,11 +139,13 @@ static int listing_keep(void *arg, int rank, int count, const filo_file files[],
     listed->count = 0;
     listed->files = calloc((size_t)count + 1, sizeof *listed->files);
     if (!listed->files) return err_sys(err, -ENOMEM, "the files of rank %d", rank);
-    for (; listed->count < count; listed->count++) {
+    for (int i = 0; i < count; i++) {
         filo_file *f = &listed->files[listed->count];
-        f->size = files[listed->count].size;
-        f->name = strdup(files[listed->count].name);
+        if (files[i].shared || scr_part_is(&files[i])) continue;
+        f->size = files[i].size;
+        f->name = strdup(files[i].name);
         if (!f->name) return err_sys(err, -ENOMEM, "the files of rank %d", rank);
+        listed->count++;
     }
     listed->rank = rank;
     return 0;

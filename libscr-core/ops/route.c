@@ -190,11 +190,19 @@ int scr_route_place(const struct scr *scr, const char *name, char **path,
     return rc ? rc : beneath_check_name(*below, err);
 }
 
-/* Names that SCR gives itself. */
-static bool route_is_reserved(const char *below, const scr_part *part)
+/* Bytes of the name without what makes it that of a part. */
+static int route_length(const char *name, const scr_part *part)
 {
     uint64_t offset;
-    return scr_name_is_reserved(below) || (!part && scr_part_parse(below, &offset) > 0);
+    return (int)(part ? scr_part_parse(name, &offset) : strlen(name));
+}
+
+/* Names that SCR gives itself; of a part, that of its file must be none. */
+static bool route_is_reserved(const char *below, const scr_part *part)
+{
+    char file[SCR_MAX_FILENAME];
+    snprintf(file, sizeof file, "%.*s", route_length(below, part), below);
+    return scr_part_name_is_reserved(file) || beneath_check_name(file, NULL) != 0;
 }
 
 int scr_route_output(struct scr *scr, const char *name, scr_call call,
@@ -205,7 +213,8 @@ int scr_route_output(struct scr *scr, const char *name, scr_call call,
     const char *below;
     int rc = scr_route_place(scr, name, &path, &below, &err);
     if (!rc && route_is_reserved(below, part))
-        rc = err_set(&err, -EINVAL, "\"%.200s\" is a name of SCR itself", name);
+        rc = err_set(&err, -EINVAL, "\"%.*s\" is a name of SCR itself",
+                     route_length(name, part), name);
     if (!rc)
         rc = scr->lifecycle.open.bypass
                  ? scr_direct_route(&scr->prefix, below, routed, mark, &err)

@@ -2,6 +2,7 @@
 /* Names of parts of files; see plan/part_name.h. */
 #include "plan/part_name.h"
 
+#include "plan/dataset.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,6 +33,12 @@ size_t scr_part_parse(const char *name, uint64_t *offset)
     return *offset > INT64_MAX ? 0 : (size_t)(mark - name);
 }
 
+bool scr_part_name_is_reserved(const char *name)
+{
+    uint64_t offset;
+    return scr_name_is_reserved(name) || scr_part_parse(name, &offset) > 0;
+}
+
 bool scr_part_is(const filo_file *file)
 {
     uint64_t offset;
@@ -54,17 +61,36 @@ int scr_part_place(filo_file *file)
     return file->segment->container ? 0 : -ENOMEM;
 }
 
-int scr_part_drop_shared(int count, filo_file *files)
+static bool part_is_shared(const filo_file *file)
+{
+    return file->shared != 0;
+}
+
+/* Frees those that are so, which leave the list. */
+static int part_drop(int count, filo_file *files, bool is(const filo_file *))
 {
     int kept = 0;
     for (int i = 0; i < count; i++) {
         filo_file f = files[i];
-        if (f.shared) {
-            free(f.name);
-            free(f.local);
-        } else {
+        if (!is(&f)) {
             files[kept++] = f;
+            continue;
         }
+        for (int s = 0; s < f.segments; s++)
+            free(f.segment[s].container);
+        free(f.segment);
+        free(f.name);
+        free(f.local);
     }
     return kept;
+}
+
+int scr_part_drop_shared(int count, filo_file *files)
+{
+    return part_drop(count, files, part_is_shared);
+}
+
+int scr_part_drop_parts(int count, filo_file *files)
+{
+    return part_drop(count, files, scr_part_is);
 }

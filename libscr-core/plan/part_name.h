@@ -24,8 +24,13 @@ int scr_part_place(filo_file *file);
 /* Whether a file of a map is a part, which lies in the file that it is of. */
 bool scr_part_is(const filo_file *file);
 
-/* Takes shared files out of a list that a map has: their parts are in it, too. Returns
- * the number of those that stay. */
+/* Takes shared files, or their parts, out of a list that a map has, which has both.
+ * Returns the number of files that stay. */
 int scr_part_drop_shared(int count, filo_file *files);
+int scr_part_drop_parts(int count, filo_file *files);
+
+/* Whether no file of an application may have the name: SCR gives it itself, or it is that
+ * of a part. */
+bool scr_part_name_is_reserved(const char *name);
 
 #endif

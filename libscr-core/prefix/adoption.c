@@ -6,6 +6,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "common/others.h"
+#include "plan/part_name.h"
 #include "prefix/index.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +45,7 @@ static int adoption_open_parent(const adoption *a, const char *name, int *parent
 {
     const int prefix = a->from->prefix;
     if (scr_dataset_check_name(name, err) != 0) return -EINVAL;
-    if (scr_name_is_reserved(name))
+    if (scr_part_name_is_reserved(name))
         return err_set(err, -EINVAL, "\"%s\" is a name of SCR itself", name);
     int rc = beneath_open_parent(prefix, name, 0, parent, last, err);
     if (rc) return err_is_damage(rc) ? -EBADMSG : rc;

@@ -284,7 +284,8 @@ struct mapped {
     int count;
     filo_file *files;
     const char *folder; /* that they are below */
-    int newer;          /* a newer dataset may have written to them */
+    int newer;          /* a newer dataset may have written to them, ... */
+    int written;        /* ... and somebody has, to one that ranks wrote together */
     bool may_be_packed; /* files in containers may be extracted one by one */
     int compare;        /* with their checksums */
 };
@@ -315,6 +316,34 @@ static void direct_find_newer(scr_prefix *prefix, const scr_dataset *d, struct m
     MPI_Bcast(&m->newer, 1, MPI_INT, 0, prefix->job->world);
 }
 
+/* Collective. Its time is in the map of one of the ranks that have parts of it. */
+static void direct_find_written(const scr_prefix *prefix, struct mapped *m)
+{
+    int folder = -1;
+    m->written = 0;
+    beneath_open_folder(m->folder, &folder, NULL);
+    for (int i = 0; i < m->count && folder >= 0; i++) {
+        struct stat st;
+        if (m->files[i].shared && beneath_stat(folder, m->files[i].name, &st, NULL) == 0)
+            m->written |= filo_file_was_written(&m->files[i], &st) ||
+                          (m->newer && !m->files[i].has_mtime);
+    }
+    io_close(&folder);
+    MPI_Allreduce(MPI_IN_PLACE, &m->written, 1, MPI_INT, MPI_MAX, prefix->job->world);
+}
+
+static int direct_was_written(const struct mapped *m, const filo_file *f,
+                              kvtree_error *err)
+{
+    if (m->newer)
+        return err_set(err, FILO_DAMAGED,
+                       "file \"%.200s\" was written again, by a newer dataset", f->name);
+    return err_set(err, -ESTALE,
+                   "file \"%.100s\" was written since its map, which has no checksum of "
+                   "it; a copy must keep times (cp -a)",
+                   f->name);
+}
+
 /* Nothing is read as long as nothing was written. */
 static int direct_check_bytes(int folder, const struct mapped *m, const filo_file *f,
                               const struct stat *st, kvtree_error *err)
@@ -324,14 +353,7 @@ static int direct_check_bytes(int folder, const struct mapped *m, const filo_fil
         int rc = filo_extract(folder, f, NULL, err);
         return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
     }
-    if (!written) return 0;
-    if (m->newer)
-        return err_set(err, FILO_DAMAGED,
-                       "file \"%.200s\" was written again, by a newer dataset", f->name);
-    return err_set(err, -ESTALE,
-                   "file \"%.100s\" was written since its map, which has no checksum of "
-                   "it; a copy must keep times (cp -a)",
-                   f->name);
+    return written ? direct_was_written(m, f, err) : 0;
 }
 
 /* The containers of a packed file are there, and long enough. */
@@ -355,7 +377,9 @@ static int direct_check_part(int folder, const struct mapped *m, const filo_file
                              kvtree_error *err)
 {
     int rc = direct_check_packed(folder, f, err);
-    if (rc || !f->has_crc || !(m->compare || m->newer)) return rc;
+    if (rc) return rc;
+    if (!f->has_crc) return m->written ? direct_was_written(m, f, err) : 0;
+    if (!m->compare && !m->written) return 0;
     rc = filo_extract(folder, f, NULL, err);
     return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
 }
@@ -374,7 +398,7 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
         return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
                        f->name, (long long)st.st_size, (unsigned long long)f->size);
-    return direct_check_bytes(folder, m, f, &st, err);
+    return f->shared ? 0 : direct_check_bytes(folder, m, f, &st, err);
 }
 
 /* Notes a file by its name below the prefix directory. 0 or -ENOMEM. */
@@ -422,7 +446,7 @@ static int direct_check_unread(const struct mapped *m, kvtree_error *err)
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++)
-        if (!m->files[i].has_crc && !m->files[i].packed)
+        if (!m->files[i].has_crc && (!m->files[i].packed || scr_part_is(&m->files[i])))
             rc = direct_check_file(folder, m, &m->files[i], err);
     io_close(&folder);
     return rc;
@@ -433,6 +457,7 @@ int scr_direct_check(scr_prefix *prefix, const scr_dataset *d, const char *folde
 {
     struct mapped m = {.count = count, .files = files, .folder = folder};
     direct_find_newer(prefix, d, &m);
+    direct_find_written(prefix, &m);
     return agree(prefix->job->world, direct_check_unread(&m, err), err);
 }
 
@@ -455,6 +480,7 @@ static int direct_find_files(scr_prefix *prefix, const scr_dataset *d,
     if (rc) return rc;
     prefix->direct.count = m->count;
     prefix->direct.list = m->files;
+    direct_find_written(prefix, m);
     rc = direct_note_files(prefix, d, m, err);
     int64_t packed = kvtree_size(prefix->direct.packed);
     rc = agree_sum(prefix->job->world, rc, err, 1, &packed);
@@ -551,6 +577,7 @@ static int direct_match(void *arg, int rank, int count, const filo_file files[],
         s->found->crc = files[i].crc;
         s->found->has_crc = files[i].has_crc;
         s->found->packed = files[i].packed;
+        s->found->shared = files[i].shared;
         s->found->mtime = files[i].mtime;
         s->found->has_mtime = files[i].has_mtime;
     }
@@ -565,7 +592,9 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
 {
     struct mapped m = {.folder = place->folder,
                        .compare = prefix->direct.dataset.id != d->id};
+    filo_file found = *f;
     int folder, rc = f->packed ? -EOPNOTSUPP : 0;
+    found.shared = f->shared && !m.compare; /* its parts were not compared */
     if (rc)
         return err_set(err, -ENOENT,
                        "file \"%.200s\" is in a container, from which SCR_Fetch_files "
@@ -573,7 +602,7 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
                        f->name);
     rc = beneath_open_folder(place->folder, &folder, err);
     if (rc) return rc;
-    rc = direct_check_file(folder, &m, f, err);
+    rc = direct_check_file(folder, &m, &found, err);
     io_close(&folder);
     return rc > 0 ? -EKEYREJECTED : rc;
 }

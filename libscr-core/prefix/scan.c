@@ -65,9 +65,11 @@ static int scan_add_up(void *arg, int rank, int count, const filo_file files[],
     struct sums *sums = arg;
     (void)rank;
     (void)err;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (files[i].shared) continue; /* its parts count */
         sums->bytes += files[i].size;
-    sums->files += (unsigned long)count;
+        sums->files++;
+    }
     return 0;
 }
 

@@ -147,6 +147,48 @@ def test_names():
                 "route@2:a/all.scr-part.7 => ARGUMENT", "put@2:a/c:5", "put:a/all.scr-part.x:5".replace(":a", "@3:a", 1), "complete:1")
 
 
+def test_names_of_scr():
+    """The file of a part cannot have a name of SCR itself, or lead elsewhere."""
+    for how in {}, {"SCR_CACHE_BYPASS": 1}:
+        with Job(**SIX, SCR_FLUSH=1, **how) as job:
+            names = ["a/.scr", ".scr/x", "a/b/..", "a/x.scr-part.5", "1_of_2_in_3.xor"]
+            job.run("init", "start:a:c", [f"part@1:{name}:0:3 => ARGUMENT" for name in names],
+                    "put_range@1:a/all:0:3", [f"put_range@1:a/more{i}:0:3" for i in range(len(names) - 1)], "complete:1", "have => 1 a")
+
+
+def test_same_name_again():
+    """A file that each checkpoint writes again, beside what each has for itself: it is the newest one's, whatever parts that has."""
+    def begin(name, unit, latest="latest/all"):
+        return [f"start:{name}:c", f"put:{name}/rank_%r:100", f"put_parts:{latest}:{unit}:1", "complete:1"]
+
+    with Job(**SIX, SCR_FLUSH=1, SCR_PREFIX_SIZE=1) as job:
+        run = job.run("init", begin("a", 100), begin("b", 300))
+        run.says("PREFIX_DATASET_DELETED", "a", times=1)
+        path = job.prefix / "latest/all"
+        assert path.stat().st_size == 6 * 300 + 15 and not (job.prefix / "a").exists()
+        job.lose("n1", "n2", "n3")
+        job.run("init", "have => 1 b", "start_restart", "get_parts:latest/all:300:1", "complete_restart:1", "delete:b")
+        assert not path.exists()
+    for latest, unit, flushed in ("latest/all", 300, 0), ("latest/all", 100, 0), ("other/all", 100, 1):
+        with Job(**SIX, SCR_FLUSH=0) as job:
+            job.run("init", begin("a", 100, latest), "kill@0", dies=True, SCR_JOB_ID=71)
+            job.run("init", begin("b", unit), "finalize", SCR_FLUSH=1, SCR_JOB_ID=72)
+            run = job.run("init", "have => 1 a", "finalize", SCR_FETCH=0, SCR_FLUSH=1, SCR_JOB_ID=71)
+            run.says("FLUSH_SUPERSEDED", "dataset 1", times=1 - flushed)
+            assert (job.prefix / "a").exists() == bool(flushed)
+
+
+def test_list():
+    """Parts are no files that a restart asks for by their names."""
+    for flush in 0, 1:
+        with Job(**SIX, SCR_FLUSH=flush, SCR_RESTART_RANKS="any") as job:
+            job.run("init", write("a"), "finalize")
+            if flush:
+                job.lose("n1", "n2", "n3")
+            job.run("init", "have => 1 a", "start_restart => a", "dataset_file:0:0 => a/rank_0:1000", "dataset_file:5:0 => a/rank_5:1065",
+                    "dataset_file:0:1 => ARGUMENT", "complete_restart:0 => INVALID", layout=[("n1", 2), ("n2", 1)])
+
+
 def test_no_scr():
     """A program that ignores codes writes where it would without SCR."""
     with Job(**SIX, SCR_ENABLE=0) as job:

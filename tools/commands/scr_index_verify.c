@@ -66,16 +66,37 @@ static void verify_report_others(verify_result *v)
     hostlist_done(&v->ranks);
 }
 
+/* A file that ranks wrote together has the checksums of its parts. The first of these is
+ * in the same list. */
+static int verify_shared(const verify_result *v, const filo_file *shared, int count,
+                         const filo_file files[], kvtree_error *err)
+{
+    struct stat st;
+    int rc = filo_extract(v->dir, shared, NULL, err);
+    rc = rc ? rc : beneath_stat(v->dir, shared->name, &st, err);
+    if (rc || !filo_file_was_written(shared, &st)) return rc;
+    for (int i = 0; i < count; i++)
+        if (files[i].segments > 0 && !files[i].has_crc &&
+            strcmp(files[i].segment->container, shared->name) == 0)
+            return err_set(err, FILO_DAMAGED,
+                           "written since the map, which has no checksums of its parts; "
+                           "a copy must keep times (cp -a)");
+    return 0;
+}
+
 static int verify_files(void *arg, int rank, int count, const filo_file files[],
                         kvtree_error *err)
 {
     verify_result *v = arg;
     for (int i = 0; i < count; i++) {
         kvtree_error why = {""};
-        int rc = filo_extract(v->dir, &files[i], NULL, &why);
-        v->files++;
-        v->bytes += files[i].size;
-        v->unchecked += !files[i].has_crc;
+        int rc = files[i].shared ? verify_shared(v, &files[i], count, files, &why)
+                                 : filo_extract(v->dir, &files[i], NULL, &why);
+        if (!files[i].shared) { /* else its parts count */
+            v->files++;
+            v->bytes += files[i].size;
+            v->unchecked += !files[i].has_crc;
+        }
         if (rc == 0) continue;
         verify_note(v, rc);
         v->damaged += err_is_damage(rc);

@@ -80,7 +80,9 @@ static int commit_read_packing(const scavenge_folder *folder, kvtree *tree,
     return err_wrap(err, SCAVENGE_WHOLE_BAD, "%s", folder->path);
 }
 
-/* Packs files if containers are configured, and records that all files exist. */
+/* Joins parts, packs files if containers are configured, and records that all files
+ * exist.
+ */
 static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *saved,
                        uint64_t *container, kvtree_error *err)
 {
@@ -90,8 +92,7 @@ static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *save
     int rc = commit_read_packing(&saved->folder, tree, container, err);
     if (rc == -ENOENT) {
         *container = prefix->container;
-        rc =
-            *container ? scavenge_pack(&saved->folder, &saved->scan, *container, err) : 0;
+        rc = scavenge_pack(&saved->folder, &saved->scan, *container, err);
         if (!rc && kvtree_util_set_bytecount(tree, "CONTAINER", *container) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
         if (!rc)

@@ -87,7 +87,11 @@ static int index_entry_list(const scavenge_scan *scan, kvtree *names)
 {
     for (int i = 0; i < scan->count; i++)
         for (int k = 0; k < scan->ranks[i]->count; k++)
-            if (!kvtree_set(names, scan->ranks[i]->files[k].name, NULL)) return -ENOMEM;
+            if (scavenge_is_whole_file(&scan->ranks[i]->files[k]) &&
+                !kvtree_set(names, scan->ranks[i]->files[k].name, NULL))
+                return -ENOMEM;
+    for (int i = 0; i < scan->shared_count; i++)
+        if (!kvtree_set(names, scan->shared[i].name, NULL)) return -ENOMEM;
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packs files into containers; see pack.h. */
+/* Joins parts, and packs files into containers; see pack.h. */
 #include "scavenge/pack.h"
 
 #include "common/batch.h"
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PIECE = 1 << 20 }; /* bytes that are copied at a time */
 
@@ -27,9 +28,11 @@ void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE])
 typedef struct packer {
     const scavenge_folder *folder;
     uint64_t limit, offset; /* of a container; of the next byte in the stream */
-    mode_t mode;            /* of containers, ... */
+    mode_t mode;            /* of what is written, ... */
     gid_t group;            /* ... meant for this group */
-    batch out;              /* the current container, ... */
+    bool any;               /* they are those of some file */
+    batch out;              /* the current container or shared file, ... */
+    const char *name;       /* ... what messages call it, ... */
     int fd;                 /* ... open; -1: there is none */
     char *piece;
     int64_t shared; /* others who can change the names */
@@ -42,16 +45,17 @@ static int pack_begin_container(packer *p)
     scavenge_container_name(p->offset / p->limit, name);
     snprintf(below, sizeof below, SCAVENGE_HIDDEN "/%s", name);
     p->out = (batch){.dir = p->folder->dir};
+    p->name = "a container";
     return batch_open(&p->out, below, 0600, &p->fd, p->err);
 }
 
-static int pack_end_container(packer *p)
+static int pack_end(packer *p)
 {
     struct stat st;
     if (p->fd < 0) return 0;
     if (fstat(p->fd, &st) != 0 ||
         fchmod(p->fd, beneath_mode_in_group(p->mode, p->group, st.st_gid)) != 0)
-        return err_sys(p->err, -errno, "set the mode of a container");
+        return err_sys(p->err, -errno, "set the mode of %s", p->name);
     p->fd = -1;
     int rc = batch_commit(&p->out, p->err);
     batch_drop(&p->out);
@@ -66,11 +70,11 @@ static int pack_bytes(packer *p, const char *bytes, size_t size)
         int rc = p->fd >= 0 ? 0 : pack_begin_container(p);
         if (rc) return rc;
         rc = io_write(p->fd, bytes, n);
-        if (rc) return err_sys(p->err, rc, "write a container");
+        if (rc) return err_sys(p->err, rc, "write %s", p->name);
         p->offset += n;
         bytes += n;
         size -= n;
-        rc = n == room ? pack_end_container(p) : 0;
+        rc = n == room ? pack_end(p) : 0;
         if (rc) return rc;
     }
     return 0;
@@ -93,34 +97,29 @@ static int pack_content(packer *p, int fd, const scavenge_file *f)
     return err_set(p->err, -EBADMSG, "%s is altered: CRC32 0x%08" PRIx32, f->name, crc);
 }
 
-static void pack_add_mode(packer *p, const struct stat *st, bool first)
+/* ---- permissions ---- */
+
+static void pack_begin_mode(packer *p)
 {
-    p->mode &= st->st_mode;
-    if (!first) p->mode = beneath_mode_in_group(p->mode, p->group, st->st_gid);
-    p->group = st->st_gid;
+    p->mode = 0666 | S_IRUSR | S_IWUSR;
+    p->any = false;
 }
 
-/* A user who cannot read one of the files cannot read a container either. */
-static int pack_find_mode(packer *p, const scavenge_scan *scan)
+/* A user who cannot read one of the files cannot read what it is packed into either. */
+static int pack_add_mode(packer *p, const scavenge_file *f)
 {
     struct stat st;
-    bool first = true;
-    int rc = 0;
-    p->mode = 0666;
-    for (int i = 0; i < scan->count && !rc; i++)
-        for (int k = 0; k < scan->ranks[i]->count && !rc; k++) {
-            const scavenge_file *f = &scan->ranks[i]->files[k];
-            if (f->redundancy) continue;
-            rc = beneath_stat_source(p->folder->dir, f->name, &st, p->err);
-            if (!rc) pack_add_mode(p, &st, first);
-            first = false;
-        }
-    p->mode |= S_IRUSR | S_IWUSR;
-    return rc;
+    int rc = beneath_stat_source(p->folder->dir, f->name, &st, p->err);
+    if (rc) return rc;
+    p->mode &= st.st_mode | S_IRUSR | S_IWUSR;
+    if (p->any) p->mode = beneath_mode_in_group(p->mode, p->group, st.st_gid);
+    p->group = st.st_gid;
+    p->any = true;
+    return 0;
 }
 
-/* The mode of the containers was found by names, which may be those of other files now:
- * the open file must grant what the containers do. */
+/* The mode was found by names, which may be those of other files now: the open file must
+ * grant what is granted. */
 static int pack_check_mode(const packer *p, int fd, const scavenge_file *f)
 {
     struct stat st;
@@ -148,19 +147,74 @@ static int pack_file(packer *p, const scavenge_file *f)
     return rc;
 }
 
+/* ---- all files ---- */
+
+/* Calls one function for each file that is not a part. */
+static int pack_each(packer *p, const scavenge_scan *scan,
+                     int each(packer *, const scavenge_file *))
+{
+    int rc = 0;
+    for (int i = 0; i < scan->count && !rc; i++)
+        for (int k = 0; k < scan->ranks[i]->count && !rc; k++)
+            if (scavenge_is_whole_file(&scan->ranks[i]->files[k]))
+                rc = each(p, &scan->ranks[i]->files[k]);
+    return rc;
+}
+
+static int pack_containers(packer *p, const scavenge_scan *scan, uint64_t limit)
+{
+    pack_begin_mode(p);
+    p->limit = limit;
+    p->offset = 0;
+    int rc = pack_each(p, scan, pack_add_mode);
+    rc = rc ? rc : pack_each(p, scan, pack_file);
+    return rc ? rc : pack_end(p);
+}
+
+/* Begins a shared file. What an interrupted process left beside it is removed. */
+static int pack_begin_shared(packer *p, const char *name)
+{
+    const char *last;
+    const int dir = p->folder->dir;
+    int parent, rc = beneath_open_parent(dir, name, 0, &parent, &last, p->err);
+    if (rc) return rc;
+    batch_sweep(parent, NULL);
+    io_close(&parent);
+    p->out = (batch){.dir = dir, .shared = p->shared};
+    p->name = name;
+    return batch_open(&p->out, name, 0600, &p->fd, p->err);
+}
+
+/* Bytes that no part has are a hole. */
+static int pack_shared(packer *p, const scavenge_shared *s)
+{
+    int rc = 0;
+    pack_begin_mode(p);
+    for (int i = 0; i < s->count && !rc; i++)
+        rc = pack_add_mode(p, s->parts[i].file);
+    rc = rc ? rc : pack_begin_shared(p, s->name);
+    if (!rc && ftruncate(p->fd, (off_t)s->size) != 0)
+        rc = err_sys(p->err, -errno, "set the size of %s", s->name);
+    p->limit = UINT64_MAX;
+    for (int i = 0; i < s->count && !rc; i++) {
+        p->offset = s->parts[i].at.offset;
+        if (lseek(p->fd, (off_t)p->offset, SEEK_SET) < 0)
+            rc = err_sys(p->err, -errno, "seek in %s", s->name);
+        rc = rc ? rc : pack_file(p, s->parts[i].file);
+    }
+    return rc ? rc : pack_end(p);
+}
+
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, kvtree_error *err)
 {
-    packer p = {.folder = folder, .limit = limit, .fd = -1, .err = err};
+    packer p = {.folder = folder, .fd = -1, .err = err};
     int rc = (p.piece = malloc(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");
     p.shared = rc ? 0 : others_put_below(folder->dir, SCAVENGE_HIDDEN "/", err);
     if (p.shared < 0) rc = (int)p.shared;
-    rc = rc ? rc : pack_find_mode(&p, scan);
-    for (int i = 0; i < scan->count && !rc; i++)
-        for (int k = 0; k < scan->ranks[i]->count && !rc; k++)
-            if (!scan->ranks[i]->files[k].redundancy)
-                rc = pack_file(&p, &scan->ranks[i]->files[k]);
-    if (!rc) rc = pack_end_container(&p);
+    for (int i = 0; i < scan->shared_count && !rc; i++)
+        rc = pack_shared(&p, &scan->shared[i]);
+    if (!rc && limit) rc = pack_containers(&p, scan, limit);
     batch_drop(&p.out);
     free(p.piece);
     return rc;

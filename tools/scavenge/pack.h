@@ -2,9 +2,11 @@
 #ifndef SCAVENGE_PACK_H
 #define SCAVENGE_PACK_H
 
-/* Packs the files of a staging directory into containers (SCR Developer Guide 1.2,
- * section 2.12; docs/formats/rank2file.md): the application files of all ranks, in the
- * order of ranks, form one stream of bytes that is cut into containers of equal size. */
+/* Makes large files of the files of a staging directory (docs/formats/rank2file.md).
+ * Parts of files that ranks wrote together are joined. The other application files of all
+ * ranks may be packed into containers (SCR Developer Guide 1.2, section 2.12): in the
+ * order of ranks they form one stream of bytes that is cut into containers of equal size.
+ */
 
 #include "scavenge/scan.h"
 #include <filo/filo.h>
@@ -13,9 +15,10 @@
 #define SCAVENGE_CONTAINER_SIZE 40
 void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE]);
 
-/* Writes all containers, of `limit` (1 or more) bytes, into .scr of the directory; each
- * gets its name when it is complete and synced, and the permissions that every file in it
- * has. The scan must be whole. 0 or -errno. */
+/* Writes each shared file under its name below the directory, and all containers, of
+ * `limit` bytes (0: none), into its .scr; each gets its name when it is complete and
+ * synced, and the permissions that every file in it has. The scan must be whole. 0 or
+ * -errno. */
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, kvtree_error *err);
 

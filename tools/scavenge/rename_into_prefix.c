@@ -7,6 +7,7 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "common/others.h"
+#include "plan/part_name.h"
 #include "prefix/index.h"
 #include "scavenge/pack.h"
 #include <errno.h>
@@ -32,24 +33,36 @@ static int rename_add_files(batch *moves, const scavenge_saved *saved, kvtree_er
     for (int i = 0; i < scan->count && !rc; i++)
         for (int k = 0; k < scan->ranks[i]->count && !rc; k++) {
             const scavenge_file *f = &scan->ranks[i]->files[k];
-            if (!f->redundancy)
+            if (scavenge_is_whole_file(f))
                 rc = rename_add(moves, saved->folder.dir, f->name, f->name, err);
         }
     return rc;
 }
 
-/* A container is in the staging directory, or was renamed by an earlier call. The record
- * of their size may be damaged: it must not name others, without a limit. */
-static int rename_check_container(const batch *moves, int from, const char *name,
-                                  const char *target, uint64_t size, kvtree_error *err)
+/* A container or shared file is in the staging directory, or was renamed by an earlier
+ * call. The record of the size of containers may be damaged: it must not name others,
+ * without a limit. */
+static int rename_add_made(batch *moves, int from, const char *name, const char *target,
+                           uint64_t size, kvtree_error *err)
 {
     struct stat st;
     int rc = beneath_stat(from, name, &st, err);
     if (rc == -ENOENT) rc = beneath_stat(moves->dir, target, &st, err);
     if (rc) return rc;
-    if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == size) return 0;
+    if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == size)
+        return rename_add(moves, from, name, target, err);
     return err_set(err, -EBADMSG, "%s is not a file of %llu bytes", name,
                    (unsigned long long)size);
+}
+
+static int rename_add_shared(batch *moves, const scavenge_saved *saved, kvtree_error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < saved->scan.shared_count && !rc; i++) {
+        const scavenge_shared *s = &saved->scan.shared[i];
+        rc = rename_add_made(moves, saved->folder.dir, s->name, s->name, s->size, err);
+    }
+    return rc;
 }
 
 static int rename_add_containers(batch *moves, const scavenge_saved *saved,
@@ -58,7 +71,7 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
     const scavenge_scan *scan = &saved->scan;
     const int from = saved->folder.dir;
     int rc = 0;
-    uint64_t left = scan->bytes, size;
+    uint64_t left = scan->bytes - scan->part_bytes, size;
     for (uint64_t i = 0; left > 0 && !rc; i++, left -= size) {
         char name[SCAVENGE_CONTAINER_SIZE], source[SCAVENGE_CONTAINER_SIZE + 8];
         char target[SCR_NAME_SIZE + sizeof source];
@@ -66,8 +79,7 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
         scavenge_container_name(i, name);
         snprintf(source, sizeof source, SCAVENGE_HIDDEN "/%s", name);
         snprintf(target, sizeof target, "%s/%s", scan->dataset.name, source);
-        rc = rename_check_container(moves, from, source, target, size, err);
-        if (!rc) rc = rename_add(moves, from, source, target, err);
+        rc = rename_add_made(moves, from, source, target, size, err);
     }
     return rc;
 }
@@ -84,6 +96,7 @@ static int rename_all(const scavenge_prefix *prefix, const scavenge_saved *saved
                    .shared = shared};
     int rc = container ? rename_add_containers(&moves, saved, container, err)
                        : rename_add_files(&moves, saved, err);
+    if (!rc) rc = rename_add_shared(&moves, saved, err);
     if (!rc) rc = batch_commit(&moves, err);
     batch_drop(&moves);
     return rc;
@@ -99,14 +112,32 @@ typedef struct rename_map {
     uint64_t offset;            /* of the next file in the containers */
     int64_t shared;             /* others who can change the records of saved files */
     int dir;                    /* the open directory that has the files */
+    int staged;                 /* the one that has parts of shared files, ... */
+    int prefix;                 /* ... and the one that has these */
+    int next;                   /* shared file of the next rank that has one */
     int count;
     filo_file *files;
 } rename_map;
 
+/* Where the bytes of the newest file of the list are. 0 or -ENOMEM. */
+static int rename_map_place(rename_map *m, filo_file *file, bool whole,
+                            const struct stat *st)
+{
+    if (whole && !m->container) {
+        filo_file_note_time(file, st);
+        return 0;
+    }
+    file->mode = st->st_mode & 0777;
+    if (!whole) return scr_part_place(file);
+    m->offset += file->size;
+    return scavenge_segments(m->in, m->offset - file->size, m->container, file);
+}
+
 static int rename_map_add(rename_map *m, const scavenge_file *f, kvtree_error *err)
 {
     struct stat st;
-    int rc = beneath_stat_source(m->dir, f->name, &st, err);
+    const bool whole = scavenge_is_whole_file(f);
+    int rc = beneath_stat_source(whole ? m->dir : m->staged, f->name, &st, err);
     if (rc) return rc;
     filo_file *file = &m->files[m->count++];
     *file = (filo_file){.name = strdup(f->name + m->skip),
@@ -114,16 +145,24 @@ static int rename_map_add(rename_map *m, const scavenge_file *f, kvtree_error *e
                         .crc = f->crc,
                         .has_crc = f->has_crc,
                         .others = m->shared};
-    if (!file->name) return err_set(err, -ENOMEM, "no memory");
-    if (!m->container) {
-        filo_file_note_time(file, &st);
-        return 0;
-    }
-    file->mode = st.st_mode & 0777;
-    m->offset += f->size;
-    return scavenge_segments(m->in, m->offset - f->size, m->container, file)
-               ? err_set(err, -ENOMEM, "no memory")
-               : 0;
+    if (!file->name || rename_map_place(m, file, whole, &st) != 0)
+        return err_set(err, -ENOMEM, "no memory");
+    return 0;
+}
+
+static int rename_map_add_shared(rename_map *m, const scavenge_shared *s,
+                                 kvtree_error *err)
+{
+    struct stat st;
+    int rc = beneath_stat(m->prefix, s->name, &st, err);
+    if (rc) return rc;
+    filo_file *file = &m->files[m->count++];
+    *file = (filo_file){.name = strdup(s->name + m->skip),
+                        .size = s->size,
+                        .shared = 1,
+                        .others = m->shared};
+    filo_file_note_time(file, &st);
+    return file->name ? 0 : err_set(err, -ENOMEM, "no memory");
 }
 
 /* Called by filo_map_write for each rank. */
@@ -135,10 +174,15 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
     int rc = 0;
     filo_files_free(m->count, m->files);
     m->count = 0;
-    m->files = calloc((size_t)r->count + 1, sizeof *m->files);
+    /* each of its parts may be the first one of a shared file */
+    m->files = calloc(2 * (size_t)r->count + 1, sizeof *m->files);
     if (!m->files) return err_set(err, -ENOMEM, "no memory");
     for (int i = 0; i < r->count && !rc; i++)
         if (!r->files[i].redundancy) rc = rename_map_add(m, &r->files[i], err);
+    const scavenge_scan *scan = m->scan;
+    for (; m->next < scan->shared_count && scan->shared[m->next].rank == rank && !rc;
+         m->next++)
+        rc = rename_map_add_shared(m, &scan->shared[m->next], err);
     *count = m->count;
     *files = m->files;
     return rc;
@@ -177,6 +221,8 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
     rename_map map = {.scan = &saved->scan,
                       .container = container,
                       .dir = container ? saved->folder.dir : prefix->dir,
+                      .staged = saved->folder.dir,
+                      .prefix = prefix->dir,
                       .shared =
                           others_put_below(saved->folder.dir, SCAVENGE_HIDDEN "/", err)};
     if (map.shared < 0) return (int)map.shared;

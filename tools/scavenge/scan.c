@@ -214,6 +214,16 @@ static int scan_check_rank(const scavenge_folder *folder, scavenge_scan *scan,
     return 0;
 }
 
+static int scan_note_owner(scavenge_scan *scan, kvtree *owners, const char *name,
+                           int rank)
+{
+    const char *other = kvtree_get_val(owners, name);
+    if (!other) return kvtree_util_set_int(owners, name, rank);
+    err_set(&scan->conflict, 0, "ranks %s and %d both have a file %.200s", other, rank,
+            name);
+    return 0;
+}
+
 /* Files of two ranks must have different names. */
 static int scan_find_conflict(scavenge_scan *scan)
 {
@@ -221,16 +231,12 @@ static int scan_find_conflict(scavenge_scan *scan)
     int rc = owners ? 0 : -ENOMEM;
     for (int i = 0; i < scan->count && !rc && !scan->conflict.text[0]; i++) {
         const scavenge_rank *r = scan->ranks[i];
-        for (int k = 0; k < r->count && !rc; k++) {
-            const char *name = r->files[k].name, *other = kvtree_get_val(owners, name);
-            if (r->files[k].redundancy) continue;
-            if (other)
-                err_set(&scan->conflict, 0, "ranks %s and %d both have a file %.200s",
-                        other, r->rank, name);
-            else
-                rc = kvtree_util_set_int(owners, name, r->rank);
-        }
+        for (int k = 0; k < r->count && !rc; k++)
+            if (!r->files[k].redundancy)
+                rc = scan_note_owner(scan, owners, r->files[k].name, r->rank);
     }
+    for (int i = 0; i < scan->shared_count && !rc && !scan->conflict.text[0]; i++)
+        rc = scan_note_owner(scan, owners, scan->shared[i].name, scan->shared[i].rank);
     kvtree_delete(&owners);
     return rc;
 }
@@ -249,6 +255,7 @@ int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan,
         scan_sort(scan);
         for (int i = 0; i < scan->count && !rc; i++)
             rc = scan_check_rank(folder, scan, scan->ranks[i]);
+        if (!rc) rc = scavenge_scan_list_shared(scan);
         if (!rc) rc = scan_find_conflict(scan);
         if (rc) err_set(err, rc, "no memory");
     }
@@ -258,6 +265,7 @@ int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan,
 
 void scavenge_scan_done(scavenge_scan *scan)
 {
+    scavenge_scan_drop_shared(scan);
     scan_clear(scan);
     free(scan->ranks);
     free(scan->list);

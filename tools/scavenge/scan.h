@@ -13,6 +13,7 @@
  * Existence and sizes of files are checked here; checksums during a rebuild. */
 
 #include "scavenge/rankmap.h"
+#include <filo/filo.h>
 #include <redset/redset.h>
 
 /* A rank, and its place in its redundancy set. */
@@ -21,6 +22,22 @@ typedef struct scavenge_member {
     int rank;
 } scavenge_member;
 
+/* Files that ranks wrote together lie here as parts, files of their own
+ * (plan/part_name.h). */
+typedef struct scavenge_shared_part {
+    filo_segment at; /* the file, and where the bytes belong in it */
+    const scavenge_file *file;
+    int rank;
+} scavenge_shared_part;
+
+typedef struct scavenge_shared {
+    const char *name; /* as those of other application files */
+    uint64_t size;    /* bytes */
+    int rank;         /* that has it in the map: that of the first part */
+    int count;        /* parts, in the order of offsets */
+    const scavenge_shared_part *parts;
+} scavenge_shared;
+
 typedef struct scavenge_scan {
     scr_dataset dataset;   /* scattered as the names of files imply */
     int count;             /* rank filemaps, ... */
@@ -28,11 +45,16 @@ typedef struct scavenge_scan {
     int whole;             /* ranks with all files, ... */
     int files;             /* ... their application files, ... */
     uint64_t bytes;        /* ... and the bytes of these */
-    int members;           /* redundancy files, ... */
-    scavenge_member *list; /* ... in the order of sets and of members in a set */
-    int refused;           /* unusable filemaps and redundancy files */
-    kvtree_error why;      /* the reason for the first of these */
-    kvtree_error conflict; /* a contradiction between ranks; "": none */
+    uint64_t part_bytes;   /* those of parts of shared files, ... */
+    int part_count;        /* ... these ones */
+    scavenge_shared_part *parts;
+    int shared_count;
+    scavenge_shared *shared; /* in the order of ranks */
+    int members;             /* redundancy files, ... */
+    scavenge_member *list;   /* ... in the order of sets and of members in a set */
+    int refused;             /* unusable filemaps and redundancy files */
+    kvtree_error why;        /* the reason for the first of these */
+    kvtree_error conflict;   /* a contradiction between ranks; "": none */
 } scavenge_scan;
 
 typedef struct scavenge_folder {
@@ -47,11 +69,19 @@ typedef struct scavenge_folder {
  */
 bool scavenge_has_file(int dir, const scavenge_file *f, kvtree_error *why);
 
+/* Whether it is an application file that gets a name of its own: no part. */
+bool scavenge_is_whole_file(const scavenge_file *f);
+
 /* 0, and the caller calls scavenge_scan_done; -ENOENT if the directory has no valid
  * record of a rank, or another -errno, with a text. */
 int scavenge_scan_read(const scavenge_folder *folder, scavenge_scan *scan,
                        kvtree_error *err);
 void scavenge_scan_done(scavenge_scan *scan);
+
+/* Lists the shared files of all ranks in the scan; for scan.c. 0 or -ENOMEM, and a
+ * contradiction between ranks is noted. */
+int scavenge_scan_list_shared(scavenge_scan *scan);
+void scavenge_scan_drop_shared(scavenge_scan *scan);
 
 /* Number of ranks with missing files. */
 int scavenge_scan_missing(const scavenge_scan *scan);

@@ -193,7 +193,8 @@ typedef struct filo_target {
  * Its mode is that of the map (0: 0600), where others may read all of its containers, or
  * of the file that is not packed; in another group than that, group and others get what
  * both had. Without `to` (NULL) the file is only read and checked, without a checksum
- * also by its time.
+ * also by its time; of one that ranks wrote together, the bytes of which are those of
+ * others in the map, only the size.
  *
  * FILO_DAMAGED, with nothing written, when a container is missing, too short or no
  * regular file, or the bytes are not those of the map; err names the container. */
