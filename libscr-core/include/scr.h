@@ -204,14 +204,15 @@ int SCR_Start_output(const char *name, int flags);
  * the file cannot be read. */
 int SCR_Route_file(const char *name, char *file);
 
-/* The same for a part of a file that several ranks write: the bytes from offset on, length
- * of them. They are at byte *at of the file at the returned path, which may have nothing
- * but them. Local, not collective.
+/* The same for a part of a file that several ranks write: the bytes from offset on,
+ * length of them. They are at byte *at of the file at the returned path, which may have
+ * nothing but them. Local, not collective.
  *
  * In an output: each rank routes and then writes the parts that are its own, exactly as
  * many bytes as it said. Parts of different ranks have no byte in common; bytes that no
  * rank has are zero. In the cache the parts are files of their own, protected as others
- * are. On the prefix directory they are one file, with the name.
+ * are. On the prefix directory they are one file, with the name: a rank must not truncate
+ * what it opens.
  *
  * In a restart: a part that this rank wrote, or some of its bytes; any bytes after
  * SCR_Fetch_file_parts brought them, or where the file is on the prefix directory.
@@ -308,8 +309,8 @@ int SCR_Complete_restart(int valid);
  * name of a file that no rank wrote. */
 int SCR_Fetch_files(int count, const char *const names[]);
 
-/* The same for files that ranks wrote in parts: brings lengths[i] bytes from offsets[i] on
- * of file names[i] to this rank, for SCR_Route_file_part, whoever wrote them. Bytes of
+/* The same for files that ranks wrote in parts: brings lengths[i] bytes from offsets[i]
+ * on of file names[i] to this rank, for SCR_Route_file_part, whoever wrote them. Bytes of
  * several parts are joined in a file on the node.
  *
  * Returns the codes of SCR_Fetch_files, and SCR_ERR_ARGUMENT for bytes beyond the end of
