@@ -114,10 +114,16 @@ def test_fetch_refused():
         hole = "put_range@1:a/holes:100000:10"
         run = job.run("init", "start:a:c", "put_parts:a/all:100:1", hole, "complete:1", "have => 1 a", "start_restart => a",
                       "fetch_range:a/all:0:615", "fetch_range:a/all:0:616 => ARGUMENT", "fetch_range:a/none:0:1 => ARGUMENT",
+                      [f"fetch_parts:{kind} => ARGUMENT" for kind in ("-", "n", "o", "l", "nol")], "fetch_parts:", "fetch_range:%N:0:1 => ARGUMENT",
+                      "fetch_range::0:1 => ARGUMENT", f"fetch_range:a/all:{2**63 - 1}:1 => ARGUMENT", f"fetch_range:a/all:1:{2**64 - 1} => ARGUMENT",
                       "fetch_range:/x:0:1 => ARGUMENT", "fetch_range:a/all:9:0", "fetch_range:a/holes:100000:10",
                       "fetch_hole:a/holes:5:7", "fetch_hole:a/holes:0:100000", "fetch_range:a/all:0:615", "complete_restart:1")
         run.says("FETCH_FILES_FAILED", "SCR_Fetch_file_parts", '"a/all" has 615 bytes, not 616', times=1)
         run.says("FETCH_FILES_FAILED", 'no rank wrote a part of "a/none"', times=1)
+        run.says("FETCH_FILES_FAILED", "a list is missing", times=4)
+        run.says("FETCH_FILES_FAILED", "-1 names", times=1)
+        run.says("FETCH_FILES_FAILED", "name 0 is missing", times=2)
+        run.says("FETCH_FILES_FAILED", '"a/all" would end after 2.63 - 1 bytes', times=2)
 
 
 def test_nothing():
