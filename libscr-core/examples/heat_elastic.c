@@ -96,6 +96,7 @@ static int plate_save(const struct plate *p, const char *path)
 
 /* ---- checkpoint and restart ---- */
 
+#ifndef HEAT_SHARED
 /* A file has the step and the rows of one rank. */
 static int checkpoint(const struct plate *p, int step)
 {
@@ -133,7 +134,7 @@ static int read_rows(struct plate *p, const char *name, int writer, int writers,
 }
 
 /* Reads our rows from the files of the ranks that had them. */
-static int read_state(struct plate *p, int *step)
+static int read_state(struct plate *p, const char *dataset, int *step)
 {
     int writers = 0, count = 0, ok = 1;
     /* SCR: how many ranks wrote the checkpoint? ... */
@@ -158,8 +159,10 @@ static int read_state(struct plate *p, int *step)
     free(names);
     free(wanted);
     free(writer);
+    if (!ok) fprintf(stderr, "heat: rank %d cannot read %s\n", p->rank, dataset);
     return ok;
 }
+#endif
 
 /* The step to go on from: that of the newest checkpoint that can be read, or 0. */
 static int restart(struct plate *p)
@@ -170,7 +173,7 @@ static int restart(struct plate *p)
         SCR_Have_restart(&have, dataset);
         if (!have) return 0;
         SCR_Start_restart(dataset);
-        int valid = read_state(p, &step);
+        int valid = read_state(p, dataset, &step);
         if (SCR_Complete_restart(valid) == SCR_SUCCESS) {
             /* a rank without rows has read nothing */
             MPI_Allreduce(MPI_IN_PLACE, &step, 1, MPI_INT, MPI_MAX, p->comm);

@@ -45,10 +45,12 @@ module scr
    integer, parameter, public :: SCR_FLAG_BYPASS = 4
 
    public :: scr_init, scr_init_comm, scr_finalize, scr_abandon, scr_config
-   public :: scr_need_checkpoint, scr_start_output, scr_route_file, scr_complete_output
+   public :: scr_need_checkpoint, scr_start_output, scr_complete_output
+   public :: scr_route_file, scr_route_file_part
    public :: scr_start_checkpoint, scr_complete_checkpoint
    public :: scr_have_restart, scr_start_restart, scr_complete_restart
-   public :: scr_fetch_files, scr_dataset_ranks, scr_dataset_files, scr_dataset_file
+   public :: scr_fetch_files, scr_fetch_file_parts
+   public :: scr_dataset_ranks, scr_dataset_files, scr_dataset_file
    public :: scr_should_exit, scr_current, scr_delete, scr_drop
    public :: scr_get_version, scr_strerror
 
@@ -112,6 +114,15 @@ module scr
          integer(c_int) :: c_route_file
       end function c_route_file
 
+      function c_route_file_part(name, offset, length, file, at) bind(C, name='SCR_Route_file_part')
+         import :: c_char, c_int, c_int64_t
+         character(kind=c_char), intent(in) :: name(*)
+         integer(c_int64_t), intent(in), value :: offset, length
+         character(kind=c_char), intent(out) :: file(*)
+         integer(c_int64_t), intent(out) :: at
+         integer(c_int) :: c_route_file_part
+      end function c_route_file_part
+
       function c_complete_output(valid) bind(C, name='SCR_Complete_output')
          import :: c_int
          integer(c_int), intent(in), value :: valid
@@ -154,6 +165,14 @@ module scr
          type(c_ptr), intent(in) :: names(*)
          integer(c_int) :: c_fetch_files
       end function c_fetch_files
+
+      function c_fetch_file_parts(count, names, offsets, lengths) bind(C, name='SCR_Fetch_file_parts')
+         import :: c_int, c_int64_t, c_ptr
+         integer(c_int), intent(in), value :: count
+         type(c_ptr), intent(in) :: names(*)
+         integer(c_int64_t), intent(in) :: offsets(*), lengths(*)
+         integer(c_int) :: c_fetch_file_parts
+      end function c_fetch_file_parts
 
       function c_dataset_ranks(ranks) bind(C, name='SCR_Dataset_ranks')
          import :: c_int
@@ -348,6 +367,20 @@ contains
       call from_c(c_file, file, ierror)
    end subroutine scr_route_file
 
+   !> offset, length and at are bytes, counted from 0: for a stream, pos=at + 1.
+   subroutine scr_route_file_part(name, offset, length, file, at, ierror)
+      character(len=*), intent(in) :: name
+      integer(int64), intent(in) :: offset, length
+      character(len=*), intent(out) :: file
+      integer(int64), intent(out) :: at
+      integer, intent(out) :: ierror
+      character(kind=c_char) :: c_file(SCR_MAX_FILENAME)
+      integer(c_int64_t) :: c_at
+      ierror = c_route_file_part(to_c(name), offset, length, c_file, c_at)
+      at = c_at
+      call from_c(c_file, file, ierror)
+   end subroutine scr_route_file_part
+
    subroutine scr_complete_output(valid, ierror)
       integer, intent(in) :: valid
       integer, intent(out) :: ierror
@@ -399,19 +432,16 @@ contains
 
    ! ---- files of other ranks, and another number of ranks ----
 
-   !> The first count of names. Ranks call it with counts of their own, which may be 0.
-   subroutine scr_fetch_files(count, names, ierror)
+   !> The names as C has them, in texts; false without memory.
+   logical function names_to_c(count, names, texts, pointers)
       integer, intent(in) :: count
       character(len=*), intent(in) :: names(*)
-      integer, intent(out) :: ierror
-      character(kind=c_char), allocatable, target :: texts(:, :)
-      type(c_ptr), allocatable :: pointers(:)
+      character(kind=c_char), allocatable, target, intent(out) :: texts(:, :)
+      type(c_ptr), allocatable, intent(out) :: pointers(:)
       integer :: i, letter, status
       allocate (texts(len(names) + 1, count), pointers(count), stat=status)
-      if (status /= 0) then ! other ranks are in the call: there it fails, too
-         ierror = c_fetch_files(1_c_int, [c_null_ptr])
-         return
-      end if
+      names_to_c = status == 0
+      if (.not. names_to_c) return
       do i = 1, count
          do letter = 1, len_trim(names(i))
             texts(letter, i) = names(i) (letter:letter)
@@ -419,8 +449,36 @@ contains
          texts(len_trim(names(i)) + 1, i) = c_null_char
          pointers(i) = c_loc(texts(1, i))
       end do
-      ierror = c_fetch_files(int(count, c_int), pointers)
+   end function names_to_c
+
+   !> The first count of names. Ranks call it with counts of their own, which may be 0.
+   subroutine scr_fetch_files(count, names, ierror)
+      integer, intent(in) :: count
+      character(len=*), intent(in) :: names(*)
+      integer, intent(out) :: ierror
+      character(kind=c_char), allocatable, target :: texts(:, :)
+      type(c_ptr), allocatable :: pointers(:)
+      if (names_to_c(count, names, texts, pointers)) then
+         ierror = c_fetch_files(int(count, c_int), pointers)
+      else ! other ranks are in the call: there it fails, too
+         ierror = c_fetch_files(1_c_int, [c_null_ptr])
+      end if
    end subroutine scr_fetch_files
+
+   !> The same for parts of files: lengths(i) bytes from offsets(i) on, which counts from 0.
+   subroutine scr_fetch_file_parts(count, names, offsets, lengths, ierror)
+      integer, intent(in) :: count
+      character(len=*), intent(in) :: names(*)
+      integer(int64), intent(in) :: offsets(*), lengths(*)
+      integer, intent(out) :: ierror
+      character(kind=c_char), allocatable, target :: texts(:, :)
+      type(c_ptr), allocatable :: pointers(:)
+      if (names_to_c(count, names, texts, pointers)) then
+         ierror = c_fetch_file_parts(int(count, c_int), pointers, offsets, lengths)
+      else
+         ierror = c_fetch_file_parts(1_c_int, [c_null_ptr], [0_c_int64_t], [0_c_int64_t])
+      end if
+   end subroutine scr_fetch_file_parts
 
    subroutine scr_dataset_ranks(ranks, ierror)
       integer, intent(out) :: ranks, ierror

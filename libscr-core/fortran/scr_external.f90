@@ -110,6 +110,18 @@ subroutine scr_route_file(name, file, ierror)
    call forward(name, file, ierror)
 end subroutine scr_route_file
 
+subroutine scr_route_file_part(name, offset, length, file, at, ierror)
+   use, intrinsic :: iso_fortran_env, only: int64
+   use scr, only: forward => scr_route_file_part
+   implicit none
+   character(len=*), intent(in) :: name
+   integer(int64), intent(in) :: offset, length
+   character(len=*), intent(out) :: file
+   integer(int64), intent(out) :: at
+   integer, intent(out) :: ierror
+   call forward(name, offset, length, file, at, ierror)
+end subroutine scr_route_file_part
+
 subroutine scr_complete_output(valid, ierror)
    use scr, only: forward => scr_complete_output
    implicit none
@@ -166,6 +178,17 @@ subroutine scr_fetch_files(count, names, ierror)
    integer, intent(out) :: ierror
    call forward(count, names, ierror)
 end subroutine scr_fetch_files
+
+subroutine scr_fetch_file_parts(count, names, offsets, lengths, ierror)
+   use, intrinsic :: iso_fortran_env, only: int64
+   use scr, only: forward => scr_fetch_file_parts
+   implicit none
+   integer, intent(in) :: count
+   character(len=*), intent(in) :: names(*)
+   integer(int64), intent(in) :: offsets(*), lengths(*)
+   integer, intent(out) :: ierror
+   call forward(count, names, offsets, lengths, ierror)
+end subroutine scr_fetch_file_parts
 
 subroutine scr_dataset_ranks(ranks, ierror)
    use scr, only: forward => scr_dataset_ranks

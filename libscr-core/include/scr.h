@@ -211,7 +211,8 @@ int SCR_Route_file(const char *name, char *file);
  * In an output: each rank routes and then writes the parts that are its own, exactly as
  * many bytes as it said. Parts of different ranks have no byte in common; bytes that no
  * rank has are zero. In the cache the parts are files of their own, protected as others
- * are. On the prefix directory they are one file, with the name.
+ * are. On the prefix directory they are one file, with the name: a rank must not truncate
+ * what it opens.
  *
  * In a restart: a part that this rank wrote, or some of its bytes; any bytes after
  * SCR_Fetch_file_parts brought them, or where the file is on the prefix directory.

@@ -44,7 +44,8 @@ bool scr_part_is(const filo_file *file)
     uint64_t offset;
     const size_t n =
         file->packed && file->segments == 1 ? scr_part_parse(file->name, &offset) : 0;
-    return n > 0 && strlen(file->segment->container) == n &&
+    return n > 0 && file->segment->offset == offset &&
+           strlen(file->segment->container) == n &&
            strncmp(file->segment->container, file->name, n) == 0;
 }
 

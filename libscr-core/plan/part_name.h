@@ -21,7 +21,8 @@ size_t scr_part_parse(const char *name, uint64_t *offset);
  * also for other files, or -ENOMEM. */
 int scr_part_place(filo_file *file);
 
-/* Whether a file of a map is a part, which lies in the file that it is of. */
+/* Whether a file of a map is a part, which lies in the file that it is of, at the offset
+ * that its name tells. */
 bool scr_part_is(const filo_file *file);
 
 /* Takes shared files, or their parts, out of a list that a map has, which has both.

@@ -8,7 +8,7 @@ subroutine test_external(failures)
    integer, intent(inout) :: failures
    character(len=SCR_MAX_FILENAME) :: name, path, names(2)
    integer :: flag, rank, ranks, ierror
-   integer(int64) :: bytes
+   integer(int64) :: bytes, at
 
    call SCR_CONFIG('SCR_RESTART_RANKS=any', ierror)
    call SCR_CONFIG('SCR_CHECKPOINT_INTERVAL=1', ierror)
@@ -28,6 +28,16 @@ subroutine test_external(failures)
    call expect(ierror, 0)
    write (flag, '(a)') 'four'
    close (flag)
+   call SCR_ROUTE_FILE_PART('external/all', -1_int64, 1_int64, path, at, ierror)
+   call expect(ierror, SCR_ERR_ARGUMENT)
+   call expect(int(at), -1)
+   name = path_of_part()
+   call SCR_ROUTE_FILE_PART(name, int(5*rank, int64), 5_int64, path, at, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call expect(int(at), 0)
+   open (newunit=flag, file=path, iostat=ierror)
+   write (flag, '(a)') 'five'
+   close (flag)
    call SCR_COMPLETE_OUTPUT(1, ierror)
    call expect(ierror, SCR_SUCCESS)
    call SCR_START_CHECKPOINT(ierror)
@@ -45,7 +55,7 @@ subroutine test_external(failures)
    call SCR_DATASET_RANKS(flag, ierror)
    call expect(flag, ranks)
    call SCR_DATASET_FILES(ranks - 1, flag, ierror)
-   call expect(flag, 1)
+   call expect(flag, 2)
    call SCR_DATASET_FILE(0, 0, names(1), bytes, ierror)
    call expect(int(bytes), 5)
    call SCR_DATASET_FILE(ranks - 1, 0, names(2), bytes, ierror)
@@ -54,6 +64,12 @@ subroutine test_external(failures)
    call expect(ierror, SCR_SUCCESS)
    call SCR_ROUTE_FILE(names(2), path, ierror)
    call expect(ierror, SCR_SUCCESS)
+   names(1) = path_of_part()
+   call SCR_FETCH_FILE_PARTS(1, names, [3_int64], [5_int64*ranks - 3], ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call SCR_ROUTE_FILE_PART(names(1), 4_int64, 5_int64*ranks - 4, path, at, ierror)
+   call expect(ierror, SCR_SUCCESS)
+   call expect(int(at), merge(4, 1, ranks == 1))
    call SCR_COMPLETE_RESTART(1, ierror)
    call expect(ierror, SCR_SUCCESS)
    call SCR_SHOULD_EXIT(flag, ierror)
@@ -72,6 +88,11 @@ subroutine test_external(failures)
    call expect(merge(1, 0, name == 'the call is not allowed in this state'), 1)
 
 contains
+
+   character(len=SCR_MAX_FILENAME) function path_of_part()
+      call get_environment_variable('SCR_PREFIX', path_of_part)
+      path_of_part = trim(path_of_part)//'/external/all'
+   end function path_of_part
 
    subroutine expect(got, wanted)
       integer, intent(in) :: got, wanted

@@ -5,7 +5,7 @@
 #include "nth_syscall.h"
 #include "scr.h"
 
-enum { ROUNDS = 100, CALLS_PER_ROUND = 15 };
+enum { ROUNDS = 100, CALLS_PER_ROUND = 21 };
 
 /* Calls of MPI that count_mpi.h does not count, and that libscr makes. */
 static long others;
@@ -48,14 +48,24 @@ static int is_refused(int code)
 /* What an application does that does not look at the codes; number of wrong results. */
 static int one_round(void)
 {
-    int need = 7, have = 7, stop = 7, right = 0;
+    int need = 7, have = 7, stop = 7, ranks = 7, files = 7, right = 0;
+    uint64_t size = 7;
     char name[SCR_MAX_FILENAME] = "x", path[SCR_MAX_FILENAME];
+    const char *const names[] = {"a/all"};
+    const uint64_t offset = UINT64_C(1) << 40, length = 5;
     right += is_refused(SCR_Have_restart(&have, name)) && have == 0 && !name[0];
     right += is_refused(SCR_Start_restart(name));
+    right += is_refused(SCR_Dataset_ranks(&ranks)) && ranks == 0;
+    right += is_refused(SCR_Dataset_files(0, &files)) && files == 0;
+    right += is_refused(SCR_Dataset_file(0, 0, path, &size)) && !path[0] && size == 0;
+    right += is_refused(SCR_Fetch_files(1, names));
+    right += is_refused(SCR_Fetch_file_parts(1, names, &offset, &length));
     right += is_refused(SCR_Complete_restart(1));
     right += is_refused(SCR_Need_checkpoint(&need)) && need == 0;
     right += is_refused(SCR_Start_output("a", SCR_FLAG_CHECKPOINT));
     right += is_refused(SCR_Route_file("a/file", path)) && strcmp(path, "a/file") == 0;
+    right += is_refused(SCR_Route_file_part("a/all", offset, length, path, &size)) &&
+             strcmp(path, "a/all") == 0 && size == offset;
     right += is_refused(SCR_Complete_output(1));
     right += is_refused(SCR_Start_checkpoint());
     right += is_refused(SCR_Complete_checkpoint(1));

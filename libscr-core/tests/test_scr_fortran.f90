@@ -36,6 +36,7 @@ program test_scr_fortran
    call test_output()
    call test_restart()
    call test_names()
+   call test_parts()
    call test_external(failures)
    call test_three_arguments(failures)
    call MPI_Barrier(MPI_COMM_WORLD, ierror)
@@ -156,6 +157,10 @@ contains
       call check(ierror == SCR_ERR_STATE .and. name == '' .and. bytes == 0, 'file')
       call scr_fetch_files(0, [name], ierror)
       call check(ierror == SCR_ERR_STATE, 'fetch')
+      call scr_fetch_file_parts(0, [name], [bytes], [bytes], ierror)
+      call check(ierror == SCR_ERR_STATE, 'fetch parts')
+      call scr_route_file_part('a/file  ', 2_int64**40, 3_int64, name, bytes, ierror)
+      call check(ierror == SCR_SUCCESS .and. name == 'a/file' .and. bytes == 2_int64**40, 'route a part')
    end subroutine wrong_state_of_files
 
    !> Ranks are those of the communicator: its rank 0 decides the name.
@@ -314,5 +319,48 @@ contains
       call scr_finalize(ierror)
       call check(ierror == SCR_SUCCESS, 'finalize')
    end subroutine test_names
+
+   !> Each rank writes its bytes of a file beyond 4 GiB, and reads those of the next.
+   subroutine test_parts()
+      integer(int64), parameter :: FAR = 2_int64**32 + 7
+      character(len=SCR_MAX_FILENAME) :: name, path
+      integer(int64) :: bytes, at
+      integer :: unit, found, status, next
+      bytes = storage_size(rank)/8
+      next = mod(rank + 1, ranks)
+      name = trim(folder(1:index(folder, c_null_char) - 1))//'/parts/all'
+      call scr_init(ierror)
+      call scr_start_output('parts', SCR_FLAG_CHECKPOINT, ierror)
+      call scr_route_file_part(name, -1_int64, bytes, path, at, ierror)
+      call check(ierror == SCR_ERR_ARGUMENT .and. path == name .and. at == -1, 'a negative offset')
+      call scr_route_file_part(name, FAR + rank*bytes, bytes, path, at, ierror)
+      call check(ierror == SCR_SUCCESS .and. at == 0, 'route a part in an output')
+      open (newunit=unit, file=path, form='unformatted', access='stream', iostat=status)
+      if (status == 0) write (unit, pos=at + 1, iostat=status) rank
+      close (unit)
+      call scr_complete_output(merge(1, 0, status == 0), ierror)
+      call check(ierror == SCR_SUCCESS, 'complete an output of parts')
+      call scr_have_restart(found, path, ierror)
+      call scr_start_restart(path, ierror)
+      call check(path == 'parts', 'restart from parts')
+      call scr_fetch_file_parts(2, [name, name], [FAR, FAR + next*bytes], &
+                                [bytes*ranks + 1, bytes], ierror)
+      call check(ierror == SCR_ERR_ARGUMENT, 'fetch bytes beyond the end')
+      call scr_fetch_file_parts(merge(2, 0, rank == 0), [name, name], [FAR - 4, FAR], [4 + bytes*ranks, bytes], ierror)
+      call check(ierror == SCR_SUCCESS, 'fetch parts on one rank')
+      call scr_fetch_file_parts(1, [name], [FAR + next*bytes], [bytes], ierror)
+      call check(ierror == SCR_SUCCESS, 'fetch a part')
+      call scr_route_file_part(name, FAR + next*bytes, bytes, path, at, ierror)
+      call check(ierror == SCR_SUCCESS, 'route a part in a restart')
+      found = -1
+      open (newunit=unit, file=path, form='unformatted', access='stream', status='old', iostat=status)
+      if (status == 0) read (unit, pos=at + 1, iostat=status) found
+      close (unit)
+      call check(status == 0 .and. found == next, 'read the part of another rank')
+      call scr_complete_restart(1, ierror)
+      call scr_delete('parts', ierror)
+      call scr_finalize(ierror)
+      call check(ierror == SCR_SUCCESS, 'finalize after parts')
+   end subroutine test_parts
 
 end program test_scr_fortran

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Files that ranks write together: in parts in the cache, as one file on the prefix directory."""
+import os
+
+import heat
+from elastic import heat as run_heat, nodes
 from job import Job, checkpoint, main
 
 SIX = {"nodes": 3, "per_node": 2}
@@ -110,10 +114,16 @@ def test_fetch_refused():
         hole = "put_range@1:a/holes:100000:10"
         run = job.run("init", "start:a:c", "put_parts:a/all:100:1", hole, "complete:1", "have => 1 a", "start_restart => a",
                       "fetch_range:a/all:0:615", "fetch_range:a/all:0:616 => ARGUMENT", "fetch_range:a/none:0:1 => ARGUMENT",
+                      [f"fetch_parts:{kind} => ARGUMENT" for kind in ("-", "n", "o", "l", "nol")], "fetch_parts:", "fetch_range:%N:0:1 => ARGUMENT",
+                      "fetch_range::0:1 => ARGUMENT", f"fetch_range:a/all:{2**63 - 1}:1 => ARGUMENT", f"fetch_range:a/all:1:{2**64 - 1} => ARGUMENT",
                       "fetch_range:/x:0:1 => ARGUMENT", "fetch_range:a/all:9:0", "fetch_range:a/holes:100000:10",
                       "fetch_hole:a/holes:5:7", "fetch_hole:a/holes:0:100000", "fetch_range:a/all:0:615", "complete_restart:1")
         run.says("FETCH_FILES_FAILED", "SCR_Fetch_file_parts", '"a/all" has 615 bytes, not 616', times=1)
         run.says("FETCH_FILES_FAILED", 'no rank wrote a part of "a/none"', times=1)
+        run.says("FETCH_FILES_FAILED", "a list is missing", times=4)
+        run.says("FETCH_FILES_FAILED", "-1 names", times=1)
+        run.says("FETCH_FILES_FAILED", "name 0 is missing", times=2)
+        run.says("FETCH_FILES_FAILED", '"a/all" would end after 2.63 - 1 bytes', times=2)
 
 
 def test_nothing():
@@ -195,6 +205,65 @@ def test_no_scr():
         job.run("init => DISABLED", "start:a:c => DISABLED", "part:a/all:5:3 => DISABLED a/all:5")
     with Job(**SIX) as job:
         job.run("part:a/all:5:3 => a/all:5", "init", "part:a/all:5:3 => a/all:5")
+
+
+# ---- the example heat_shared ----
+
+def plates(job, name="plate"):
+    """Its checkpoints that are on the prefix directory as one file each, by their steps."""
+    return {int(path.parent.name.removeprefix("ckpt.")): path for path in job.prefix.glob(f"ckpt.*/{name}")}
+
+
+def undisturbed(job, steps):
+    path = job.root / "undisturbed"
+    run_heat(job, "JOB_HEAT", steps, "-o", str(path), SCR_ENABLE=0)
+    return path.read_bytes()
+
+
+def killed(job):
+    """Step of the last checkpoint that the program told before one of its ranks was killed."""
+    process = job.start(os.environ["JOB_HEAT_SHARED"], "-n", "60", "-t", str(10**8), "-c", "10", SCR_FLUSH=0)
+    lines = [next(process.stdout) for _ in range(3)]
+    heat.kill_one_rank("heat_shared")
+    lines += process.stdout.read().splitlines()
+    process.communicate(timeout=heat.LIMIT)
+    assert process.returncode != 0
+    return [int(found[1]) for found in map(heat.DONE.match, lines) if found][-1]
+
+
+def go_on(job, last, steps, layout, **parameters):
+    """Restarts from step `last`, or the checkpoint after it, and goes on for so many steps; the last checkpoint of it."""
+    out = run_heat(job, "JOB_HEAT_SHARED", last + steps, "-o", str(job.root / "found"), layout=layout, SCR_CACHE_KEEP=1, **parameters)
+    found = heat.RESTARTED.search(out)
+    assert found and last <= int(found[1]) <= last + 10, out
+    return max(int(found[1]), (last + steps) // 10 * 10)
+
+
+def test_heat_shared():
+    """Kills, a lost node and 4, 6, 3 and 5 ranks, from the cache, and then from the prefix directory: the result is heat's."""
+    with Job(2, 2) as job:
+        last = killed(job)
+        last = go_on(job, last, 25, nodes(2, 2), SCR_FLUSH=0)
+        job.lose("n2")
+        last = go_on(job, last, 25, [("n1", 3), ("n3", 3)], SCR_FLUSH=0)
+        assert not plates(job)
+        last = go_on(job, last, 25, [("n1", 1), ("n3", 2)], SCR_FLUSH=1)
+        assert plates(job)[last].stat().st_size == 4 + 60 * 62 * 8, plates(job)
+        job.lose("n1", "n3")
+        last = go_on(job, last, 25, nodes(2, 1, 2), SCR_FLUSH=1)
+        job.lose("n1", "n2", "n3")
+        go_on(job, last, 13, nodes(3), SCR_FETCH_BYPASS=1)
+        assert (job.root / "found").read_bytes() == undisturbed(job, last + 13)
+
+
+def test_heat_shared_bypass():
+    """The same program without the cache."""
+    with Job(2, 2, SCR_CACHE_BYPASS=1) as job:
+        run_heat(job, "JOB_HEAT_SHARED", 25)
+        whole_plate = plates(job)[20].read_bytes()
+        last = go_on(job, 20, 25, nodes(2, 1))
+        assert last == 40 and whole_plate == plates(job)[20].read_bytes() and len(whole_plate) == 4 + 60 * 62 * 8
+        assert (job.root / "found").read_bytes() == undisturbed(job, 45)
 
 
 if __name__ == "__main__":

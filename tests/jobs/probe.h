@@ -84,8 +84,14 @@ void probe_fetch_share(struct probe *p, const char *arg, struct result *r);
 /* NAME:OFFSET:LENGTH: the same for bytes that no rank wrote. */
 void probe_fetch_hole(struct probe *p, const char *arg, struct result *r);
 
-/* NAME:OFFSET:LENGTH: SCR_Route_file_part alone. */
+/* NAME:OFFSET:LENGTH: SCR_Route_file_part alone; and without a place for one answer, for
+ * the other and for both, which all give the same. */
 void probe_part(struct probe *p, const char *arg, struct result *r);
+void probe_part_nowhere(struct probe *p, const char *arg, struct result *r);
+
+/* "": SCR_Fetch_file_parts of nothing; "-": of -1 files; "n", "o", "l", or several: of
+ * one, without a list of names, of offsets, of lengths. */
+void probe_fetch_parts(struct probe *p, const char *arg, struct result *r);
 
 /* COUNT: so many runs one after the other, each of which restarts, writes a checkpoint
  * and is abandoned in the next restart. */

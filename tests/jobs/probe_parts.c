@@ -27,6 +27,28 @@ static void parse(const char *arg, struct shared *s)
     sscanf(arg, "%1023[^:]:%" SCNu64 ":%d", s->name, &s->unit, &s->rounds);
 }
 
+/* NAME:OFFSET:LENGTH; NAME may be "%N": none at all. */
+struct range {
+    char text[PROBE_TEXT];
+    const char *name;
+    uint64_t offset, length;
+};
+
+static uint64_t cut_number(char *text)
+{
+    char *colon = strrchr(text, ':');
+    if (colon) *colon = 0;
+    return colon ? strtoull(colon + 1, NULL, 10) : 0;
+}
+
+static void parse_range(const char *arg, struct range *s)
+{
+    snprintf(s->text, sizeof s->text, "%s", arg);
+    s->length = cut_number(s->text);
+    s->offset = cut_number(s->text);
+    s->name = strcmp(s->text, "%N") == 0 ? NULL : s->text;
+}
+
 static uint64_t round_size(const struct probe *p, const struct shared *s)
 {
     const uint64_t ranks = (uint64_t)p->ranks;
@@ -127,26 +149,39 @@ void probe_get_parts(struct probe *p, const char *arg, struct result *r)
 
 void probe_get_range(struct probe *p, const char *arg, struct result *r)
 {
-    char name[SCR_MAX_FILENAME] = "";
-    uint64_t offset = 0, length = 0;
-    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
-    route(p, r, name, offset, length, compare_part);
+    struct range s;
+    parse_range(arg, &s);
+    route(p, r, s.name, s.offset, s.length, compare_part);
 }
 
 void probe_put_range(struct probe *p, const char *arg, struct result *r)
 {
-    char name[SCR_MAX_FILENAME] = "";
-    uint64_t offset = 0, length = 0;
-    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
-    route(p, r, name, offset, length, write_part);
+    struct range s;
+    parse_range(arg, &s);
+    route(p, r, s.name, s.offset, s.length, write_part);
 }
 
 void probe_part(struct probe *p, const char *arg, struct result *r)
 {
-    char name[SCR_MAX_FILENAME] = "";
-    uint64_t offset = 0, length = 0, at = 0;
-    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
-    r->code = SCR_Route_file_part(name, offset, length, p->path, &at);
+    struct range s;
+    uint64_t at = 77;
+    parse_range(arg, &s);
+    strcpy(p->path, "(untouched)");
+    r->code = SCR_Route_file_part(s.name, s.offset, s.length, p->path, &at);
+    r->has_text = 1;
+    snprintf(r->text, sizeof r->text, "%.1000s:%" PRIu64, p->path, at);
+}
+
+void probe_part_nowhere(struct probe *p, const char *arg, struct result *r)
+{
+    struct range s;
+    uint64_t at = 77;
+    parse_range(arg, &s);
+    strcpy(p->path, "(untouched)");
+    const int codes[] = {SCR_Route_file_part(s.name, s.offset, s.length, NULL, &at),
+                         SCR_Route_file_part(s.name, s.offset, s.length, p->path, NULL),
+                         SCR_Route_file_part(s.name, s.offset, s.length, NULL, NULL)};
+    r->code = codes[0] == codes[1] && codes[0] == codes[2] ? codes[0] : -1;
     r->has_text = 1;
     snprintf(r->text, sizeof r->text, "%.1000s:%" PRIu64, p->path, at);
 }
@@ -155,15 +190,24 @@ void probe_part(struct probe *p, const char *arg, struct result *r)
 static void fetch(struct probe *p, const char *arg, struct result *r, int ranks, int rank,
                   use_part *use)
 {
-    char name[SCR_MAX_FILENAME] = "";
-    uint64_t offset = 0, length = 0;
-    sscanf(arg, "%1023[^:]:%" SCNu64 ":%" SCNu64, name, &offset, &length);
-    const char *const names[] = {name};
-    const uint64_t share = length / (uint64_t)ranks, mine = (uint64_t)rank * share;
-    offset += mine;
-    length = rank == ranks - 1 ? length - mine : share;
+    struct range s;
+    parse_range(arg, &s);
+    const char *const names[] = {s.name};
+    const uint64_t share = s.length / (uint64_t)ranks, mine = (uint64_t)rank * share,
+                   offset = s.offset + mine,
+                   length = rank == ranks - 1 ? s.length - mine : share;
     r->code = SCR_Fetch_file_parts(1, names, &offset, &length);
-    route(p, r, name, offset, length, use);
+    route(p, r, s.name, offset, length, use);
+}
+
+void probe_fetch_parts(struct probe *p, const char *arg, struct result *r)
+{
+    const char *const names[] = {"a/all"};
+    const uint64_t offsets[] = {0}, lengths[] = {1};
+    r->code = SCR_Fetch_file_parts(arg[0] == '-' ? -1 : arg[0] != 0,
+                                   strchr(arg, 'n') || !arg[0] ? NULL : names,
+                                   strchr(arg, 'o') || !arg[0] ? NULL : offsets,
+                                   strchr(arg, 'l') || !arg[0] ? NULL : lengths);
 }
 
 void probe_fetch_range(struct probe *p, const char *arg, struct result *r)

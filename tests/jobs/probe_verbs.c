@@ -481,6 +481,8 @@ static const struct verb verbs[] = {
     {"fetch_hole", 1, probe_fetch_hole},
     {"fetch_share", 1, probe_fetch_share},
     {"part", 0, probe_part},
+    {"part_nowhere", 0, probe_part_nowhere},
+    {"fetch_parts", 1, probe_fetch_parts},
     {"dataset_file", 0, probe_dataset_file},
     {"have", 1, have},
     {"start_restart", 1, start_restart},

@@ -38,6 +38,7 @@ OUTPUT = {"output", "older output"}
 # Where a call is legal, what its outputs are elsewhere, and its other forms: with arguments that cannot be
 # used, at all or because ranks differ; and with NULL for an output. Where the call does not belong, none of
 # these matters.
+BAD_LISTS = ["-", "n", "o", "l", "nol"]
 NAMES = ["", "x%r", "x||%N", "%N||x", "%L2000||x"]
 CALLS = {
     "init": (OUTSIDE, "", [], []),
@@ -45,13 +46,16 @@ CALLS = {
     "finalize": (IDLE | OUTPUT | {"restart"}, "", [], []),
     "need": (IDLE, "0", [], ["need:%N"]),
     "start:x:c": (IDLE, "", [f"start:{name}:c" for name in NAMES + ["%L1024", "%L2000", "../x"]] +
-                  [f"start:{name}:{flags}" for name in ("x", "%N") for flags in ("4", "-1", "%r4")], []),
+                  [f"start:{name}:{flags}" for name in ("x", "%N") for flags in ("8", "-1", "%r16")], []),
     "start_checkpoint": (IDLE, "", [], []),
     "complete:1": (OUTPUT, "", [], []),
     "complete_checkpoint:1": (OUTPUT, "", [], []),
     "have": (IDLE, "0 =", [], ["have:%N", "have:%F", "have:%N%F"]),
     "start_restart": ({"offered"}, "(untouched)", [], ["start_restart:%N", "start_restart:%C"]),
     "complete_restart:1": ({"restart"}, "", [], []),
+    "fetch_files:": ({"restart"}, "", ["fetch_files:-", "fetch_files:%L2000"], []),
+    "fetch_parts:": ({"restart"}, "", [f"fetch_parts:{kind}" for kind in BAD_LISTS], []),
+    "dataset_file:0:0": ({"restart"}, "=:0", [], []),
     "exit": (IDLE, "0", [], ["exit:%N"]),
     **{f"{call}:x": (IDLE, "", [f"{call}:{name}" for name in NAMES + ["%N"]], [])
        for call in ("current", "delete", "drop")},
@@ -61,7 +65,11 @@ NOT_VALID = ["complete:0", "complete:!0", "complete_checkpoint:!0", "complete_re
 # Legal everywhere: a file's name is copied where no phase says something else, and one that cannot be used is
 # refused.
 BAD_ROUTES = [f"route:{name} => ARGUMENT =" for name in ("%N", "", "%L1024", "%L2000")] + [
-    f"route_nowhere:{name} => ARGUMENT" for name in ("", "x", "%L2000")]
+    f"route_nowhere:{name} => ARGUMENT" for name in ("", "x", "%L2000")] + [
+    f"part:{name}:7:5 => ARGUMENT =:7" for name in ("%N", "", "%L1024", "%L2000")] + [
+    f"part:x:{offset}:{length} => ARGUMENT x:{offset}" for offset, length in
+    ((2**63, 0), (2**63 - 1, 1), (1, 2**63 - 1), (2**64 - 1, 1), (0, 2**64 - 1), (2**64 - 1, 2**64 - 1))] + [
+    "part_nowhere:x:7:5 => ARGUMENT x:7", "part_nowhere:%N:7:5 => ARGUMENT =:7"]
 
 LAYOUTS = {1: [("n1", 1)], 2: [("n1", 1), ("n2", 1)], 4: [("n1", 2), ("n2", 2)],
            8: [("n1", 2), ("n2", 2), ("n3", 2), ("n4", 2)]}
@@ -94,7 +102,7 @@ def missing(state, call):
         return "SCR_Complete_restart" if state == "restart" else "SCR_Complete_output"
     if state in IDLE:
         return {"init": "SCR_Finalize", "init_comm": "SCR_Finalize", "start_restart": "SCR_Have_restart",
-                "complete_restart": "SCR_Start_restart"}.get(verb, "SCR_Start_output")
+                **dict.fromkeys(["complete_restart", "fetch_files", "fetch_parts", "dataset_file"], "SCR_Start_restart")}.get(verb, "SCR_Start_output")
     return None if "MPI" in state and verb.startswith("init") else "SCR_Init"
 
 
@@ -141,13 +149,13 @@ def test_calls_that_belong():
 def routes(state):
     """What SCR_Route_file gives besides."""
     if "disabled" in state:
-        return ["route:x => DISABLED x", "route:/x/y => DISABLED /x/y"]
+        return ["route:x => DISABLED x", "route:/x/y => DISABLED /x/y", "part:x:7:5 => DISABLED x:7", "part:x:7:0 => DISABLED x:7"]
     if state in OUTPUT or state.endswith("an output"):
-        # of the names that were refused, five differ: four files besides the one that comes next take their places
-        return ["route:/x/y => ARGUMENT /x/y", [f"put:b/instead_{i}_%r:1" for i in range(4) if state in OUTPUT]]
+        # of the names that were refused, six differ: five files besides the one that comes next take their places
+        return ["route:/x/y => ARGUMENT /x/y", "part:/x/y:7:5 => ARGUMENT /x/y:7", "part:/x/y:7:0 => /dev/null:0", [f"put:b/instead_{i}_%r:1" for i in range(5) if state in OUTPUT]]
     if state == "restart":
-        return ["route:x => ARGUMENT x"]
-    return ["route:x => x", "route:/x/../y => /x/../y", "route:.scr => .scr"]
+        return ["route:x => ARGUMENT x", "part:x:7:5 => ARGUMENT x:7", "part:x:7:0 => /dev/null:0"]
+    return ["part:x:7:5 => x:7", "part:x:7:0 => x:7", "route:x => x", "route:/x/../y => /x/../y", "route:.scr => .scr"]
 
 
 def test_route():
@@ -243,7 +251,7 @@ def test_dataset_names():
            "%L2000", "a%r", "line\nfeed"]
     with Job(2, 1) as job:
         run = job.run("init", [f"start:{name}:c => ARGUMENT" for name in bad],
-                      [f"start:a:{flags} => ARGUMENT" for flags in ("4", "-1", "0x100", "%r")],
+                      [f"start:a:{flags} => ARGUMENT" for flags in ("8", "-1", "0x100", "%r")],
                       checkpoint("a/b/c"), checkpoint(".a"), checkpoint("a b'\"ä"), "finalize", SCR_CACHE_KEEP=1)
         run.says("CALL_ARGUMENT_INVALID", "SCR_Start_output", times=len(bad) + 4)
         assert job.cached() == [2, 3], job.cached()

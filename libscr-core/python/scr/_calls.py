@@ -6,6 +6,7 @@ Where SCR is disabled (SCR_ENABLE=0) no call fails: none is due, there is no che
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
@@ -14,10 +15,11 @@ from ._errors import Error, StateError
 from ._library import (ERR_CONFIG, ERR_DISABLED, ERR_STATE, MAX_FILENAME, SUCCESS, State, call, comm_handle,
                        comm_world, error, load, succeed, to_bytes)
 
-FLAG_NONE, FLAG_CHECKPOINT, FLAG_OUTPUT = 0, 1, 2
+FLAG_NONE, FLAG_CHECKPOINT, FLAG_OUTPUT, FLAG_BYPASS = 0, 1, 2, 4
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Paths = Union[Path, Iterable[Path]]
+Parts = Iterable[Tuple[Path, int, int]]
 Params = Union[str, Iterable[str], Mapping[str, Any]]
 
 
@@ -163,7 +165,8 @@ def should_exit() -> bool:
 
 
 def start_output(name: Optional[Path], flags: int = FLAG_NONE) -> None:
-    """Opens a dataset of that name, or of none. flags: FLAG_CHECKPOINT, FLAG_OUTPUT, or both with |. Collective."""
+    """Opens a dataset of that name, or of none. flags: FLAG_CHECKPOINT, FLAG_OUTPUT, FLAG_BYPASS, or several with |.
+    Collective."""
     if succeed("SCR_Start_output", None if name is None else to_bytes(name), int(flags)):
         State.phase = "output"
 
@@ -199,6 +202,24 @@ def route_file(name: Path) -> str:
     if not succeed("SCR_Route_file", data, path):
         return os.fsdecode(data)
     return os.fsdecode(path.value)
+
+
+def _or_too_large(size: int) -> int:
+    """What does not fit in C, or is negative, is too large: the call refuses it."""
+    number = operator.index(size)
+    return number if 0 <= number < 1 << 63 else (1 << 64) - 1
+
+
+def route_file_part(name: Path, offset: int, length: int) -> Tuple[str, int]:
+    """The path at which to open that file for its length bytes from offset on, and where they are in it. Local, not collective.
+
+    The file must not be truncated: other ranks may write to it, too.
+    """
+    path, at = ctypes.create_string_buffer(MAX_FILENAME), ctypes.c_uint64(0)
+    data = to_bytes(name)
+    if not succeed("SCR_Route_file_part", data, _or_too_large(offset), _or_too_large(length), path, ctypes.byref(at)):
+        return os.fsdecode(data), operator.index(offset)
+    return os.fsdecode(path.value), at.value
 
 
 # ---- restart ----
@@ -248,6 +269,19 @@ def fetch_files(names: Paths) -> None:
     """
     data = [_or_missing(name) for name in path_list(names)]
     succeed("SCR_Fetch_files", len(data), (ctypes.c_char_p * len(data))(*data))
+
+
+def fetch_file_parts(parts: Parts) -> None:
+    """Brings bytes of files that ranks wrote in parts to this rank, in the open restart. Collective; each rank has its own, or none.
+
+    parts: (name, offset, length), ...; route_file_part() then returns where to read these bytes.
+    """
+    wanted = list(parts)
+    count = len(wanted)
+    names = (ctypes.c_char_p * count)(*[_or_missing(name) for name, _, _ in wanted])
+    offsets = (ctypes.c_uint64 * count)(*[_or_too_large(offset) for _, offset, _ in wanted])
+    lengths = (ctypes.c_uint64 * count)(*[_or_too_large(length) for _, _, length in wanted])
+    succeed("SCR_Fetch_file_parts", count, names, offsets, lengths)
 
 
 def dataset_ranks() -> int:

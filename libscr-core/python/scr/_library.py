@@ -24,11 +24,13 @@ MAX_FILENAME = 1024
 MPICH_COMM_WORLD = 0x44000000  # a number in MPICH and all that share its binary interface
 VERSION_SIZE = 1 << 14  # larger than MPI_MAX_LIBRARY_VERSION_STRING anywhere
 
-_INT, _INTP, _SIZEP = ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_uint64)
+_INT, _INTP = ctypes.c_int, ctypes.POINTER(ctypes.c_int)
+_SIZE, _SIZEP = ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)
 _TEXT, _TEXTS = ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p)
 _PROTOTYPES = {
     "SCR_Init": (), "SCR_Finalize": (), "SCR_Abandon": (), "SCR_Need_checkpoint": (_INTP,), "SCR_Should_exit": (_INTP,),
     "SCR_Start_output": (_TEXT, _INT), "SCR_Complete_output": (_INT,), "SCR_Route_file": (_TEXT, _TEXT),
+    "SCR_Route_file_part": (_TEXT, _SIZE, _SIZE, _TEXT, _SIZEP), "SCR_Fetch_file_parts": (_INT, _TEXTS, _SIZEP, _SIZEP),
     "SCR_Have_restart": (_INTP, _TEXT), "SCR_Start_restart": (_TEXT,), "SCR_Complete_restart": (_INT,),
     "SCR_Fetch_files": (_INT, _TEXTS), "SCR_Dataset_ranks": (_INTP,), "SCR_Dataset_files": (_INT, _INTP),
     "SCR_Dataset_file": (_INT, _INT, _TEXT, _SIZEP),

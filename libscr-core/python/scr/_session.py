@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Callable, Iterator, List, Optional, Tuple, Type, TypeVar, Union, overload
 
 from . import _calls, _library
-from ._calls import FLAG_CHECKPOINT, FLAG_OUTPUT, Params, Path, Paths
+from ._calls import FLAG_BYPASS, FLAG_CHECKPOINT, FLAG_OUTPUT, Params, Parts, Path, Paths
 from ._errors import Error, StateError
 from ._library import ERR_DISABLED, ERR_INVALID, ERR_STATE, FAILURE, SUCCESS, State
 
@@ -69,7 +69,24 @@ class Output:
 
     def route(self, name: Path) -> str:
         """The path at which to write a file of the dataset. name is relative to the dataset's directory."""
-        path = _calls.route_file(_place(self.name, name))
+        return self._usable(_calls.route_file(_place(self.name, name)))
+
+    def part(self, name: Path, offset: int, length: int) -> Tuple[str, int]:
+        """The path at which to write a part of a file that ranks write together, and where to begin in it.
+
+            path, at = out.part("state", scr.rank() * len(data), len(data))
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
+                file.seek(at)
+                file.write(data)
+
+        The part is the length bytes from offset on. No two ranks have the same bytes, and each writes exactly what it said.
+        open(path, "wb") would truncate the file, which has the bytes of other ranks where it is on the prefix directory.
+        """
+        path, at = _calls.route_file_part(_place(self.name, name), offset, length)
+        return self._usable(path), at
+
+    @staticmethod
+    def _usable(path: str) -> str:
         if State.phase != "output":  # SCR is disabled, and makes no directory
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         return path
@@ -85,21 +102,23 @@ class Output:
             raise _library.error("SCR_Complete_output", code)
 
 
-def output(name: Optional[Path] = None, *, checkpoint: bool = True, output: bool = False) -> Output:
+def output(name: Optional[Path] = None, *, checkpoint: bool = True, output: bool = False, bypass: bool = False) -> Output:
     """A block that writes a dataset. Collective.
 
         with scr.output("ckpt.7") as out:
             with open(out.route(f"rank_{rank}"), "wb") as file:
                 ...
 
-    checkpoint: the program can restart from it. output: it must be copied to the prefix directory. Without a name the
-    dataset is called scr.dataset.<id>, and its files lie where route() names them.
+    checkpoint: the program can restart from it. output: it must be copied to the prefix directory. bypass: it is written
+    there, and not to the cache, so that ranks may write one file by MPI-IO. Without a name the dataset is called
+    scr.dataset.<id>, and its files lie where route() names them.
 
     The dataset is complete if the blocks of all ranks end normally. If that of a rank raises an exception, the dataset is
     removed on all ranks; the exception goes on there, and the others get Error with the code ERR_INVALID. A program
     that continues without the checkpoint catches both. ERR_FLUSH: the dataset is complete, but not copied.
     """
-    return Output(name, (FLAG_CHECKPOINT if checkpoint else 0) | (FLAG_OUTPUT if output else 0))
+    kinds = (checkpoint, FLAG_CHECKPOINT), (output, FLAG_OUTPUT), (bypass, FLAG_BYPASS)
+    return Output(name, sum(flag for wanted, flag in kinds if wanted))
 
 
 class Restart:
@@ -123,6 +142,13 @@ class Restart:
     def route(self, name: Path) -> str:
         """The path at which to read a file of the checkpoint. name is that of Output.route(), or one of files()."""
         return _calls.route_file(self._place(name))
+
+    def part(self, name: Path, offset: int, length: int) -> Tuple[str, int]:
+        """The path at which to read length bytes from offset on of a file that ranks wrote together, and where they begin.
+
+        They are bytes that this rank wrote, or that fetch_parts() brought.
+        """
+        return _calls.route_file_part(self._place(name), offset, length)
 
     @property
     def ranks(self) -> int:
@@ -152,6 +178,19 @@ class Restart:
         it does not refuse the checkpoint, because a full cache may be the reason.
         """
         _calls.fetch_files([self._place(name) for name in _calls.path_list(names)])
+
+    def fetch_parts(self, parts: Parts) -> None:
+        """Brings bytes of files that ranks wrote together to this rank, whoever wrote them, so that part() finds them. Collective.
+
+            checkpoint.fetch_parts([("state", offset, length)])
+            path, at = checkpoint.part("state", offset, length)
+            with open(path, "rb") as file:
+                file.seek(at)
+                data = file.read(length)
+
+        parts: (name, offset, length), .... What fetch() says of ranks and failures holds here, too.
+        """
+        _calls.fetch_file_parts([(self._place(name), offset, length) for name, offset, length in parts])
 
     def _is_refusal(self, reason: BaseException) -> bool:
         unreadable = isinstance(reason, Error) and reason.call == "SCR_Route_file" and reason.code == FAILURE

@@ -101,6 +101,22 @@ def test_other_number_of_ranks():
                 run(j, "written_by", str(RANKS), layout=layout)
 
 
+def test_parts_of_one_file():
+    """As many ranks and others, from the cache, after a loss, from the prefix directory, and without the cache."""
+    with job(SCR_RESTART_RANKS="any") as j:
+        run(j, "parts")
+        if RANKS > 1:
+            j.lose("n2")
+        for layout in layouts():
+            run(j, "read_parts", str(RANKS), layout=layout, SCR_FLUSH=1, SCR_CACHE_KEEP=1)
+        assert sorted(path.name for path in (j.prefix / "ckpt.1/sub").iterdir()) == ["all"]
+        j.lose(*j.nodes())
+        for layout in layouts():
+            run(j, "read_parts", str(RANKS), layout=layout)
+    with job() as j:
+        run(j, "parts", "bypass")
+
+
 def test_files_of_one_rank():
     with job() as j:
         run(j, "two")

@@ -163,6 +163,68 @@ def one_file():
     assert scr.restart(last) == f"2 of {scr.size() - 1}"
 
 
+def put_part(out, name, offset, data):
+    path, at = out.part(name, offset, len(data))
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def bytes_of(offset, length):
+    """Of the file that all ranks write."""
+    return bytes((place * 7 + place // 250) % 256 for place in range(offset, offset + length))
+
+
+def write_parts(name, **kind):
+    """Of two rounds, each rank has 1000 bytes, and as many more as its number."""
+    with scr.output(name, **kind) as out:
+        begin = 0
+        for owner in [*range(scr.size()), *range(scr.size())]:
+            length = 1000 + owner
+            if owner == scr.rank():
+                put_part(out, "sub/all", begin, bytes_of(begin, length))
+            begin += length
+        assert out.part("sub/all", 5, 0)[0] == "/dev/null"
+    return begin
+
+
+def get_part(checkpoint, offset, length):
+    path, at = checkpoint.part("sub/all", offset, length)
+    with open(path, "rb") as file:
+        file.seek(at)
+        return file.read(length)
+
+
+def parts(where="cache"):
+    """A file of all ranks: in parts in the cache, one file on the prefix directory when it bypasses that."""
+    bypass = where == "bypass"
+    write_parts("ckpt.1", bypass=bypass)
+    assert os.path.exists("ckpt.1/sub/all") == bypass
+    read_parts(str(scr.size()))
+
+
+def read_parts(writers):
+    """Any bytes of what so many ranks wrote, and some that are refused."""
+    total = 2 * sum(1000 + owner for owner in range(int(writers)))
+
+    def take(checkpoint):
+        unknown = [] if os.path.exists("ckpt.1/sub/all") else [("none", 0, 1)]  # there, nothing is brought
+        for wrong in (*unknown, ("sub/all", -1, 1), ("sub/all", 1 << 64, 1), ("sub/all", 0, 1 << 63), ("sub\0all", 0, 1)):
+            failure(checkpoint.fetch_parts, [wrong if is_last() else ("sub/all", 0, 1)], code=scr.ERR_ARGUMENT, told="SCR_Fetch_file_parts")
+        share = total // scr.size()
+        mine = scr.rank() * share, share if not is_last() else total - scr.rank() * share
+        checkpoint.fetch_parts([("sub/all", *mine)])
+        assert get_part(checkpoint, *mine) == bytes_of(*mine)
+        checkpoint.fetch_parts(("sub/all", *part) for part in [(990, 20), (0, total)] if is_last())
+        if is_last():
+            assert get_part(checkpoint, 990, 20) == bytes_of(990, 20) and get_part(checkpoint, 0, total) == bytes_of(0, total)
+        for beyond in (total, 1), (-1, 1), (1 << 64, 1), (0, total + 1):
+            failure(checkpoint.part, "sub/all", *beyond, code=scr.ERR_ARGUMENT, told="SCR_Route_file_part")
+        return True
+
+    assert scr.restart(take)
+
+
 def no_list():
     """Of a checkpoint in the cache, without SCR_RESTART_RANKS=any."""
     for attempt in scr.restarts():
@@ -191,7 +253,8 @@ def states():
     failure(scr.config, "SCR_FLUSH=3", told="is initialized", **wrong)
     failure(scr.complete_output, True, told="no output", **wrong)
     failure(scr.start_restart, **wrong)
-    for call, arguments in ((scr.fetch_files, [[]]), (scr.dataset_ranks, []), (scr.dataset_files, [0]), (scr.dataset_file, [0, 0])):
+    assert scr.route_file_part("a/b", 1 << 40, 3) == ("a/b", 1 << 40)
+    for call, arguments in ((scr.fetch_files, [[]]), (scr.fetch_file_parts, [[]]), (scr.dataset_ranks, []), (scr.dataset_files, [0]), (scr.dataset_file, [0, 0])):
         failure(call, *arguments, told="no restart is open", **wrong)
     assert scr.have_restart() is None and scr.need_checkpoint() is False and scr.should_exit() is False
     assert scr.start_output("ckpt.1", scr.FLAG_CHECKPOINT | scr.FLAG_OUTPUT) is None
@@ -224,7 +287,14 @@ def disabled():
     """A program runs as without SCR."""
     assert not scr.need_checkpoint() and not scr.should_exit() and scr.have_restart() is None
     assert scr.restart(read, default=7) == 7
-    assert scr.fetch_files(["none"]) is None and scr.dataset_ranks() == scr.dataset_files(0) == 0
+    assert scr.fetch_files(["none"]) is None and scr.fetch_file_parts([("none", 0, 1)]) is None
+    assert scr.route_file_part("a/b", 1 << 40, 3) == ("a/b", 1 << 40)
+    with scr.output("ckpt.0") as out:
+        put_part(out, "all", 3 * scr.rank(), b"abc")
+    with open("ckpt.0/all", "rb") as file:
+        file.seek(3 * scr.rank())
+        assert file.read(3) == b"abc"
+    assert scr.dataset_ranks() == scr.dataset_files(0) == 0
     assert scr.dataset_file(0, 0) == ("", 0)
     write("ckpt.1", 1)
     with open(f"ckpt.1/rank_{scr.rank()}.txt") as file:
