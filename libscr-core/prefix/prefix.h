@@ -211,8 +211,7 @@ void scr_stages_clean(scr_prefix *prefix, scr_stages *stages,
                       const scr_resume_flush *rows);
 void scr_stages_free(scr_stages *stages);
 
-/* ---- prefix/direct_io.c: datasets that are written and read there by the program ----
- */
+/* ---- prefix/direct_io.c: datasets that the program writes and reads there ---- */
 
 /* Begins a dataset. Agreed. */
 int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, kvtree_error *err);
@@ -237,6 +236,8 @@ int scr_direct_complete(scr_prefix *prefix, scr_dataset *dataset, const kvtree *
  * failures are reported. */
 void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
                        const kvtree *routed);
+
+/* ---- prefix/direct_read.c: the same in a restart ---- */
 
 /* Finds the files of this rank in a dataset that is read there, for scr_direct_find;
  * compare: reads them, for their checksums. extracts: files in containers will be

@@ -325,6 +325,7 @@ def test_containers_of_an_earlier_run():
             job.lose("n1", "n2")
             run = job.run(config, "init", restart("b"), restart("b"), checkpoint("c"), "delete:c", "finalize", **how)
             run.says("FETCH_COMPLETE", "dataset 2 .b.", times=1)
+            run.says("FETCH_NOT_IN_PLACE", "packed into containers", times=1)
             assert nothing_cached(job)
         run = job.run(f"config:STORE={job.root}/file/x", f"config:CKPT=0 BYPASS=1 STORE={job.root}/file/x", "init", restart("a"), "finalize")
         run.says("FETCH_FAILED", "b", "packed into containers", "Not a directory", times=1)

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datasets that the application reads on the prefix directory itself: the files of this
+ * rank, and those of other ranks; see prefix/prefix.h. */
+#include "prefix/prefix.h"
+
+#include "common/agree_mpi.h"
+#include "common/beneath.h"
+#include "common/errtext.h"
+#include "common/io.h"
+#include "plan/part_name.h"
+#include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Files of this rank, as a map has them. */
+struct mapped {
+    int count;
+    filo_file *files;
+    const char *folder; /* that they are below */
+    int newer;          /* a newer dataset may have written to them, ... */
+    int written;        /* ... and somebody has, to one that ranks wrote together */
+    bool may_be_packed; /* files in containers may be extracted one by one */
+    int compare;        /* with their checksums */
+};
+
+/* On rank 0: whether a newer dataset that is known may have used the names of files that
+ * lie outside of the directory of this one. */
+static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
+{
+    kvtree_error err = {""};
+    scr_dataset *list = NULL;
+    scr_index_state state = {.complete = 0};
+    const kvtree *index;
+    int count = 0;
+    bool newer = false;
+    if (scr_index_view(prefix, &index, &err) == 0) scr_index_list(index, &list, &count);
+    for (int i = 0; i < count && !newer; i++)
+        newer = list[i].id > d->id &&
+                (list[i].scattered ||
+                 (scr_index_look(index, &list[i], &state) == 0 && !state.complete));
+    free(list);
+    return newer;
+}
+
+/* Collective. Whether somebody may have written, or has written, to files of the dataset
+ * since its map. The time of one that ranks wrote together is in the map of one of them.
+ */
+static void direct_find_changes(scr_prefix *prefix, const scr_dataset *d,
+                                struct mapped *m)
+{
+    enum { NEWER, WRITTEN, UNTIMED, FACTS };
+    int folder = -1, facts[FACTS] = {0};
+    facts[NEWER] =
+        prefix->job->rank == 0 && d->scattered ? direct_has_newer(prefix, d) : 0;
+    for (int i = 0; i < m->count; i++) {
+        struct stat st;
+        const filo_file *f = &m->files[i];
+        if (!f->shared) continue;
+        if (folder < 0 && beneath_open_folder(m->folder, &folder, NULL) != 0) break;
+        if (beneath_stat(folder, f->name, &st, NULL) != 0) continue;
+        facts[WRITTEN] |= filo_file_was_written(f, &st);
+        facts[UNTIMED] |= !f->has_mtime;
+    }
+    io_close(&folder);
+    MPI_Allreduce(MPI_IN_PLACE, facts, FACTS, MPI_INT, MPI_MAX, prefix->job->world);
+    m->newer = facts[NEWER];
+    m->written = facts[WRITTEN] || (facts[NEWER] && facts[UNTIMED]);
+}
+
+static int direct_was_written(const struct mapped *m, const filo_file *f,
+                              kvtree_error *err)
+{
+    if (m->newer)
+        return err_set(err, FILO_DAMAGED,
+                       "file \"%.200s\" was written again, by a newer dataset", f->name);
+    return err_set(err, -ESTALE,
+                   "file \"%.100s\" was written since its map, which has no checksum of "
+                   "it; a copy must keep times (cp -a)",
+                   f->name);
+}
+
+/* Nothing is read as long as nothing was written. */
+static int direct_check_bytes(int folder, const struct mapped *m, const filo_file *f,
+                              const struct stat *st, kvtree_error *err)
+{
+    int written = filo_file_was_written(f, st);
+    if (f->has_crc && (m->compare || written || (m->newer && !f->has_mtime))) {
+        int rc = filo_extract(folder, f, NULL, err);
+        return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
+    }
+    return written ? direct_was_written(m, f, err) : 0;
+}
+
+/* The containers of a packed file are there, and long enough. */
+static int direct_check_packed(int folder, const filo_file *f, kvtree_error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < f->segments && !rc; i++) {
+        const filo_segment *s = &f->segment[i];
+        struct stat st;
+        rc = beneath_stat(folder, s->container, &st, err);
+        if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
+        if (!rc && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < s->offset + s->length))
+            rc = err_set(err, FILO_DAMAGED, "container \"%.200s\" is too short",
+                         s->container);
+    }
+    return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
+}
+
+/* A part of a file that ranks wrote together. */
+static int direct_check_part(int folder, const struct mapped *m, const filo_file *f,
+                             kvtree_error *err)
+{
+    int rc = direct_check_packed(folder, f, err);
+    if (rc) return rc;
+    if (!f->has_crc) return m->written ? direct_was_written(m, f, err) : 0;
+    if (!m->compare && !m->written) return 0;
+    rc = filo_extract(folder, f, NULL, err);
+    return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
+}
+
+static int direct_check_file(int folder, const struct mapped *m, const filo_file *f,
+                             kvtree_error *err)
+{
+    struct stat st;
+    if (scr_part_is(f)) return direct_check_part(folder, m, f, err);
+    if (f->packed)
+        return err_set(err, -EOPNOTSUPP,
+                       "its files are packed into containers, and cannot be read there");
+    int rc = beneath_stat(folder, f->name, &st, err);
+    if (rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP) rc = FILO_DAMAGED;
+    if (rc) return err_wrap(err, rc, "file \"%.200s\"", f->name);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
+        return err_set(err, FILO_DAMAGED, "file \"%.200s\" has %lld bytes, not %llu",
+                       f->name, (long long)st.st_size, (unsigned long long)f->size);
+    return f->shared ? 0 : direct_check_bytes(folder, m, f, &st, err);
+}
+
+/* Notes a file by its name below the prefix directory. 0 or -ENOMEM. */
+static int direct_note(kvtree *noted, const scr_dataset *d, const char *file, int rank)
+{
+    char name[2 * SCR_NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
+             d->scattered ? "" : "/", file);
+    kvtree *entry = kvtree_set(noted, name, NULL);
+    return entry && (rank < 0 || kvtree_util_set_int(entry, "RANK", rank) == 0) ? 0
+                                                                                : -ENOMEM;
+}
+
+/* A part is read in the file that it is of. */
+static int direct_note_file(scr_prefix *prefix, const scr_dataset *d,
+                            const struct mapped *m, const filo_file *f)
+{
+    const bool packed = f->packed && m->may_be_packed, part = scr_part_is(f);
+    int rc = 0;
+    if (part) rc = direct_note(prefix->direct.files, d, f->segment[0].container, -1);
+    if (packed && !rc) rc = direct_note(prefix->direct.packed, d, f->name, f->rank);
+    return packed || part ? rc : direct_note(prefix->direct.files, d, f->name, -1);
+}
+
+/* Local. Checks and notes the files of this rank. */
+static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
+                             const struct mapped *m, kvtree_error *err)
+{
+    int folder, rc = beneath_open_folder(m->folder, &folder, err);
+    if (rc) return rc;
+    for (int i = 0; i < m->count && !rc; i++) {
+        const filo_file *f = &m->files[i];
+        rc = f->packed && m->may_be_packed ? direct_check_packed(folder, f, err)
+                                           : direct_check_file(folder, m, f, err);
+        if (!rc && direct_note_file(prefix, d, m, f) != 0)
+            rc = err_set(err, -ENOMEM, "no memory");
+    }
+    io_close(&folder);
+    return rc;
+}
+
+/* Local. Those without a checksum, which a fetch compares. */
+static int direct_check_unread(const struct mapped *m, kvtree_error *err)
+{
+    int folder, rc = beneath_open_folder(m->folder, &folder, err);
+    if (rc) return rc;
+    for (int i = 0; i < m->count && !rc; i++)
+        if (!m->files[i].has_crc && (!m->files[i].packed || scr_part_is(&m->files[i])))
+            rc = direct_check_file(folder, m, &m->files[i], err);
+    io_close(&folder);
+    return rc;
+}
+
+int scr_direct_check(scr_prefix *prefix, const scr_dataset *d, const char *folder,
+                     int count, struct filo_file *files, kvtree_error *err)
+{
+    struct mapped m = {.count = count, .files = files, .folder = folder};
+    direct_find_changes(prefix, d, &m);
+    return agree(prefix->job->world, direct_check_unread(&m, err), err);
+}
+
+void scr_direct_close(scr_prefix *prefix)
+{
+    scr_direct *direct = &prefix->direct;
+    kvtree_unset_all(direct->files);
+    kvtree_unset_all(direct->packed);
+    direct->list = filo_files_free(direct->count, direct->list);
+    direct->count = 0;
+    direct->extracts = false;
+}
+
+/* Collective, agreed. The list is kept for what is extracted from containers. */
+static int direct_find_files(scr_prefix *prefix, const scr_dataset *d,
+                             const scr_place *place, struct mapped *m, kvtree_error *err)
+{
+    int rc = scr_place_read_map(prefix, d, place, NULL, &m->count, &m->files, err);
+    if (rc) return rc;
+    prefix->direct.count = m->count;
+    prefix->direct.list = m->files;
+    direct_find_changes(prefix, d, m);
+    rc = direct_note_files(prefix, d, m, err);
+    int64_t packed = kvtree_size(prefix->direct.packed);
+    rc = agree_sum(prefix->job->world, rc, err, 1, &packed);
+    prefix->direct.extracts = !rc && packed > 0;
+    return rc;
+}
+
+int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, bool extracts,
+                    kvtree_error *err)
+{
+    scr_place place = {.folder = NULL};
+    struct mapped m = {.compare = compare, .may_be_packed = extracts};
+    int rc = scr_place_of(prefix, d, &place);
+    scr_direct_close(prefix);
+    if (rc) err_set(err, rc, "no memory");
+    rc = agree(prefix->job->world, rc, err);
+    m.folder = place.folder;
+    rc = rc ? rc : direct_find_files(prefix, d, &place, &m, err);
+    if (rc) scr_direct_close(prefix);
+    free(place.folder);
+    return rc;
+}
+
+const filo_file *scr_direct_find_packed(const scr_prefix *prefix, scr_file_match *match,
+                                        char **name)
+{
+    const filo_file *found = NULL;
+    const scr_dataset *d = &prefix->direct.dataset;
+    *name = NULL;
+    for (int i = 0; i < prefix->direct.count; i++) {
+        const filo_file *f = &prefix->direct.list[i];
+        char below[2 * SCR_NAME_SIZE];
+        snprintf(below, sizeof below, "%s%s%s", d->scattered ? "" : d->name,
+                 d->scattered ? "" : "/", f->name);
+        if (!f->packed || !scr_file_match_try(match, below, NULL)) continue;
+        free(*name);
+        *name = strdup(below);
+        found = *name ? f : NULL;
+    }
+    return found;
+}
+
+/* One that another rank has in the map may be shared: it counts if it is in the dataset's
+ * directory, where nothing else is. */
+static bool direct_is_there(const scr_prefix *prefix, const char *name)
+{
+    struct stat st;
+    size_t n = strlen(prefix->direct.dataset.name);
+    if (kvtree_get(prefix->direct.files, name)) return true;
+    return !kvtree_get(prefix->direct.packed, name) &&
+           strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
+           !scr_name_is_reserved(name) &&
+           beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
+}
+
+int scr_direct_find(const scr_prefix *prefix, scr_file_match *match,
+                    char path[SCR_MAX_FILENAME])
+{
+    const char *found = NULL;
+    const kvtree_elem *e = kvtree_elem_first(prefix->direct.files);
+    if (match->below && direct_is_there(prefix, match->below)) found = match->below;
+    for (; !found && e; e = kvtree_elem_next(e))
+        if (scr_file_match_try(match, kvtree_elem_key(e), NULL))
+            found = kvtree_elem_key(e);
+    if (!found) return -ENOENT;
+    int n = snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, found);
+    return n < SCR_MAX_FILENAME ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- files of other ranks ---- */
+
+/* A search in the map of the open dataset. */
+struct search {
+    scr_file_match match;
+    const char *cache_prefix;
+    filo_file *found; /* without its segments */
+};
+
+/* Local, for filo_map_read: the files of a rank. */
+static int direct_match(void *arg, int rank, int count, const filo_file files[],
+                        kvtree_error *err)
+{
+    struct search *s = arg;
+    char name[2 * SCR_NAME_SIZE];
+    (void)rank;
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s%s", s->cache_prefix, files[i].name);
+        if (!scr_file_match_try(&s->match, name, NULL)) continue;
+        s->found = filo_files_free(1, s->found);
+        s->found = calloc(1, sizeof *s->found);
+        if (!s->found || !(s->found->name = strdup(files[i].name)))
+            return err_set(err, -ENOMEM, "no memory");
+        s->found->size = files[i].size;
+        s->found->crc = files[i].crc;
+        s->found->has_crc = files[i].has_crc;
+        s->found->packed = files[i].packed;
+        s->found->shared = files[i].shared;
+        s->found->mtime = files[i].mtime;
+        s->found->has_mtime = files[i].has_mtime;
+    }
+    return 0;
+}
+
+/* Local. 0 when it is the file that its rank wrote. Of a dataset that is read in the
+ * prefix directory that rank has seen to it. */
+static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
+                              const scr_place *place, const filo_file *f,
+                              kvtree_error *err)
+{
+    struct mapped m = {.folder = place->folder,
+                       .compare = prefix->direct.dataset.id != d->id};
+    filo_file found = *f;
+    int folder, rc = f->packed ? -EOPNOTSUPP : 0;
+    found.shared = f->shared && !m.compare; /* its parts were not compared */
+    if (rc)
+        return err_set(err, -ENOENT,
+                       "file \"%.200s\" is in a container, from which SCR_Fetch_files "
+                       "brings it",
+                       f->name);
+    rc = beneath_open_folder(place->folder, &folder, err);
+    if (rc) return rc;
+    rc = direct_check_file(folder, &m, &found, err);
+    io_close(&folder);
+    return rc > 0 ? -EKEYREJECTED : rc;
+}
+
+static int direct_find_in_map(struct search *s, const scr_place *place, kvtree_error *err)
+{
+    const filo_place from = {
+        .folder = place->folder, .map = place->map, .dataset = place->dataset};
+    int rc = filo_map_read(&from, NULL, direct_match, s, err);
+    if (rc > 0) rc = -EKEYREJECTED;
+    if (rc) return rc;
+    if (s->match.files > 1)
+        return err_set(err, -ENOTUNIQ, "\"%.200s\" may be any of %d files", s->match.name,
+                       s->match.files);
+    if (s->found) return 0;
+    return err_set(err, -ENOENT, "the dataset has no file \"%.200s\"", s->match.name);
+}
+
+int scr_direct_find_other(const scr_prefix *prefix, const scr_dataset *d,
+                          const scr_file_match *match, char path[SCR_MAX_FILENAME],
+                          kvtree_error *err)
+{
+    scr_place place = {.folder = NULL};
+    struct search s = {.match = *match};
+    if (scr_place_of(prefix, d, &place) != 0) return err_set(err, -ENOMEM, "no memory");
+    s.cache_prefix = place.cache_prefix;
+    int rc = direct_find_in_map(&s, &place, err);
+    rc = rc ? rc : direct_check_found(prefix, d, &place, s.found, err);
+    if (!rc && snprintf(path, SCR_MAX_FILENAME, "%s/%s", place.folder, s.found->name) >=
+                   SCR_MAX_FILENAME)
+        rc = err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long",
+                     match->name);
+    filo_files_free(1, s.found);
+    free(place.folder);
+    return rc;
+}
