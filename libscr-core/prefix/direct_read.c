@@ -169,8 +169,9 @@ static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++) {
         const filo_file *f = &m->files[i];
-        rc = f->packed && m->may_be_packed ? direct_check_packed(folder, f, err)
-                                           : direct_check_file(folder, m, f, err);
+        const bool packed = f->packed && m->may_be_packed && !scr_part_is(f);
+        rc = packed ? direct_check_packed(folder, f, err)
+                    : direct_check_file(folder, m, f, err);
         if (!rc && direct_note_file(prefix, d, m, f) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
     }
@@ -218,7 +219,9 @@ static int direct_find_files(scr_prefix *prefix, const scr_dataset *d,
     prefix->direct.list = m->files;
     direct_find_changes(prefix, d, m);
     rc = direct_note_files(prefix, d, m, err);
-    int64_t packed = kvtree_size(prefix->direct.packed);
+    int64_t packed = 0;
+    for (int i = 0; i < m->count; i++)
+        packed += m->files[i].packed && !scr_part_is(&m->files[i]);
     rc = agree_sum(prefix->job->world, rc, err, 1, &packed);
     prefix->direct.extracts = !rc && packed > 0;
     return rc;
