@@ -7,13 +7,39 @@
 
 static char folder[64], prefix[128];
 
+/* Files of a rank that it has alone; and a part of one that all write. */
+enum { OWN = 3, ALL = 4 };
+
+/* What the tries of a way have in common. */
+typedef struct way {
+    filo_options options;
+    int count; /* files: OWN or ALL */
+} way;
+
+/* The last file of the list is a part of one that all ranks write. */
+static void share_last(list *l, filo_segment *segment)
+{
+    const int f = OWN;
+    static char name[] = "shared/all";
+    segment->container = name;
+    segment->length = list_size(check_rank, f);
+    segment->offset = 0;
+    for (int r = 0; r < check_rank; r++)
+        segment->offset += list_size(r, f);
+    l->files[f].packed = 1;
+    l->files[f].segments = 1;
+    l->files[f].segment = segment;
+}
+
 static int do_flush(void *arg)
 {
-    const filo_options *options = arg;
+    const way *w = arg;
     list l;
-    list_init(&l, folder, check_rank, 3);
-    int rc =
-        filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, options, &nth_text);
+    filo_segment segment;
+    list_init(&l, folder, check_rank, w->count);
+    if (w->count == ALL) share_last(&l, &segment);
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &w->options,
+                        &nth_text);
     int held = nth_hold();
     CHECK_INT(nth_text.text[0] != 0, rc != 0);
     list_folder_sum(prefix);
@@ -24,24 +50,25 @@ static int do_flush(void *arg)
 
 static int do_fetch(void *arg)
 {
-    const filo_options *options = arg;
+    const way *w = arg;
     int ranks = 0, count = 0, held;
     filo_file *files = NULL;
     list l, back;
-    list_init(&l, folder, check_rank, 3);
+    list_init(&l, folder, check_rank, w->count);
     back = l;
-    int rc = filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, options,
-                           &nth_text);
+    int rc = filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files,
+                           &w->options, &nth_text);
     if (!rc) {
         held = nth_hold();
-        for (int f = 0; f < count; f++) {
+        for (int f = 0; f < w->count; f++) { /* not the shared file, which comes last */
             char path[300];
             snprintf(path, sizeof path, "%s.back", back.local[f]);
             strcpy(back.local[f], path);
             files[f].local = strdup(path);
         }
         countdown = held;
-        rc = filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, &nth_text);
+        CHECK(count == w->count || files[w->count].shared);
+        rc = filo_fetch(MPI_COMM_WORLD, prefix, w->count, files, &w->options, &nth_text);
     }
     held = nth_hold();
     CHECK_INT(nth_text.text[0] != 0, rc != 0);
@@ -62,8 +89,19 @@ static int do_register(void *arg)
         snprintf(l.local[f], sizeof l.local[f], "%s/%s", prefix, l.name[f]);
         l.files[f].has_crc = 0;
     }
-    return filo_register(MPI_COMM_WORLD, prefix, ".scr/other.scr", l.count, l.files, arg,
-                         &nth_text);
+    const way *w = arg;
+    return filo_register(MPI_COMM_WORLD, prefix, ".scr/other.scr", l.count, l.files,
+                         &w->options, &nth_text);
+}
+
+/* There and back. */
+static void try_way(const char *method, const char *how, way *w)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%s, flush", method, how);
+    nth_each(name, do_flush, w, 12);
+    snprintf(name, sizeof name, "%s%s, fetch", method, how);
+    nth_each(name, do_fetch, w, 12);
 }
 
 int main(int argc, char **argv)
@@ -73,22 +111,20 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     check_folder(folder);
     snprintf(prefix, sizeof prefix, "%s/prefix", folder);
-    list_create(&l, folder, check_rank, 3);
+    list_create(&l, folder, check_rank, ALL);
     for (int m = 0; m < 2; m++)
         for (int packed = 0; packed < 2; packed++) {
-            char name[64];
-            filo_options options = {.method = methods[m],
-                                    .checksum = 1,
-                                    .map_limit = 400,
-                                    .workers = 1,
-                                    .container = packed ? 100000 : 0};
-            snprintf(name, sizeof name, "%s%s, flush", methods[m],
-                     packed ? ", packed" : "");
-            nth_each(name, do_flush, &options, 12);
-            snprintf(name, sizeof name, "%s%s, fetch", methods[m],
-                     packed ? ", packed" : "");
-            nth_each(name, do_fetch, &options, 12);
-            if (!packed && m == 0) nth_each("register", do_register, &options, 12);
+            way w = {.count = OWN,
+                     .options = {.method = methods[m],
+                                 .checksum = 1,
+                                 .map_limit = 400,
+                                 .workers = 1,
+                                 .container = packed ? 100000 : 0}};
+            try_way(methods[m], packed ? ", packed" : "", &w);
+            if (!packed && m == 0) nth_each("register", do_register, &w, 12);
+            w.count = ALL;
+            if (m == packed)
+                try_way(methods[m], packed ? ", packed, shared" : ", shared", &w);
         }
     check_remove(folder);
     return check_end();

@@ -18,6 +18,7 @@ struct way {
     int newest;     /* checkpoint of which all ranks know that it is complete */
     int route_only; /* memory is short within SCR_Route_file of a restart, only */
     int any_ranks; /* each run restarts from a checkpoint that rank 0 alone has written */
+    int shared;    /* ranks write a file together as well, and read all of it */
 };
 
 /* The same code on all ranks. */
@@ -38,6 +39,54 @@ static int open_file(const char *dataset, int flags)
     return SCR_Route_file(name, path) == SCR_SUCCESS ? open(path, flags, 0600) : -1;
 }
 
+/* ---- a file of all ranks ---- */
+
+static int use_shared; /* as of the way */
+
+enum { PART = 100 }; /* bytes of each rank: those of the name, and zeros */
+
+static void shared_name(const char *dataset, char name[2 * SCR_MAX_FILENAME])
+{
+    snprintf(name, 2 * SCR_MAX_FILENAME, "%s/prefix/%s/all", folder, dataset);
+}
+
+static int write_part(const char *dataset)
+{
+    char name[2 * SCR_MAX_FILENAME], path[SCR_MAX_FILENAME], text[PART] = "";
+    uint64_t at = 0, from = (uint64_t)(PART * check_rank);
+    if (!use_shared) return 1;
+    shared_name(dataset, name);
+    strcpy(text, dataset);
+    if (SCR_Route_file_part(name, from, PART, path, &at) != SCR_SUCCESS) return 0;
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    int good = fd >= 0 && pwrite(fd, text, PART, (off_t)at) == PART;
+    if (fd >= 0) close(fd);
+    return good;
+}
+
+/* Its own part, and the file with those of all. */
+static int read_parts(const char *dataset)
+{
+    char name[2 * SCR_MAX_FILENAME], path[SCR_MAX_FILENAME], text[PART] = "";
+    const char *const names[] = {name};
+    uint64_t at = 0, from = (uint64_t)(PART * check_rank), none = 0,
+             all = (uint64_t)(PART * check_ranks);
+    if (!use_shared) return 1;
+    shared_name(dataset, name);
+    if (agreed(SCR_Fetch_file_parts(1, names, &none, &all)) != SCR_SUCCESS) return 0;
+    for (int whole = 0; whole < 2; whole++) {
+        uint64_t offset = whole ? 0 : from, length = whole ? all : PART;
+        if (SCR_Route_file_part(name, offset, length, path, &at) != SCR_SUCCESS) return 0;
+        int fd = open(path, O_RDONLY);
+        int good =
+            fd >= 0 && pread(fd, text, PART, (off_t)(at + (whole ? from : 0))) == PART;
+        if (fd >= 0) close(fd);
+        if (!good) return 0;
+        CHECK_STR(text, dataset);
+    }
+    return 1;
+}
+
 /* *held: allocations until one fails, within SCR_Route_file; 0: that is not held back. */
 static int restart(int *number, int *held)
 {
@@ -52,6 +101,7 @@ static int restart(int *number, int *held)
     int valid = fd >= 0 && read(fd, text, sizeof text - 1) > 0;
     if (fd >= 0) close(fd);
     if (valid) CHECK_STR(text, name);
+    valid &= read_parts(name);
     rc = agreed(SCR_Complete_restart(valid));
     if (!rc) sscanf(name, "ckpt.%d", number);
     return rc;
@@ -96,6 +146,7 @@ static int checkpoint(int number)
     ssize_t size = (ssize_t)strlen(name);
     int valid = fd >= 0 && write(fd, name, (size_t)size) == size;
     if (fd >= 0) close(fd);
+    valid &= write_part(name);
     return agreed(SCR_Complete_output(valid));
 }
 
@@ -112,6 +163,7 @@ static int is_short(void)
 static int run(struct way *way)
 {
     int number = 0, without = is_short(), held = way->route_only ? nth_hold() : 0;
+    use_shared = way->shared;
     int rc = agreed(SCR_Init());
     if (!rc) {
         rc = restart(&number, &held);
@@ -218,7 +270,7 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     snprintf(node, sizeof node, "n%d", check_rank);
     for (int m = 0; m < 2; m++) {
-        struct way way = {0, 0, 0};
+        struct way way = {0, 0, 0, 0};
         check_folder(folder);
         begin_job(node, methods[m]);
         nth_each(methods[m][0], live_once, &way, 12);
@@ -226,6 +278,12 @@ int main(int argc, char **argv)
         nth_each("SCR_Route_file", live_once, &way, 12);
         check_remove(folder);
     }
+    struct way shared = {.shared = 1};
+    check_folder(folder);
+    begin_job(node, methods[0]);
+    nth_each("SCR_Route_file_part", live_once, &shared, 24);
+    check_remove(folder);
+    use_shared = 0;
     struct way way = {.any_ranks = 1};
     check_folder(folder);
     begin_job(node, methods[0]);

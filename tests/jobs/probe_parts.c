@@ -3,6 +3,7 @@
  * dataset, that of the file, and its offset, whoever writes it. */
 #include "probe.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <scr.h>
@@ -81,17 +82,42 @@ static void fill(unsigned seed, uint64_t offset, size_t n, unsigned char bytes[]
         bytes[i] = (unsigned char)(seed + offset * 31 + offset / 251);
 }
 
+/* All n bytes, or fewer at the end of the file; -1: it fails. */
+static ssize_t transfer(int fd, unsigned char bytes[], size_t n, uint64_t at, int writes)
+{
+    size_t done = 0;
+    while (done < n) {
+        const off_t to = (off_t)(at + done);
+        ssize_t more = writes ? pwrite(fd, bytes + done, n - done, to)
+                              : pread(fd, bytes + done, n - done, to);
+        if (more < 0 && errno == EINTR) continue;
+        if (more < 0) return -1;
+        if (more == 0) break;
+        done += (size_t)more;
+    }
+    return (ssize_t)done;
+}
+
+static int open_again(const char *path, int flags)
+{
+    int fd;
+    do
+        fd = open(path, flags | O_CLOEXEC, 0644);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 static int write_part(const struct probe *p, const char *path, uint64_t at,
                       const char *name, uint64_t offset, uint64_t length)
 {
     static unsigned char bytes[PIECE];
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644), bad = fd < 0;
+    int fd = open_again(path, O_WRONLY | O_CREAT), bad = fd < 0;
     for (uint64_t done = 0, n; done < length && !bad; done += n) {
         n = length - done < PIECE ? length - done : PIECE;
         fill(seed_of(p, name), offset + done, n, bytes);
-        bad = pwrite(fd, bytes, n, (off_t)(at + done)) != (ssize_t)n;
+        bad = transfer(fd, bytes, n, at + done, 1) != (ssize_t)n;
     }
-    if (fd >= 0) bad |= close(fd) != 0;
+    if (fd >= 0) bad |= close(fd) != 0 && errno != EINTR;
     return bad;
 }
 
@@ -99,11 +125,11 @@ static int compare_part(const struct probe *p, const char *path, uint64_t at,
                         const char *name, uint64_t offset, uint64_t length)
 {
     static unsigned char bytes[PIECE], expected[PIECE];
-    int fd = open(path, O_RDONLY | O_CLOEXEC), bad = fd < 0;
+    int fd = open_again(path, O_RDONLY), bad = fd < 0;
     for (uint64_t done = 0, n; done < length && !bad; done += n) {
         n = length - done < PIECE ? length - done : PIECE;
         fill(seed_of(p, name), offset + done, n, expected);
-        bad = pread(fd, bytes, n, (off_t)(at + done)) != (ssize_t)n ||
+        bad = transfer(fd, bytes, n, at + done, 0) != (ssize_t)n ||
               memcmp(bytes, expected, n) != 0;
     }
     if (fd >= 0) close(fd);
@@ -117,9 +143,9 @@ static void route(struct probe *p, struct result *r, const char *name, uint64_t 
                   uint64_t length, use_part *use)
 {
     uint64_t at = 0;
-    if (r->code) return;
-    r->code = SCR_Route_file_part(name, offset, length, p->path, &at);
-    if (r->code || !use(p, p->path, at, name, offset, length)) return;
+    const int code = SCR_Route_file_part(name, offset, length, p->path, &at);
+    if (!r->code) r->code = code; /* what failed before does not spare the rest */
+    if (code || !use(p, p->path, at, name, offset, length)) return;
     r->code = SCR_FAILURE;
     r->has_text = 1;
     snprintf(r->text, sizeof r->text, "%.1000s has not bytes %" PRIu64 " to %" PRIu64,
@@ -197,7 +223,7 @@ static void fetch(struct probe *p, const char *arg, struct result *r, int ranks,
                    offset = s.offset + mine,
                    length = rank == ranks - 1 ? s.length - mine : share;
     r->code = SCR_Fetch_file_parts(1, names, &offset, &length);
-    route(p, r, s.name, offset, length, use);
+    if (!r->code) route(p, r, s.name, offset, length, use);
 }
 
 void probe_fetch_parts(struct probe *p, const char *arg, struct result *r)
@@ -223,7 +249,7 @@ void probe_fetch_share(struct probe *p, const char *arg, struct result *r)
 static int compare_zeros(const struct probe *p, const char *path, uint64_t at,
                          const char *name, uint64_t offset, uint64_t length)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), bad = fd < 0;
+    int fd = open_again(path, O_RDONLY), bad = fd < 0;
     (void)p, (void)name, (void)offset;
     for (uint64_t done = 0; done < length && !bad; done++) {
         char byte = 1;

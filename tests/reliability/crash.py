@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Crash sweep: one rank, or one background process, is killed at the n-th thing that it does to a
 file, for every n; and the run that follows is killed likewise."""
-from sweep import (AFTERWARDS, Job, DAEMON, METHODS, PARAMETERS, PROBE, RANKS, STORY, Sweep, anyhow, calls_of,
+from sweep import (AFTERWARDS, Job, DAEMON, METHODS, PARAMETERS, PROBE, RANKS, STORIES, STORY, Sweep, anyhow, calls_of,
                    completed, fault, has_struck, judge, options)
 
 
@@ -12,10 +12,24 @@ def play(job, program, rank, at, script, parameters, how="kill"):
     return completed(run)
 
 
-def crash(program, rank, at, method, how):
+def crash(program, rank, at, method, how, story="plain"):
     with Job(RANKS, 1, **PARAMETERS) as job:
-        done = play(job, program, rank, at, STORY, METHODS[method], how)
-        judge(job, done, **METHODS[method])
+        done = play(job, program, rank, at, STORIES[story][0], METHODS[method], how)
+        judge(job, done, story=story, **METHODS[method])
+        return has_struck(job)
+
+
+def lose_caches(job):
+    """The prefix directory alone has files that ranks wrote together."""
+    job.run(STORIES["parts"][0])
+    job.lose(*job.nodes())
+
+
+def crash_in_fetch(rank, at):
+    with Job(RANKS, 1, **PARAMETERS) as job:
+        lose_caches(job)
+        done = play(job, PROBE, rank, at, STORIES["parts"][1], {}, "torn")
+        judge(job, ["d3"] + done, story="parts")
         return has_struck(job)
 
 
@@ -37,6 +51,21 @@ def once(sweep):
     for rank in range(RANKS):
         points = [(DAEMON, rank, at, "daemon", "torn") for at in range(1, calls + 1)]
         sweep.add(f"{DAEMON}, rank {rank}", crash, points)
+
+
+def parts(sweep):
+    """Files that ranks write together."""
+    script, afterwards = STORIES["parts"]
+    for method in ("sync", "daemon"):
+        for rank, calls in enumerate(sweep.ask(calls_of, script, PROBE, **METHODS[method])):
+            points = [(PROBE, rank, at, method, "torn", "parts") for at in range(1, len(calls) + 1)]
+            sweep.add(f"parts, {method}, rank {rank}", crash, points)
+    calls = max(map(len, sweep.ask(calls_of, script, DAEMON, **METHODS["daemon"])))
+    points = [(DAEMON, rank, at, "daemon", "torn", "parts") for rank in range(RANKS) for at in range(1, calls + 1)]
+    sweep.add(f"parts, {DAEMON}", crash, points)
+    calls = sweep.ask(calls_of, afterwards, PROBE, lose_caches)
+    points = [(rank, at) for rank in range(RANKS) for at in range(1, len(calls[rank]) + 1)]
+    sweep.add("parts, restart", crash_in_fetch, points)
 
 
 class Crashed:
@@ -70,6 +99,7 @@ def main():
     sweep = Sweep(options(__doc__, sample=24))
     once(sweep)
     twice(sweep)
+    parts(sweep)
     sweep.run()
 
 

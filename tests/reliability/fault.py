@@ -3,7 +3,7 @@
 """Fault sweep: the n-th thing that one rank, or one background process, does to a file fails, for
 every n and each way in which it can fail. All ranks get the same from SCR, the job goes on to its end, and
 nothing that was said to be complete is missing."""
-from sweep import (AFTERWARDS, CODES, DAEMON, METHODS, PARAMETERS, PROBE, RANKS, STORY, Job, Sweep, agreed, anyhow,
+from sweep import (AFTERWARDS, CODES, DAEMON, LOCAL, METHODS, PARAMETERS, PROBE, RANKS, STORIES, STORY, Job, Sweep, agreed, anyhow,
                    calls_of, check_prefix, completed, fault, has_struck, judge, options)
 
 STATE, FLUSH = CODES.index("STATE"), CODES.index("FLUSH")
@@ -18,7 +18,7 @@ def play(job, program, rank, at, script, method, how, reading):
                   **METHODS[method])
     agreed(run)
     done = completed(run)
-    codes = {code for op in run.ops if not op["op"].startswith(("put:", "get:")) for code in op["code"]}
+    codes = {code for op in run.ops if not op["op"].startswith(LOCAL) for code in op["code"]}
     if how in ("short", "EINTR"):
         assert codes <= {0, STATE}, f"an error though nothing failed\n{run}"  # no restart was offered
     if run.ops[-1]["code"] == [0] * RANKS and FLUSH not in codes:
@@ -29,9 +29,10 @@ def play(job, program, rank, at, script, method, how, reading):
     return done
 
 
-def in_story(program, rank, at, method, how, reading):
+def in_story(program, rank, at, method, how, reading, story="plain"):
     with Job(RANKS, 1, **PARAMETERS) as job:
-        judge(job, play(job, program, rank, at, STORY, method, how, reading), **METHODS[method])
+        done = play(job, program, rank, at, STORIES[story][0], method, how, reading)
+        judge(job, done, story=story, **METHODS[method])
         return has_struck(job)
 
 
@@ -63,6 +64,40 @@ def in_restart_alone(rank, at, how, reading):
         return has_struck(job)
 
 
+def prepare_parts(job):
+    """Files that ranks wrote together are in the cache and on the prefix directory; a node is lost."""
+    job.run(STORIES["parts"][0][:-1])
+    job.lose("n3")
+
+
+def prepare_shared(job):
+    """They are on the prefix directory alone."""
+    job.run(STORIES["parts"][0])
+    job.lose(*job.nodes())
+
+
+PREPARE = {"parts": prepare_parts, "shared": prepare_shared}
+
+
+def in_restart_of_parts(rank, at, how, reading, prepared):
+    with Job(RANKS, 1, **PARAMETERS) as job:
+        PREPARE[prepared](job)
+        done = play(job, PROBE, rank, at, STORIES["parts"][1], "sync", how, reading)
+        judge(job, ["d3"] + done, story="parts")
+        return has_struck(job)
+
+
+def add_parts(sweep, how, reading):
+    script, afterwards = STORIES["parts"]
+    calls = sweep.ask(calls_of, script, PROBE, how=how, reading=reading)
+    points = [(PROBE, rank, at, "sync", how, reading, "parts") for rank in range(RANKS) for at in range(1, len(calls[rank]) + 1)]
+    sweep.add(f"{how}, parts", in_story, points)
+    for name, before in PREPARE.items():
+        calls = sweep.ask(calls_of, afterwards, PROBE, before, how, reading)
+        points = [(rank, at, how, reading, name) for rank in range(RANKS) for at in range(1, len(calls[rank]) + 1)]
+        sweep.add(f"{how}, restart of {name}", in_restart_of_parts, points)
+
+
 def main():
     sweep = Sweep(options(__doc__, sample=24))
     for how in HOW:
@@ -79,6 +114,7 @@ def main():
             calls = sweep.ask(calls_of, AFTERWARDS if name == "restart" else AFTERWARDS[:5], PROBE, before, how, reading)
             points = [(rank, at, how, reading) for rank in range(RANKS) for at in range(1, len(calls[rank]) + 1)]
             sweep.add(f"{how}, {name}", play_it, points)
+        add_parts(sweep, how, reading)
     sweep.run()
 
 

@@ -49,6 +49,27 @@ def anyhow(*operations):
 AFTERWARDS = anyhow("init", "have", "start_restart", f"get:%T/rank_%r:{SIZE}", "complete_restart:1") + \
     [checkpoint("next"), "finalize"]
 
+# a file that all ranks write beside those of each: unit and rounds of it (probe_parts.c), and its bytes
+UNIT, ROUNDS = 700, 2
+SHARED = ROUNDS * (RANKS * UNIT + RANKS * (RANKS - 1) // 2)
+HAVE_SHARED = {"d1", "d2", "d3", "newer"}
+LOCAL = ("put", "get", "fetch_share")  # operations in which a rank fails alone
+
+
+def with_shared(name):
+    """A checkpoint of both."""
+    return [f"start:{name}:c", f"put:{name}/rank_%r:{SIZE}", f"put_parts:{name}/all:{UNIT}:{ROUNDS}", "complete:1"]
+
+
+# the second one is flushed, the third evicts the first one and is flushed at the end; the next run reads parts that it wrote,
+# and has those of others brought
+STORIES = {
+    "plain": (STORY, AFTERWARDS),
+    "parts": (["init", with_shared("d1"), with_shared("d2"), with_shared("d3"), "finalize"],
+              anyhow("init", "have", "start_restart", f"get:%T/rank_%r:{SIZE}", f"get_parts:%T/all:{UNIT}:{ROUNDS}",
+                     f"fetch_share:%T/all:5:{SHARED - 9}", "complete_restart:1") + [with_shared("newer"), "finalize"]),
+}
+
 
 # ---- contents, as probe_data.c makes them ----
 
@@ -77,6 +98,14 @@ def contents(name, rank, tag=None, size=SIZE):
     return bytes(data)
 
 
+def shared_contents(name):
+    """Of the file that all ranks wrote."""
+    seed = 17
+    for byte in (name + name + "/all").encode():
+        seed = seed * 31 + byte
+    return bytes(seed + at * 31 + at // 251 & 255 for at in range(SHARED))
+
+
 # ---- what a run did ----
 
 def completed(run):
@@ -93,7 +122,7 @@ def completed(run):
 def agreed(run):
     """All ranks got the same from every collective call."""
     for op in run.ops:
-        if not op["op"].startswith(("put:", "get:")):
+        if not op["op"].startswith(LOCAL):
             assert len(set(op["code"])) == 1, f"ranks got different codes\n{run}"
 
 
@@ -112,6 +141,10 @@ def is_complete(entry):
 
 
 def check_dataset(folder, name, ranks, size):
+    if name in HAVE_SHARED:
+        assert (folder / "all").read_bytes() == shared_contents(name), f"the shared file of {name} has other bytes"
+    parts = list(folder.rglob("*.scr-part.*"))
+    assert not parts, f"parts are files of their own: {parts}"
     containers = sorted((folder / ".scr").glob("ctr.*.scr"), key=lambda path: int(path.name.split(".")[1]))
     if containers:
         found = b"".join(path.read_bytes() for path in containers)
@@ -157,22 +190,24 @@ def check_processes():
     raise AssertionError(f"processes are left: {descendants()}")
 
 
-def judge(job, done, kept=(), **parameters):
+def judge(job, done, kept=(), story="plain", **parameters):
     """done: what was completed before; kept: what must be on the prefix directory, besides outputs. Plays the next run,
     and looks at what is left."""
-    run = job.run(AFTERWARDS, **parameters)
+    afterwards = list(flat(STORIES[story][1]))
+    newest = [op.split(":")[1] for op in afterwards if op.startswith("start:")][-1]
+    run = job.run(afterwards, **parameters)
     agreed(run)
     checkpoints = [name for name in done if name[0] != "o"]
     offered = run.first("have")
     if set(offered["flag"]) == {1}:
         name = offered["text"][0]
         assert not checkpoints or name >= checkpoints[-1], f"{checkpoints[-1]} was lost for {name}\n{run}"
-        for op in ("start_restart", "get:", "complete_restart"):
+        for op in ("start_restart", "get:", "complete_restart") + (("get_parts:", "fetch_share:") if newest in HAVE_SHARED else ()):
             assert set(run.first(op)["code"]) == {0}, f"{op} failed\n{run}"
     else:
         assert not checkpoints, f"{checkpoints[-1]} was lost\n{run}"
     try:
-        check_prefix(job, [name for name in done if name[0] == "o"] + [*kept, "next"])
+        check_prefix(job, [name for name in done if name[0] == "o"] + [*kept, newest])
         check_nodes(job)
         check_processes()
     except AssertionError as error:
