@@ -104,17 +104,12 @@ MUTATIONS = {
         "        if (actor[i] == cache->job->rank && i + 1 < d->ranks)\n            own->list[own->count++] ="),
     "another file is brought": (
         "libscr-core/ops/bring.c", ".file = (uint64_t)home << 32 | (uint32_t)number,", ".file = (uint64_t)home << 32 | (uint32_t)number / 2,"),
-    "a file is passed on in the round in which it comes": (
-        "libscr-core/plan/bring.c", "{w->to, w->round + 1};", "{w->to, w->round};",
-        "libscr-core/plan/bring.c", "bring_find_free(&busy[w->from], &busy[w->to], from.round);", "from.round;\n        (void)bring_find_free;"),
     "ranks are in the wrong order in the map of a flush": (
         "libscr-core/ops/flush_files.c", "list[n].rank = kvtree_elem_key_int(walk.rank);",
         "list[n].rank = d->ranks - 1 - kvtree_elem_key_int(walk.rank);"),
     "cached files of other ranks are not compared with checksums": (
         "libredset/src/set/adopt_rank.c", "    int rc = redset_member_verify(&r->member, err);\n    if (rc) return rc;\n    r->lost =",
         "    (void)redset_member_verify;\n    r->lost ="),
-    "a run that was given up keeps its locks": (
-        "libscr-core/api/scr.c", "    scr_flush_forget(scr);\n    scr_release(scr);\n", "    scr_flush_forget(scr);\n"),
     "remains in the cache are taken for files in containers": (
         "libscr-core/ops/bring.c", "    if (scr->prefix.direct.dataset.id == d->id) return false;\n", ""),
     "an older checkpoint takes the place of one of other ranks": (

@@ -111,16 +111,19 @@ class Rank
         return false;
     }
 
-    /* Whether this rank is one of the rest: the first ones of their nodes. */
+    /* Whether this rank is one of the rest: the first or last ones of their nodes. */
     bool is_left() const
     {
         const Run &rest = what->rest[0];
-        int before = 0;
-        for (int i = rank; i > 0 && what->node_of(i - 1) == what->node_of(rank); i--)
-            before++;
+        const int node = what->node_of(rank);
+        int before = 0, behind = 0, left = 0;
+        for (int i = 0; i < ranks; i++) {
+            before += i < rank && what->node_of(i) == node;
+            behind += i > rank && what->node_of(i) == node;
+        }
         for (size_t i = 0; i < rest.machines.size(); i++)
-            if (rest.machines[i] == what->node_of(rank)) return before < rest.counts[i];
-        return false;
+            if (rest.machines[i] == node) left = rest.counts[i];
+        return (what->last ? behind : before) < left;
     }
 
     /* Ranks die, and the rest goes on. False: this one has died. */

@@ -223,7 +223,17 @@ static void draw_runs(Story &s, Random &r)
 
 /* ---- what has a stream of its own, so that the rest of a world does not depend on it */
 
-enum class Aspect { REFUSALS = 1, TWINS, HANGS, DELAYS, SECONDS, RANKS, LOSSES, DEATHS };
+enum class Aspect {
+    REFUSALS = 1,
+    TWINS,
+    HANGS,
+    DELAYS,
+    SECONDS,
+    RANKS,
+    LOSSES,
+    DEATHS,
+    FLIPS
+};
 
 static Random stream_of(const Story &s, Aspect aspect)
 {
@@ -299,7 +309,7 @@ static void draw_one_more(Story &s, Aspect aspect, double probability, Blow blow
     strike.rank = static_cast<int>(r.below(static_cast<uint64_t>(s.runs[run].ranks())));
     strike.at = static_cast<uint64_t>(1) << r.between(3, 10);
     strike.at += r.below(strike.at);
-    strike.on_prefix = r.chance(0.7);
+    strike.on_prefix = r.chance(0.7) && blow != Blow::FLIP;
     strike.seconds = r.real() * (blow == Blow::DELAY ? 0.01 : 3000);
     /* The ids of two jobs are the same: retention counts in an order of its own, and of
      * two with one id, a container of the second cannot be fetched beside the first. */
@@ -384,7 +394,7 @@ static void draw_ranks(Story &s)
     if (r.chance(0.4)) flush_nothing(s);
 }
 
-/* Ranks that are left after deaths: the first ones of their nodes. */
+/* Ranks that are left after deaths. */
 static void leave_survivors(Random &r, Run &rest)
 {
     const size_t stays = r.below(rest.machines.size());
@@ -424,6 +434,7 @@ static void draw_deaths(Story &s)
         run.any = true;
         if (run.wants == Wants::OWN) run.wants = Wants::BLOCK;
         run.within = r.chance(0.5);
+        run.last = r.chance(0.5);
         run.rest = {rest};
     }
 }
@@ -460,6 +471,7 @@ Story draw(uint64_t seed, bool elastic)
     draw_ranks(s);
     if (!s.elastic) return s;
     draw_one_more(s, Aspect::LOSSES, 0.5, Blow::LOSE_NODE);
+    draw_one_more(s, Aspect::FLIPS, 0.3, Blow::FLIP);
     draw_deaths(s);
     return s;
 }

@@ -94,6 +94,7 @@ struct Run {
     std::vector<Run> rest; /* none, or how it goes on with a part of its ranks, when the
                               others have died after its steps */
     bool within = false;   /* they die within an output */
+    bool last = false;     /* the last ranks of nodes are left, not the first */
     bool audit = false;    /* all caches are lost, and each checkpoint that is offered is
                               refused once it was read: those behind it show, too */
 
