@@ -8,6 +8,7 @@
 #include "common/errtext.h"
 #include "common/io.h"
 #include "ops/bring.h"
+#include "plan/part_list.h"
 #include "plan/part_name.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #include <zlib.h>
 
 /* <file>/{PART/<offset>/<size>, END/<end of the file>, JOINED/<offset>/{SIZE, PATH}}:
- * what a home knows, and what a rank knows of the files that it asked for. */
+ * what a rank knows of the files that it asked for; a home knows their PARTs. */
 #define PARTS_PART "PART"
 #define PARTS_END "END"
 #define PARTS_JOINED "JOINED"
@@ -98,25 +99,6 @@ static int parts_tell(const struct scr *scr, kvtree *tell)
     return rc;
 }
 
-/* At a home: where each file ends. */
-static int parts_find_ends(kvtree *known)
-{
-    int rc = 0;
-    for (kvtree_elem *f = kvtree_elem_first(known); f && !rc; f = kvtree_elem_next(f)) {
-        uint64_t end = 0;
-        const kvtree *parts = kvtree_get(kvtree_elem_hash(f), PARTS_PART);
-        const kvtree_elem *e = kvtree_elem_first(parts);
-        for (; e; e = kvtree_elem_next(e)) {
-            const char *size = kvtree_elem_get_first_val(parts, kvtree_elem_key(e));
-            const uint64_t last =
-                parts_number(kvtree_elem_key(e)) + parts_number(size ? size : "0");
-            if (last > end) end = last;
-        }
-        rc = kvtree_util_set_bytecount(kvtree_elem_hash(f), PARTS_END, end);
-    }
-    return rc;
-}
-
 /* Collective, agreed. */
 static int parts_make_catalog(struct scr *scr, kvtree_error *err)
 {
@@ -129,7 +111,6 @@ static int parts_make_catalog(struct scr *scr, kvtree_error *err)
     rc = rc ? rc : sent;
     for (kvtree_elem *p = kvtree_elem_first(told); p && !rc; p = kvtree_elem_next(p))
         rc = kvtree_merge(known, kvtree_elem_hash(p));
-    rc = rc ? rc : parts_find_ends(known);
     kvtree_delete(&tell);
     kvtree_delete(&told);
     if (rc) err_sys(err, rc, "the catalog of parts");
@@ -141,44 +122,49 @@ static int parts_make_catalog(struct scr *scr, kvtree_error *err)
 
 /* ---- 2. questions ---- */
 
-/* At a home: adds the parts that have some of the wanted bytes. */
-static int parts_answer_one(const kvtree *known, const scr_part *wanted, kvtree *answer)
+/* Adds the parts that have some of the wanted bytes, and the end of the file. */
+static int parts_answer_one(const scr_part list[], size_t count, const kvtree *wanted,
+                            kvtree *answer)
 {
-    const kvtree *parts = kvtree_get(known, PARTS_PART);
-    const uint64_t end = wanted->offset + wanted->length;
-    int rc = 0;
-    const kvtree_elem *e = kvtree_elem_first(parts);
-    for (; e && !rc; e = kvtree_elem_next(e)) {
-        const uint64_t offset = parts_number(kvtree_elem_key(e)),
-                       size = parts_number(
-                           kvtree_elem_get_first_val(parts, kvtree_elem_key(e)));
-        if (offset < end && offset + size > wanted->offset)
-            rc = parts_note(answer, offset, size);
-    }
+    const uint64_t from = parts_value(wanted, PARTS_OFFSET),
+                   end = from + parts_value(wanted, PARTS_SIZE);
+    const scr_part *last = &list[count - 1];
+    int rc = answer ? 0 : -ENOMEM;
+    for (size_t i = scr_part_list_find(list, count, from);
+         i < count && list[i].offset < end && !rc; i++)
+        rc = parts_note(answer, list[i].offset, list[i].length);
     return rc ? rc
-              : kvtree_util_set_bytecount(answer, PARTS_END,
-                                          parts_value(known, PARTS_END));
+              : kvtree_util_set_bytecount(answer, PARTS_END, last->offset + last->length);
+}
+
+/* At a home: what all want of one file. */
+static int parts_answer_file(const kvtree_elem *file, kvtree *asked, kvtree *answers)
+{
+    size_t count;
+    scr_part *list =
+        scr_part_list(kvtree_get(kvtree_elem_hash(file), PARTS_PART), &count);
+    int rc = list ? 0 : -ENOMEM;
+    kvtree_elem *p = kvtree_elem_first(asked);
+    for (; p && !rc && count > 0; p = kvtree_elem_next(p)) {
+        const kvtree *wants = kvtree_get(kvtree_elem_hash(p), kvtree_elem_key(file));
+        kvtree *answer = wants ? parts_below(parts_below(answers, kvtree_elem_key(p)),
+                                             kvtree_elem_key(file))
+                               : NULL;
+        const kvtree_elem *w = kvtree_elem_first(wants);
+        for (; w && !rc; w = kvtree_elem_next(w))
+            rc = parts_answer_one(list, count, kvtree_elem_hash(w), answer);
+    }
+    free(list);
+    return rc;
 }
 
 /* At a home. */
 static int parts_answer(const struct scr *scr, kvtree *asked, kvtree *answers)
 {
     int rc = 0;
-    for (kvtree_elem *p = kvtree_elem_first(asked); p; p = kvtree_elem_next(p)) {
-        kvtree *answer = kvtree_set(answers, kvtree_elem_key(p), NULL);
-        kvtree_elem *f = kvtree_elem_first(kvtree_elem_hash(p));
-        for (; f; f = kvtree_elem_next(f)) {
-            const kvtree *known = kvtree_get(scr->restart.parts, kvtree_elem_key(f));
-            kvtree *of_file = parts_below(answer, kvtree_elem_key(f));
-            kvtree_elem *w = kvtree_elem_first(kvtree_elem_hash(f));
-            for (; w && known && !rc; w = kvtree_elem_next(w)) {
-                const scr_part wanted = {parts_value(kvtree_elem_hash(w), PARTS_OFFSET),
-                                         parts_value(kvtree_elem_hash(w), PARTS_SIZE)};
-                rc = parts_answer_one(known, &wanted, of_file);
-            }
-            if (!of_file) rc = -ENOMEM;
-        }
-    }
+    const kvtree_elem *f = kvtree_elem_first(scr->restart.parts);
+    for (; f && !rc; f = kvtree_elem_next(f))
+        rc = parts_answer_file(f, asked, answers);
     return rc;
 }
 
@@ -230,28 +216,6 @@ typedef struct parts_file {
     const kvtree *known;
 } parts_file;
 
-/* The part that has the first of the wanted bytes, or is the next after it: its offset,
- * and *size. False: there is none. */
-static bool parts_next(const kvtree *known, const scr_part *wanted, uint64_t *offset,
-                       uint64_t *size)
-{
-    const kvtree *parts = kvtree_get(known, PARTS_PART);
-    bool found = false;
-    const kvtree_elem *e = kvtree_elem_first(parts);
-    for (; e; e = kvtree_elem_next(e)) {
-        const uint64_t from = parts_number(kvtree_elem_key(e)),
-                       n = parts_number(
-                           kvtree_elem_get_first_val(parts, kvtree_elem_key(e)));
-        if (from + n <= wanted->offset || from >= wanted->offset + wanted->length)
-            continue;
-        if (found && from >= *offset) continue;
-        *offset = from;
-        *size = n;
-        found = true;
-    }
-    return found;
-}
-
 static int parts_add_name(parts_call *c, const char *part)
 {
     char *path;
@@ -268,22 +232,22 @@ static int parts_list_one(parts_call *c, const parts_file *file, scr_part wanted
                           kvtree_error *err)
 {
     char part[2 * SCR_NAME_SIZE];
-    uint64_t offset, size, end = parts_value(file->known, PARTS_END);
-    int rc = 0;
-    if (!kvtree_get(file->known, PARTS_PART) && end == 0)
+    const uint64_t file_end = parts_value(file->known, PARTS_END),
+                   end = wanted.offset + wanted.length;
+    size_t count;
+    if (!file->known)
         return err_set(err, -ENOENT, "no rank wrote a part of \"%.200s\"", file->name);
-    if (wanted.offset + wanted.length > end)
+    if (end > file_end)
         return err_set(err, -ENOENT, "\"%.200s\" has %" PRIu64 " bytes, not %" PRIu64,
-                       file->name, end, wanted.offset + wanted.length);
-    while (!rc && wanted.length > 0 && parts_next(file->known, &wanted, &offset, &size)) {
-        rc = scr_part_name(file->name, offset, sizeof part, part);
+                       file->name, file_end, end);
+    scr_part *list = scr_part_list(kvtree_get(file->known, PARTS_PART), &count);
+    int rc = list ? 0 : -ENOMEM;
+    for (size_t i = rc ? 0 : scr_part_list_find(list, count, wanted.offset);
+         !rc && i < count && list[i].offset < end; i++) {
+        rc = scr_part_name(file->name, list[i].offset, sizeof part, part);
         rc = rc ? rc : parts_add_name(c, part);
-        const uint64_t next = offset + size;
-        wanted.length = wanted.offset + wanted.length > next
-                            ? wanted.offset + wanted.length - next
-                            : 0;
-        wanted.offset = next;
     }
+    free(list);
     return rc ? err_sys(err, rc, "part of \"%.200s\"", file->name) : 0;
 }
 
@@ -330,27 +294,38 @@ static int parts_copy(int in, uint64_t from, int out, uint64_t at, uint64_t leng
     return rc;
 }
 
-/* Writes all wanted bytes to out; those that no part has stay zeros. */
-static int parts_fill(parts_call *c, const parts_file *file, scr_part wanted, int out,
-                      kvtree_error *err)
+/* Writes to out what one part has of the wanted bytes. */
+static int parts_fill_one(const parts_call *c, const parts_file *file, scr_part wanted,
+                          const scr_part *have, int out)
 {
     char part[2 * SCR_NAME_SIZE];
-    const uint64_t first = wanted.offset, end = wanted.offset + wanted.length;
-    uint64_t offset, size;
-    int rc = ftruncate(out, (off_t)wanted.length) == 0 ? 0 : -errno;
-    while (!rc && wanted.length > 0 && parts_next(file->known, &wanted, &offset, &size)) {
-        const uint64_t from = offset > wanted.offset ? offset : wanted.offset,
-                       next = offset + size < end ? offset + size : end;
-        int in = -1;
-        rc = scr_part_name(file->name, offset, sizeof part, part);
-        const char *path = rc ? NULL : parts_find(c->scr, part);
-        if (!rc && !path) rc = -ENOENT;
-        if (!rc) in = io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-        if (!rc && in < 0) rc = in;
-        rc = rc ? rc : parts_copy(in, from - offset, out, from - first, next - from);
-        io_close(&in);
-        wanted = (scr_part){next, end - next};
-    }
+    const uint64_t end = wanted.offset + wanted.length,
+                   from = have->offset > wanted.offset ? have->offset : wanted.offset,
+                   next = have->offset + have->length < end ? have->offset + have->length
+                                                            : end;
+    int in = -1, rc = scr_part_name(file->name, have->offset, sizeof part, part);
+    const char *path = rc ? NULL : parts_find(c->scr, part);
+    if (!rc && !path) rc = -ENOENT;
+    if (!rc) in = io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (!rc && in < 0) rc = in;
+    if (!rc)
+        rc = parts_copy(in, from - have->offset, out, from - wanted.offset, next - from);
+    io_close(&in);
+    return rc;
+}
+
+/* Writes all wanted bytes to out; those that no part has stay zeros. */
+static int parts_fill(const parts_call *c, const parts_file *file, scr_part wanted,
+                      int out, kvtree_error *err)
+{
+    size_t count;
+    scr_part *list = scr_part_list(kvtree_get(file->known, PARTS_PART), &count);
+    int rc = list ? 0 : -ENOMEM;
+    if (!rc && ftruncate(out, (off_t)wanted.length) != 0) rc = -errno;
+    for (size_t i = rc ? 0 : scr_part_list_find(list, count, wanted.offset);
+         !rc && i < count && list[i].offset < wanted.offset + wanted.length; i++)
+        rc = parts_fill_one(c, file, wanted, &list[i], out);
+    free(list);
     return rc ? err_sys(err, rc, "join parts of \"%.200s\"", file->name) : 0;
 }
 

@@ -6,11 +6,7 @@
 
 #include "ops/context.h"
 #include "plan/file_match.h"
-
-/* Bytes of a file that ranks write together. */
-typedef struct scr_part {
-    uint64_t offset, length; /* together at most INT64_MAX */
-} scr_part;
+#include "plan/part_list.h"
 
 /* ---- ops/route.c: in an output, in a restart, and outside of both ---- */
 

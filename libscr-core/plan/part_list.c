@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of a file in the order of their bytes; see plan/part_list.h. */
+#include "plan/part_list.h"
+
+#include <stdlib.h>
+
+static int part_list_compare(const void *a, const void *b)
+{
+    const scr_part *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+scr_part *scr_part_list(const kvtree *parts, size_t *count)
+{
+    scr_part *list = calloc((size_t)kvtree_size(parts) + 1, sizeof *list);
+    const kvtree_elem *e = kvtree_elem_first(parts);
+    *count = 0;
+    for (; list && e; e = kvtree_elem_next(e)) {
+        const kvtree_elem *length = kvtree_elem_first(kvtree_elem_hash(e));
+        if (!length) continue;
+        list[(*count)++] = (scr_part){strtoull(kvtree_elem_key(e), NULL, 10),
+                                      strtoull(kvtree_elem_key(length), NULL, 10)};
+    }
+    if (list) qsort(list, *count, sizeof *list, part_list_compare);
+    return list;
+}
+
+size_t scr_part_list_find(const scr_part list[], size_t count, uint64_t offset)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (list[middle].offset + list[middle].length > offset)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}

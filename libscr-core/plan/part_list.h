@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_PART_LIST_H
+#define SCR_PART_LIST_H
+
+/* The parts of a file in the order of their bytes. Pure functions. */
+
+#include <kvtree/kvtree.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of a file that ranks write together. */
+typedef struct scr_part {
+    uint64_t offset, length; /* together at most INT64_MAX */
+} scr_part;
+
+/* The parts in <offset>/<length>, sorted, to be freed; NULL without memory. No two have
+ * the same byte. */
+scr_part *scr_part_list(const kvtree *parts, size_t *count);
+
+/* The first part that ends after offset; count if there is none. */
+size_t scr_part_list_find(const scr_part list[], size_t count, uint64_t offset);
+
+#endif
