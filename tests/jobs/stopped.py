@@ -9,10 +9,11 @@ import pathlib
 import signal
 import time
 
-from flush import LARGE, SLOW, lose_all, places, temporaries, with_scr_transfer
+from flush import LARGE, SLOW as SLOW_FLUSH, lose_all, places, temporaries, with_scr_transfer
 from job import Job, checkpoint, descendants, main, restart, wait_until
 from resume import DAEMON, die, expect_clean, states
 
+SLOW = {**SLOW_FLUSH, "SCR_FLUSH_ASYNC_BW": "50KB"}  # four seconds, in which processes are found and stopped
 PAIR = {"nodes": 2, "per_node": 1, "SCR_NODE_TIMEOUT": 6, **DAEMON}
 SYNC = {"SCR_FLUSH_ASYNC": 0}
 ENDED = r"scr_transfer \(process \d+\).* for 6 seconds.*; it was killed"
