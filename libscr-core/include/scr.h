@@ -182,8 +182,9 @@ int SCR_Start_output(const char *name, int flags);
  * In an output: registers the file and returns the path to write it to. name is a path,
  * absolute or relative to the current directory, that lies below the prefix directory,
  * directly or through symbolic links. The rules for dataset names apply to the path below
- * the prefix directory. A failure makes SCR_Complete_output fail, too. The exception is
- * SCR_ERR_ARGUMENT when the rank then routes another file, one for each refused name.
+ * the prefix directory; it is not the name of the dataset itself, which is a directory. A
+ * failure makes SCR_Complete_output fail, too. The exception is SCR_ERR_ARGUMENT when the
+ * rank then routes another file, one for each refused name.
  *
  * In a restart: returns the path to read the file from. The file is found by its place
  * below the prefix directory, by its name at output, or by the end of its path, such as a
