@@ -55,7 +55,8 @@ static int bypass_extract(struct scr *scr, const filo_file *file, const char *na
     const filo_target to = {.dir = store->fd, .name = copy, .replace = 1};
     rc = filo_extract(folder, file, &to, err);
     io_close(&folder);
-    if (rc) return rc > 0 ? -EBADMSG : rc;
+    if (rc && rc != FILO_THERE) /* else SCR_Fetch_files brought it to another rank */
+        return rc > 0 ? -EBADMSG : rc;
     char *full = scr_brought_path(store, d->id, name);
     rc = full && kvtree_util_set_str(scr->restart.brought, name, full) == 0 ? 0 : -ENOMEM;
     free(full);

@@ -312,6 +312,14 @@ def test_containers_in_place():
         job.run("init", "have => 1 a")
 
 
+def test_containers_brought_before():
+    """A file that was brought to another rank of the node is there when its own rank asks for it, and no damage."""
+    with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", checkpoint("a"))
+        job.lose("n1", "n2")
+        job.run("init", "have => 1 a", "start_restart => a", "fetch_files:a/rank_1||a/rank_3", "get:a/rank_%r:1000", "complete_restart:1")
+
+
 def test_containers_of_an_earlier_run():
     """They are fetched into a cache, though nothing is written there: one that nothing else uses, or that of another
     descriptor; a cache that cannot be had is told, and an older checkpoint is next."""
