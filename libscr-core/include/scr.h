@@ -195,8 +195,8 @@ int SCR_Start_output(const char *name, int flags);
  * Between SCR_Init and the first SCR_Start_output or SCR_Start_restart: returns the path
  * of a file that this rank has in the checkpoint that SCR_Have_restart offered. Without
  * that call, the checkpoint is the newest one in the cache, or, with SCR_FETCH_ON_INIT=1,
- * the newest one in cache and prefix directory. The path is valid until the first
- * SCR_Start_output or SCR_Start_restart.
+ * the newest one in cache and prefix directory. The path is valid until the next
+ * SCR_Have_restart, SCR_Start_output or SCR_Start_restart.
  *
  * At any other time, also before SCR_Init: copies name to file.
  *

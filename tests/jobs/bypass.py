@@ -320,6 +320,17 @@ def test_containers_brought_before():
         job.run("init", "have => 1 a", "start_restart => a", "fetch_files:a/rank_1||a/rank_3", "get:a/rank_%r:1000", "complete_restart:1")
 
 
+def test_containers_asked_again():
+    """A program that asks for a restart again, also for another checkpoint with the same names, gets the files of that one."""
+    with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", [[f"start:{name}:c", f"tag:{name}", "put:x/rank_%r:1000", "complete:1"] for name in "ab"])
+        job.lose("n1", "n2")
+        get = "get:x/rank_%r:1000"
+        job.run("init", "have => 1 b", "tag:b", get, "have => 1 b", get, "current:a", "have => 1 a", "tag:a", get, "start_restart => a", get,
+                "complete_restart:1", "finalize")
+        assert not any(job.root.glob("nodes/**/scr.brought"))
+
+
 def test_containers_of_an_earlier_run():
     """They are fetched into a cache, though nothing is written there: one that nothing else uses, or that of another
     descriptor; a cache that cannot be had is told, and an older checkpoint is next."""
