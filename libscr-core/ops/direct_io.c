@@ -69,8 +69,11 @@ int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
     char *name;
     const filo_file *file = scr_direct_find_packed(&scr->prefix, match, &name);
     int rc = file ? 0 : -ENOENT;
-    if (!rc && match->files == 1 && !scr_bring_find(scr, name))
+    if (!rc && match->files == 1 && !scr_bring_find(scr, name)) {
         rc = bypass_extract(scr, file, name, err);
+        if (rc && rc != -EBADMSG)
+            scr->output.route_failed = 1; /* the checkpoint is not to blame */
+    }
     const char *found = rc ? NULL : scr_bring_find(scr, name);
     if (found && strlen(found) >= SCR_MAX_FILENAME) rc = -ENAMETOOLONG;
     if (found && !rc) strcpy(path, found);
