@@ -182,8 +182,9 @@ int SCR_Start_output(const char *name, int flags);
  * In an output: registers the file and returns the path to write it to. name is a path,
  * absolute or relative to the current directory, that lies below the prefix directory,
  * directly or through symbolic links. The rules for dataset names apply to the path below
- * the prefix directory. A failure makes SCR_Complete_output fail, too. The exception is
- * SCR_ERR_ARGUMENT when the rank then routes another file, one for each refused name.
+ * the prefix directory; it is not the name of the dataset itself, which is a directory. A
+ * failure makes SCR_Complete_output fail, too. The exception is SCR_ERR_ARGUMENT when the
+ * rank then routes another file, one for each refused name.
  *
  * In a restart: returns the path to read the file from. The file is found by its place
  * below the prefix directory, by its name at output, or by the end of its path, such as a
@@ -194,8 +195,8 @@ int SCR_Start_output(const char *name, int flags);
  * Between SCR_Init and the first SCR_Start_output or SCR_Start_restart: returns the path
  * of a file that this rank has in the checkpoint that SCR_Have_restart offered. Without
  * that call, the checkpoint is the newest one in the cache, or, with SCR_FETCH_ON_INIT=1,
- * the newest one in cache and prefix directory. The path is valid until the first
- * SCR_Start_output or SCR_Start_restart.
+ * the newest one in cache and prefix directory. The path is valid until the next
+ * SCR_Have_restart, SCR_Start_output or SCR_Start_restart.
  *
  * At any other time, also before SCR_Init: copies name to file.
  *

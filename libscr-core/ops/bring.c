@@ -334,7 +334,7 @@ static int bring_extract_file(const bring_extraction *x, const filo_file *f)
     int failed = filo_extract(x->folder, f, &to, &why);
     if (failed == FILO_DAMAGED && kvtree_util_set_int(entry, BRING_DAMAGED, 1) != 0)
         return -ENOMEM;
-    if (failed) return bring_fail(entry, why.text);
+    if (failed && failed != FILO_THERE) return bring_fail(entry, why.text);
     char *full = scr_brought_path(x->b->store, x->b->d->id, name);
     int rc = full ? kvtree_util_set_str(entry, BRING_PATH, full) : -ENOMEM;
     free(full);

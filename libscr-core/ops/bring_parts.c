@@ -350,9 +350,9 @@ static int parts_join(parts_call *c, const parts_file *file, scr_part wanted,
     uint64_t at;
     int out = -1;
     if (scr_bring_find_part(c->scr, file->name, &wanted, path, &at) == 0) return 0;
-    /* ranks of a node may want the same bytes */
-    snprintf(name, sizeof name, "%s.scr-joined.%d.%" PRIu64, file->name, c->scr->job.rank,
-             wanted.offset);
+    /* ranks of a node may want the same bytes; no file of an application has this name */
+    snprintf(name, sizeof name, ".scr/%d.%" PRIu64 "/%s", c->scr->job.rank, wanted.offset,
+             file->name);
     scr_brought_name(d->id, name, below);
     int rc = scr_brought_create(store, below, &out, err);
     if (rc) return rc;

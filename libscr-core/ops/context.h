@@ -221,7 +221,8 @@ int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err);
 int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
                            char path[SCR_MAX_FILENAME], kvtree_error *err);
 
-/* Before the next output, and at the end: removes what was extracted. Collective. */
+/* Before the next question for a restart, the next output, and at the end: removes what
+ * was extracted. Collective. */
 void scr_bypass_forget(struct scr *scr);
 
 /* ---- ops/flush.c ---- */

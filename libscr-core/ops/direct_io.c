@@ -55,7 +55,8 @@ static int bypass_extract(struct scr *scr, const filo_file *file, const char *na
     const filo_target to = {.dir = store->fd, .name = copy, .replace = 1};
     rc = filo_extract(folder, file, &to, err);
     io_close(&folder);
-    if (rc) return rc > 0 ? -EBADMSG : rc;
+    if (rc && rc != FILO_THERE) /* else SCR_Fetch_files brought it to another rank */
+        return rc > 0 ? -EBADMSG : rc;
     char *full = scr_brought_path(store, d->id, name);
     rc = full && kvtree_util_set_str(scr->restart.brought, name, full) == 0 ? 0 : -ENOMEM;
     free(full);
@@ -68,8 +69,11 @@ int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
     char *name;
     const filo_file *file = scr_direct_find_packed(&scr->prefix, match, &name);
     int rc = file ? 0 : -ENOENT;
-    if (!rc && match->files == 1 && !scr_bring_find(scr, name))
+    if (!rc && match->files == 1 && !scr_bring_find(scr, name)) {
         rc = bypass_extract(scr, file, name, err);
+        if (rc && rc != -EBADMSG)
+            scr->output.route_failed = 1; /* the checkpoint is not to blame */
+    }
     const char *found = rc ? NULL : scr_bring_find(scr, name);
     if (found && strlen(found) >= SCR_MAX_FILENAME) rc = -ENAMETOOLONG;
     if (found && !rc) strcpy(path, found);

@@ -20,7 +20,8 @@ void scr_flush_spread(struct scr *scr, scr_dataset *d)
     while (scr_filemap_next(scr->cache.map, d->id, &walk)) {
         const char *name =
             scr_filemap_name_of(kvtree_elem_key(walk.file), scr->job.owner, d->id);
-        if (name) outside = outside || !folder_rest(d->name, name);
+        const char *rest = name ? folder_rest(d->name, name) : name;
+        if (name) outside = outside || !rest || !*rest; /* or it is the directory */
     }
     MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->job.world);
     d->scattered = outside;

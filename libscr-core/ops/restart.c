@@ -355,6 +355,7 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     struct table t = {.room = 0};
     scr_dataset d = {.id = 0};
     scr_folders_ensure(scr);
+    scr_bypass_forget(scr);
     scr->prefix.direct.dataset.id = 0;
     scr->restart.offered = *flag = 0;
     int rc = restart_gather(scr, &t);

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/folder.h"
 #include "common/io.h"
 #include "ops/bring.h"
 #include "ops/route.h"
@@ -205,6 +206,16 @@ static bool route_is_reserved(const char *below, const scr_part *part)
     return scr_part_name_is_reserved(file) || beneath_check_name(file, NULL) != 0;
 }
 
+/* The directory of the open dataset, or one above it: no file can get that name on the
+ * prefix directory. */
+static bool route_is_folder(const struct scr *scr, const char *below,
+                            const scr_part *part)
+{
+    char file[SCR_MAX_FILENAME];
+    snprintf(file, sizeof file, "%.*s", route_length(below, part), below);
+    return folder_rest(file, scr->lifecycle.open.name) != NULL;
+}
+
 int scr_route_output(struct scr *scr, const char *name, scr_call call,
                      const scr_part *part, char *file)
 {
@@ -215,6 +226,10 @@ int scr_route_output(struct scr *scr, const char *name, scr_call call,
     if (!rc && route_is_reserved(below, part))
         rc = err_set(&err, -EINVAL, "\"%.*s\" is a name of SCR itself",
                      route_length(name, part), name);
+    if (!rc && route_is_folder(scr, below, part))
+        rc = err_set(&err, -EINVAL,
+                     "\"%.*s\" is the name of a directory, that of dataset %.200s",
+                     route_length(name, part), name, scr->lifecycle.open.name);
     if (!rc)
         rc = scr->lifecycle.open.bypass
                  ? scr_direct_route(&scr->prefix, below, routed, mark, &err)

@@ -7,6 +7,7 @@
 #include "common/io.h"
 #include "common/others.h"
 #include "common/record_size.h"
+#include "plan/part_name.h"
 #include <errno.h>
 #include <filo/filo.h>
 #include <kvtree/kvtree.h>
@@ -85,19 +86,31 @@ typedef struct staging {
 } staging;
 typedef int staging_take(const staging *s, const char *name, kvtree_error *err);
 
-/* What others may have named, and cannot change, stays. Redundancy files are among the
- * records. */
-static int staging_remove_file(const staging *s, const char *name, kvtree_error *err)
+/* What others may have named, and cannot change, stays. */
+static int staging_remove_name(const staging *s, const char *name, kvtree_error *err)
 {
     const char *last;
     int parent;
-    if (staging_is_redundancy(name)) return 0;
     int rc = beneath_open_parent(s->dir, name, 0, &parent, &last, err);
     if (rc) return err_is_damage(rc) || rc == -EINVAL ? 0 : rc;
     if (s->who) rc = others_reach(s->who, s->dir, parent, name, err);
     rc = rc ? rc : beneath_unlink(parent, last, err);
     io_close(&parent);
     return rc == -EPERM ? 0 : rc;
+}
+
+/* A file, and what was joined of it and other parts. Redundancy files are among the
+ * records. */
+static int staging_remove_file(const staging *s, const char *name, kvtree_error *err)
+{
+    char joined[BENEATH_NAME_MAX];
+    uint64_t offset;
+    const size_t n = scr_part_parse(name, &offset);
+    if (staging_is_redundancy(name)) return 0;
+    int rc = staging_remove_name(s, name, err);
+    if (rc || n == 0 || n >= sizeof joined) return rc;
+    snprintf(joined, sizeof joined, "%.*s", (int)n, name);
+    return staging_remove_name(s, joined, err);
 }
 
 /* Removes the directories of a file that was removed, with temporary files of it, as far

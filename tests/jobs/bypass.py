@@ -294,7 +294,7 @@ def test_fetch_bypass():
 
 
 def test_containers_in_place():
-    """A program of the older protocol, which asks before it restarts; damage, which marks the checkpoint; no room."""
+    """A program of the older protocol, which asks before it restarts; damage, which marks the checkpoint."""
     with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         job.lose("n1", "n2")
@@ -310,6 +310,38 @@ def test_containers_in_place():
                       restart("a"))
         run.says("ROUTE_REFUSED", "CRC32", times=1)
         job.run("init", "have => 1 a")
+
+
+def test_containers_without_room():
+    """A cache has no room for a file: the checkpoint is not to blame, and the next run begins with it."""
+    with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"))
+        job.lose("n1", "n2")
+        full = {"FAULTS_BELOW": job.cache("n2") / "scr.brought", "FAULTS_RANK": 2, "FAULTS_AT": 1, "FAULTS_HOW": "ENOSPC", "FAULTS_STAYS": 1}
+        run = job.run("init", "have => 1 b", "start_restart => b", "route@2:b/rank_2 => FAILURE", "complete_restart:0 => INVALID",
+                      "have => 1 a", "finalize", faults=full)
+        run.says("ROUTE_REFUSED", "No space", times=1)
+        run.says("RESTART_NOT_READ", "b", times=1)
+        job.run("init", restart("b"))
+
+
+def test_containers_brought_before():
+    """A file that was brought to another rank of the node is there when its own rank asks for it, and no damage."""
+    with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", checkpoint("a"))
+        job.lose("n1", "n2")
+        job.run("init", "have => 1 a", "start_restart => a", "fetch_files:a/rank_1||a/rank_3", "get:a/rank_%r:1000", "complete_restart:1")
+
+
+def test_containers_asked_again():
+    """A program that asks for a restart again, also for another checkpoint with the same names, gets the files of that one."""
+    with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", [[f"start:{name}:c", f"tag:{name}", "put:x/rank_%r:1000", "complete:1"] for name in "ab"])
+        job.lose("n1", "n2")
+        get = "get:x/rank_%r:1000"
+        job.run("init", "have => 1 b", "tag:b", get, "have => 1 b", get, "current:a", "have => 1 a", "tag:a", get, "start_restart => a", get,
+                "complete_restart:1", "finalize")
+        assert not any(job.root.glob("nodes/**/scr.brought"))
 
 
 def test_containers_of_an_earlier_run():

@@ -5,6 +5,7 @@ import os
 
 import heat
 from elastic import heat as run_heat, nodes
+from flush import lose_all
 from job import Job, checkpoint, main
 
 SIX = {"nodes": 3, "per_node": 2}
@@ -166,6 +167,17 @@ def test_names_of_scr():
                     "put_range@1:a/all:0:3", [f"put_range@1:a/more{i}:0:3" for i in range(len(names) - 1)], "complete:1", "have => 1 a")
 
 
+def test_name_of_directory():
+    """The directory of the dataset, or one above it, cannot be a file on the prefix directory as well; a file or a part is told so."""
+    for how in {}, {"SCR_CACHE_BYPASS": 1}:
+        with Job(**SIX, SCR_FLUSH=1, **how) as job:
+            run = job.run("init", "start:a/b:c", "route@0:a/b => ARGUMENT", "part@1:a/b:0:3 => ARGUMENT", "part@2:a:7:3 => ARGUMENT", "put@0,1,2:a/b.%r:5",
+                          "complete:1", "finalize")
+            run.says("ROUTE_REFUSED", '"a/b" is the name of a directory, that of dataset a/b', times=2)
+            lose_all(job)
+            job.run("init", "have => 1 a/b", "start_restart", "get@0,1,2:a/b.%r:5", "complete_restart:1")
+
+
 def test_same_name_again():
     """A file that each checkpoint writes again, beside what each has for itself: it is the newest one's, whatever parts that has."""
     def begin(name, unit, latest="latest/all"):
@@ -186,6 +198,14 @@ def test_same_name_again():
             run = job.run("init", "have => 1 a", "finalize", SCR_FETCH=0, SCR_FLUSH=1, SCR_JOB_ID=71)
             run.says("FLUSH_SUPERSEDED", "dataset 1", times=1 - flushed)
             assert (job.prefix / "a").exists() == bool(flushed)
+
+
+def test_joined_beside_others():
+    """Bytes of several parts are joined in a file with a name that no file of the application can have."""
+    with Job(**SIX, SCR_FLUSH=0) as job:
+        other = "a/x.scr-joined.0.5"
+        job.run("init", "start:a:c", "put_parts:a/x:1000:1", f"put@4:{other}:700", "complete:1", "have => 1 a", "start_restart => a",
+                f"take_file:{other}:4:700", "fetch_range:a/x:5:2000", f"take_file:{other}:4:700", "complete_restart:1")
 
 
 def test_list():

@@ -246,5 +246,18 @@ def test_add_is_killed():
             job.run("init", take("a"), "finalize", layout=[("n1", 2)], SCR_RESTART_RANKS="any")
 
 
+def test_deleted_when_joined():
+    """Killed after parts were joined, and then the dataset is deleted: nothing of it is left."""
+    with Job(**SIX, SCR_FLUSH=0) as job:
+        job.run("init", write("a"))
+        scavenge(job, 1)
+        for _ in strikes(job, lambda faults: command(job, "scr_index", "--add", "a", code=None, faults=faults), "kill"):
+            if (saved(job, "a", 1) / "a/sub/all").exists():
+                break
+        assert (saved(job, "a", 1) / "a/sub/all").exists()
+        run = job.run("init", "delete:a", "finalize", SCR_JOB_ID=18)
+        assert not (job.prefix / "a").exists(), run
+
+
 if __name__ == "__main__":
     main(globals())
