@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The line that ./run-tests and .ci/run end with counts each of Meson's results where it belongs, in several builds together; before it stands
+"""The line that ./run-tests ends with counts each of Meson's results where it belongs, in several builds together; before it stands
 what failed tests said."""
 import json
 import os
