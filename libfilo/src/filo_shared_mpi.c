@@ -31,12 +31,6 @@ typedef struct shared_part {
     unsigned long mode, group, rank;
 } shared_part;
 
-static kvtree *shared_below(kvtree *tree, const char *key)
-{
-    kvtree *found = kvtree_get(tree, key);
-    return found || !tree ? found : kvtree_set(tree, key, NULL);
-}
-
 bool filo_shared_has_parts(const filo_file *file)
 {
     return file->packed && file->segments > 0;
@@ -50,7 +44,7 @@ static int shared_tell_segment(const filo_job *job, const filo_file *file, int n
     const filo_segment *s = &file->segment[number];
     char home[16], key[16];
     snprintf(home, sizeof home, "%u", filo_name_hash(s->container) % (unsigned)job->size);
-    kvtree *parts = shared_below(shared_below(tell, home), s->container);
+    kvtree *parts = kvtree_set_kv(tell, home, s->container);
     snprintf(key, sizeof key, "%d", kvtree_size(parts));
     kvtree *part = kvtree_set(parts, key, NULL);
     int rc = part ? 0 : -ENOMEM;
@@ -147,7 +141,7 @@ static int shared_judge_file(filo_job *job, int number, size_t count,
         end = p->offset + p->length;
         mode &= beneath_mode_in_group((unsigned)p->mode, (gid_t)p->group,
                                       (gid_t)first->group);
-        kvtree *known = shared_below(shared_below(reply, p->sender), p->name);
+        kvtree *known = kvtree_set_kv(reply, p->sender, p->name);
         if (!known || kvtree_util_set_str(known, KEY_STAGED, staged) != 0)
             return err_sys(&job->err, -ENOMEM, "shared files");
     }

@@ -12,14 +12,6 @@
 
 /* ---- entries ---- */
 
-static kvtree *write_map_below(kvtree *tree, int number)
-{
-    char key[16];
-    snprintf(key, sizeof key, "%d", number);
-    kvtree *found = kvtree_get(tree, key);
-    return found || !tree ? found : kvtree_set(tree, key, NULL);
-}
-
 /* <process> -> <rank> -> entry. */
 static int write_map_address(const filo_job *job, int count, const filo_file files[],
                              kvtree *entries)
@@ -27,7 +19,9 @@ static int write_map_address(const filo_job *job, int count, const filo_file fil
     int rc = 0;
     for (int i = 0; i < count && !rc; i++) {
         const int rank = files[i].rank;
-        kvtree *entry = write_map_below(write_map_below(entries, rank % job->size), rank);
+        char process[16];
+        snprintf(process, sizeof process, "%d", rank % job->size);
+        kvtree *entry = kvtree_set_kv_int(entries, process, rank);
         rc = entry ? filo_map_fill(entry, 1, &files[i]) : -ENOMEM;
     }
     return rc;

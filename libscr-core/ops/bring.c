@@ -44,23 +44,18 @@ typedef struct bringing {
     kvtree *found; /* at a leader: <name>/{what its home knows, and PATH or REASON} */
 } bringing;
 
-/* The home of a name. */
-static int bring_home(const scr_job *job, const char *name)
+void scr_bring_home(const scr_job *job, const char *name, char home[SCR_BRING_HOME_SIZE])
 {
-    return (int)(crc32(0, (const Bytef *)name, (uInt)strlen(name)) % (uLong)job->ranks);
+    const uLong hash = crc32(0, (const Bytef *)name, (uInt)strlen(name));
+    snprintf(home, SCR_BRING_HOME_SIZE, "%d", (int)(hash % (uLong)job->ranks));
 }
 
-static kvtree *bring_below(kvtree *tree, const char *key)
+/* The entry of a name in what is sent to homes, made where missing. */
+static kvtree *bring_at_home(const bringing *b, kvtree *tree, const char *name)
 {
-    kvtree *found = kvtree_get(tree, key);
-    return found || !tree ? found : kvtree_set(tree, key, NULL);
-}
-
-static kvtree *bring_below_number(kvtree *tree, int number)
-{
-    char key[16];
-    snprintf(key, sizeof key, "%d", number);
-    return bring_below(tree, key);
+    char home[SCR_BRING_HOME_SIZE];
+    scr_bring_home(&b->scr->job, name, home);
+    return kvtree_set_kv(tree, home, name);
 }
 
 /* ---- 1. the catalog ---- */
@@ -76,9 +71,7 @@ static int bring_tell_cached(const bringing *b, kvtree *tell)
         const kvtree *meta = kvtree_elem_hash(walk.file);
         const char *name =
             scr_filemap_name_of(kvtree_elem_key(walk.file), job->owner, b->d->id);
-        kvtree *entry =
-            name ? bring_below(bring_below_number(tell, bring_home(job, name)), name)
-                 : NULL;
+        kvtree *entry = name ? bring_at_home(b, tell, name) : NULL;
         rc = entry ? kvtree_util_set_int(entry, BRING_AT, job->rank) : -ENOMEM;
         rc = rc ? rc : kvtree_util_set_int(entry, BRING_STORE, b->leader);
         for (size_t i = 0; i < sizeof facts / sizeof *facts && !rc; i++) {
@@ -92,14 +85,17 @@ static int bring_tell_cached(const bringing *b, kvtree *tell)
 /* Local. Those of its share of a map that lie in containers. */
 static int bring_tell_packed(const bringing *b, kvtree *tell)
 {
-    const kvtree_elem *e = kvtree_elem_first(b->scr->prefix.direct.packed);
-    for (; e; e = kvtree_elem_next(e)) {
-        const char *name = kvtree_elem_key(e);
-        kvtree *entry =
-            bring_below(bring_below_number(tell, bring_home(&b->scr->job, name)), name);
-        if (!entry || kvtree_merge(entry, kvtree_elem_hash(e)) != 0) return -ENOMEM;
+    const scr_direct *direct = &b->scr->prefix.direct;
+    int rc = 0;
+    for (int i = 0; i < direct->count && !rc; i++) {
+        char name[SCR_DIRECT_NAME_SIZE];
+        if (!scr_direct_is_packed(&direct->list[i])) continue;
+        scr_direct_name(&direct->dataset, direct->list[i].name, name);
+        kvtree *entry = bring_at_home(b, tell, name);
+        rc = entry ? kvtree_util_set_int(entry, BRING_RANK, direct->list[i].rank)
+                   : -ENOMEM;
     }
-    return 0;
+    return rc;
 }
 
 /* Local. At a home: what all have told. */
@@ -146,9 +142,7 @@ static int bring_ask(const bringing *b, kvtree *questions)
         const kvtree_elem *n = kvtree_elem_first(kvtree_elem_hash(p));
         for (; n; n = kvtree_elem_next(n)) {
             const char *name = kvtree_elem_key(n);
-            if (!bring_below(b->found, name) ||
-                !bring_below(
-                    bring_below_number(questions, bring_home(&b->scr->job, name)), name))
+            if (!kvtree_set(b->found, name, NULL) || !bring_at_home(b, questions, name))
                 return -ENOMEM;
         }
     }
@@ -176,7 +170,7 @@ static int bring_inquire(bringing *b, kvtree_error *err)
     MPI_Comm world = b->scr->job.world;
     kvtree *to_leader = kvtree_new(), *questions = kvtree_new(), *asked = kvtree_new(),
            *answers = kvtree_new(), *replies = kvtree_new();
-    kvtree *mine = bring_below_number(to_leader, 0);
+    kvtree *mine = kvtree_set(to_leader, "0", NULL);
     int rc = mine && questions && asked && answers && replies && b->asked && b->found
                  ? kvtree_merge(mine, b->wants)
                  : -ENOMEM;
@@ -255,7 +249,7 @@ static int bring_list_travels(bringing *b, kvtree *by, int *count, scr_bring_wan
                               .holder = at,
                               .to = b->scr->job.rank};
         snprintf(key, sizeof key, "%" PRIu64, w->file);
-        kvtree *known = bring_below(bring_below(by, key), kvtree_elem_key(e));
+        kvtree *known = kvtree_set_kv(by, key, kvtree_elem_key(e));
         rc = known ? kvtree_merge(known, entry) : -ENOMEM;
     }
     return rc;
@@ -324,17 +318,15 @@ typedef struct bring_extraction {
 
 static int bring_extract_file(const bring_extraction *x, const filo_file *f)
 {
-    char name[2 * SCR_NAME_SIZE], path[SCR_BROUGHT_NAME_SIZE];
+    char name[2 * SCR_NAME_SIZE];
     kvtree_error why = {""};
     snprintf(name, sizeof name, "%s%s", x->cache_prefix, f->name);
     if (!kvtree_get(x->names, name)) return 0;
     kvtree *entry = kvtree_get(x->b->found, name);
-    scr_brought_name(x->b->d->id, name, path);
-    const filo_target to = {.dir = x->b->store->fd, .name = path, .replace = 1};
-    int failed = filo_extract(x->folder, f, &to, &why);
+    int failed = scr_bypass_extract(x->b->store, x->b->d->id, x->folder, f, name, &why);
     if (failed == FILO_DAMAGED && kvtree_util_set_int(entry, BRING_DAMAGED, 1) != 0)
         return -ENOMEM;
-    if (failed && failed != FILO_THERE) return bring_fail(entry, why.text);
+    if (failed) return bring_fail(entry, why.text);
     char *full = scr_brought_path(x->b->store, x->b->d->id, name);
     int rc = full ? kvtree_util_set_str(entry, BRING_PATH, full) : -ENOMEM;
     free(full);
@@ -358,11 +350,11 @@ static int bring_list_packed(const bringing *b, kvtree *ranks)
     int rc = 0;
     for (kvtree_elem *e = kvtree_elem_first(b->found); e && !rc;
          e = kvtree_elem_next(e)) {
-        int rank;
-        if (kvtree_util_get_int(kvtree_elem_hash(e), BRING_RANK, &rank) != 0) continue;
+        const char *rank = kvtree_elem_get_first_val(kvtree_elem_hash(e), BRING_RANK);
+        if (!rank) continue;
         if (bring_has_copy(b, e))
             rc = bring_note_path(b, e, true);
-        else if (!bring_below(bring_below_number(ranks, rank), kvtree_elem_key(e)))
+        else if (!kvtree_set_kv(ranks, rank, kvtree_elem_key(e)))
             rc = -ENOMEM;
     }
     return rc;
@@ -539,10 +531,9 @@ static int bring_all(bringing *b, kvtree_error *err)
  * containers. */
 static bool bring_is_needed(const struct scr *scr, const kvtree *wants)
 {
-    int facts[] = {kvtree_size(wants), kvtree_size(scr->prefix.direct.packed)};
-    MPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, scr->job.world);
-    return facts[0] &&
-           (facts[1] || scr->prefix.direct.dataset.id != scr->lifecycle.open.id);
+    const scr_direct *direct = &scr->prefix.direct;
+    return scr_job_max(&scr->job, kvtree_size(wants)) > 0 &&
+           (direct->extracts || direct->dataset.id != scr->lifecycle.open.id);
 }
 
 int scr_bring_names(struct scr *scr, int count, const char *const names[],

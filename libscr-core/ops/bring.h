@@ -18,6 +18,10 @@
 
 #include "ops/context.h"
 
+/* The home of a name, as the key of what is sent to it. */
+enum { SCR_BRING_HOME_SIZE = 16 };
+void scr_bring_home(const scr_job *job, const char *name, char home[SCR_BRING_HOME_SIZE]);
+
 /* Collective; an SCR code. */
 int scr_bring(struct scr *scr, int count, const char *const names[]);
 

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 /* <file>/{PART/<offset>/<size>, END/<end of the file>, JOINED/<offset>/{SIZE, PATH}}:
  * what a rank knows of the files that it asked for; a home knows their PARTs. */
@@ -32,23 +31,11 @@
 /* <file>/<number>/{OFFSET, SIZE}: what a rank wants. */
 #define PARTS_OFFSET "OFFSET"
 
-static kvtree *parts_below(kvtree *tree, const char *key)
-{
-    kvtree *found = kvtree_get(tree, key);
-    return found || !tree ? found : kvtree_set(tree, key, NULL);
-}
-
 static kvtree *parts_at_home(const struct scr *scr, kvtree *tree, const char *file)
 {
-    char home[24];
-    const uLong hash = crc32(0, (const Bytef *)file, (uInt)strlen(file));
-    snprintf(home, sizeof home, "%lu", hash % (uLong)scr->job.ranks);
-    return parts_below(parts_below(tree, home), file);
-}
-
-static uint64_t parts_number(const char *text)
-{
-    return strtoull(text, NULL, 10);
+    char home[SCR_BRING_HOME_SIZE];
+    scr_bring_home(&scr->job, file, home);
+    return kvtree_set_kv(tree, home, file);
 }
 
 static uint64_t parts_value(const kvtree *tree, const char *key)
@@ -58,25 +45,14 @@ static uint64_t parts_value(const kvtree *tree, const char *key)
     return value;
 }
 
-/* Whether size bytes at offset have the first of those that are wanted; *n: how many of
- * them. */
-static bool parts_overlap(uint64_t offset, uint64_t size, const scr_part *wanted,
-                          uint64_t *n)
-{
-    if (wanted->offset < offset || wanted->offset - offset >= size) return false;
-    const uint64_t left = size - (wanted->offset - offset);
-    *n = left < wanted->length ? left : wanted->length;
-    return true;
-}
-
 /* ---- 1. what homes know ---- */
 
 static int parts_note(kvtree *entry, uint64_t offset, uint64_t size)
 {
-    char key[24], value[24];
-    snprintf(key, sizeof key, "%" PRIu64, offset);
-    snprintf(value, sizeof value, "%" PRIu64, size);
-    return kvtree_set_kv(parts_below(entry, PARTS_PART), key, value) ? 0 : -ENOMEM;
+    return kvtree_setf(entry, NULL, PARTS_PART " %llu %llu", (unsigned long long)offset,
+                       (unsigned long long)size)
+               ? 0
+               : -ENOMEM;
 }
 
 static int parts_tell(const struct scr *scr, kvtree *tell)
@@ -147,9 +123,9 @@ static int parts_answer_file(const kvtree_elem *file, kvtree *asked, kvtree *ans
     kvtree_elem *p = kvtree_elem_first(asked);
     for (; p && !rc && count > 0; p = kvtree_elem_next(p)) {
         const kvtree *wants = kvtree_get(kvtree_elem_hash(p), kvtree_elem_key(file));
-        kvtree *answer = wants ? parts_below(parts_below(answers, kvtree_elem_key(p)),
-                                             kvtree_elem_key(file))
-                               : NULL;
+        kvtree *answer =
+            wants ? kvtree_set_kv(answers, kvtree_elem_key(p), kvtree_elem_key(file))
+                  : NULL;
         const kvtree_elem *w = kvtree_elem_first(wants);
         for (; w && !rc; w = kvtree_elem_next(w))
             rc = parts_answer_one(list, count, kvtree_elem_hash(w), answer);
@@ -335,7 +311,7 @@ static int parts_note_joined(parts_call *c, const parts_file *file, scr_part wan
     char key[24];
     kvtree *of_file = kvtree_get(c->scr->restart.asked, file->name);
     snprintf(key, sizeof key, "%" PRIu64, wanted.offset);
-    kvtree *joined = parts_below(parts_below(of_file, PARTS_JOINED), key);
+    kvtree *joined = kvtree_set_kv(of_file, PARTS_JOINED, key);
     int rc =
         joined ? kvtree_util_set_bytecount(joined, PARTS_SIZE, wanted.length) : -ENOMEM;
     return rc ? rc : kvtree_util_set_str(joined, PARTS_PATH, path);
@@ -433,32 +409,45 @@ int scr_bring_parts(struct scr *scr, int count, const char *const names[],
     return scr_bring_report(scr, SCR_CALL_FETCH_FILE_PARTS, rc, &err);
 }
 
+/* The path of a part, or of joined bytes, with all wanted bytes, and its own; NULL: there
+ * is none. */
+static const char *parts_find_part(const struct scr *scr, const char *name,
+                                   const scr_part *wanted, scr_part *found)
+{
+    char part[2 * SCR_NAME_SIZE];
+    size_t count;
+    scr_part *list = scr_part_list(
+        kvtree_get(kvtree_get(scr->restart.asked, name), PARTS_PART), &count);
+    const size_t i = list ? scr_part_list_find(list, count, wanted->offset) : count;
+    const bool has = i < count && scr_part_has(&list[i], wanted) &&
+                     scr_part_name(name, list[i].offset, sizeof part, part) == 0;
+    if (has) *found = list[i];
+    free(list);
+    return has ? parts_find(scr, part) : NULL;
+}
+
+static const char *parts_find_joined(const struct scr *scr, const char *name,
+                                     const scr_part *wanted, scr_part *found)
+{
+    const kvtree *joined = kvtree_get(kvtree_get(scr->restart.asked, name), PARTS_JOINED);
+    const kvtree_elem *e = kvtree_elem_first(joined);
+    for (; e; e = kvtree_elem_next(e)) {
+        *found = (scr_part){strtoull(kvtree_elem_key(e), NULL, 10),
+                            parts_value(kvtree_elem_hash(e), PARTS_SIZE)};
+        if (scr_part_has(found, wanted))
+            return kvtree_elem_get_first_val(kvtree_elem_hash(e), PARTS_PATH);
+    }
+    return NULL;
+}
+
 int scr_bring_find_part(const struct scr *scr, const char *name, const scr_part *part,
                         char path[SCR_MAX_FILENAME], uint64_t *at)
 {
-    const kvtree *known = kvtree_get(scr->restart.asked, name);
-    const kvtree *parts = kvtree_get(known, PARTS_PART),
-                 *joined = kvtree_get(known, PARTS_JOINED);
-    const kvtree_elem *e;
-    const char *found = NULL;
-    char piece[2 * SCR_NAME_SIZE];
-    uint64_t n, offset = 0;
-    for (e = kvtree_elem_first(parts); e && !found; e = kvtree_elem_next(e)) {
-        const char *size = kvtree_elem_get_first_val(parts, kvtree_elem_key(e));
-        offset = parts_number(kvtree_elem_key(e));
-        if (parts_overlap(offset, parts_number(size), part, &n) && n == part->length &&
-            scr_part_name(name, offset, sizeof piece, piece) == 0)
-            found = parts_find(scr, piece);
-    }
-    for (e = kvtree_elem_first(joined); e && !found; e = kvtree_elem_next(e)) {
-        offset = parts_number(kvtree_elem_key(e));
-        if (parts_overlap(offset, parts_value(kvtree_elem_hash(e), PARTS_SIZE), part,
-                          &n) &&
-            n == part->length)
-            found = kvtree_elem_get_first_val(kvtree_elem_hash(e), PARTS_PATH);
-    }
+    scr_part have;
+    const char *found = parts_find_part(scr, name, part, &have);
+    if (!found) found = parts_find_joined(scr, name, part, &have);
     if (!found) return -ENOENT;
-    *at = part->offset - offset;
+    *at = part->offset - have.offset;
     return snprintf(path, SCR_MAX_FILENAME, "%s", found) < SCR_MAX_FILENAME
                ? 0
                : -ENAMETOOLONG;

@@ -215,6 +215,12 @@ int scr_bypass_start(struct scr *scr, kvtree_error *err);
 /* Makes the open dataset complete. Collective; an SCR code, with a text. */
 int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err);
 
+/* Extracts a file of the map of dataset id, out of its containers below the open
+ * directory folder, as the copy of that name in a store. 0, also where the copy is there;
+ * or a result of filo_extract with a text. Local. */
+int scr_bypass_extract(const scr_store_dir *store, int id, int folder,
+                       const struct filo_file *file, const char *name, kvtree_error *err);
+
 /* A file of the dataset that is read in place, out of its containers: extracted to the
  * cache of this node for the time of the restart. Local. -ENOENT: this rank has none of
  * that name there; or another -errno with a text, -EBADMSG for one that is damaged. */

@@ -38,10 +38,19 @@ int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err)
 
 /* ---- files in containers ---- */
 
-static int bypass_extract(struct scr *scr, const filo_file *file, const char *name,
-                          kvtree_error *err)
+int scr_bypass_extract(const scr_store_dir *store, int id, int folder,
+                       const filo_file *file, const char *name, kvtree_error *err)
 {
-    char copy[SCR_BROUGHT_NAME_SIZE];
+    char path[SCR_BROUGHT_NAME_SIZE];
+    scr_brought_name(id, name, path);
+    const filo_target to = {.dir = store->fd, .name = path, .replace = 1};
+    int rc = filo_extract(folder, file, &to, err);
+    return rc == FILO_THERE ? 0 : rc;
+}
+
+static int bypass_extract_own(struct scr *scr, const filo_file *file, const char *name,
+                              kvtree_error *err)
+{
     scr_place place = {.folder = NULL};
     const scr_dataset *d = &scr->prefix.direct.dataset;
     const int number = scr_fetch_open_store(scr, d, err); /* it is open */
@@ -51,12 +60,9 @@ static int bypass_extract(struct scr *scr, const filo_file *file, const char *na
     rc = beneath_open_folder(place.folder, &folder, err);
     free(place.folder);
     if (rc) return rc;
-    scr_brought_name(d->id, name, copy);
-    const filo_target to = {.dir = store->fd, .name = copy, .replace = 1};
-    rc = filo_extract(folder, file, &to, err);
+    rc = scr_bypass_extract(store, d->id, folder, file, name, err);
     io_close(&folder);
-    if (rc && rc != FILO_THERE) /* else SCR_Fetch_files brought it to another rank */
-        return rc > 0 ? -EBADMSG : rc;
+    if (rc) return rc > 0 ? -EBADMSG : rc;
     char *full = scr_brought_path(store, d->id, name);
     rc = full && kvtree_util_set_str(scr->restart.brought, name, full) == 0 ? 0 : -ENOMEM;
     free(full);
@@ -66,18 +72,17 @@ static int bypass_extract(struct scr *scr, const filo_file *file, const char *na
 int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
                            char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    char *name;
-    const filo_file *file = scr_direct_find_packed(&scr->prefix, match, &name);
+    char name[SCR_DIRECT_NAME_SIZE] = "";
+    const filo_file *file = scr_direct_find_packed(&scr->prefix, match, name);
     int rc = file ? 0 : -ENOENT;
     if (!rc && match->files == 1 && !scr_bring_find(scr, name)) {
-        rc = bypass_extract(scr, file, name, err);
+        rc = bypass_extract_own(scr, file, name, err);
         if (rc && rc != -EBADMSG)
             scr->output.route_failed = 1; /* the checkpoint is not to blame */
     }
     const char *found = rc ? NULL : scr_bring_find(scr, name);
     if (found && strlen(found) >= SCR_MAX_FILENAME) rc = -ENAMETOOLONG;
     if (found && !rc) strcpy(path, found);
-    free(name);
     return rc;
 }
 

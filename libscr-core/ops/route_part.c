@@ -98,11 +98,9 @@ static int part_find_bytes(const part_search *s, char path[SCR_MAX_FILENAME],
             kvtree_util_get_bytecount(kvtree_elem_hash(walk.file), SCR_META_SIZE,
                                       &size) != 0)
             continue;
-        const uint64_t from = s->wanted->offset;
-        if (from < offset || from - offset > size ||
-            s->wanted->length > size - (from - offset))
-            continue;
-        *at = from - offset;
+        const scr_part have = {offset, size};
+        if (!scr_part_has(&have, s->wanted)) continue;
+        *at = s->wanted->offset - offset;
         return snprintf(path, SCR_MAX_FILENAME, "%s", full) < SCR_MAX_FILENAME
                    ? 0
                    : -ENAMETOOLONG;

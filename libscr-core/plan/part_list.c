@@ -4,6 +4,12 @@
 
 #include <stdlib.h>
 
+bool scr_part_has(const scr_part *part, const scr_part *other)
+{
+    return other->offset >= part->offset && other->length <= part->length &&
+           other->offset - part->offset <= part->length - other->length;
+}
+
 static int part_list_compare(const void *a, const void *b)
 {
     const scr_part *x = a, *y = b;

@@ -5,6 +5,7 @@
 /* The parts of a file in the order of their bytes. Pure functions. */
 
 #include <kvtree/kvtree.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,9 @@
 typedef struct scr_part {
     uint64_t offset, length; /* together at most INT64_MAX */
 } scr_part;
+
+/* Whether one has all bytes of the other. */
+bool scr_part_has(const scr_part *part, const scr_part *other);
 
 /* The parts in <offset>/<length>, sorted, to be freed; NULL without memory. No two have
  * the same byte. */

@@ -139,26 +139,25 @@ static int direct_check_file(int folder, const struct mapped *m, const filo_file
     return f->shared ? 0 : direct_check_bytes(folder, m, f, &st, err);
 }
 
-/* Notes a file by its name below the prefix directory. 0 or -ENOMEM. */
-static int direct_note(kvtree *noted, const scr_dataset *d, const char *file, int rank)
+bool scr_direct_is_packed(const filo_file *file)
 {
-    char name[2 * SCR_NAME_SIZE];
-    snprintf(name, sizeof name, "%s%s%s", d->scattered ? "" : d->name,
-             d->scattered ? "" : "/", file);
-    kvtree *entry = kvtree_set(noted, name, NULL);
-    return entry && (rank < 0 || kvtree_util_set_int(entry, "RANK", rank) == 0) ? 0
-                                                                                : -ENOMEM;
+    return file->packed && !scr_part_is(file);
 }
 
-/* A part is read in the file that it is of. */
-static int direct_note_file(scr_prefix *prefix, const scr_dataset *d,
-                            const struct mapped *m, const filo_file *f)
+void scr_direct_name(const scr_dataset *d, const char *file,
+                     char name[SCR_DIRECT_NAME_SIZE])
 {
-    const bool packed = f->packed && m->may_be_packed, part = scr_part_is(f);
-    int rc = 0;
-    if (part) rc = direct_note(prefix->direct.files, d, f->segment[0].container, -1);
-    if (packed && !rc) rc = direct_note(prefix->direct.packed, d, f->name, f->rank);
-    return packed || part ? rc : direct_note(prefix->direct.files, d, f->name, -1);
+    snprintf(name, SCR_DIRECT_NAME_SIZE, "%s%s%s", d->scattered ? "" : d->name,
+             d->scattered ? "" : "/", file);
+}
+
+/* A part is read in the file that it is of. 0 or -ENOMEM. */
+static int direct_note_file(scr_prefix *prefix, const scr_dataset *d, const filo_file *f)
+{
+    char name[SCR_DIRECT_NAME_SIZE];
+    if (scr_direct_is_packed(f)) return 0;
+    scr_direct_name(d, f->packed ? f->segment[0].container : f->name, name);
+    return kvtree_set(prefix->direct.files, name, NULL) ? 0 : -ENOMEM;
 }
 
 /* Local. Checks and notes the files of this rank. */
@@ -169,10 +168,10 @@ static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++) {
         const filo_file *f = &m->files[i];
-        const bool packed = f->packed && m->may_be_packed && !scr_part_is(f);
-        rc = packed ? direct_check_packed(folder, f, err)
-                    : direct_check_file(folder, m, f, err);
-        if (!rc && direct_note_file(prefix, d, m, f) != 0)
+        rc = m->may_be_packed && scr_direct_is_packed(f)
+                 ? direct_check_packed(folder, f, err)
+                 : direct_check_file(folder, m, f, err);
+        if (!rc && direct_note_file(prefix, d, f) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
     }
     io_close(&folder);
@@ -185,7 +184,7 @@ static int direct_check_unread(const struct mapped *m, kvtree_error *err)
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
     if (rc) return rc;
     for (int i = 0; i < m->count && !rc; i++)
-        if (!m->files[i].has_crc && (!m->files[i].packed || scr_part_is(&m->files[i])))
+        if (!m->files[i].has_crc && !scr_direct_is_packed(&m->files[i]))
             rc = direct_check_file(folder, m, &m->files[i], err);
     io_close(&folder);
     return rc;
@@ -203,7 +202,6 @@ void scr_direct_close(scr_prefix *prefix)
 {
     scr_direct *direct = &prefix->direct;
     kvtree_unset_all(direct->files);
-    kvtree_unset_all(direct->packed);
     direct->list = filo_files_free(direct->count, direct->list);
     direct->count = 0;
     direct->extracts = false;
@@ -221,7 +219,7 @@ static int direct_find_files(scr_prefix *prefix, const scr_dataset *d,
     rc = direct_note_files(prefix, d, m, err);
     int64_t packed = 0;
     for (int i = 0; i < m->count; i++)
-        packed += m->files[i].packed && !scr_part_is(&m->files[i]);
+        packed += scr_direct_is_packed(&m->files[i]);
     rc = agree_sum(prefix->job->world, rc, err, 1, &packed);
     prefix->direct.extracts = !rc && packed > 0;
     return rc;
@@ -244,22 +242,30 @@ int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, bool 
 }
 
 const filo_file *scr_direct_find_packed(const scr_prefix *prefix, scr_file_match *match,
-                                        char **name)
+                                        char name[SCR_DIRECT_NAME_SIZE])
 {
     const filo_file *found = NULL;
-    const scr_dataset *d = &prefix->direct.dataset;
-    *name = NULL;
     for (int i = 0; i < prefix->direct.count; i++) {
         const filo_file *f = &prefix->direct.list[i];
-        char below[2 * SCR_NAME_SIZE];
-        snprintf(below, sizeof below, "%s%s%s", d->scattered ? "" : d->name,
-                 d->scattered ? "" : "/", f->name);
-        if (!f->packed || !scr_file_match_try(match, below, NULL)) continue;
-        free(*name);
-        *name = strdup(below);
-        found = *name ? f : NULL;
+        char below[SCR_DIRECT_NAME_SIZE];
+        if (!scr_direct_is_packed(f)) continue;
+        scr_direct_name(&prefix->direct.dataset, f->name, below);
+        if (!scr_file_match_try(match, below, NULL)) continue;
+        strcpy(name, below);
+        found = f;
     }
     return found;
+}
+
+static bool direct_has_packed(const scr_prefix *prefix, const char *name)
+{
+    bool has = false;
+    for (int i = 0; i < prefix->direct.count && !has; i++) {
+        char below[SCR_DIRECT_NAME_SIZE];
+        scr_direct_name(&prefix->direct.dataset, prefix->direct.list[i].name, below);
+        has = scr_direct_is_packed(&prefix->direct.list[i]) && strcmp(below, name) == 0;
+    }
+    return has;
 }
 
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's
@@ -269,9 +275,8 @@ static bool direct_is_there(const scr_prefix *prefix, const char *name)
     struct stat st;
     size_t n = strlen(prefix->direct.dataset.name);
     if (kvtree_get(prefix->direct.files, name)) return true;
-    return !kvtree_get(prefix->direct.packed, name) &&
-           strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
-           !scr_name_is_reserved(name) &&
+    return strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
+           !scr_name_is_reserved(name) && !direct_has_packed(prefix, name) &&
            beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
 

@@ -34,9 +34,9 @@
 
 /* The dataset that is read on the prefix directory itself, and not fetched. */
 typedef struct scr_direct {
-    kvtree *files;  /* of this rank, as keys: names below the prefix directory */
-    kvtree *packed; /* those that lie in containers: <name>/RANK/<rank that wrote it> */
-    int count;      /* the same, as the map has them: */
+    kvtree *files; /* of this rank, as keys: names below the prefix directory. Not those
+                      in containers: */
+    int count;     /* what the map has of this rank, and of others that it acts for */
     struct filo_file *list;
     bool extracts;       /* some rank has files in containers; they are extracted */
     scr_dataset dataset; /* id 0: none */
@@ -246,10 +246,20 @@ void scr_direct_remove(scr_prefix *prefix, const scr_dataset *dataset,
 int scr_direct_open(scr_prefix *prefix, const scr_dataset *dataset, int compare,
                     bool extracts, kvtree_error *err);
 
+/* Whether a file of the list is to be extracted: it lies in containers, and is no part of
+ * a file that is there. */
+bool scr_direct_is_packed(const struct filo_file *file);
+
+/* The name of a file of a map below the prefix directory. */
+enum { SCR_DIRECT_NAME_SIZE = 2 * SCR_NAME_SIZE };
+void scr_direct_name(const scr_dataset *dataset, const char *file,
+                     char name[SCR_DIRECT_NAME_SIZE]);
+
 /* The file in containers that the name means, of those that scr_direct_open found for
- * this rank; *name (to be freed): below the prefix directory. NULL: there is none. */
+ * this rank, and its name below the prefix directory. NULL: there is none. */
 const struct filo_file *scr_direct_find_packed(const scr_prefix *prefix,
-                                               struct scr_file_match *match, char **name);
+                                               struct scr_file_match *match,
+                                               char name[SCR_DIRECT_NAME_SIZE]);
 
 /* Frees what scr_direct_open found. */
 void scr_direct_close(scr_prefix *prefix);

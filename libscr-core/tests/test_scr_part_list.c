@@ -90,9 +90,28 @@ static void large_numbers(void **state)
     free(list);
 }
 
+/* Byte for byte. */
+static void one_in_another(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < BYTES * BYTES * BYTES * BYTES; n++) {
+        const scr_part a = {n % BYTES, n / BYTES % BYTES},
+                       b = {n / BYTES / BYTES % BYTES, 1 + n / BYTES / BYTES / BYTES};
+        bool has = true;
+        for (uint64_t byte = b.offset; byte < b.offset + b.length; byte++)
+            has = has && byte >= a.offset && byte < a.offset + a.length;
+        assert_int_equal(scr_part_has(&a, &b), has);
+    }
+    const scr_part all = {0, INT64_MAX}, last = {INT64_MAX - 1, 1},
+                   behind = {INT64_MAX, 1};
+    assert_true(scr_part_has(&all, &last));
+    assert_false(scr_part_has(&all, &behind));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_small_file),
+                                       cmocka_unit_test(one_in_another),
                                        cmocka_unit_test(large_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,25 +71,13 @@ static int adopt_inspect(adopt *a, redset_error *err)
 
 /* ---- messages ---- */
 
-/* What is below a key, and may have been there before; NULL without memory. */
-static kvtree *adopt_below(kvtree *tree, const char *key)
-{
-    kvtree *found = kvtree_get(tree, key);
-    return found || !tree ? found : kvtree_set(tree, key, NULL);
-}
-
-static kvtree *adopt_below_number(kvtree *tree, int number)
-{
-    char key[16];
-    snprintf(key, sizeof key, "%d", number);
-    return adopt_below(tree, key);
-}
-
 /* The part of a message for the home of a number. */
 static kvtree *adopt_to_home(const adopt *a, kvtree *out, const char *kind, int number)
 {
-    kvtree *home = adopt_below_number(out, number % a->host->world->size);
-    return adopt_below_number(adopt_below(home, kind), number);
+    char home[16];
+    snprintf(home, sizeof home, "%d", number % a->host->world->size);
+    if (!kvtree_set_kv(out, home, kind)) return NULL;
+    return kvtree_set_kv_int(kvtree_get(out, home), kind, number);
 }
 
 static int adopt_add_member(kvtree *set, int member, int actor, bool lost)
@@ -241,7 +229,9 @@ static int adopt_tell_actors(const kvtree_elem *e, kvtree *out, redset_error *er
             return err_set(err, REDSET_UNRECOVERABLE,
                            "several ranks claim to be member %s of set %s",
                            kvtree_elem_key(m), kvtree_elem_key(e));
-        kvtree *to = adopt_below(adopt_below_number(out, actor), kvtree_elem_key(e));
+        char key[16];
+        snprintf(key, sizeof key, "%d", actor);
+        kvtree *to = kvtree_set_kv(out, key, kvtree_elem_key(e));
         if (!to || (kvtree_size(to) == 0 && kvtree_merge(to, set) != 0))
             return err_sys(err, -ENOMEM, "places of ranks");
     }
