@@ -199,12 +199,18 @@ static void lock_report_left_behind(scr_cache *cache, const char *beside, int *e
                 ours, cache->job->owner, beside);
 }
 
+/* Local. Removes a record that lock_open has made. */
+static void lock_take_back(const scr_cache *cache, scr_record_owner owner)
+{
+    if (cache->lock_fd >= 0 && owner == SCR_RECORD_NONE)
+        unlinkat(cache->control_fd, SCR_RECORD_NAME, 0);
+}
+
 /* Collective, agreed. Uses the directories beside those of another calculation. */
 static int lock_go_beside(scr_cache *cache, const char *beside, scr_record_owner *owner,
                           int *elsewhere, kvtree_error *err)
 {
-    if (cache->lock_fd >= 0 && *owner == SCR_RECORD_NONE) /* ours since this call only */
-        unlinkat(cache->control_fd, SCR_RECORD_NAME, 0);
+    lock_take_back(cache, *owner);
     lock_report_left_behind(cache, beside, elsewhere);
     io_close(&cache->lock_fd);
     scr_control_close(cache);
@@ -240,6 +246,7 @@ int scr_job_lock_take(scr_cache *cache, int *elsewhere, kvtree_error *err)
     scr_record_owner owner = SCR_RECORD_NONE;
     *elsewhere = 0;
     int rc = lock_choose(cache, &owner, elsewhere, err);
+    if (rc) lock_take_back(cache, owner);
     if (rc) return rc;
     /* the leader has the lock now: its directory stays */
     return agree(cache->job->world, lock_reopen_directory(cache, err), err);

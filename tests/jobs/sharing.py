@@ -159,6 +159,15 @@ def test_begun_together():
             job.run("init", restart(folder.name, 100), prefix=folder)
 
 
+def test_not_begun():
+    """A run that fails on one node leaves the directories on the others to whoever comes next."""
+    with Job(**PAIR) as job:
+        a, b = prefixes(job, "a", "b")
+        (job.root / "file").touch()
+        job.run("init => CACHE", of_node={"n2": {"SCR_CNTL_BASE": job.root / "file"}}, prefix=a)
+        job.run("init", checkpoint("c1"), "finalize", prefix=b).not_said("CACHE_SHARED_JOB")
+
+
 def test_the_same_twice():
     """The second run waits for the end of the first."""
     with Job(**PAIR) as job:

@@ -16,7 +16,6 @@
 #include "run/single_instance.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,23 +265,13 @@ static void run_pause(run *r)
     }
 }
 
-/* Whether a process of the last run died, or its node. One that dies of SIGTERM was told
- * to. */
-static bool run_was_struck(const run *r)
-{
-    const int code = r->facts.code;
-    bool struck = r->facts.attempts > 0 && code > 128 && code != 128 + SIGTERM;
-    for (int i = 0; i < r->nodes.count; i++)
-        struck |= r->table[i].used && r->table[i].down;
-    return struck;
-}
-
 static run_decision run_decide(run *r)
 {
     run_update_down(r);
     run_update_drained(r);
     tool_signals_wait(&r->signals, 0, 0); /* one may have arrived meanwhile */
-    if (!r->signals.stop && run_was_struck(r)) run_drop_signal(r, ": SIGTERM ");
+    if (!r->signals.stop && run_plan_was_struck(&r->facts))
+        run_drop_signal(r, ": SIGTERM ");
     run_read_halt(r);
     r->facts.halt = *r->halt ? r->halt : NULL;
     r->facts.halted = *r->halted ? r->halted : NULL;

@@ -2,6 +2,7 @@
 /* The next step in an allocation; see run_plan.h. */
 #include "run/run_plan.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -101,6 +102,14 @@ run_decision run_plan(const run_facts *f)
     }
     plan_distribute_ranks(f, d.nodes);
     return d;
+}
+
+int run_plan_was_struck(const run_facts *f)
+{
+    bool struck = f->attempts > 0 && f->code > 128 && f->code != 128 + SIGTERM;
+    for (int i = 0; i < f->count; i++)
+        struck |= f->nodes[i].used && f->nodes[i].down;
+    return struck;
 }
 
 void run_plan_describe(const run_facts *f, const run_decision *d,

@@ -62,6 +62,10 @@ enum { RUN_TEXT_SIZE = 320 };
  * any_ranks, as many on each node. */
 run_decision run_plan(const run_facts *facts);
 
+/* Whether a process of the last run died, or its node: launchers then end the other ranks
+ * by SIGTERM, which is no request to halt. A process that dies of SIGTERM was told to. */
+int run_plan_was_struck(const run_facts *facts);
+
 /* The decision as text; empty for RUN_LAUNCH. */
 void run_plan_describe(const run_facts *facts, const run_decision *decision,
                        char text[RUN_TEXT_SIZE]);

@@ -192,6 +192,26 @@ static void test_over(void **state)
     assert_int_equal(run_plan(&f).why, RUN_DONE);
 }
 
+/* By its exit code, or by a node that it used. */
+static void test_struck(void **state)
+{
+    static const struct {
+        const char *nodes;
+        int attempts, code, struck;
+    } rows[] = {{"uu", 1, 137, 1}, {"uu", 1, 139, 1}, {"uu", 1, 143, 0},
+                {"uu", 1, 128, 0}, {"uu", 1, 1, 0},   {"uu", 1, 0, 0},
+                {"uD", 1, 1, 1},   {"uD", 1, 143, 1}, {"ud", 1, 1, 0},
+                {"..", 0, 137, 0}, {"L.", 1, 1, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run_node table[MOST];
+        run_facts f = facts_of(rows[i].nodes, table);
+        f.attempts = rows[i].attempts;
+        f.code = rows[i].code;
+        if (run_plan_was_struck(&f) != rows[i].struck) fail_msg("row %zu", i);
+    }
+}
+
 /* Where what needs a drained node never begins, it is as if that node was down. */
 static void test_drained_waits(void **state)
 {
@@ -302,9 +322,9 @@ static void test_any_ranks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launches),      cmocka_unit_test(test_any_ranks),
-        cmocka_unit_test(test_ends),          cmocka_unit_test(test_over),
-        cmocka_unit_test(test_drained_waits), cmocka_unit_test(test_stories),
-        cmocka_unit_test(test_watchdog)};
+        cmocka_unit_test(test_launches), cmocka_unit_test(test_any_ranks),
+        cmocka_unit_test(test_ends),     cmocka_unit_test(test_over),
+        cmocka_unit_test(test_struck),   cmocka_unit_test(test_drained_waits),
+        cmocka_unit_test(test_stories),  cmocka_unit_test(test_watchdog)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
