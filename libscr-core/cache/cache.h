@@ -111,6 +111,7 @@ void scr_control_warn_of_bases(const scr_cache *cache);
 #define SCR_RECORD_NAME "prefix.scriinfo"
 typedef enum scr_record_owner {
     SCR_RECORD_NONE,
+    SCR_RECORD_MADE, /* ours, since this run has taken the lock */
     SCR_RECORD_OURS,
     SCR_RECORD_THEIRS,
     SCR_RECORD_DAMAGED

@@ -157,7 +157,10 @@ static int lock_open(scr_cache *cache, double patience, scr_record_owner *owner,
     if (!rc && cache->job->node_rank == 0) {
         lock_remove_obstacles(cache);
         rc = lock_take(cache, patience, owner, err);
-        if (!rc && *owner == SCR_RECORD_NONE) rc = scr_record_write(cache, err);
+        if (!rc && *owner == SCR_RECORD_NONE) {
+            rc = scr_record_write(cache, err);
+            if (!rc) *owner = SCR_RECORD_MADE;
+        }
     }
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
@@ -202,8 +205,7 @@ static void lock_report_left_behind(scr_cache *cache, const char *beside, int *e
 /* Local. Removes a record that lock_open has made. */
 static void lock_take_back(const scr_cache *cache, scr_record_owner owner)
 {
-    if (cache->lock_fd >= 0 && owner == SCR_RECORD_NONE)
-        unlinkat(cache->control_fd, SCR_RECORD_NAME, 0);
+    if (owner == SCR_RECORD_MADE) unlinkat(cache->control_fd, SCR_RECORD_NAME, 0);
 }
 
 /* Collective, agreed. Uses the directories beside those of another calculation. */
