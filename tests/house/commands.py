@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Every command of tools/ has its source, its page and its test, and stands in the table of tools/README.md. The table of commands in
-docs/migration.md names tests that exist."""
+docs/migration.md names tests that exist. Each verb of scr has a page, and stands in the table of its own page."""
 import re
 
 from house import ROOT, finish
@@ -13,11 +13,11 @@ def check():
     places = {
         "commands/*.c": {path.stem for path in TOOLS.glob("commands/*.c") if "int main(" in path.read_text()},
         "commands/*.1": {path.stem for path in TOOLS.glob("commands/*.1")},
-        "tests/*.py": {path.stem for path in TOOLS.glob("tests/scr_*.py")},
-        "README.md": set(re.findall(r"^\| `(scr_\w+)` \|", (TOOLS / "README.md").read_text(), re.MULTILINE)),
-        # but for other names of a command: a line of their own
-        "meson.build": set(re.findall(r"'(scr_\w+)'", re.sub(r"^aliases \+= .*|shared_module\('\w+'", "", (TOOLS / "meson.build").read_text(),
-                                                             flags=re.MULTILINE))),
+        "tests/*.py": {path.stem for path in [*TOOLS.glob("tests/scr.py"), *TOOLS.glob("tests/scr_*.py")]},
+        "README.md": set(re.findall(r"^\| `(scr(?:_\w+)?)` \|", (TOOLS / "README.md").read_text(), re.MULTILINE)),
+        # but for other names of a command: a line of their own, and the verbs
+        "meson.build": set(re.findall(r"'(scr(?:_\w+)?)'", re.sub(r"^aliases \+= .*|shared_module\('\w+'|^foreach verb[^}]*", "",
+                                                             (TOOLS / "meson.build").read_text(), flags=re.MULTILINE))),
     }
     everything = set().union(*places.values())
     assert len(everything) > 5, "the commands were not found"
@@ -44,4 +44,14 @@ def check_migration():
                 yield f"docs/migration.md: {row[0]}: there is no {name}"
 
 
-finish([*check(), *check_migration()])
+def check_verbs():
+    table = re.findall(r'^    \{"([\w-]+)", "(scr_\w+)", ', (TOOLS / "commands/scr.c").read_text(), re.MULTILINE)
+    assert len(table) > 10, "the verbs were not found"
+    places = {"tools/meson.build": re.findall(r"'([\w-]+)': '(scr_\w+)'", (TOOLS / "meson.build").read_text().split("foreach verb")[1].split("}")[0]),
+              "tools/commands/scr.1": [(verb.replace("\\", ""), command) for verb, command in re.findall(
+                  r"^\.B ([\w\\-]+)(?: .*)?\n.*\n?\.BR (scr_\w+) \(1\)", (TOOLS / "commands/scr.1").read_text(), re.MULTILINE)]}
+    for place, found in places.items():
+        yield from (f"{place}: {pair} is in one table of verbs alone" for pair in sorted(set(found) ^ set(table)))
+
+
+finish([*check(), *check_migration(), *check_verbs()])

@@ -71,6 +71,16 @@ def check_values(folder):
             yield f"bash: {' '.join(words)}: {found}, not {wanted}"
 
 
+def check_verbs(folder):
+    """Verbs of scr; behind one, the options of its command, with its values."""
+    for words, wanted in ((["scr", "l"], ["list"]), (["scr", "--prefix", "data", "ver"], ["verify"]), (["scr", "-p", "=", "data", "ver"], ["verify"]),
+                          (["scr", "--pre"], ["--prefix"]), (["scr", "halt", "--che"], ["--checkpoints"]),
+                          (["scr", "halt", "--prefix", "d"], ["data"]), (["scr", "--prefix", "d"], ["data"])):
+        found = ask(["bash", "--norc"], ASK_BASH, BASH, *words, cwd=folder)
+        if found != wanted:
+            yield f"bash: {' '.join(words)}: {found}, not {wanted}"
+
+
 # ---- somebody types ----
 
 def typed(command, lines, keys, wanted, folder):
@@ -99,7 +109,8 @@ def typed(command, lines, keys, wanted, folder):
 
 
 def check_typed(folder):
-    for keys, wanted in (("scr_env --mana\t", "--manager"), ("scr_env --prefix da\t", "data/")):
+    for keys, wanted in (("scr_env --mana\t", "--manager"), ("scr_env --prefix da\t", "data/"), ("scr verif\t", "verify"),
+                         ("scr halt --checkp\t", "--checkpoints"), ("scr halt --prefix da\t", "data/")):
         yield typed(["bash", "--norc", "-i"], f"PS1='$ '; source {BASH}", keys, wanted, folder)
         if shutil.which("zsh"):
             yield typed(["zsh", "-f", "-i"], f"fpath=({ZSH.parent} $fpath); autoload -U compinit; compinit -u -D", keys, wanted, folder)
@@ -113,6 +124,7 @@ def check():
             yield from check_options(command.name)
         if any(command.name == "scr_env" for command in COMMANDS):
             yield from check_values(folder)
+            yield from check_verbs(folder)
             yield from filter(None, check_typed(folder))
     if not shutil.which("zsh"):
         print("no zsh here")

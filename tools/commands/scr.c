@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scr: one name for the commands that people use. A table has its verbs: each is another
+ * command of this directory, maybe with a first option, and is executed in place of this
+ * process. So a verb has the options, the exit codes and the user of its command. */
+#include "lib/tool.h"
+#include "lib/tool_remote.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct verb {
+    const char *name;
+    const char *command;
+    const char *option; /* the first one, or NULL */
+    const char *value;  /* name of its value, which is the first argument; or NULL */
+    const char *about;
+} verb;
+
+static const verb verbs[] = {
+    {"run", "scr_run", NULL, NULL, "run a program through failures"},
+    {"simulate", "scr_run", "--simulate", "NODESxRANKS",
+     "the same on simulated nodes of this machine"},
+    {"list", "scr_index", "--list", NULL, "list the datasets on the prefix directory"},
+    {"verify", "scr_index", "--verify", NULL, "read and check their files"},
+    {"restore", "scr_index", "--current", "NAME", "let the next run begin with NAME"},
+    {"import", "scr_index", "--import", "DIR", "make a dataset of files in DIR"},
+    {"extract", "scr_extract", NULL, NULL, "extract files of a dataset from containers"},
+    {"save", "scr_postrun", NULL, NULL, "save what is only in the caches of a job"},
+    {"inspect", "scr_inspect", NULL, NULL, "list the datasets in the caches of nodes"},
+    {"halt", "scr_halt", NULL, NULL, "end the run, now or later"},
+    {"interval", "scr_ckpt_interval", NULL, NULL,
+     "how long to compute between checkpoints"},
+    {"config", "scr_params", NULL, NULL, "parameters, their values and mistakes"},
+    {"nodes", "scr_list_down_nodes", NULL, NULL, "which nodes cannot be used, and why"},
+    {"test-system", "scr_test_system", NULL, NULL, "whether jobs survive failures here"},
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static const verb *scr_find_verb(const char *name)
+{
+    for (int i = 0; i < VERBS; i++)
+        if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
+    return NULL;
+}
+
+/* The text of --help, to be freed; NULL: no memory. */
+static char *scr_describe(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    fprintf(out, "Calls the command for VERB:\n\n");
+    for (int i = 0; i < VERBS; i++)
+        fprintf(out, "  %-14s%s\n", verbs[i].name, verbs[i].about);
+    fprintf(out, "\nscr VERB --help describes a verb.\n");
+    if (fclose(out) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+/* Whether the first argument of a verb with a value may stand without it. */
+static int scr_asks_only(const char *argument)
+{
+    static const char *const asked[] = {"--help",    "-help",    "-h",
+                                        "--version", "-version", "-V"};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (strcmp(asked[i], argument) == 0) return 1;
+    return 0;
+}
+
+/* Executes the command; an exit code, after a message, where it cannot be. */
+static int scr_execute(const verb *v, char **arguments, int count)
+{
+    int n = 0;
+    char self[64], *path = tool_remote_command(v->command);
+    char **argv = calloc((size_t)count + 3, sizeof *argv);
+    if (!path || !argv) {
+        free(path);
+        free(argv);
+        return tool_no_memory();
+    }
+    snprintf(self, sizeof self, "scr %s", v->name);
+    argv[n++] = self;
+    bool bare = v->value && scr_asks_only(arguments[0]);
+    if (v->option && !bare) argv[n++] = (char *)v->option;
+    memcpy(argv + n, arguments, (size_t)count * sizeof *argv);
+    /* without a slash it would be any program of that name in PATH */
+    if (strchr(path, '/')) {
+        execv(path, argv);
+        tool_say(PROGRAM_MISSING, "%s: %s", path, strerror(errno));
+    } else {
+        tool_say(PROGRAM_MISSING,
+                 "%s is not beside this command, or others can change it", v->command);
+    }
+    free(path);
+    free(argv);
+    return COMMAND_BAD;
+}
+
+static int scr_call(const tool *t, const tool_args *args)
+{
+    const verb *v = scr_find_verb(args->list[0]);
+    if (!v)
+        return tool_misused(t, "there is no verb '%s'; scr --help lists them",
+                            args->list[0]);
+    if (v->value &&
+        (args->count < 2 || (args->list[1][0] == '-' && !scr_asks_only(args->list[1]))))
+        return tool_misused(t, "scr %s %s [OPTION]...: %s comes first", v->name, v->value,
+                            v->value);
+    return scr_execute(v, args->list + 1, args->count - 1);
+}
+
+int main(int argc, char **argv)
+{
+    const char *dir = NULL;
+    const tool_option options[] = {TOOL_PREFIX_OPTION(&dir), {0}};
+    char *about = scr_describe();
+    const tool t = {.arguments = "[OPTION]... VERB [ARGUMENT]...",
+                    .about = about ? about : "",
+                    .codes =
+                        "that of the command; 1 it cannot be executed, 2 wrong usage.\n",
+                    .options = options,
+                    .least = 1,
+                    .most = -1,
+                    .program = 1};
+    tool_args args;
+    int code = about ? tool_start(&t, argc, argv, &args) : tool_no_memory();
+    if (code < 0 && dir && !*dir) code = tool_misused(&t, "--prefix: an empty name");
+    if (code < 0 && dir && setenv("SCR_PREFIX", dir, 1) != 0) code = tool_no_memory();
+    if (code < 0) code = scr_call(&t, &args);
+    free(about);
+    return code;
+}
