@@ -2,6 +2,7 @@
 /* scr: one name for the commands that people use. A table has its verbs: each is another
  * command of this directory, maybe with a first option, and is executed in place of this
  * process. So a verb has the options, the exit codes and the user of its command. */
+#include "config/problems.h"
 #include "lib/tool.h"
 #include "lib/tool_remote.h"
 #include <errno.h>
@@ -23,6 +24,8 @@ static const verb verbs[] = {
     {"run", "scr_run", NULL, NULL, "run a program through failures"},
     {"simulate", "scr_run", "--simulate", "NODESxRANKS",
      "the same on simulated nodes of this machine"},
+    {"status", "scr_status", NULL, NULL, "what is going on in the prefix directory"},
+    {"top", "scr_status", "--watch", NULL, "the same, again and again"},
     {"list", "scr_index", "--list", NULL, "list the datasets on the prefix directory"},
     {"verify", "scr_index", "--verify", NULL, "read and check their files"},
     {"restore", "scr_index", "--current", "NAME", "let the next run begin with NAME"},
@@ -53,7 +56,9 @@ static char *scr_describe(void)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
-    fprintf(out, "Calls the command for VERB:\n\n");
+    fprintf(out,
+            "Calls the command for VERB. Without one, prints what is going on in the "
+            "prefix\ndirectory, and the three most likely next commands.\n\n");
     for (int i = 0; i < VERBS; i++)
         fprintf(out, "  %-14s%s\n", verbs[i].name, verbs[i].about);
     fprintf(out, "\nscr VERB --help describes a verb.\n");
@@ -89,7 +94,8 @@ static int scr_execute(const verb *v, char **arguments, int count)
     argv[n++] = self;
     bool bare = v->value && scr_asks_only(arguments[0]);
     if (v->option && !bare) argv[n++] = (char *)v->option;
-    memcpy(argv + n, arguments, (size_t)count * sizeof *argv);
+    for (int i = 0; i < count; i++)
+        argv[n++] = arguments[i];
     /* without a slash it would be any program of that name in PATH */
     if (strchr(path, '/')) {
         execv(path, argv);
@@ -103,12 +109,21 @@ static int scr_execute(const verb *v, char **arguments, int count)
     return COMMAND_BAD;
 }
 
+static int scr_miss_verb(const tool *t, const char *name)
+{
+    scr_nearest nearest = {.name = name};
+    for (int i = 0; i < VERBS; i++)
+        scr_nearest_try(&nearest, verbs[i].name);
+    return tool_misused(t, "there is no verb '%s'; '%s' is the most similar one", name,
+                        nearest.best);
+}
+
 static int scr_call(const tool *t, const tool_args *args)
 {
+    static const verb bare = {"status", "scr_status", "--next", NULL, NULL};
+    if (args->count == 0) return scr_execute(&bare, NULL, 0);
     const verb *v = scr_find_verb(args->list[0]);
-    if (!v)
-        return tool_misused(t, "there is no verb '%s'; scr --help lists them",
-                            args->list[0]);
+    if (!v) return scr_miss_verb(t, args->list[0]);
     if (v->value &&
         (args->count < 2 || (args->list[1][0] == '-' && !scr_asks_only(args->list[1]))))
         return tool_misused(t, "scr %s %s [OPTION]...: %s comes first", v->name, v->value,
@@ -121,12 +136,11 @@ int main(int argc, char **argv)
     const char *dir = NULL;
     const tool_option options[] = {TOOL_PREFIX_OPTION(&dir), {0}};
     char *about = scr_describe();
-    const tool t = {.arguments = "[OPTION]... VERB [ARGUMENT]...",
+    const tool t = {.arguments = "[OPTION]... [VERB [ARGUMENT]...]",
                     .about = about ? about : "",
                     .codes =
                         "that of the command; 1 it cannot be executed, 2 wrong usage.\n",
                     .options = options,
-                    .least = 1,
                     .most = -1,
                     .program = 1};
     tool_args args;

@@ -66,3 +66,54 @@ int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int
         "process %ld is a scr_run of job %s in this prefix directory; wait for its end",
         (long)other, owner->job);
 }
+
+/* ---- who holds it ---- */
+
+/* The holder of a lock on any of these bytes of the file; 0. */
+static pid_t instance_ask(int folder, const char *name, struct flock lock)
+{
+    kvtree_error err;
+    int file;
+    if (beneath_open(folder, name, O_RDONLY, 0, &file, &err) != 0) return 0;
+    pid_t holder =
+        fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+    io_close(&file);
+    return holder;
+}
+
+/* The lock that a run holds in its control directory below that of the user. */
+static pid_t instance_ask_run(const tool_prefix *prefix, const tool_owner *owner,
+                              const char *base, const char *user)
+{
+    char path[TOOL_PATH_SIZE], name[TOOL_PATH_SIZE + sizeof "/run.lock"];
+    kvtree_error err;
+    int folder;
+    pid_t holder = 0;
+    tool_job_folder(prefix, owner, base, 1, path);
+    const char *below = path + strlen(base) + (strcmp(base, "/") != 0);
+    if (strncmp(below, user, strlen(user)) != 0) return 0;
+    snprintf(name, sizeof name, "%s/run.lock", below);
+    if (beneath_open_folder(base, &folder, &err) != 0) return 0;
+    holder = instance_ask(folder, name,
+                          (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
+    io_close(&folder);
+    return holder;
+}
+
+long single_instance_holder(const tool_prefix *prefix, const tool_owner *owner)
+{
+    const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
+    char below[SCR_BASE_NAME];
+    kvtree_error err;
+    int top = -1, folder = -1;
+    pid_t holder = 0;
+    if (scr_base_name(base, owner->user, below) < 0) return 0;
+    int rc = beneath_open_folder(base, &top, &err);
+    /* others could pretend that a run is there */
+    if (!rc) rc = beneath_open_private(top, below, &folder, &err);
+    if (!rc) holder = instance_ask(folder, lock_name, instance_byte(prefix, owner));
+    if (!rc && !holder) holder = instance_ask_run(prefix, owner, base, below);
+    io_close(&folder);
+    io_close(&top);
+    return holder;
+}

@@ -13,4 +13,8 @@
  * Where locks are not available, that is no failure, and *lock is -1. */
 int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int *lock);
 
+/* The process of this machine that holds the lock, or that of a run (run.lock in its
+ * control directory); 0: none is known. Makes nothing. */
+long single_instance_holder(const tool_prefix *prefix, const tool_owner *owner);
+
 #endif
