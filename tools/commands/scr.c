@@ -26,6 +26,7 @@ static const verb verbs[] = {
      "the same on simulated nodes of this machine"},
     {"status", "scr_status", NULL, NULL, "what is going on in the prefix directory"},
     {"top", "scr_status", "--watch", NULL, "the same, again and again"},
+    {"report", "scr_report", NULL, NULL, "what runs did, and what failures cost"},
     {"list", "scr_index", "--list", NULL, "list the datasets on the prefix directory"},
     {"verify", "scr_index", "--verify", NULL, "read and check their files"},
     {"restore", "scr_index", "--current", "NAME", "let the next run begin with NAME"},

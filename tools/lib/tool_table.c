@@ -101,6 +101,14 @@ void tool_table_real(tool_table *table, double number)
     table_add_cell(table, strdup(text), strdup(text), false);
 }
 
+void tool_table_exact(tool_table *table, double number)
+{
+    char shown[400], json[400];
+    snprintf(shown, sizeof shown, number < 10 ? "%.3f" : "%.1f", number);
+    snprintf(json, sizeof json, "%.6f", number);
+    table_add_cell(table, strdup(shown), strdup(json), false);
+}
+
 void tool_table_switch(tool_table *table, int on)
 {
     table_add_cell(table, strdup(on ? "yes" : "no"), strdup(on ? "true" : "false"),

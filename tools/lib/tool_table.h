@@ -45,7 +45,9 @@ tool_table *tool_table_new(const tool_column *columns, int count);
  * line in the form TOOL_LINES. */
 void tool_table_text(tool_table *table, const char *text);
 void tool_table_number(tool_table *table, int64_t number);
-void tool_table_real(tool_table *table, double number); /* with one decimal */
+void tool_table_real(tool_table *table, double number);  /* with one decimal */
+void tool_table_exact(tool_table *table, double number); /* with three below 10;
+                                                             in JSON with six */
 void tool_table_switch(tool_table *table, int on);
 void tool_table_list(tool_table *table, const char *const *texts, int count);
 

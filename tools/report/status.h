@@ -92,7 +92,7 @@ int status_print_json(const tool_prefix *prefix, const status *s);
 void status_write_next(FILE *out, const status *s);
 
 /* Time spans and amounts for people: "2 h 3 min", "3.1 GB". */
-#define STATUS_TEXT_SIZE 48
+#define STATUS_TEXT_SIZE 64
 const char *status_span(double seconds, char text[STATUS_TEXT_SIZE]);
 const char *status_bytes(double bytes, char text[STATUS_TEXT_SIZE]);
 

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Time of runs, from the log; see ledger.h. */
+#include "report/ledger.h"
+
+#include "common/array.h"
+#include "common/errtext.h"
+#include "report/log_read.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const ledger_kind_names[LEDGER_KINDS] = {"start", "compute", "output",
+                                                     "flush", "restart", "lost"};
+const char *const ledger_end_names[] = {"open", "finished", "halted", "interrupted"};
+const char *const ledger_level_names[LEDGER_LEVELS] = {"cache", "flush", "fetch",
+                                                       "rebuild"};
+
+/* ---- lists ---- */
+
+static void ledger_add_span(ledger *l, ledger_span span)
+{
+    ledger_span *list = array_grow(l->spans, (size_t)l->span_count, sizeof *list);
+    if (!list) {
+        l->is_short = true;
+        return;
+    }
+    l->spans = list;
+    l->spans[l->span_count++] = span;
+}
+
+static void ledger_add_point(ledger *l, ledger_point point)
+{
+    ledger_point *list = array_grow(l->points, (size_t)l->point_count, sizeof *list);
+    if (!list) {
+        l->is_short = true;
+        return;
+    }
+    l->points = list;
+    l->points[l->point_count++] = point;
+}
+
+static void ledger_add_run(ledger *l, const scr_log_event *e)
+{
+    ledger_run *list = array_grow(l->runs, (size_t)l->run_count, sizeof *list);
+    if (!list) {
+        l->is_short = true;
+        return;
+    }
+    l->runs = list;
+    ledger_run *run = &l->runs[l->run_count++];
+    *run = (ledger_run){.ranks = e->ranks,
+                        .nodes = e->nodes,
+                        .start = e->time,
+                        .end = e->time,
+                        .mark = e->time,
+                        .doing = LEDGER_START};
+    snprintf(run->id, sizeof run->id, "%s", e->run);
+    if (e->job_id) snprintf(run->job, sizeof run->job, "%s", e->job_id);
+}
+
+/* Runs of a directory rarely overlap: the search is short. */
+static ledger_run *ledger_find_run(ledger *l, const char *id)
+{
+    for (int i = l->run_count; i > 0; i--)
+        if (strcmp(l->runs[i - 1].id, id) == 0) return &l->runs[i - 1];
+    return NULL;
+}
+
+/* ---- spans ---- */
+
+/* What the run did until then is a span; from then on it does something else. */
+static void ledger_turn(ledger *l, ledger_run *run, int64_t time, ledger_kind doing)
+{
+    int place = (int)(run - l->runs);
+    if (time > run->mark)
+        ledger_add_span(l, (ledger_span){run->doing, place, run->mark, time});
+    if (time > run->mark) run->mark = time;
+    run->doing = doing;
+}
+
+static bool ledger_is_checkpoint(const scr_log_event *e)
+{
+    return e->type && strstr(e->type, "checkpoint");
+}
+
+static void ledger_take_output(ledger *l, ledger_run *run, const scr_log_event *e)
+{
+    bool start = e->kind == SCR_LOG_OUTPUT_START;
+    ledger_turn(l, run, e->time, start ? LEDGER_OUTPUT : LEDGER_COMPUTE);
+    if (!ledger_is_checkpoint(e)) return;
+    if (start && e->compute >= 0) {
+        l->compute_sum += e->compute;
+        l->computes++;
+    }
+    if (e->kind != SCR_LOG_OUTPUT_COMPLETE) return;
+    run->checkpoints++;
+    run->newest = e->time;
+    ledger_add_point(l, (ledger_point){e->dset, e->time, (int)(run - l->runs)});
+    if (e->secs < 0) return;
+    l->cost_sum += e->secs;
+    l->costs++;
+}
+
+/* One that goes on in the background is no span. */
+static void ledger_take_flush(ledger *l, ledger_run *run, const scr_log_event *e)
+{
+    if (e->method && strstr(e->method, "background")) return;
+    if (e->kind == SCR_LOG_FLUSH_START && run->doing == LEDGER_COMPUTE)
+        ledger_turn(l, run, e->time, LEDGER_FLUSH);
+    else if (e->kind != SCR_LOG_FLUSH_START && run->doing == LEDGER_FLUSH)
+        ledger_turn(l, run, e->time, LEDGER_COMPUTE);
+}
+
+/* Computing of earlier runs since that checkpoint was in vain. */
+static void ledger_lose(ledger *l, int before, int since, int64_t time)
+{
+    for (int i = 0; i < l->span_count; i++) {
+        ledger_span *s = &l->spans[i];
+        if (s->kind == LEDGER_COMPUTE && s->run < before && s->run >= since &&
+            s->from >= time)
+            s->kind = LEDGER_LOST;
+    }
+}
+
+static void ledger_take_restart(ledger *l, ledger_run *run, const scr_log_event *e)
+{
+    bool start = e->kind == SCR_LOG_RESTART_START;
+    ledger_turn(l, run, e->time, start ? LEDGER_RESTART : LEDGER_COMPUTE);
+    if (e->kind != SCR_LOG_RESTART_COMPLETE) return;
+    run->restarted = true;
+    int place = (int)(run - l->runs);
+    for (int i = l->point_count; i > 0; i--) {
+        const ledger_point *p = &l->points[i - 1];
+        if (p->dset != e->dset || p->run >= place) continue;
+        /* a run whose end is known by the next one only is closed here */
+        for (int k = p->run; k < place; k++)
+            ledger_turn(l, &l->runs[k], l->runs[k].end, l->runs[k].doing);
+        ledger_lose(l, place, p->run, p->time);
+        return;
+    }
+}
+
+/* ---- events ---- */
+
+static ledger_level ledger_level_of(scr_log_kind kind)
+{
+    switch (kind) {
+    case SCR_LOG_OUTPUT_COMPLETE:
+    case SCR_LOG_OUTPUT_FAILED:
+        return LEDGER_CACHE;
+    case SCR_LOG_FLUSH_COMPLETE:
+    case SCR_LOG_FLUSH_FAILED:
+        return LEDGER_TO_PREFIX;
+    case SCR_LOG_FETCH_COMPLETE:
+    case SCR_LOG_FETCH_FAILED:
+        return LEDGER_FROM_PREFIX;
+    case SCR_LOG_REBUILD_COMPLETE:
+    case SCR_LOG_REBUILD_FAILED:
+        return LEDGER_REBUILT;
+    default:
+        return LEDGER_LEVELS;
+    }
+}
+
+static void ledger_take_move(ledger *l, const scr_log_event *e)
+{
+    ledger_level level = ledger_level_of(e->kind);
+    if (level == LEDGER_LEVELS) return;
+    ledger_moves *m = &l->moves[level];
+    if (e->kind == SCR_LOG_OUTPUT_FAILED || e->kind == SCR_LOG_FLUSH_FAILED ||
+        e->kind == SCR_LOG_FETCH_FAILED || e->kind == SCR_LOG_REBUILD_FAILED) {
+        m->failed++;
+        return;
+    }
+    m->count++;
+    if (!(e->secs > 0) || e->bytes <= 0) return;
+    m->bytes += (double)e->bytes;
+    m->seconds += e->secs;
+    double *rates = array_grow(m->rates, (size_t)m->rate_count, sizeof *rates);
+    if (!rates) {
+        l->is_short = true;
+        return;
+    }
+    m->rates = rates;
+    m->rates[m->rate_count++] = (double)e->bytes / e->secs;
+}
+
+/* The program has ended, and with it a run that had no end of its own. */
+static void ledger_take_launch_end(ledger *l, int64_t time)
+{
+    ledger_run *run = l->run_count ? &l->runs[l->run_count - 1] : NULL;
+    if (!run || run->is_finished || run->is_over) return;
+    if (time > run->end) run->end = time;
+    run->is_over = true;
+}
+
+static void ledger_take_of_run(ledger *l, ledger_run *run, const scr_log_event *e)
+{
+    if (run->is_finished || run->is_over) return;
+    if (e->time > run->end) run->end = e->time;
+    switch (e->kind) {
+    case SCR_LOG_RUN_READY:
+        run->is_ready = true;
+        ledger_turn(l, run, e->time, LEDGER_COMPUTE);
+        break;
+    case SCR_LOG_RUN_END:
+        run->is_finished = true;
+        break;
+    case SCR_LOG_HALT:
+        run->is_halted = true;
+        break;
+    case SCR_LOG_OUTPUT_START:
+    case SCR_LOG_OUTPUT_COMPLETE:
+    case SCR_LOG_OUTPUT_FAILED:
+        ledger_take_output(l, run, e);
+        break;
+    case SCR_LOG_FLUSH_START:
+    case SCR_LOG_FLUSH_COMPLETE:
+    case SCR_LOG_FLUSH_FAILED:
+    case SCR_LOG_FLUSH_STOPPED:
+        ledger_take_flush(l, run, e);
+        break;
+    case SCR_LOG_RESTART_START:
+    case SCR_LOG_RESTART_COMPLETE:
+    case SCR_LOG_RESTART_FAILED:
+        ledger_take_restart(l, run, e);
+        break;
+    default:
+        break;
+    }
+}
+
+void ledger_take(void *arg, const scr_log_event *e)
+{
+    ledger *l = arg;
+    if (e->time > l->last) l->last = e->time;
+    if (e->kind == SCR_LOG_NODE_LOST) l->nodes_lost++;
+    if (e->kind == SCR_LOG_LAUNCH_END) ledger_take_launch_end(l, e->time);
+    if (!e->run || !e->run[0] || strlen(e->run) >= SCR_LOG_RUN_SIZE) return;
+    ledger_run *run = ledger_find_run(l, e->run);
+    if (!run && e->kind == SCR_LOG_RUN_START) {
+        ledger_add_run(l, e);
+        return;
+    }
+    if (!run) return;
+    ledger_take_of_run(l, run, e);
+    ledger_take_move(l, e);
+}
+
+/* ---- the end ---- */
+
+static void ledger_find_ends(ledger *l)
+{
+    for (int i = 0; i < l->run_count; i++) {
+        ledger_run *run = &l->runs[i];
+        ledger_turn(l, run, run->end, run->doing);
+        if (run->is_finished)
+            run->how = run->is_halted ? LEDGER_HALTED : LEDGER_FINISHED;
+        else if (run->is_over || i + 1 < l->run_count)
+            run->how = run->is_halted ? LEDGER_HALTED : LEDGER_INTERRUPTED;
+    }
+}
+
+/* A run that began anew lost all work since the last one that finished; where no run went
+ * on, work since the newest checkpoint is lost. */
+static void ledger_find_lost(ledger *l)
+{
+    int since = 0;
+    for (int i = 0; i < l->run_count; i++) {
+        ledger_run *run = &l->runs[i];
+        if (i && run->is_ready && !run->restarted) {
+            if (l->runs[i - 1].how == LEDGER_INTERRUPTED) ledger_lose(l, i, since, 0);
+            since = i;
+        }
+        if (run->how == LEDGER_FINISHED) since = i + 1;
+    }
+    if (l->run_count == 0) return;
+    ledger_run *last = &l->runs[l->run_count - 1];
+    if (last->how == LEDGER_INTERRUPTED)
+        ledger_lose(l, l->run_count, l->run_count - 1, last->newest);
+}
+
+void ledger_close(ledger *l)
+{
+    ledger_find_ends(l);
+    ledger_find_lost(l);
+}
+
+int ledger_read(int prefix, ledger *l, kvtree_error *err)
+{
+    *l = (ledger){0};
+    int rc = scr_log_read(prefix, 0, ledger_take, l, err);
+    if (!rc) ledger_close(l);
+    if (!rc && l->is_short) rc = err_set(err, -ENOMEM, "no memory");
+    if (rc) ledger_done(l);
+    return rc;
+}
+
+void ledger_done(ledger *l)
+{
+    for (int i = 0; i < LEDGER_LEVELS; i++)
+        free(l->moves[i].rates);
+    free(l->runs);
+    free(l->spans);
+    free(l->points);
+    *l = (ledger){0};
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Figures of a ledger; see ledger.h. */
+#include "plan/cadence.h"
+#include "report/ledger.h"
+#include <math.h>
+#include <stdlib.h>
+
+static double ledger_seconds(int64_t from, int64_t to)
+{
+    return (double)(to - from) / 1e6;
+}
+
+double ledger_waste(double interval, double cost, double mtbf)
+{
+    double cycle = interval + cost;
+    return cycle > 0 ? fmin(1, cost / cycle + cycle / (2 * mtbf)) : 1;
+}
+
+static void ledger_count_runs(const ledger *l, ledger_sum *sum, double *ready)
+{
+    for (int i = 0; i < l->run_count; i++) {
+        const ledger_run *run = &l->runs[i];
+        double seconds = ledger_seconds(run->start, run->end);
+        sum->total += seconds;
+        sum->checkpoints += run->checkpoints;
+        sum->finished += run->how == LEDGER_FINISHED;
+        sum->halted += run->how == LEDGER_HALTED;
+        if (run->is_ready) *ready += seconds;
+        /* one that was not ready had nothing to lose */
+        sum->interrupted += run->is_ready && run->how == LEDGER_INTERRUPTED;
+        if (run->how == LEDGER_INTERRUPTED && i + 1 < l->run_count &&
+            run[1].start > run->end)
+            sum->down += ledger_seconds(run->end, run[1].start);
+    }
+    sum->total += sum->down;
+}
+
+ledger_sum ledger_add_up(const ledger *l)
+{
+    double ready = 0;
+    ledger_sum sum = {.runs = l->run_count,
+                      .efficiency = -1,
+                      .cost = -1,
+                      .interval = -1,
+                      .mtbf = -1,
+                      .best = -1,
+                      .saved = -1};
+    ledger_count_runs(l, &sum, &ready);
+    for (int i = 0; i < l->span_count; i++)
+        sum.kinds[l->spans[i].kind] += ledger_seconds(l->spans[i].from, l->spans[i].to);
+    if (sum.total > 0) sum.efficiency = sum.kinds[LEDGER_COMPUTE] / sum.total;
+    if (l->costs) sum.cost = l->cost_sum / l->costs;
+    if (l->computes) sum.interval = l->compute_sum / l->computes;
+    if (sum.interrupted) sum.mtbf = ready / sum.interrupted;
+    if (sum.cost > 0 && sum.mtbf > 0) sum.best = scr_cadence_daly(sum.cost, sum.mtbf);
+    if (sum.best >= 0 && sum.interval >= 0)
+        sum.saved = (sum.total - sum.down) *
+                    fmax(0, ledger_waste(sum.interval, sum.cost, sum.mtbf) -
+                                ledger_waste(sum.best, sum.cost, sum.mtbf));
+    return sum;
+}
+
+static int ledger_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+void ledger_spread(ledger_moves *m, double *least, double *median, double *most)
+{
+    int n = m->rate_count;
+    qsort(m->rates, (size_t)n, sizeof *m->rates, ledger_compare);
+    *least = m->rates[0];
+    *most = m->rates[n - 1];
+    *median = n % 2 ? m->rates[n / 2] : (m->rates[n / 2 - 1] + m->rates[n / 2]) / 2;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The report as one page of HTML, with pictures in SVG; see report.h. Colors are
+ * variables, for light and dark screens. */
+#include "lib/tool_time.h"
+#include "report/report.h"
+#include "report/status.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum { WIDTH = 1000, ROW = 26, BAR = 16, ROWS = 200, LABEL = 150 };
+
+static const char *const html_kinds[LEDGER_KINDS] = {"starting",
+                                                     "computing that counts",
+                                                     "writing to the cache",
+                                                     "waiting for a flush",
+                                                     "reading a checkpoint",
+                                                     "computing that was lost"};
+
+static const char html_head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<title>SCR report</title>\n<style>\n"
+    ":root{color-scheme:light dark;--back:#fff;--text:#1b1f24;--faint:#59636e;"
+    "--line:#d1d9e0;--start:#8c959f;--compute:#2da44e;--output:#0969da;--flush:#8250df;"
+    "--restart:#bf8700;--lost:#cf222e}\n"
+    "@media (prefers-color-scheme:dark){:root{--back:#0d1117;--text:#e6edf3;"
+    "--faint:#9198a1;--line:#3d444d;--start:#656c76;--compute:#3fb950;--output:#4493f8;"
+    "--flush:#ab7df8;--restart:#d29922;--lost:#f85149}}\n"
+    "body{background:var(--back);color:var(--text);font:15px/1.45 system-ui,sans-serif;"
+    "max-width:1100px;margin:0 auto;padding:16px}\n"
+    "h1{font-size:22px}h2{font-size:17px;margin:28px 0 8px}\n"
+    ".faint{color:var(--faint)}.wide{overflow-x:auto}\n"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));"
+    "gap:8px}\n"
+    ".card{border:1px solid var(--line);border-radius:6px;padding:8px 12px}"
+    ".card b{display:block;font-size:20px}\n"
+    "table{border-collapse:collapse;width:100%}th,td{text-align:right;padding:3px 8px;"
+    "border-bottom:1px solid var(--line);white-space:nowrap}"
+    "th:first-child,td:first-child{text-align:left}\n"
+    "svg{width:100%;height:auto;min-width:560px}svg "
+    "text{fill:var(--text);font-size:13px}\n"
+    ".key{display:inline-block;margin-right:14px}.key i{display:inline-block;width:11px;"
+    "height:11px;margin-right:5px;border-radius:2px}\n"
+    ".k0{fill:var(--start);background:var(--start)}"
+    ".k1{fill:var(--compute);background:var(--compute)}"
+    ".k2{fill:var(--output);background:var(--output)}"
+    ".k3{fill:var(--flush);background:var(--flush)}"
+    ".k4{fill:var(--restart);background:var(--restart)}"
+    ".k5{fill:var(--lost);background:var(--lost)}\n"
+    "</style>\n</head>\n<body>\n";
+
+static void html_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (strchr("<>&\"'", c) || c < 32 || c == 127)
+            fprintf(out, "&#%d;", c < 32 || c == 127 ? 0xfffd : c);
+        else
+            fputc(c, out);
+    }
+}
+
+/* ---- figures ---- */
+
+static void html_card(FILE *out, const char *value, const char *what)
+{
+    fprintf(out, "<div class=\"card\"><b>%s</b>%s</div>\n", value, what);
+}
+
+static void html_card_span(FILE *out, double seconds, const char *what)
+{
+    char text[STATUS_TEXT_SIZE];
+    html_card(out, seconds < 0 ? "unknown" : status_span(seconds, text), what);
+}
+
+static void html_cards(FILE *out, const report *r)
+{
+    const ledger_sum *s = &r->sum;
+    char text[STATUS_TEXT_SIZE] = "unknown";
+    fprintf(out, "<div class=\"cards\">\n");
+    if (s->efficiency >= 0) snprintf(text, sizeof text, "%.1f %%", s->efficiency * 100);
+    html_card(out, text, "efficiency");
+    html_card_span(out, s->total, "all time");
+    html_card_span(out, s->kinds[LEDGER_COMPUTE], html_kinds[LEDGER_COMPUTE]);
+    html_card_span(out, s->kinds[LEDGER_LOST] + s->down, "lost to failures, with pauses");
+    html_card_span(out, s->kinds[LEDGER_OUTPUT] + s->kinds[LEDGER_FLUSH],
+                   "checkpoints and other outputs");
+    snprintf(text, sizeof text, "%d of %d", s->interrupted, s->runs);
+    html_card(out, text, "runs interrupted");
+    html_card_span(out, s->mtbf, "time between failures");
+    html_card_span(out, s->interval, "interval between checkpoints");
+    html_card_span(out, s->best, "interval that would have been best");
+    html_card_span(out, s->saved, "it would have saved, about");
+    fprintf(out, "</div>\n");
+}
+
+/* ---- time lines ---- */
+
+void report_join_spans(const ledger *l, int run, double least, report_draw *draw,
+                       void *arg)
+{
+    double sums[LEDGER_KINDS] = {0}, begin = 0, end = 0;
+    int most = 0;
+    for (int i = 0; i < l->span_count; i++) {
+        const ledger_span *s = &l->spans[i];
+        if (s->run != run) continue;
+        sums[s->kind] += (double)(s->to - s->from) / 1e6;
+        end = (double)(s->to - l->runs[run].start) / 1e6;
+        if (sums[s->kind] > sums[most]) most = (int)s->kind;
+        if (end - begin < least) continue;
+        draw(arg, (ledger_kind)most, begin, end);
+        memset(sums, 0, sizeof sums);
+        begin = end;
+        most = 0;
+    }
+    if (end > begin) draw(arg, (ledger_kind)most, begin, end);
+}
+
+typedef struct html_row {
+    FILE *out;
+    double scale; /* columns per second */
+    int y;
+} html_row;
+
+static void html_draw(void *arg, ledger_kind kind, double from, double to)
+{
+    const html_row *row = arg;
+    char text[STATUS_TEXT_SIZE];
+    fprintf(row->out,
+            "<rect class=\"k%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\">"
+            "<title>%s: %s</title></rect>\n",
+            (int)kind, LABEL + from * row->scale, row->y, (to - from) * row->scale, BAR,
+            html_kinds[kind], status_span(to - from, text));
+}
+
+static double html_longest(const ledger *l, int first)
+{
+    double longest = 1e-6;
+    for (int i = first; i < l->run_count; i++) {
+        double seconds = (double)(l->runs[i].end - l->runs[i].start) / 1e6;
+        if (seconds > longest) longest = seconds;
+    }
+    return longest;
+}
+
+static void html_row_end(FILE *out, const ledger_run *run, double scale, int y)
+{
+    double x = LABEL + (double)(run->end - run->start) / 1e6 * scale;
+    if (run->how == LEDGER_INTERRUPTED)
+        fprintf(out,
+                "<path d=\"M%.1f %dl8 8m0 -8l-8 8\" stroke=\"var(--lost)\" "
+                "stroke-width=\"3\"><title>interrupted</title></path>\n",
+                x + 4, y + 4);
+}
+
+static void html_rows(FILE *out, const ledger *l, int first)
+{
+    char when[TOOL_TIME_SIZE];
+    double longest = html_longest(l, first), scale = (WIDTH - LABEL - 20) / longest;
+    fprintf(out, "<div class=\"wide\"><svg viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH,
+            (l->run_count - first) * ROW + 24);
+    for (int i = first; i < l->run_count; i++) {
+        html_row row = {out, scale, (i - first) * ROW + 4};
+        tool_time_text(l->runs[i].start / 1000000, when);
+        fprintf(out, "<text x=\"0\" y=\"%d\">%.10s %.8s</text>\n", row.y + BAR - 3, when,
+                strlen(when) > 11 ? when + 11 : "");
+        report_join_spans(l, i, 1 / scale, html_draw, &row);
+        html_row_end(out, &l->runs[i], scale, row.y);
+    }
+    fprintf(out,
+            "<text x=\"%d\" y=\"%d\">0</text><text x=\"%d\" y=\"%d\" "
+            "text-anchor=\"end\">%s</text>\n</svg></div>\n",
+            LABEL, (l->run_count - first) * ROW + 18, WIDTH - 20,
+            (l->run_count - first) * ROW + 18, status_span(longest, when));
+}
+
+static void html_time_lines(FILE *out, const report *r)
+{
+    const ledger *l = r->ledger;
+    int first = l->run_count > ROWS ? l->run_count - ROWS : 0;
+    fprintf(out, "<h2>Time line</h2>\n<p>");
+    for (int i = 0; i < LEDGER_KINDS; i++)
+        fprintf(out, "<span class=\"key\"><i class=\"k%d\"></i>%s</span>\n", i,
+                html_kinds[i]);
+    fprintf(out, "</p>\n");
+    if (first)
+        fprintf(out, "<p class=\"faint\">The last %d of %d runs.</p>\n", ROWS,
+                l->run_count);
+    html_rows(out, l, first);
+}
+
+/* ---- tables ---- */
+
+static void html_rate(FILE *out, double rate)
+{
+    char text[STATUS_TEXT_SIZE];
+    fprintf(out, "<td>%s/s</td>", status_bytes(rate, text));
+}
+
+/* From the least to the most, with a mark at the median. */
+static void html_spread(FILE *out, const double spread[3], double most)
+{
+    double scale = 300 / most;
+    fprintf(
+        out,
+        "<td><svg viewBox=\"0 0 300 14\" style=\"min-width:120px\">"
+        "<rect class=\"k2\" x=\"%.1f\" y=\"5\" width=\"%.1f\" height=\"4\"/>"
+        "<rect class=\"k2\" x=\"%.1f\" y=\"1\" width=\"4\" height=\"12\"/></svg></td>",
+        spread[0] * scale, (spread[2] - spread[0]) * scale + 1,
+        spread[1] * scale * 0.987);
+}
+
+static void html_levels(FILE *out, const report *r)
+{
+    double spread[LEDGER_LEVELS][3] = {{0}}, most = 0;
+    char text[STATUS_TEXT_SIZE];
+    for (int i = 0; i < LEDGER_LEVELS; i++) {
+        ledger_moves *m = &r->ledger->moves[i];
+        if (m->rate_count) ledger_spread(m, &spread[i][0], &spread[i][1], &spread[i][2]);
+        if (spread[i][2] > most) most = spread[i][2];
+    }
+    fprintf(out,
+            "<h2>Bandwidth</h2>\n<div class=\"wide\"><table><tr><th>level</th>"
+            "<th>datasets</th><th>failed</th><th>bytes</th><th>mean</th><th>least</th>"
+            "<th>median</th><th>most</th><th></th></tr>\n");
+    for (int i = 0; i < LEDGER_LEVELS; i++) {
+        const ledger_moves *m = &r->ledger->moves[i];
+        if (!m->count && !m->failed) continue;
+        fprintf(out, "<tr><td>%s</td><td>%d</td><td>%d</td><td>%s</td>",
+                ledger_level_names[i], m->count, m->failed, status_bytes(m->bytes, text));
+        if (m->rate_count) {
+            html_rate(out, m->bytes / m->seconds);
+            for (int k = 0; k < 3; k++)
+                html_rate(out, spread[i][k]);
+            html_spread(out, spread[i], most);
+        }
+        fprintf(out, "</tr>\n");
+    }
+    fprintf(out, "</table></div>\n");
+}
+
+static void html_runs(FILE *out, const report *r)
+{
+    char when[TOOL_TIME_SIZE], text[STATUS_TEXT_SIZE];
+    fprintf(out, "<h2>Runs</h2>\n<div class=\"wide\"><table><tr><th>run</th><th>job</th>"
+                 "<th>began</th><th>time</th><th>nodes</th><th>ranks</th>"
+                 "<th>checkpoints</th><th>end</th></tr>\n");
+    for (int i = 0; i < r->ledger->run_count; i++) {
+        const ledger_run *run = &r->ledger->runs[i];
+        tool_time_text(run->start / 1000000, when);
+        fprintf(out, "<tr><td>");
+        html_text(out, run->id);
+        fprintf(out, "</td><td>");
+        html_text(out, run->job);
+        fprintf(out,
+                "</td><td>%s</td><td>%s</td><td>%" PRId64 "</td><td>%" PRId64
+                "</td><td>%d</td><td>%s</td></tr>\n",
+                when, status_span((double)(run->end - run->start) / 1e6, text),
+                run->nodes, run->ranks, run->checkpoints, ledger_end_names[run->how]);
+    }
+    fprintf(out, "</table></div>\n");
+}
+
+void report_write_html(FILE *out, const report *r)
+{
+    char when[TOOL_TIME_SIZE];
+    fputs(html_head, out);
+    fprintf(out, "<h1>SCR report</h1>\n<p class=\"faint\">");
+    html_text(out, r->prefix);
+    tool_time_text(r->ledger->last / 1000000, when);
+    fprintf(out, "<br>up to %s</p>\n", when);
+    html_cards(out, r);
+    html_time_lines(out, r);
+    html_levels(out, r);
+    html_runs(out, r);
+    fputs("</body>\n</html>\n", out);
+}
