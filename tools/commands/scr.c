@@ -38,6 +38,7 @@ static const verb verbs[] = {
     {"interval", "scr_ckpt_interval", NULL, NULL,
      "how long to compute between checkpoints"},
     {"config", "scr_params", NULL, NULL, "parameters, their values and mistakes"},
+    {"doctor", "scr_doctor", NULL, NULL, "check a site before the first run"},
     {"nodes", "scr_list_down_nodes", NULL, NULL, "which nodes cannot be used, and why"},
     {"test-system", "scr_test_system", NULL, NULL, "whether jobs survive failures here"},
 };

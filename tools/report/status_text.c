@@ -266,8 +266,8 @@ void status_write_next(FILE *out, const status *s)
     static const char *const next[][3] = {
         [STATUS_UNUSED] =
             {"scr run ./program     runs a program, and again after failures",
-             "scr config            parameters and mistakes in them",
-             "scr test-system       whether jobs survive failures here"},
+             "scr doctor            checks this site, and says what to do",
+             "scr config            parameters and mistakes in them"},
         [STATUS_RUNNING] =
             {"scr top               the same, again and again",
              "scr halt -c 1         ends the run after its next checkpoint",
