@@ -211,7 +211,7 @@ COMMANDS = [
     ("scr_check_node", "-p", "."), ("scr_list_down_nodes",), ("scr_prefix",), ("scr_params",), ("scr_list_dir", "all"),
     ("scr_nodes_file", "."), ("scr_flush_file", "--list", "."), ("scr_halt", "--list", "."), ("scr_retries_halt", "."),
     ("scr_index", "--list"), ("scr_index", "--verify"), ("scr_inspect",), ("scr_inspect", "--up", "n[1-4]"), ("scr_index", "--scan", "a"),
-    ("scr_ckpt_interval", "."), ("scr_log_event", "--type", "HALT", "--note", "x"), ("scr_copy", "--id", 1), ("scr_copy", "--id", 2),
+    ("scr_ckpt_interval", "."), ("scr_status",), ("scr_report",), ("scr_doctor",), ("scr_log_event", "--type", "HALT", "--note", "x"), ("scr_copy", "--id", 1), ("scr_copy", "--id", 2),
     ("scr_prerun", "."), ("scr_halt", "--checkpoints", 50, "."), ("scr_index", "--add", "a"), ("scr_scavenge", "--id", 1),
     ("scr_postrun", "-p", "."), ("scr_index", "--current", "a"), ("scr_index", "--drop", "b"), ("scr_halt", "--remove", "."), ("scr_run", "--runs", 1, "--ranks", 1, "true"),
 ]

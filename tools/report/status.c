@@ -201,7 +201,8 @@ static void status_find_state(const tool_prefix *prefix, const kvtree *flush, st
     s->evidence = s->is_logged ? "the log has no end of it" : "there is no log of it";
     if (s->process) {
         s->state = STATUS_RUNNING;
-        s->evidence = "a process of this machine holds its lock";
+        s->evidence = s->process > 0 ? "a process of this machine holds its lock"
+                                     : "a process of another machine holds its lock";
     } else if (s->is_logged && (s->run.is_ended || s->run.is_over)) {
         s->state = s->run.is_halted  ? STATUS_HALTED
                    : s->run.is_ended ? STATUS_ENDED

@@ -16,7 +16,7 @@
 
 typedef enum status_state {
     STATUS_UNUSED,      /* no run was here */
-    STATUS_RUNNING,     /* a process of this machine holds a lock of it */
+    STATUS_RUNNING,     /* a process holds a lock of it */
     STATUS_ENDED,       /* SCR_Finalize */
     STATUS_HALTED,      /* it ended because of a halt condition */
     STATUS_INTERRUPTED, /* its launch ended, and it did not */
@@ -53,7 +53,7 @@ typedef struct status_problem {
 typedef struct status {
     status_state state;
     const char *evidence; /* what the state is known from */
-    long process;         /* that holds the lock; 0 */
+    long process;         /* that holds the lock; -1: of another machine; 0 */
     bool is_logged;       /* there is a log with a run in it */
     status_run run;
     int nodes;                                /* of the last run; 0: unknown */

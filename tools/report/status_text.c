@@ -93,7 +93,7 @@ static void lines_state(const lines *l)
     fprintf(l->out, "%s%s%s", l->color ? colors[s->state] : "", status_names[s->state],
             l->color ? "\033[0m" : "");
     if (s->evidence) fprintf(l->out, ": %s", s->evidence);
-    if (s->process) fprintf(l->out, " (%ld)", s->process);
+    if (s->process > 0) fprintf(l->out, " (%ld)", s->process);
     fputc('\n', l->out);
 }
 

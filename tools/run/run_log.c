@@ -15,8 +15,11 @@ int run_log_open(run_log *log, int prefix, kvtree_error *err)
 {
     int fd;
     log->fd = -1;
-    int rc = beneath_open_log(prefix, RUN_LOG_NAME, O_WRONLY, &fd, err);
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    int rc = beneath_open_log(prefix, RUN_LOG_NAME, O_RDWR, &fd, err);
     if (!rc) log->fd = fd;
+    /* without locks the state of the run is unknown to others */
+    if (!rc) (void)fcntl(fd, F_SETLK, &lock);
     return rc;
 }
 

@@ -15,8 +15,10 @@ typedef struct run_log {
     bool quiet; /* only the file, but for errors */
 } run_log;
 
-/* Opens the file below the open prefix directory. 0, or -errno with a text; then lines go
- * to standard error only. */
+/* Opens the file below the open prefix directory, and holds a lock on it that others may
+ * share, until it is closed or the process ends: who asks for a lock of its own learns
+ * that scr_run is there (single_instance_holder), on other machines, too, where the file
+ * system has locks. 0, or -errno with a text; then lines go to standard error only. */
 int run_log_open(run_log *log, int prefix, kvtree_error *err);
 
 /* Adds a message, a line which begins with the time in the file. Errors go to standard

@@ -11,9 +11,12 @@
 #include "common/folder.h"
 #include "common/io.h"
 #include "lib/tool.h"
+#include "run/run_log.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char lock_name[] = "scr_run.lock";
@@ -69,16 +72,26 @@ int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int
 
 /* ---- who holds it ---- */
 
-/* The holder of a lock on any of these bytes of the file; 0. */
+/* Whether a process of this machine is that of another user. */
+static bool instance_is_foreign(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%ld", (long)pid);
+    return stat(path, &st) == 0 && st.st_uid != geteuid();
+}
+
+/* The holder of a lock on any of these bytes of the file, -1 for one elsewhere; 0. */
 static pid_t instance_ask(int folder, const char *name, struct flock lock)
 {
     kvtree_error err;
     int file;
     if (beneath_open(folder, name, O_RDONLY, 0, &file, &err) != 0) return 0;
-    pid_t holder =
-        fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+    bool held = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     io_close(&file);
-    return holder;
+    if (!held) return 0;
+    if (lock.l_pid <= 0) return -1;
+    return instance_is_foreign(lock.l_pid) ? 0 : lock.l_pid;
 }
 
 /* The lock that a run holds in its control directory below that of the user. */
@@ -100,7 +113,8 @@ static pid_t instance_ask_run(const tool_prefix *prefix, const tool_owner *owner
     return holder;
 }
 
-long single_instance_holder(const tool_prefix *prefix, const tool_owner *owner)
+/* In the directory of the user below the control base. */
+static pid_t instance_ask_base(const tool_prefix *prefix, const tool_owner *owner)
 {
     const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
     char below[SCR_BASE_NAME];
@@ -116,4 +130,11 @@ long single_instance_holder(const tool_prefix *prefix, const tool_owner *owner)
     io_close(&folder);
     io_close(&top);
     return holder;
+}
+
+long single_instance_holder(const tool_prefix *prefix, const tool_owner *owner)
+{
+    const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    pid_t holder = instance_ask_base(prefix, owner);
+    return holder ? holder : instance_ask(prefix->dir, RUN_LOG_NAME, whole);
 }

@@ -13,8 +13,10 @@
  * Where locks are not available, that is no failure, and *lock is -1. */
 int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int *lock);
 
-/* The process of this machine that holds the lock, or that of a run (run.lock in its
- * control directory); 0: none is known. Makes nothing. */
+/* The process that holds the lock, or that of a run on this machine (run.lock in its
+ * control directory), or that of the log of scr_run on any machine (run_log.h). -1: one
+ * that is not of this machine; 0: none is known. A process of this machine that belongs
+ * to another user does not count: it may pretend. Makes nothing. */
 long single_instance_holder(const tool_prefix *prefix, const tool_owner *owner);
 
 #endif

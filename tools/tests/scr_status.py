@@ -18,7 +18,7 @@ import zlib
 
 from command import (COMMAND, expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, identifiers,
                      run, run_tests)
-from prefix import FLUSH, HALT, NODES, Prefix, put, put_halt, put_tree, value, without_scr_variables
+from prefix import FLUSH, HALT, NODES, Prefix, put, put_halt, put_launcher, put_program, put_tree, some_user, value, without_scr_variables
 
 without_scr_variables()
 NOTHING = {'state': 'unused', 'only_in_caches': []}
@@ -131,6 +131,45 @@ def test_states():
                 assert ask()['state'] == 'unknown'
                 os.chown('cntl/u', 0, 0)
         assert ask()['state'] == 'unknown'
+    # that of scr_run's log, which it shares; of an open file, which has no process, as of another machine
+    put('.scr/runs.log', b'')
+    with open('.scr/runs.log') as file:
+        fcntl.lockf(file, fcntl.LOCK_SH)
+        found = ask()
+        assert (found['state'], found['process']) == ('running', os.getpid()), found
+        fcntl.lockf(file, fcntl.LOCK_UN)
+        fcntl.fcntl(file, 37, struct.pack('hhqqi', fcntl.F_RDLCK, 0, 0, 0, 0))  # F_OFD_SETLK
+        found = ask()
+        assert (found['state'], found['process']) == ('running', None) and 'another machine' in found['evidence'], found
+    if os.geteuid() == 0:  # a reader who pretends
+        os.chmod('.', 0o755)
+        os.chmod('.scr', 0o755)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setuid(some_user().pw_uid)
+            with open('.scr/runs.log') as file:
+                fcntl.lockf(file, fcntl.LOCK_SH)
+                os.write(writer, b'x')
+                signal.pause()
+        assert os.read(reader, 1) == b'x'
+        found = ask()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert found['state'] == 'unknown', found
+
+
+def test_scr_run():
+    """While it runs, also on simulated nodes, its log has a lock."""
+    put_program('program', '')
+    put_launcher(f'"{COMMAND}" --json --prefix "{os.getcwd()}" >"{os.getcwd()}/saved"')
+    os.mkdir('tmp')
+    with subprocess.Popen([COMMAND.parent / 'scr_run', '--simulate', '2x1', 'program'], stderr=subprocess.DEVNULL,
+                          env={**os.environ, 'TMPDIR': f'{os.getcwd()}/tmp'}) as process:
+        assert process.wait(60) == 0
+    found = json.loads(pathlib.Path('saved').read_text())
+    assert (found['state'], found['process']) == ('running', process.pid), found
+    assert ask()['state'] == 'unknown'
 
 
 def test_flush_rate():
