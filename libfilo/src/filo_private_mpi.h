@@ -77,8 +77,8 @@ int filo_job_agree_key(filo_job *job, int rc);
 /* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
  * earlier flush with the same key, and, unless files are packed, the subdirectory that
  * this rank writes to. Each rank opens the directory and holds it: it is private
- * (beneath_open_private), so that files in it are those of the flush, whoever can change
- * the directories above it. */
+ * (beneath_open_private), so that files in it are those of the flush, even if another
+ * user can change the directories above it. */
 int filo_job_make_stage(filo_job *job);
 
 /* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.

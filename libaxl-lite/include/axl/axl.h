@@ -116,7 +116,7 @@ void axl_set_patience(axl_transfer *transfer, int seconds);
 /* All destinations that are added from now on lie below folder, which is below the base
  * (-EINVAL), and begin with it. Each process that moves files opens it once and holds it;
  * it must belong to the effective user and grant group and others nothing (-EPERM), so
- * that nobody else can put another file in the place of a destination. For transfers of
+ * that no other user can replace a destination. For transfers of
  * parts in a directory that others can change; folder is copied. */
 int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err);
 
