@@ -120,6 +120,14 @@ void axl_set_patience(axl_transfer *transfer, int seconds);
  * parts in a directory that others can change; folder is copied. */
 int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err);
 
+/* Lets at most count transfers with this name move files at a time, of all processes of
+ * this node: 1 to 65536. A transfer that is dispatched waits for a slot, and gives it
+ * back at its end; the slot of a process that dies is free. name is copied: it begins the
+ * names of files, <name>.<number>.lock, in a directory that only this user can change.
+ * Where a lock cannot be had at all the transfer does not wait. Once, before axl_dispatch
+ * (-EINVAL). */
+int axl_set_slots(axl_transfer *transfer, const char *name, int count, axl_error *err);
+
 /* Adds a file. Both paths are copied. A destination that is in the list already (letter
  * by letter) is -EEXIST. One that is not below the base is -EINVAL. After axl_dispatch:
  * -EINVAL. */
