@@ -206,6 +206,7 @@ const char *filo_containers_stage(const char *name);
  */
 typedef struct filo_flow {
     MPI_Comm comm;
+    bool is_ordered; /* comm is its own */
     int rank, size, width;
     bool admitted; /* this rank may start */
     bool failed;   /* a rank reported a failure: no other rank needs to start */
@@ -215,6 +216,10 @@ typedef struct filo_flow {
 } filo_flow;
 
 int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, filo_error *err);
+
+/* Collective, agreed, before the first admission. Waves have ranks in the order of their
+ * turns, then of their numbers in comm; without this call, of their numbers. */
+int filo_flow_order(filo_flow *flow, int turn, filo_error *err);
 
 /* Polls for admission; with wait, blocks until this rank is admitted. flow->failed is
  * set when it should not start. */

@@ -87,6 +87,7 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
     filo_options o = {.method = f->method,
                       .checksum = set->crc_on_flush,
                       .width = set->flush_width,
+                      .turn = scr->job.node_rank,
                       .identity = f->identity,
                       .dataset = f->key,
                       .container = f->container,

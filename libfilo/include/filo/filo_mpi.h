@@ -43,6 +43,9 @@ typedef struct filo_options {
     int width;          /* most ranks that copy at a time; 0: 256. Messages between ranks
                            say whose turn it is, so that a flush in the background needs
                            filo_flush_test */
+    int turn; /* each rank's own: with more ranks than width, those of lower turns
+                 copy first. The number of a rank on its node lets all nodes
+                 copy from the start on */
     const char *slots;  /* each rank's own, NULL on all or on none: at most slot_count */
     int slot_count;     /* ranks with the same slots on one node copy at a time, as for
                            axl_set_slots, and width does not count: a transfer in the
