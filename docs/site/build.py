@@ -34,7 +34,7 @@ CHAPTERS = {
                     "docs/decisions"],
     "Development": ["HACKING.md", "CONTRIBUTING.md", "docs/testing.md", "tests/simulation/README.md", "tests/house/parameters.md"],
 }
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -53,7 +53,7 @@ def files_of(entry):
 def rewritten(text, page, stage, known):
     """The text of a page in which links to files that are no pages lead to copies of them."""
     def link(found):
-        label, target = found.groups()
+        image, label, target = found.groups()
         path, _, place = target.partition("#")
         if not path or urllib.parse.urlsplit(target).scheme:
             return found[0]
@@ -61,11 +61,11 @@ def rewritten(text, page, stage, known):
         if wanted.is_dir() and wanted / "README.md" in known:
             return f"[{label}]({path.rstrip('/')}/README.md)"
         if wanted.is_file() and wanted not in known:
+            suffix = "" if image else ".txt"
             copy = stage / wanted.relative_to(SOURCE)
-            copy = copy.with_name(copy.name + ".txt")
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(wanted, copy)
-            return f"[{label}]({path}.txt)"
+            shutil.copyfile(wanted, copy.with_name(copy.name + suffix))
+            return f"{image}[{label}]({path}{suffix})"
         return found[0]
 
     parts, at = [], 0
