@@ -35,7 +35,8 @@ static void status_copy(char *to, size_t size, const char *text)
 static void status_begin_run(status_run *r, const scr_log_event *e)
 {
     free(r->lost);
-    *r = (status_run){.started = e->time,
+    *r = (status_run){.is_short = r->is_short,
+                      .started = e->time,
                       .last = e->time,
                       .ranks = e->ranks,
                       .nodes = e->nodes,
@@ -50,8 +51,10 @@ static void status_add_lost(status_run *r, const scr_log_event *e)
     char *text = NULL;
     if (!e->node) return;
     if (asprintf(&text, "%s%s%s", r->lost ? r->lost : "", r->lost ? " " : "", e->node) <
-        0)
+        0) {
+        r->is_short = true;
         return;
+    }
     free(r->lost);
     r->lost = text;
 }
@@ -289,7 +292,7 @@ int status_read(const tool_prefix *prefix, const status *before, status *s)
     int rc = flush && s->halt ? 0 : -ENOMEM;
     if (!rc && fstatat(prefix->dir, ".scr", &st, AT_SYMLINK_NOFOLLOW) == 0) {
         status_read_log(prefix, s);
-        rc = status_read_flush(prefix, s, flush);
+        rc = s->run.is_short ? -ENOMEM : status_read_flush(prefix, s, flush);
         /* the index has only those on the prefix directory */
         if (s->cached.id && s->cached.id == s->run.output_id)
             s->cached.created = s->run.output;

@@ -39,6 +39,7 @@ typedef struct status_run {
     double computed; /* time of computing between its outputs, on average; below 0 */
     int outputs;
     bool is_ended, is_halted, is_over; /* is_over: the launch has ended */
+    bool is_short;                     /* memory was not enough for all of it */
     char *lost;                        /* nodes lost since it began, or NULL */
 } status_run;
 
