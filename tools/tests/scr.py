@@ -49,9 +49,9 @@ def test_verbs_at_work():
 
 
 def test_which_command():
-    """The one beside it, if nobody else can have put it there; never one of PATH."""
+    """The one beside it, if nobody else can have put it there; never one of PATH, or of the current directory."""
     spy = b'#!/bin/sh\necho "$0" "$@"\n'
-    for folder in ('bin', 'path'):
+    for folder in ('bin', 'path', '.'):
         put(f'{folder}/scr_halt', spy)
         os.chmod(f'{folder}/scr_halt', 0o755)
     os.chmod('bin', 0o755)
