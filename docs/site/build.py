@@ -96,6 +96,12 @@ def output_of(*command, **environment):
     return subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True).stdout
 
 
+def unlisted(folder):
+    """Pages of a directory that its README.md does not list."""
+    listed = (SOURCE / folder / "README.md").read_text()
+    return [f"{folder}/README.md does not list {page.name}" for page in files_of(folder)[1:] if f"({page.name})" not in listed]
+
+
 # ---- the reference from manual pages and headers ----
 
 def command_pages(stage):
@@ -214,6 +220,7 @@ def main(arguments):
     settings.write_text(json.dumps(configuration(stage, site, version, navigation), indent=1))  # JSON is YAML
     made = subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--config-file", settings], check=False)
     wrong = list(broken_links(site)) if made.returncode == 0 else ["mkdocs has failed"]
+    wrong += [line for folder in ("docs/decisions", "docs/formats") for line in unlisted(folder)]
     for line in wrong:
         print(f"build.py: {line}", file=sys.stderr)
     return 1 if wrong else 0
