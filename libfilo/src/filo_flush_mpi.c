@@ -365,6 +365,7 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
     t->move.check = flush_compare;
     rc = filo_job_agree_key(job, rc);
     if (!rc) rc = filo_names_compare(job, t->count, t->files, &t->shared);
+    if (!rc) rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
     return rc ? rc : flush_plan(t);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/array.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -20,6 +21,13 @@ enum { DEFAULT_WIDTH = 256 };
 static bool move_can_resume(const filo_options *o)
 {
     return o->identity && o->state;
+}
+
+/* With slots all ranks start at once, and wait on their nodes. */
+static int move_width(const filo_options *o)
+{
+    if (o->slots) return INT_MAX;
+    return o->width ? o->width : DEFAULT_WIDTH;
 }
 
 int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
@@ -39,12 +47,13 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
     move->job = job;
     move->count = count;
     move->files = files;
-    int rc = filo_flow_begin(&move->flow, job->own, o->width ? o->width : DEFAULT_WIDTH,
-                             &job->err);
+    int rc = filo_flow_begin(&move->flow, job->own, move_width(o), &job->err);
     if (rc) return rc;
     rc = axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
                     &job->err);
     if (!rc) axl_set_patience(move->transfer, o->patience);
+    if (!rc && o->slots)
+        rc = axl_set_slots(move->transfer, o->slots, o->slot_count, &job->err);
     return rc;
 }
 

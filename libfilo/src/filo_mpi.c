@@ -94,8 +94,8 @@ static int64_t job_fingerprint(const filo_job *job)
 {
     const filo_options *o = &job->options;
     char numbers[128];
-    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %d", o->width, o->container,
-             o->map_limit, o->node != NULL, o->ranks);
+    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %d %d", o->width,
+             o->container, o->map_limit, o->node != NULL, o->ranks, o->slots != NULL);
     unsigned h = filo_name_hash(job->folder);
     h = 31 * h + filo_name_hash(job->map);
     h = 31 * h + filo_name_hash(job->stage);

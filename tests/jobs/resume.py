@@ -272,14 +272,25 @@ def test_newer_one_of_the_same_name():
 
 
 def test_waves():
-    """One rank copies at a time: those whose turn did not come before the program died have it now."""
-    with Job(nodes=2, per_node=2, SCR_FLUSH_WIDTH=1, **DAEMON) as job:
+    """Fewer ranks copy at a time than there are: those that wait have their turn after the program died."""
+    with Job(nodes=2, per_node=3, SCR_FLUSH_WIDTH=2, **DAEMON) as job:
         die(job)
-        let_finish(job, 1)
+        let_finish(job, 6)
         make_old(job)
         run = job.run("init", restart("c1", LARGE), "finalize")
         run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
-        assert kept(job, "c1") == [0], kept(job, "c1")
+        assert kept(job, "c1") == [0, 1, 2, 3, 4, 5], kept(job, "c1")
+        expect_clean(job)
+
+
+def test_waves_on_a_node():
+    """SCR_FLUSH_WIDTH is divided among nodes: one of the three transfers of a node has begun, and the others have not."""
+    with Job(nodes=2, per_node=3, SCR_FLUSH_WIDTH=3, **DAEMON) as job:
+        die(job, **SLOW)
+        wait_until(lambda: all(list(job.control(node).glob("transfer_turn.0.lock")) for node in job.nodes()))
+        assert not any(list(job.control(node).glob("transfer_turn.1.lock")) for node in job.nodes())
+        run = job.run("init", restart("c1", LARGE), "finalize")
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         expect_clean(job)
 
 
