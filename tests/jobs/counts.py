@@ -9,7 +9,7 @@ from job import Job, checkpoint, main
 
 SYNCS_ROOT = 23  # of rank 0: records of the dataset, the index, the flush file, and their directories
 CHANGES = {"ftruncate": 1, "fchmod": 1, "pwrite": 1, "fsync": 1, "renameat": 1}  # of any other rank, ...
-OPENS = 20  # ... which opens its file twice, and directories
+OPENS = 16  # ... which opens its file twice, and directories
 RANKS = 4
 
 
