@@ -223,7 +223,7 @@ def test_refused_when_it_goes_on():
     """A checkpoint that the program refuses is not completed on the prefix directory, where it would be offered again."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
-        die(job, "c2", **SLOW)
+        die(job, "c2", **{**SLOW, "SCR_FLUSH_ASYNC_BW": "20KB"})
         run = job.run("init", "have => 1 c2", "start_restart => c2", "complete_restart:0 => INVALID", restart("c1"), "finalize")
         run.says("FLUSH_RESUMED", "dataset 2", times=1)
         run.not_said("FLUSH_RESUMED_COMPLETE")
