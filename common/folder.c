@@ -38,29 +38,6 @@ static int folder_enter(int dir, const char *name, mode_t mode, int flags)
     return rc ? rc : io_open(dir, name, flags, 0);
 }
 
-/* Walks down path from the open directory here, which it closes. Returns a descriptor of
- * the end of path. */
-static int folder_walk(int here, const char *path, mode_t mode, int flags)
-{
-    char name[NAME_MAX + 1];
-    while (here >= 0) {
-        path += strspn(path, "/");
-        size_t length = strcspn(path, "/");
-        if (length == 0) break;
-        int next = -ENAMETOOLONG;
-        if (length <= NAME_MAX) {
-            memcpy(name, path, length);
-            name[length] = 0;
-            int leaves = flags & O_NOFOLLOW && strcmp(name, "..") == 0;
-            next = leaves ? -EINVAL : folder_enter(here, name, mode, flags);
-        }
-        io_close(&here);
-        here = next;
-        path += length;
-    }
-    return here;
-}
-
 /* Turns a descriptor for passing through into one for use; passes on an error. */
 static int folder_use(int pass)
 {
@@ -68,6 +45,31 @@ static int folder_use(int pass)
     int fd = io_open(pass, ".", USE_FLAGS, 0);
     io_close(&pass);
     return fd;
+}
+
+/* Walks down path from the open directory here, which it closes. Returns a descriptor for
+ * use of the end of path. */
+static int folder_walk(int here, const char *path, mode_t mode, int no_follow)
+{
+    char name[NAME_MAX + 1];
+    path += strspn(path, "/");
+    if (!*path) return folder_use(here);
+    while (here >= 0 && *path) {
+        size_t length = strcspn(path, "/");
+        const char *rest = path + length + strspn(path + length, "/");
+        int next = -ENAMETOOLONG;
+        if (length <= NAME_MAX) {
+            memcpy(name, path, length);
+            name[length] = 0;
+            int leaves = no_follow && strcmp(name, "..") == 0;
+            int flags = (*rest ? PASS_FLAGS : USE_FLAGS) | no_follow;
+            next = leaves ? -EINVAL : folder_enter(here, name, mode, flags);
+        }
+        io_close(&here);
+        here = next;
+        path = rest;
+    }
+    return here;
 }
 
 static const char *folder_verb(mode_t mode)
@@ -80,7 +82,7 @@ int folder_make(const char *path, mode_t mode, int *fd, kvtree_error *err)
     int found = io_open(AT_FDCWD, *path ? path : ".", USE_FLAGS, 0);
     if (found == -ENOENT && mode) {
         int start = io_open(AT_FDCWD, *path == '/' ? "/" : ".", PASS_FLAGS, 0);
-        found = folder_use(folder_walk(start, path, mode, PASS_FLAGS));
+        found = folder_walk(start, path, mode, 0);
     }
     if (found < 0) return err_sys(err, found, "%s directory %s", folder_verb(mode), path);
     *fd = found;
@@ -90,8 +92,8 @@ int folder_make(const char *path, mode_t mode, int *fd, kvtree_error *err)
 int folder_make_beneath(int base, const char *name, mode_t mode, int *fd,
                         kvtree_error *err)
 {
-    int start = io_open(base, ".", PASS_FLAGS, 0);
-    int found = folder_use(folder_walk(start, name, mode, PASS_FLAGS | O_NOFOLLOW));
+    int start = fcntl(base, F_DUPFD_CLOEXEC, 0);
+    int found = start < 0 ? -errno : folder_walk(start, name, mode, O_NOFOLLOW);
     if (found == -ENOTDIR)
         return err_set(err, -ELOOP,
                        "%s directory %s: a link, or no directory, is on the way",

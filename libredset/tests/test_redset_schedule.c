@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { MEMBERS = 7, PIECES = 4, TURNS = PIECES * MEMBERS };
+enum { MEMBERS = 7, PIECES = 4, TURNS = 2 * PIECES * MEMBERS };
 
 /* A process: the tasks of its members for each piece in a row. */
 typedef struct worker {

@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "common/number.h"
+#include "config/host_range.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>
@@ -78,8 +79,9 @@ bool scr_desc_is_name(const char *text)
 const char *scr_desc_key_rule(scr_desc_kind kind)
 {
     static const char *const rules[] = {
-        "the name of a node", "an absolute path of less than 1024 bytes",
-        "a whole number from 0 to 999", "the name of a launcher"};
+        "the name of a node, or of several, such as atlas[1-48]",
+        "an absolute path of less than 1024 bytes", "a whole number from 0 to 999",
+        "the name of a launcher"};
     return kind < SCR_DESC_KINDS ? rules[kind] : "";
 }
 
@@ -105,6 +107,7 @@ char *scr_desc_key(scr_desc_kind kind, const char *text)
 {
     if (kind == SCR_DESC_STORE) return desc_store_key(text);
     if (kind == SCR_DESC_CKPT) return desc_ckpt_key(text);
+    if (kind == SCR_DESC_GROUPS && !scr_host_range_is_valid(text)) return NULL;
     return scr_desc_is_name(text) ? strdup(text) : NULL;
 }
 

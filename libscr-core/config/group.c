@@ -2,6 +2,7 @@
 /* Group descriptors; see config/group.h. */
 #include "config/group.h"
 
+#include "config/host_range.h"
 #include <errno.h>
 #include <string.h>
 
@@ -48,12 +49,22 @@ const char *scr_groups_nearest(const scr_groups *groups, const char *name)
     return nearest.best;
 }
 
+static const char *group_field(const kvtree *row, const char *name)
+{
+    return kvtree_get_val(kvtree_get(kvtree_get(row, "FIELD"), name), "VALUE");
+}
+
 const char *scr_groups_value(const scr_groups *groups, const char *name, const char *node)
 {
     if (strcmp(name, "NODE") == 0) return node;
     if (strcmp(name, "WORLD") == 0) return "WORLD";
-    const kvtree *fields = kvtree_get(kvtree_get(groups->nodes, node), "FIELD");
-    return kvtree_get_val(kvtree_get(fields, name), "VALUE");
+    const char *value = group_field(kvtree_get(groups->nodes, node), name);
+    const kvtree_elem *e = kvtree_elem_first(groups->nodes);
+    for (; e && !value; e = kvtree_elem_next(e))
+        if (scr_host_range_is(kvtree_elem_key(e)) &&
+            scr_host_range_has(kvtree_elem_key(e), node))
+            value = group_field(kvtree_elem_hash(e), name);
+    return value;
 }
 
 void scr_groups_resolve(const scr_groups *groups, const scr_value *value,

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 
 typedef struct scr_groups {
-    kvtree *nodes; /* <node>/{FIELD/<group>/VALUE/<value>, ...}; NULL: no node */
+    kvtree *nodes; /* <node>/{FIELD/<group>/VALUE/<value>, ...}; NULL: no node; a node may
+                      be a range of nodes (config/host_range.h) */
     kvtree *names; /* <group>; of all nodes */
 } scr_groups;
 
@@ -24,7 +25,8 @@ bool scr_groups_has(const scr_groups *groups, const char *name);
 const char *scr_groups_nearest(const scr_groups *groups, const char *name);
 
 /* The value of node in the group of that name: the name of the node for NODE, a constant
- * for WORLD. NULL: the node has none. Owned by groups. */
+ * for WORLD. A row of the node itself comes before those of ranges, of which the first
+ * one counts that has the group. NULL: the node has none. Owned by groups. */
 const char *scr_groups_value(const scr_groups *groups, const char *name,
                              const char *node);
 

@@ -181,8 +181,9 @@ static int fetch_read_in_place(struct scr *scr, const scr_dataset *d, int compar
 static void fetch_record_copies(struct scr *scr, const scr_dataset *d)
 {
     int cache = fetch_store(scr, d);
-    scr_location(&scr->prefix, d, SCR_LOCATION_CACHE, 1);
-    scr_location(&scr->prefix, d, SCR_LOCATION_PFS, 1);
+    static const scr_location_change copies[] = {{SCR_LOCATION_CACHE, 1},
+                                                 {SCR_LOCATION_PFS, 1}};
+    scr_locations(&scr->prefix, d, 2, copies);
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity + 1, 1);
 }
 

@@ -236,16 +236,17 @@ static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
 static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc,
                           kvtree_error *err)
 {
+    static const scr_location_change ended[] = {{SCR_LOCATION_FLUSHING, 0},
+                                                {SCR_LOCATION_PFS, 1}};
     const scr_dataset *d = &f->d;
     if (!rc)
         rc = agree(scr->job.world,
                    scr_index_flush_ends(&scr->prefix, d, scr->restart.below, err), err);
-    if (!rc) scr_location(&scr->prefix, d, SCR_LOCATION_PFS, 1);
     if (!rc && d->id == scr->flush.failed_id) scr->flush.failed = SCR_SUCCESS;
     /* it is what the index names now, and what was skipped is older */
     if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
         scr_restart_forget(&scr->restart);
-    scr_location(&scr->prefix, d, SCR_LOCATION_FLUSHING, 0);
+    scr_locations(&scr->prefix, d, rc ? 1 : 2, ended);
     flush_report(scr, f, rc ? SCR_LOG_FLUSH_FAILED : SCR_LOG_FLUSH_COMPLETE, err->text);
     if (!rc && filo_flush_left(f->transfer))
         scr_say(&scr->report, SCR_MSG_FLUSH_STAGE_KEPT,

@@ -361,8 +361,9 @@ static int recover_one(struct scr *scr, int id)
     if (rc) return recover_abandon(scr, &dataset, start, rc, err.text);
     if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text))
         recover_report_complete(scr, &dataset, start);
-    scr_location(&scr->prefix, &dataset, SCR_LOCATION_CACHE, 1);
-    scr_location(&scr->prefix, &dataset, SCR_LOCATION_FLUSHING, 0);
+    static const scr_location_change whole[] = {{SCR_LOCATION_CACHE, 1},
+                                                {SCR_LOCATION_FLUSHING, 0}};
+    scr_locations(&scr->prefix, &dataset, 2, whole);
     return SCR_SUCCESS;
 }
 

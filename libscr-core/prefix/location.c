@@ -17,12 +17,24 @@ static void location_write(const scr_prefix *prefix)
                 "the flush file could not be written: %s", err.text);
 }
 
+static int location_set(kvtree *flush, const scr_dataset *d, const char *location, int on)
+{
+    int rc = scr_flush_file_set(flush, d->id, d->name, location, on);
+    return rc || !on ? rc : scr_flush_file_set_kind(flush, d->id, d->ckpt > 0, d->output);
+}
+
 void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location, int on)
 {
-    kvtree *flush = prefix->flush_file;
+    scr_locations(prefix, d, 1, &(scr_location_change){location, on});
+}
+
+void scr_locations(scr_prefix *prefix, const scr_dataset *d, int count,
+                   const scr_location_change changes[])
+{
+    int rc = 0;
     if (prefix->job->rank != 0) return;
-    int rc = scr_flush_file_set(flush, d->id, d->name, location, on);
-    if (!rc && on) rc = scr_flush_file_set_kind(flush, d->id, d->ckpt > 0, d->output);
+    for (int i = 0; i < count && !rc; i++)
+        rc = location_set(prefix->flush_file, d, changes[i].location, changes[i].on);
     if (rc)
         scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
                 "the flush file could not be written: no memory");

@@ -107,6 +107,14 @@ int scr_records_remove(const scr_prefix *prefix, const scr_dataset *dataset,
 void scr_location(scr_prefix *prefix, const scr_dataset *dataset, const char *location,
                   int on);
 
+/* The same for several locations of a dataset, with one write. */
+typedef struct scr_location_change {
+    const char *location;
+    int on;
+} scr_location_change;
+void scr_locations(scr_prefix *prefix, const scr_dataset *dataset, int count,
+                   const scr_location_change changes[]);
+
 /* Drops what is recorded of a dataset. The same. */
 void scr_location_remove(scr_prefix *prefix, int id);
 

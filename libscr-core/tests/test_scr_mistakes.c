@@ -105,8 +105,8 @@ static void descriptors_in_yaml(void **state)
         {"GROUPS: {n1: {A: ''}}\n", "f:1:18: no value for \"A\"\n"},
         {"GROUPS: {n1: {\"A\\tB\": 1}}\n", "f:1:15: not the name of a group: \"A?B\"\n"},
         {"GROUPS: {n1: {A: \"1\\n2\"}}\n", "f:1:18: not the value of a group: \"1?2\"\n"},
-        {"GROUPS: {\"n\\r\": {A: 1}}\n",
-         "f:1:10: GROUPS must be the name of a node, not \"n?\"\n"},
+        {"GROUPS: {\"n\\r\": {A: 1}}\n", "f:1:10: GROUPS must be the name of a node, or "
+                                         "of several, such as atlas[1-48], not \"n?\"\n"},
         {"SCR_FLUSSH: 1\n",
          "f:1:1: unknown parameter \"SCR_FLUSSH\"; did you mean SCR_FLUSH?\n"},
         {"CKTP: 1\n", "f:1:1: unknown parameter \"CKTP\"; did you mean CKPT?\n"},

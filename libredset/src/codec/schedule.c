@@ -25,10 +25,17 @@ int redset_schedule_sums(const redset_shape *shape, const uint8_t lost[])
     return sums > 0 && redset_shape_is_coded(shape) ? sums : 1;
 }
 
+bool redset_schedule_gathers(const redset_shape *shape, const uint8_t lost[])
+{
+    return !lost && shape->scheme == REDSET_RS && shape->failures > 1 &&
+           shape->members - shape->failures > 1;
+}
+
 redset_schedule *redset_schedule_new(const redset_shape *shape, int members)
 {
-    /* a member has one task in a flow, and a set has as many flows as members */
-    size_t n = (size_t)shape->members * (size_t)members;
+    /* a member has one task in a flow, and a set has as many flows as members; in one
+     * flow it may gather, which takes a task for each source */
+    size_t n = 2 * (size_t)shape->members * (size_t)members;
     size_t room = (size_t)shape->failures + 1;
     redset_schedule *s = calloc(1, sizeof *s);
     if (!s) return NULL;
@@ -60,7 +67,6 @@ static redset_task *schedule_add(redset_schedule *s, int flow, int stage,
                           .stage = stage,
                           .member = end.member,
                           .stream = end.stream,
-                          .from = stage > 0 ? s->flow->source[stage - 1].member : -1,
                           .coefs = s->coefs + s->count * room,
                           .to = s->to + s->count * room,
                           .length = length};
@@ -74,6 +80,7 @@ static void schedule_add_source(redset_schedule *s, int number, int i, uint64_t 
     const redset_flow *flow = s->flow;
     redset_task *task = schedule_add(s, number, i, flow->source[i], length);
     bool is_last = i + 1 == flow->sources;
+    task->from = i > 0 ? flow->source[i - 1].member : -1;
     task->sums = flow->targets;
     task->copies = flow->sources == 1;
     for (int t = 0; t < flow->targets; t++) {
@@ -85,12 +92,65 @@ static void schedule_add_source(redset_schedule *s, int number, int i, uint64_t 
         task->to[t] = is_last ? flow->target[t].member : flow->source[i + 1].member;
 }
 
+/* A source that sends its own bytes to the first target. */
+static void schedule_add_sender(redset_schedule *s, int number, int i, uint64_t length)
+{
+    redset_task *task = schedule_add(s, number, 2 * i, s->flow->source[i], length);
+    task->from = -1;
+    task->sums = task->messages = 1;
+    task->coefs[0] = 1;
+    task->to[0] = s->flow->target[0].member;
+}
+
+/* The first target takes the bytes of a source. */
+static void schedule_add_gather(redset_schedule *s, int number, int i, uint64_t length)
+{
+    const redset_flow *flow = s->flow;
+    redset_task *task = schedule_add(s, number, 2 * i + 1, flow->target[0], length);
+    task->from = flow->source[i].member;
+    task->sums = 1;
+    task->gathers = true;
+    task->begins = i == 0;
+    task->ends = i + 1 == flow->sources;
+    for (int t = 0; t < flow->targets; t++)
+        task->coefs[t] = redset_flow_coef(flow, t, i);
+    task->messages = task->ends ? flow->targets - 1 : 0;
+    for (int t = 0; t < task->messages; t++)
+        task->to[t] = flow->target[t + 1].member;
+}
+
+static void schedule_add_target(redset_schedule *s, int number, redset_flow_end target,
+                                int stage, int from, uint64_t length)
+{
+    redset_task *task = schedule_add(s, number, stage, target, length);
+    task->from = from;
+    task->is_target = true;
+    task->sums = 1;
+}
+
 static bool schedule_has(int count, const int member[], int wanted)
 {
     bool found = !member;
     for (int i = 0; i < count && !found; i++)
         found = member[i] == wanted;
     return found;
+}
+
+/* Adds the tasks of a flow that is gathered, in the order of their stages. */
+static void schedule_add_gathered(redset_schedule *s, int number, uint64_t length,
+                                  int count, const int member[])
+{
+    const redset_flow *flow = s->flow;
+    const int first = flow->target[0].member;
+    for (int i = 0; i < flow->sources; i++) {
+        if (schedule_has(count, member, flow->source[i].member))
+            schedule_add_sender(s, number, i, length);
+        if (schedule_has(count, member, first)) schedule_add_gather(s, number, i, length);
+    }
+    for (int t = 1; t < flow->targets; t++)
+        if (schedule_has(count, member, flow->target[t].member))
+            schedule_add_target(s, number, flow->target[t], 2 * flow->sources, first,
+                                length);
 }
 
 /* Adds the tasks of a flow, of some members or of all (NULL). */
@@ -100,15 +160,17 @@ static void schedule_add_flow(redset_schedule *s, const uint8_t lost[], int numb
     redset_flow_plan(s->flow, lost, number);
     const redset_flow *flow = s->flow;
     if (flow->targets == 0 || length == 0) return;
+    if (redset_schedule_gathers(&flow->shape, lost)) {
+        schedule_add_gathered(s, number, length, count, member);
+        return;
+    }
     for (int i = 0; i < flow->sources; i++)
         if (schedule_has(count, member, flow->source[i].member))
             schedule_add_source(s, number, i, length);
     for (int i = 0; i < flow->targets; i++) {
         if (!schedule_has(count, member, flow->target[i].member)) continue;
-        redset_task *task =
-            schedule_add(s, number, flow->sources, flow->target[i], length);
-        task->is_target = true;
-        task->sums = 1;
+        schedule_add_target(s, number, flow->target[i], flow->sources,
+                            flow->source[flow->sources - 1].member, length);
     }
 }
 

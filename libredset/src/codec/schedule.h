@@ -9,10 +9,16 @@
  * sends each sum to its target. A task is the part of one member in one flow, and its
  * stage is its place in the chain; targets come after all sources.
  *
+ * An encode with several redundancy streams sends less: each source sends its own bytes
+ * to the first target, which gathers them, computes all sums, and forwards those of the
+ * other targets. Per flow these are sources + targets - 1 streams; a chain sends sources
+ * * targets. First targets of different flows are different members, so the load is even.
+ * In a rebuild they would be few, and chains spread it better.
+ *
  * A schedule has either all tasks of one or several members, which work on all flows
  * together, or the tasks of all members in one flow, which one process executes by
  * itself. Tasks are executed piece by piece, in the order of (piece, stage, flow). A
- * message always leads to a task with a higher stage of the same piece, so no cycle of
+ * message always leads to a task of the next stage of the same piece, so no cycle of
  * waiting members exists.
  */
 
@@ -22,11 +28,15 @@ typedef struct redset_task {
     int flow, stage, member;
     int stream;      /* of the member: a source's input, or a target's output */
     bool is_target;  /* one sum ends here */
+    bool gathers;    /* what is received enters as many sums as the flow has targets */
+    bool begins;     /* with gathers: the sums begin here, ... */
+    bool ends;       /* ... or end here: the first one is the stream, others are sent */
     int from;        /* the member that sends; -1: the sums begin here */
     int sums;        /* number of partial sums received and sent */
     uint8_t *coefs;  /* factor of the stream in each sum */
     bool copies;     /* all sums equal the stream: one buffer holds them */
-    int messages;    /* 1 within a chain, with all sums; one for each sum at its end */
+    int messages;    /* 1 within a chain, with all sums; one for each sum at its end; none
+                      * while the sums are gathered */
     int *to;         /* receiver of each message */
     uint64_t length; /* bytes of the stream */
 } redset_task;
@@ -62,5 +72,8 @@ int redset_schedule_reach(const redset_shape *shape, int members);
 /* Upper bounds of any task: messages that it sends, and partial sums that it stores. */
 int redset_schedule_messages(const redset_shape *shape);
 int redset_schedule_sums(const redset_shape *shape, const uint8_t lost[]);
+
+/* Whether flows are gathered, and are no chains. */
+bool redset_schedule_gathers(const redset_shape *shape, const uint8_t lost[]);
 
 #endif

@@ -48,10 +48,22 @@ struct redset_engine {
     int transfers; /* of a slot: a receive, and sends */
     size_t stride; /* bytes of a slot */
     unsigned char *memory, *own;
+    unsigned char *gathered; /* for each local member the sums that it gathers */
+    size_t gathered_size;    /* bytes for a member */
+    uint64_t *ended;     /* for each local member 1 + number of the turn that sent them
+                          */
     unsigned char **sum; /* addresses of the sums in use */
     redset_factors factors;
     redset_port *ports;
 };
+
+/* The most members whose tasks a process executes in one schedule. All use the greatest
+ * number, as their pieces must be the same. */
+static int engine_together(const redset_engine *e)
+{
+    const redset_transport *t = e->transport;
+    return t->count < t->size ? t->busiest : 1;
+}
 
 /* ---- turns ---- */
 
@@ -155,6 +167,56 @@ static void engine_read(redset_engine *e, const engine_turn *t, unsigned char *b
     if (port->rc) memset(buf, 0, bytes);
 }
 
+/* Where the local member of that index gathers. */
+static void engine_find_gathered(const redset_engine *e, const engine_turn *t, int index)
+{
+    unsigned char *sums = e->gathered + (size_t)index * e->gathered_size;
+    for (int i = 0; i < e->shape.failures; i++)
+        e->sum[i] = sums + (size_t)i * engine_bytes(e, t);
+}
+
+/* The sums of the piece before may be under way. The slot of their turn is theirs as long
+ * as no other turn got it, and that waits for them. */
+static void engine_begin_gathered(redset_engine *e, const engine_turn *t, int index)
+{
+    const uint64_t ended = e->ended[index];
+    if (ended && t->number - (ended - 1) < (uint64_t)e->slots)
+        engine_wait_for_sends(e, engine_port(e, t),
+                              (int)((ended - 1) % (uint64_t)e->slots));
+    memset(e->sum[0], 0, engine_bytes(e, t) * (size_t)e->shape.failures);
+}
+
+static void engine_end_gathered(redset_engine *e, const engine_turn *t, int index)
+{
+    const redset_task *task = t->task;
+    redset_port *port = engine_port(e, t);
+    const int transfer = engine_slot(e, t) * e->transfers + 1;
+    const size_t bytes = engine_bytes(e, t);
+    for (int i = 0; i < task->messages; i++) {
+        redset_link link = {transfer + i, task->member, task->to[i]};
+        engine_note(port, e->transport->send(e->transport, link, e->sum[i + 1], bytes,
+                                             engine_err(port)));
+    }
+    if (!port->rc)
+        port->rc = redset_streams_write(port->streams, task->stream, e->sum[0], bytes,
+                                        port->err);
+    e->ended[index] = t->number + 1;
+}
+
+/* Adds what a source sent to all sums. */
+static void engine_gather(redset_engine *e, const engine_turn *t)
+{
+    const redset_task *task = t->task;
+    const int index =
+        engine_together(e) == 1 ? 0 : redset_transport_index(e->transport, task->member);
+    engine_find_gathered(e, t, index);
+    engine_wait(e, engine_port(e, t), engine_slot(e, t) * e->transfers);
+    if (task->begins) engine_begin_gathered(e, t, index);
+    redset_factors_set(&e->factors, e->shape.failures, task->coefs);
+    redset_factors_add(&e->factors, e->sum, engine_sums(e, t), engine_bytes(e, t));
+    if (task->ends) engine_end_gathered(e, t, index);
+}
+
 /* Begins the sums, or adds to those received. */
 static void engine_add(redset_engine *e, const engine_turn *t)
 {
@@ -194,6 +256,8 @@ static void engine_run_schedule(redset_engine *e)
             engine_prepare(e, &ahead);
         if (now.task->is_target) {
             engine_write(e, &now);
+        } else if (now.task->gathers) {
+            engine_gather(e, &now);
         } else {
             engine_add(e, &now);
             engine_send(e, &now);
@@ -228,14 +292,6 @@ void redset_engine_run(redset_engine *engine, redset_port port[])
 
 /* ---- memory ---- */
 
-/* The most members whose tasks a process executes in one schedule. All use the greatest
- * number, as their pieces must be the same. */
-static int engine_together(const redset_engine *e)
-{
-    const redset_transport *t = e->transport;
-    return t->count < t->size ? t->busiest : 1;
-}
-
 /* The largest piece with which all slots, and one piece of a stream, fit into memory. All
  * members must compute the same, whatever their part is. */
 static size_t engine_piece(const redset *set, const redset_shape *shape, int slots)
@@ -261,14 +317,20 @@ static int engine_allocate(redset_engine *e)
     int sums = redset_schedule_sums(&e->shape, e->lost);
     size_t most = longest < e->piece ? (size_t)longest : e->piece;
     size_t slots = (size_t)e->slots;
+    bool gathers = redset_schedule_gathers(&e->shape, e->lost);
+    size_t members = gathers ? (size_t)engine_together(e) : 0;
     e->transfers = 1 + redset_schedule_messages(&e->shape);
-    e->stride = engine_align(most * (size_t)sums);
+    e->stride = engine_align(most * (size_t)(gathers ? 1 : sums));
+    e->gathered_size = engine_align(most * (size_t)sums);
+    e->ended = calloc(members + 1, sizeof *e->ended);
     e->schedule = redset_schedule_new(&e->shape, engine_together(e));
     e->sum = calloc((size_t)sums, sizeof *e->sum);
     e->memory =
-        aligned_alloc(ENGINE_ALIGNMENT, slots * e->stride + engine_align(most + 1));
-    if (!e->schedule || !e->sum || !e->memory) return -ENOMEM;
-    e->own = e->memory + slots * e->stride;
+        aligned_alloc(ENGINE_ALIGNMENT, slots * e->stride + members * e->gathered_size +
+                                            engine_align(most + 1));
+    if (!e->schedule || !e->sum || !e->memory || !e->ended) return -ENOMEM;
+    e->gathered = e->memory + slots * e->stride;
+    e->own = e->gathered + members * e->gathered_size;
     int rc = redset_factors_init(&e->factors, sums);
     return rc ? rc : e->transport->reserve(e->transport, e->slots * e->transfers);
 }
@@ -300,6 +362,7 @@ redset_engine *redset_engine_free(redset_engine *engine)
     redset_schedule_free(engine->schedule);
     redset_factors_done(&engine->factors);
     free(engine->sum);
+    free(engine->ended);
     free(engine->memory);
     free(engine);
     return NULL;
