@@ -43,7 +43,8 @@ typedef struct told_list {
     int workers;
     uint64_t buffer, id;
     bool checksum;
-    const char *base, *private_folder;
+    const char *base, *private_folder, *slots;
+    int slot_count;
 } told_list;
 
 /* [+-]digits.nine digits; at most 21 characters before the point, zeros included */
@@ -126,6 +127,14 @@ static bool tell_folders(const kvtree *tree, told_list *list)
            is_below(list->base, list->private_folder);
 }
 
+static bool tell_slots(const kvtree *tree, told_list *list)
+{
+    list->slots = fuzz_value(tree, "SLOTS");
+    if (!kvtree_get(tree, "SLOTS")) return true;
+    return list->slots && list->slots[0] == '/' &&
+           fuzz_integer(tree, "SLOT_COUNT", 1, AXL_SLOTS_MAX, &list->slot_count);
+}
+
 static bool tell_place(const told_list *list, const char *destination)
 {
     const char *top = list->private_folder ? list->private_folder : list->base;
@@ -195,7 +204,8 @@ static int tell(const kvtree *tree, told_list *list)
     if (!files) return -ENODATA;
     list->files = calloc((size_t)kvtree_size(files) + 1, sizeof *list->files);
     REQUIRE(list->files != NULL);
-    if (!tell_options(tree, list) || !tell_folders(tree, list)) return -EBADMSG;
+    if (!tell_options(tree, list) || !tell_folders(tree, list) || !tell_slots(tree, list))
+        return -EBADMSG;
     for (kvtree_elem *e = kvtree_elem_first(files); e; e = kvtree_elem_next(e))
         if (!tell_entry(list, e)) return -EBADMSG;
     return 0;
@@ -225,15 +235,17 @@ static void require_file(const told *f, const axl_item *item)
     REQUIRE(item->file.crc == (f->done ? f->crc : 0));
 }
 
-static void require_text(const char *told, const char *read)
+static void require_text(const char *told, const char *found)
 {
-    REQUIRE(told ? read && strcmp(told, read) == 0 : !read);
+    REQUIRE(told ? found && strcmp(told, found) == 0 : !found);
 }
 
 static void require_told(const told_list *list, const axl_transfer *t)
 {
     require_text(list->base, t->base);
     require_text(list->private_folder, t->private_folder);
+    require_text(list->slots, t->slot_path);
+    REQUIRE(!list->slots || t->slot_count == list->slot_count);
     REQUIRE(t->count == (size_t)list->count);
     REQUIRE(t->workers == list->workers && t->id == list->id);
     REQUIRE(t->buffer == list->buffer || !list->buffer);
