@@ -10,17 +10,20 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
-/* The options of the file system in a line of /proc/self/mountinfo, which is of that
- * device: "... <major>:<minor> ... - <type> <source> <options>". Users choose the source,
- * and a part of the type. */
-static const char *mount_options(const char *line, dev_t device)
+/* "... <major>:<minor> ... - <type> <source> <options>". Users choose the source, and the
+ * part of a type behind "fuse.". */
+uid_t mount_user_of(const char *line, dev_t device)
 {
     char id[32];
+    unsigned long user;
     snprintf(id, sizeof id, " %u:%u ", major(device), minor(device));
-    const char *found = strstr(line, id), *options = strstr(line, " - ");
-    if (!found || !options || found > options) return NULL;
-    options = strchr(options + 3, ' ');
-    return options ? strchr(options + 1, ' ') : NULL;
+    const char *found = strstr(line, id), *type = strstr(line, " - ");
+    if (!found || !type || found > type) return (uid_t)-1;
+    if (strncmp(type, " - virtiofs ", strlen(" - virtiofs ")) == 0) return 0;
+    const char *options = strchr(type + 3, ' ');
+    options = options ? strchr(options + 1, ' ') : NULL;
+    const char *option = options ? strstr(options, ",user_id=") : NULL;
+    return option && sscanf(option, ",user_id=%lu", &user) == 1 ? (uid_t)user : (uid_t)-1;
 }
 
 static uid_t mount_user(dev_t device)
@@ -28,13 +31,9 @@ static uid_t mount_user(dev_t device)
     char *line = NULL;
     size_t size = 0;
     uid_t user = (uid_t)-1;
-    unsigned long number;
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    while (user == (uid_t)-1 && mounts && getline(&line, &size, mounts) >= 0) {
-        const char *options = mount_options(line, device);
-        const char *option = options ? strstr(options, ",user_id=") : NULL;
-        if (option && sscanf(option, ",user_id=%lu", &number) == 1) user = (uid_t)number;
-    }
+    while (user == (uid_t)-1 && mounts && getline(&line, &size, mounts) >= 0)
+        user = mount_user_of(line, device);
     if (mounts) fclose(mounts);
     free(line);
     return user;

@@ -248,8 +248,9 @@ static int owner_leave_hidden_folder(const char *folder)
     return *folder == '/' && chdir("/") == 0 ? 0 : -EACCES;
 }
 
-/* What is made has permissions as the directory has, and nobody may write but a group
- * that shares it: the umask of root says nothing about the wishes of its owner. */
+/* What is made has permissions as the directory has, and besides the owner only a group
+ * that shares it may write: the umask of root says nothing about the wishes of its owner.
+ */
 static mode_t owner_umask(mode_t folder)
 {
     const mode_t shared = S_ISGID | S_IWGRP;

@@ -9,6 +9,9 @@
 #include "fuzz_lines.h"
 #include "src/axl_private.h"
 
+#include "common/beneath.h"
+#include "common/folder.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -40,6 +43,7 @@ typedef struct told_list {
     int workers;
     uint64_t buffer, id;
     bool checksum;
+    const char *base, *private_folder;
 } told_list;
 
 /* [+-]digits.nine digits; at most 21 characters before the point, zeros included */
@@ -106,6 +110,29 @@ static const char *path_of(const char *key)
     return key;
 }
 
+static bool is_below(const char *folder, const char *path)
+{
+    const char *rest = folder_rest(folder, path);
+    return rest && *rest;
+}
+
+static bool tell_folders(const kvtree *tree, told_list *list)
+{
+    list->base = fuzz_value(tree, "BASE");
+    list->private_folder = fuzz_value(tree, "PRIVATE");
+    if (kvtree_get(tree, "BASE") && (!list->base || list->base[0] != '/')) return false;
+    if (!kvtree_get(tree, "PRIVATE")) return true;
+    return list->base && list->private_folder &&
+           is_below(list->base, list->private_folder);
+}
+
+static bool tell_place(const told_list *list, const char *destination)
+{
+    const char *top = list->private_folder ? list->private_folder : list->base;
+    return !top || (is_below(top, destination) &&
+                    beneath_check_name(folder_rest(top, destination), NULL) == 0);
+}
+
 static bool tell_entry(told_list *list, const kvtree_elem *e)
 {
     const kvtree *entry = kvtree_elem_hash(e);
@@ -113,8 +140,8 @@ static bool tell_entry(told_list *list, const kvtree_elem *e)
     *t = (told){.source = path_of(kvtree_elem_key(e)),
                 .destination = fuzz_value(entry, "DESTINATION")};
     if (t->source[0] != '/' || !t->destination || t->destination[0] != '/' ||
-        !tell_size(entry, "SIZE", &t->size) || !tell_part(entry, t) ||
-        !tell_progress(entry, list->checksum, t))
+        !tell_place(list, t->destination) || !tell_size(entry, "SIZE", &t->size) ||
+        !tell_part(entry, t) || !tell_progress(entry, list->checksum, t))
         return false;
     if (!t->part) t->source_size = t->size;
     for (int i = 0; i < list->count; i++) {
@@ -168,7 +195,7 @@ static int tell(const kvtree *tree, told_list *list)
     if (!files) return -ENODATA;
     list->files = calloc((size_t)kvtree_size(files) + 1, sizeof *list->files);
     REQUIRE(list->files != NULL);
-    if (!tell_options(tree, list)) return -EBADMSG;
+    if (!tell_options(tree, list) || !tell_folders(tree, list)) return -EBADMSG;
     for (kvtree_elem *e = kvtree_elem_first(files); e; e = kvtree_elem_next(e))
         if (!tell_entry(list, e)) return -EBADMSG;
     return 0;
@@ -198,8 +225,15 @@ static void require_file(const told *f, const axl_item *item)
     REQUIRE(item->file.crc == (f->done ? f->crc : 0));
 }
 
+static void require_text(const char *told, const char *read)
+{
+    REQUIRE(told ? read && strcmp(told, read) == 0 : !read);
+}
+
 static void require_told(const told_list *list, const axl_transfer *t)
 {
+    require_text(list->base, t->base);
+    require_text(list->private_folder, t->private_folder);
     REQUIRE(t->count == (size_t)list->count);
     REQUIRE(t->workers == list->workers && t->id == list->id);
     REQUIRE(t->buffer == list->buffer || !list->buffer);

@@ -67,7 +67,7 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
     t->bandwidth = o->bandwidth;
     t->percent = o->percent;
     t->owner = -1;
-    t->top_dir = -1;
+    t->top_dir = t->slot_fd = -1;
     if (o->state) t->state_path = strdup(o->state);
     if (o->daemon) t->daemon_path = strdup(o->daemon);
     if (o->base) t->base = strdup(o->base);
@@ -404,6 +404,7 @@ axl_transfer *axl_free(axl_transfer *transfer)
     free(transfer->daemon_path);
     free(transfer->base);
     free(transfer->private_folder);
+    free(transfer->slot_path);
     io_close(&transfer->top_dir);
     for (size_t i = 0; i < transfer->count; i++) {
         free((char *)transfer->items[i].file.source);

@@ -133,8 +133,11 @@ struct axl_transfer {
     char *base;           /* directory of all destinations; NULL: any */
     char *private_folder; /* of all destinations, below the base (axl_set_private);
                              NULL: none */
-    int top_dir;          /* the innermost of both, held open; -1: none, or not yet */
-    uint64_t id;          /* random, in the names of temporary files */
+    char *slot_path;      /* absolute name of slots (axl_set_slots); NULL: none */
+    int slot_count;
+    int slot, slot_fd; /* the one that it has; -1: none */
+    int top_dir;       /* the innermost of both, held open; -1: none, or not yet */
+    uint64_t id;       /* random, in the names of temporary files */
     size_t count;
     axl_item *items;
     size_t slots, used;  /* of the index: a power of two, at least twice used, or 0 */
@@ -224,6 +227,20 @@ int axl_worker_pay(axl_worker *worker, uint64_t bytes);
 
 /* The same for bytes that need not move, and cost nothing: holes. */
 void axl_worker_skip(axl_worker *worker, uint64_t bytes);
+
+/* ---- axl_slots.c ---- */
+
+enum { AXL_SLOTS_MAX = 65536 };
+
+/* Called by each worker before it moves anything: waits for a slot of the transfer, if it
+ * has slots, or for the end. */
+void axl_slots_enter(axl_work *work);
+
+/* The last worker has moved what it could. */
+void axl_slots_leave(axl_transfer *transfer);
+
+/* How often a transfer that runs has looked for a slot: one that waits is alive. */
+uint64_t axl_slots_looks(const axl_transfer *transfer);
 
 /* ---- axl_daemon.c ---- */
 

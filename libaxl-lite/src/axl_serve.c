@@ -46,7 +46,7 @@ static void serve_watch(axl_service *s, axl_transfer *t)
             return;
         }
         axl_progress_get(t, &progress);
-        axl_pulse_beat(&s->pulse, progress.bytes_done);
+        axl_pulse_beat(&s->pulse, progress.bytes_done + axl_slots_looks(t));
         serve_pause_for(s, GLANCE);
     }
 }

@@ -151,6 +151,8 @@ static int state_add_options(const axl_transfer *t, kvtree *tree)
     if (!rc) rc = kvtree_util_set_bytecount(tree, "BUFFER", t->buffer);
     if (!rc) rc = state_add_folder(t->base, "BASE", tree);
     if (!rc) rc = state_add_folder(t->private_folder, "PRIVATE", tree);
+    if (!rc) rc = state_add_folder(t->slot_path, "SLOTS", tree);
+    if (!rc && t->slot_path) rc = kvtree_util_set_int(tree, "SLOT_COUNT", t->slot_count);
     kvtree *flags = rc ? NULL : kvtree_set(tree, "OPTIONS", NULL);
     if (!flags) return -ENOMEM;
     for (int i = 0; i < FLAGS && !rc; i++)
@@ -446,6 +448,17 @@ static int state_get_private(axl_transfer *t, const kvtree *tree, axl_error *err
     return rc && rc != -ENOMEM ? err_set(err, -EBADMSG, "no valid PRIVATE") : rc;
 }
 
+static int state_get_slots(axl_transfer *t, const kvtree *tree, axl_error *err)
+{
+    const char *name = state_value_of(tree, "SLOTS");
+    int count;
+    if (!kvtree_get(tree, "SLOTS")) return 0;
+    int rc = -EINVAL;
+    if (name && *name == '/' && kvtree_util_get_int(tree, "SLOT_COUNT", &count) == 0)
+        rc = axl_set_slots(t, name, count, err);
+    return rc && rc != -ENOMEM ? err_set(err, -EBADMSG, "no valid SLOTS") : rc;
+}
+
 static int state_get_options(axl_transfer *t, const kvtree *tree, axl_error *err)
 {
     unsigned long buffer = 0;
@@ -467,6 +480,7 @@ static int state_get_options(axl_transfer *t, const kvtree *tree, axl_error *err
     t->id = id ? strtoull(id, NULL, 16) : 0;
     rc = state_get_base(t, tree, err);
     if (!rc) rc = state_get_private(t, tree, err);
+    if (!rc) rc = state_get_slots(t, tree, err);
     if (rc) return rc;
     for (int i = 0; i < FLAGS; i++)
         if (kvtree_get(kvtree_get(tree, "OPTIONS"), flag_names[i].name))

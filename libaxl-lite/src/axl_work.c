@@ -41,9 +41,9 @@ double axl_seconds(clockid_t clock)
 
 /* ---- the end, and how it comes about ---- */
 
-static bool work_is_over(const axl_work *w)
+bool axl_work_is_over(const axl_work *work)
 {
-    return w->stop || w->rc;
+    return work->stop || work->rc;
 }
 
 void axl_work_fail(axl_work *w, int rc, const char *text)
@@ -57,13 +57,12 @@ void axl_work_fail(axl_work *w, int rc, const char *text)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Waits until a time of CLOCK_MONOTONIC, or the end; the lock is held. */
-static void work_pause_until(axl_work *w, double when)
+void axl_work_pause_until(axl_work *work, double when)
 {
     struct timespec t = {.tv_sec = (time_t)when};
     t.tv_nsec = (long)(1e9 * (when - (double)t.tv_sec));
-    while (!work_is_over(w) &&
-           pthread_cond_timedwait(&w->changed, &w->lock, &t) != ETIMEDOUT) {
+    while (!axl_work_is_over(work) &&
+           pthread_cond_timedwait(&work->changed, &work->lock, &t) != ETIMEDOUT) {
     }
 }
 
@@ -75,8 +74,8 @@ int axl_worker_pay(axl_worker *worker, uint64_t bytes)
     w->bytes += bytes;
     double wait = axl_throttle_pay(&w->throttle, now, bytes, cpu - worker->cpu);
     worker->cpu = cpu;
-    if (wait > 0) work_pause_until(w, now + wait);
-    bool over = work_is_over(w);
+    if (wait > 0) axl_work_pause_until(w, now + wait);
+    bool over = axl_work_is_over(w);
     pthread_mutex_unlock(&w->lock);
     return over ? -ECANCELED : 0;
 }
@@ -103,7 +102,7 @@ static bool work_is_cancelled(axl_work *w)
 static bool work_take(axl_work *w, task *next)
 {
     axl_transfer *t = w->transfer;
-    while (!work_is_over(w) && w->item < t->count) {
+    while (!axl_work_is_over(w) && w->item < t->count) {
         axl_item *item = &t->items[w->item];
         if (item->pieces == 0) { /* in place already */
             w->item++;
@@ -295,6 +294,7 @@ static void *work_run(void *arg)
     worker.buffer = malloc(worker.buffer_size);
     if (!worker.buffer)
         axl_work_fail(w, -ENOMEM, "buffer of a transfer: Cannot allocate memory");
+    axl_slots_enter(w);
     while (work_take_task(w, &next))
         work_do_task(&worker, &next);
     if (worker.batch.count && !work_is_cancelled(w)) work_place_batch(&worker);
@@ -303,6 +303,7 @@ static void *work_run(void *arg)
     axl_folder_done(&worker.folder);
     free(worker.buffer);
     pthread_mutex_lock(&w->lock);
+    if (w->running == 1) axl_slots_leave(w->transfer);
     w->running--;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
@@ -452,6 +453,7 @@ static void work_conclude(axl_transfer *t)
     for (int i = 0; i < w->started; i++)
         pthread_join(w->threads[i], NULL);
     if (!w->cancelled) work_sync_held(w);
+    axl_slots_leave(t);
     axl_news news = {.done = w->files_done == t->count && !w->rc, .result = w->rc};
     if (!news.result && !news.done) news.result = -ECANCELED;
     snprintf(news.error.text, sizeof news.error.text, "%s",

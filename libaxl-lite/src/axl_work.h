@@ -18,8 +18,10 @@ struct axl_work {
     int rc;               /* the first error ... */
     axl_error err;
     axl_throttle throttle;
-    bool saving;      /* a worker writes the state file */
-    double next_save; /* when it is to be written again */
+    bool entering, entered; /* a worker waits for a slot; the transfer may move files */
+    uint64_t looks;         /* for a slot */
+    bool saving;            /* a worker writes the state file */
+    double next_save;       /* when it is to be written again */
     axl_command command;
     uint64_t bytes;    /* copied */
     size_t files_done; /* with their names */
@@ -37,6 +39,12 @@ struct axl_worker {
 
 /* The first error counts, and ends the work. */
 void axl_work_fail(axl_work *work, int rc, const char *text);
+
+/* Whether it is stopped, or failed; the lock is held. */
+bool axl_work_is_over(const axl_work *work);
+
+/* Waits until a time of CLOCK_MONOTONIC, or the end; the lock is held. */
+void axl_work_pause_until(axl_work *work, double when);
 
 /* Whether rc says that no descriptor was free, and the files of the batch, which got
  * their names now, held some: what failed may be tried again. */

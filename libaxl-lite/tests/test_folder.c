@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* folder_make: directories by path, made where missing. */
+/* folder_make: directories by path, made where missing. mount_user_of. */
 #include "scratch.h"
 
 #include "common/errtext.h"
 #include "common/folder.h"
+#include "common/mount.h"
 #include <errno.h>
+#include <sys/sysmacros.h>
 
 /* The directory that fd is open on is the one at path, and can be listed and synced. */
 static void same_folder(int fd, const char *path)
@@ -92,6 +94,27 @@ static void test_refuses(void **state)
     assert_int_equal(fd, 77);
 }
 
+/* Who serves a file system, in lines of /proc/self/mountinfo. */
+static void test_mount_user(void **state)
+{
+    static const struct {
+        const char *line;
+        int user;
+    } rows[] = {
+        {"40 25 0:35 / /mnt rw - fuse.sshfs me@host: rw,user_id=1000,group_id=7", 1000},
+        {"40 25 0:35 / /mnt rw - fuse /dev/x rw,relatime,user_id=0,group_id=0", 0},
+        {"40 25 0:35 / /mnt rw - virtiofs tag rw", 0},
+        {"40 25 0:35 / /mnt rw - fuse.virtiofs tag rw", -1},
+        {"40 25 0:35 / /mnt rw - fuse virtiofs rw", -1},
+        {"40 25 0:35 / /mnt rw - fuse ,user_id=0 rw", -1},
+        {"40 25 0:36 / /mnt rw - virtiofs tag rw", -1},
+        {"40 25 0:36 / /0:35 rw - virtiofs 0:35 rw", -1},
+        {"40 25 0:35 / /mnt rw", -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal((int)mount_user_of(rows[i].line, makedev(0, 35)), rows[i].user);
+}
+
 int main(void)
 {
 #define WITH_FOLDER(test)                                                                \
@@ -99,7 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(test_opens),    WITH_FOLDER(test_makes),
         WITH_FOLDER(test_relative), WITH_FOLDER(test_links_on_the_way),
-        WITH_FOLDER(test_refuses),
+        WITH_FOLDER(test_refuses),  cmocka_unit_test(test_mount_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,6 +251,7 @@ int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
         rc = filo_move_begin(&f.move, &f.job, NULL, f.count, f.files,
                              f.job.options.checksum);
     rc = filo_job_agree_key(&f.job, rc);
+    if (!rc) rc = filo_flow_order(&f.move.flow, f.job.options.turn, &f.job.err);
     if (!rc) rc = fetch_copy_files(&f);
     if (!rc) rc = fetch_rename_files(&f);
     batch_drop(&f.stage);

@@ -43,14 +43,31 @@ int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, filo_error *err)
     if (flow->width > flow->size) flow->width = flow->size;
     flow->admitted = flow->rank < flow->width;
     /* a keeper admits all others of its wave; and every rank may send FINISHED */
-    size_t most = flow_is_keeper(flow) ? (size_t)flow->width : 1;
-    flow->requests = calloc(most, sizeof(MPI_Request));
+    flow->requests = calloc((size_t)flow->width + 1, sizeof(MPI_Request));
     return flow->requests ? 0 : err_sys(err, -ENOMEM, "start a transfer");
 }
 
 static int flow_mpi_failed(filo_error *err)
 {
     return err_set(err, -EIO, "a message of MPI failed");
+}
+
+int filo_flow_order(filo_flow *flow, int turn, filo_error *err)
+{
+    MPI_Comm ordered;
+    if (flow->width >= flow->size) return 0;
+    int split = MPI_Comm_split(flow->comm, 0, turn, &ordered);
+    int rc = agree(flow->comm, split == MPI_SUCCESS ? 0 : flow_mpi_failed(err), err);
+    if (rc) {
+        if (split == MPI_SUCCESS) MPI_Comm_free(&ordered);
+        return rc;
+    }
+    MPI_Comm_set_errhandler(ordered, MPI_ERRORS_RETURN);
+    flow->comm = ordered;
+    flow->is_ordered = true;
+    MPI_Comm_rank(flow->comm, &flow->rank);
+    flow->admitted = flow->rank < flow->width;
+    return 0;
 }
 
 static int flow_send(filo_flow *f, enum flow_kind kind, int to, filo_error *err)
@@ -136,6 +153,8 @@ void filo_flow_forget(filo_flow *flow)
 
 void filo_flow_end(filo_flow *flow)
 {
+    if (flow->is_ordered) MPI_Comm_free(&flow->comm);
+    flow->is_ordered = false;
     free(flow->requests);
     flow->requests = NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "common/array.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -26,6 +27,13 @@ static bool move_can_resume(const filo_options *o)
 static bool move_leads(const filo_move *move)
 {
     return move->job->lead.node != MPI_COMM_NULL;
+}
+
+/* With slots all ranks start at once, and wait on their nodes. */
+static int move_width(const filo_options *o)
+{
+    if (o->slots) return INT_MAX;
+    return o->width ? o->width : DEFAULT_WIDTH;
 }
 
 int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
@@ -50,11 +58,13 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
         return 0;
     }
     int rc = filo_flow_begin(&move->flow, move_leads(move) ? job->lead.leaders : job->own,
-                             o->width ? o->width : DEFAULT_WIDTH, &job->err);
+                             move_width(o), &job->err);
     if (rc) return rc;
     rc = axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
                     &job->err);
     if (!rc) axl_set_patience(move->transfer, o->patience);
+    if (!rc && o->slots)
+        rc = axl_set_slots(move->transfer, o->slots, o->slot_count, &job->err);
     return rc;
 }
 

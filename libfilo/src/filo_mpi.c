@@ -102,8 +102,9 @@ static int64_t job_fingerprint(const filo_job *job)
 {
     const filo_options *o = &job->options;
     char numbers[192];
-    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %d %" PRIu64 " %d", o->width,
-             o->container, o->map_limit, o->node != NULL, o->ranks, o->align, o->nodes);
+    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %d %d %" PRIu64 " %d",
+             o->width, o->container, o->map_limit, o->node != NULL, o->ranks,
+             o->slots != NULL, o->align, o->nodes);
     unsigned h = filo_name_hash(job->folder);
     h = 31 * h + filo_name_hash(job->map);
     h = 31 * h + filo_name_hash(job->stage);

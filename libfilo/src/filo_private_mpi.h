@@ -99,8 +99,8 @@ int filo_job_agree_key(filo_job *job, int rc);
 /* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
  * earlier flush with the same key, and, unless files are packed, the subdirectory that
  * this rank writes to. Each rank that copies opens the directory and holds it: it is
- * private (beneath_open_private), so that files in it are those of the flush, whoever can
- * change the directories above it. */
+ * private (beneath_open_private), so that files in it are those of the flush, even if
+ * another user can change the directories above it. */
 int filo_job_make_stage(filo_job *job);
 
 /* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.
@@ -264,6 +264,7 @@ const char *filo_containers_stage(const char *name);
  */
 typedef struct filo_flow {
     MPI_Comm comm;
+    bool is_ordered; /* comm is its own */
     int rank, size, width;
     bool admitted; /* this rank may start */
     bool failed;   /* a rank reported a failure: no other rank needs to start */
@@ -273,6 +274,10 @@ typedef struct filo_flow {
 } filo_flow;
 
 int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, filo_error *err);
+
+/* Collective, agreed, before the first admission. Waves have ranks in the order of their
+ * turns, then of their numbers in comm; without this call, of their numbers. */
+int filo_flow_order(filo_flow *flow, int turn, filo_error *err);
 
 /* Polls for admission; with wait, blocks until this rank is admitted. flow->failed is
  * set when it should not start. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a home is told of each part. */
+/* What a home learns about each part. */
 #define KEY_OFFSET "OFFSET"
 #define KEY_LENGTH "LENGTH"
 #define KEY_MODE "MODE"
@@ -169,7 +169,7 @@ static int shared_judge(filo_job *job, kvtree *received, kvtree *reply)
     return rc;
 }
 
-/* ---- what a rank is told ---- */
+/* ---- what a rank learns ---- */
 
 /* Adds a file that this rank makes. */
 static int shared_add_own(filo_shared *shared, const kvtree_elem *e)

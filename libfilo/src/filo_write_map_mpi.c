@@ -47,7 +47,7 @@ int filo_map_make(filo_job *job, int count, const filo_file files[], kvtree **en
 typedef struct write_map_source {
     filo_job *job;
     kvtree *entries; /* of this process: <rank> -> entry */
-    int next;        /* rank whose entry has not come */
+    int next;        /* first rank without an entry */
 } write_map_source;
 
 /* A rank without files has an entry, too. */

@@ -3,6 +3,9 @@
  * looked at, waited for, stopped, and failing on one rank. */
 #include "lists.h"
 
+#include <fcntl.h>
+#include <kvtree/kvtree.h>
+#include <stdbool.h>
 #include <time.h>
 
 enum { FILES = 3 };
@@ -112,6 +115,51 @@ static void test_goes_on(const char *method, int width, uint64_t container)
         CHECK(system(command) == 0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static bool is_copied(void)
+{
+    kvtree *tree = kvtree_new();
+    bool done = kvtree_file_read(AT_FDCWD, state, KVTREE_ANY_SIZE, tree, NULL) == 0 &&
+                kvtree_get_kv(tree, "FLAG", "DONE");
+    kvtree_delete(&tree);
+    return done;
+}
+
+/* With slots all ranks copy without a call of the program; width does not count. */
+static void test_slots(int count)
+{
+    list l;
+    char slots[sizeof folder + 8];
+    begin(&l, count == 1 ? "one slot" : "slots");
+    filo_options options = options_of("daemon");
+    snprintf(slots, sizeof slots, "%s/turn", folder);
+    options.width = 1;
+    options.slots = slots;
+    options.slot_count = count;
+    filo_transfer *t = start(&l, &options);
+    while (!is_copied())
+        rest();
+    CHECK(!list_exists(prefix, FILO_MAP)); /* names come from filo_flush_test */
+    CHECK_INT(filo_flush_wait(t, &err), 0);
+    filo_flush_free(t);
+    CHECK(list_exists(prefix, FILO_MAP));
+    list_unlink(&l);
+}
+
+/* One rank has none. */
+static void test_wrong_slots(void)
+{
+    list l;
+    filo_transfer *t = NULL;
+    begin(&l, "wrong slots");
+    filo_options options = options_of("pthread");
+    options.slots = is_culprit() && check_ranks > 1 ? NULL : "turn";
+    options.slot_count = check_ranks > 1 ? 1 : 0;
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
+                               &t, &err),
+              -EINVAL);
+    list_unlink(&l);
 }
 
 static void test_waited_for(const char *method)
@@ -303,6 +351,9 @@ int main(int argc, char **argv)
         test_link(methods[m], 0);
         if (m > 0) test_link(methods[m], 1);
     }
+    test_slots(1);
+    test_slots(2);
+    test_wrong_slots();
     test_source_vanishes();
     test_source_grows();
     test_refused();

@@ -51,10 +51,10 @@ static void go_in(void)
 }
 
 /* Waits until all who may be inside at the start are, so that the width is reached. */
-static void stay_inside(int width)
+static void stay_inside(int rank, int width)
 {
     int expected = least(width, check_ranks);
-    while (check_rank < width && atomic_load(&shared->entered) < expected)
+    while (rank < width && atomic_load(&shared->entered) < expected)
         sched_yield();
     sched_yield();
     atomic_fetch_sub(&shared->inside, 1);
@@ -77,18 +77,30 @@ static void settle(filo_flow *flow, bool wait)
         CHECK_INT(filo_flow_settle(flow, wait, &settled, &err), 0);
 }
 
+/* The place of this rank when those with even numbers come first. */
+static int place_of_even(void)
+{
+    int even = (check_ranks + 1) / 2;
+    return check_rank % 2 ? even + check_rank / 2 : check_rank / 2;
+}
+
 /* Once through flow control, as a rank that waits or that looks in from time to time. */
-static void pass(int width, bool wait)
+static void pass(int width, bool wait, bool ordered)
 {
     filo_flow flow;
     filo_error err = {""};
     clear_board();
     begin_counting(MPI_COMM_WORLD);
     CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, &err), 0);
+    if (ordered) {
+        CHECK_INT(filo_flow_order(&flow, check_rank % 2, &err), 0);
+        CHECK_INT(flow.rank, width < check_ranks ? place_of_even() : check_rank);
+        CHECK_INT(flow.admitted, flow.rank < width);
+    }
     enter(&flow, wait);
     CHECK(!flow.failed);
     go_in();
-    stay_inside(width);
+    stay_inside(flow.rank, width);
     CHECK_INT(filo_flow_finish(&flow, false, &err), 0);
     settle(&flow, wait);
     filo_flow_end(&flow);
@@ -163,7 +175,8 @@ int main(int argc, char **argv)
     share();
     for (int width = 1; width <= check_ranks + 1; width++)
         for (int wait = 0; wait <= 1; wait++) {
-            pass(width, wait);
+            pass(width, wait, false);
+            pass(width, wait, true);
             hold(width, wait);
             for (int wave = 0; wave * width < check_ranks; wave++)
                 fail_in(wave, width, wait);

@@ -155,9 +155,9 @@ static int lock_and_write(struct lock_request *r)
     return rc;
 }
 
-/* An empty file that is there afterwards, whoever made it. The umask does not count: who
- * may write to the directory could replace the file, and must not be locked out. A
- * colleague who opens it before it has its mode is refused. */
+/* Makes an empty file, or finds one that another process made. The umask does not count:
+ * a user who may write to the directory could replace the file, and must not be locked
+ * out. A colleague who opens it before it has its mode is refused. */
 static int lock_make_empty(struct lock_request *r)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL;

@@ -21,7 +21,10 @@ typedef struct tally {
 static void tally_init(tally *t, int procs, int set_size, int largest)
 {
     *t = (tally){.procs = procs, .set_size = set_size, .largest = largest};
-    t->sets = procs / set_size > largest ? procs / set_size : largest;
+    t->sets = largest;
+    while ((t->sets + largest) * (long)set_size <= procs)
+        t->sets += largest;
+    if (set_size == 1) t->sets = procs;
     t->members = calloc((size_t)t->sets, sizeof(int));
     t->promised = calloc((size_t)t->sets, sizeof(int));
     t->last_group = malloc((size_t)t->sets * sizeof(int));
@@ -101,6 +104,79 @@ static void test_million(void **state)
         try_groups(groups, sizes, set_size);
     }
     free(sizes);
+}
+
+/* ---- partner groups: those whose loss together with a group may be fatal ---- */
+
+static redset_place place_in(int nodes, int each, int set_size, int node, int rank)
+{
+    redset_place place;
+    int rc = redset_choose(nodes * each, each, set_size, node * each + rank, &place);
+    assert_int_equal(rc, 0);
+    return place;
+}
+
+/* Nodes with equal numbers of ranks: whichever rank of a node is looked at, its set has
+ * the same nodes, those with the same row of sets. Returns the partners of the node. */
+static int try_node(int nodes, int each, int set_size, int node, int step)
+{
+    const redset_place first = place_in(nodes, each, set_size, node, 0);
+    assert_int_equal(first.sets % each, 0);
+    assert_int_equal(first.set % each, 0);
+    for (int rank = 0; rank < each; rank += step) {
+        const redset_place place = place_in(nodes, each, set_size, node, rank);
+        assert_int_equal(place.set, first.set + rank);
+        assert_int_equal(place.member, first.member);
+        assert_int_equal(place.members, first.members);
+    }
+    return first.members - 1;
+}
+
+/* Number of other nodes that share a set with a node, counted from all sets. */
+static int count_partners(int nodes, int each, int set_size, int node)
+{
+    char *own = calloc((size_t)(nodes * each), 1);
+    int partners = 0;
+    for (int rank = 0; rank < each; rank++)
+        own[place_in(nodes, each, set_size, node, rank).set] = 1;
+    for (int other = 0; other < nodes; other++) {
+        bool meets = false;
+        for (int rank = 0; other != node && rank < each; rank++)
+            meets |= own[place_in(nodes, each, set_size, other, rank).set] != 0;
+        partners += meets;
+    }
+    free(own);
+    return partners;
+}
+
+static void test_partners_are_those_of_one_set(void **state)
+{
+    for (int set_size = 2; set_size <= 9; set_size++)
+        for (int nodes = 2; nodes <= 40; nodes++)
+            for (int each = 1; each <= 6; each++)
+                for (int node = 0; node < nodes; node += nodes / 3 + 1)
+                    assert_int_equal(count_partners(nodes, each, set_size, node),
+                                     try_node(nodes, each, set_size, node, 1));
+    assert_int_equal(count_partners(1000, 96, 8, 500), 7);
+    assert_int_equal(count_partners(1001, 96, 8, 501), 7);
+    assert_int_equal(count_partners(1001, 96, 8, 500), 8); /* the row of nine */
+}
+
+/* 2 to 10,000 nodes of 1 to 128 ranks, sets of 8: 7 or 8 partners from 56 nodes on,
+ * where 8 are those of the sets with one more; all nodes where these are fewer than 16.
+ */
+static void test_partners_of_all_machines(void **state)
+{
+    for (int nodes = 2; nodes <= 10000; nodes++) {
+        const int rows = nodes < 16 ? 1 : nodes / 8;
+        const int most = (nodes + rows - 1) / rows - 1;
+        for (int each = 1; each <= 128; each++)
+            for (int i = 0; i < 3; i++) {
+                const int node = i * (nodes - 1) / 2;
+                const int partners = try_node(nodes, each, 8, node, each / 2 + 1);
+                assert_in_range(partners, most - 1, most);
+            }
+    }
 }
 
 static void test_known(void **state)
@@ -185,6 +261,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_jobs),
         cmocka_unit_test(test_million),
+        cmocka_unit_test(test_partners_are_those_of_one_set),
+        cmocka_unit_test(test_partners_of_all_machines),
         cmocka_unit_test(test_known),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_rs_of_more_than_255_is_refused),

@@ -208,8 +208,9 @@ static bool model_locks(const char *text, kvtree *layer)
     for (;; text++) {
         size_t n = strcspn(text, ",");
         char *name = strndup(text, n);
-        bool good = scr_param_find(name) && !kvtree_getf(layer, "SCR_LOCKED %s", name);
-        if (good) kvtree_setf(layer, NULL, "SCR_LOCKED %s", name);
+        const scr_param *param = scr_param_find(name);
+        bool good = param && !kvtree_getf(layer, "SCR_LOCKED %s", param->name);
+        if (good) kvtree_setf(layer, NULL, "SCR_LOCKED %s", param->name);
         free(name);
         text += n;
         if (!good || !*text) return good;
@@ -228,8 +229,9 @@ static bool model_first(struct word *w, const char *name, const char *value,
     skip_blanks(w);
     if (w->at < w->end && *w->at != '#') return false;
     if (strcmp(name, "SCR_LOCKED") == 0) return model_locks(value, layer);
-    if (!scr_param_find(name) || kvtree_get(layer, name)) return false;
-    kvtree_setf(layer, NULL, "%s VALUE %s", name, value);
+    const scr_param *param = scr_param_find(name);
+    if (!param || kvtree_get(layer, param->name)) return false;
+    kvtree_setf(layer, NULL, "%s VALUE %s", param->name, value);
     return true;
 }
 

@@ -287,7 +287,7 @@ int SCR_Complete_restart(int valid);
  *
  *     SCR_Start_restart(name);
  *     SCR_Dataset_ranks(&ranks);                      of the run that wrote it
- *     for each of these ranks whose data I need
+ *     for each of these ranks with data that I need
  *         SCR_Dataset_files(rank, &files);
  *         SCR_Dataset_file(rank, 0, names[i], NULL);  the first of them
  *     SCR_Fetch_files(count, names);                  collective
@@ -311,7 +311,7 @@ int SCR_Complete_restart(int valid);
 int SCR_Fetch_files(int count, const char *const names[]);
 
 /* The same for files that ranks wrote in parts: brings lengths[i] bytes from offsets[i]
- * on of file names[i] to this rank, for SCR_Route_file_part, whoever wrote them. Bytes of
+ * on of file names[i] to this rank, for SCR_Route_file_part, from any rank. Bytes of
  * several parts are joined in a file on the node.
  *
  * Returns the codes of SCR_Fetch_files, and SCR_ERR_ARGUMENT for bytes beyond the end of

@@ -14,7 +14,7 @@
  *  3. The answers of all are shared, and plan/bring.h makes one plan from them, by which
  *     the files travel (cache/brought.h). Packed files are extracted by the ranks that
  *     asked for them.
- *  4. Each rank is told the paths of what it wanted. */
+ *  4. Each rank receives the paths of its files. */
 
 #include "ops/context.h"
 

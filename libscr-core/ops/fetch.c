@@ -113,8 +113,10 @@ static void fetch_note_borrowed(struct scr *scr, scr_dataset *cached, int count,
 static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
-    filo_options options = {
-        .checksum = 1, .width = scr->set.fetch_width, .buffer = scr->set.file_buffer};
+    filo_options options = {.checksum = 1,
+                            .width = scr->set.fetch_width,
+                            .turn = scr->job.node_rank,
+                            .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
     scr_dataset cached = *d;
     options.has_group = beneath_has_group(scr->prefix.fd, &options.group);

@@ -68,14 +68,26 @@ int scr_flush_id(const struct scr *scr)
     return scr->flush.current ? scr->flush.current->d.id : 0;
 }
 
+/* In the background no rank waits for a message of another one, as its program may have
+ * died: each node has its part of the width, in turns that its transfers take. */
+static void flush_share_width(const struct scr *scr, const char *slots, filo_options *o)
+{
+    const scr_job *job = &scr->job;
+    const int64_t share = (int64_t)scr->set.flush_width * job->node_ranks / job->ranks;
+    if (scr->set.flush_width >= job->ranks) return;
+    o->slots = slots;
+    o->slot_count = share > 1 ? (int)share : 1;
+}
+
 /* Limits are those of a node, and hold in the background only. */
 static filo_options flush_options(const struct scr *scr, const struct scr_flush_run *f,
-                                  const char *state)
+                                  const char *state, const char *slots)
 {
     const struct scr_settings *set = &scr->set;
     filo_options o = {.method = f->method,
                       .checksum = set->crc_on_flush,
                       .width = set->flush_width,
+                      .turn = scr->job.node_rank,
                       .identity = f->identity,
                       .dataset = f->key,
                       .container = f->form.container,
@@ -95,6 +107,7 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
     const int copying = f->form.align ? 1 : scr->job.node_ranks; /* processes of a node */
     o.bandwidth = (double)set->flush_bandwidth / copying;
     o.percent = set->flush_percent / copying;
+    flush_share_width(scr, slots, &o);
     return o;
 }
 
@@ -155,24 +168,32 @@ char *scr_flush_state(const struct scr *scr, int rank)
                                                                                    : path;
 }
 
+/* All transfers of this job on the node take turns with them. */
+static char *flush_slots(const struct scr *scr)
+{
+    char *path;
+    return asprintf(&path, "%s/transfer_turn", scr->cache.control) < 0 ? NULL : path;
+}
+
 static int flush_start_files(struct scr *scr, struct scr_flush_run *f, kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
     filo_file *files = NULL;
-    char *state = scr_flush_state(scr, scr->job.rank);
+    char *state = scr_flush_state(scr, scr->job.rank), *slots = flush_slots(scr);
     int count = 0, rc = scr_place_of(&scr->prefix, &f->d, &place);
-    if (!state) rc = -ENOMEM;
+    if (!state || !slots) rc = -ENOMEM;
     if (rc) err_set(err, rc, "no memory");
     rc = rc ? rc : scr_flush_list(scr, &f->d, &place, &count, &files, err);
     rc = agree(scr->job.world, rc, err);
     if (!rc) {
-        const filo_options options = flush_options(scr, f, state);
+        const filo_options options = flush_options(scr, f, state, slots);
         rc = filo_flush_start(scr->job.world, place.folder, place.map, count, files,
                               &options, &f->transfer, err);
     }
     filo_files_free(count, files);
     free(place.folder);
     free(state);
+    free(slots);
     return rc;
 }
 

@@ -164,6 +164,7 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->restart.brought);
     kvtree_delete(&scr->restart.catalog);
     kvtree_delete(&scr->restart.parts);
+    kvtree_delete(&scr->restart.names);
     kvtree_delete(&scr->restart.asked);
     scr_listing_free(scr);
     for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)

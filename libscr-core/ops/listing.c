@@ -38,7 +38,7 @@ static void listing_name_map(const struct scr *scr, char name[LISTING_SIZE])
 
 struct scr_listed {
     bool written; /* the map of this restart is there */
-    int rank;     /* whose files these are; -1: none */
+    int rank;     /* owner of these files; -1: none */
     int count;
     filo_file *files;
     char prefix[SCR_NAME_SIZE + 2]; /* of their names */

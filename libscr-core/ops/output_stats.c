@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Totals of the files of all ranks, in one operation of MPI.
- *
- * A set of hashes, one bit each, shows whether two ranks gave the same name. The
- * reduction unites the sets; if two of them have a bit in common, two ranks may have a
- * name in common, and the names must be compared. With N files that happens by chance in
- * one of 2 BITS / N^2 checkpoints. */
+/* Totals of the files of all ranks, in one operation of MPI. plan/name_set.h shows
+ * whether two ranks gave the same name; where it cannot, the names must be compared. */
 #include "ops/output_stats.h"
 
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include "ops/route.h"
+#include "plan/name_set.h"
 #include <errno.h>
 
-enum { WORDS = 256, BITS = 64 * WORDS };
-
 typedef struct sums {
-    uint64_t failed, files, bytes, parts, meet; /* meet: two ranks had a bit in common */
-    uint64_t names[WORDS];
+    uint64_t failed, files, bytes, parts;
+    scr_name_set names;
 } sums;
-
-/* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/); all of them count. */
-static unsigned stats_hash(const char *name)
-{
-    uint64_t h = 14695981039346656037u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 1099511628211u;
-    return (unsigned)((h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 40) % BITS;
-}
 
 static void stats_unite(const sums *a, sums *b)
 {
@@ -34,11 +20,7 @@ static void stats_unite(const sums *a, sums *b)
     b->files += a->files;
     b->bytes += a->bytes;
     b->parts += a->parts;
-    b->meet |= a->meet;
-    for (int i = 0; i < WORDS; i++) {
-        b->meet |= a->names[i] & b->names[i];
-        b->names[i] |= a->names[i];
-    }
+    scr_name_set_unite(&b->names, &a->names);
 }
 
 static void stats_unite_all(void *in, void *inout, int *count, MPI_Datatype *type)
@@ -72,8 +54,7 @@ int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *t
     sums mine = {.failed = rc != 0, .bytes = bytes}, all = {.failed = 0};
     const kvtree_elem *e = kvtree_elem_first(scr->output.routed);
     for (; e; e = kvtree_elem_next(e)) {
-        unsigned bit = stats_hash(kvtree_elem_key(e));
-        mine.names[bit / 64] |= (uint64_t)1 << bit % 64;
+        scr_name_set_add(&mine.names, kvtree_elem_key(e), scr->job.rank, scr->job.ranks);
         mine.files++;
         mine.parts += kvtree_get(kvtree_elem_hash(e), SCR_ROUTED_LENGTH) != NULL;
     }
@@ -83,6 +64,6 @@ int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *t
     *totals = (scr_totals){.files = (int)all.files,
                            .bytes = (unsigned long)all.bytes,
                            .parts = (int)all.parts,
-                           .distinct = !all.meet};
+                           .distinct = scr_name_set_is_distinct(&all.names)};
     return 0;
 }

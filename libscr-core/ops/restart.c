@@ -7,6 +7,7 @@
 #include "ops/bring.h"
 #include "ops/fetch.h"
 #include "ops/listing.h"
+#include "ops/route.h"
 #include "plan/restart.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
@@ -355,6 +356,7 @@ int scr_restart_have(struct scr *scr, int *flag, char *name)
     struct table t = {.room = 0};
     scr_dataset d = {.id = 0};
     scr_folders_ensure(scr);
+    scr_route_forget(scr);
     scr_bypass_forget(scr);
     scr->prefix.direct.dataset.id = 0;
     scr->restart.offered = *flag = 0;
@@ -529,6 +531,7 @@ static void restart_close(struct scr *scr)
 {
     scr_bring_end(scr);
     scr_listing_end(scr);
+    scr_route_forget(scr);
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->restart.offered = 0;
 }

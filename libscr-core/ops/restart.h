@@ -31,6 +31,9 @@ struct scr_restart {
     kvtree *asked;   /* what it was told of the files of which it wants parts */
     struct scr_listed *listed; /* what this rank was told of the files of another
                                   (ops/listing.h); or NULL */
+    kvtree *names; /* of the files of this process in dataset `named` (ops/route_names.c),
+                      by last component; NULL: none was looked up */
+    int named;
     int in_prefix; /* the dataset of the open restart is whole on the prefix directory */
     int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
     int compared;     /* id of the checkpoint whose files were compared for that */

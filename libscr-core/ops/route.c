@@ -251,23 +251,6 @@ int scr_route_output(struct scr *scr, const char *name, scr_call call,
     return SCR_SUCCESS;
 }
 
-/* The file that the name means, of those that this process has in a cached dataset. NULL
- * if there is none. */
-static const char *route_find_cached(const scr_cache *cache, int id,
-                                     scr_file_match *match)
-{
-    const char *found = NULL;
-    scr_filemap_walk walk = {NULL, NULL};
-    while (scr_filemap_next(cache->map, id, &walk)) {
-        const kvtree *meta = kvtree_elem_hash(walk.file);
-        const char *here =
-            scr_filemap_name_of(kvtree_elem_key(walk.file), cache->job->owner, id);
-        if (here && scr_file_match_try(match, here, kvtree_get_val(meta, SCR_META_ORIG)))
-            found = here;
-    }
-    return found;
-}
-
 /* The same for one that is read on the prefix directory itself: 0 or -errno, with a text
  * unless that is -ENOENT. */
 static int route_find_in_place(struct scr *scr, scr_file_match *match,
@@ -279,12 +262,15 @@ static int route_find_in_place(struct scr *scr, scr_file_match *match,
     return rc && rc != -ENOENT ? err_sys(err, rc, "\"%.200s\"", match->name) : rc;
 }
 
-static int route_find_in_cache(const struct scr *scr, int id, scr_file_match *match,
+/* The same for one in the cache. */
+static int route_find_in_cache(struct scr *scr, int id, scr_file_match *match,
                                char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    const char *found = route_find_cached(&scr->cache, id, match);
-    int rc = found ? route_cached_path(&scr->cache, id, found, path) : -ENOENT;
-    return found && rc ? err_sys(err, rc, "\"%.200s\"", match->name) : rc;
+    const char *found;
+    int rc = scr_route_look_up(scr, id, match, &found);
+    if (!rc && !found) return -ENOENT;
+    rc = rc ? rc : route_cached_path(&scr->cache, id, found, path);
+    return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
 }
 
 /* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or

@@ -34,6 +34,17 @@ int scr_route_refuse(const struct scr *scr, scr_call call, int code, const char 
 int scr_route_below(const struct scr *scr, const char *name, char **path,
                     const char **below);
 
+/* ---- ops/route_names.c: the files of this process in a cached dataset, by name ---- */
+
+/* The file that the name means: its name below the directory of the dataset, as *found;
+ * NULL: there is none. match->files says whether it is the only one. Takes the same time
+ * however many files there are, unless many have the same last component. 0 or -ENOMEM.
+ */
+int scr_route_look_up(struct scr *scr, int id, scr_file_match *match, const char **found);
+
+/* Frees what that keeps: the files of the dataset may change from here on. */
+void scr_route_forget(struct scr *scr);
+
 /* ---- ops/route_part.c: the same for parts of files ---- */
 
 /* Key of the bytes of a part in the list of routed files. */

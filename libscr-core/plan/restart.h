@@ -67,7 +67,7 @@ scr_restart_step scr_plan_restart(const scr_restart_facts *facts);
 
 /* Whether the row that is fetched does not become the current checkpoint: a newer one is
  * of another number of ranks, and a run that can use it is to begin with it. One that is
- * newer than the current one does not count: somebody chose an older one. */
+ * newer than the current one does not count: an older one was chosen. */
 bool scr_plan_restart_leaves_current(const scr_restart_facts *facts, int row);
 
 #endif

@@ -21,7 +21,7 @@ struct mapped {
     filo_file *files;
     const char *folder; /* that they are below */
     int newer;          /* a newer dataset may have written to them, ... */
-    int written;        /* ... and somebody has, to one that ranks wrote together */
+    int written;        /* ... and one has, to a file that ranks wrote together */
     bool may_be_packed; /* files in containers may be extracted one by one */
     int compare;        /* with their checksums */
 };
@@ -45,8 +45,8 @@ static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
     return newer;
 }
 
-/* Collective. Whether somebody may have written, or has written, to files of the dataset
- * since its map. The time of one that ranks wrote together is in the map of one of them.
+/* Collective. Whether files of the dataset may have changed, or have changed, since its
+ * map. The time of one that ranks wrote together is in the map of one of them.
  */
 static void direct_find_changes(scr_prefix *prefix, const scr_dataset *d,
                                 struct mapped *m)

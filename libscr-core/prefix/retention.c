@@ -40,7 +40,7 @@ typedef struct deletion {
     int folder;           /* of the dataset, open; -1: there is none */
     int64_t shared;       /* others who can change the map, as of others_put_below, or
                              chose names in it */
-    int64_t named;        /* those who chose names in it, as it says itself */
+    int64_t named;        /* the same by its own map */
     bool listed;          /* its name comes from the index */
     const kvtree *others; /* on rank 0: names of files that stay */
     scr_file_removal files;

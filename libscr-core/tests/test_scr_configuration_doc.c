@@ -9,10 +9,28 @@
 
 /* ---- the tables ---- */
 
-static const char *who_may_set(unsigned flags)
+/* A table for each purpose begins with this parameter. */
+static const struct {
+    const char *first, *title;
+} purposes[] = {{"SCR_ENABLE", "General"},
+                {"SCR_CNTL_BASE", "Cache"},
+                {"SCR_PREFIX_SIZE", "Prefix directory"},
+                {"SCR_COPY_TYPE", "Protection of cached files"},
+                {"SCR_RESTART_RANKS", "Restart and fetch"},
+                {"SCR_FLUSH", "Flush"},
+                {"SCR_CHECKPOINT_INTERVAL", "Checkpoint interval"},
+                {"SCR_HALT_SECONDS", "Halt conditions"},
+                {"SCR_RUNS", "Runs and nodes"},
+                {"SCR_LOG_ENABLE", "Log"},
+                {"SCR_MPI_BUF_SIZE", "Buffers and checksums"},
+                {"SCR_USER_NAME", "Names"}};
+#define PURPOSES (sizeof purposes / sizeof *purposes)
+
+/* Who may set a parameter, unless anybody may. */
+static const char *restriction(unsigned flags)
 {
-    if (flags & SCR_PARAM_OUTSIDE) return "environment, system";
-    return flags & SCR_PARAM_ENVIRONMENT ? "environment" : "anybody";
+    if (flags & SCR_PARAM_OUTSIDE) return "; only in the environment or the system file";
+    return flags & SCR_PARAM_ENVIRONMENT ? "; only in the environment" : "";
 }
 
 /* A default: a value, or the name of a parameter, which has it. */
@@ -26,17 +44,20 @@ static void write_default(FILE *out, const char *value)
 
 static void write_params(FILE *out)
 {
-    fputs(
-        "\n| parameter | type | default | set by | meaning |\n| --- | --- | --- | --- | "
-        "--- |\n",
-        out);
+    size_t next = 0;
     for (const scr_param *p = scr_param_table; p->name; p++) {
+        if (next < PURPOSES && strcmp(p->name, purposes[next].first) == 0)
+            fprintf(out,
+                    "\n### %s\n\n| parameter | type | default | meaning |\n"
+                    "| --- | --- | --- | --- |\n",
+                    purposes[next++].title);
         fprintf(out, "| `%s` | %s%s | ", p->name, scr_param_type_name(p->type),
                 p->flags & SCR_PARAM_LOCAL ? ", per node" : "");
         write_default(out, p->value);
-        fprintf(out, " %s | %s |\n", who_may_set(p->flags), p->help);
+        fprintf(out, " %s%s |\n", p->help, restriction(p->flags));
     }
     fputs("\n", out);
+    assert_int_equal(next, PURPOSES);
 }
 
 static void write_fields(FILE *out, scr_desc_kind kind)

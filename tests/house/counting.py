@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The line that ./run-tests ends with counts each of Meson's results where it belongs, in several builds together; before it stands
-what failed tests said."""
+what failed tests said. Of tests that are repeated the second results count."""
 import json
 import os
 import pathlib
@@ -36,6 +36,21 @@ TOLD = ["==== 0: b: FAIL", "(20 lines of stdout left out)", *(f"  line {n}" for 
         "==== 0: c: TIMEOUT", "1 passed, 2 failed, 0 skipped"]
 
 
+# Results, those of the second attempt, all of them in the end, and the exit code; a stand-in for Meson writes what it is told.
+REPEATED = [
+    ({"a": "OK", "b": "FAIL", "c": "TIMEOUT"}, {"b": "OK", "c": "OK"}, {"a": "OK", "b": "OK", "c": "OK"}, 0),
+    ({"a": "OK", "b": "FAIL"}, {"b": "FAIL"}, {"a": "OK", "b": "FAIL"}, 1),
+    ({"a": "OK", "b": "FAIL"}, {}, {"a": "OK", "b": "FAIL"}, 1),
+    ({"a": "OK"}, {"a": "FAIL"}, {"a": "OK"}, 0),
+    ({name: "FAIL" for name in "abcdef"}, {name: "OK" for name in "abcdef"}, {name: "FAIL" for name in "abcdef"}, 1),
+    ({}, {}, {}, 1),
+]
+MESON = """#!/bin/sh
+[ "$1 $2 $4 $5 $6" = "test -C --no-rebuild --logbase again" ] || exit 9
+cp "$3/second" "$3/meson-logs/again.json"
+"""
+
+
 def count(*builds):
     """What is printed, and the exit code, for the tests of build directories that are named by their numbers; None: without a log."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -59,9 +74,29 @@ def check(cases, line, code):
         yield f"{cases}: printed {lines} and ended with {ended}"
 
 
+def repeat(first, second):
+    """The results after .ci/again, by name, and its exit code."""
+    with tempfile.TemporaryDirectory() as scratch:
+        build, meson = pathlib.Path(scratch) / "build", pathlib.Path(scratch) / "meson"
+        log = build / "meson-logs/testlog.json"
+        log.parent.mkdir(parents=True)
+        for path, results in ((log, first), (build / "second", second)):
+            path.write_text("".join(json.dumps({"name": f"scr:x / {name}", "result": result}) + "\n" for name, result in results.items()))
+        meson.write_text(MESON)
+        meson.chmod(0o755)
+        done = subprocess.run([ROOT / ".ci/again", build], capture_output=True, check=False,
+                              env={**os.environ, "PATH": f"{scratch}:{os.environ['PATH']}"})
+        tests = map(json.loads, log.read_text().splitlines())
+        return {test["name"].removeprefix("scr:x / "): test["result"] for test in tests}, done.returncode
+
+
 if __name__ == "__main__":
     complaints = [complaint for results, *wanted in CASES for complaint in check([results], *wanted)]
     complaints += [complaint for case in TOGETHER for complaint in check(*case)]
     if count(SAID) != (TOLD, 1):
         complaints.append(f"of failed tests it told {count(SAID)}")
+    for first, second, *wanted in REPEATED:
+        found = repeat(first, second)
+        if found != tuple(wanted):
+            complaints.append(f"{first}, repeated with {second}: {found}")
     finish(complaints)

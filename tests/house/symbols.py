@@ -109,6 +109,14 @@ def check_links(library, libraries):
             yield f"uses {', '.join(sorted(shared & other.private))}, private to {other.room}"
 
 
+def check_way(path):
+    """The loader looks for libraries only where nobody else can put one: not below the current directory."""
+    for tag in "(RUNPATH)", "(RPATH)":
+        for way in dynamic(path, tag):
+            if not all(folder.startswith(("/", "$ORIGIN")) for folder in way.split(":")):
+                yield f"{path} loads libraries from the current directory, or below it: {way}"
+
+
 def check_plugin(path):
     if names("--defined-only", path) != {PLUGIN_TABLE}:
         yield f"{path} exports {names('--defined-only', path)}, not {PLUGIN_TABLE} alone"
@@ -137,6 +145,7 @@ def main(mpi, *arguments):
     parts = [argument.split("=", 1) for argument in arguments]
     complaints = [complaint for part, path in parts if part == "plugin" for complaint in check_plugin(path)]
     complaints += [complaint for part, path in parts if part == "command" for complaint in check_command(path, mpi)]
+    complaints += [complaint for part, path in parts if not path.endswith(".a") for complaint in check_way(path)]
     parts = [part for part in parts if part[0] not in ("plugin", "command")]
     libraries = [Library(*part) for part in parts if not part[1].endswith(".a")]
     archives = [Archive(*part) for part in parts if part[1].endswith(".a")]

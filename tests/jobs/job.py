@@ -35,6 +35,7 @@ SKIP = 77
 USER, JOB = "tester", "17"
 MPI = launch.Launch(os.environ["JOB_BUILD"])
 PR_SET_CHILD_SUBREAPER = 36
+ALONE = 10  # seconds
 
 
 class Skip(Exception):
@@ -150,17 +151,40 @@ class Run:
 
 def descendants():
     """Ids of all processes that come from this one."""
-    parent = {}
+    return [pid for pid, _ in processes_below(os.getpid())]
+
+
+def processes_below(ancestor):
+    """Ids of all processes that come from that one, each with its state as the kernel names it: Z where it has ended."""
+    children = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            parent[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+            children.setdefault(int(parent), []).append((int(folder.name), state))
         except (OSError, IndexError):
             pass  # it ended just now
-    found, level = [], {os.getpid()}
+    found, level = [], [(ancestor, "")]
     while level:
-        level = {pid for pid, above in parent.items() if above in level}
+        level = [child for pid, _ in level for child in children.get(pid, [])]
         found += level
     return found
+
+
+def output(process, limit):
+    """What that mpiexec and its ranks print until they end. One whose ranks have all been dead for ALONE seconds is ended: mpiexec of
+    Open MPI 4.1.4 may wait for itself then."""
+    until, ranks, lonely = time.monotonic() + limit, False, time.monotonic()
+    while True:
+        try:
+            return process.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+            if any(state != "Z" for _, state in processes_below(process.pid)):
+                ranks, lonely = True, now
+            if ranks and now - lonely > ALONE:
+                process.kill()
+            elif now > until:
+                raise
 
 
 def bury():
@@ -296,7 +320,7 @@ class Job:
         process = self.start(os.environ["JOB_PROBE"], *[operation for operation, _ in pairs],
                              layout=layout, of_node=of_node, prefix=prefix, **parameters)
         try:
-            out, err = process.communicate(timeout=limit)
+            out, err = output(process, limit)
         except subprocess.TimeoutExpired:
             end_all()
             out, err = process.communicate()

@@ -223,7 +223,7 @@ def test_refused_when_it_goes_on():
     """A checkpoint that the program refuses is not completed on the prefix directory, where it would be offered again."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
-        die(job, "c2", **SLOW)
+        die(job, "c2", **{**SLOW, "SCR_FLUSH_ASYNC_BW": "20KB"})
         run = job.run("init", "have => 1 c2", "start_restart => c2", "complete_restart:0 => INVALID", restart("c1"), "finalize")
         run.says("FLUSH_RESUMED", "dataset 2", times=1)
         run.not_said("FLUSH_RESUMED_COMPLETE")
@@ -272,14 +272,25 @@ def test_newer_one_of_the_same_name():
 
 
 def test_waves():
-    """One rank copies at a time: those whose turn did not come before the program died have it now."""
-    with Job(nodes=2, per_node=2, SCR_FLUSH_WIDTH=1, **DAEMON) as job:
+    """Fewer ranks copy at a time than there are: those that wait have their turn after the program died."""
+    with Job(nodes=2, per_node=3, SCR_FLUSH_WIDTH=2, **DAEMON) as job:
         die(job)
-        let_finish(job, 1)
+        let_finish(job, 6)
         make_old(job)
         run = job.run("init", restart("c1", LARGE), "finalize")
         run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
-        assert kept(job, "c1") == [0], kept(job, "c1")
+        assert kept(job, "c1") == [0, 1, 2, 3, 4, 5], kept(job, "c1")
+        expect_clean(job)
+
+
+def test_waves_on_a_node():
+    """SCR_FLUSH_WIDTH is divided among nodes: one of the three transfers of a node has begun, and the others have not."""
+    with Job(nodes=2, per_node=3, SCR_FLUSH_WIDTH=3, **DAEMON) as job:
+        die(job, **SLOW)
+        wait_until(lambda: all(list(job.control(node).glob("transfer_turn.0.lock")) for node in job.nodes()))
+        assert not any(list(job.control(node).glob("transfer_turn.1.lock")) for node in job.nodes())
+        run = job.run("init", restart("c1", LARGE), "finalize")
+        run.says("FLUSH_RESUMED_COMPLETE", "dataset 1", times=1)
         expect_clean(job)
 
 

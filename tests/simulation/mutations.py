@@ -99,7 +99,7 @@ MUTATIONS = {
         "libfilo/src/filo_folders_mpi.c", "        rc = io_fsync(fd);\n", "        rc = 0;\n"),
     "new directories are not synced": (
         "common/beneath.c", "        rc = beneath_sync_parent(dir, part, err);\n", "        (void)beneath_sync_parent;\n"),
-    "nobody acts for the last rank": (
+    "no process acts for the last rank": (
         "libscr-core/cache/adopt.c", "        if (actor[i] == cache->job->rank)\n            own->list[own->count++] =",
         "        if (actor[i] == cache->job->rank && i + 1 < d->ranks)\n            own->list[own->count++] ="),
     "another file is brought": (
@@ -114,7 +114,7 @@ MUTATIONS = {
         "libscr-core/ops/bring.c", "    if (scr->prefix.direct.dataset.id == d->id) return false;\n", ""),
     "an older checkpoint takes the place of one of other ranks": (
         "libscr-core/ops/restart.c", "scr_fetch_dataset(scr, d, leaves);", "scr_fetch_dataset(scr, d, false && leaves);"),
-    "a flush goes on with another number of ranks": (
+    "a flush is resumed with another number of ranks": (
         "libscr-core/ops/flush.c", "f->container ? scr_flush_layout(scr) : (uint64_t)scr->job.ranks,", "f->container ? scr_flush_layout(scr) : 0,",
         "libscr-core/ops/flush_recovery.c", "s->container ? r->layout : (uint64_t)r->scr->job.ranks,", "s->container ? r->layout : 0,"),
     "ranks do not agree on errors": (

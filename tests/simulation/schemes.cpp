@@ -3,7 +3,6 @@
 #include "schemes.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace sim
 {
@@ -20,14 +19,27 @@ std::string Scheme::descriptor(int number, int interval) const
            (failures ? " SET_FAILURES=" + std::to_string(failures) : "");
 }
 
+/* The ranks of nodes of the largest size, and then those of smaller ones. */
+static std::vector<int> largest_first(const std::vector<int> &counts, int largest)
+{
+    std::vector<int> full, others;
+    int rank = 0;
+    for (int count : counts)
+        for (int i = 0; i < count; i++)
+            (count == largest ? full : others).push_back(rank++);
+    full.insert(full.end(), others.begin(), others.end());
+    return full;
+}
+
 std::vector<std::vector<int>> sets_of(const std::vector<int> &counts, int least)
 {
-    const int ranks = std::accumulate(counts.begin(), counts.end(), 0);
-    const int count =
-        std::max(ranks / least, *std::max_element(counts.begin(), counts.end()));
-    std::vector<std::vector<int>> sets(static_cast<size_t>(count));
-    for (int rank = 0; rank < ranks; rank++)
-        sets[static_cast<size_t>(rank % count)].push_back(rank);
+    const int largest = *std::max_element(counts.begin(), counts.end());
+    const std::vector<int> ranks = largest_first(counts, largest);
+    const size_t rows = ranks.size() / static_cast<size_t>(least * largest);
+    std::vector<std::vector<int>> sets(std::max<size_t>(rows, 1) *
+                                       static_cast<size_t>(largest));
+    for (size_t i = 0; i < ranks.size(); i++)
+        sets[i % sets.size()].push_back(ranks[i]);
     return sets;
 }
 

@@ -233,6 +233,7 @@ enum class Aspect {
     LOSSES,
     DEATHS,
     FLIPS,
+    WIDTH,
     FORM
 };
 
@@ -451,6 +452,16 @@ static void draw_deaths(Story &s)
     }
 }
 
+/* Few ranks copy at a time: others wait for their turn. */
+static void draw_width(Story &s)
+{
+    Random r = stream_of(s, Aspect::WIDTH);
+    if (!r.chance(0.2)) return;
+    const std::string width = std::to_string(r.between(1, 4));
+    s.parameters.push_back({"SCR_FLUSH_WIDTH", width});
+    s.parameters.push_back({"SCR_FETCH_WIDTH", width});
+}
+
 /* Damage that SCR cannot detect shows nothing. */
 static void place_damage(Story &s)
 {
@@ -472,6 +483,7 @@ Story draw(uint64_t seed, bool elastic)
     for (int i = 0; i < nodes; i++)
         s.runs[0].machines.push_back(i);
     draw_parameters(s, r);
+    draw_width(s);
     draw_runs(s, r);
     place_damage(s);
     draw_form(s);
@@ -493,7 +505,8 @@ Story draw(uint64_t seed, bool elastic)
 
 bool is_dispensable(const std::string &parameter)
 {
-    return parameter == "SCR_USE_CONTAINERS" || parameter == "SCR_FLUSH_FORM" ||
+    return parameter == "SCR_FLUSH_WIDTH" || parameter == "SCR_FETCH_WIDTH" ||
+           parameter == "SCR_USE_CONTAINERS" || parameter == "SCR_FLUSH_FORM" ||
            parameter == "SCR_FLUSH_TYPE" || parameter == "SCR_CRC_ON_DELETE" ||
            parameter == "SCR_RESTART_RANKS";
 }

@@ -217,7 +217,7 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                                 kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
-    /* their names are in the map, too, also when nobody else can change anything */
+    /* their names are in the map, too, also where no other user can change anything */
     rename_map map = {.scan = &saved->scan,
                       .container = container,
                       .dir = container ? saved->folder.dir : prefix->dir,

@@ -116,9 +116,17 @@ void axl_set_patience(axl_transfer *transfer, int seconds);
 /* All destinations that are added from now on lie below folder, which is below the base
  * (-EINVAL), and begin with it. Each process that moves files opens it once and holds it;
  * it must belong to the effective user and grant group and others nothing (-EPERM), so
- * that nobody else can put another file in the place of a destination. For transfers of
+ * that no other user can replace a destination. For transfers of
  * parts in a directory that others can change; folder is copied. */
 int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err);
+
+/* Lets at most count transfers with this name move files at a time, of all processes of
+ * this node: 1 to 65536. A transfer that is dispatched waits for a slot, and gives it
+ * back at its end; the slot of a process that dies is free. name is copied: it begins the
+ * names of files, <name>.<number>.lock, in a directory that only this user can change.
+ * Where a lock cannot be had at all the transfer does not wait. Once, before axl_dispatch
+ * (-EINVAL). */
+int axl_set_slots(axl_transfer *transfer, const char *name, int count, axl_error *err);
 
 /* Adds a file. Both paths are copied. A destination that is in the list already (letter
  * by letter) is -EEXIST. One that is not below the base is -EINVAL. After axl_dispatch:

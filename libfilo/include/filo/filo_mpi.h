@@ -40,7 +40,16 @@ typedef struct filo_options {
     size_t map_limit;   /* flush: most bytes per map file; 0: 1 MB. A rank with a longer
                            list gets a larger file, and a file above the lowest
                            level holds at least two names, whatever the limit */
-    int width;          /* most ranks that copy at a time; 0: 256 */
+    int width;          /* most ranks that copy at a time; 0: 256. Messages between ranks
+                           say whose turn it is, so that a flush in the background needs
+                           filo_flush_test */
+    int turn; /* each rank's own: with more ranks than width, those of lower turns
+                 copy first. The number of a rank on its node lets all nodes
+                 copy from the start on */
+    const char *slots;  /* each rank's own, NULL on all or on none: at most slot_count */
+    int slot_count;     /* ranks with the same slots on one node copy at a time, as for
+                           axl_set_slots, and width does not count: a transfer in the
+                           background waits for its turn by itself */
     uint64_t container; /* flush: files are packed into containers of at most that
                            many bytes; 0: each file lies under its name */
     uint64_t align;     /* flush: each node packs its files into a container, in which the

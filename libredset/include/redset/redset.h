@@ -72,10 +72,12 @@ typedef struct redset_place {
  *
  * Take a list of all procs processes, one failure group after the other; position is the
  * index of the process in it, and no group has more than largest_group. The number of
- * sets is the greatest that gives each at least set_size members, but not less than
- * largest_group. Processes are assigned round robin, so no two processes of a group are
- * in one set, and set sizes differ by at most one. Sets set, sets, members and member of
- * *place. -EINVAL for impossible numbers. */
+ * sets is the greatest multiple of largest_group that gives each at least set_size
+ * members, but not less than largest_group; with set_size 1 each is alone. Processes are
+ * assigned round robin, so no two processes of a group are in one set, and set sizes
+ * differ by at most one. Where all groups are of one size, the sets of a group's
+ * processes meet the same other groups. Sets set, sets, members and member of *place.
+ * -EINVAL for impossible numbers. */
 int redset_choose(int procs, int largest_group, int set_size, int position,
                   redset_place *place);
 

@@ -142,21 +142,27 @@ static int mpi_compare_configs(const mpi_set *set, const redset_config *config,
                    "or checksums");
 }
 
-/* This process's index in the list of all groups, in the order of their lowest ranks, and
- * the size of the largest group. Returns what MPI returned. */
+/* This process's index in the list of all groups, and the size of the largest group.
+ * Groups of that size come first, so that smaller ones do not shift them against each
+ * other; otherwise they are in the order of their lowest ranks. Returns what MPI
+ * returned. */
 static int mpi_count_groups(const mpi_set *set, MPI_Comm group, int *position,
                             int *largest)
 {
-    int rank, size, before = 0;
+    int rank, size, all_full = 0, before[2] = {0, 0};
     MPI_Comm_rank(group, &rank);
     MPI_Comm_size(group, &size);
-    int counted = rank == 0 ? size : 0;
     int rc = MPI_Allreduce(&size, largest, 1, MPI_INT, MPI_MAX, set->world.comm);
+    const bool is_full = size == *largest;
+    const int counted[2] = {rank == 0 && is_full ? size : 0,
+                            rank == 0 && !is_full ? size : 0};
     if (rc == MPI_SUCCESS)
-        rc = MPI_Exscan(&counted, &before, 1, MPI_INT, MPI_SUM, set->world.comm);
-    if (set->world.rank == 0) before = 0; /* undefined there in MPI */
-    if (rc == MPI_SUCCESS) rc = MPI_Bcast(&before, 1, MPI_INT, 0, group);
-    *position = before + rank;
+        rc = MPI_Allreduce(&counted[0], &all_full, 1, MPI_INT, MPI_SUM, set->world.comm);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Exscan(counted, before, 2, MPI_INT, MPI_SUM, set->world.comm);
+    if (set->world.rank == 0) before[0] = before[1] = 0; /* undefined there in MPI */
+    if (rc == MPI_SUCCESS) rc = MPI_Bcast(before, 2, MPI_INT, 0, group);
+    *position = rank + (is_full ? before[0] : all_full + before[1]);
     return rc;
 }
 

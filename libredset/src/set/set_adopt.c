@@ -24,7 +24,7 @@ typedef struct adopt {
     adopt_rank *list;
     kvtree *homes;   /* what this process was told as a home: RANK/<r>, SET/<id> */
     kvtree *damaged; /* <id> of sets that it rebuilds, ... */
-    adopt_set *sets; /* ... and what is told there, in the order of ids */
+    adopt_set *sets; /* ... and the report of each, in the order of ids */
     int set_count;
     int verdict; /* the first failure of a set, and its text */
     redset_error err;

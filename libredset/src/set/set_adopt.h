@@ -22,8 +22,8 @@
 typedef struct redset_adopt_host {
     redset_transport *world; /* all processes; peers are their numbers */
 
-    /* Collective over the processes that act for the members of a set, whose numbers are
-     * in actor, and agreed among them. room is for as many numbers: no process may lack
+    /* Collective over the processes that act for the members of a set. actor has their
+     * numbers, which they agree on. room is for as many numbers: no process may lack
      * memory for them where the others wait for it. */
     int (*connect)(void *arg, int id, int size, const int actor[], int room[],
                    redset_transport **members, redset_error *err);

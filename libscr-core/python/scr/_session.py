@@ -180,7 +180,7 @@ class Restart:
         _calls.fetch_files([self._place(name) for name in _calls.path_list(names)])
 
     def fetch_parts(self, parts: Parts) -> None:
-        """Brings bytes of files that ranks wrote together to this rank, whoever wrote them, so that part() finds them. Collective.
+        """Brings bytes of files that ranks wrote together, from any rank, to this rank, so that part() finds them. Collective.
 
             checkpoint.fetch_parts([("state", offset, length)])
             path, at = checkpoint.part("state", offset, length)

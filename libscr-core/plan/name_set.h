@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCR_NAME_SET_H
+#define SCR_NAME_SET_H
+
+/* Whether two ranks may have given the same file name, decided by one reduction of fixed
+ * size.
+ *
+ * Names that contain the number of their rank need no comparison. A place is the n-th
+ * number in a name, counted from its begin or from its end: in "ckpt.7/rank_3.dat" the
+ * last number is the second one. A place is good when no rank has a name with the number
+ * of another rank there. Two ranks that both have the number of their rank at a good
+ * place have different names, and so have a rank that has it and one that has no rank's
+ * number there. The remaining names, without a rank's number there, are compared by a set
+ * of hashes.
+ *
+ * Without a good place all names are compared by one larger set of hashes. When two sets
+ * have a bit in common, their ranks may have a name in common. With N names that happens
+ * by chance in one of 2 SCR_NAME_BITS / N^2 cases. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SCR_NAME_PLACES = 8, /* half of them counted from the end */
+    SCR_NAME_WORDS = 256,
+    SCR_NAME_BITS = 64 * SCR_NAME_WORDS,
+    SCR_NAME_REST_WORDS = 8
+};
+
+/* Of one rank, or of some; zeros: of none. */
+typedef struct scr_name_set {
+    uint64_t bad;  /* bit p: place p is not good, or the rests of two ranks meet */
+    uint64_t meet; /* whether two ranks have a bit of names in common */
+    uint64_t names[SCR_NAME_WORDS];
+    uint64_t rest[SCR_NAME_PLACES][SCR_NAME_REST_WORDS];
+} scr_name_set;
+
+/* Adds a name of a rank to the set of that rank. */
+void scr_name_set_add(scr_name_set *set, const char *name, int rank, int ranks);
+
+/* Adds to a set one of other ranks. */
+void scr_name_set_unite(scr_name_set *set, const scr_name_set *other);
+
+/* Whether it is certain that no two ranks have a name in common. */
+bool scr_name_set_is_distinct(const scr_name_set *set);
+
+#endif

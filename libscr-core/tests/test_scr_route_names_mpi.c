@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The work that SCR_Route_file takes in a restart grows with the number of files of a
+ * rank, and not with its square. The linker puts the functions that count in front. */
+#include "check.h"
+
+#include "ops/route.h"
+#include <kvtree/kvtree_util.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { DATASET = 7, FEW = 2000, MANY = 20000 };
+
+#define OWNER "me/scr.job"
+#define PREFIX "/pfs/me/run"
+
+static long steps;
+
+bool __real_scr_file_match_try(scr_file_match *m, const char *file, const char *orig);
+bool __wrap_scr_file_match_try(scr_file_match *m, const char *file, const char *orig);
+bool __wrap_scr_file_match_try(scr_file_match *m, const char *file, const char *orig)
+{
+    steps++;
+    return __real_scr_file_match_try(m, file, orig);
+}
+
+kvtree_elem *__real_scr_kvtree_elem_next(const kvtree_elem *elem);
+kvtree_elem *__wrap_scr_kvtree_elem_next(const kvtree_elem *elem);
+kvtree_elem *__wrap_scr_kvtree_elem_next(const kvtree_elem *elem)
+{
+    steps++;
+    return __real_scr_kvtree_elem_next(elem);
+}
+
+/* How the names of the files differ. */
+typedef struct naming {
+    const char *file;  /* below the prefix directory */
+    const char *orig;  /* at output */
+    const char *asked; /* at the restart */
+    bool is_below;     /* that is the place */
+} naming;
+
+static const naming namings[] = {
+    {"ckpt/rank_%d", "ckpt/rank_%d", "ckpt/rank_%d", true},
+    {"ckpt/rank_%d", "ckpt/rank_%d", "rank_%d", false},
+    {"ckpt/rank_%d", "../ckpt/rank_%d", "../ckpt/rank_%d", false},
+    {"d%d/data", "d%d/data", "d%d/data", true}, /* all in one list */
+};
+
+static void add_file(struct scr *scr, const char *file, const char *orig)
+{
+    char path[200];
+    snprintf(path, sizeof path, "/dev/shm/" OWNER "/scr.dataset.%d/%s", DATASET, file);
+    kvtree *meta = scr_filemap_add_file(scr->cache.map, DATASET, 3, path);
+    CHECK(meta && kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL) == 0);
+    CHECK_INT(kvtree_util_set_str(meta, SCR_META_ORIG, orig), 0);
+}
+
+static const char *look_up(struct scr *scr, const char *name, const char *below,
+                           int *files)
+{
+    scr_file_match match;
+    const char *found;
+    scr_file_match_begin(&match, name, below, PREFIX);
+    CHECK_INT(scr_route_look_up(scr, DATASET, &match, &found), 0);
+    *files = match.files;
+    return found;
+}
+
+static void begin(struct scr *scr, scr_job *job)
+{
+    *scr = (struct scr){.cache = {.job = job}};
+    snprintf(job->owner, sizeof job->owner, OWNER);
+    scr->cache.map = kvtree_new();
+}
+
+static void end(struct scr *scr)
+{
+    scr_route_forget(scr);
+    CHECK(!scr->restart.names);
+    kvtree_delete(&scr->cache.map);
+}
+
+/* The steps to find each of that number of files. */
+static long count_steps(const naming *n, int count)
+{
+    static struct scr scr;
+    static scr_job job;
+    char file[100], orig[100], asked[100];
+    int files;
+    begin(&scr, &job);
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof file, n->file, i);
+        snprintf(orig, sizeof orig, n->orig, i);
+        add_file(&scr, file, orig);
+    }
+    steps = 0;
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof file, n->file, i);
+        snprintf(asked, sizeof asked, n->asked, i);
+        const char *found = look_up(&scr, asked, n->is_below ? file : NULL, &files);
+        CHECK(found && strcmp(found, file) == 0);
+        CHECK_INT(files, 1);
+    }
+    end(&scr);
+    return steps;
+}
+
+static void test_linear(void)
+{
+    for (size_t i = 0; i < sizeof namings / sizeof *namings; i++) {
+        const long few = count_steps(&namings[i], FEW);
+        const long many = count_steps(&namings[i], MANY);
+        printf("naming %zu: %d files take %ld steps, %d files %ld\n", i, FEW, few, MANY,
+               many);
+        CHECK(many <= 4 * (long)MANY);
+        CHECK(few <= 4 * (long)FEW);
+    }
+}
+
+/* The same answers as those of a walk through all files. */
+static void test_answers(void)
+{
+    static struct scr scr;
+    static scr_job job;
+    int files;
+    begin(&scr, &job);
+    add_file(&scr, "a/x", "../a/x");
+    add_file(&scr, "b/x", "deep/./x");
+    add_file(&scr, "c/target", "c/link");
+    CHECK(strcmp(look_up(&scr, "a/x", "a/x", &files), "a/x") == 0);
+    CHECK(strcmp(look_up(&scr, "b/x", "sub/b/x", &files), "b/x") == 0);
+    CHECK(strcmp(look_up(&scr, "deep/./x", "sub/deep/x", &files), "b/x") == 0);
+    CHECK_INT(files, 1);
+    CHECK(strcmp(look_up(&scr, "c/link", NULL, &files), "c/target") == 0);
+    look_up(&scr, "x", NULL, &files);
+    CHECK_INT(files, 2);
+    CHECK(!look_up(&scr, "y", "y", &files));
+    CHECK(!look_up(&scr, "..", NULL, &files));
+    CHECK_INT(files, 0);
+    end(&scr);
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv);
+    test_answers();
+    test_linear();
+    return check_end();
+}
