@@ -220,22 +220,35 @@ static int place_create(const axl_transfer *t, size_t i, const axl_folder *folde
 
 /* Others may write to the same file now, so its end is only ever moved by writing: one
  * byte of the part, which gets its value later. */
+static int place_reach_end(const axl_item *item, const struct stat *st, int fd,
+                           axl_error *err)
+{
+    const char *path = item->file.destination;
+    uint64_t end = item->to + item->size;
+    if (st->st_dev == item->device && st->st_ino == item->inode)
+        return err_set(err, -EINVAL, "%s is source and destination of a part", path);
+    if (item->made || item->size == 0 || (uint64_t)st->st_size >= end) return 0;
+    int rc = io_pwrite(fd, "", 1, (off_t)(end - 1));
+    return rc ? err_sys(err, rc, "write %s", path) : 0;
+}
+
 static int place_open_part(const axl_transfer *t, const axl_item *item,
                            axl_folder *folder, int *fd, axl_error *err)
 {
     struct stat st;
-    const char *path = item->file.destination;
-    uint64_t end = item->to + item->size;
     int rc = place_open_named(t, item, folder, O_WRONLY, fd, &st, err);
     if (rc) return rc;
-    if (st.st_dev == item->device && st.st_ino == item->inode) {
-        rc = err_set(err, -EINVAL, "%s is source and destination of a part", path);
-    } else if (!item->made && item->size > 0 && (uint64_t)st.st_size < end) {
-        rc = io_pwrite(*fd, "", 1, (off_t)(end - 1));
-        if (rc) err_sys(err, rc, "write %s", path);
-    }
+    rc = place_reach_end(item, &st, *fd, err);
     if (rc) io_close(fd);
     return rc;
+}
+
+int axl_place_share(const axl_item *item, int fd, axl_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return err_sys(err, -errno, "stat %s", item->file.destination);
+    return place_reach_end(item, &st, fd, err);
 }
 
 /* Whether only this user can have made a file that is there, and can have opened it. */

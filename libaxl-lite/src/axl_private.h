@@ -60,7 +60,12 @@ typedef struct axl_item {
     uint64_t synced;     /* bytes that are on disk for sure, from the start on ... */
     uint32_t synced_crc; /* ... and their checksum */
     bool made;           /* what is written to is there */
-    int fd;              /* of it, while pieces are moved; else -1 */
+    bool open;           /* ... and pieces may be written to it */
+    size_t holder;       /* number of the first of the parts that are moved one after the
+                            other to the same destination; else its own */
+    size_t held;         /* of a holder: its parts that are not complete */
+    size_t last;         /* of a holder: number of the last of them */
+    int fd;              /* of a holder, while pieces are moved; else -1 */
     size_t pieces, left; /* of it; not done yet */
     uint32_t *crcs;      /* of the pieces */
     uint8_t *moved;      /* 1 of those that are done */
@@ -398,6 +403,10 @@ int axl_place_begin(axl_transfer *transfer, axl_error *err);
  * destination itself. Its length reaches the end of the item. */
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
                    axl_error *err);
+
+/* For a part of a destination that is open already: checks the same, and lets its length
+ * reach the end of the item. */
+int axl_place_share(const axl_item *item, int fd, axl_error *err);
 
 /* Opens the same, which is there, to read what it has. */
 int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,

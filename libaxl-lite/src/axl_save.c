@@ -34,14 +34,16 @@ typedef struct copied {
     uint32_t crc;
 } copied;
 
-/* Pieces are taken in their order, so that no more files than workers are open. */
+/* Pieces are taken in their order, so that no more files than workers are open. A part
+ * that is complete may wait for others of its holder. */
 static int save_find_copied(axl_work *w, copied found[OPEN_MAX])
 {
     int count = 0;
     pthread_mutex_lock(&w->lock);
     for (size_t i = 0; i < w->transfer->count && i <= w->item && count < OPEN_MAX; i++) {
         const axl_item *item = &w->transfer->items[i];
-        if (item->file.done || !item->made || item->pieces < 2) continue;
+        const bool waits = w->transfer->items[item->holder].last > item->holder;
+        if (item->file.done || !item->made || (item->pieces < 2 && !waits)) continue;
         copied c = {.item = i};
         c.bytes = axl_copied(w->transfer, item, &c.crc);
         if (c.bytes > item->synced) found[count++] = c;
@@ -55,8 +57,10 @@ static int save_sync_copied(axl_worker *worker, axl_error *err)
     axl_work *w = worker->work;
     copied found[OPEN_MAX];
     int rc = 0, count = save_find_copied(w, found);
+    const axl_item *items = w->transfer->items;
     for (int i = 0; i < count && !rc; i++) {
-        rc = axl_place_sync(w->transfer, found[i].item, &worker->folder, err);
+        if (i == 0 || items[found[i].item].holder != items[found[i - 1].item].holder)
+            rc = axl_place_sync(w->transfer, found[i].item, &worker->folder, err);
         if (rc) break;
         pthread_mutex_lock(&w->lock);
         w->transfer->items[found[i].item].synced = found[i].bytes;

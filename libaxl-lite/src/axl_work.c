@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Workers: each takes the next piece of the list, moves it, and takes another one. Who
  * moves the last piece of a file collects it for the batch that gets its names together.
- * The first error ends the work; what is whole by then still gets its name. */
+ * Parts that follow each other in the list and go to the same destination are written
+ * through one descriptor, which their holder, the first of them, has, and synced
+ * together. The first error ends the work; what is whole by then still gets its name. */
 #include "src/axl_work.h"
 
 #include "common/crc32.h"
@@ -106,7 +108,9 @@ static bool work_take(axl_work *w, task *next)
             w->item++;
             continue;
         }
-        if (w->piece > 0 && item->fd < 0) { /* the worker of the first piece opens it */
+        const axl_item *holder = &t->items[item->holder];
+        /* the workers of first pieces open it */
+        if ((w->piece > 0 && !item->open) || (item != holder && !holder->open)) {
             pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
@@ -142,16 +146,17 @@ static int work_open_destination(axl_worker *worker, const task *now, int *out,
 {
     axl_work *w = worker->work;
     axl_item *item = &w->transfer->items[now->item];
-    if (now->piece > 0) {
-        *out = item->fd;
-        return 0;
-    }
-    int rc = axl_place_open(w->transfer, now->item, &worker->folder, out, err);
+    axl_item *holder = &w->transfer->items[item->holder];
+    *out = holder->fd;
+    if (now->piece > 0) return 0;
+    int rc = item == holder
+                 ? axl_place_open(w->transfer, now->item, &worker->folder, out, err)
+                 : axl_place_share(item, *out, err);
     if (rc) return rc;
     pthread_mutex_lock(&w->lock);
-    item->made = true;
-    item->fd = *out;
-    if (item->pieces > 1) pthread_cond_broadcast(&w->changed);
+    item->made = item->open = true;
+    holder->fd = *out;
+    if (item->pieces > 1 || item->last > now->item) pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
     return 0;
 }
@@ -197,6 +202,17 @@ static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece
 
 /* ---- complete files ---- */
 
+/* All parts that an item holds. The lock is held. */
+static void work_note_done(axl_work *w, size_t holder)
+{
+    axl_item *items = w->transfer->items;
+    for (size_t i = holder; i <= items[holder].last; i++) {
+        if (items[i].holder != holder || items[i].pieces == 0) continue;
+        items[i].file.done = 1;
+        w->files_done++;
+    }
+}
+
 static void work_place_batch(axl_worker *worker)
 {
     axl_work *w = worker->work;
@@ -206,8 +222,7 @@ static void work_place_batch(axl_worker *worker)
     worker->batch_bytes = 0;
     pthread_mutex_lock(&w->lock);
     for (int k = 0; k < placed; k++)
-        w->transfer->items[worker->batch.items[k]].file.done = 1;
-    w->files_done += (size_t)placed;
+        work_note_done(w, worker->batch.items[k]);
     pthread_mutex_unlock(&w->lock);
     if (rc) axl_work_fail(w, rc, err.text);
 }
@@ -229,18 +244,18 @@ bool axl_worker_make_room(axl_worker *worker, int rc)
     return true;
 }
 
-/* One piece less; whether the file is complete. */
+/* One piece less; whether the file, or all that its holder has, is complete. */
 static bool work_finish_piece(axl_work *w, const task *now, uint32_t crc)
 {
     axl_item *item = &w->transfer->items[now->item];
+    axl_item *holder = &w->transfer->items[item->holder];
     pthread_mutex_lock(&w->lock);
     item->crcs[now->piece] = crc;
     item->moved[now->piece] = 1;
     bool complete = --item->left == 0;
-    if (complete) {
-        item->file.size = axl_copied(w->transfer, item, &item->file.crc);
-        item->fd = -1; /* it goes to the batch */
-    }
+    if (complete) item->file.size = axl_copied(w->transfer, item, &item->file.crc);
+    complete = complete && --holder->held == 0;
+    if (complete) holder->fd = -1; /* it goes to the batch */
     pthread_mutex_unlock(&w->lock);
     return complete;
 }
@@ -254,7 +269,7 @@ static void work_do_task(axl_worker *worker, const task *now)
     int rc = work_move_piece(worker, now, &piece, &err);
     if (axl_worker_make_room(worker, rc)) rc = work_move_piece(worker, now, &piece, &err);
     if (!rc && work_finish_piece(w, now, piece.crc))
-        work_add_to_batch(worker, now->item, piece.out);
+        work_add_to_batch(worker, piece.item->holder, piece.out);
     if (rc && rc != -ECANCELED) axl_work_fail(w, rc, err.text);
     if (!rc) axl_save_sometimes(worker);
 }
@@ -299,6 +314,7 @@ static int work_prepare_item(axl_work *w, axl_item *item)
 {
     uint64_t left = item->size - item->begin;
     item->pieces = item->left = 0;
+    item->open = false;
     w->bytes += item->file.done ? item->size : item->begin;
     if (item->file.done) {
         w->files_done++;
@@ -309,6 +325,34 @@ static int work_prepare_item(axl_work *w, axl_item *item)
     item->crcs = calloc(item->pieces, sizeof *item->crcs);
     item->moved = calloc(item->pieces, 1);
     return item->crcs && item->moved ? 0 : -ENOMEM;
+}
+
+/* Joins item number i to what the item before it in the list, number *before, goes to. */
+static void work_join_item(axl_transfer *t, size_t i, size_t *before)
+{
+    axl_item *item = &t->items[i];
+    item->holder = item->last = i;
+    item->held = 1;
+    if (item->pieces == 0) return; /* in place already */
+    if (i > 0 && item->part && t->items[*before].part && t->items[*before].pieces > 0 &&
+        strcmp(item->file.destination, t->items[*before].file.destination) == 0) {
+        item->holder = t->items[*before].holder;
+        t->items[item->holder].held++;
+        t->items[item->holder].last = i;
+    }
+    *before = i;
+}
+
+static int work_prepare_list(axl_work *w)
+{
+    axl_transfer *t = w->transfer;
+    size_t before = 0;
+    int rc = 0;
+    for (size_t i = 0; i < t->count && !rc; i++) {
+        rc = work_prepare_item(w, &t->items[i]);
+        work_join_item(t, i, &before);
+    }
+    return rc;
 }
 
 static int work_batch_size(int threads)
@@ -365,6 +409,24 @@ static void work_clean_up(axl_transfer *t, bool keep)
     }
 }
 
+/* Parts that are complete while others of their holder are not: synced, they are done. */
+static void work_sync_held(axl_work *w)
+{
+    axl_item *items = w->transfer->items;
+    for (size_t h = 0; h < w->transfer->count; h++) {
+        if (items[h].fd < 0 || items[h].last == h) continue;
+        int rc = io_fsync(items[h].fd);
+        if (rc && !w->rc)
+            w->rc = err_sys(&w->err, rc, "fsync %s", items[h].file.destination);
+        for (size_t i = h; i <= items[h].last && !rc; i++) {
+            if (items[i].holder != h || items[i].pieces == 0 || items[i].left > 0)
+                continue;
+            items[i].file.done = 1;
+            w->files_done++;
+        }
+    }
+}
+
 /* That it was stopped is no result: it may go on. What was copied in part makes room for
  * the result: it may be what fills the disk. */
 static void work_save_result(axl_work *w, axl_news *news)
@@ -390,6 +452,7 @@ static void work_conclude(axl_transfer *t)
     axl_work *w = t->work;
     for (int i = 0; i < w->started; i++)
         pthread_join(w->threads[i], NULL);
+    if (!w->cancelled) work_sync_held(w);
     axl_slots_leave(t);
     axl_news news = {.done = w->files_done == t->count && !w->rc, .result = w->rc};
     if (!news.result && !news.done) news.result = -ECANCELED;
@@ -428,8 +491,7 @@ static int work_start_threads(axl_work *w, int threads)
 int axl_work_start(axl_transfer *transfer, int threads, axl_error *err)
 {
     int rc = (transfer->work = work_new(transfer, threads)) ? 0 : -ENOMEM;
-    for (size_t i = 0; i < transfer->count && !rc; i++)
-        rc = work_prepare_item(transfer->work, &transfer->items[i]);
+    if (!rc) rc = work_prepare_list(transfer->work);
     if (!rc && transfer->state_path)
         rc = axl_save(transfer->work,
                       &(axl_news){.fresh = !transfer->obeys,

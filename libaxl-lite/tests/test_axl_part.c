@@ -6,6 +6,9 @@
 #include "src/axl_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <zlib.h>
@@ -197,6 +200,63 @@ static void holes_over_old_bytes(void **state)
 }
 
 /* ---- many ---- */
+
+static atomic_int opened, synced; /* for writing */
+
+int openat(int dir, const char *name, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    if ((flags & O_ACCMODE) == O_WRONLY) opened++;
+    return (int)syscall(SYS_openat, dir, name, flags, mode);
+}
+
+int fsync(int fd)
+{
+    synced++;
+    return (int)syscall(SYS_fsync, fd);
+}
+
+/* Twenty parts of one destination, also of several pieces, two of another one, and one
+ * more of the first: that is opened and synced twice, the other one once. */
+static void parts_share_a_descriptor(void **state)
+{
+    enum { PARTS = 20, LENGTH = 3 * PIECE + 17 };
+    scratch *s = *state;
+    char other[160];
+    unsigned char *bytes = write_source(s, SIZE);
+    snprintf(other, sizeof other, "%s/other", s->folder);
+    for (int run = 0; run < 4; run++) {
+        image *shall = make_container(s, run & 1 ? IMAGE_MAX : 100);
+        scratch_write(other, "", 0);
+        axl_transfer *t = create(s, methods[run / 2], AXL_CHECKSUM);
+        t->piece = PIECE;
+        for (size_t i = 0; i < PARTS; i++) {
+            const size_t to = 10 + i * (LENGTH + i), length = i % 3 ? LENGTH : 5;
+            add(t, part_of(s, i, to, length));
+            paint(shall, to, bytes + i, length);
+        }
+        for (uint64_t i = 0; i < 2; i++)
+            add(t, (axl_part){s->source, i, other, 10 * i, 10, 0, 0});
+        add(t, part_of(s, 0, 0, 10));
+        paint(shall, 0, bytes, 10);
+        opened = synced = 0;
+        finish(t);
+        assert_int_equal(opened, 3);
+        assert_int_equal(synced, 3);
+        for (size_t i = 0; i < PARTS; i++) {
+            axl_file file;
+            assert_int_equal(axl_get(t, i, &file), 0);
+            assert_int_equal(file.crc, crc32_z(0, bytes + i, i % 3 ? LENGTH : 5));
+        }
+        axl_free(t);
+        expect_image(s, shall);
+        assert_int_equal(unlink(other), 0);
+    }
+    free(bytes);
+}
 
 static void threads_share_a_part(void **state)
 {
@@ -473,13 +533,21 @@ int main(void)
 #define WITH_FOLDER(test)                                                                \
     cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(each_method),          WITH_FOLDER(beyond_the_end),
-        WITH_FOLDER(files_beside_parts),   WITH_FOLDER(of_no_length),
-        WITH_FOLDER(holes_over_old_bytes), WITH_FOLDER(threads_share_a_part),
-        WITH_FOLDER(more_than_a_piece),    WITH_FOLDER(two_processes),
-        WITH_FOLDER(source_refused),       WITH_FOLDER(destination_refused),
-        WITH_FOLDER(twice_in_a_list),      WITH_FOLDER(many_in_a_list),
-        WITH_FOLDER(many_of_one_source),   WITH_FOLDER(source_is_exchanged),
+        WITH_FOLDER(each_method),
+        WITH_FOLDER(beyond_the_end),
+        WITH_FOLDER(files_beside_parts),
+        WITH_FOLDER(of_no_length),
+        WITH_FOLDER(holes_over_old_bytes),
+        WITH_FOLDER(threads_share_a_part),
+        WITH_FOLDER(parts_share_a_descriptor),
+        WITH_FOLDER(more_than_a_piece),
+        WITH_FOLDER(two_processes),
+        WITH_FOLDER(source_refused),
+        WITH_FOLDER(destination_refused),
+        WITH_FOLDER(twice_in_a_list),
+        WITH_FOLDER(many_in_a_list),
+        WITH_FOLDER(many_of_one_source),
+        WITH_FOLDER(source_is_exchanged),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,12 +17,19 @@
 #define RECORD "stage.scr"
 #define KEY_IDENTITY "IDENTITY"
 #define KEY_CONTAINER "CONTAINER"
+#define KEY_ALIGN "ALIGN"
+#define KEY_NODES "NODES"
 
 int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
 {
     kvtree *record = kvtree_new();
     int rc = kvtree_util_set_str(record, KEY_IDENTITY, flush->identity);
-    if (!rc) rc = kvtree_util_set_bytecount(record, KEY_CONTAINER, flush->container);
+    const filo_form *form = &flush->form;
+    if (!rc) rc = kvtree_util_set_bytecount(record, KEY_CONTAINER, form->container);
+    if (!rc && form->align)
+        rc = kvtree_util_set_bytecount(record, KEY_ALIGN, form->align);
+    if (!rc && form->align)
+        rc = kvtree_util_set_bytecount(record, KEY_NODES, form->nodes);
     rc = rc ? err_sys(err, -ENOMEM, "write " RECORD)
             : kvtree_file_write(folder, RECORD, RECORD_SIZE_SMALL, record, err);
     kvtree_delete(&record);
@@ -102,21 +110,31 @@ static int begun_remove_file(int stage, const char *name, filo_error *err)
     return in_the_way ? beneath_unlink(stage, name, err) : 0;
 }
 
+/* Whether the record has these, or none of them. */
+static bool begun_read_form(const kvtree *record, filo_form *form)
+{
+    unsigned long container = 0, align = 0, nodes = 0;
+    if (kvtree_util_get_bytecount(record, KEY_CONTAINER, &container) != 0) return false;
+    if (kvtree_get(record, KEY_ALIGN) &&
+        (kvtree_util_get_bytecount(record, KEY_ALIGN, &align) != 0 ||
+         kvtree_util_get_bytecount(record, KEY_NODES, &nodes) != 0 || align == 0 ||
+         align > INT64_MAX || nodes == 0 || nodes > INT_MAX || container > 0))
+        return false;
+    *form = (filo_form){container, align, (unsigned)nodes};
+    return true;
+}
+
 /* A record that is missing or damaged is that of a flush that cannot be resumed. */
 static int begun_read(int stage, const char *folder, kvtree *record, filo_begun *flush,
                       filo_error *err)
 {
     char name[NAME_MAX + sizeof RECORD + 1];
-    unsigned long container = 0;
     snprintf(name, sizeof name, "%s/" RECORD, folder);
     *flush = (filo_begun){.identity = ""};
     int rc = kvtree_file_read(stage, name, RECORD_SIZE_SMALL, record, err);
     if (rc) return err_is_damage(rc) ? 0 : rc;
     const char *identity = kvtree_elem_get_first_val(record, KEY_IDENTITY);
-    if (!identity || kvtree_util_get_bytecount(record, KEY_CONTAINER, &container) != 0)
-        return 0;
-    flush->identity = identity;
-    flush->container = container;
+    if (identity && begun_read_form(record, &flush->form)) flush->identity = identity;
     return 0;
 }
 

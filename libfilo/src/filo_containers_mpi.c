@@ -4,7 +4,6 @@
  * and 2.32.5). */
 #include "src/filo_private_mpi.h"
 
-#include "common/split_mpi.h"
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <limits.h>
@@ -31,9 +30,7 @@ static int containers_order(const filo_job *job, MPI_Comm *ordered)
 {
     MPI_Comm node;
     int leader = job->rank;
-    int rc = job->options.node ? split_by_string(job->own, job->options.node, &node)
-                               : MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED,
-                                                     job->rank, MPI_INFO_NULL, &node);
+    int rc = filo_lead_split_node(job, &node);
     if (rc) return rc;
     rc = MPI_Bcast(&leader, 1, MPI_INT, 0, node);
     MPI_Comm_free(&node);
@@ -113,32 +110,64 @@ const char *filo_containers_stage(const char *name)
     return name + beneath_folder_length(name);
 }
 
+static int containers_stage_one(const filo_job *job, uint64_t number, uint64_t size,
+                                const containers_rights *rights, batch *stage)
+{
+    char name[BENEATH_NAME_MAX];
+    int rc = filo_container_name(job->map, number, name);
+    const batch_file container = {.name = name,
+                                  .from = job->stage_dir,
+                                  .temporary = filo_containers_stage(name),
+                                  .size = size,
+                                  .mode = rights->mode,
+                                  .has_group = true,
+                                  .group = rights->group};
+    return rc ? rc : batch_add(stage, &container, NULL);
+}
+
 static int containers_stage_own(const filo_job *job, const filo_layout *layout,
                                 uint64_t offset, uint64_t bytes,
                                 const containers_rights *rights, batch *stage)
 {
-    char name[BENEATH_NAME_MAX];
     uint64_t i, end;
     int rc = 0;
     filo_layout_begins(layout, offset, bytes, &i, &end);
-    for (; i < end && !rc; i++) {
-        rc = filo_container_name(layout->map, i, name);
-        if (rc) break;
-        const batch_file container = {.name = name,
-                                      .from = job->stage_dir,
-                                      .temporary = filo_containers_stage(name),
-                                      .size = filo_layout_size(layout, i),
-                                      .mode = rights->mode,
-                                      .has_group = true,
-                                      .group = rights->group};
-        rc = batch_add(stage, &container, NULL);
-    }
+    for (; i < end && !rc; i++)
+        rc = containers_stage_one(job, i, filo_layout_size(layout, i), rights, stage);
     return rc;
+}
+
+/* Collective, agreed. Each group of nodes has a container. */
+static int containers_plan_nodes(filo_job *job, int rc, int count, filo_file files[],
+                                 batch *stage, int64_t *containers)
+{
+    int64_t mine = 0;
+    uint64_t offset = 0, size = 0;
+    const uint64_t number = (uint64_t)filo_lead_container(job);
+    containers_rights rights;
+    if (!rc) rc = containers_add_sizes(job, count, files, &mine);
+    int placed = filo_lead_place(job, rc ? 0 : (uint64_t)mine, &offset, &size);
+    if (!rc) rc = placed;
+    rc = filo_job_agree(job, rc);
+    if (rc) return rc;
+    rc = containers_agree_mode(job, count, files, &rights);
+    if (!rc && filo_lead_makes_container(job))
+        rc = containers_stage_one(job, number, size, &rights, stage);
+    for (int i = 0; i < count && !rc; i++) {
+        if (files[i].packed) continue;
+        rc = filo_layout_place(job->map, number, offset, &files[i]);
+        offset += files[i].size;
+    }
+    *containers = filo_lead_count_containers(job);
+    if (rc) err_sys(&job->err, rc, "place files in containers");
+    return filo_job_agree(job, rc);
 }
 
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
                          batch *stage, int64_t *containers)
 {
+    if (job->options.align)
+        return containers_plan_nodes(job, rc, count, files, stage, containers);
     filo_layout layout = {.map = job->map, .limit = job->options.container};
     int64_t mine = 0;
     uint64_t offset = 0;

@@ -198,7 +198,8 @@ static int flush_make_folders(filo_transfer *t, int rc)
 /* Shared files that this rank makes. */
 static int flush_add_shared(filo_transfer *t)
 {
-    int rc = 0;
+    int rc = t->shared.count ? filo_job_enter(&t->job) : 0;
+    t->stage.dir = t->job.dir;
     for (int i = 0; i < t->shared.count && !rc; i++) {
         const filo_file *file = &t->shared.files[i];
         const batch_file add = {.name = file->name,
@@ -219,13 +220,14 @@ static int flush_add_shared(filo_transfer *t)
 static int flush_plan(filo_transfer *t)
 {
     filo_job *job = &t->job;
-    const bool packed = job->options.container > 0, early = packed || job->shares;
+    const bool packed = job->options.container || job->options.align;
+    const bool early = packed || job->shares, copies = filo_lead_is_here(job);
     int rc = job->rank ? 0
                        : filo_map_make_folder(job->options.base, job->folder, job->map,
                                               &job->err);
     rc = filo_job_agree(job, rc);
     if (rc) return rc;
-    rc = filo_job_agree(job, filo_job_open(job));
+    rc = filo_job_agree(job, copies ? filo_job_open(job) : 0);
     if (!rc) rc = filo_job_make_stage(job);
     /* axl syncs files, filo_commit directories */
     t->stage = (batch){.dir = job->dir,
@@ -233,7 +235,7 @@ static int flush_plan(filo_transfer *t)
                        .resumed = true,
                        .from = job->stage};
     if (rc) return rc;
-    rc = flush_enter_stage(t);
+    rc = copies ? flush_enter_stage(t) : 0;
     if (packed)
         rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
     if ((!packed || job->shares) && !(packed && rc)) rc = flush_make_folders(t, rc);
@@ -241,6 +243,7 @@ static int flush_plan(filo_transfer *t)
     for (int i = 0; i < t->count && !rc; i++)
         rc = t->files[i].packed ? flush_add_segments(t, i) : flush_add_file(t, i);
     if (!rc) rc = flush_add_shared(t);
+    rc = filo_move_hand(&t->move, rc);
     if (!rc) rc = filo_move_continue(&t->move);
     if (!early) t->move.stage = &t->stage;
     rc = filo_job_agree(job, rc);
@@ -331,20 +334,49 @@ static int flush_make_entry(filo_transfer *t)
     return rc;
 }
 
+/* Collective, agreed. Of what other ranks have to do with: all of them are ready. */
+static int flush_make_late_entry(filo_transfer *t)
+{
+    int rc = filo_move_return(&t->move);
+    return filo_job_agree(&t->job, rc ? rc : flush_make_entry(t));
+}
+
 /* Collective, agreed. */
 static int flush_go_on(filo_transfer *t, bool wait)
 {
     filo_job *job = &t->job;
+    const bool late = job->shares || job->options.align;
     int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
-    if (!busy && !t->move.rc && !job->shares) t->move.rc = flush_make_entry(t);
+    if (!busy && !t->move.rc && !late) t->move.rc = flush_make_entry(t);
     int rc = agree_sum(job->own, t->move.rc, &job->err, 1, &busy);
     if (!rc && busy) return FILO_RUNNING;
-    if (!rc && job->shares) rc = filo_job_agree(job, flush_make_entry(t));
+    if (!rc && late) rc = flush_make_late_entry(t);
     if (rc)
         filo_move_abort(&t->move);
     else
         rc = filo_commit(job, &t->stage, t->folders, t->entry, t->containers);
     return flush_end(t, rc);
+}
+
+static int flush_begin_move(filo_transfer *t, int checksum)
+{
+    const filo_options *o = &t->job.options;
+    t->move.check = flush_compare;
+    return filo_move_begin(&t->move, &t->job, o->base ? o->base : t->folder, t->count,
+                           t->files, checksum != 0);
+}
+
+/* Collective, agreed. One rank copies for a node, with checksums if one of its files
+ * needs one. */
+static int flush_find_leader(filo_transfer *t, int checksum)
+{
+    filo_job *job = &t->job;
+    int rc = filo_lead_begin(job);
+    if (rc) return rc;
+    if (MPI_Allreduce(MPI_IN_PLACE, &checksum, 1, MPI_INT, MPI_MAX, job->lead.node) !=
+        MPI_SUCCESS)
+        rc = err_set(&job->err, -EIO, "find the leader of a node: MPI failed");
+    return filo_job_agree(job, rc ? rc : flush_begin_move(t, checksum));
 }
 
 /* Collective, agreed. rc is of this rank so far. */
@@ -358,12 +390,12 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
     if (!rc) rc = filo_map_check_name(job);
     if (!rc) rc = filo_list_check(job, t->count, t->files, flush_check_file);
     int checksum = job->options.checksum;
-    const char *base = job->options.base ? job->options.base : t->folder;
+    const bool leads = job->options.align > 0;
     for (int i = 0; i < t->count && !rc; i++)
         checksum |= t->files[i].has_crc;
-    if (!rc) rc = filo_move_begin(&t->move, job, base, t->count, t->files, checksum != 0);
-    t->move.check = flush_compare;
+    if (!rc && !leads) rc = flush_begin_move(t, checksum);
     rc = filo_job_agree_key(job, rc);
+    if (!rc && leads) rc = flush_find_leader(t, checksum != 0);
     if (!rc) rc = filo_names_compare(job, t->count, t->files, &t->shared);
     if (!rc) rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
     return rc ? rc : flush_plan(t);

@@ -154,6 +154,7 @@ int filo_folders_make(filo_job *job, int rc, int count, const filo_file files[],
     if (!rc && all) {
         rc = folders_to_owners(job, folders);
         if (rc) err_sys(&job->err, rc, "list directories");
+        if (!rc && kvtree_size(folders) > 0) rc = filo_job_open(job);
         rc = folders_make_levels(job, rc, folders);
     }
     if (rc)

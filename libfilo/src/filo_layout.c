@@ -87,3 +87,35 @@ int filo_layout_pack(const filo_layout *layout, uint64_t offset, filo_file *file
     }
     return rc;
 }
+
+int filo_layout_align(uint64_t align, int count, const uint64_t sizes[],
+                      uint64_t offsets[], uint64_t *end)
+{
+    uint64_t at = 0;
+    for (int i = 0; i < count; i++) {
+        uint64_t over = at % align, start = over ? at + (align - over) : at;
+        offsets[i] = at;
+        if (sizes[i] == 0) continue;
+        if (start > INT64_MAX || sizes[i] > INT64_MAX - start) return -EFBIG;
+        offsets[i] = start;
+        at = start + sizes[i];
+    }
+    *end = at;
+    return 0;
+}
+
+int filo_layout_place(const char *map, uint64_t container, uint64_t offset,
+                      filo_file *file)
+{
+    char name[BENEATH_NAME_MAX];
+    file->packed = 1;
+    file->segment = calloc(1, sizeof *file->segment);
+    if (!file->segment) return -ENOMEM;
+    if (file->size == 0) return 0;
+    int rc = filo_container_name(map, container, name);
+    if (rc) return rc;
+    *file->segment = (filo_segment){strdup(name), offset, file->size};
+    if (!file->segment->container) return -ENOMEM;
+    file->segments = 1;
+    return 0;
+}

@@ -2,8 +2,10 @@
 #ifndef FILO_LAYOUT_H
 #define FILO_LAYOUT_H
 
-/* Where in containers bytes lie: the bytes of all files, laid end to end, are cut into
- * containers of one size (SCR Developer Guide 1.2, section 2.12). Pure functions. */
+/* Where in containers bytes lie. Either the bytes of all files, laid end to end, are cut
+ * into containers of one size (SCR Developer Guide 1.2, section 2.12), or each group of
+ * nodes has a container, in which the bytes of each rank begin at a round offset. Pure
+ * functions. */
 
 #include "common/beneath.h"
 #include <filo/filo.h>
@@ -31,5 +33,18 @@ void filo_layout_begins(const filo_layout *layout, uint64_t offset, uint64_t len
 
 /* Gives a file of file->size bytes, which begins at offset, its segments. */
 int filo_layout_pack(const filo_layout *layout, uint64_t offset, filo_file *file);
+
+/* ---- containers of nodes ---- */
+
+/* Puts count blocks of these sizes one after the other, each beginning at a multiple of
+ * align; one without bytes takes no room. *end: of the last one. -EFBIG beyond INT64_MAX.
+ */
+int filo_layout_align(uint64_t align, int count, const uint64_t sizes[],
+                      uint64_t offsets[], uint64_t *end);
+
+/* Gives a file of file->size bytes, which lies at offset in that container, its segment.
+ */
+int filo_layout_place(const char *map, uint64_t container, uint64_t offset,
+                      filo_file *file);
 
 #endif

@@ -23,6 +23,12 @@ static bool move_can_resume(const filo_options *o)
     return o->identity && o->state;
 }
 
+/* Whether leaders copy. */
+static bool move_leads(const filo_move *move)
+{
+    return move->job->lead.node != MPI_COMM_NULL;
+}
+
 /* With slots all ranks start at once, and wait on their nodes. */
 static int move_width(const filo_options *o)
 {
@@ -47,7 +53,12 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
     move->job = job;
     move->count = count;
     move->files = files;
-    int rc = filo_flow_begin(&move->flow, job->own, move_width(o), &job->err);
+    if (!filo_lead_is_here(job)) {
+        move->step = FILO_SETTLED; /* another rank copies */
+        return 0;
+    }
+    int rc = filo_flow_begin(&move->flow, move_leads(move) ? job->lead.leaders : job->own,
+                             move_width(o), &job->err);
     if (rc) return rc;
     rc = axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
                     &job->err);
@@ -70,19 +81,34 @@ int filo_move_add(filo_move *move, int i, const struct stat *checked, char *sour
                              .inode = checked ? checked->st_ino : 0};
     int *owner = array_grow(move->owner, move->parts, sizeof *owner);
     if (owner) move->owner = owner;
-    int rc = source && destination && owner
-                 ? axl_add_part(move->transfer, &wanted, &move->job->err)
-                 : err_sys(&move->job->err, -ENOMEM, "list files");
+    int rc = 0;
+    if (!source || !destination || !owner)
+        rc = err_sys(&move->job->err, -ENOMEM, "list files");
+    else if (move_leads(move))
+        rc = filo_lead_add(move->job, &wanted);
+    else
+        rc = axl_add_part(move->transfer, &wanted, &move->job->err);
     if (!rc) move->owner[move->parts++] = i;
     free(source);
     free(destination);
     return rc;
 }
 
+int filo_move_hand(filo_move *move, int rc)
+{
+    return move_leads(move) ? filo_lead_hand(move->job, rc, move->transfer) : rc;
+}
+
+/* Whether this rank has to copy anything. */
+static bool move_has_parts(const filo_move *move)
+{
+    return move->transfer && axl_count(move->transfer) > 0;
+}
+
 int filo_move_continue(filo_move *move)
 {
     const filo_options *o = &move->job->options;
-    if (!move_can_resume(o) || !move->parts) return 0;
+    if (!move_can_resume(o) || !move_has_parts(move)) return 0;
     int rc = axl_continue(move->transfer, &move->job->err);
     return rc == AXL_CONTINUES ? 0 : rc;
 }
@@ -96,7 +122,11 @@ static int move_join_parts(const filo_move *move, size_t *next, filo_file *moved
     axl_file part;
     int file = move->owner[*next];
     for (; *next < move->parts && move->owner[*next] == file; ++*next) {
-        int rc = axl_get(move->transfer, *next, &part);
+        int rc = 0;
+        if (move_leads(move))
+            filo_lead_get(move->job, *next, &part);
+        else
+            rc = axl_get(move->transfer, *next, &part);
         if (rc) return rc;
         moved->size += part.size;
         moved->crc = (uint32_t)crc32_combine(moved->crc, part.crc, (z_off_t)part.size);
@@ -135,6 +165,13 @@ static int move_verify(filo_move *move)
     return rc ? rc : move_report_damaged(move, first.text, damaged);
 }
 
+int filo_move_return(filo_move *move)
+{
+    if (!move_leads(move)) return 0;
+    int rc = filo_lead_return(move->job, move->transfer);
+    return rc ? rc : move_verify(move);
+}
+
 /* ---- moving ---- */
 
 static void move_fail(filo_move *move, int rc)
@@ -160,7 +197,7 @@ static void move_start(filo_move *move)
         return;
     }
     int rc = move->stage ? batch_make(move->stage, &job->err) : 0;
-    if (!rc && move->parts) rc = axl_dispatch(move->transfer, &job->err);
+    if (!rc && move_has_parts(move)) rc = axl_dispatch(move->transfer, &job->err);
     move_fail(move, rc);
     move->step = FILO_MOVES;
     if (rc) move_finish(move);
@@ -170,11 +207,12 @@ static void move_watch(filo_move *move, bool wait)
 {
     filo_job *job = move->job;
     int rc = 0;
-    if (move->parts)
+    if (move_has_parts(move))
         rc = wait ? axl_wait(move->transfer, &job->err)
                   : axl_test(move->transfer, &job->err);
     if (rc == AXL_RUNNING) return;
-    move_fail(move, rc ? rc : move_verify(move));
+    if (!rc && !move_leads(move)) rc = move_verify(move);
+    move_fail(move, rc);
     move_finish(move);
 }
 
@@ -213,7 +251,8 @@ void filo_move_abort(filo_move *move)
     move_fail(move, -ECANCELED); /* a rank that waits does not start */
     while (filo_move_go_on(move, true) == FILO_RUNNING) {
     }
-    axl_cancel(move->transfer, NULL); /* removes its state file: it is not resumed */
+    if (move->transfer)
+        axl_cancel(move->transfer, NULL); /* removes its state file: it is not resumed */
 }
 
 void filo_move_forget(filo_move *move)

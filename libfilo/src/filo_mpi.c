@@ -38,6 +38,11 @@ static int job_check_options(filo_job *job)
     if (o->container > INT64_MAX)
         return err_set(&job->err, -EINVAL, "containers of %llu bytes",
                        (unsigned long long)o->container);
+    if (o->align > INT64_MAX || (o->align && o->container) || o->nodes < 0)
+        return err_set(&job->err, -EINVAL,
+                       "containers of %d nodes, aligned to %llu bytes%s", o->nodes,
+                       (unsigned long long)o->align,
+                       o->container ? " and cut to a size" : "");
     if (o->identity && strlen(o->identity) > IDENTITY_MAX)
         return err_set(&job->err, -EINVAL, "an identity of %zu bytes",
                        strlen(o->identity));
@@ -69,7 +74,9 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
     job->folder = folder;
     job->map = map ? map : FILO_MAP;
     if (options) job->options = *options;
+    if (job->options.nodes == 0) job->options.nodes = 1;
     job->dir = job->stage_dir = -1;
+    job->lead.node = job->lead.leaders = job->lead.group = MPI_COMM_NULL;
     int rc = job_duplicate(job);
     if (rc) return rc;
     if (!folder || !*folder) return err_set(&job->err, -EINVAL, "no directory");
@@ -81,6 +88,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 
 int filo_job_open(filo_job *job)
 {
+    if (job->dir >= 0) return 0;
     return folder_make_below(job->options.base, job->folder, 0, &job->dir, &job->err);
 }
 
@@ -93,9 +101,10 @@ int filo_job_agree(filo_job *job, int rc)
 static int64_t job_fingerprint(const filo_job *job)
 {
     const filo_options *o = &job->options;
-    char numbers[128];
-    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %d %d", o->width,
-             o->container, o->map_limit, o->node != NULL, o->ranks, o->slots != NULL);
+    char numbers[192];
+    snprintf(numbers, sizeof numbers, "%d %" PRIu64 " %zu %d %d %d %" PRIu64 " %d",
+             o->width, o->container, o->map_limit, o->node != NULL, o->ranks,
+             o->slots != NULL, o->align, o->nodes);
     unsigned h = filo_name_hash(job->folder);
     h = 31 * h + filo_name_hash(job->map);
     h = 31 * h + filo_name_hash(job->stage);
@@ -107,14 +116,16 @@ static int64_t job_fingerprint(const filo_job *job)
 
 /* For equal arguments the same on all ranks and in every run. FNV-1a, 64 bits
  * (http://www.isthe.com/chongo/tech/comp/fnv/). */
-static uint64_t job_identity_key(const char *identity, uint64_t container, int ranks)
+static uint64_t job_identity_key(const filo_options *o, int ranks)
 {
-    const uint64_t numbers[] = {container, (uint64_t)ranks};
+    const uint64_t numbers[] = {o->container, (uint64_t)ranks, o->align,
+                                (uint64_t)o->nodes};
+    const size_t size = o->align ? sizeof numbers : 2 * sizeof *numbers;
     const unsigned char *byte = (const unsigned char *)numbers;
     uint64_t h = 14695981039346656037u;
-    for (; *identity; identity++)
-        h = (h ^ (unsigned char)*identity) * 1099511628211u;
-    for (size_t i = 0; i < sizeof numbers; i++)
+    for (const char *c = o->identity; *c; c++)
+        h = (h ^ (unsigned char)*c) * 1099511628211u;
+    for (size_t i = 0; i < size; i++)
         h = (h ^ byte[i]) * 1099511628211u;
     return h;
 }
@@ -124,7 +135,6 @@ static uint64_t job_identity_key(const char *identity, uint64_t container, int r
 int filo_job_agree_key(filo_job *job, int rc)
 {
     enum { KEY, SUM, SQUARES, SHARES, NUMBERS };
-    const char *identity = job->options.identity;
     int64_t n[NUMBERS] = {0};
     if (job->own == MPI_COMM_NULL) return rc;
     if (!rc && job->rank == 0 && (rc = batch_draw(&job->key)) != 0)
@@ -135,8 +145,8 @@ int filo_job_agree_key(filo_job *job, int rc)
     n[SHARES] = job->shares;
     rc = agree_sum(job->own, rc, &job->err, NUMBERS, n); /* the others have no key */
     job->shares = n[SHARES] > 0;
-    job->key = identity ? job_identity_key(identity, job->options.container, job->size)
-                        : (uint64_t)n[KEY];
+    job->key = job->options.identity ? job_identity_key(&job->options, job->size)
+                                     : (uint64_t)n[KEY];
     if (rc ||
         (uint64_t)n[SUM] * (uint64_t)n[SUM] == (uint64_t)job->size * (uint64_t)n[SQUARES])
         return rc;
@@ -181,7 +191,9 @@ static int job_make_folders(filo_job *job)
 static int job_make_record(filo_job *job)
 {
     const filo_options *o = &job->options;
-    const filo_begun flush = {o->identity ? o->identity : "", o->container};
+    const filo_begun flush = {
+        o->identity ? o->identity : "",
+        {o->container, o->align, o->align ? (unsigned)o->nodes : 0}};
     int rc = -ENOENT;
     /* another flush may remove the empty stage in between */
     for (int tries = 0; tries < 3 && rc == -ENOENT; tries++)
@@ -191,12 +203,20 @@ static int job_make_record(filo_job *job)
     return rc ? err_wrap(&job->err, rc, "%s/%s", job->folder, job->stage) : 0;
 }
 
+int filo_job_enter(filo_job *job)
+{
+    int rc = filo_job_open(job);
+    return rc || job->stage_dir >= 0 ? rc : job_open_stage(job);
+}
+
 /* One rank makes a subdirectory for all that write to it. */
 static int job_enter_stage(filo_job *job)
 {
     char name[16];
-    int rc = job->stage_dir < 0 ? job_open_stage(job) : 0;
-    if (rc || job->options.container || job->rank % FILO_STAGE_SPREAD != 0) return rc;
+    int rc = filo_lead_is_here(job) ? filo_job_enter(job) : 0;
+    if (rc || job->options.container || job->options.align ||
+        job->rank % FILO_STAGE_SPREAD != 0)
+        return rc;
     snprintf(name, sizeof name, "%d", job->rank / FILO_STAGE_SPREAD);
     if (mkdirat(job->stage_dir, name, 0700) == 0 || errno == EEXIST) return 0;
     return err_sys(&job->err, -errno, "make directory %s/%s/%s", job->folder, job->stage,
@@ -227,10 +247,22 @@ void filo_job_remove_stage(filo_job *job)
     if (!rc || rc == -ENOENT) job->left.text[0] = 0;
 }
 
-kvtree_gather filo_map_place(const filo_job *job)
+/* For ranks that write a file of the map, and have not copied. */
+static int job_give_folder(void *arg, int *dir, kvtree_error *err)
+{
+    filo_job *job = arg;
+    int rc = filo_job_open(job);
+    if (rc) return err_set(err, rc, "%s", job->err.text);
+    *dir = job->dir;
+    return 0;
+}
+
+kvtree_gather filo_map_place(filo_job *job)
 {
     return (kvtree_gather){.comm = job->comm,
                            .dir = job->dir,
+                           .open = job_give_folder,
+                           .arg = job,
                            .name = job->map,
                            .top = "RANK2FILE",
                            .limit = job->options.map_limit};
@@ -262,6 +294,7 @@ int filo_job_end(filo_job *job, int rc, filo_error *err)
     if (rc) filo_job_meet(job);
     io_close(&job->stage_dir);
     io_close(&job->dir);
+    filo_lead_end(&job->lead);
     if (job->own != MPI_COMM_NULL) MPI_Comm_free(&job->own);
     return rc ? err_set(err, rc, "%s", job->err.text) : 0;
 }

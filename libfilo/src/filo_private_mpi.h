@@ -15,6 +15,7 @@
  *     filo_names_mpi.c         no name twice; the owner of a name
  *     filo_folders_mpi.c       directories, each made by one rank
  *     filo_containers_mpi.c    where in containers files go; filo_layout.c: the numbers
+ *     filo_lead_mpi.c          one rank that copies for all of its node
  *     filo_shared_mpi.c        files that ranks write together
  *     filo_move_mpi.c          what this rank copies, when it is its turn
  *     filo_flow_control_mpi.c  when this rank may copy
@@ -42,6 +43,23 @@
 /* Number of ranks with files in one subdirectory of the stage. */
 enum { FILO_STAGE_SPREAD = 256 };
 
+/* With the option align the lowest rank of each node, its leader, copies for all of them.
+ * Neighboring nodes form a group, which has one container. */
+typedef struct filo_lead {
+    MPI_Comm node;    /* the ranks of this node; MPI_COMM_NULL: each copies its own */
+    MPI_Comm leaders; /* on leaders: all of them, ... */
+    MPI_Comm group;   /* ... and those of the group; else MPI_COMM_NULL */
+    int rank, size;   /* within the node */
+    int number;       /* of the node, by lowest ranks */
+    int nodes;        /* number of all */
+    uint64_t *sizes, *offsets; /* on leaders: of ranks of the node, or of the group */
+    kvtree *list;              /* parts of this rank until they are handed over, ... */
+    int parts;                 /* ... and their number then */
+    int *counts, *starts;      /* on leaders: numbers in found by rank of the node */
+    uint64_t *found;           /* sizes and checksums of the parts of this rank, and then,
+                                  on leaders, of all others */
+} filo_lead;
+
 typedef struct filo_job {
     MPI_Comm comm; /* of the caller, for libkvtree, which keeps a duplicate of its own */
     MPI_Comm own;  /* duplicate for the time of the call, or of the transfer */
@@ -49,7 +67,8 @@ typedef struct filo_job {
     const char *folder; /* see filo_place */
     const char *map;    /* name of the root of the map below folder */
     filo_options options;
-    int dir;      /* directory, once open; else -1 */
+    int dir; /* directory, once open; else -1 */
+    filo_lead lead;
     bool shares;  /* some rank has a part of a file that ranks write together */
     uint64_t key; /* of the call, in temporary names; random unless the flush
                      has an identity */
@@ -66,8 +85,11 @@ typedef struct filo_job {
 int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char *map,
                    const filo_options *options);
 
-/* Opens the directory. */
+/* Opens the directory, if it is not open yet. */
 int filo_job_open(filo_job *job);
+
+/* The same, and that of the flush in the stage. */
+int filo_job_enter(filo_job *job);
 
 /* Collective, agreed. rc is of this rank so far. Afterwards all ranks have the same key,
  * and know whether they share files. -EINVAL where they were not called with the same
@@ -76,9 +98,9 @@ int filo_job_agree_key(filo_job *job, int rc);
 
 /* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
  * earlier flush with the same key, and, unless files are packed, the subdirectory that
- * this rank writes to. Each rank opens the directory and holds it: it is private
- * (beneath_open_private), so that files in it are those of the flush, even if another
- * user can change the directories above it. */
+ * this rank writes to. Each rank that copies opens the directory and holds it: it is
+ * private (beneath_open_private), so that files in it are those of the flush, even if
+ * another user can change the directories above it. */
 int filo_job_make_stage(filo_job *job);
 
 /* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.
@@ -101,7 +123,43 @@ int filo_list_check(filo_job *job, int count, filo_file files[],
                     int (*check)(filo_job *, filo_file *));
 
 /* Where the map is, for libkvtree, which writes and reads it. */
-kvtree_gather filo_map_place(const filo_job *job);
+kvtree_gather filo_map_place(filo_job *job);
+
+/* ---- filo_lead_mpi.c ---- */
+
+/* Collective over job->own. What MPI returned. */
+int filo_lead_split_node(const filo_job *job, MPI_Comm *node);
+
+/* Collective, agreed. To be ended in any case. */
+int filo_lead_begin(filo_job *job);
+
+/* Whether this rank copies: it is a leader, or each rank copies its own. */
+bool filo_lead_is_here(const filo_job *job);
+
+/* Collective, the result is this rank's own. Where the bytes of this rank begin in the
+ * container of its group. *size, on leaders: of the container. */
+int filo_lead_place(filo_job *job, uint64_t bytes, uint64_t *offset, uint64_t *size);
+
+/* The number of this rank's container; whether the rank makes it; how many there are. */
+int filo_lead_container(const filo_job *job);
+bool filo_lead_makes_container(const filo_job *job);
+int filo_lead_count_containers(const filo_job *job);
+
+/* Lists a part, which is copied. */
+int filo_lead_add(filo_job *job, const axl_part *part);
+
+/* Collective, the result is this rank's own; rc is of this rank so far. All parts of the
+ * node become those of the leader's transfer, in the order of ranks. */
+int filo_lead_hand(filo_job *job, int rc, axl_transfer *transfer);
+
+/* Collective, the result is this rank's own. All parts are copied: each rank gets to know
+ * what was found in its own. */
+int filo_lead_return(filo_job *job, const axl_transfer *transfer);
+
+/* After that: size and checksum of a part of this rank. */
+void filo_lead_get(const filo_job *job, size_t part, axl_file *file);
+
+void filo_lead_end(filo_lead *lead);
 
 /* ---- filo_write_map_mpi.c ---- */
 
@@ -269,6 +327,10 @@ int filo_move_add(filo_move *move, int i, const struct stat *checked, char *sour
                   uint64_t source_offset, char *destination, uint64_t destination_offset,
                   uint64_t length);
 
+/* Collective where leaders copy. All parts are added; rc is of this rank so far, and the
+ * result, too. */
+int filo_move_hand(filo_move *move, int rc);
+
 /* Where the flush has an identity: resumes from what an earlier process copied of all
  * these parts, if it had the same ones. Before their destinations are made, but after the
  * last one was added. */
@@ -277,6 +339,10 @@ int filo_move_continue(filo_move *move);
 /* Goes on, with wait to the end. FILO_RUNNING, or 0 when this rank has nothing left to
  * do: then move->rc tells how it went, and job->text why. */
 int filo_move_go_on(filo_move *move, bool wait);
+
+/* Where leaders copy: collective, the result is this rank's own. All ranks have copied
+ * all: compares each file of this rank. */
+int filo_move_return(filo_move *move);
 
 /* Collective. Ends it, after an error or for good: nothing of this rank moves any more.
  */

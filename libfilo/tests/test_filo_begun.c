@@ -71,7 +71,7 @@ static int note(void *arg, const filo_begun *flush)
     seen *s = arg;
     s->count++;
     s->unknown += !*flush->identity;
-    s->containers += flush->container;
+    s->containers += flush->form.container;
     return s->keep && strcmp(flush->identity, s->keep) == 0;
 }
 
@@ -124,6 +124,45 @@ static void damaged_record(void **state)
     assert_int_equal(filo_begun_sweep(dir, STAGE, note, &s, &err), 0);
     assert_int_equal(s.unknown, 1);
     assert_false(exists(STAGE));
+}
+
+/* Numbers of the record of a flush, and whether it can be resumed. */
+static int note_form(void *arg, const filo_begun *flush)
+{
+    filo_form *form = arg;
+    *form = *flush->identity ? flush->form : (filo_form){.container = UINT64_MAX};
+    return 0;
+}
+
+static filo_form read_form(const char *container, const char *align, const char *nodes)
+{
+    filo_form form = {0};
+    kvtree *record = kvtree_new();
+    kvtree_util_set_str(record, "IDENTITY", "one");
+    kvtree_util_set_str(record, "CONTAINER", container);
+    if (align) kvtree_util_set_str(record, "ALIGN", align);
+    if (nodes) kvtree_util_set_str(record, "NODES", nodes);
+    (void)mkdirat(dir, STAGE, 0700);
+    begin("1", NULL, 0);
+    assert_int_equal(
+        kvtree_file_write(dir, STAGE "/1/stage.scr", KVTREE_ANY_SIZE, record, &err), 0);
+    kvtree_delete(&record);
+    assert_int_equal(filo_begun_sweep(dir, STAGE, note_form, &form, &err), 0);
+    return form;
+}
+
+static void forms(void **state)
+{
+    static const char *const bad[][3] = {
+        {"0", "4096", NULL},      {"0", "0", "1"}, {"0", "4096", "0"},
+        {"1", "4096", "1"},       {"0", "x", "1"}, {"0", "9223372036854775808", "1"},
+        {"0", "1", "2147483648"}, {"0", "-1", "1"}};
+    filo_form form = read_form("0", "4096", "3");
+    assert_true(form.container == 0 && form.align == 4096 && form.nodes == 3);
+    form = read_form("7", NULL, NULL);
+    assert_true(form.container == 7 && form.align == 0 && form.nodes == 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(read_form(bad[i][0], bad[i][1], bad[i][2]).container == UINT64_MAX);
 }
 
 /* Links are removed, not followed; a stage that is one is refused. */
@@ -180,7 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(swept),          cmocka_unit_test(all),
         cmocka_unit_test(damaged_record), cmocka_unit_test(links),
-        cmocka_unit_test(unreadable),
+        cmocka_unit_test(unreadable),     cmocka_unit_test(forms),
     };
     return cmocka_run_group_tests(tests, make, clean);
 }

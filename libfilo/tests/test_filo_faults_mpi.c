@@ -372,7 +372,8 @@ static void test_slow_rank(void)
 int main(int argc, char **argv)
 {
     const filo_options plain = {.checksum = 1, .map_limit = 300},
-                       packed = {.checksum = 1, .container = 1000};
+                       packed = {.checksum = 1, .container = 1000},
+                       led = {.checksum = 1, .align = 512, .node = "all"};
     check_begin(&argc, &argv);
     check_folder(folder);
     snprintf(prefix, sizeof prefix, "%s/prefix", folder);
@@ -380,6 +381,7 @@ int main(int argc, char **argv)
     for (int culprit = 0; culprit <= last; culprit += last ? last : 1) {
         test_flush(&plain, culprit);
         test_flush(&packed, culprit);
+        test_flush(&led, culprit);
         test_first_flush(MKDIR, culprit);
         test_first_flush(CREATE, culprit);
         test_first_flush(RENAME, culprit);

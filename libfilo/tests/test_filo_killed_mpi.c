@@ -115,7 +115,8 @@ static void test_killed(const char *what)
 
 int main(int argc, char **argv)
 {
-    const filo_options plain = {.checksum = 1}, packed = {.container = 200000};
+    const filo_options plain = {.checksum = 1}, packed = {.container = 200000},
+                       aligned = {.align = 4096};
     list l;
     check_begin(&argc, &argv);
     check_folder(folder);
@@ -125,6 +126,8 @@ int main(int argc, char **argv)
     test_killed("files");
     options = &packed;
     test_killed("containers");
+    options = &aligned;
+    test_killed("containers of nodes");
     check_remove(prefix);
     filo_options resumed = {.identity = "new", .state = state};
     snprintf(state, sizeof state, "%s/state", folder);
@@ -132,6 +135,9 @@ int main(int argc, char **argv)
     test_killed("files, resumed");
     resumed.container = 200000;
     test_killed("containers, resumed");
+    resumed.container = 0;
+    resumed.align = 4096;
+    test_killed("containers of nodes, resumed");
     check_remove(folder);
     return check_end();
 }

@@ -155,6 +155,84 @@ static void test_long_name(void **state)
     release(&file);
 }
 
+/* ---- containers of nodes ---- */
+
+static void test_align(void **state)
+{
+    const uint64_t sizes[] = {10, 0, 16, 1, 0, 17};
+    uint64_t offsets[6], end = 1;
+    assert_int_equal(filo_layout_align(16, 6, sizes, offsets, &end), 0);
+    assert_int_equal(offsets[0], 0);
+    assert_int_equal(offsets[2], 16);
+    assert_int_equal(offsets[3], 32);
+    assert_int_equal(offsets[5], 48);
+    assert_int_equal(end, 65);
+    assert_int_equal(filo_layout_align(1, 6, sizes, offsets, &end), 0);
+    assert_int_equal(offsets[5], 27);
+    assert_int_equal(end, 44);
+    assert_int_equal(filo_layout_align(3, 6, sizes, offsets, &end), 0);
+    assert_int_equal(offsets[2], 12);
+    assert_int_equal(filo_layout_align(16, 0, NULL, NULL, &end), 0);
+    assert_int_equal(end, 0);
+    const uint64_t none[] = {0, 0};
+    assert_int_equal(filo_layout_align(16, 2, none, offsets, &end), 0);
+    assert_int_equal(end, 0);
+}
+
+/* Every block begins at a multiple, and where the ones before end, but for less than
+ * that. */
+static void test_align_random(void **state)
+{
+    enum { COUNT = 50 };
+    uint64_t sizes[COUNT], offsets[COUNT], end;
+    for (unsigned run = 0, seed = 1; run < 1000; run++) {
+        const uint64_t align = (uint64_t)rand_r(&seed) % 100 + 1;
+        uint64_t at = 0;
+        for (int i = 0; i < COUNT; i++)
+            sizes[i] = rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) % 300 : 0;
+        assert_int_equal(filo_layout_align(align, COUNT, sizes, offsets, &end), 0);
+        for (int i = 0; i < COUNT; i++) {
+            if (sizes[i] == 0) continue;
+            assert_int_equal(offsets[i] % align, 0);
+            assert_true(offsets[i] >= at && offsets[i] - at < align);
+            at = offsets[i] + sizes[i];
+        }
+        assert_int_equal(end, at);
+    }
+}
+
+static void test_align_limits(void **state)
+{
+    const uint64_t most = INT64_MAX, half = most / 2 + 1;
+    uint64_t offsets[2], end = 7;
+    const uint64_t fits[] = {most - 5, 5}, over[] = {most - 5, 6}, huge[] = {UINT64_MAX},
+                   far[] = {1, 1};
+    assert_int_equal(filo_layout_align(1, 2, fits, offsets, &end), 0);
+    assert_int_equal(end, most);
+    end = 7;
+    assert_int_equal(filo_layout_align(1, 2, over, offsets, &end), -EFBIG);
+    assert_int_equal(filo_layout_align(16, 2, fits, offsets, &end), -EFBIG);
+    assert_int_equal(filo_layout_align(1, 1, huge, offsets, &end), -EFBIG);
+    assert_int_equal(end, 7);
+    assert_int_equal(filo_layout_align(half, 2, far, offsets, &end), 0);
+    assert_int_equal(offsets[1], half);
+    assert_int_equal(filo_layout_align(most, 2, far, offsets, &end), -EFBIG);
+}
+
+static void test_place(void **state)
+{
+    filo_file file = {.size = 77}, empty = {.size = 0};
+    assert_int_equal(filo_layout_place(".scr/rank2file.scr", 3, 4096, &file), 0);
+    assert_int_equal(file.packed, 1);
+    assert_int_equal(file.segments, 1);
+    expect_segment(&file, 0, ".scr/ctr.3.scr", 4096, 77);
+    release(&file);
+    assert_int_equal(filo_layout_place("map", 0, 4096, &empty), 0);
+    assert_int_equal(empty.packed, 1);
+    assert_int_equal(empty.segments, 0);
+    release(&empty);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +243,10 @@ int main(void)
         cmocka_unit_test(test_random_lists),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_align),
+        cmocka_unit_test(test_align_random),
+        cmocka_unit_test(test_align_limits),
+        cmocka_unit_test(test_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

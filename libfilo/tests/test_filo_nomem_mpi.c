@@ -126,6 +126,16 @@ int main(int argc, char **argv)
             if (m == packed)
                 try_way(methods[m], packed ? ", packed, shared" : ", shared", &w);
         }
+    for (int nodes = 1; nodes <= 2; nodes++) { /* of both ranks, and of each */
+        const char node[] = {(char)('a' + (nodes - 1) * check_rank), 0};
+        way w = {.count = OWN,
+                 .options = {.checksum = 1,
+                             .map_limit = 400,
+                             .align = 4096,
+                             .nodes = nodes,
+                             .node = node}};
+        try_way("sync", ", aligned", &w);
+    }
     check_remove(folder);
     return check_end();
 }

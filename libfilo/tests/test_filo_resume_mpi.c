@@ -8,7 +8,7 @@
 #include <axl/axl.h>
 #include <time.h>
 
-enum { FILES = 3, DEAD = 64, OLD = 12345 };
+enum { FILES = 3, DEAD = 128, OLD = 12345 };
 
 #define IDENTITY "dataset 7"
 
@@ -21,9 +21,15 @@ static list l;
 static filo_transfer *dead[DEAD]; /* nobody looks at them again, until all is over */
 static int deaths;
 
+/* In place of a size of containers: those of nodes. Each rank has a node of its own, and
+ * two nodes have a container. */
+enum { ALIGNED = 1 };
+
 /* A list in the cache, and no trace of earlier tests. */
 static filo_options begin(const char *method, uint64_t container)
 {
+    static char node[32];
+    snprintf(node, sizeof node, "node %d", check_rank);
     err.text[0] = 0;
     snprintf(prefix, sizeof prefix, "%s/scr-test-prefix", folder);
     snprintf(state, sizeof state, "%s/state-%d", folder, check_rank);
@@ -31,7 +37,10 @@ static filo_options begin(const char *method, uint64_t container)
     list_create(&l, folder, check_rank, FILES);
     return (filo_options){.method = method,
                           .identity = IDENTITY,
-                          .container = container,
+                          .container = container == ALIGNED ? 0 : container,
+                          .align = container == ALIGNED ? 4096 : 0,
+                          .nodes = 2,
+                          .node = node,
                           .workers = 1,
                           .state = state,
                           .daemon = program};
@@ -110,13 +119,13 @@ static int count_left(void)
     return left;
 }
 
-/* Somebody changes what is in the middle of a file or container. */
+/* Somebody changes what is within a file or container, but not between two ranks. */
 static int alter_one(const char *path, const struct stat *st, int type,
                      struct FTW *position)
 {
     if (type != FTW_F || !is_copy(path) || st->st_size < 10) return 0;
     int fd = open(path, O_WRONLY);
-    CHECK(pwrite(fd, "\xAB\xCD\xEF", 3, st->st_size / 2) == 3);
+    CHECK(pwrite(fd, "\xAB\xCD\xEF", 3, st->st_size * 2 / 3) == 3);
     marked += close(fd) == 0;
     return 0;
 }
@@ -233,6 +242,30 @@ static void test_finished(const char *method, uint64_t container)
     resume(&options);
     if (!container) CHECK_INT(count_kept(), full_files(check_rank));
     each(look_at_one);
+    CHECK_INT(count_wrong(), 0);
+}
+
+/* One rank has copied for all, and goes on for all. */
+static void test_led(int harmed)
+{
+    char node[] = "all";
+    const struct timespec nap = {0, 30000000};
+    filo_options options = begin("daemon", ALIGNED);
+    options.node = node;
+    start_and_die(&options);
+    for (int i = 0; check_rank == 0 && i < 3000 && !is_copied(); i++)
+        nanosleep(&nap, NULL);
+    CHECK_INT(access(state, F_OK) == 0, check_rank == 0);
+    if (harmed) each(alter_one);
+    each(mark_one);
+    int copies = marked;
+    resume(&options);
+    if (check_rank == 0) {
+        marked = 0;
+        nftw(prefix, look_at_one, 16, FTW_PHYS);
+        CHECK_INT(copies, 1);
+        CHECK_INT(marked, !harmed);
+    }
     CHECK_INT(count_wrong(), 0);
 }
 
@@ -481,7 +514,9 @@ int main(int argc, char **argv)
     static void (*const harms[])(void) = {lose_state, damage_state, touch_source};
     check_begin(&argc, &argv);
     check_folder(folder);
-    for (uint64_t container = 0; container <= 123456; container += 123456) {
+    static const uint64_t containers[] = {0, 123456, ALIGNED};
+    for (int c = 0; c < 3; c++) {
+        const uint64_t container = containers[c];
         test_finished("sync", container);
         test_finished("daemon", container);
         test_altered("pthread", container);
@@ -498,6 +533,9 @@ int main(int argc, char **argv)
     test_other_list();
     test_other_identity(0);
     test_other_identity(123456);
+    test_other_identity(ALIGNED);
+    test_led(0);
+    test_led(1);
     if (check_ranks > 1) test_fewer_ranks();
     test_abandoned(0);
     test_abandoned(123456);

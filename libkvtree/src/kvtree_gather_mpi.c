@@ -122,6 +122,10 @@ static int gather_mpi_write_file(gather_mpi *w, int level, bool is_root)
 static int gather_mpi_write_group(gather_mpi *w)
 {
     if (!w->group.items) return 0;
+    if (w->place.dir < 0 && w->to->open) {
+        int opened = w->to->open(w->to->arg, &w->place.dir, &w->err);
+        if (opened) return opened;
+    }
     bool is_all = w->group.ranks == w->size;
     if (w->level > 0 || !is_all) return gather_mpi_write_file(w, w->level, is_all);
     int rc = gather_mpi_write_file(w, 0, false);

@@ -329,6 +329,49 @@ static void below(void)
     gather_finish(&to);
 }
 
+/* ---- a directory that is opened by those who write ---- */
+
+typedef struct opener {
+    int dir, calls, rc;
+} opener;
+
+static int open_late(void *arg, int *dir, kvtree_error *cause)
+{
+    opener *o = arg;
+    o->calls++;
+    if (o->rc) {
+        snprintf(cause->text, sizeof cause->text, "no directory today");
+        return o->rc;
+    }
+    *dir = o->dir;
+    return 0;
+}
+
+/* Only rank 0 where one file has all; with tiny files each rank, once. */
+static void opened_late(void)
+{
+    for (int tiny = 0; tiny < 2; tiny++)
+        for (int fails = 0; fails < 2; fails++) {
+            kvtree_gather to;
+            char name[16];
+            snprintf(name, sizeof name, "late%d%d", tiny, fails);
+            begin(&to, name, (size_t)tiny);
+            opener o = {to.dir, 0, fails && check_rank == check_ranks - 1 ? -ENOENT : 0};
+            kvtree *tree = gather_tree(check_rank, 300);
+            to.open = open_late;
+            to.arg = &o;
+            if (check_rank > 0) to.dir = -1;
+            int fail = fails && tiny && check_ranks > 1;
+            gather_expect(kvtree_gather_write(&to, tree, &err), fail ? -ENOENT : 0,
+                          err.text, fail ? "no directory today" : "");
+            CHECK_INT(o.calls, tiny && check_rank > 0);
+            kvtree_delete(&tree);
+            to.dir = o.dir;
+            if (!fail) read_by(MPI_COMM_WORLD, to, check_ranks, 300);
+            gather_finish(&to);
+        }
+}
+
 static void own_names(void)
 {
     CHECK_INT(kvtree_gather_owns("a/set.scr", "a/set.scr"), 1);
@@ -376,6 +419,7 @@ int main(int argc, char **argv)
     written_again();
     by_path();
     below();
+    opened_late();
     own_names();
     refused_places();
     check_remove(gather_base);

@@ -57,8 +57,11 @@ const scr_param scr_param_table[] = {
     {"SCR_FLUSH_ASYNC_BW", BYTES, NULL, 0, "maximum bytes per second and node of background flushes"},
     {"SCR_FLUSH_ASYNC_PERCENT", DOUBLE, NULL, 0, "maximum load of background flushes per node, in percent of one processor"},
     {"SCR_FLUSH_ON_RESTART", BOOL, "0", 0, "1: SCR_Init flushes the newest cached checkpoint"},
-    {"SCR_USE_CONTAINERS", BOOL, "0", 0, "1: pack files into few large container files on the prefix directory"},
-    {"SCR_CONTAINER_SIZE", BYTES, "100GB", 0, "maximum size of a container file"},
+    {"SCR_FLUSH_FORM", TEXT, NULL, 0, "files: each file lies under its name on the prefix directory; containers: each node packs its files into one container file (default: files, or as SCR_USE_CONTAINERS says)"},
+    {"SCR_FLUSH_ALIGN", BYTES, "16MB", 0, "with SCR_FLUSH_FORM=containers the files of each process begin at a multiple of this in the container, up to 1GB; a multiple of the stripe or block size of the file system"},
+    {"SCR_CONTAINER_NODES", INT, "1", 0, "with SCR_FLUSH_FORM=containers: number of nodes that share a container"},
+    {"SCR_USE_CONTAINERS", BOOL, "0", 0, "without SCR_FLUSH_FORM; 1: pack files into few large container files on the prefix directory"},
+    {"SCR_CONTAINER_SIZE", BYTES, "100GB", 0, "with SCR_USE_CONTAINERS: maximum size of a container file"},
     /* when to checkpoint and to stop */
     {"SCR_CHECKPOINT_INTERVAL", AUTO, "0", 0, "calls of SCR_Need_checkpoint per checkpoint; auto: the interval that wastes the least time, see below"},
     {"SCR_CHECKPOINT_SECONDS", SECONDS, "0", 0, "maximum time between checkpoints"},

@@ -76,11 +76,27 @@ static void values_load_flush(const scr_config *c, struct scr_settings *s,
         scr_problems_add(
             problems, "SCR_FLUSH_TYPE=\"%.100s\" (%s): must be SYNC, PTHREAD or DAEMON",
             type, source);
+    s->packing = scr_config_packing(c, problems);
+    const scr_value align = scr_config_value(c, "SCR_FLUSH_ALIGN");
+    if (s->flush_align == 0 || s->flush_align > SCR_ALIGN_MAX)
+        scr_value_bad(&align, problems, "must be 1 to 1GB");
     if (s->container_size == 0 || s->container_size > INT64_MAX) {
         scr_config_get(c, "SCR_CONTAINER_SIZE", &source);
         scr_problems_add(problems, "SCR_CONTAINER_SIZE=%llu (%s): must be 1 to 2^63 - 1",
                          (unsigned long long)s->container_size, source);
     }
+}
+
+scr_packing scr_config_packing(const scr_config *c, scr_problems *problems)
+{
+    static const char *const words[] = {"files", "containers", NULL};
+    const scr_value v = scr_config_value(c, "SCR_FLUSH_FORM");
+    char word[16] = "";
+    int sized = 0;
+    if (v.text) scr_value_word(&v, words, word, problems);
+    if (*word) return strcmp(word, "files") == 0 ? SCR_PACKS_NOT : SCR_PACKS_NODES;
+    scr_config_switch(c, "SCR_USE_CONTAINERS", &sized, problems);
+    return sized ? SCR_PACKS_SIZED : SCR_PACKS_NOT;
 }
 
 /* The targets of the event log. */
@@ -140,7 +156,8 @@ static const struct values_row {
     VALUES_ROW("SCR_FLUSH_ASYNC", flush_async, 0),
     VALUES_ROW("SCR_FLUSH_ASYNC_BW", flush_bandwidth, 0),
     VALUES_ROW("SCR_FLUSH_ASYNC_PERCENT", flush_percent, 0),
-    VALUES_ROW("SCR_USE_CONTAINERS", containers, 0),
+    VALUES_ROW("SCR_FLUSH_ALIGN", flush_align, 0),
+    VALUES_ROW("SCR_CONTAINER_NODES", container_nodes, 1),
     VALUES_ROW("SCR_CONTAINER_SIZE", container_size, 0),
     VALUES_ROW("SCR_CRC_ON_FLUSH", crc_on_flush, 0),
     VALUES_ROW("SCR_CRC_ON_COPY", crc_on_copy, 0),
@@ -168,7 +185,8 @@ void scr_values_load(const scr_config *config, struct scr_settings *values,
 {
     struct scr_settings *s = values;
     const scr_config *c = config;
-    s->container_size = 1; /* valid: a text that is not a number is reported once */
+    s->container_size = s->flush_align =
+        1; /* valid: a text that is not a number is reported once */
     for (size_t i = 0; i < sizeof values_table / sizeof *values_table; i++) {
         const struct values_row *row = &values_table[i];
         const scr_value v = scr_config_value(c, row->name);

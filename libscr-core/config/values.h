@@ -9,6 +9,16 @@
 #include "config/parameters.h"
 #include <stdint.h>
 
+/* How a flush packs the files of a dataset. */
+typedef enum scr_packing {
+    SCR_PACKS_NOT,   /* each lies under its name */
+    SCR_PACKS_SIZED, /* containers of SCR_CONTAINER_SIZE */
+    SCR_PACKS_NODES  /* a container for each SCR_CONTAINER_NODES nodes */
+} scr_packing;
+
+/* The highest SCR_FLUSH_ALIGN: 1 GB. */
+#define SCR_ALIGN_MAX ((uint64_t)1 << 30)
+
 /* Values of parameters; only cntl_base differs between ranks. */
 struct scr_settings {
     int enable, debug;
@@ -18,12 +28,14 @@ struct scr_settings {
     int distribute, fetch, fetch_bypass, fetch_on_init, flush, flush_on_restart,
         crc_on_flush;
     int crc_on_copy, crc_on_delete;
-    int flush_width, fetch_width, flush_async, containers;
+    int flush_width, fetch_width, flush_async;
+    scr_packing packing;
+    int container_nodes;
     int any_ranks; /* checkpoints of other numbers of ranks are offered, too */
     int prefix_size, prefix_purge, global_restart;
     const char *flush_method;
-    unsigned log_targets;                     /* of config/log_config.h */
-    uint64_t flush_bandwidth, container_size; /* bytes (per second) */
+    unsigned log_targets;                                  /* of config/log_config.h */
+    uint64_t flush_bandwidth, container_size, flush_align; /* bytes (per second) */
     uint64_t file_buffer, message; /* bytes of file data per call; 0: the default */
     double flush_percent;
     int interval, interval_auto;
@@ -43,6 +55,9 @@ const char *scr_flush_method(const char *type, int background);
 
 /* Whether the program restarts with any number of ranks (SCR_RESTART_RANKS). */
 int scr_config_any_ranks(const scr_config *config, scr_problems *problems);
+
+/* What SCR_FLUSH_FORM says, or without it SCR_USE_CONTAINERS. */
+scr_packing scr_config_packing(const scr_config *config, scr_problems *problems);
 
 /* Reads all parameters and descriptors. Mistakes are added to problems, and defaults used
  * instead. The caller frees descs with scr_descs_done. */

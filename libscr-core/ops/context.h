@@ -267,9 +267,9 @@ char *scr_flush_state(const struct scr *scr, int rank);
 /* A number for how the processes are distributed over nodes. Collective. */
 uint64_t scr_flush_layout(const struct scr *scr);
 
-/* Resumes in the background a flush that an earlier run began, with containers of that
- * size (0: none), or returns a code. */
-int scr_flush_resume(struct scr *scr, int id, uint64_t container);
+/* Resumes in the background a flush that an earlier run began, in that form, or returns a
+ * code. */
+int scr_flush_resume(struct scr *scr, int id, const filo_form *form);
 
 /* ---- ops/flush_files.c: the cached files that a flush is of ---- */
 

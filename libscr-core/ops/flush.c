@@ -49,8 +49,8 @@ struct scr_flush_run {
     double start;
     const char *method;
     int background;
-    int resumed;        /* an earlier run began it */
-    uint64_t container; /* bytes; 0: files are not packed */
+    int resumed; /* an earlier run began it */
+    filo_form form;
     char identity[SCR_STAGE_IDENTITY_SIZE];
     char key[SCR_DATASET_KEY_SIZE]; /* in the map */
     filo_transfer *transfer;
@@ -90,7 +90,9 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
                       .turn = scr->job.node_rank,
                       .identity = f->identity,
                       .dataset = f->key,
-                      .container = f->container,
+                      .container = f->form.container,
+                      .align = f->form.align,
+                      .nodes = (int)f->form.nodes,
                       .buffer = set->file_buffer,
                       .node = scr->job.node_name,
                       .ranks = f->d.ranks == scr->job.ranks ? 0 : f->d.ranks,
@@ -102,8 +104,9 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */
     }
     if (!f->background) return o;
-    o.bandwidth = (double)set->flush_bandwidth / scr->job.node_ranks;
-    o.percent = set->flush_percent / scr->job.node_ranks;
+    const int copying = f->form.align ? 1 : scr->job.node_ranks; /* processes of a node */
+    o.bandwidth = (double)set->flush_bandwidth / copying;
+    o.percent = set->flush_percent / copying;
     flush_share_width(scr, slots, &o);
     return o;
 }
@@ -224,7 +227,8 @@ static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
     scr_flush_spread(scr, &f->d);
     flush_report(scr, f, SCR_LOG_FLUSH_START, NULL);
     scr_stage_identity(&scr->prefix, &f->d,
-                       f->container ? scr_flush_layout(scr) : (uint64_t)scr->job.ranks,
+                       scr_form_packs(&f->form) ? scr_flush_layout(scr)
+                                                : (uint64_t)scr->job.ranks,
                        f->identity);
     scr_dataset_key(&f->d, f->key);
     scr_location(&scr->prefix, &f->d, SCR_LOCATION_FLUSHING, 1);
@@ -332,7 +336,7 @@ int scr_flush_result(struct scr *scr)
 struct flush_request {
     int id; /* of the dataset */
     int background, resumed;
-    uint64_t container;
+    filo_form form;
 };
 
 /* Collective. NULL when it could not be started, which was reported; *code: why. */
@@ -353,7 +357,7 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
     f->method = cache ? cache->method : scr->set.flush_method;
     f->background = request.background;
     f->resumed = request.resumed;
-    f->container = request.container;
+    f->form = request.form;
     if (f->resumed) f->method = "daemon"; /* which may be at it still */
     f->d.id = id; /* for reports, if this rank does not have the dataset */
     rc = flush_prepare(scr, id, f, &err);
@@ -509,9 +513,12 @@ static struct flush_request flush_request_of(const struct scr *scr, int id,
                                              int background)
 {
     const struct scr_settings *set = &scr->set;
-    return (struct flush_request){.id = id,
-                                  .background = background,
-                                  .container = set->containers ? set->container_size : 0};
+    struct flush_request request = {.id = id, .background = background};
+    if (set->packing == SCR_PACKS_SIZED)
+        request.form.container = set->container_size;
+    else if (set->packing == SCR_PACKS_NODES)
+        request.form = (filo_form){0, set->flush_align, (unsigned)set->container_nodes};
+    return request;
 }
 
 int scr_flush_start(struct scr *scr, int id)
@@ -524,11 +531,11 @@ int scr_flush_start(struct scr *scr, int id)
     return code;
 }
 
-int scr_flush_resume(struct scr *scr, int id, uint64_t container)
+int scr_flush_resume(struct scr *scr, int id, const filo_form *form)
 {
     int code = SCR_SUCCESS;
     const struct flush_request request = {
-        .id = id, .background = 1, .resumed = 1, .container = container};
+        .id = id, .background = 1, .resumed = 1, .form = *form};
     flush_set_current(scr, flush_try_begin(scr, request, &code));
     scr_flush_look(scr); /* all may have been copied */
     return code;

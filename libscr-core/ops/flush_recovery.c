@@ -38,9 +38,9 @@ static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
     char identity[SCR_STAGE_IDENTITY_SIZE];
     const scr_cached *c = NULL;
     while ((c = scr_cached_next(&r->scr->cache, c ? c->d.id : 0)) != NULL) {
-        scr_stage_identity(&r->scr->prefix, &c->d,
-                           s->container ? r->layout : (uint64_t)r->scr->job.ranks,
-                           identity);
+        scr_stage_identity(
+            &r->scr->prefix, &c->d,
+            scr_form_packs(&s->form) ? r->layout : (uint64_t)r->scr->job.ranks, identity);
         if (!c->d.borrowed && strcmp(c->d.name, s->name) == 0 &&
             strcmp(identity, s->identity) == 0 &&
             !scr_flush_file_has(r->scr->prefix.flush_file, c->d.id, SCR_LOCATION_FAILED))
@@ -50,12 +50,14 @@ static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
 }
 
 /* The size of containers is that of the configuration, or does not make more of them
- * than any memory and file system takes: others may be able to change the record. */
+ * than any memory and file system takes, nor are they longer than a parameter can make
+ * them: others may be able to change the record. */
 static bool recovery_has_size(const recovery *r, const scr_staged *s,
                               const scr_dataset *d)
 {
-    return s->container == 0 || s->container == r->scr->set.container_size ||
-           d->size / s->container < CONTAINERS;
+    const uint64_t size = s->form.container;
+    if (s->form.align > SCR_ALIGN_MAX) return false;
+    return size == 0 || size == r->scr->set.container_size || d->size / size < CONTAINERS;
 }
 
 static scr_resume_flush recovery_row(const recovery *r, const kvtree *index,
@@ -215,14 +217,14 @@ static void recovery_gather(recovery *r)
 static int recovery_execute(recovery *r, int resumed)
 {
     struct scr *scr = r->scr;
-    uint64_t container = 0;
+    filo_form form = {0};
     if (resumed >= 0) recovery_check_state(scr, scr->job.rank);
     recovery_stop(r);
     if (r->has_stages) scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);
     if (resumed < 0) return SCR_SUCCESS;
-    if (scr->job.rank == 0) container = r->stages.list[resumed].container;
-    MPI_Bcast(&container, 1, MPI_UINT64_T, 0, scr->job.world);
-    return scr_flush_resume(scr, r->facts.flushes[resumed].age.id, container);
+    if (scr->job.rank == 0) form = r->stages.list[resumed].form;
+    MPI_Bcast(&form, sizeof form, MPI_BYTE, 0, scr->job.world);
+    return scr_flush_resume(scr, r->facts.flushes[resumed].age.id, &form);
 }
 
 void scr_flush_recover(struct scr *scr)

@@ -187,6 +187,9 @@ void scr_retention_flushed(scr_prefix *prefix, const scr_window *window);
 
 /* ---- prefix/stages.c: flushes that were interrupted, in stages. Local on rank 0 ---- */
 
+/* Whether files are packed into containers. */
+bool scr_form_packs(const filo_form *form);
+
 /* The identity of a flush of this job in its stage (filo_options). layout: a number for
  * how processes are distributed over nodes where files are packed, else their number. Any
  * rank. */
@@ -195,10 +198,10 @@ void scr_stage_identity(const scr_prefix *prefix, const scr_dataset *dataset,
                         uint64_t layout, char identity[SCR_STAGE_IDENTITY_SIZE]);
 
 typedef struct scr_staged {
-    const char *name;   /* of the directory */
-    int id;             /* of the dataset; 0: not known, as the record cannot be used */
-    bool is_foreign;    /* another job began it */
-    uint64_t container; /* as filo_begun */
+    const char *name; /* of the directory */
+    int id;           /* of the dataset; 0: not known, as the record cannot be used */
+    bool is_foreign;  /* another job began it */
+    filo_form form;   /* as filo_begun */
     char identity[SCR_STAGE_IDENTITY_SIZE];
 } scr_staged;
 

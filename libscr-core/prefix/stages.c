@@ -12,6 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+bool scr_form_packs(const filo_form *form)
+{
+    return form->container > 0 || form->align > 0;
+}
+
 void scr_stage_identity(const scr_prefix *prefix, const scr_dataset *d, uint64_t layout,
                         char identity[SCR_STAGE_IDENTITY_SIZE])
 {
@@ -64,7 +69,7 @@ static int stages_note(void *arg, const filo_begun *flush)
     if (!more) return 1; /* without memory the next run removes it */
     stages->list = more;
     scr_staged *s = &more[stages->count++];
-    *s = (scr_staged){.name = v->name, .container = flush->container};
+    *s = (scr_staged){.name = v->name, .form = flush->form};
     snprintf(s->identity, sizeof s->identity, "%s", flush->identity);
     stages_read_identity(v->prefix, s);
     return 1;
@@ -109,12 +114,17 @@ int scr_stages_find(scr_prefix *prefix, scr_stages *stages, kvtree_error *err)
 
 /* ---- removing them ---- */
 
+static bool stages_have_form(const filo_form *a, const filo_form *b)
+{
+    return a->container == b->container && a->align == b->align && a->nodes == b->nodes;
+}
+
 static int stages_keep(void *arg, const filo_begun *flush)
 {
     const struct visit *v = arg;
     for (int i = 0; i < v->stages->count; i++) {
         const scr_staged *s = &v->stages->list[i];
-        if (s->container != flush->container ||
+        if (!stages_have_form(&s->form, &flush->form) ||
             strcmp(s->identity, flush->identity) != 0 || strcmp(s->name, v->name) != 0)
             continue;
         if (!v->rows[i].is_removed) return 1;

@@ -55,16 +55,16 @@ def expect_clean(job):
     assert not states(job), states(job)
 
 
-def die(job, name="c1", size=LARGE, before=(), script=None, **how):
+def die(job, name="c1", size=LARGE, before=(), script=None, copies=None, **how):
     """A run that ends without a word when the flush of its checkpoint, or of that of the script, has begun; where that
-    takes long, on all ranks."""
+    takes long, on all ranks, with so many copies (by default one of each)."""
     go = job.root / "go"
-    ranks = sum(count for _, count in job.layout)
+    copies = copies or sum(count for _, count in job.layout)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         run = pool.submit(job.run, "init", list(before), script or checkpoint(name, size), f"await@0:{go}", "kill@0", dies=True,
                           **how)
         if "SCR_FLUSH_ASYNC_BW" in how:
-            wait_until(lambda: run.done() or len(temporaries(job)) == ranks)
+            wait_until(lambda: run.done() or len(temporaries(job)) == copies)
         go.touch()
         run.result()
     go.unlink()

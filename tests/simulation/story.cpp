@@ -233,7 +233,8 @@ enum class Aspect {
     LOSSES,
     DEATHS,
     FLIPS,
-    WIDTH
+    WIDTH,
+    FORM
 };
 
 static Random stream_of(const Story &s, Aspect aspect)
@@ -247,6 +248,17 @@ static void draw_refusals(Story &s)
     Random r = stream_of(s, Aspect::REFUSALS);
     for (Run &run : s.runs)
         if (!run.audit && r.chance(0.25)) run.refuses = static_cast<int>(r.between(1, 2));
+}
+
+/* Containers of nodes. */
+static void draw_form(Story &s)
+{
+    Random r = stream_of(s, Aspect::FORM);
+    if (!s.packs || !r.chance(0.5)) return;
+    s.align = r.of(std::vector<uint64_t>{1, 512, 4096, 65536});
+    s.parameters.push_back({"SCR_FLUSH_FORM", "containers"});
+    s.parameters.push_back({"SCR_FLUSH_ALIGN", std::to_string(s.align)});
+    s.parameters.push_back({"SCR_CONTAINER_NODES", std::to_string(r.between(1, 3))});
 }
 
 static bool has_two_jobs(const Story &s)
@@ -474,6 +486,7 @@ Story draw(uint64_t seed, bool elastic)
     draw_width(s);
     draw_runs(s, r);
     place_damage(s);
+    draw_form(s);
     draw_refusals(s);
     draw_twins(s);
     draw_one_more(s, Aspect::HANGS, 0.1, Blow::HANG);
@@ -493,8 +506,9 @@ Story draw(uint64_t seed, bool elastic)
 bool is_dispensable(const std::string &parameter)
 {
     return parameter == "SCR_FLUSH_WIDTH" || parameter == "SCR_FETCH_WIDTH" ||
-           parameter == "SCR_USE_CONTAINERS" || parameter == "SCR_FLUSH_TYPE" ||
-           parameter == "SCR_CRC_ON_DELETE" || parameter == "SCR_RESTART_RANKS";
+           parameter == "SCR_USE_CONTAINERS" || parameter == "SCR_FLUSH_FORM" ||
+           parameter == "SCR_FLUSH_TYPE" || parameter == "SCR_CRC_ON_DELETE" ||
+           parameter == "SCR_RESTART_RANKS";
 }
 
 static void reduce_run(Run &run, const Part &part)
@@ -534,7 +548,9 @@ void reduce(Story &story, const Part &part)
         runs.push_back(run);
     }
     story.runs = runs;
-    story.packs = story.packs && !part.without.count("SCR_USE_CONTAINERS");
+    if (part.without.count("SCR_FLUSH_FORM")) story.align = 0;
+    story.packs =
+        story.align || (story.packs && !part.without.count("SCR_USE_CONTAINERS"));
     auto is_away = [&](const auto &p) { return part.without.count(p.first) != 0; };
     story.parameters.erase(
         std::remove_if(story.parameters.begin(), story.parameters.end(), is_away),

@@ -124,7 +124,8 @@ struct Story {
     bool bypass;
     int room;        /* SCR_CACHE_SIZE */
     bool background; /* flushes */
-    bool packs;      /* files are in containers */
+    bool packs;      /* files are in containers, ... */
+    uint64_t align;  /* ... of nodes, each rank at a multiple of this; 0: of a size */
     bool jobs;       /* two share the prefix directory: which dataset is newer is open */
     bool checked;    /* files on the prefix directory have checksums */
     bool elastic;    /* the number of ranks changes */

@@ -119,6 +119,7 @@ class World
     /* Outputs are not read by a restart. */
     void check_output(const Dataset &d)
     {
+        if (story.align && !story.bypass) return check_aligned(d);
         if (story.packs && !story.bypass) return check_containers(d);
         for (int rank = 0; rank < d.ranks; rank++)
             for (int f = 0; f < d.files; f++) {
@@ -142,6 +143,35 @@ class World
              i++)
             found += part;
         if (found != wanted) end("containers of " + d.name + " have wrong bytes");
+    }
+
+    /* Each rank's bytes begin at a multiple, in the container that the rank before it is
+     * in, or in the next one, with zeros between. */
+    void check_aligned(const Dataset &d)
+    {
+        std::string found;
+        int container = -1;
+        size_t at = 0;
+        for (int rank = 0; rank < d.ranks; rank++) {
+            std::string wanted;
+            for (int f = 0; f < d.files; f++)
+                wanted += Judge::bytes(d, rank, f);
+            if (wanted.empty()) continue;
+            size_t start = (at + story.align - 1) / story.align * story.align;
+            while (container < 0 || found.size() < start + wanted.size()) {
+                if (found.size() != at) end("a container of " + d.name + " is too long");
+                const std::string path =
+                    d.name + "/.scr/ctr." + std::to_string(++container) + ".scr";
+                if (!machine.parallel->read(path, found)) end(path + " is missing");
+                at = start = 0;
+            }
+            const std::string gap(start - at, '\0');
+            if (found.compare(at, start - at, gap) != 0 ||
+                found.compare(start, wanted.size(), wanted) != 0)
+                end("containers of " + d.name + " have wrong bytes");
+            at = start + wanted.size();
+        }
+        if (found.size() != at) end("a container of " + d.name + " is too long");
     }
 
     static void list(const std::string &name, const Disk &disk, std::string &text)

@@ -5,6 +5,7 @@
  */
 #include "commands/scr_index.h"
 
+#include "config/values.h"
 #include "lib/tool.h"
 #include "prefix/flush_file.h"
 #include "scavenge/commit_scavenged.h"
@@ -33,9 +34,8 @@ static void index_add_report_sets(const char *name, const scavenge_commit_result
 static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
 {
     scr_problems problems = {.count = 0};
-    int containers = 0;
     uint64_t size = 0;
-    scr_config_switch(&prefix->config, "SCR_USE_CONTAINERS", &containers, &problems);
+    bool containers = scr_config_packing(&prefix->config, &problems) != SCR_PACKS_NOT;
     scr_config_bytes(&prefix->config, "SCR_CONTAINER_SIZE", &size, &problems);
     int code = tool_tell_problems(&problems);
     if (code == COMMAND_GOOD && containers && (size == 0 || size > INT64_MAX))

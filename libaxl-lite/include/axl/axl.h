@@ -143,6 +143,9 @@ int axl_add(axl_transfer *transfer, const char *source, const char *destination,
  * destination, whatever was there. After a failure, or axl_cancel, what was written
  * stays.
  *
+ * Parts that follow each other in the list and have one destination are written through
+ * one descriptor and synced once, and count when the last of them is written.
+ *
  * In axl_file, size and crc are those of the part. A destination and offset that are in
  * the list already are -EEXIST, and so are a part and a whole file for one destination.
  * An offset or end above INT64_MAX is -EINVAL. */

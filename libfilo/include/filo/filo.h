@@ -146,12 +146,19 @@ int filo_map_read_rank(const filo_place *from, int rank, int *ranks, filo_map_ta
 
 /* ---- flushes that have begun and not ended ---- */
 
+/* How a flush packs files; all zeros: each lies under its name. */
+typedef struct filo_form {
+    uint64_t container; /* these are as in filo_options */
+    uint64_t align;
+    unsigned nodes; /* 0 without align */
+} filo_form;
+
 /* A flush writes below a directory of its own in the stage, which it removes at its end.
  * A flush that was interrupted is what remains there. */
 typedef struct filo_begun {
     const char *identity; /* that of its filo_options; "" where its record cannot be used
                              and it cannot be resumed */
-    uint64_t container;   /* the same */
+    filo_form form;       /* the same */
 } filo_begun;
 
 /* 1: it stays; 0: it is removed. */

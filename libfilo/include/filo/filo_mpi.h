@@ -52,8 +52,12 @@ typedef struct filo_options {
                            background waits for its turn by itself */
     uint64_t container; /* flush: files are packed into containers of at most that
                            many bytes; 0: each file lies under its name */
-    const char *node;   /* each rank's own. Files of ranks with the same text are packed
-                           side by side; NULL on all ranks: those that share memory */
+    uint64_t align;     /* flush: each node packs its files into a container, in which the
+                           bytes of each rank begin at a multiple of align; see below. 0: it
+                           does not. Not together with `container` */
+    int nodes;        /* flush with align: number of nodes that share a container; 0: 1 */
+    const char *node; /* each rank's own. Files of ranks with the same text are packed
+                         side by side; NULL on all ranks: those that share memory */
     const char *stage; /* flush: directory below `folder`, made where missing, in the file
                           system of the files; NULL: "stage" beside the map */
     const char *identity; /* flush: at most 511 bytes that say which data this is; a flush
@@ -97,6 +101,12 @@ typedef struct filo_options {
 int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
                filo_file files[], const filo_options *options, filo_error *err);
 
+/* With the option align one rank of each node, the lowest, reads the local files of all
+ * of its ranks, whose paths mean the same to it, and writes them. It alone opens the
+ * directory and its container, once, and syncs that once; width is the number of such
+ * ranks, and of workers, buffer, bandwidth, percent, state and daemon those of that rank
+ * count. What fails is reported as from the rank that copied, or that has the file. */
+
 /* A flush that goes on while the program does something else. */
 typedef struct filo_transfer filo_transfer;
 
@@ -109,16 +119,16 @@ int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int cou
                      filo_transfer **transfer, filo_error *err);
 
 /* A flush that was interrupted is resumed by starting it again with the same identity,
- * folder, map, stage, container and node, the same ranks, the same files on each and the
- * same state files. Data that a rank copied is not copied again as long as its state file
- * records it, its local files were not changed, and the copies are in the stage; it is
- * read and compared with the local files, though, and copied again where it differs
- * (AXL_COMPARE). A rank for which that is not true, or without a state file, copies all
- * of its files. The identity must not be used for other data, nor, with containers, for
- * ranks that are distributed over nodes in another way. Flushes with different identities
- * never write to the same files of the stage, even at the same time. A flush that ends,
- * in any way, removes what it has in the stage; filo_begun_sweep (filo.h) removes what an
- * interrupted one has left. */
+ * folder, map, stage, container, align, nodes and node, the same ranks, the same files on
+ * each and the same state files. Data that a rank copied is not copied again as long as
+ * its state file records it, its local files were not changed, and the copies are in the
+ * stage; it is read and compared with the local files, though, and copied again where it
+ * differs (AXL_COMPARE). A rank for which that is not true, or without a state file,
+ * copies all of its files. The identity must not be used for other data, nor, with
+ * containers, for ranks that are distributed over nodes in another way. Flushes with
+ * different identities never write to the same files of the stage, even at the same time.
+ * A flush that ends, in any way, removes what it has in the stage; filo_begun_sweep
+ * (filo.h) removes what an interrupted one has left. */
 
 /* Not collective. Stops the process that copies for a state file on this node, and
  * removes the file; the copies stay in the stage. For the ranks of a flush that is not

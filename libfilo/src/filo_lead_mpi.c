@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank of each node, its leader, copies the files of all of its ranks, so that what
+ * the shared file system is asked for depends on the number of nodes, and not of ranks.
+ * The others tell it the parts that they would have copied, and are told what was found
+ * in each; all else they do themselves. */
+#include "src/filo_private_mpi.h"
+
+#include "common/split_mpi.h"
+#include "src/filo_layout.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <kvtree/kvtree_util.h>
+#include <limits.h>
+#include <stdlib.h>
+
+/* What a leader is told of each part. */
+#define KEY_SOURCE "SOURCE"
+#define KEY_FROM "FROM"
+#define KEY_DESTINATION "DESTINATION"
+#define KEY_TO "TO"
+#define KEY_LENGTH "LENGTH"
+
+/* What it replies: numbers of each part. */
+enum { FOUND_SIZE, FOUND_CRC, FOUND };
+
+static int lead_mpi_failed(filo_job *job)
+{
+    return err_set(&job->err, -EIO, "find the leader of a node: MPI failed");
+}
+
+/* ---- nodes ---- */
+
+int filo_lead_split_node(const filo_job *job, MPI_Comm *node)
+{
+    return job->options.node ? split_by_string(job->own, job->options.node, node)
+                             : MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED,
+                                                   job->rank, MPI_INFO_NULL, node);
+}
+
+/* Collective. Numbers nodes by their lowest ranks. */
+static int lead_find_number(filo_job *job)
+{
+    filo_lead *lead = &job->lead;
+    enum { NUMBER, NODES, NUMBERS };
+    int told[NUMBERS] = {0, 0};
+    MPI_Comm_rank(lead->node, &lead->rank);
+    MPI_Comm_size(lead->node, &lead->size);
+    int color = lead->rank == 0 ? 0 : MPI_UNDEFINED;
+    int rc = MPI_Comm_split(job->own, color, job->rank, &lead->leaders);
+    if (rc) return rc;
+    if (lead->rank == 0) {
+        MPI_Comm_rank(lead->leaders, &told[NUMBER]);
+        MPI_Comm_size(lead->leaders, &told[NODES]);
+        rc = MPI_Comm_split(lead->leaders, told[NUMBER] / job->options.nodes,
+                            told[NUMBER], &lead->group);
+    }
+    int told_all = MPI_Bcast(told, NUMBERS, MPI_INT, 0, lead->node);
+    lead->number = told[NUMBER];
+    lead->nodes = told[NODES];
+    return rc ? rc : told_all;
+}
+
+/* Room for a number of each rank of the node, or of each leader of the group. */
+static int lead_make_room(filo_job *job)
+{
+    filo_lead *lead = &job->lead;
+    int room = lead->size, group = 0;
+    if (lead->rank > 0) return 0;
+    MPI_Comm_size(lead->group, &group);
+    if (group > room) room = group;
+    lead->sizes = calloc((size_t)room, sizeof *lead->sizes);
+    lead->offsets = calloc((size_t)room, sizeof *lead->offsets);
+    lead->counts = calloc((size_t)room, sizeof *lead->counts);
+    lead->starts = calloc((size_t)room, sizeof *lead->starts);
+    return lead->sizes && lead->offsets && lead->counts && lead->starts ? 0 : -ENOMEM;
+}
+
+int filo_lead_begin(filo_job *job)
+{
+    filo_lead *lead = &job->lead;
+    int rc = filo_lead_split_node(job, &lead->node);
+    if (rc) lead->node = MPI_COMM_NULL;
+    rc = rc ? lead_mpi_failed(job) : 0;
+    rc = filo_job_agree(job, rc);
+    if (rc) return rc;
+    if (lead_find_number(job) != MPI_SUCCESS) rc = lead_mpi_failed(job);
+    lead->list = kvtree_new();
+    if (!rc && (!lead->list || lead_make_room(job) != 0))
+        rc = err_sys(&job->err, -ENOMEM, "lead a node");
+    return filo_job_agree(job, rc);
+}
+
+bool filo_lead_is_here(const filo_job *job)
+{
+    return job->lead.node == MPI_COMM_NULL || job->lead.rank == 0;
+}
+
+static void lead_free(MPI_Comm *comm)
+{
+    if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
+}
+
+void filo_lead_end(filo_lead *lead)
+{
+    lead_free(&lead->group);
+    lead_free(&lead->leaders);
+    lead_free(&lead->node);
+    kvtree_delete(&lead->list);
+    free(lead->sizes);
+    free(lead->offsets);
+    free(lead->counts);
+    free(lead->starts);
+    free(lead->found);
+    lead->sizes = lead->offsets = lead->found = NULL;
+    lead->counts = lead->starts = NULL;
+}
+
+/* ---- places ---- */
+
+/* Collective over the leaders of a group. Where the bytes of this node begin in its
+ * container, and the size of that. */
+static int lead_place_node(filo_job *job, uint64_t bytes, uint64_t *base, uint64_t *size)
+{
+    filo_lead *lead = &job->lead;
+    int rank, nodes;
+    MPI_Comm_rank(lead->group, &rank);
+    MPI_Comm_size(lead->group, &nodes);
+    int rc =
+        MPI_Allgather(&bytes, 1, MPI_UINT64_T, lead->sizes, 1, MPI_UINT64_T, lead->group);
+    if (rc) return lead_mpi_failed(job);
+    rc = filo_layout_align(job->options.align, nodes, lead->sizes, lead->offsets, size);
+    *base = lead->offsets[rank];
+    return rc ? err_sys(&job->err, rc, "files of %d nodes in one container", nodes) : 0;
+}
+
+/* On a leader, which has the sizes of its ranks: offsets become those of all. */
+static int lead_place_ranks(filo_job *job, uint64_t *size)
+{
+    filo_lead *lead = &job->lead;
+    const uint64_t align = job->options.align;
+    uint64_t bytes = 0, base = 0, unused;
+    uint64_t *own = malloc((size_t)lead->size * sizeof *own);
+    int rc = own ? 0 : err_sys(&job->err, -ENOMEM, "place files in containers");
+    for (int r = 0; r < lead->size && own; r++)
+        own[r] = lead->sizes[r];
+    if (!rc && (rc = filo_layout_align(align, lead->size, own, lead->offsets, &bytes)))
+        err_sys(&job->err, rc, "files of a node in one container");
+    int placed = lead_place_node(job, rc ? 0 : bytes, &base, size);
+    if (!rc && !placed)
+        rc = filo_layout_align(align, lead->size, own, lead->offsets, &unused);
+    for (int r = 0; r < lead->size; r++)
+        lead->offsets[r] += base;
+    free(own);
+    return rc ? rc : placed;
+}
+
+int filo_lead_place(filo_job *job, uint64_t bytes, uint64_t *offset, uint64_t *size)
+{
+    filo_lead *lead = &job->lead;
+    int told =
+        MPI_Gather(&bytes, 1, MPI_UINT64_T, lead->sizes, 1, MPI_UINT64_T, 0, lead->node);
+    *size = 0;
+    int rc = lead->rank == 0 ? lead_place_ranks(job, size) : 0;
+    int answered = MPI_Scatter(lead->offsets, 1, MPI_UINT64_T, offset, 1, MPI_UINT64_T, 0,
+                               lead->node);
+    return told || answered ? lead_mpi_failed(job) : rc;
+}
+
+int filo_lead_container(const filo_job *job)
+{
+    return job->lead.number / job->options.nodes;
+}
+
+bool filo_lead_makes_container(const filo_job *job)
+{
+    return job->lead.rank == 0 && job->lead.number % job->options.nodes == 0;
+}
+
+int filo_lead_count_containers(const filo_job *job)
+{
+    return (job->lead.nodes - 1) / job->options.nodes + 1;
+}
+
+/* ---- parts ---- */
+
+int filo_lead_add(filo_job *job, const axl_part *part)
+{
+    kvtree *list = job->lead.list;
+    char number[16];
+    snprintf(number, sizeof number, "%d", kvtree_size(list));
+    kvtree *told = kvtree_set(list, number, NULL);
+    int rc = told ? 0 : -ENOMEM;
+    rc = rc ? rc : kvtree_util_set_str(told, KEY_SOURCE, part->source);
+    rc = rc ? rc : kvtree_util_set_bytecount(told, KEY_FROM, part->source_offset);
+    rc = rc ? rc : kvtree_util_set_str(told, KEY_DESTINATION, part->destination);
+    rc = rc ? rc : kvtree_util_set_bytecount(told, KEY_TO, part->destination_offset);
+    rc = rc ? rc : kvtree_util_set_bytecount(told, KEY_LENGTH, part->length);
+    return rc ? err_sys(&job->err, rc, "list files") : 0;
+}
+
+/* Adds the parts of one rank of the node. */
+static int lead_take(filo_job *job, const kvtree *list, int rank, axl_transfer *transfer)
+{
+    const kvtree_elem *e = kvtree_elem_first(list);
+    for (; e; e = kvtree_elem_next(e)) {
+        const kvtree *told = kvtree_elem_hash(e);
+        unsigned long from, to, length;
+        axl_part part = {.source = kvtree_elem_get_first_val(told, KEY_SOURCE),
+                         .destination = kvtree_elem_get_first_val(told, KEY_DESTINATION)};
+        if (kvtree_util_get_bytecount(told, KEY_FROM, &from) != 0 ||
+            kvtree_util_get_bytecount(told, KEY_TO, &to) != 0 ||
+            kvtree_util_get_bytecount(told, KEY_LENGTH, &length) != 0)
+            return err_set(&job->err, -EIO, "a part that a rank told is incomplete");
+        part.source_offset = from;
+        part.destination_offset = to;
+        part.length = length;
+        int rc = axl_add_part(transfer, &part, &job->err);
+        if (rc) return rc;
+        job->lead.counts[rank] += FOUND;
+    }
+    return 0;
+}
+
+/* After a failure the others still send. */
+static int lead_take_all(filo_job *job, int rc, axl_transfer *transfer)
+{
+    filo_lead *lead = &job->lead;
+    for (int r = 0; r < lead->size; r++) {
+        kvtree *list = r ? kvtree_new() : lead->list;
+        int received = r ? kvtree_recv(list, r, lead->node) : 0;
+        if (!list) received = -ENOMEM;
+        if (!rc && received) rc = err_sys(&job->err, received, "files of the node");
+        if (!rc && axl_count(transfer) + (size_t)kvtree_size(list) > INT_MAX / FOUND)
+            rc = err_sys(&job->err, -EFBIG, "files of the node");
+        if (!rc) rc = lead_take(job, list, r, transfer);
+        if (r) kvtree_delete(&list);
+        if (r + 1 < lead->size) lead->starts[r + 1] = lead->starts[r] + lead->counts[r];
+    }
+    return rc;
+}
+
+int filo_lead_hand(filo_job *job, int rc, axl_transfer *transfer)
+{
+    filo_lead *lead = &job->lead;
+    size_t parts = (size_t)kvtree_size(lead->list);
+    if (lead->rank == 0) {
+        rc = lead_take_all(job, rc, transfer);
+        parts = axl_count(transfer);
+    } else {
+        int sent = kvtree_send(rc ? NULL : lead->list, 0, lead->node);
+        if (!rc && sent) rc = err_sys(&job->err, sent, "tell files to the leader");
+    }
+    lead->parts = kvtree_size(lead->list);
+    kvtree_delete(&lead->list);
+    lead->found = calloc(FOUND * parts + 1, sizeof *lead->found);
+    return rc || lead->found ? rc : err_sys(&job->err, -ENOMEM, "list files");
+}
+
+int filo_lead_return(filo_job *job, const axl_transfer *transfer)
+{
+    filo_lead *lead = &job->lead;
+    uint64_t *all = lead->rank == 0 ? lead->found : NULL;
+    const int count = lead->parts * FOUND;
+    axl_file part;
+    int rc = 0;
+    for (size_t i = 0; all && i < axl_count(transfer) && !rc; i++) {
+        rc = axl_get(transfer, i, &part);
+        all[FOUND * i + FOUND_SIZE] = rc ? 0 : part.size;
+        all[FOUND * i + FOUND_CRC] = rc ? 0 : part.crc;
+    }
+    int told = MPI_Scatterv(all, lead->counts, lead->starts, MPI_UINT64_T,
+                            all ? MPI_IN_PLACE : (void *)lead->found, count, MPI_UINT64_T,
+                            0, lead->node);
+    if (told) return lead_mpi_failed(job);
+    return rc ? err_sys(&job->err, rc, "what was copied") : 0;
+}
+
+void filo_lead_get(const filo_job *job, size_t part, axl_file *file)
+{
+    const uint64_t *found = job->lead.found + FOUND * part;
+    *file = (axl_file){.size = found[FOUND_SIZE], .crc = (uint32_t)found[FOUND_CRC]};
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Containers of nodes: what lies where, that all of it comes back, by each method; what
+ * one rank of a node does for all, counted in system calls; and what happens when
+ * something fails. */
+#include "lists.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+
+static char folder[64], prefix[128];
+static filo_error err;
+
+enum { PER_RANK = 4, ALIGN = 4096 };
+
+/* ---- system calls ---- */
+
+/* Calls that a shared file system hears of: with names, and those that sync. */
+static atomic_long named, opened, synced;
+static atomic_int counting, full;
+
+/* Only below the directory that is flushed to. */
+static int is_prefix(int dir, const char *name)
+{
+    char link[64], path[1024] = "";
+    if (*name != '/' && dir != AT_FDCWD) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+        if (readlink(link, path, sizeof path - 1) < 0) return 0;
+        name = path;
+    }
+    return counting && strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+int openat(int dir, const char *name, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    if (is_prefix(dir, name)) {
+        named++;
+        if (strstr(name, "ctr.") && (flags & O_ACCMODE) == O_WRONLY) opened++;
+    }
+    return (int)syscall(SYS_openat, dir, name, flags, mode);
+}
+
+int mkdirat(int dir, const char *name, mode_t mode)
+{
+    named += is_prefix(dir, name);
+    return (int)syscall(SYS_mkdirat, dir, name, mode);
+}
+
+int unlinkat(int dir, const char *name, int flags)
+{
+    named += is_prefix(dir, name);
+    return (int)syscall(SYS_unlinkat, dir, name, flags);
+}
+
+int renameat(int from, const char *old, int to, const char *name)
+{
+    named += is_prefix(to, name);
+    return (int)syscall(SYS_renameat2, from, old, to, name, 0);
+}
+
+int fstatat(int dir, const char *name, struct stat *st, int flags)
+{
+    named += is_prefix(dir, name);
+    return (int)syscall(SYS_newfstatat, dir, name, st, flags);
+}
+
+int fsync(int fd)
+{
+    char link[64], path[1024] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (counting && readlink(link, path, sizeof path - 1) > 0)
+        synced += strstr(path, "/ctr.") != NULL;
+    return (int)syscall(SYS_fsync, fd);
+}
+
+/* Of a full disk, in the middle of the copies. */
+static ssize_t write_or_not(ssize_t done)
+{
+    if (!full) return done;
+    errno = ENOSPC;
+    return -1;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+    return write_or_not(full ? 0 : syscall(SYS_pwrite64, fd, bytes, size, offset));
+}
+
+ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t size,
+                        unsigned flags)
+{
+    return write_or_not(
+        full ? 0 : syscall(SYS_copy_file_range, in, from, out, to, size, flags));
+}
+
+/* ---- lists ---- */
+
+static void begin(list *l, const char *name)
+{
+    err.text[0] = 0;
+    snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
+    list_create(l, folder, check_rank, PER_RANK);
+}
+
+static int is_culprit(void)
+{
+    return check_rank == check_ranks - 1;
+}
+
+/* Ranks in turn; the node of a rank is not that of its neighbors. */
+static int nodes = 1;
+
+static int node_of(int rank)
+{
+    return rank % nodes;
+}
+
+static int nodes_there(void)
+{
+    return nodes < check_ranks ? nodes : check_ranks;
+}
+
+static filo_options options_of(int per_container, char node[32])
+{
+    snprintf(node, 32, "node %d", node_of(check_rank));
+    return (filo_options){
+        .checksum = 1, .align = ALIGN, .nodes = per_container, .node = node};
+}
+
+static uint64_t round_up(uint64_t at)
+{
+    return (at + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* The files of all ranks of a group are in its container, each rank at a round offset,
+ * and there are only zeros between. */
+static void expect_container(int number, int per_container)
+{
+    char path[256];
+    uint64_t at = 0, start = 0;
+    int bad = 0;
+    snprintf(path, sizeof path, "%s/.scr/ctr.%d.scr", prefix, number);
+    FILE *stream = fopen(path, "rb");
+    CHECK(stream != NULL);
+    for (int n = number * per_container;
+         stream && n < (number + 1) * per_container && n < nodes_there(); n++)
+        for (int rank = n; rank < check_ranks; rank += nodes) {
+            start = round_up(at);
+            for (; at < start && !bad; at++)
+                bad = fgetc(stream) != 0;
+            for (int f = 0; f < PER_RANK; f++)
+                for (size_t i = 0; i < list_size(rank, f) && !bad; i++, at++)
+                    bad = fgetc(stream) != list_byte(rank, f, i);
+        }
+    CHECK(!bad && stream && fgetc(stream) == EOF);
+    if (stream) fclose(stream);
+}
+
+static void expect_containers(int per_container)
+{
+    char name[64];
+    int count = (nodes_there() + per_container - 1) / per_container;
+    for (int i = check_rank; i < count; i += check_ranks)
+        expect_container(i, per_container);
+    snprintf(name, sizeof name, ".scr/ctr.%d.scr", count);
+    CHECK(!list_exists(prefix, name));
+    CHECK(!list_exists(prefix, ".scr/stage"));
+}
+
+/* All files come back to the ranks that wrote them. */
+static void fetch_all(list *l)
+{
+    int ranks, count;
+    filo_file *files;
+    const filo_options options = {.checksum = 1};
+    list_unlink(l);
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
+        0);
+    list_adopt(l, count, files);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
+    list_expect(l, check_rank);
+    filo_files_free(count, files);
+    list_unlink(l);
+}
+
+/* ---- there and back ---- */
+
+static void round_trip(const char *name, int on_nodes, int per_container, int width,
+                       const char *method)
+{
+    list l;
+    char node[32];
+    nodes = on_nodes;
+    filo_options options = options_of(per_container, node);
+    options.width = width;
+    options.method = method;
+    begin(&l, name);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    CHECK_STR(err.text, "");
+    for (int f = 0; f < l.count; f++)
+        CHECK(l.files[f].has_crc);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_containers(per_container);
+    fetch_all(&l);
+}
+
+static void test_round_trips(void)
+{
+    round_trip("one", 1, 1, 0, NULL);
+    round_trip("two", 2, 1, 0, NULL);
+    round_trip("three", 3, 2, 1, NULL);
+    round_trip("each", 64, 3, 2, NULL);
+    round_trip("all", 64, 64, 0, NULL);
+    round_trip("threads", 2, 2, 0, "pthread");
+}
+
+/* Without names of nodes: those of MPI, here one. */
+static void test_nodes_of_mpi(void)
+{
+    list l;
+    const filo_options options = {.align = 1};
+    nodes = 1;
+    begin(&l, "mpi");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    CHECK(list_exists(prefix, ".scr/ctr.0.scr") &&
+          !list_exists(prefix, ".scr/ctr.1.scr"));
+    fetch_all(&l);
+}
+
+/* Nobody has a byte: an empty container, and empty files. */
+static void test_no_bytes(void)
+{
+    list l;
+    char node[32];
+    struct stat st;
+    nodes = 2;
+    const filo_options options = options_of(1, node);
+    begin(&l, "empty");
+    list_unlink(&l);
+    list_write(l.local[1], "", 0);
+    l.files[0] = l.files[1];
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 1, l.files, &options, &err), 0);
+    char path[256];
+    snprintf(path, sizeof path, "%s/.scr/ctr.0.scr", prefix);
+    CHECK(stat(path, &st) == 0 && st.st_size == 0);
+    int ranks, count;
+    filo_file *files;
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
+        0);
+    CHECK_INT(count, 1);
+    CHECK(unlink(l.local[1]) == 0);
+    files[0].local = strdup(l.local[1]);
+    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, &err), 0);
+    CHECK(stat(l.local[1], &st) == 0 && st.st_size == 0);
+    filo_files_free(count, files);
+    list_unlink(&l);
+}
+
+/* Of another form before and after: no container of it stays. */
+static void test_forms(void)
+{
+    list l;
+    char node[32];
+    nodes = 2;
+    const filo_options options = options_of(1, node), sized = {.container = 20000};
+    begin(&l, "forms");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &sized, &err),
+              0);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_containers(1);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
+    CHECK(!list_exists(prefix, ".scr/ctr.0.scr") && list_exists(prefix, l.name[0]));
+    list_unlink(&l);
+}
+
+/* The map of another number of ranks, and one file in many small maps. */
+static void test_maps(void)
+{
+    list l;
+    char node[32];
+    nodes = 2;
+    filo_options options = options_of(1, node);
+    begin(&l, "maps");
+    options.map_limit = 1;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    fetch_all(&l);
+    begin(&l, "others");
+    options.map_limit = 0;
+    options.ranks = 2 * check_ranks;
+    for (int f = 0; f < l.count; f++)
+        l.files[f].rank = 2 * check_rank + f % 2;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    int ranks, count;
+    filo_file *files;
+    CHECK_INT(
+        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
+        0);
+    CHECK_INT(ranks, 2 * check_ranks);
+    CHECK_INT(count, 2);
+    filo_files_free(count, files);
+    list_unlink(&l);
+}
+
+/* Ranks of a node and of others write one file together; it lies under its name. */
+static void test_shared_files(void)
+{
+    list l;
+    char node[32], path[256], whole[] = "deep/whole";
+    nodes = 2;
+    const filo_options options = options_of(1, node);
+    filo_segment segment = {whole, 1000 * (uint64_t)check_rank, 1000};
+    begin(&l, "shared");
+    unsigned char bytes[1000];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = list_byte(check_rank, 0, i);
+    list_write(l.local[0], bytes, sizeof bytes);
+    l.files[0].size = sizeof bytes;
+    l.files[0].packed = l.files[0].segments = 1;
+    l.files[0].segment = &segment;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    CHECK_STR(err.text, "");
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/%s", prefix, whole);
+    FILE *stream = fopen(path, "rb");
+    int bad = !stream;
+    for (int r = 0; r < check_ranks && !bad; r++)
+        for (size_t i = 0; i < sizeof bytes && !bad; i++)
+            bad = fgetc(stream) != list_byte(r, 0, i);
+    CHECK(!bad && fgetc(stream) == EOF);
+    if (stream) fclose(stream);
+    CHECK(list_exists(prefix, ".scr/ctr.0.scr"));
+    list_unlink(&l);
+}
+
+/* ---- what it costs ---- */
+
+static void count_flush(const char *name, int on_nodes, const char *method, long sum[3])
+{
+    list l;
+    char node[32];
+    nodes = on_nodes;
+    filo_options options = options_of(1, node);
+    options.method = method;
+    begin(&l, name);
+    MPI_Barrier(MPI_COMM_WORLD);
+    named = opened = synced = 0;
+    counting = 1;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    counting = 0;
+    long mine[3] = {named, opened, synced};
+    if (check_rank >= nodes_there() && check_rank > 0) CHECK_INT(mine[0], 0);
+    MPI_Allreduce(mine, sum, 3, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    list_unlink(&l);
+}
+
+/* Ranks that copy for nobody ask for nothing. A container is opened for writing twice,
+ * when it is made and when it is written, and synced once. Each node costs the same, and
+ * ranks cost nothing. */
+static void test_counts(void)
+{
+    enum { NAMED, OPENED, SYNCED, NUMBERS, MOST = 4, FIRST = 51, EACH = 16 };
+    for (int on = 1; on <= MOST && on <= check_ranks; on *= 2)
+        for (int threads = 0; threads < 2; threads++) {
+            char name[32];
+            long sum[NUMBERS];
+            snprintf(name, sizeof name, "count%d-%d", on, threads);
+            count_flush(name, on, threads ? "pthread" : "sync", sum);
+            if (check_rank == 0)
+                printf("%d ranks on %d nodes: %ld calls with names\n", check_ranks, on,
+                       sum[NAMED]);
+            CHECK_INT(sum[OPENED], 2 * on);
+            CHECK_INT(sum[SYNCED], on);
+            CHECK_INT(sum[NAMED], FIRST + EACH * (on - 1));
+        }
+}
+
+/* ---- failures ---- */
+
+/* One rank's file, which another one copies, is not what it says, or the disk is full:
+ * the containers of before stay as they were, and nothing is left. */
+static void test_failures(void)
+{
+    list l;
+    char node[32];
+    nodes = 2;
+    const filo_options options = options_of(1, node);
+    begin(&l, "fails");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              0);
+    uint64_t before = list_folder_sum(prefix);
+    if (is_culprit()) l.files[2].crc ^= 1;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              -EIO);
+    list_expect_text(err.text, "was altered: CRC32 0x");
+    char who[32];
+    snprintf(who, sizeof who, "rank %d: ", check_ranks - 1);
+    if (check_ranks > 1) list_expect_text(err.text, who);
+    CHECK(list_folder_sum(prefix) == before);
+    if (is_culprit()) l.files[2].crc ^= 1;
+    if (is_culprit()) l.files[1].size++;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              -EIO);
+    CHECK(list_folder_sum(prefix) == before);
+    if (is_culprit()) l.files[1].size--;
+    full = 1;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
+              -ENOSPC);
+    full = 0;
+    list_expect_text(err.text, "No space left");
+    CHECK(list_folder_sum(prefix) == before && list_temporaries == 0);
+    list_unlink(&l);
+}
+
+static void test_refused(void)
+{
+    list l;
+    filo_options both = {.align = ALIGN, .container = 1000}, far = {.align = UINT64_MAX},
+                 few = {.align = 1, .nodes = -1}, differ = {.align = 1};
+    begin(&l, "refused");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &both, &err),
+              -EINVAL);
+    list_expect_text(err.text, "aligned to 4096 bytes and cut to a size");
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &far, &err),
+              -EINVAL);
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &few, &err),
+              -EINVAL);
+    if (is_culprit()) differ.align = 2;
+    if (check_ranks > 1)
+        CHECK_INT(
+            filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &differ, &err),
+            -EINVAL);
+    CHECK(!list_exists(prefix, ""));
+    list_unlink(&l);
+}
+
+/* Too much for one file: a hole of half the range on each of two ranks. */
+static void test_too_long(void)
+{
+    list l;
+    const filo_options options = {.align = (uint64_t)INT64_MAX / 2 + 1};
+    begin(&l, "long");
+    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err);
+    CHECK(check_ranks > 2 ? rc == -EFBIG : rc == 0 || rc == -EFBIG || rc == -EINVAL);
+    CHECK(check_ranks <= 2 || !list_exists(prefix, ".scr/stage"));
+    list_unlink(&l);
+}
+
+/* ---- in the background, stopped, forgotten ---- */
+
+static void test_in_the_background(void)
+{
+    list l;
+    char node[32];
+    filo_transfer *t;
+    nodes = 2;
+    filo_options options = options_of(2, node);
+    options.method = "pthread";
+    begin(&l, "background");
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
+                               &t, &err),
+              0);
+    int rc, count;
+    while ((rc = filo_flush_test(t, &err)) == FILO_RUNNING) {
+    }
+    CHECK_INT(rc, 0);
+    const filo_file *files = filo_flush_files(t, &count);
+    CHECK_INT(count, l.count);
+    for (int f = 0; f < count; f++) {
+        CHECK(files[f].has_crc && files[f].size == list_size(check_rank, f));
+        l.files[f] = files[f];
+        l.files[f].local = l.local[f];
+        l.files[f].name = l.name[f];
+    }
+    fetch_all(&l);
+    filo_flush_free(t);
+    options.bandwidth = 1e5;
+    begin(&l, "stopped");
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
+                               &t, &err),
+              0);
+    CHECK_INT(filo_flush_stop(t, &err), 0);
+    CHECK_INT(filo_flush_test(t, &err), -ECANCELED);
+    filo_flush_free(t);
+    CHECK(!list_exists(prefix, ".scr/stage"));
+    CHECK_INT(filo_flush_start(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options,
+                               &t, &err),
+              0);
+    filo_flush_forget(t);
+    MPI_Barrier(MPI_COMM_WORLD);
+    list_unlink(&l);
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv);
+    check_folder(folder);
+    test_round_trips();
+    test_nodes_of_mpi();
+    test_no_bytes();
+    test_forms();
+    test_maps();
+    test_shared_files();
+    test_counts();
+    test_failures();
+    test_refused();
+    test_too_long();
+    test_in_the_background();
+    check_remove(folder);
+    return check_end();
+}
