@@ -235,9 +235,9 @@ static void require_file(const told *f, const axl_item *item)
     REQUIRE(item->file.crc == (f->done ? f->crc : 0));
 }
 
-static void require_text(const char *told, const char *found)
+static void require_text(const char *wanted, const char *found)
 {
-    REQUIRE(told ? found && strcmp(told, found) == 0 : !found);
+    REQUIRE(wanted ? found && strcmp(wanted, found) == 0 : !found);
 }
 
 static void require_told(const told_list *list, const axl_transfer *t)
