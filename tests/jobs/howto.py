@@ -69,6 +69,13 @@ def test_older():
         job.run("init", "have => 1 ckpt.20")
 
 
+def test_look():
+    with Job(nodes=1, per_node=2, SCR_FLUSH=1, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0) as job:
+        job.run("init", checkpoint("ckpt.20"), "finalize")
+        assert "ckpt.20" in type_in(job, "look")
+        assert "<svg" in (job.prefix / "report.html").read_text()
+
+
 def test_batch_scripts():
     """Without their batch systems the scripts run on this machine."""
     for name in ("slurm", "flux", "pbs", "lsf"):
@@ -80,6 +87,7 @@ def test_batch_scripts():
 def test_containers():
     with alone() as job:
         type_in(job, "containers")
+        assert len([path for path in (job.prefix / "ckpt.20").rglob("*") if path.name.startswith("ctr.")]) == 2
         assert len([path for path in (job.prefix / "files").rglob("*") if path.is_file()]) == 4
 
 
