@@ -397,7 +397,8 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
     rc = filo_job_agree_key(job, rc);
     if (!rc && leads) rc = flush_find_leader(t, checksum != 0);
     if (!rc) rc = filo_names_compare(job, t->count, t->files, &t->shared);
-    if (!rc) rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
+    if (rc) return rc;
+    rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
     if (leads) rc = filo_job_agree(job, rc); /* leaders alone agreed on it */
     return rc ? rc : flush_plan(t);
 }

@@ -321,12 +321,19 @@ static int fetch_make_way(struct scr *scr, const scr_dataset *d, kvtree_error *e
     return 0;
 }
 
+/* Whether the configuration, or the dataset itself, has it read on the prefix directory.
+ */
+static bool fetch_is_bypassed(const struct scr *scr, const scr_dataset *d)
+{
+    return scr->set.fetch_bypass || scr->set.global_restart || d->bypass ||
+           fetch_descriptor(scr, d)->bypass;
+}
+
 /* Whether a dataset of the prefix directory is read there, and not fetched. The cache is
  * for datasets that the ranks of this run can protect. */
 static bool fetch_is_direct(const struct scr *scr, const scr_dataset *d)
 {
-    return d->ranks != scr->job.ranks || scr->set.fetch_bypass ||
-           scr->set.global_restart || d->bypass || fetch_descriptor(scr, d)->bypass;
+    return d->ranks != scr->job.ranks || fetch_is_bypassed(scr, d);
 }
 
 /* Collective, agreed. Files in containers cannot be read in place, but fetched. */
@@ -349,7 +356,8 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
         if (rc < 0) fetch_name_node(&scr->job, rc, err);
         return rc < 0 ? fetch_fall_back(scr, d, err) : rc;
     }
-    int rc = fetch_read_in_place(scr, d, 0, err);
+    /* checksums are compared, as a fetch does, unless the user wants to read directly */
+    int rc = fetch_read_in_place(scr, d, !fetch_is_bypassed(scr, d), err);
     if (rc != -EOPNOTSUPP) return rc;
     if ((rc = fetch_open_substitute(scr, d, err)) != 0) return rc;
     scr_say(&scr->report, SCR_MSG_FETCH_NOT_IN_PLACE, "dataset %d (%s): %s", d->id,

@@ -86,9 +86,10 @@ static void listing_remove(const struct scr *scr)
                 "what is in place of the list of files of a restart stays: %s", err.text);
 }
 
+/* That of a run that was killed, also when this one makes none. */
 void scr_listing_sweep(const struct scr *scr)
 {
-    if (scr->set.any_ranks) listing_remove(scr);
+    listing_remove(scr);
 }
 
 void scr_listing_begin(struct scr *scr)

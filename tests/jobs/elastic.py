@@ -301,6 +301,25 @@ def test_damage():
             run.says("FETCH_CHECKPOINT_DAMAGED", "b", "too short", times=int(how == "cut"))
 
 
+def test_damaged_with_its_time():
+    """Bytes of a file on the prefix directory change, and its time does not: its checksum is compared, unless the user reads directly."""
+    with Job(2, 2, SCR_FLUSH=1, **ANY) as job:
+        job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
+        path = job.prefix / "b/rank_2"
+        before = path.stat()
+        damage.flip(path)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        run = job.run("init", take("a", 4), layout=nodes(3))
+        run.says("FETCH_CHECKPOINT_DAMAGED", "b", "rank_2", times=1)
+    with Job(2, 2, SCR_FLUSH=1, SCR_FETCH_BYPASS=1, **ANY) as job:
+        job.run("init", checkpoint("a"), "finalize")
+        path = job.prefix / "a/rank_2"
+        before = path.stat()
+        damage.flip(path)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        job.run("init", "have => 1 a", layout=nodes(3))
+
+
 def heat(job, program, steps, *more, **parameters):
     """What the example printed, which has come to its end."""
     process = job.start(os.environ[program], "-n", "60", "-t", str(steps), "-c", "10", *more, **parameters)

@@ -42,13 +42,13 @@ bool Judge::is_usable(const Dataset &d) const
 }
 
 /* The newest checkpoint of this job that this run can use: it is the last one to leave
- * the cache. */
-const Dataset *Judge::newest() const
+ * the cache. One that another job has fetched may still be in the cache of this one. */
+const Dataset *Judge::newest(bool of_any_job) const
 {
     for (size_t i = datasets.size(); i-- > 0;) {
         const Dataset &d = *datasets[i];
         if (d.checkpoint && d.complete && !d.bad && d.refused == Refused::NO &&
-            d.job == now->job && is_usable(d))
+            (of_any_job || d.job == now->job) && is_usable(d))
             return &d;
     }
     return nullptr;
@@ -67,7 +67,7 @@ static void leave(Dataset &d, bool is_spared)
  * what it has too many or too few ranks for stays. */
 void Judge::push(const Dataset *pushing, const Dataset *spared)
 {
-    const Dataset *last = newest();
+    const Dataset *last = newest(story.jobs);
     for (const auto &d : datasets) {
         if (d->job != now->job || d.get() == pushing || !is_usable(*d)) continue;
         d->gone = d->gone || !is_whole(*d);
@@ -193,31 +193,27 @@ void Judge::end_run()
     if (tried && !now->audit) tried->tries = progress && !lenient ? 0 : tried->tries + 1;
 }
 
-/* Of a dataset of another number of ranks on the prefix directory SCR compares sizes and
- * times, and the application reads the files there (docs/configuration.md). */
-bool Judge::may_be_damaged(const Dataset &d) const
-{
-    return d.ruined && d.ranks != now->ranks() && !is_cached(d);
-}
-
 void Judge::restarted(Dataset &d, bool good, bool refused)
 {
-    if (!good && !lenient && !now->audit && !may_be_damaged(d))
+    if (!good && !lenient && !now->audit)
         throw Failure(d.name + " is offered, and cannot be read");
     if (!good || refused) {
         if (d.refused == Refused::NO) d.refused = Refused::MAYBE;
         return;
     }
     source = &d;
+    const bool other = d.ranks != now->ranks();
+    /* where ranks died before they had all of it, others have rebuilt it somewhere */
+    if (other && !d.complete) d.gone = true;
     d.complete = true; /* also where no rank was told so before */
     /* one of another number of ranks is read where it is */
-    if (d.ranks != now->ranks() && !is_cached(d)) return;
+    if (other && (d.may_leave || !is_cached(d))) return;
     /* whole in the cache; or, where the cache failed, read from the prefix directory */
     d.gone = false;
     d.may_leave = lenient;
     d.behind = 0;
     d.job = now->job;
-    if (d.ranks == now->ranks()) d.homes.settle(*now);
+    if (!other) d.homes.settle(*now);
     lose_again();
 }
 
@@ -307,8 +303,12 @@ void Judge::begin_run(const Run &run, bool silent)
     progress = false;
     source = unread = nullptr;
     fetched.clear();
-    for (const auto &d : datasets)
+    for (const auto &d : datasets) {
         if (d->job == run.job && d->ranks == run.ranks()) d->homes.begin_move(run);
+        /* nodes that were in no run since then may have it, but not the record */
+        if (d->refused == Refused::YES && d->gone && (!d->flushed || story.retention))
+            d->refused = Refused::MAYBE;
+    }
 }
 
 void Judge::begin_rest(const Run &rest)

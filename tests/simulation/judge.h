@@ -71,7 +71,6 @@ class Judge
     void offered(const std::string &name);
     /* good: its files could be read; refused: the application says that they are wrong */
     void restarted(Dataset &d, bool good, bool refused);
-    bool may_be_damaged(const Dataset &d) const;
     void completed_restart(Dataset &d, int code, bool refused);
     void finalizing();                /* a rank calls SCR_Finalize */
     void finalized();                 /* SCR_Finalize succeeded */
@@ -117,7 +116,7 @@ class Judge
   private:
     const Dataset *promised() const;
     const Dataset *exhausted() const;
-    const Dataset *newest() const;
+    const Dataset *newest(bool of_any_job = false) const;
     void push(const Dataset *pushing, const Dataset *spared);
     void fetch(const Dataset *offered);
     bool is_kept(size_t i) const;

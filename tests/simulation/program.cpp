@@ -233,9 +233,9 @@ class Rank
     }
 
     /* What a call says that has no reason to fail, if the files are there. */
-    bool may_go_on(const Dataset &d, const char *what, int code) const
+    bool may_go_on(const char *what, int code) const
     {
-        if (code != SCR_SUCCESS && !judge.may_be_damaged(d)) judge.failed(what, code);
+        if (code != SCR_SUCCESS) judge.failed(what, code);
         return code == SCR_SUCCESS;
     }
 
@@ -244,7 +244,7 @@ class Rank
     {
         std::set<std::pair<std::string, uint64_t>> right, told;
         int files = -1;
-        if (!may_go_on(d, "SCR_Dataset_files", SCR_Dataset_files(writer, &files)))
+        if (!may_go_on("SCR_Dataset_files", SCR_Dataset_files(writer, &files)))
             return false;
         for (int f = 0; f < d.files; f++)
             right.insert({"/prefix/" + Judge::name(d, writer, f),
@@ -252,8 +252,7 @@ class Rank
         for (int f = 0; f < files; f++) {
             char name[SCR_MAX_FILENAME];
             uint64_t size = 0;
-            if (!may_go_on(d, "SCR_Dataset_file",
-                           SCR_Dataset_file(writer, f, name, &size)))
+            if (!may_go_on("SCR_Dataset_file", SCR_Dataset_file(writer, f, name, &size)))
                 return false;
             told.insert({name, size});
             names.push_back(name);
@@ -264,8 +263,7 @@ class Rank
         return true;
     }
 
-    bool fetch(const Dataset &d, const std::vector<std::string> &names, size_t from,
-               size_t to)
+    bool fetch(const std::vector<std::string> &names, size_t from, size_t to)
     {
         std::vector<const char *> list;
         for (size_t i = from; i < to; i++)
@@ -273,7 +271,7 @@ class Rank
         const int code =
             agree("SCR_Fetch_files",
                   SCR_Fetch_files(static_cast<int>(list.size()), list.data()));
-        return may_go_on(d, "SCR_Fetch_files", code);
+        return may_go_on("SCR_Fetch_files", code);
     }
 
     /* Whatever the number of ranks that wrote it. */
@@ -281,15 +279,15 @@ class Rank
     {
         int writers = 0;
         std::vector<std::string> names;
-        bool good = may_go_on(d, "SCR_Dataset_ranks", SCR_Dataset_ranks(&writers));
+        bool good = may_go_on("SCR_Dataset_ranks", SCR_Dataset_ranks(&writers));
         if (good && writers != d.ranks)
             throw Failure(d.name + " has " + std::to_string(writers) + " ranks");
         const std::vector<int> list_of = wanted(d);
         for (int writer : list_of)
             good = good && list(d, writer, names);
         const size_t first = what->twice ? names.size() / 2 : names.size();
-        good = fetch(d, names, 0, first) && good;
-        if (what->twice) good = fetch(d, names, first, names.size()) && good;
+        good = fetch(names, 0, first) && good;
+        if (what->twice) good = fetch(names, first, names.size()) && good;
         return good && read_all(d, list_of);
     }
 
@@ -310,7 +308,6 @@ class Rank
         if (SCR_Route_file(Judge::name(d, writer, f).c_str(), path) != SCR_SUCCESS)
             return false;
         if (!read_file(path, right.size() + 1, found)) return false;
-        if (found != right && judge.may_be_damaged(d)) return false;
         if (found != right)
             throw Failure(d.name + ": file " + std::to_string(f) + " of rank " +
                           std::to_string(writer) + " has wrong bytes");

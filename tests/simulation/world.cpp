@@ -109,7 +109,9 @@ class World
             /* that of a job which does not run again stays; one that could not be
              * removed is reported, and stays until the dataset is deleted */
             const bool staged = path.find("/.scr/stage") != std::string::npos;
-            if (temporary || (staged && !story.jobs && !had_error))
+            const bool listed = path.find(".scr/restart.") != std::string::npos;
+            if ((temporary && !(listed && story.jobs)) ||
+                (staged && !story.jobs && !had_error))
                 end("the prefix directory keeps " + path);
         }
         for (const Dataset *d : judge.outputs())
