@@ -59,6 +59,10 @@ void axl_slots_enter(axl_work *work)
         work->entered = taken;
         work->entering = !taken && !axl_work_is_over(work);
         work->looks++;
+        /* nothing may be made up for that was not moved while it waited */
+        if (taken)
+            axl_throttle_begin(&work->throttle, t->bandwidth, t->percent,
+                               axl_seconds(CLOCK_MONOTONIC));
         if (work->entering)
             axl_work_pause_until(work, axl_seconds(CLOCK_MONOTONIC) + LOOK);
     }

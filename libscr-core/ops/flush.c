@@ -79,6 +79,14 @@ static void flush_share_width(const struct scr *scr, const char *slots, filo_opt
     o->slot_count = share > 1 ? (int)share : 1;
 }
 
+/* Processes of this node that copy at a time. */
+static int flush_count_copying(const struct scr *scr, const struct scr_flush_run *f,
+                               const filo_options *o)
+{
+    const int most = f->form.align ? 1 : scr->job.node_ranks;
+    return o->slots && o->slot_count < most ? o->slot_count : most;
+}
+
 /* Limits are those of a node, and hold in the background only. */
 static filo_options flush_options(const struct scr *scr, const struct scr_flush_run *f,
                                   const char *state, const char *slots)
@@ -104,10 +112,10 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */
     }
     if (!f->background) return o;
-    const int copying = f->form.align ? 1 : scr->job.node_ranks; /* processes of a node */
+    flush_share_width(scr, slots, &o);
+    const int copying = flush_count_copying(scr, f, &o);
     o.bandwidth = (double)set->flush_bandwidth / copying;
     o.percent = set->flush_percent / copying;
-    flush_share_width(scr, slots, &o);
     return o;
 }
 
