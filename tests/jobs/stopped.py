@@ -13,7 +13,7 @@ from flush import LARGE, SLOW as SLOW_FLUSH, lose_all, places, temporaries, with
 from job import Job, checkpoint, descendants, main, restart, wait_until
 from resume import DAEMON, die, expect_clean, states
 
-SLOW = {**SLOW_FLUSH, "SCR_FLUSH_ASYNC_BW": "50KB"}  # four seconds, in which processes are found and stopped
+SLOW = {**SLOW_FLUSH, "SCR_FLUSH_ASYNC_BW": "20KB"}  # ten seconds, in which processes are found and stopped
 PAIR = {"nodes": 2, "per_node": 1, "SCR_NODE_TIMEOUT": 6, **DAEMON}
 SYNC = {"SCR_FLUSH_ASYNC": 0}
 ENDED = r"scr_transfer \(process \d+\).* for 6 seconds.*; it was killed"
