@@ -43,7 +43,7 @@ int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, filo_error *err)
     if (flow->width > flow->size) flow->width = flow->size;
     flow->admitted = flow->rank < flow->width;
     /* a keeper admits all others of its wave; and every rank may send FINISHED */
-    flow->requests = calloc((size_t)flow->width + 1, sizeof(MPI_Request));
+    flow->requests = calloc((size_t)flow->width, sizeof(MPI_Request));
     return flow->requests ? 0 : err_sys(err, -ENOMEM, "start a transfer");
 }
 

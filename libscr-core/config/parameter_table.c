@@ -51,7 +51,8 @@ const scr_param scr_param_table[] = {
     {"SCR_GLOBAL_RESTART", BOOL, "0", 0, "1: SCR_Init flushes the cache and empties it, and the run reads its checkpoint on the prefix directory"},
     /* flush */
     {"SCR_FLUSH", INT, "10", 0, "flush every n-th checkpoint (0: none, not even in SCR_Finalize)"},
-    {"SCR_FLUSH_WIDTH", INT, "256", 0, "number of processes that write to the prefix directory at a time"},
+    {"SCR_FLUSH_WIDTH", INT, "256", 0, "number of processes that write to the prefix directory at a time; a background flush "
+     "divides it among nodes, with at least 1 for each"},
     {"SCR_FLUSH_ASYNC", BOOL, "0", 0, "1: flush in the background while the application computes"},
     {"SCR_FLUSH_TYPE", TEXT, NULL, 0, "transfer method: SYNC, PTHREAD, or DAEMON, a process that continues after the application ends; the next run completes its flush (default: SYNC, in the background PTHREAD)"},
     {"SCR_FLUSH_ASYNC_BW", BYTES, NULL, 0, "maximum bytes per second and node of background flushes"},

@@ -61,9 +61,9 @@ typedef struct axl_options {
                          * (-EBUSY); NULL: none, but for "daemon", which needs one */
     const char *daemon; /* path of the program scr_transfer; NULL: found in $PATH */
     const char *base;   /* a directory that all destinations lie below, and begin with; it
-                         * is   there by axl_dispatch. Each process that moves files opens
-                         * it   once and holds it; no link is followed on the way from it to
-                         * a   destination (-ELOOP). NULL: links on the way are followed */
+                         * is there by axl_dispatch. Each process that moves files opens
+                         * it once and holds it; no link is followed on the way from it to
+                         * a destination (-ELOOP). NULL: links on the way are followed */
 } axl_options;
 
 typedef struct axl_transfer axl_transfer;

@@ -112,8 +112,9 @@ typedef struct filo_transfer filo_transfer;
 
 /* Starts what filo_flush does: everything is checked, directories are made, and the first
  * ranks start to copy; further ones start from filo_flush_test when it is their turn.
- * With the method "sync" these copy before the call returns. All arguments are copied,
- * but comm must stay until the transfer is freed. */
+ * With slots all start at once, and wait for their turn by themselves. With the method
+ * "sync" these copy before the call returns. All arguments are copied, but comm must stay
+ * until the transfer is freed. */
 int filo_flush_start(MPI_Comm comm, const char *folder, const char *map, int count,
                      const filo_file files[], const filo_options *options,
                      filo_transfer **transfer, filo_error *err);
