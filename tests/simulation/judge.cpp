@@ -195,7 +195,7 @@ void Judge::end_run()
 
 void Judge::restarted(Dataset &d, bool good, bool refused)
 {
-    if (!good && !lenient && !now->audit)
+    if (!good && !lenient && !now->audit && !may_be_unreadable(d))
         throw Failure(d.name + " is offered, and cannot be read");
     if (!good || refused) {
         if (d.refused == Refused::NO) d.refused = Refused::MAYBE;
@@ -262,6 +262,11 @@ bool Judge::may_lack_source() const
     return std::any_of(datasets.begin(), datasets.end(), [this](const auto &d) {
         return d->job == now->job && d->completing && !d->flushed && !is_whole(*d);
     });
+}
+
+bool Judge::may_be_unreadable(const Dataset &d) const
+{
+    return d.ruined && d.ranks != now->ranks();
 }
 
 /* The cache is emptied when the newest checkpoint is on the prefix directory. */

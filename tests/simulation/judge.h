@@ -89,6 +89,9 @@ class Judge
     /* Is a dataset that a flush may be due for lost from the caches? It may be found so
      * when the flush reads it. */
     bool may_lack_source() const;
+    /* A run of another number of ranks reads it on the prefix directory when it asks for
+     * its files, not when it is offered: may they be found damaged then? */
+    bool may_be_unreadable(const Dataset &d) const;
     /* silent: one that stood still when the run before ended still does. */
     void begin_run(const Run &run, bool silent);
     void begin_rest(const Run &rest); /* in which it goes on */
