@@ -61,12 +61,18 @@ static bool launcher_is_of_manager(const launcher *row)
     return !row->manager || strcmp(row->manager, tool_manager_name()) == 0;
 }
 
+/* One of those that LAUNCHER_MPIRUN stands for. */
+static bool launcher_is_mpirun(const launcher *row)
+{
+    return !row->manager && !row->site;
+}
+
 /* Whether a row is to be tried. */
 static bool launcher_is_candidate(const launcher *row, const char *name, bool simulated)
 {
     if (simulated && !row->simulate) return false;
     if (!name) return simulated || launcher_is_of_manager(row);
-    return strcmp(name, LAUNCHER_MPIRUN) == 0 ? !row->manager && !row->site
+    return strcmp(name, LAUNCHER_MPIRUN) == 0 ? launcher_is_mpirun(row)
                                               : strcmp(name, row->name) == 0;
 }
 
@@ -152,13 +158,26 @@ static const launcher *launcher_find(const char *name, bool simulated,
     return NULL;
 }
 
+/* The name that is asked for: of the command line (or NULL), of SCR_LAUNCHER, or NULL.
+ * Where the command line names any launcher of MPI, SCR_LAUNCHER may say which one. */
+static const char *launcher_name(const tool_prefix *prefix, const char *name)
+{
+    const char *set = scr_config_get(&prefix->config, "SCR_LAUNCHER", NULL);
+    if (set && !*set) set = NULL;
+    if (!name) return set;
+    for (const launcher *row = launcher_table; set && row->name; row++)
+        if (strcmp(name, LAUNCHER_MPIRUN) == 0 && strcmp(set, row->name) == 0 &&
+            launcher_is_mpirun(row))
+            return set;
+    return *name ? name : NULL;
+}
+
 int launcher_choose(const tool_prefix *prefix, const char *name, bool simulated,
                     launcher_choice *choice)
 {
     const char *program;
     *choice = (launcher_choice){.descs = NULL};
-    if (!name) name = scr_config_get(&prefix->config, "SCR_LAUNCHER", NULL);
-    if (name && !*name) name = NULL;
+    name = launcher_name(prefix, name);
     int code = launcher_choose_site(prefix, name, simulated, choice);
     if (code >= 0) return code;
     const launcher *row = launcher_find(name, simulated, &program);

@@ -266,6 +266,20 @@ def test_names_of_scr_3():
     os.unlink('scr_jsrun')
 
 
+def test_mpirun_named():
+    """scr_mpirun starts the launcher of MPI that SCR_LAUNCHER names; the name of another one, or of none, does not matter to it."""
+    for name, wanted in (('openmpi', 'mpirun --host n1:*,n3:* '), ('intel', 'mpiexec.hydra -hosts n1,n3 '), ('slurm', 'mpi'), ('', 'mpi')):
+        prepare(SCR_EXCLUDE_NODES='n2', SCR_MIN_NODES='2', SCR_LAUNCHER=name)
+        only_here()
+        stand_in('mpirun', version=SAYS['openmpi'])
+        stand_in('mpiexec.hydra', version=SAYS['intel'])
+        stand_in('srun')
+        os.symlink(COMMAND, 'scr_mpirun')
+        done = run('-n', '4', 'program', command=os.path.abspath('scr_mpirun'))
+        os.unlink('scr_mpirun')
+        assert done.returncode == 0 and len(calls()) == 1 and calls()[0].startswith(wanted), (name, done, calls())
+
+
 def test_real():
     """What is installed here is recognized, and starts the ranks on this machine."""
     here = os.uname().nodename
