@@ -4,7 +4,8 @@
 
 Arguments: how the name of MPI's library begins; PART=FILE for each library that was built, such as
 kvtree-mpi=/.../libscr-kvtree-mpi.so. A library exports exactly what its map lists; needs only
-libraries below it, with MPI only where MPI belongs; and does not print, exit or abort. Of a static
+libraries below it, with MPI only where MPI belongs; and does not print, exit or abort. libscr contains
+the libraries below it, hidden, and needs none. Of a static
 library that is private (FILE ends with .a) only the last two can be asked. plugin=FILE and command=FILE:
 a plugin exports one table and uses no library of ours; a command needs no client of a database.
 """
@@ -24,8 +25,9 @@ ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail
         "PMPI_Abort"}
 PRINTS = {"stdout", "printf", "__printf_chk", "vprintf", "__vprintf_chk", "puts", "putchar"}
 WARNS = {"stderr", "perror", "psignal", "warn", "warnx", "err", "errx"}
-# kvtree_print; the end of SCR's messages, and SCR_HALT_EXIT; what commands share, and the end of a process that scr_run forked
-ALLOWED = {"kvtree": PRINTS, "scr": {"stderr", "exit"}, "tools": PRINTS | WARNS | {"raise", "_exit"}}
+# kvtree_print, which scr contains; the end of SCR's messages, and SCR_HALT_EXIT; what commands share, and the end of a process that scr_run forked
+ALLOWED = {"kvtree": PRINTS, "scr": PRINTS | {"stderr", "exit"}, "tools": PRINTS | WARNS | {"raise", "_exit"}}
+WHOLE = {"scr"} # contains what is below it
 
 
 class Library:
@@ -93,6 +95,8 @@ def check_needed(library, libraries, mpi):
         if soname in by_soname:
             if not by_soname[soname].is_below(library):
                 yield f"needs {soname}, which is not below it"
+            if library.part in WHOLE:
+                yield f"needs {soname}, which it contains"
         elif soname.startswith(mpi):
             if not library.may_use_mpi:
                 yield f"needs {soname}, but is a serial part"
