@@ -218,7 +218,9 @@ Fate Machine::enter(const Call &call)
     Process &p = self();
     p.calls++;
     p.transfers += call.moves;
-    p.prefix_changes += call.changes && call.path.rfind("/prefix", 0) == 0;
+    const bool on_prefix = call.path.rfind("/prefix", 0) == 0;
+    p.prefix_calls += on_prefix;
+    p.prefix_changes += on_prefix && call.changes;
     for (const char *c = call.name; *c; c++)
         trace = (trace ^ static_cast<unsigned char>(*c)) * 1099511628211u;
     trace = (trace ^ p.calls ^ static_cast<uint64_t>(p.pid) << 32) * 1099511628211u;

@@ -69,6 +69,8 @@ struct Process {
     std::string printed;                        /* on stderr */
     uint64_t calls = 0;                         /* system calls so far, ... */
     uint64_t transfers = 0, prefix_changes = 0; /* ... these among them */
+    uint64_t prefix_calls = 0;                  /* ... with a file there */
+    size_t memory = 0, most_memory = 0;         /* of the product, where it is counted */
     Traffic traffic;
     double delay = 0;      /* at most that many seconds of each of its messages */
     bool detached = false; /* it has gone into the background */
@@ -124,6 +126,7 @@ class Machine
 };
 
 extern Machine *machine;
+extern bool counts_memory; /* memory.cpp */
 
 /* Once in a process: SimGrid begins, with a platform that has room for that number of
  * nodes. stack: KiB for each rank and thread. */

@@ -5,9 +5,11 @@
  *
  * A run writes three checkpoints, of which the second is flushed, and is killed. Three
  * nodes in three sets lose their disks. The next run rebuilds their files and restarts
- * from the newest checkpoint, in the cache. Prints a row for each step: messages and
- * bytes that the product sends, collective calls, system calls, and virtual time. The
- * same on each machine. */
+ * from the newest checkpoint, in the cache. Prints a row for each step, in columns
+ * between tabs: collective calls of rank 0; messages and bytes that the product sends,
+ * and system calls, of all ranks and of the busiest one; bytes of memory that the product
+ * has at most, of the rank that has the most; virtual time. The same on each machine.
+ * scale.py makes tables of it. */
 #include "application.h"
 #include "engine.h"
 
@@ -48,41 +50,51 @@ void need(int code, const char *what)
 /* ---- a row of the table: what all ranks did in one call ---- */
 
 struct Count {
-    Traffic traffic;
-    uint64_t calls;
+    uint64_t messages, bytes, calls, prefix_calls;
 };
 
 struct Moment {
     std::vector<Count> ranks;
+    uint64_t collectives;
     double time;
 };
 
 Moment now()
 {
-    Moment m{{}, machine->now()};
-    for (const Process *p : ranks)
-        m.ranks.push_back({p->traffic, p->calls});
+    Moment m{{}, ranks[0]->traffic.collectives, machine->now()};
+    for (Process *p : ranks) {
+        m.ranks.push_back(
+            {p->traffic.messages, p->traffic.bytes, p->calls, p->prefix_calls});
+        p->most_memory = p->memory;
+    }
     return m;
 }
 
-void print_row(const char *name, const Moment &before, const Moment &after)
-{
-    uint64_t messages = 0, most_messages = 0, bytes = 0, calls = 0, most_calls = 0;
-    for (size_t i = 0; i < ranks.size(); i++) {
-        const Traffic &a = before.ranks[i].traffic, &b = after.ranks[i].traffic;
-        const uint64_t c = after.ranks[i].calls - before.ranks[i].calls;
-        messages += b.messages - a.messages;
-        most_messages = std::max(most_messages, b.messages - a.messages);
-        bytes += b.bytes - a.bytes;
-        calls += c;
-        most_calls = std::max(most_calls, c);
+/* Of all ranks, and of the busiest one. */
+struct Sum {
+    uint64_t all = 0, most = 0;
+
+    Sum(const Moment &from, const Moment &to, uint64_t Count::*what)
+    {
+        for (size_t i = 0; i < ranks.size(); i++) {
+            const uint64_t more = to.ranks[i].*what - from.ranks[i].*what;
+            all += more;
+            most = std::max(most, more);
+        }
     }
-    const double n = nodes;
-    printf("| %d | %s | %lu | %.1f | %lu | %.0f | %.1f | %lu | %.1f |\n", nodes, name,
-           after.ranks[0].traffic.collectives - before.ranks[0].traffic.collectives,
-           static_cast<double>(messages) / n, most_messages,
-           static_cast<double>(bytes) / n, static_cast<double>(calls) / n, most_calls,
-           1e3 * (after.time - before.time));
+};
+
+void print_row(const char *name, const Moment &from)
+{
+    size_t memory = 0;
+    for (const Process *p : ranks)
+        memory = std::max(memory, p->most_memory);
+    const Moment to = now();
+    const Sum messages(from, to, &Count::messages), bytes(from, to, &Count::bytes),
+        calls(from, to, &Count::calls), prefix(from, to, &Count::prefix_calls);
+    printf("%d\t%s\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%.1f\n", nodes, name,
+           to.collectives - from.collectives, messages.all, messages.most, bytes.all,
+           calls.all, calls.most, prefix.all, memory, 1e3 * (to.time - from.time));
     fflush(stdout);
 }
 
@@ -95,7 +107,7 @@ template <typename Step> void row(int rank, const char *name, Step step)
     MPI_Barrier(MPI_COMM_WORLD);
     step();
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0) print_row(name, before, now());
+    if (rank == 0) print_row(name, before);
 }
 
 /* ---- the application ---- */
@@ -198,9 +210,9 @@ void direct()
 int main(int argc, char **argv)
 {
     int status;
-    puts("| nodes | step | collectives | messages/rank | most | bytes/rank | system "
-         "calls/rank | most | virtual ms |\n"
-         "| --: | --- | --: | --: | --: | --: | --: | --: | --: |");
+    puts("nodes\tstep\tcollectives\tmessages\tmost\tbytes\tsystem calls\tmost\ton the "
+         "prefix directory\tmemory\tvirtual ms");
+    counts_memory = true;
     for (int i = 1; i < argc; i++) {
         nodes = atoi(argv[i]);
         fflush(stdout);
