@@ -294,11 +294,14 @@ static int transfer_look_at_files(axl_transfer *transfer, axl_error *err)
     int rc = 0;
     transfer->bytes = 0;
     for (size_t i = 0; i < transfer->count && !rc; i++) {
+        axl_item *item = &transfer->items[i];
         if (transfer->resumed && !elsewhere)
             rc = axl_look_again(transfer, i, &folder, err);
+        else if (!elsewhere && i > 0 && axl_has_same_source(item, item - 1))
+            rc = axl_look_as_before(item, item - 1, err);
         else if (!elsewhere)
-            rc = axl_look_at_source(&transfer->items[i], &unchanged, err);
-        transfer->bytes += transfer->items[i].size;
+            rc = axl_look_at_source(item, &unchanged, err);
+        transfer->bytes += item->size;
     }
     axl_folder_done(&folder);
     return rc;

@@ -67,6 +67,14 @@ bool axl_is_dense(const struct stat *st)
     return (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size;
 }
 
+static int place_check_range(const axl_item *item, axl_error *err)
+{
+    if (item->from + item->size <= item->source_size) return 0;
+    return err_set(err, -ENODATA, "%s has %llu bytes, not %llu from byte %llu on",
+                   item->file.source, (unsigned long long)item->source_size,
+                   (unsigned long long)item->size, (unsigned long long)item->from);
+}
+
 int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
 {
     struct stat st;
@@ -79,10 +87,8 @@ int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
     *unchanged = place_is_unchanged(item, &st);
     item->source_size = (uint64_t)st.st_size;
     if (!item->part) item->size = item->source_size;
-    if (item->from + item->size > item->source_size)
-        return err_set(err, -ENODATA, "%s has %llu bytes, not %llu from byte %llu on",
-                       item->file.source, (unsigned long long)item->source_size,
-                       (unsigned long long)item->size, (unsigned long long)item->from);
+    rc = place_check_range(item, err);
+    if (rc) return rc;
     item->device = st.st_dev;
     item->inode = st.st_ino;
     item->mode = st.st_mode;
@@ -92,13 +98,47 @@ int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
     return 0;
 }
 
+bool axl_has_same_source(const axl_item *item, const axl_item *other)
+{
+    return item->part && other->part && item->checked_device == other->checked_device &&
+           item->checked_inode == other->checked_inode &&
+           strcmp(item->file.source, other->file.source) == 0;
+}
+
+int axl_look_as_before(axl_item *item, const axl_item *before, axl_error *err)
+{
+    item->source_size = before->source_size;
+    item->device = before->device;
+    item->inode = before->inode;
+    item->mode = before->mode;
+    item->dense = before->dense;
+    item->atime = before->atime;
+    item->mtime = before->mtime;
+    return place_check_range(item, err);
+}
+
+static int place_check_facts(const axl_item *item, const struct stat *st, axl_error *err)
+{
+    int rc = place_check_identity(item, st, err);
+    if (rc || place_is_unchanged(item, st)) return rc;
+    return err_set(err, -ESTALE, "%s changed while it was read", item->file.source);
+}
+
 int axl_check_source(const axl_item *item, int fd, axl_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) return err_sys(err, -errno, "stat %s", item->file.source);
-    int rc = place_check_identity(item, &st, err);
-    if (rc || place_is_unchanged(item, &st)) return rc;
-    return err_set(err, -ESTALE, "%s changed while it was read", item->file.source);
+    return place_check_facts(item, &st, err);
+}
+
+int axl_open_looked_at(const axl_item *item, int *fd, axl_error *err)
+{
+    struct stat st;
+    int rc = axl_open_source(item->file.source, fd, &st, err);
+    if (rc) return rc;
+    rc = place_check_facts(item, &st, err);
+    if (rc) io_close(fd);
+    return rc;
 }
 
 /* ---- directories ---- */

@@ -380,6 +380,16 @@ bool axl_is_dense(const struct stat *st);
  * what was taken down before. -ENODATA when it is shorter than a part of it. */
 int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err);
 
+/* Whether two parts are read from one file that was checked alike. */
+bool axl_has_same_source(const axl_item *item, const axl_item *other);
+
+/* The same as axl_look_at_source for one that has the source of another item, which was
+ * looked at just before. */
+int axl_look_as_before(axl_item *item, const axl_item *before, axl_error *err);
+
+/* Opens the source, which must be what it was when it was looked at. */
+int axl_open_looked_at(const axl_item *item, int *fd, axl_error *err);
+
 /* -ESTALE unless the open source is what it was when it was dispatched. */
 int axl_check_source(const axl_item *item, int fd, axl_error *err);
 

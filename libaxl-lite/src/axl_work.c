@@ -69,7 +69,9 @@ void axl_work_pause_until(axl_work *work, double when)
 int axl_worker_pay(axl_worker *worker, uint64_t bytes)
 {
     axl_work *w = worker->work;
-    double cpu = axl_seconds(CLOCK_THREAD_CPUTIME_ID), now = axl_seconds(CLOCK_MONOTONIC);
+    const bool counts = w->transfer->percent > 0; /* that asks the kernel */
+    double cpu = counts ? axl_seconds(CLOCK_THREAD_CPUTIME_ID) : 0,
+           now = axl_seconds(CLOCK_MONOTONIC);
     pthread_mutex_lock(&w->lock);
     w->bytes += bytes;
     double wait = axl_throttle_pay(&w->throttle, now, bytes, cpu - worker->cpu);
@@ -176,11 +178,26 @@ static void work_open_claimed(axl_worker *worker, const task *now, axl_piece *pi
                   (off_t)(piece->length + 2 * margin), POSIX_FADV_DONTNEED);
 }
 
+static void work_close_source(axl_worker *worker)
+{
+    if (worker->from) io_close(&worker->in);
+    worker->from = NULL;
+}
+
+static int work_open_source(axl_worker *worker, const axl_item *item, axl_error *err)
+{
+    if (worker->from && axl_has_same_source(item, worker->from))
+        return axl_check_source(item, worker->in, err);
+    work_close_source(worker);
+    int rc = axl_open_looked_at(item, &worker->in, err);
+    if (!rc) worker->from = item;
+    return rc;
+}
+
 static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece,
                            axl_error *err)
 {
     const axl_transfer *t = worker->work->transfer;
-    struct stat st;
     piece->offset = piece->item->begin + now->piece * t->piece;
     piece->length = axl_piece_length(t, piece->item, now->piece);
     piece->checksum = (t->flags & AXL_CHECKSUM) != 0;
@@ -189,14 +206,14 @@ static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece
     piece->kernel_step =
         t->bandwidth > 0 || t->percent > 0 ? worker->buffer_size : KERNEL_STEP;
     piece->worker = worker;
-    int rc = axl_open_source(piece->item->file.source, &piece->in, &st, err);
-    if (!rc) rc = axl_check_source(piece->item, piece->in, err);
+    int rc = work_open_source(worker, piece->item, err);
+    piece->in = worker->in;
     if (!rc) rc = work_open_destination(worker, now, &piece->out, err);
     if (!rc) work_open_claimed(worker, now, piece);
     if (!rc) rc = axl_piece_move(piece, err);
     if (!rc) rc = axl_check_source(piece->item, piece->in, err);
     io_close(&piece->there);
-    io_close(&piece->in);
+    if (rc || !piece->item->part) work_close_source(worker);
     return rc;
 }
 
@@ -297,6 +314,7 @@ static void *work_run(void *arg)
     axl_slots_enter(w);
     while (work_take_task(w, &next))
         work_do_task(&worker, &next);
+    work_close_source(&worker);
     if (worker.batch.count && !work_is_cancelled(w)) work_place_batch(&worker);
     for (int k = 0; k < worker.batch.count; k++)
         io_close(&worker.batch.fds[k]);

@@ -35,6 +35,8 @@ struct axl_worker {
     char *buffer;
     size_t buffer_size;
     double cpu; /* seconds of this thread that were paid for */
+    int in;     /* the source of the last piece, which stays open for the next one ... */
+    const axl_item *from; /* ... of parts that have the same; NULL: none */
 };
 
 /* The first error counts, and ends the work. */

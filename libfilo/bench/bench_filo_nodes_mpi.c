@@ -3,53 +3,11 @@
  * process per node, which writes the files of all of its ranks into one file, each rank's
  * at a round offset, or reads them from there, with the same syncs, and no more than
  * that. Ranks 0 to 3 and 4 to 7 are a node each. */
-#include "bench_mpi.h"
-#include <filo/filo_mpi.h>
+#include "bench_filo.h"
 
 enum { NODES = 2, ALIGN = 16 * MiB, BUFFER = 256 * KiB };
 
-static int rank, ranks;
 static char node[32];
-
-typedef struct load {
-    const bench *b;
-    int files; /* of each rank */
-    size_t size;
-    int disk;
-    char local[128], prefix[128]; /* directories */
-    filo_options options;
-    filo_file *list;
-} load;
-
-/* ---- lists ---- */
-
-static char *path_of(const load *l, int of, int i)
-{
-    char *path;
-    bench_require(l->b, asprintf(&path, "%s/r%d.%d", l->local, of, i) > 0, "no memory");
-    return path;
-}
-
-static void make_list(load *l)
-{
-    l->list = calloc((size_t)l->files, sizeof *l->list);
-    bench_require(l->b, l->list != NULL, "no memory");
-    for (int i = 0; i < l->files; i++) {
-        l->list[i].local = path_of(l, rank, i);
-        l->list[i].name = strdup(strrchr(l->list[i].local, '/') + 1);
-        l->list[i].size = l->size;
-        bench_make_file(l->b, l->list[i].local, l->size);
-    }
-}
-
-/* Rank 0 alone does it, and nothing of it goes on afterwards. */
-static void clear(const load *l, const char *folder)
-{
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0) bench_remove(folder);
-    if (rank == 0 && l->disk) sync();
-    bench_mpi_rest(MPI_COMM_WORLD);
-}
 
 /* ---- the limit ---- */
 
@@ -143,10 +101,7 @@ static double run_writer(void *arg)
         write_container(l);
         seconds = bench_now() - start;
     }
-    bench_mpi_rest(MPI_COMM_WORLD);
-    seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
-    clear(l, l->prefix);
-    return seconds;
+    return end_of_some(l, seconds);
 }
 
 static double run_reader(void *arg)
@@ -159,86 +114,12 @@ static double run_reader(void *arg)
         read_container(l);
         seconds = bench_now() - start;
     }
-    bench_mpi_rest(MPI_COMM_WORLD);
-    seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
-    clear(l, l->prefix);
-    return seconds;
-}
-
-/* ---- cp, flush, fetch ---- */
-
-static double run_cp(void *arg)
-{
-    const load *l = arg;
-    double seconds = 0;
-    if (rank == 0) {
-        double start = bench_now();
-        bench_copy(l->b, l->local, l->prefix, l->disk);
-        seconds = bench_now() - start;
-    }
-    bench_mpi_rest(MPI_COMM_WORLD);
-    seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
-    clear(l, l->prefix);
-    return seconds;
-}
-
-static filo_options options_of(const load *l)
-{
-    filo_options o = l->options;
-    o.node = node;
-    return o;
-}
-
-static void flush(const load *l)
-{
-    filo_error err = {""};
-    const filo_options o = options_of(l);
-    int rc = filo_flush(MPI_COMM_WORLD, l->prefix, NULL, l->files, l->list, &o, &err);
-    bench_require(l->b, rc == 0, err.text);
-}
-
-static double run_flush(void *arg)
-{
-    const load *l = arg;
-    double start = bench_mpi_start(MPI_COMM_WORLD);
-    flush(l);
-    double seconds = bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
-    clear(l, l->prefix);
-    return seconds;
-}
-
-static double run_fetch(void *arg)
-{
-    const load *l = arg;
-    filo_error err = {""};
-    const filo_options o = options_of(l);
-    int all, count = 0;
-    filo_file *files = NULL;
-    flush(l);
-    double start = bench_mpi_start(MPI_COMM_WORLD);
-    int rc =
-        filo_read_map(MPI_COMM_WORLD, l->prefix, NULL, &all, &count, &files, NULL, &err);
-    for (int i = 0; i < count && rc == 0; i++)
-        files[i].local = path_of(l, rank, i);
-    if (rc == 0) rc = filo_fetch(MPI_COMM_WORLD, l->prefix, count, files, &o, &err);
-    double seconds = bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
-    bench_require(l->b, rc == 0 && count == l->files, err.text);
-    filo_files_free(count, files);
-    clear(l, l->prefix);
-    return seconds;
+    return end_of_some(l, seconds);
 }
 
 /* ---- cases ---- */
 
-/* limit: the number of the way that is the limit; most: the time to reach, in that of
- * it. */
-static const struct way {
-    const char *name;
-    double (*run)(void *arg);
-    filo_options options;
-    int limit;
-    double most;
-} ways[] = {
+static const way ways[] = {
     {"cp", run_cp, {0}, 1, NAN},
     {"one writer per node", run_writer, {0}, 1, NAN},
     {"flush, files", run_flush, {.checksum = 1}, 1, NAN},
@@ -251,45 +132,16 @@ static const struct way {
 
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
-static void report(bench *b, const load *l, const char *name, const double t[WAYS])
-{
-    double megabytes = 1e-6 * (double)l->size * l->files * ranks;
-    for (int i = 0; i < WAYS; i++) {
-        char text[32];
-        const double most = ways[i].most, limit = t[ways[i].limit];
-        snprintf(text, sizeof text, "at most %g", most);
-        bench_text(b, l->disk ? "disk" : "memory");
-        bench_text(b, name);
-        bench_text(b, ways[i].name);
-        bench_number(b, megabytes / t[i]);
-        bench_number(b, t[i] / t[0]);
-        bench_number(b, t[i] / limit);
-        bench_text(b, isnan(most) ? "-" : text);
-        bench_text(b, isnan(most) ? "-" : t[i] <= most * limit ? "reached" : "missed");
-    }
-}
-
-/* disk: where the copies go, or NULL: to memory. */
 static void measure(bench *b, const char *name, int files, size_t size, const char *disk)
 {
-    load loads[WAYS], first = {.b = b, .files = files, .size = size};
-    bench_case cases[WAYS];
+    load l = {.b = b,
+              .writers = ranks,
+              .files = files,
+              .size = size,
+              .options = {.node = node}};
     double t[WAYS];
-    first.disk = disk != NULL;
-    snprintf(first.local, sizeof first.local, "%s/local", b->folder);
-    snprintf(first.prefix, sizeof first.prefix, "%s/prefix", disk ? disk : b->folder);
-    if (rank == 0) bench_require(b, mkdir(first.local, 0700) == 0, first.local);
-    MPI_Barrier(MPI_COMM_WORLD);
-    make_list(&first);
-    for (int i = 0; i < WAYS; i++) {
-        loads[i] = first;
-        loads[i].options = ways[i].options;
-        cases[i] = (bench_case){ways[i].run, &loads[i]};
-    }
-    bench_measure(b, WAYS, cases, t);
-    clear(&first, first.local);
-    filo_files_free(first.files, first.list);
-    report(b, &first, name, t);
+    take_times(b, &l, disk, WAYS, ways, t);
+    report(b, &l, name, WAYS, ways, t, 1);
 }
 
 int main(int argc, char **argv)
@@ -303,8 +155,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     bench_require(&b, ranks % NODES == 0, "an even number of ranks is needed");
     snprintf(node, sizeof node, "node %d", rank / (ranks / NODES));
-    if (rank == 0) bench_require(&b, mkdtemp(disk) != NULL, disk);
-    MPI_Bcast(disk, sizeof disk, MPI_CHAR, 0, MPI_COMM_WORLD);
+    make_disk(&b, sizeof disk, disk);
     for (int to = 0; to < 2; to++) {
         measure(&b, "8 x 64 MiB", 1, 64 * (size_t)MiB, to ? disk : NULL);
         measure(&b, "8 x 250 x 64 KiB", 250, 64 * (size_t)KiB, to ? disk : NULL);

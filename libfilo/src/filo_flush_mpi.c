@@ -348,6 +348,7 @@ static int flush_go_on(filo_transfer *t, bool wait)
     const bool late = job->shares || job->options.align;
     int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
     if (!busy && !t->move.rc && !late) t->move.rc = flush_make_entry(t);
+    if (wait && job->options.align) filo_job_rest(job); /* leaders copy */
     int rc = agree_sum(job->own, t->move.rc, &job->err, 1, &busy);
     if (!rc && busy) return FILO_RUNNING;
     if (!rc && late) rc = flush_make_late_entry(t);

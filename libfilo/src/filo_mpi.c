@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum { IDENTITY_MAX = 511 };
 
@@ -287,6 +288,23 @@ int filo_list_check(filo_job *job, int count, filo_file files[],
 void filo_job_meet(const filo_job *job)
 {
     if (job->own != MPI_COMM_NULL) MPI_Barrier(job->own);
+}
+
+void filo_job_rest(const filo_job *job)
+{
+    enum { SHORTEST = 50000, LONGEST = 2000000, PART = 32 }; /* ns */
+    MPI_Request request;
+    int64_t slept = 0;
+    int done = 0;
+    int rc = MPI_Ibarrier(job->own, &request);
+    if (!rc) rc = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    while (!rc && !done) {
+        int64_t nap = slept / PART;
+        nap = nap < SHORTEST ? SHORTEST : nap > LONGEST ? LONGEST : nap;
+        nanosleep(&(struct timespec){.tv_nsec = (long)nap}, NULL);
+        slept += nap;
+        rc = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    }
 }
 
 int filo_job_end(filo_job *job, int rc, filo_error *err)

@@ -114,6 +114,11 @@ int filo_job_agree(filo_job *job, int rc);
  * its temporary files, so that no rank finds those of another. */
 void filo_job_meet(const filo_job *job);
 
+/* Collective. The same where some ranks work for long: the others sleep meanwhile, a
+ * small part of the time for which they have slept already, and take no processor time
+ * from those. A failure of MPI is left to the next call. */
+void filo_job_rest(const filo_job *job);
+
 /* Collective. Closes the directory; passes on rc, agreed, and, if that is not 0, the
  * text, after a filo_job_meet. */
 int filo_job_end(filo_job *job, int rc, filo_error *err);

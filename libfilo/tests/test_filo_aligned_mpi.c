@@ -2,14 +2,12 @@
 /* Containers of nodes: what lies where, that all of it comes back, by each method; what
  * one rank of a node does for all, counted in system calls; and what happens when
  * something fails. */
-#include "lists.h"
+#include "flushed.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
-
-static char folder[64], prefix[128];
-static filo_error err;
+#include <time.h>
 
 enum { PER_RANK = 4, ALIGN = 4096 };
 
@@ -77,6 +75,17 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
+/* Seconds in naps that are not MPI's own, which are shorter. */
+static double slept;
+
+int nanosleep(const struct timespec *nap, struct timespec *rest)
+{
+    double start = MPI_Wtime();
+    int rc = (int)syscall(SYS_nanosleep, nap, rest);
+    if (nap->tv_nsec > 60000) slept += MPI_Wtime() - start;
+    return rc;
+}
+
 /* Of a full disk, in the middle of the copies. */
 static ssize_t write_or_not(ssize_t done)
 {
@@ -101,14 +110,7 @@ ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t size
 
 static void begin(list *l, const char *name)
 {
-    err.text[0] = 0;
-    snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
-    list_create(l, folder, check_rank, PER_RANK);
-}
-
-static int is_culprit(void)
-{
-    return check_rank == check_ranks - 1;
+    flushed_begin(l, name, PER_RANK);
 }
 
 /* Ranks in turn; the node of a rank is not that of its neighbors. */
@@ -171,23 +173,6 @@ static void expect_containers(int per_container)
     CHECK(!list_exists(prefix, ".scr/stage"));
 }
 
-/* All files come back to the ranks that wrote them. */
-static void fetch_all(list *l)
-{
-    int ranks, count;
-    filo_file *files;
-    const filo_options options = {.checksum = 1};
-    list_unlink(l);
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
-    list_adopt(l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
-    list_expect(l, check_rank);
-    filo_files_free(count, files);
-    list_unlink(l);
-}
-
 /* ---- there and back ---- */
 
 static void round_trip(const char *name, int on_nodes, int per_container, int width,
@@ -200,14 +185,14 @@ static void round_trip(const char *name, int on_nodes, int per_container, int wi
     options.width = width;
     options.method = method;
     begin(&l, name);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     CHECK_STR(err.text, "");
     for (int f = 0; f < l.count; f++)
         CHECK(l.files[f].has_crc);
     MPI_Barrier(MPI_COMM_WORLD);
     expect_containers(per_container);
-    fetch_all(&l);
+    flushed_fetch_all(&l);
+    list_unlink(&l);
 }
 
 static void test_round_trips(void)
@@ -227,11 +212,11 @@ static void test_nodes_of_mpi(void)
     const filo_options options = {.align = 1};
     nodes = 1;
     begin(&l, "mpi");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     CHECK(list_exists(prefix, ".scr/ctr.0.scr") &&
           !list_exists(prefix, ".scr/ctr.1.scr"));
-    fetch_all(&l);
+    flushed_fetch_all(&l);
+    list_unlink(&l);
 }
 
 /* Nobody has a byte: an empty container, and empty files. */
@@ -252,13 +237,11 @@ static void test_no_bytes(void)
     CHECK(stat(path, &st) == 0 && st.st_size == 0);
     int ranks, count;
     filo_file *files;
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
+    files = flushed_read_map(&ranks, &count);
     CHECK_INT(count, 1);
     CHECK(unlink(l.local[1]) == 0);
     files[0].local = strdup(l.local[1]);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, &err), 0);
+    CHECK_INT(fetch(count, files, NULL), 0);
     CHECK(stat(l.local[1], &st) == 0 && st.st_size == 0);
     filo_files_free(count, files);
     list_unlink(&l);
@@ -272,13 +255,11 @@ static void test_forms(void)
     nodes = 2;
     const filo_options options = options_of(1, node), sized = {.container = 20000};
     begin(&l, "forms");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &sized, &err),
-              0);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &sized), 0);
+    CHECK_INT(flush(&l, &options), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     expect_containers(1);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
+    CHECK_INT(flush(&l, NULL), 0);
     CHECK(!list_exists(prefix, ".scr/ctr.0.scr") && list_exists(prefix, l.name[0]));
     list_unlink(&l);
 }
@@ -292,21 +273,18 @@ static void test_maps(void)
     filo_options options = options_of(1, node);
     begin(&l, "maps");
     options.map_limit = 1;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
-    fetch_all(&l);
+    CHECK_INT(flush(&l, &options), 0);
+    flushed_fetch_all(&l);
+    list_unlink(&l);
     begin(&l, "others");
     options.map_limit = 0;
     options.ranks = 2 * check_ranks;
     for (int f = 0; f < l.count; f++)
         l.files[f].rank = 2 * check_rank + f % 2;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     int ranks, count;
     filo_file *files;
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
+    files = flushed_read_map(&ranks, &count);
     CHECK_INT(ranks, 2 * check_ranks);
     CHECK_INT(count, 2);
     filo_files_free(count, files);
@@ -329,8 +307,7 @@ static void test_shared_files(void)
     l.files[0].size = sizeof bytes;
     l.files[0].packed = l.files[0].segments = 1;
     l.files[0].segment = &segment;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     CHECK_STR(err.text, "");
     MPI_Barrier(MPI_COMM_WORLD);
     snprintf(path, sizeof path, "%s/%s", prefix, whole);
@@ -358,8 +335,7 @@ static void count_flush(const char *name, int on_nodes, const char *method, long
     MPI_Barrier(MPI_COMM_WORLD);
     named = opened = synced = 0;
     counting = 1;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     counting = 0;
     long mine[3] = {named, opened, synced};
     if (check_rank >= nodes_there() && check_rank > 0) CHECK_INT(mine[0], 0);
@@ -388,6 +364,25 @@ static void test_counts(void)
         }
 }
 
+/* Ranks for which another one copies sleep meanwhile. */
+static void test_asleep(void)
+{
+    list l;
+    char node[32];
+    nodes = 1;
+    filo_options options = options_of(1, node);
+    options.bandwidth = 2e6 * check_ranks; /* 0.3 s */
+    begin(&l, "asleep");
+    MPI_Barrier(MPI_COMM_WORLD);
+    slept = 0;
+    double start = MPI_Wtime();
+    CHECK_INT(flush(&l, &options), 0);
+    double seconds = MPI_Wtime() - start;
+    if (check_rank > 0) CHECK(slept > 0.1);
+    CHECK(seconds > 0.2);
+    list_unlink(&l);
+}
+
 /* ---- failures ---- */
 
 /* One rank's file, which another one copies, is not what it says, or the disk is full:
@@ -399,12 +394,10 @@ static void test_failures(void)
     nodes = 2;
     const filo_options options = options_of(1, node);
     begin(&l, "fails");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     uint64_t before = list_folder_sum(prefix);
     if (is_culprit()) l.files[2].crc ^= 1;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              -EIO);
+    CHECK_INT(flush(&l, &options), -EIO);
     list_expect_text(err.text, "was altered: CRC32 0x");
     char who[32];
     snprintf(who, sizeof who, "rank %d: ", check_ranks - 1);
@@ -412,13 +405,11 @@ static void test_failures(void)
     CHECK(list_folder_sum(prefix) == before);
     if (is_culprit()) l.files[2].crc ^= 1;
     if (is_culprit()) l.files[1].size++;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              -EIO);
+    CHECK_INT(flush(&l, &options), -EIO);
     CHECK(list_folder_sum(prefix) == before);
     if (is_culprit()) l.files[1].size--;
     full = 1;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              -ENOSPC);
+    CHECK_INT(flush(&l, &options), -ENOSPC);
     full = 0;
     list_expect_text(err.text, "No space left");
     CHECK(list_folder_sum(prefix) == before && list_temporaries == 0);
@@ -431,18 +422,12 @@ static void test_refused(void)
     filo_options both = {.align = ALIGN, .container = 1000}, far = {.align = UINT64_MAX},
                  few = {.align = 1, .nodes = -1}, differ = {.align = 1};
     begin(&l, "refused");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &both, &err),
-              -EINVAL);
+    CHECK_INT(flush(&l, &both), -EINVAL);
     list_expect_text(err.text, "aligned to 4096 bytes and cut to a size");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &far, &err),
-              -EINVAL);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &few, &err),
-              -EINVAL);
+    CHECK_INT(flush(&l, &far), -EINVAL);
+    CHECK_INT(flush(&l, &few), -EINVAL);
     if (is_culprit()) differ.align = 2;
-    if (check_ranks > 1)
-        CHECK_INT(
-            filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &differ, &err),
-            -EINVAL);
+    if (check_ranks > 1) CHECK_INT(flush(&l, &differ), -EINVAL);
     CHECK(!list_exists(prefix, ""));
     list_unlink(&l);
 }
@@ -453,7 +438,7 @@ static void test_too_long(void)
     list l;
     const filo_options options = {.align = (uint64_t)INT64_MAX / 2 + 1};
     begin(&l, "long");
-    int rc = filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err);
+    int rc = flush(&l, &options);
     CHECK(check_ranks > 2 ? rc == -EFBIG : rc == 0 || rc == -EFBIG || rc == -EINVAL);
     CHECK(check_ranks <= 2 || !list_exists(prefix, ".scr/stage"));
     list_unlink(&l);
@@ -485,7 +470,8 @@ static void test_in_the_background(void)
         l.files[f].local = l.local[f];
         l.files[f].name = l.name[f];
     }
-    fetch_all(&l);
+    flushed_fetch_all(&l);
+    list_unlink(&l);
     filo_flush_free(t);
     options.bandwidth = 1e5;
     begin(&l, "stopped");
@@ -515,6 +501,7 @@ int main(int argc, char **argv)
     test_maps();
     test_shared_files();
     test_counts();
+    test_asleep();
     test_failures();
     test_refused();
     test_too_long();

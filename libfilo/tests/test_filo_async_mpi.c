@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A flush that goes on while the program does something else, by each method: started,
  * looked at, waited for, stopped, and failing on one rank. */
-#include "lists.h"
+#include "flushed.h"
 
 #include <fcntl.h>
 #include <kvtree/kvtree.h>
@@ -10,17 +10,13 @@
 
 enum { FILES = 3 };
 
-static char folder[64], prefix[128];
-static filo_error err;
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char state[128];
 
 static void begin(list *l, const char *name)
 {
-    err.text[0] = 0;
-    snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
     snprintf(state, sizeof state, "%s/state-%d", folder, check_rank);
-    list_create(l, folder, check_rank, FILES);
+    flushed_begin(l, name, FILES);
 }
 
 static filo_options options_of(const char *method)
@@ -30,11 +26,6 @@ static filo_options options_of(const char *method)
                           .workers = 2,
                           .state = strcmp(method, "daemon") == 0 ? state : NULL,
                           .daemon = program};
-}
-
-static int is_culprit(void)
-{
-    return check_rank == check_ranks - 1;
 }
 
 static void rest(void)
@@ -50,23 +41,6 @@ static filo_transfer *start(list *l, const filo_options *options)
                                &t, &err),
               0);
     return t;
-}
-
-/* The dataset is there, with the bytes of the list. */
-static void expect_flushed(list *l)
-{
-    int ranks, count;
-    filo_file *files;
-    const filo_options options = {.checksum = 1};
-    list_unlink(l);
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
-    list_adopt(l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
-    list_expect(l, check_rank);
-    filo_files_free(count, files);
-    list_unlink(l);
 }
 
 /* Looked at until it is complete. What the program does to its list meanwhile does not
@@ -108,7 +82,8 @@ static void test_goes_on(const char *method, int width, uint64_t container)
     CHECK(access(state, F_OK) != 0);
     for (int f = 0; f < given.count; f++)
         given.files[f].packed = 0;
-    expect_flushed(&given);
+    flushed_fetch_all(&given);
+    list_unlink(&given);
     if (check_rank == 0) {
         char command[256];
         snprintf(command, sizeof command, "rm -rf '%s'", prefix);
@@ -182,7 +157,7 @@ static void test_stopped(const char *method, int by_free)
     list l;
     filo_options options = options_of(method);
     begin(&l, "stopped");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
+    CHECK_INT(flush(&l, NULL), 0);
     uint64_t before = list_folder_sum(prefix);
     options.bandwidth = 50000;
     options.width = check_ranks > 2 ? check_ranks - 1 : 0; /* one has not started */
@@ -208,7 +183,7 @@ static void test_fails(const char *method)
     int rc;
     filo_options options = options_of(method);
     begin(&l, "fails");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
+    CHECK_INT(flush(&l, NULL), 0);
     uint64_t before = list_folder_sum(prefix);
     if (is_culprit()) {
         l.files[2].has_crc = 1;
@@ -318,8 +293,7 @@ static void test_refused(void)
     list_expect_text(err.text, "needs a state file");
     options = options_of("daemon");
     options.daemon = "/nonexistent/scr_transfer";
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              -ENOENT);
+    CHECK_INT(flush(&l, &options), -ENOENT);
     list_expect_text(err.text, "/nonexistent/scr_transfer");
     options = options_of("pthread");
     options.width = -1;

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files packed into containers: what lies where, that all of it comes back, and what is
  * said when a container is not what it was. */
-#include "lists.h"
+#include "flushed.h"
 
 #include "src/filo_layout.h"
-
-static char folder[64], prefix[128];
-static filo_error err;
 
 enum { PER_RANK = 4 };
 
 static void begin(list *l, const char *name)
 {
-    err.text[0] = 0;
-    snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
-    list_create(l, folder, check_rank, PER_RANK);
-}
-
-static int is_culprit(void)
-{
-    return check_rank == check_ranks - 1;
+    flushed_begin(l, name, PER_RANK);
 }
 
 static uint64_t bytes_of(int rank)
@@ -98,8 +88,7 @@ static void round_trip(const char *name, uint64_t limit, int (*node_of)(int), in
 {
     list l;
     char text[32];
-    int node[64], order[64], ranks, count;
-    filo_file *files;
+    int node[64], order[64];
     filo_options options = {
         .checksum = 1, .container = limit, .width = width, .node = text};
     begin(&l, name);
@@ -107,23 +96,15 @@ static void round_trip(const char *name, uint64_t limit, int (*node_of)(int), in
     for (int r = 0; r < check_ranks; r++)
         node[r] = node_of(r);
     snprintf(text, sizeof text, "node %d", node_of(check_rank));
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     CHECK_STR(err.text, "");
     order_ranks(node, order);
     if (check_rank == 0) expect_bytes(order, limit);
     CHECK_INT(count_containers(), (bytes_of_all() + limit - 1) / limit);
     CHECK(!list_exists(prefix, l.name[0]) && !list_exists(prefix, l.name[2]));
-    list_unlink(&l);
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
-    list_adopt(&l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
-    list_expect(&l, check_rank);
+    flushed_fetch_all(&l);
     struct stat st;
     CHECK(stat(l.local[2], &st) == 0 && (st.st_mode & 0777) == 0640);
-    filo_files_free(count, files);
     list_unlink(&l);
 }
 
@@ -163,8 +144,7 @@ static void test_nodes_of_mpi(void)
     int order[64];
     filo_options options = {.container = 200000};
     begin(&l, "shared");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     for (int r = 0; r < check_ranks; r++)
         order[r] = r;
     if (check_rank == 0) expect_bytes(order, 200000);
@@ -182,8 +162,7 @@ static void test_modes(void)
     mode_t mode = is_culprit() ? 0660 : 0644, umasked = umask(0);
     for (int i = 0; i < l.count; i++)
         CHECK(chmod(l.local[i], mode) == 0);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     umask(umasked);
     snprintf(name, sizeof name, "%s/.scr/ctr.0.scr", prefix);
     mode_t wanted = check_ranks > 1 ? 0640 : 0660;
@@ -201,16 +180,13 @@ static void test_fetched_modes(void)
     char name[192];
     filo_options options = {.container = (uint64_t)100 << 30};
     begin(&l, "fetched");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     list_unlink(&l);
     snprintf(name, sizeof name, "%s/.scr/ctr.0.scr", prefix);
     if (check_rank == 0) CHECK(chmod(name, 0600) == 0);
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
+    files = flushed_read_map(&ranks, &count);
     list_adopt(&l, count, files);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err), 0);
+    CHECK_INT(fetch(count, files, &options), 0);
     CHECK(stat(l.local[2], &st) == 0 && (st.st_mode & 0777) == 0600);
     filo_files_free(count, files);
     list_unlink(&l);
@@ -230,12 +206,10 @@ static void test_no_bytes(void)
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 1, l.files, &options, &err), 0);
     CHECK_INT(count_containers(), 0);
     list_unlink(&l);
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
+    files = flushed_read_map(&ranks, &count);
     CHECK_INT(count, 1);
     files[0].local = strdup(l.local[0]);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, NULL, &err), 0);
+    CHECK_INT(fetch(count, files, NULL), 0);
     struct stat st;
     CHECK(stat(l.local[0], &st) == 0 && st.st_size == 0);
     filo_files_free(count, files);
@@ -251,13 +225,11 @@ static void test_surplus(void)
     list l;
     filo_options options = {.container = 10000};
     begin(&l, "surplus");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     options.container = 250000;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     CHECK_INT(count_containers(), (bytes_of_all() + 249999) / 250000);
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
+    CHECK_INT(flush(&l, NULL), 0);
     CHECK_INT(count_containers(), 0);
     list_unlink(&l);
 }
@@ -268,12 +240,10 @@ static void test_failure_keeps_earlier(void)
     list l;
     filo_options options = {.checksum = 1, .container = 70000};
     begin(&l, "keep");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     uint64_t before = list_folder_sum(prefix);
     if (is_culprit()) l.files[2].crc ^= 1;
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              -EIO);
+    CHECK_INT(flush(&l, &options), -EIO);
     list_expect_text(err.text, "was altered: CRC32 0x");
     CHECK(list_folder_sum(prefix) == before);
     list_unlink(&l);
@@ -284,12 +254,10 @@ static void test_refused(void)
     list l;
     filo_options options = {.container = (uint64_t)INT64_MAX + 1};
     begin(&l, "refused");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              -EINVAL);
+    CHECK_INT(flush(&l, &options), -EINVAL);
     list_expect_text(err.text, "containers of ");
     if (is_culprit()) strcpy(l.name[0], ".scr/ctr.0.scr");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err),
-              -EINVAL);
+    CHECK_INT(flush(&l, NULL), -EINVAL);
     list_expect_text(err.text, "belongs to the map");
     CHECK(!list_exists(prefix, ""));
     list_unlink(&l);
@@ -339,20 +307,16 @@ static void fetch_harmed(void (*harm)(const char *path), int last, const char *t
     filo_file *files;
     filo_options options = {.checksum = 1, .container = 100000};
     begin(&l, "harm");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     snprintf(path, sizeof path, "%s/.scr/ctr.%d.scr", prefix,
              last ? count_containers() - 1 : 0);
     list_unlink(&l);
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0) harm(path);
-    CHECK_INT(
-        filo_read_map(MPI_COMM_WORLD, prefix, NULL, &ranks, &count, &files, NULL, &err),
-        0);
+    files = flushed_read_map(&ranks, &count);
     list_adopt(&l, count, files);
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, count, files, &options, &err),
-              FILO_DAMAGED);
+    CHECK_INT(fetch(count, files, &options), FILO_DAMAGED);
     list_expect_text(err.text, text);
     list_expect_none(&l);
     filo_files_free(count, files);
@@ -403,8 +367,7 @@ static void test_refused_segments(void)
     filo_segment segment = {.container = good, .length = 100};
     filo_options options = {.container = 100000};
     begin(&l, "segments");
-    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &options, &err),
-              0);
+    CHECK_INT(flush(&l, &options), 0);
     filo_file file = {.local = l.local[0],
                       .name = l.name[0],
                       .size = 100,
@@ -412,14 +375,14 @@ static void test_refused_segments(void)
                       .segments = 1,
                       .segment = &segment};
     segment.offset = is_culprit() ? UINT64_MAX - 50 : 0;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, &err), FILO_DAMAGED);
+    CHECK_INT(fetch(1, &file, NULL), FILO_DAMAGED);
     segment.offset = 0;
     segment.length = is_culprit() ? 99 : 100;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, &err), FILO_DAMAGED);
+    CHECK_INT(fetch(1, &file, NULL), FILO_DAMAGED);
     list_expect_text(err.text, "has 99 bytes");
     segment.length = 100;
     segment.container = is_culprit() ? bad : good;
-    CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, 1, &file, NULL, &err), -EINVAL);
+    CHECK_INT(fetch(1, &file, NULL), -EINVAL);
     list_expect(&l, check_rank); /* nothing was touched */
     list_unlink(&l);
 }

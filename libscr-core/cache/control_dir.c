@@ -96,15 +96,21 @@ static void control_warn_of_base(const scr_cache *cache, const char *base)
         cache->job->node_name, base, cache->job->user, base, below);
 }
 
+/* Whether an earlier store has the same path on this node. */
+static bool control_is_repeated(const scr_cache *cache, int store)
+{
+    for (int i = 0; i < store; i++)
+        if (strcmp(cache->stores[i].path, cache->stores[store].path) == 0) return true;
+    return false;
+}
+
 void scr_control_warn_of_bases(const scr_cache *cache)
 {
     control_warn_of_base(cache, cache->set->cntl_base);
-    for (int i = 0; i < cache->store_count; i++) {
-        int known = strcmp(cache->stores[i].path, cache->set->cntl_base) == 0;
-        for (int k = 0; k < i; k++)
-            known |= strcmp(cache->stores[i].path, cache->stores[k].path) == 0;
-        if (!known) control_warn_of_base(cache, cache->stores[i].path);
-    }
+    for (int i = 0; i < cache->store_count; i++)
+        if (strcmp(cache->stores[i].path, cache->set->cntl_base) != 0 &&
+            !control_is_repeated(cache, i))
+            control_warn_of_base(cache, cache->stores[i].path);
 }
 
 /* ---- the record of the prefix directory ---- */
@@ -150,8 +156,12 @@ int scr_record_write(const scr_cache *cache, kvtree_error *err)
 
 int scr_record_update(const scr_cache *cache, kvtree_error *err)
 {
-    bool known = kvtree_size(kvtree_get(cache->recorded, "STORE")) == cache->store_count;
-    for (int i = 0; known && i < cache->store_count; i++)
-        known = kvtree_get_kv(cache->recorded, "STORE", cache->stores[i].path) != NULL;
-    return known ? 0 : scr_record_write(cache, err);
+    int missing = 0, count = 0;
+    for (int i = 0; i < cache->store_count; i++) {
+        missing += !kvtree_get_kv(cache->recorded, "STORE", cache->stores[i].path);
+        count += !control_is_repeated(cache, i);
+    }
+    return !missing && kvtree_size(kvtree_get(cache->recorded, "STORE")) == count
+               ? 0
+               : scr_record_write(cache, err);
 }

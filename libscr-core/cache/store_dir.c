@@ -266,12 +266,15 @@ static int store_agree_on_number(const scr_cache *cache, int has, const char *pa
     return scr_job_max(cache->job, has ? here : -1) == least ? least : -1;
 }
 
-/* Collective. On nodes without files, path becomes that of another node. */
-static void store_share_path(const scr_cache *cache, int has,
+/* Collective. On nodes without files, path becomes that of the store that this run has
+ * for such a dataset: the path of another node may be one that is of no use here, or the
+ * directory of that node, where nodes are simulated. Without a store, it is that path. */
+static void store_share_path(const scr_cache *cache, int has, const scr_reddesc *desc,
                              char path[SCR_DESC_PATH_SIZE])
 {
     int here = has ? cache->job->node_rank : INT_MAX;
     const int first = scr_job_min(cache->job, has ? cache->job->rank : INT_MAX);
+    const int own = desc ? cache->store_of_desc[desc->index] : -1;
     char other[SCR_DESC_PATH_SIZE];
     MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MIN, cache->job->node);
     if (first == INT_MAX) return;
@@ -280,14 +283,14 @@ static void store_share_path(const scr_cache *cache, int has,
     if (here < INT_MAX)
         MPI_Bcast(path, SCR_DESC_PATH_SIZE, MPI_CHAR, here, cache->job->node);
     else
-        memcpy(path, other, sizeof other);
+        memcpy(path, own < 0 ? other : cache->stores[own].path, sizeof other);
 }
 
 /* Collective, agreed. Adds a store that this configuration does not have. */
-static int store_adopt(scr_cache *cache, int has, char path[SCR_DESC_PATH_SIZE],
-                       kvtree_error *err)
+static int store_adopt(scr_cache *cache, int has, const scr_reddesc *desc,
+                       char path[SCR_DESC_PATH_SIZE], kvtree_error *err)
 {
-    store_share_path(cache, has, path);
+    store_share_path(cache, has, desc, path);
     scr_store_dir *dir = store_append(cache);
     int rc = dir ? 0 : err_set(err, -ENOMEM, "no memory");
     if (!rc && !path[0]) rc = err_set(err, -ENOENT, "no rank has a file of it");
@@ -313,7 +316,7 @@ int scr_stores_locate(scr_cache *cache, const scr_dataset *dataset,
         dir = store_agree_on_number(cache, has, path), rc = 0;
     if (dir < 0) {
         dir = cache->store_count;
-        rc = store_adopt(cache, has, path, err);
+        rc = store_adopt(cache, has, desc, path, err);
     }
     if (!rc && scr_cached_add(cache, dataset, dir, desc) != 0)
         rc = err_set(err, -ENOMEM, "no memory");

@@ -25,10 +25,13 @@ int scr_bypass_start(struct scr *scr, kvtree_error *err)
 int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err)
 {
     bool mapped = false;
-    int64_t files = kvtree_size(scr->output.routed);
+    int64_t parts = 0, sums[2] = {kvtree_size(scr->output.routed), 0};
     int rc = scr_routed_check(scr, valid, err);
-    rc = agree_sum(scr->job.world, rc, err, 1, &files);
-    rc = rc ? rc : scr_routed_any(files > 0, err);
+    rc = rc ? rc : scr_routed_check_ends(scr, &parts, err);
+    sums[1] = parts;
+    rc = agree_sum(scr->job.world, rc, err, 2, sums);
+    rc = rc ? rc : scr_routed_any(sums[0] > 0, err);
+    if (!rc && sums[1] > 0) rc = scr_routed_check_parts(scr, (int)parts, err);
     if (!rc)
         rc = scr_direct_complete(&scr->prefix, &scr->lifecycle.open, scr->output.routed,
                                  scr->restart.below, &mapped, err);
@@ -62,7 +65,7 @@ static int bypass_extract_own(struct scr *scr, const filo_file *file, const char
     if (rc) return rc;
     rc = scr_bypass_extract(store, d->id, folder, file, name, err);
     io_close(&folder);
-    if (rc) return rc > 0 ? -EBADMSG : rc;
+    if (rc) return err_wrap(err, rc > 0 ? -EBADMSG : rc, "file \"%.200s\"", name);
     char *full = scr_brought_path(store, d->id, name);
     rc = full && kvtree_util_set_str(scr->restart.brought, name, full) == 0 ? 0 : -ENOMEM;
     free(full);

@@ -31,6 +31,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "plan/part_name.h"
+#include "plan/share.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
 #include "report/wait.h"
@@ -68,26 +69,24 @@ int scr_flush_id(const struct scr *scr)
     return scr->flush.current ? scr->flush.current->d.id : 0;
 }
 
-/* In the background no rank waits for a message of another one, as its program may have
- * died: each node has its part of the width, in turns that its transfers take. */
-static void flush_share_width(const struct scr *scr, const char *slots, filo_options *o)
-{
-    const scr_job *job = &scr->job;
-    const int64_t share = (int64_t)scr->set.flush_width * job->node_ranks / job->ranks;
-    if (scr->set.flush_width >= job->ranks) return;
-    o->slots = slots;
-    o->slot_count = share > 1 ? (int)share : 1;
-}
-
-/* Processes of this node that copy at a time. */
-static int flush_count_copying(const struct scr *scr, const struct scr_flush_run *f,
-                               const filo_options *o)
-{
-    const int most = f->form.align ? 1 : scr->job.node_ranks;
-    return o->slots && o->slot_count < most ? o->slot_count : most;
-}
-
 /* Limits are those of a node, and hold in the background only. */
+static void flush_limit(const struct scr *scr, const struct scr_flush_run *f,
+                        const char *slots, filo_options *o)
+{
+    const struct scr_settings *set = &scr->set;
+    const scr_share_facts facts = {.ranks = scr->job.ranks,
+                                   .node_ranks = scr->job.node_ranks,
+                                   .leads = f->form.align > 0,
+                                   .width = set->flush_width,
+                                   .bandwidth = (double)set->flush_bandwidth,
+                                   .percent = set->flush_percent};
+    const scr_share share = scr_plan_share(&facts);
+    o->slots = share.turns ? slots : NULL;
+    o->slot_count = share.turns;
+    o->bandwidth = share.bandwidth;
+    o->percent = share.percent;
+}
+
 static filo_options flush_options(const struct scr *scr, const struct scr_flush_run *f,
                                   const char *state, const char *slots)
 {
@@ -111,11 +110,7 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
         o.state = state;
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */
     }
-    if (!f->background) return o;
-    flush_share_width(scr, slots, &o);
-    const int copying = flush_count_copying(scr, f, &o);
-    o.bandwidth = (double)set->flush_bandwidth / copying;
-    o.percent = set->flush_percent / copying;
+    if (f->background) flush_limit(scr, f, slots, &o);
     return o;
 }
 

@@ -287,6 +287,7 @@ static int output_check_owners(const scr_job *job, int count, const redset_file 
     for (int i = 0; i < count && !rc; i++) {
         names[i].name = strdup(files[i].name);
         names[i].size = files[i].size;
+        names[i].rank = job->rank;
         rc = names[i].name ? scr_part_place(&names[i]) : -ENOMEM;
     }
     rc = agree(job->world, rc ? err_set(err, rc, "no memory") : 0, err);

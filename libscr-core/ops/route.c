@@ -12,6 +12,7 @@
 #include "ops/route.h"
 #include "plan/part_name.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>
@@ -101,23 +102,32 @@ typedef struct routed_file {
     const scr_part *part; /* NULL: it is a whole file */
 } routed_file;
 
+/* What a rank says of its part. One in the cache is a file of its own, and a file on the
+ * prefix directory may have any number of this rank's. */
+static int route_add_part(const struct scr *scr, kvtree *file, const scr_part *part)
+{
+    char offset[24];
+    if (!part) return 0;
+    snprintf(offset, sizeof offset, "%" PRIu64, part->offset);
+    if (scr->lifecycle.open.bypass) file = kvtree_set_kv(file, SCR_ROUTED_PART, offset);
+    if (!file) return -ENOMEM;
+    return kvtree_util_set_bytecount(file, SCR_ROUTED_LENGTH, part->length);
+}
+
 static int route_add(struct scr *scr, const routed_file *add)
 {
     const char *below = add->below, *orig = add->orig;
     kvtree *there = kvtree_get(scr->output.routed, below);
     if (there) {
         route_replace_refused(scr, orig, 0);
-        return add->part ? kvtree_util_set_bytecount(there, SCR_ROUTED_LENGTH,
-                                                     add->part->length)
-                         : 0;
+        return route_add_part(scr, there, add->part);
     }
     kvtree *file = kvtree_set(scr->output.routed, below, NULL);
     if (!file) return -ENOMEM;
     int rc = kvtree_util_set_str(file, SCR_META_ORIG, orig);
     rc = rc ? rc : kvtree_util_set_str(file, SCR_META_PATH, add->path);
     if (!rc && add->mark[0]) rc = kvtree_util_set_str(file, SCR_DIRECT_MARK, add->mark);
-    if (!rc && add->part)
-        rc = kvtree_util_set_bytecount(file, SCR_ROUTED_LENGTH, add->part->length);
+    rc = rc ? rc : route_add_part(scr, file, add->part);
     if (rc)
         kvtree_unset(scr->output.routed, below);
     else
@@ -192,27 +202,26 @@ int scr_route_place(const struct scr *scr, const char *name, char **path,
 }
 
 /* Bytes of the name without what makes it that of a part. */
-static int route_length(const char *name, const scr_part *part)
+static int route_length(const char *name, bool is_part)
 {
     uint64_t offset;
-    return (int)(part ? scr_part_parse(name, &offset) : strlen(name));
+    return (int)(is_part ? scr_part_parse(name, &offset) : strlen(name));
 }
 
 /* Names that SCR gives itself; of a part, that of its file must be none. */
-static bool route_is_reserved(const char *below, const scr_part *part)
+static bool route_is_reserved(const char *below, bool is_part)
 {
     char file[SCR_MAX_FILENAME];
-    snprintf(file, sizeof file, "%.*s", route_length(below, part), below);
+    snprintf(file, sizeof file, "%.*s", route_length(below, is_part), below);
     return scr_part_name_is_reserved(file) || beneath_check_name(file, NULL) != 0;
 }
 
 /* The directory of the open dataset, or one above it: no file can get that name on the
  * prefix directory. */
-static bool route_is_folder(const struct scr *scr, const char *below,
-                            const scr_part *part)
+static bool route_is_folder(const struct scr *scr, const char *below, bool is_part)
 {
     char file[SCR_MAX_FILENAME];
-    snprintf(file, sizeof file, "%.*s", route_length(below, part), below);
+    snprintf(file, sizeof file, "%.*s", route_length(below, is_part), below);
     return folder_rest(file, scr->lifecycle.open.name) != NULL;
 }
 
@@ -222,14 +231,15 @@ int scr_route_output(struct scr *scr, const char *name, scr_call call,
     char *path, routed[SCR_MAX_FILENAME], mark[SCR_FILE_MARK_SIZE] = "";
     kvtree_error err = {""};
     const char *below;
+    const bool is_part = part && !scr->lifecycle.open.bypass;
     int rc = scr_route_place(scr, name, &path, &below, &err);
-    if (!rc && route_is_reserved(below, part))
+    if (!rc && route_is_reserved(below, is_part))
         rc = err_set(&err, -EINVAL, "\"%.*s\" is a name of SCR itself",
-                     route_length(name, part), name);
-    if (!rc && route_is_folder(scr, below, part))
+                     route_length(name, is_part), name);
+    if (!rc && route_is_folder(scr, below, is_part))
         rc = err_set(&err, -EINVAL,
                      "\"%.*s\" is the name of a directory, that of dataset %.200s",
-                     route_length(name, part), name, scr->lifecycle.open.name);
+                     route_length(name, is_part), name, scr->lifecycle.open.name);
     if (!rc)
         rc = scr->lifecycle.open.bypass
                  ? scr_direct_route(&scr->prefix, below, routed, mark, &err)

@@ -11,7 +11,7 @@
 /* ---- ops/route.c: in an output, in a restart, and outside of both ---- */
 
 /* call is for messages. part: the bytes of the file that name means, which is the name of
- * a part; NULL: it is a file. */
+ * a part in the cache, and of a file on the prefix directory; NULL: it is a file. */
 int scr_route_output(struct scr *scr, const char *name, scr_call call,
                      const scr_part *part, char *file);
 int scr_route_restart(struct scr *scr, const char *name, char *file);
@@ -47,8 +47,10 @@ void scr_route_forget(struct scr *scr);
 
 /* ---- ops/route_part.c: the same for parts of files ---- */
 
-/* Key of the bytes of a part in the list of routed files. */
+/* Keys in the list of routed files: LENGTH, the bytes of a part in the cache;
+ * PART/<offset>/LENGTH, of each part of a file on the prefix directory. */
 #define SCR_ROUTED_LENGTH "LENGTH"
+#define SCR_ROUTED_PART "PART"
 
 /* *at, which is the offset before: where in file the part begins. */
 int scr_route_output_part(struct scr *scr, const char *name, const scr_part *part,
@@ -71,5 +73,13 @@ int scr_routed_check(const struct scr *scr, int valid, kvtree_error *err);
 
 /* The same for the number of files of all ranks. */
 int scr_routed_any(int files, kvtree_error *err);
+
+/* Local. *parts: number of parts of files on the prefix directory that this rank has. 0
+ * when each of these files is long enough; -EINVAL, or another -errno, with a text. */
+int scr_routed_check_ends(const struct scr *scr, int64_t *parts, kvtree_error *err);
+
+/* Collective, agreed. count: number of parts of this rank. 0 when no two parts have the
+ * same byte; -EEXIST with a text. */
+int scr_routed_check_parts(const struct scr *scr, int count, kvtree_error *err);
 
 #endif

@@ -48,7 +48,6 @@ def test_nodes_per_container():
 
 def test_types():
     """In the background, by threads and by scr_transfer, one transfer per node."""
-    with_scr_transfer()
     for method in "SYNC", "PTHREAD", "DAEMON":
         with Job(**SIX, **FORM, SCR_FLUSH_ASYNC=1, SCR_FLUSH_TYPE=method) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
@@ -254,4 +253,5 @@ def test_killed():
 
 
 if __name__ == "__main__":
+    with_scr_transfer()
     main(globals())

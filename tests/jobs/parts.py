@@ -72,7 +72,8 @@ def test_in_place():
 def test_bypass():
     """Written to the prefix directory in the first place, where parts have the offsets of the file."""
     with Job(**SIX, SCR_CACHE_BYPASS=1) as job:
-        run = job.run("init", write("a"), "start:b:c", f"part:b/x:7:5 => {job.prefix}/b/x:7", "put_range@1:b/x:7:5", "complete:1")
+        run = job.run("init", write("a"), "start:b:c", "part@1:b/x:7:5", "put_range@1:b/x:7:5", "complete:1")
+        assert run.first("part@1")["text"][1] == f"{job.prefix}/b/x:7", run
         run.says("OUTPUT_COMPLETE", "7 files", times=1)
         whole(job, "a")
         job.run("init", "have => 1 b", "start_restart => b", "get_range:b/x:7:5", "get_range:b/x:7:6 => ARGUMENT", "complete_restart:0 => INVALID",
@@ -135,18 +136,41 @@ def test_nothing():
         job.run("init", "start:b:c", "put_range:b/all:3:0", "complete:1 => INVALID")
 
 
-def refused(code, text, *operations):
-    with Job(**SIX, SCR_FLUSH=1) as job:
+def refused(code, text, *operations, **how):
+    with Job(**SIX, SCR_FLUSH=1, **how) as job:
         run = job.run("init", checkpoint("good"), "start:a:c", "put:a/rank_%r:10", operations, f"complete:1 => {code}", "have => 1 good")
         run.says("OUTPUT_FAILED", text, times=1)
 
 
 def test_refused():
     """Parts that overlap, that have another length than was said, or the name of another file."""
-    refused("INVALID", 'both have byte 9 of file "a/all"', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
+    refused("INVALID", 'ranks 1 and 4 both have byte 9 of file "a/all"', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
     refused("INVALID", "SCR_Route_file_part was called for 11", "put_range@1:a/all:0:10", "part@1:a/all:0:11")
     refused("INVALID", "was not written", "part@1:a/all:0:11")
     refused("INVALID", 'file name "a/rank_3" is listed', "put_range@1:a/rank_3:0:10")
+
+
+def test_refused_in_bypass():
+    """The same on the prefix directory, as far as it can be seen there."""
+    def bypassed(text, *operations):
+        refused("INVALID", text, *operations, SCR_CACHE_BYPASS=1)
+
+    bypassed('ranks 1 and 4 both have byte 9 of file "a/all"', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
+    bypassed('ranks 2 and 2 both have byte 9 of file "a/all"', "put_range@2:a/all:0:10", "put_range@2:a/all:9:10")
+    bypassed('ranks 0 and 5 both have byte 70 of file "a/sub/x"', "put_range@0,5:a/sub/x:70:1", "put_range@3:a/sub/x:0:1")
+    bypassed('"a/all" has 13 bytes, but SCR_Route_file_part was called for 4 from byte 10 on', "put_range@1:a/all:10:3", "part@1:a/all:10:4")
+    bypassed("a/all is missing", "part@1:a/all:0:11")
+
+
+def test_accepted_in_bypass():
+    """Parts of several files, a length that was corrected, a rank that writes the file as a whole, a longer file of an earlier dataset, and names as
+    long as a file system allows."""
+    with Job(**SIX, SCR_CACHE_BYPASS=1) as job:
+        longest = "a/" + 250 * "x"
+        job.run("init", "start:a:c", "put_parts:a/all:100:3", "put_range@1:latest:0:1000", "put_range@2:a/x:5:7", "part@3:a/x:0:9", "put_range@3:a/x:0:5",
+                "put_range:a/y:3:0", "route@4:a/all", "put_range@5:%s:0:9" % longest, "complete:1",
+                "start:b:c", "put_range@1:latest:0:10", "put:b/rank_%r:9", "complete:1",
+                "have => 1 b", "start_restart", "get_range:latest:0:10", "complete_restart:1", "finalize")
 
 
 def test_names():

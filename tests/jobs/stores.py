@@ -3,8 +3,10 @@
 """Several stores and redundancy descriptors at a time: which dataset goes where, how it is protected there,
 and that it is found again, whatever became of the configuration in between."""
 import os
+import pathlib
 
 from job import JOB, USER, Job, checkpoint, main, restart
+import tree
 
 
 class Stores(Job):
@@ -137,6 +139,24 @@ def test_other_places_per_node():
             assert ids(job.node(node) / "other" / USER / f"scr.{JOB}") == [2], node
         job.lose("n2")
         job.run("init", restart("c2"), of_node=other)
+
+
+def test_other_places_and_new_nodes():
+    """A node without files keeps what is rebuilt for it in its own directory, and not in that of another node."""
+    with Stores("", nodes=3) as job:
+        job.run("init", checkpoint("c1"))
+        for lost, new in ("n2", "n5"), ("n1", "n6"), ("n3", "n7"):
+            job.lose(lost)
+            job.replace(lost, new)
+            other = {node: {"SCR_CACHE_BASE": job.node(node) / "other"} for node in job.nodes()}
+            run = job.run("init", restart("c1"), of_node=other)
+            run.says("REBUILD_COMPLETE", "dataset 1", times=1)
+            for node in job.nodes():
+                stores = tree.read(job.control(node) / "prefix.scriinfo")["STORE"]
+                assert stores and all(job.node(node) in pathlib.Path(store).parents for store in stores), (node, stores)
+        job.run("init", restart("c1"), checkpoint("c2"), of_node=other)
+        for node in job.nodes():
+            assert ids(job.node(node) / "other" / USER / f"scr.{JOB}") == [1, 2], node
 
 
 def test_purge_takes_all():

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FILO_BENCH_FILO_H
+#define FILO_BENCH_FILO_H
+
+/* What the benchmarks of flushes share: files of all ranks, in memory, that are copied to
+ * memory or to disk and back, in several ways that take turns. */
+
+#include "bench_mpi.h"
+#include <filo/filo_mpi.h>
+
+static int rank, ranks;
+
+typedef struct load {
+    const bench *b;
+    int writers, files; /* files of each of the first ranks */
+    size_t size;        /* of a file */
+    int disk;
+    char local[128], prefix[128]; /* directories */
+    filo_options options;
+    int count; /* of this rank */
+    filo_file *list;
+} load;
+
+/* A way to copy. limit: number of the one that it is compared with; most: the most time
+ * that it may take, in that of the limit. */
+typedef struct way {
+    const char *name;
+    double (*run)(void *arg);
+    filo_options options;
+    int limit;
+    double most;
+} way;
+
+enum { WAYS_MAX = 8 };
+
+/* The path of a file of a rank. */
+static inline char *path_of(const load *l, int of, int i)
+{
+    char *path;
+    bench_require(l->b, asprintf(&path, "%s/r%d.%d", l->local, of, i) > 0, "no memory");
+    return path;
+}
+
+static inline void make_list(load *l)
+{
+    l->count = rank < l->writers ? l->files : 0;
+    l->list = calloc((size_t)l->count + 1, sizeof *l->list);
+    bench_require(l->b, l->list != NULL, "no memory");
+    for (int i = 0; i < l->count; i++) {
+        l->list[i].local = path_of(l, rank, i);
+        l->list[i].name = strdup(strrchr(l->list[i].local, '/') + 1);
+        l->list[i].size = l->size;
+        bench_make_file(l->b, l->list[i].local, l->size);
+    }
+}
+
+/* Rank 0 alone does it, and nothing of it goes on afterwards. */
+static inline void clear(const load *l, const char *folder)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) bench_remove(folder);
+    if (rank == 0 && l->disk) sync();
+    bench_mpi_rest(MPI_COMM_WORLD);
+}
+
+/* ---- ways ---- */
+
+/* What some ranks alone have done since start, where the others sleep. */
+static inline double end_of_some(const load *l, double seconds)
+{
+    bench_mpi_rest(MPI_COMM_WORLD);
+    seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
+    clear(l, l->prefix);
+    return seconds;
+}
+
+static inline double run_cp(void *arg)
+{
+    const load *l = arg;
+    double seconds = 0;
+    if (rank == 0) {
+        double start = bench_now();
+        bench_copy(l->b, l->local, l->prefix, l->disk);
+        seconds = bench_now() - start;
+    }
+    return end_of_some(l, seconds);
+}
+
+static inline void flush(const load *l)
+{
+    filo_error err = {""};
+    int rc =
+        filo_flush(MPI_COMM_WORLD, l->prefix, NULL, l->count, l->list, &l->options, &err);
+    bench_require(l->b, rc == 0, err.text);
+}
+
+static inline double run_flush(void *arg)
+{
+    const load *l = arg;
+    double start = bench_mpi_start(MPI_COMM_WORLD);
+    flush(l);
+    double seconds = bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
+    clear(l, l->prefix);
+    return seconds;
+}
+
+/* What was flushed comes back to the local directory: its map is read, its files are. */
+static inline double run_fetch(void *arg)
+{
+    const load *l = arg;
+    filo_error err = {""};
+    int all, count = 0;
+    filo_file *files = NULL;
+    flush(l);
+    double start = bench_mpi_start(MPI_COMM_WORLD);
+    int rc =
+        filo_read_map(MPI_COMM_WORLD, l->prefix, NULL, &all, &count, &files, NULL, &err);
+    for (int i = 0; i < count && rc == 0; i++)
+        files[i].local = path_of(l, rank, i);
+    if (rc == 0)
+        rc = filo_fetch(MPI_COMM_WORLD, l->prefix, count, files, &l->options, &err);
+    double seconds = bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
+    bench_require(l->b, rc == 0 && count == l->count, err.text);
+    filo_files_free(count, files);
+    clear(l, l->prefix);
+    return seconds;
+}
+
+/* ---- measuring ---- */
+
+/* Rows of the table: the time in that of the first way, and, with_limit, in that of the
+ * limit of each. */
+static inline void report(bench *b, const load *l, const char *name, int count,
+                          const way ways[], const double t[], int with_limit)
+{
+    double megabytes = 1e-6 * (double)l->size * l->files * l->writers;
+    for (int i = 0; i < count; i++) {
+        char text[32];
+        const double most = ways[i].most, limit = t[ways[i].limit];
+        snprintf(text, sizeof text, "at most %g", most);
+        bench_text(b, l->disk ? "disk" : "memory");
+        bench_text(b, name);
+        bench_text(b, ways[i].name);
+        bench_number(b, megabytes / t[i]);
+        bench_number(b, t[i] / t[0]);
+        if (with_limit) bench_number(b, t[i] / limit);
+        bench_text(b, isnan(most) ? "-" : text);
+        bench_text(b, isnan(most) ? "-" : t[i] <= most * limit ? "reached" : "missed");
+    }
+}
+
+/* Takes the times of count ways, with the node of l->options. disk: where the copies go,
+ * or NULL: to memory. */
+static inline void take_times(bench *b, load *l, const char *disk, int count,
+                              const way ways[], double t[])
+{
+    bench_require(b, count <= WAYS_MAX, "too many ways");
+    load loads[WAYS_MAX];
+    bench_case cases[WAYS_MAX];
+    l->disk = disk != NULL;
+    snprintf(l->local, sizeof l->local, "%s/local", b->folder);
+    snprintf(l->prefix, sizeof l->prefix, "%s/prefix", disk ? disk : b->folder);
+    if (rank == 0) bench_require(b, mkdir(l->local, 0700) == 0, l->local);
+    MPI_Barrier(MPI_COMM_WORLD);
+    make_list(l);
+    for (int i = 0; i < count; i++) {
+        loads[i] = *l;
+        loads[i].options = ways[i].options;
+        loads[i].options.node = l->options.node;
+        cases[i] = (bench_case){ways[i].run, &loads[i]};
+    }
+    bench_measure(b, count, cases, t);
+    clear(l, l->local);
+    l->list = filo_files_free(l->count, l->list);
+}
+
+/* A directory on disk that all ranks know. */
+static inline void make_disk(const bench *b, size_t size, char disk[])
+{
+    if (rank == 0) bench_require(b, mkdtemp(disk) != NULL, disk);
+    MPI_Bcast(disk, (int)size, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+#endif
