@@ -126,6 +126,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc) init_check_launcher();
     if (!rc && scr_job_find_nodes(&scr->job, &scr->config, &err))
         rc = init_fail_mpi(scr, &err);
+    if (!rc) scr_tally_open(&scr->tally, &scr->job, scr->set.progress != 0);
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc) scr_summary_begin(&scr->report);
     if (!rc) scr_logging_begin(scr);

@@ -2,6 +2,7 @@
 /* Options, help and messages of all commands; see tool.h. */
 #include "lib/tool.h"
 
+#include "lib/tool_progress.h"
 #include "report/quote.h"
 #include <errno.h>
 #include <getopt.h>
@@ -33,6 +34,7 @@ const char *tool_message_word(tool_message message)
 int tool_print_message(tool_message message, const char *format, ...)
 {
     va_list list;
+    tool_progress_hide();
     va_start(list, format);
     command_complain_list(tool_messages[message].identifier, tool_message_word(message),
                           format, list);
