@@ -117,14 +117,6 @@ static int api_check_mpi(void)
     return SCR_FAILURE;
 }
 
-/* Collective. Ends a context; a flush that fills the tally ends first. */
-static void api_end(struct scr *scr)
-{
-    scr_flush_stop(scr, 0);
-    scr_tally_close(&scr->tally);
-    scr_release(scr);
-}
-
 int SCR_Init_comm(MPI_Comm comm)
 {
     struct scr *scr = scr_default();
@@ -151,7 +143,7 @@ int SCR_Init_comm(MPI_Comm comm)
     }
     rc = scr_start(scr, comm, api_init_config());
     if (rc) {
-        api_end(scr);
+        scr_release(scr);
         api_reset();
         scr->lifecycle.disabled = rc == SCR_ERR_DISABLED;
         scr->lifecycle.init_failed = !scr->lifecycle.disabled;
@@ -186,7 +178,7 @@ int SCR_Finalize(void)
     if (rc) return rc;
     int open = api_close_open();
     rc = scr_finish(scr);
-    api_end(scr);
+    scr_release(scr);
     api_reset();
     return open ? open : rc;
 }

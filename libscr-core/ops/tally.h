@@ -3,13 +3,14 @@
 #define SCR_TALLY_H
 
 /* The bytes that the ranks of a node have moved, where the program wants to see progress
- * (SCR_PROGRESS). Each rank has a place in memory that the node shares, which libraries
- * fill as files move; rank 0 adds up those of its node, whose ranks take their turns at
- * the same time as all others. Nothing is sent. Without SCR_PROGRESS there is no such
- * memory, and all of this does nothing. */
+ * (SCR_PROGRESS). Each rank has a place in a file without a name that the node shares,
+ * and fills it as files move; rank 0 adds up those of its node, whose ranks take their
+ * turns at the same time as all others. No message is sent. Without SCR_PROGRESS there is
+ * no such file, and all of this does nothing. */
 
 #include "job/job.h"
 #include "report/progress.h"
+#include <stdbool.h>
 
 /* What moves at the same time has tallies of its own. */
 typedef enum scr_tally_kind {
@@ -18,24 +19,25 @@ typedef enum scr_tally_kind {
     SCR_TALLY_KINDS
 } scr_tally_kind;
 
-typedef struct scr_tally_place scr_tally_place;
-
 typedef struct scr_tally_channel {
-    scr_tally_place *places; /* of the ranks of the node; NULL: there is no tally */
-    int own, count;
-    uint64_t operation; /* number of the last one, the same on all ranks */
+    int fd; /* of the file; -1: there is no tally */
+    scr_tally_kind kind;
+    int own, count;     /* place of this rank, of those of the node */
+    _Atomic uint64_t operation; /* number of the last one, the same on all ranks */
 } scr_tally_channel;
 
 typedef struct scr_tally {
-    MPI_Win window; /* that has the memory, where wanted */
-    bool wanted;
     scr_tally_channel channels[SCR_TALLY_KINDS];
 } scr_tally;
 
-/* Collective where wanted. Without memory there is no tally. */
-void scr_tally_open(scr_tally *tally, const scr_job *job, bool wanted);
+/* Before the others. */
+void scr_tally_init(scr_tally *tally);
 
-/* Collective where wanted. */
+/* Collective over the node. The file is made in the control directory, and nothing of it
+ * stays there. Where that fails there is no tally. */
+void scr_tally_open(scr_tally *tally, const scr_job *job, int control_fd);
+
+/* Local; nothing moves any more. */
 void scr_tally_close(scr_tally *tally);
 
 /* An operation begins. Each rank calls it as often as the others; local. */
