@@ -22,7 +22,7 @@ typedef enum scr_tally_kind {
 typedef struct scr_tally_channel {
     int fd; /* of the file; -1: there is no tally */
     scr_tally_kind kind;
-    int own, count;     /* place of this rank, of those of the node */
+    int own, count;             /* place of this rank, of those of the node */
     _Atomic uint64_t operation; /* number of the last one, the same on all ranks */
 } scr_tally_channel;
 

@@ -98,9 +98,9 @@ static void bars_fit(void **state)
         if (columns >= 61 && columns <= 101) assert_int_equal(strlen(text), columns);
         assert_null(strchr(scr_meter_bar(&unknown, "verify", columns, text), '['));
     }
-    assert_string_equal(
-        scr_meter_bar(&m, "verify", 79, text),
-        "verify [=======>                    ] 25%, 1.0 kB of 4.0 kB, 100 B/s, 30 s left");
+    assert_string_equal(scr_meter_bar(&m, "verify", 79, text),
+                        "verify [=======>                    ] 25%, 1.0 kB of 4.0 kB, "
+                        "100 B/s, 30 s left");
     assert_string_equal(scr_meter_bar(&m, "verify", 20, text), "verify 25%, 1.0 kB o");
 }
 

@@ -112,7 +112,7 @@ static void progress_print(void *ignored)
     char line[SCR_METER_SIZE];
     (void)ignored;
     scr_meter_update(&shown.meter, shown.done, shown.total, scr_clock());
-    tool_say(PROGRESS, "%s: %s", shown.what, scr_meter_line(&shown.meter, line));
+    tool_say(COMMAND_PROGRESS, "%s: %s", shown.what, scr_meter_line(&shown.meter, line));
 }
 
 /* ---- both ---- */

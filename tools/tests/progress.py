@@ -146,7 +146,7 @@ def test_lines():
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and done.stdout.startswith('{') and '\x1b' not in done.stderr, done
     lines = done.stderr.splitlines()
-    assert len(lines) == 1 and re.fullmatch(r'scr_index: verify: \d\d%, [\d.]+ MB of 3\.9 MB, \d+ kB/s, [\d.]+ s left \[PROGRESS\]', lines[0]), done
+    assert len(lines) == 1 and re.fullmatch(r'scr_index: verify: \d\d%, [\d.]+ MB of 3\.9 MB, \d+ kB/s, [\d.]+ s left \[COMMAND_PROGRESS\]', lines[0]), done
 
 
 def test_scavenge():
