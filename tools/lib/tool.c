@@ -2,7 +2,6 @@
 /* Options, help and messages of all commands; see tool.h. */
 #include "lib/tool.h"
 
-#include "lib/tool_progress.h"
 #include "report/quote.h"
 #include <errno.h>
 #include <getopt.h>
@@ -31,10 +30,18 @@ const char *tool_message_word(tool_message message)
     return kind->severity == MESSAGE_ERROR ? "" : message_word(kind);
 }
 
+/* Of the process, as is its standard error. */
+static void (*tool_hides)(void);
+
+void tool_set_hide(void (*hide)(void))
+{
+    tool_hides = hide;
+}
+
 int tool_print_message(tool_message message, const char *format, ...)
 {
     va_list list;
-    tool_progress_hide();
+    if (tool_hides) tool_hides();
     va_start(list, format);
     command_complain_list(tool_messages[message].identifier, tool_message_word(message),
                           format, list);

@@ -135,7 +135,10 @@ void tool_progress_begin(const char *what, const char *unit)
     shown.alarm = (scr_alarm){.first = shown.on_terminal ? FIRST_BAR : LINE_EVERY,
                               .every = shown.on_terminal ? REDRAWN : LINE_EVERY,
                               .ring = shown.on_terminal ? progress_draw : progress_print};
-    if (shown.on_terminal) progress_catch();
+    if (shown.on_terminal) {
+        progress_catch();
+        tool_set_hide(tool_progress_hide);
+    }
     shown.is_begun = true;
     scr_alarm_begin(&shown.alarm);
 }
@@ -159,5 +162,6 @@ void tool_progress_end(void)
     scr_alarm_end(&shown.alarm);
     tool_progress_hide();
     if (shown.on_terminal) progress_release();
+    tool_set_hide(NULL);
     shown.is_begun = false;
 }
