@@ -125,7 +125,7 @@ def test_message_has_its_own_line():
     put_large(files=60)
     for i in (40, 50):
         pathlib.Path(f'large/f_{i}').write_bytes(b'x' * PIECE)
-    terminal = Terminal('scr_index', '--verify', columns=200, **slow(pathlib.Path('large').resolve(), 30))
+    terminal = Terminal('scr_index', '--verify', columns=200, **slow(pathlib.Path('large').resolve(), 100))
     status, lines = terminal.end()
     assert os.WEXITSTATUS(status) == 1 and terminal.bars, (status, terminal.bars)
     assert len(lines) == 4 and all(re.fullmatch(r'scr_index: large: rank 0: f_\d0: .*\[DATASET_FILE_BAD\]', line) for line in lines[:2]), lines
