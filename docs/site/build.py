@@ -26,7 +26,7 @@ import pages  # noqa: E402
 
 # Chapters, each with its pages: a path in the source tree, or a directory whose Markdown files follow in order.
 CHAPTERS = {
-    "Start": ["README.md", "docs/guide.md", "CHANGELOG.md"],
+    "Start": ["README.md", "docs/tutorial.md", "docs/guide.md", "CHANGELOG.md"],
     "How to": ["docs/howto.md", "docs/migration.md", "docs/python.md", "docs/administration.md"],
     "Reference": ["docs/configuration.md", "docs/messages.md", "docs/errors.md", "docs/formats", "tools/README.md"],
     "Libraries": ["libscr-core/README.md", "libkvtree/README.md", "libaxl-lite/README.md", "libredset/README.md", "libfilo/README.md"],

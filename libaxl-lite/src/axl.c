@@ -85,6 +85,21 @@ void axl_set_patience(axl_transfer *transfer, int seconds)
     transfer->patience = seconds > 0 ? seconds : AXL_PATIENCE;
 }
 
+void axl_set_progress(axl_transfer *transfer,
+                      void (*report)(void *arg, uint64_t done, uint64_t total), void *arg)
+{
+    transfer->report = report;
+    transfer->report_arg = arg;
+}
+
+/* A source that grows meanwhile is found out later. */
+void axl_transfer_report(const axl_transfer *transfer, uint64_t done)
+{
+    const uint64_t total = transfer->bytes;
+    if (transfer->report)
+        transfer->report(transfer->report_arg, done < total ? done : total, total);
+}
+
 int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err)
 {
     const char *rest = transfer->base ? folder_rest(transfer->base, folder) : NULL;

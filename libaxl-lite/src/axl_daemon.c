@@ -248,6 +248,7 @@ static int daemon_test(axl_transfer *transfer)
         return 0;
     }
     daemon_take_over(transfer, state, &progress);
+    axl_transfer_report(transfer, progress.bytes_done);
     kvtree_delete(&state);
     if (news.done || news.result) {
         transfer->bytes_done = progress.bytes_done;

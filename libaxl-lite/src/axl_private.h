@@ -115,6 +115,8 @@ struct axl_transfer {
     uint64_t piece;  /* AXL_PIECE; tests take less */
     double interval; /* seconds between two writes of the state file */
     double bandwidth, percent;
+    void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
+    void *report_arg;
     char *state_path;  /* of the state file; NULL: none */
     int owner;         /* its lock; -1: we do not have it */
     bool ours;         /* state file and temporary files are those of this transfer */
@@ -156,6 +158,9 @@ double axl_seconds(clockid_t clock);
 
 /* Ends the transfer with its result and, unless that is 0, its text. */
 void axl_transfer_finish(axl_transfer *transfer, int result, const char *error);
+
+/* Reports that so many bytes are done, if somebody wants to know. */
+void axl_transfer_report(const axl_transfer *transfer, uint64_t done);
 
 /* ---- methods ---- */
 

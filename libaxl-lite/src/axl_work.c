@@ -74,6 +74,7 @@ int axl_worker_pay(axl_worker *worker, uint64_t bytes)
            now = axl_seconds(CLOCK_MONOTONIC);
     pthread_mutex_lock(&w->lock);
     w->bytes += bytes;
+    axl_transfer_report(w->transfer, w->bytes);
     double wait = axl_throttle_pay(&w->throttle, now, bytes, cpu - worker->cpu);
     worker->cpu = cpu;
     if (wait > 0) axl_work_pause_until(w, now + wait);
@@ -87,6 +88,7 @@ void axl_worker_skip(axl_worker *worker, uint64_t bytes)
     axl_work *w = worker->work;
     pthread_mutex_lock(&w->lock);
     w->bytes += bytes;
+    axl_transfer_report(w->transfer, w->bytes);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -370,6 +372,7 @@ static int work_prepare_list(axl_work *w)
         rc = work_prepare_item(w, &t->items[i]);
         work_join_item(t, i, &before);
     }
+    if (!rc) axl_transfer_report(t, w->bytes);
     return rc;
 }
 

@@ -90,6 +90,44 @@ static void test_several_files(void **state)
     assert_null(axl_free(t));
 }
 
+typedef struct noted {
+    uint64_t done, total;
+    int calls;
+} noted;
+
+/* Threads that move files call one after the other. */
+static void note(void *arg, uint64_t done, uint64_t total)
+{
+    noted *n = arg;
+    assert_true(done >= n->done && done <= total);
+    *n = (noted){done, total, n->calls + 1};
+}
+
+static void test_reports(void **state)
+{
+    scratch *s = *state;
+    enum { SIZE = 1000000, BUFFER = 10000 };
+    unsigned char *bytes = scratch_bytes(SIZE);
+    const char *methods[] = {"sync", "pthread"};
+    scratch_write(s->source, bytes, SIZE);
+    for (int i = 0; i < 4; i++) {
+        noted n = {0};
+        axl_transfer *t;
+        const axl_options options = {
+            .flags = AXL_CHECKSUM, .buffer = BUFFER, .workers = 3};
+        assert_int_equal(axl_create(methods[i % 2], &options, &t, NULL), 0);
+        axl_set_progress(t, i < 2 ? note : NULL, &n);
+        assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+        assert_int_equal(axl_dispatch(t, NULL), 0);
+        assert_int_equal(axl_wait(t, NULL), 0);
+        assert_int_equal(n.done, i < 2 ? SIZE : 0);
+        assert_int_equal(n.total, i < 2 ? SIZE : 0);
+        assert_int_equal(n.calls, i < 2 ? SIZE / BUFFER + 1 : 0);
+        axl_free(t);
+    }
+    free(bytes);
+}
+
 static void test_no_files(void **state)
 {
     axl_transfer *t = create(0);
@@ -287,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_options),
         WITH_FOLDER(test_several_files),
+        WITH_FOLDER(test_reports),
         cmocka_unit_test(test_no_files),
         WITH_FOLDER(test_order_of_calls),
         WITH_FOLDER(test_free_before_dispatch),

@@ -28,6 +28,9 @@ typedef struct passage {
     struct stat st;   /* ... and its attributes */
     gid_t group;      /* of out */
     unsigned mode;    /* permissions that all containers give */
+    void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
+    void *report_arg;
+    uint64_t done; /* bytes */
     filo_error *err;
 } passage;
 
@@ -77,6 +80,9 @@ static int extract_piece(passage *p, const filo_segment *s, uint64_t at, size_t 
         return err_set(p->err, FILO_DAMAGED, "%s was cut off while it was read", p->name);
     p->crc = crc32_add(p->crc, bytes, size);
     int rc = p->out < 0 ? 0 : io_write(p->out, bytes, size);
+    p->done += size;
+    if (p->report && !rc && p->done <= p->file->size)
+        p->report(p->report_arg, p->done, p->file->size);
     return rc ? err_sys(p->err, rc, "write %s", p->target) : 0;
 }
 
@@ -235,8 +241,21 @@ static int extract_write_file(passage *p, const filo_target *to)
 
 int filo_extract(int dir, const filo_file *file, const filo_target *to, filo_error *err)
 {
-    passage p = {
-        .dir = dir, .file = file, .out = -1, .source = -1, .mode = 0777, .err = err};
+    return filo_extract_with(dir, file, to, NULL, NULL, err);
+}
+
+int filo_extract_with(int dir, const filo_file *file, const filo_target *to,
+                      void (*report)(void *arg, uint64_t done, uint64_t total), void *arg,
+                      filo_error *err)
+{
+    passage p = {.dir = dir,
+                 .file = file,
+                 .out = -1,
+                 .source = -1,
+                 .mode = 0777,
+                 .report = report,
+                 .report_arg = arg,
+                 .err = err};
     if (!file || !file->name || (file->segments > 0 && !file->segment))
         return err_set(err, -EINVAL, "no file");
     if (!to) return extract_verify(&p);

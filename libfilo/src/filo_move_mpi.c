@@ -63,6 +63,7 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
     rc = axl_create(o->method ? o->method : DEFAULT_METHOD, &options, &move->transfer,
                     &job->err);
     if (!rc) axl_set_patience(move->transfer, o->patience);
+    if (!rc) axl_set_progress(move->transfer, o->progress, o->progress_arg);
     if (!rc && o->slots)
         rc = axl_set_slots(move->transfer, o->slots, o->slot_count, &job->err);
     return rc;

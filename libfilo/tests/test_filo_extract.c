@@ -123,6 +123,27 @@ static void test_good(void **state)
     assert_string_equal(err.text, "a/b/c has 150000 bytes, not 149999");
 }
 
+static void note_bytes(void *arg, uint64_t done, uint64_t total)
+{
+    uint64_t *before = arg;
+    assert_true(done > *before && done <= *before + 65536 && total == SIZE);
+    *before = done;
+}
+
+/* Whether it is copied or only read, each piece is told. */
+static void test_reports(void **state)
+{
+    filo_file file = sample();
+    const filo_target to = {.dir = dir, .name = "copy"};
+    for (int copies = 0; copies < 2; copies++) {
+        uint64_t done = 0;
+        assert_int_equal(
+            filo_extract_with(dir, &file, copies ? &to : NULL, note_bytes, &done, &err),
+            0);
+        assert_int_equal(done, SIZE);
+    }
+}
+
 /* The map may be somebody else's. */
 static void test_private_container(void **state)
 {
@@ -342,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_good, begin, end),
+        cmocka_unit_test_setup_teardown(test_reports, begin, end),
         cmocka_unit_test_setup_teardown(test_private_container, begin, end),
         cmocka_unit_test_setup_teardown(test_there, begin, end),
         cmocka_unit_test_setup_teardown(test_damaged, begin, end),

@@ -275,6 +275,47 @@ static void test_change_on_the_way(job *j, redset_scheme scheme, int in_parity)
     forget(j, &s);
 }
 
+/* ---- progress ---- */
+
+typedef struct seen {
+    uint64_t done, total;
+    int calls;
+} seen;
+
+static void see(void *arg, uint64_t done, uint64_t total)
+{
+    seen *s = arg;
+    CHECK(done > s->done || s->calls == 0);
+    CHECK(done <= total);
+    *s = (seen){done, total, s->calls + 1};
+}
+
+/* Everybody reads all that it has, or writes all that it lost, and is told of each byte.
+ */
+static void test_progress(job *j)
+{
+    snapshot s;
+    redset_error err = {""};
+    redset_manifest *m = NULL;
+    int rebuilt, lost;
+    if (j->ranks < 4) return;
+    encode(j, &s, 4, 1);
+    for (int wanted = 1; wanted >= 0; wanted--) {
+        seen verified = {0}, moved = {0};
+        redset_set_progress(s.set, wanted ? see : NULL, &verified);
+        CHECK_INT(redset_verify(s.set, j->folder, &lost, &err), 0);
+        CHECK(verified.done == verified.total && (verified.calls > 1) == wanted);
+        MPI_Barrier(j->comm);
+        if (j->rank == 0) job_lose(j);
+        redset_set_progress(s.set, wanted ? see : NULL, &moved);
+        CHECK_INT(redset_rebuild(s.set, j->folder, &m, &rebuilt, &err), 0);
+        CHECK(moved.done == moved.total && moved.total == verified.total);
+        m = redset_manifest_free(m);
+        redset_set_progress(s.set, NULL, NULL);
+    }
+    forget(j, &s);
+}
+
 int main(int argc, char **argv)
 {
     job j;
@@ -296,6 +337,7 @@ int main(int argc, char **argv)
     for (int scheme = REDSET_PARTNER; scheme <= REDSET_RS; scheme++) {
         j.scheme = (redset_scheme)scheme;
         j.failures = 2;
+        test_progress(&j);
         test_faults(&j, 0);
         test_faults(&j, j.ranks - 1);
     }

@@ -24,6 +24,7 @@ const scr_param scr_param_table[] = {
     /* switches */
     {"SCR_ENABLE", BOOL, "1", 0, "0: SCR is off, and every call fails without an effect"},
     {"SCR_DEBUG", INT, "0", 0, "messages: 0 warnings and errors, 1 also events, 2 also details"},
+    {"SCR_PROGRESS", BOOL, "0", 0, "1: a line every 10 seconds while the program waits for a flush, a fetch, a rebuild or a deletion: bytes done, rate, time left"},
     /* places */
     {"SCR_PREFIX", TEXT, NULL, 0, "directory on the parallel file system; its parent must exist; ~/ is the home directory (default: the current directory)"},
     {"SCR_CNTL_BASE", TEXT, "/dev/shm", LOCAL, "directory below which SCR keeps its own records on a node"},

@@ -140,6 +140,7 @@ static const struct values_row {
     }
     VALUES_ROW("SCR_ENABLE", enable, 0),
     VALUES_ROW("SCR_DEBUG", debug, INT_MIN),
+    VALUES_ROW("SCR_PROGRESS", progress, 0),
     VALUES_ROW("SCR_CACHE_PURGE", cache_purge, 0),
     VALUES_ROW("SCR_CACHE_KEEP", cache_keep, 0),
     VALUES_ROW("SCR_DISTRIBUTE", distribute, 0),

@@ -21,7 +21,7 @@ typedef enum scr_packing {
 
 /* Values of parameters; only cntl_base differs between ranks. */
 struct scr_settings {
-    int enable, debug;
+    int enable, debug, progress;
     const char *cntl_base; /* of this node */
     int cache_purge, cache_keep;
     const char *current; /* or NULL */

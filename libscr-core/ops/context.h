@@ -16,6 +16,7 @@
 #include "halt/halt_run.h"
 #include "job/job.h"
 #include "ops/restart.h"
+#include "ops/tally.h"
 #include "plan/cadence.h"
 #include "plan/dataset.h"
 #include "plan/lifecycle.h"
@@ -89,6 +90,7 @@ struct scr {
     scr_halt halt;
     scr_pace pace;
     scr_report report;
+    scr_tally tally;
 };
 
 /* At the end of each collective SCR call: the index that it has read is not kept. */

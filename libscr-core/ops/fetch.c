@@ -116,6 +116,8 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
     filo_options options = {.checksum = 1,
                             .width = scr->set.fetch_width,
                             .turn = scr->job.node_rank,
+                            .progress = scr_tally_reporter(&scr->tally),
+                            .progress_arg = scr_tally_arg(&scr->tally, SCR_TALLY_FILES),
                             .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
     scr_dataset cached = *d;
@@ -411,12 +413,18 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d, bool leaves_current
 {
     kvtree_error err = {""};
     double start = MPI_Wtime();
+    scr_progress progress;
     fetch_mark(scr, d, scr_index_mark_fetched);
     MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
     scr_log_event e = fetch_event(scr, d, SCR_LOG_FETCH_START, start);
     scr_event(&scr->report, SCR_MSG_FETCH_STARTED, &e,
               "the fetch of dataset %d (%s) begins", d->id, d->name);
+    scr_tally_begin(&scr->tally, SCR_TALLY_FILES);
+    scr_progress_begin(
+        &scr->report, &progress, scr_tally_source(&scr->tally, SCR_TALLY_FILES), NULL,
+        SCR_MSG_FETCH_PROGRESS, "fetch of dataset %d (%.150s)", d->id, d->name);
     int rc = fetch_bring(scr, d, &err);
+    scr_progress_end(&progress);
     if (rc) return fetch_report_failure(scr, d, rc, start, err.text);
     scr_fetch_spare(scr, d, 0);
     leaves_current = leaves_current || fetch_is_substitute(scr, d);

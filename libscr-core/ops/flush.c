@@ -34,6 +34,7 @@
 #include "plan/share.h"
 #include "prefix/flush_file.h"
 #include "prefix/index.h"
+#include "report/progress.h"
 #include "report/wait.h"
 #include <errno.h>
 #include <filo/filo_mpi.h>
@@ -87,7 +88,7 @@ static void flush_limit(const struct scr *scr, const struct scr_flush_run *f,
     o->percent = share.percent;
 }
 
-static filo_options flush_options(const struct scr *scr, const struct scr_flush_run *f,
+static filo_options flush_options(struct scr *scr, const struct scr_flush_run *f,
                                   const char *state, const char *slots)
 {
     const struct scr_settings *set = &scr->set;
@@ -104,6 +105,8 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
                       .node = scr->job.node_name,
                       .ranks = f->d.ranks == scr->job.ranks ? 0 : f->d.ranks,
                       .patience = scr->set.node_timeout,
+                      .progress = scr_tally_reporter(&scr->tally),
+                      .progress_arg = scr_tally_arg(&scr->tally, SCR_TALLY_FLUSH),
                       .base = scr->prefix.real};
     o.has_group = beneath_has_group(scr->prefix.fd, &o.group);
     if (strcmp(f->method, "daemon") == 0) {
@@ -223,6 +226,7 @@ static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
                          kvtree_error *err)
 {
     f->start = MPI_Wtime();
+    scr_tally_begin(&scr->tally, SCR_TALLY_FLUSH);
     int rc = scr_cache_ensure(scr, id) ? scr_cached_get(&scr->cache, id, &f->d) : -ENOENT;
     if (rc) err_set(err, rc, "dataset %d is not in the cache", id);
     rc = agree(scr->job.world, rc, err);
@@ -280,6 +284,14 @@ static void flush_end_background(struct scr *scr, int rc, kvtree_error *err)
     }
 }
 
+/* Until its end is waited for. */
+static void flush_show_progress(struct scr *scr, const scr_dataset *d, scr_progress *p)
+{
+    scr_progress_begin(&scr->report, p, scr_tally_source(&scr->tally, SCR_TALLY_FLUSH),
+                       NULL, SCR_MSG_FLUSH_PROGRESS, "flush of dataset %d (%.150s)",
+                       d->id, d->name);
+}
+
 void scr_flush_look(struct scr *scr)
 {
     kvtree_error err = {""};
@@ -292,12 +304,15 @@ void scr_flush_wait(struct scr *scr)
 {
     kvtree_error err = {""};
     scr_wait wait;
+    scr_progress progress;
     if (!scr->flush.current) return;
     const scr_dataset *d = &scr->flush.current->d;
     scr_wait_begin(&scr->report, &wait, SCR_MSG_FLUSH_WAIT,
                    "waits for the flush of dataset %d (%.150s) to %.250s", d->id, d->name,
                    scr->prefix.path);
+    flush_show_progress(scr, d, &progress);
     int rc = filo_flush_wait(scr->flush.current->transfer, &err);
+    scr_progress_end(&progress);
     scr->flush.waited += scr_wait_end(&wait);
     flush_end_background(scr, rc, &err);
 }
@@ -547,6 +562,8 @@ int scr_flush_resume(struct scr *scr, int id, const filo_form *form)
 int scr_flush_dataset(struct scr *scr, int id)
 {
     kvtree_error err = {""};
+    scr_dataset d = {.id = id};
+    scr_progress progress;
     int code;
     if (scr_flush_id(scr) == id) {
         scr_flush_wait(scr);
@@ -554,6 +571,10 @@ int scr_flush_dataset(struct scr *scr, int id)
     }
     scr_flush_wait(scr);
     if (!flush_is_wanted(scr, id, &code)) return code;
+    scr_cached_get(&scr->cache, id, &d);
+    flush_show_progress(scr, &d, &progress);
     struct scr_flush_run *f = flush_try_begin(scr, flush_request_of(scr, id, 0), &code);
-    return f ? flush_conclude(scr, f, filo_flush_wait(f->transfer, &err), &err) : code;
+    if (f) code = flush_conclude(scr, f, filo_flush_wait(f->transfer, &err), &err);
+    scr_progress_end(&progress);
+    return code;
 }

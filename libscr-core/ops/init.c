@@ -110,6 +110,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     kvtree_error err = {""};
     int have;
     scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
+    scr_tally_init(&scr->tally);
     scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
     scr->prefix.job = scr->cache.job = &scr->job;
@@ -127,6 +128,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc && scr_job_find_nodes(&scr->job, &scr->config, &err))
         rc = init_fail_mpi(scr, &err);
     rc = rc ? rc : scr_folders_open(scr);
+    if (!rc && scr->set.progress)
+        scr_tally_open(&scr->tally, &scr->job, scr->cache.control_fd);
     if (!rc) scr_summary_begin(&scr->report);
     if (!rc) scr_logging_begin(scr);
     rc = rc ? rc : init_begin_records(scr);
@@ -156,6 +159,7 @@ void scr_release(struct scr *scr)
     scr_signal_release();
     scr_finalize_unwatch(scr);
     scr_flush_stop(scr, 0);
+    scr_tally_close(&scr->tally);
     scr_events_close(&scr->report);
     scr_summary_end(&scr->report);
     kvtree_delete(&scr->output.routed);

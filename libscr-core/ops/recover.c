@@ -92,6 +92,15 @@ static int recover_restore(redset *set, const char *folder, scr_cached *kept, in
     return rc;
 }
 
+/* Of a dataset that is read or rebuilt. */
+static void recover_show_progress(struct scr *scr, const scr_dataset *d, scr_progress *p)
+{
+    scr_tally_begin(&scr->tally, SCR_TALLY_FILES);
+    scr_progress_begin(&scr->report, p, scr_tally_source(&scr->tally, SCR_TALLY_FILES),
+                       NULL, SCR_MSG_REBUILD_PROGRESS,
+                       "dataset %d (%.150s) is checked and rebuilt", d->id, d->name);
+}
+
 static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
                                  int *rebuilt, kvtree_error *err)
 {
@@ -106,6 +115,9 @@ static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, in
            : redset_recover(scr->job.world, folder,
                             recover_redundancy_file(&scr->cache, dataset->id), &set, err);
     if (!rc) redset_set_piece(set, scr->set.message);
+    if (!rc)
+        redset_set_progress(set, scr_tally_reporter(&scr->tally),
+                            scr_tally_arg(&scr->tally, SCR_TALLY_FILES));
     rc = rc ? rc : recover_restore(set, folder, kept, glance, &manifest, rebuilt, err);
     if (!rc)
         rc = agree(scr->job.world, scr_map_record(&scr->cache, dataset, manifest, err),
@@ -346,6 +358,7 @@ static int recover_one(struct scr *scr, int id)
     kvtree_error err = {""};
     int rebuilt = 0;
     double start = MPI_Wtime();
+    scr_progress progress;
     bool usable;
     int code = recover_find(scr, id, &dataset, &usable);
     if (code || !usable) return code;
@@ -354,10 +367,12 @@ static int recover_one(struct scr *scr, int id)
               "dataset %d (%s) is found in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(&scr->cache, id, &err);
     rc = agree(scr->job.world, rc, &err);
+    recover_show_progress(scr, &dataset, &progress);
     if (!rc)
         rc = dataset.ranks == scr->job.ranks
                  ? recover_own(scr, &dataset, &rebuilt, &err)
                  : recover_adopt(scr, &dataset, &rebuilt, &err);
+    scr_progress_end(&progress);
     if (rc) return recover_abandon(scr, &dataset, start, rc, err.text);
     if (!recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text))
         recover_report_complete(scr, &dataset, start);
@@ -374,16 +389,19 @@ int scr_cache_ensure(struct scr *scr, int id)
     scr_dataset dataset;
     int rebuilt = 0;
     double start = MPI_Wtime();
+    scr_progress progress;
     if (!kept || kept->state != SCR_CACHED_GOOD || !kept->unread)
         return kept && kept->state == SCR_CACHED_GOOD;
     /* every rank has it, or files would have been missing */
     int rc = scr_cached_get(&scr->cache, id, &dataset);
     rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, &err),
                &err);
+    recover_show_progress(scr, &dataset, &progress);
     if (!rc)
         rc = dataset.ranks == scr->job.ranks
                  ? recover_rebuild_files(scr, &dataset, 0, &rebuilt, &err)
                  : recover_adopt(scr, &dataset, &rebuilt, &err);
+    scr_progress_end(&progress);
     if (rc)
         recover_abandon(scr, &dataset, start, rc, err.text);
     else if (recover_report_rebuilt(scr, &dataset, rebuilt, start, err.text) &&

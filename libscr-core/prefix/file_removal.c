@@ -92,6 +92,7 @@ static void removal_remove_piece(scr_file_removal *r)
         kvtree_error err = {""};
         filo_file file = removal_next(r, &i);
         removal_note(r, removal_remove_file(r, &file, &err), &err);
+        if (r->gone && r->job->rank == 0) ++*r->gone;
     }
     for (size_t i = 0; i < r->used && !r->compares;) {
         size_t after = i;
@@ -112,11 +113,14 @@ static void removal_hand_out(scr_file_removal *r)
     if (r->used == 0) return;
     if (r->helpers == 0) {
         removal_remove_piece(r);
+        r->count = 0;
         return;
     }
     MPI_Ssend(r->piece, (int)r->used, MPI_CHAR, r->next, PIECE_TAG, r->job->world);
+    if (r->gone) *r->gone += (uint64_t)r->count;
     r->next = r->next % r->helpers + 1;
     r->used = 0;
+    r->count = 0;
 }
 
 static void removal_help(scr_file_removal *r)
@@ -152,6 +156,7 @@ void scr_file_removal_take(scr_file_removal *r, const filo_file *file)
     memcpy(r->piece + r->used, &d, sizeof d);
     memcpy(r->piece + r->used + sizeof d, file->name, n);
     r->used += size;
+    r->count++;
 }
 
 int scr_file_removal_end(scr_file_removal *r, kvtree_error *err)

@@ -9,6 +9,7 @@
 
 #include "job/job.h"
 #include <filo/filo.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Verdict: all is done, but files stay that are not those of the map. */
@@ -16,15 +17,20 @@
 
 enum { SCR_FILE_REMOVAL_PIECE = 8192 };
 
+/* Of files that are gone, for another thread. */
+typedef _Atomic uint64_t scr_file_count;
+
 typedef struct scr_file_removal {
     const scr_job *job;
-    int dir;        /* the open directory that the names are below */
-    int64_t shared; /* others who chose names, as of others_put_below */
-    bool compares;  /* only files of the map go; otherwise what has their names, and
-                       directories that are empty then */
-    int helpers;    /* ranks 1 to helpers remove files; 0: rank 0 does */
-    int next;       /* the helper to get the next piece */
+    int dir;              /* the open directory that the names are below */
+    int64_t shared;       /* others who chose names, as of others_put_below */
+    bool compares;        /* only files of the map go; otherwise what has their names, and
+                             directories that are empty then */
+    int helpers;          /* ranks 1 to helpers remove files; 0: rank 0 does */
+    int next;             /* the helper to get the next piece */
+    scr_file_count *gone; /* counted on rank 0; what helpers got counts; or NULL */
     size_t used;
+    int count; /* of files in the piece */
     char piece[SCR_FILE_REMOVAL_PIECE];
     int rc; /* the first failure, or SCR_FILE_REMOVAL_KEPT, and its text */
     kvtree_error err;

@@ -11,6 +11,7 @@
  * in pieces to a limited number of ranks, which remove the files (prefix/file_removal.h).
  */
 #include "prefix/prefix.h"
+#include "report/progress.h"
 #include "report/wait.h"
 
 #include "base/path.h"
@@ -62,6 +63,7 @@ typedef struct retention {
     int count;
     doomed *list; /* on rank 0 */
     kvtree *others;
+    scr_file_count *gone;
 } retention;
 
 /* ---- before the first file goes ---- */
@@ -285,7 +287,8 @@ static int retention_remove_files(const retention *r, const scr_dataset *d, int6
                         .folder = -1,
                         .others = r->others,
                         .listed = r->listed,
-                        .named = named};
+                        .named = named,
+                        .files.gone = r->gone};
         rc = retention_remove_opened(x, err);
         retention_close_place(x);
     }
@@ -370,13 +373,41 @@ static void retention_finish(const retention *r)
     }
 }
 
+/* Files that are gone, of all that are to go. The total is read by another thread, and
+ * does not change meanwhile. */
+struct retention_progress {
+    uint64_t total;
+    scr_file_count *gone;
+};
+
+static void retention_count(void *arg, uint64_t *done, uint64_t *total)
+{
+    const struct retention_progress *p = arg;
+    *total = p->total;
+    *done = *p->gone < p->total ? *p->gone : p->total;
+}
+
+/* Rank 0 knows it. */
+static uint64_t retention_files(const retention *r)
+{
+    uint64_t sum = 0;
+    for (int i = 0; r->prefix->job->rank == 0 && i < r->count; i++)
+        if (!r->list[i].rc) sum += (uint64_t)r->list[i].d.files;
+    return sum;
+}
+
 /* Collective. Deletes what rank 0 has in list, from the index if listed; rc and err of
  * each describe the result. */
 static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
                                   bool listed)
 {
     retention r = {.prefix = prefix, .list = list, .count = count, .listed = listed};
+    scr_file_count gone = 0;
+    struct retention_progress shown = {.gone = &gone};
+    scr_progress_source source = {prefix->set->progress ? retention_count : NULL, &shown};
+    scr_progress progress;
     scr_wait wait;
+    r.gone = &gone;
     MPI_Bcast(&r.count, 1, MPI_INT, 0, prefix->job->world);
     if (r.count == 0) return;
     r.others = prefix->job->rank == 0 ? kvtree_new() : NULL;
@@ -384,7 +415,12 @@ static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
                    "waits for the removal of %d datasets from %.400s", r.count,
                    prefix->path);
     if (prefix->job->rank == 0) retention_prepare(&r);
+    shown.total = retention_files(&r);
+    scr_progress_begin(prefix->job->report, &progress, source, "files",
+                       SCR_MSG_PREFIX_REMOVAL_PROGRESS, "deletion from %.400s",
+                       prefix->path);
     retention_remove_all(&r);
+    scr_progress_end(&progress);
     if (prefix->job->rank == 0) retention_finish(&r);
     scr_wait_end(&wait);
     kvtree_delete(&r.others);

@@ -13,6 +13,7 @@
  * of each message, and with it whether the run prints it. */
 
 #include "plan/dataset.h"
+#include "report/alarm.h"
 #include "report/log.h"
 #include "report/messages.h"
 
@@ -22,9 +23,6 @@ typedef struct scr_report {
     struct scr_events *events;   /* NULL: nothing is logged */
     struct scr_summary *summary; /* on rank 0, or NULL */
 } scr_report;
-
-/* Seconds on a clock that never jumps. */
-double scr_clock(void);
 
 /* ---- report/message.c ---- */
 

@@ -10,18 +10,14 @@
  *     double seconds = scr_wait_end(&w);
  */
 
+#include "report/alarm.h"
 #include "report/report.h"
-#include <pthread.h>
-#include <stdbool.h>
 
 #define SCR_WAIT_SECONDS 2 /* shorter waits are not announced */
 
 typedef struct scr_wait {
     double start;
-    bool is_running, is_over; /* there is a thread; the wait is over */
-    pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t ends;
+    scr_alarm alarm;
     scr_message message;
     char text[SCR_MESSAGE_SIZE];
 } scr_wait;

@@ -10,6 +10,8 @@
  *              torn        a write does half its bytes before it is killed
  *              stop        SIGSTOP before the call: there it stays
  *              hang        the call never returns; other threads go on
+ *              slow        a call that moves bytes, or removes a name, takes FAULTS_NAP
+ *                          milliseconds more
  *              short       a write, copy or read does half its bytes, and says so
  *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR,
  *                          EACCES; only calls count that can (a full disk removes files
@@ -51,7 +53,7 @@ enum { GO, FAIL, HALF, HALF_AND_DIE };
 
 static const char *below, *how, *once, *mark, *disks;
 static char log_path[4200]; /* "": none */
-static long at, count;
+static long at, count, nap;
 static int stays, reading;
 
 /* By the launcher, of which each has a variable of its own. */
@@ -76,6 +78,7 @@ __attribute__((constructor)) static void begin(void)
     mark = getenv("FAULTS_MARK");
     disks = getenv("FAULTS_DISKS");
     at = number ? atol(number) : 0;
+    nap = getenv("FAULTS_NAP") ? atol(getenv("FAULTS_NAP")) : 0;
     stays = getenv("FAULTS_STAYS") != NULL;
     reading = getenv("FAULTS_READING") != NULL;
 }
@@ -169,6 +172,7 @@ static int can(const char *call)
     static const char syncs[] = "fsync fdatasync syncfs sync_file_range rename renameat "
                                 "renameat2";
     if (strcmp(how, "short") == 0) return is_in(moves, call);
+    if (strcmp(how, "slow") == 0) return is_in(moves, call) || is_in("unlinkat", call);
     if (strcmp(how, "EINTR") == 0) return is_in(waits, call);
     if (strcmp(how, "EMFILE") == 0) return is_in(opens, call);
     if (cuts_power()) return is_in(syncs, call);
@@ -196,6 +200,11 @@ static int decide(const char *call, const char *path, int half)
     if (!at || number < at || (number > at && !stays)) return GO;
     if (once && !put(once, O_EXCL, "")) return GO;
     if (mark) put(mark, 0, "");
+    if (strcmp(how, "slow") == 0) {
+        const struct timespec pause = {nap / 1000, nap % 1000 * 1000000};
+        nanosleep(&pause, NULL);
+        return GO;
+    }
     if (strcmp(how, "short") == 0) return HALF;
     if (strcmp(how, "torn") == 0 && half) return HALF_AND_DIE;
     errno = error_of(how);

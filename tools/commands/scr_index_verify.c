@@ -6,6 +6,7 @@
 #include "common/io.h"
 #include "lib/hostlist.h"
 #include "lib/tool.h"
+#include "lib/tool_progress.h"
 #include "scavenge/scan.h"
 
 #include <errno.h>
@@ -16,6 +17,12 @@
 
 enum { REPORTED = 10 }; /* bad files of a dataset that are reported one by one */
 
+/* Bytes of all datasets so far: read or skipped, and to be read. */
+typedef struct verify_sum {
+    uint64_t done, total;
+    bool is_counted; /* the total has those that are to come */
+} verify_sum;
+
 /* The result for one dataset. */
 typedef struct verify_result {
     const char *name;
@@ -24,7 +31,8 @@ typedef struct verify_result {
     uint64_t bytes;
     const char *verdict; /* the worst of all files */
     int bad;             /* files that are damaged or unreadable */
-    hostlist ranks;      /* rank7, ...: the ranks of those that are not reported */
+    verify_sum *sum;
+    hostlist ranks; /* rank7, ...: the ranks of those that are not reported */
 } verify_result;
 
 /* An unreadable file (no rights, no memory, an I/O error) may be intact. */
@@ -84,6 +92,14 @@ static int verify_shared(const verify_result *v, const filo_file *shared, int co
     return 0;
 }
 
+/* Of one file. */
+static void verify_report(void *arg, uint64_t done, uint64_t total)
+{
+    const verify_sum *sum = arg;
+    (void)total;
+    tool_progress_set(sum->done + done, sum->total);
+}
+
 static int verify_files(void *arg, int rank, int count, const filo_file files[],
                         kvtree_error *err)
 {
@@ -91,10 +107,12 @@ static int verify_files(void *arg, int rank, int count, const filo_file files[],
     for (int i = 0; i < count; i++) {
         kvtree_error why = {""};
         int rc = files[i].shared ? verify_shared(v, &files[i], count, files, &why)
-                                 : filo_extract(v->dir, &files[i], NULL, &why);
+                                 : filo_extract_with(v->dir, &files[i], NULL,
+                                                     verify_report, v->sum, &why);
         if (!files[i].shared) { /* else its parts count */
             v->files++;
             v->bytes += files[i].size;
+            v->sum->done += files[i].size;
             v->unchecked += !files[i].has_crc;
         }
         if (rc == 0) continue;
@@ -144,16 +162,18 @@ static void verify_found(const tool_prefix *prefix, scr_scan *scan, verify_resul
         tool_say(DATASET_INCOMPLETE, "%s: it is not complete", v->name);
         v->verdict = "incomplete";
     } else {
+        if (!v->sum->is_counted) v->sum->total += scan->found[0].size;
         verify_dataset(prefix, &scan->found[0], v);
     }
 }
 
 /* Verifies a dataset and adds a row for it; an exit code. */
-static int verify_name(const tool_prefix *prefix, const char *name, tool_table *table)
+static int verify_name(const tool_prefix *prefix, const char *name, verify_sum *sum,
+                       tool_table *table)
 {
     kvtree_error err = {""};
     scr_scan scan;
-    verify_result v = {.name = name, .dir = -1, .verdict = verify_good};
+    verify_result v = {.name = name, .dir = -1, .verdict = verify_good, .sum = sum};
     if (scr_scan_open(&scan, prefix->path, &err) == 0) {
         verify_found(prefix, &scan, &v);
         scr_scan_close(&scan);
@@ -171,17 +191,26 @@ static int verify_name(const tool_prefix *prefix, const char *name, tool_table *
     return v.verdict == verify_good ? COMMAND_GOOD : COMMAND_BAD;
 }
 
+static bool verify_is_complete(const kvtree *index, const scr_dataset *d)
+{
+    scr_index_state state = {.complete = 0};
+    scr_index_look(index, d, &state);
+    return state.complete == 1;
+}
+
 /* Those that are complete in the index, newest first. */
 static int verify_all(const tool_prefix *prefix, const kvtree *index, tool_table *table)
 {
     scr_dataset *list = NULL;
+    verify_sum sum = {0};
     int count = 0, code = COMMAND_GOOD;
     if (scr_index_list(index, &list, &count) != 0) code = tool_no_memory();
-    for (int i = count - 1; i >= 0; i--) {
-        scr_index_state state = {.complete = 0};
-        scr_index_look(index, &list[i], &state);
-        if (state.complete == 1) code |= verify_name(prefix, list[i].name, table);
-    }
+    for (int i = 0; i < count; i++)
+        if (verify_is_complete(index, &list[i])) sum.total += list[i].size;
+    sum.is_counted = sum.total > 0;
+    for (int i = count - 1; i >= 0; i--)
+        if (verify_is_complete(index, &list[i]))
+            code |= verify_name(prefix, list[i].name, &sum, table);
     free(list);
     return code;
 }
@@ -193,13 +222,16 @@ int index_verify(const tool_prefix *prefix, const index_request *r)
         {"files", "FILES", TOOL_NUMBER},     {"bytes", "BYTES", TOOL_NUMBER},
         {"damaged", "DAMAGED", TOOL_NUMBER}, {"without_crc", "NO CRC", TOOL_NUMBER}};
     kvtree *index = NULL;
+    verify_sum named = {0};
     int code = r->names ? COMMAND_GOOD : index_read(prefix, &index);
     if (code != COMMAND_GOOD) return code;
     tool_table *table = tool_table_new(columns, 6);
+    tool_progress_begin("verify", NULL);
     if (index) code = verify_all(prefix, index, table);
     kvtree_delete(&index);
     for (int i = 0; i < r->names; i++)
-        code |= verify_name(prefix, r->list[i], table);
+        code |= verify_name(prefix, r->list[i], &named, table);
+    tool_progress_end();
     int printed = tool_table_print(table, r->json ? TOOL_JSON : TOOL_COLUMNS);
     return code == COMMAND_GOOD ? printed : code;
 }

@@ -6,6 +6,7 @@
 #include "lib/tool.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
+#include "lib/tool_progress.h"
 #include "nodes/down_nodes.h"
 #include "prefix/flush_file.h"
 #include "scavenge/node_command.h"
@@ -90,6 +91,7 @@ static void scavenge_take_copy(int task, const tool_end *end, void *arg)
     int node = s->asked_nodes[task];
     char line[256];
     s->done++;
+    tool_progress_set((uint64_t)s->done, (uint64_t)s->asked.count);
     if (end->code == SCAVENGE_NOTHING_HERE) return;
     if (end->code != 0) {
         scavenge_failed(s, node, "scr_copy", end);
@@ -97,6 +99,7 @@ static void scavenge_take_copy(int task, const tool_end *end, void *arg)
     }
     s->states[node] = NODE_ANSWERED;
     if (s->r->quiet) return;
+    tool_progress_hide();
     printf("%s, %d of %d: node %s: ", s->round, s->done, s->asked.count,
            s->nodes.names[node]);
     const char *text = strstr(end->output, "dataset ");
@@ -119,6 +122,7 @@ static int scavenge_run_round(scavenge_job *s, node_state a, node_state b,
         s->asked_nodes[s->asked.count] = i;
         if (hostlist_parse(s->nodes.names[i], &s->asked, &err) != 0) words->failed = 1;
     }
+    tool_progress_set(0, (uint64_t)s->asked.count);
     if (s->asked.count || words->failed)
         return scavenge_command_run(&s->remote, &s->asked, words, told, s, &s->failures);
     tool_words_done(words);
@@ -155,7 +159,10 @@ static int scavenge_copy_round(scavenge_job *s, const char *round, const char *s
     s->round = round;
     s->remote.seconds = s->r->seconds;
     s->remote.silence = s->silence;
-    return scavenge_run_round(s, a, b, &words, scavenge_take_copy);
+    if (!s->r->quiet) tool_progress_begin(round, "nodes");
+    int code = scavenge_run_round(s, a, b, &words, scavenge_take_copy);
+    tool_progress_end();
+    return code;
 }
 
 /* ---- the result ---- */

@@ -70,45 +70,47 @@ static void judge_clock(rows *r, const doctor_facts *f)
 
 static void judge_space(rows *r, const char *check, int64_t free, int64_t wanted)
 {
-    char is[STATUS_TEXT_SIZE], want[STATUS_TEXT_SIZE];
+    char is[SCR_AMOUNT_SIZE], want[SCR_AMOUNT_SIZE];
     if (free < 0)
         rows_add(r, check, TOOL_WARN, TOOL_MSG_SITE_SPACE_LOW, "it is not known");
     else if (free < wanted)
         rows_add(r, check, TOOL_WARN, TOOL_MSG_SITE_SPACE_LOW,
-                 "%s are free, less than %s", status_bytes((double)free, is),
-                 status_bytes((double)wanted, want));
+                 "%s are free, less than %s", scr_text_bytes((double)free, is),
+                 scr_text_bytes((double)wanted, want));
     else
-        rows_add(r, check, TOOL_GOOD, -1, "%s are free", status_bytes((double)free, is));
+        rows_add(r, check, TOOL_GOOD, -1, "%s are free",
+                 scr_text_bytes((double)free, is));
 }
 
 /* What is in a cache in memory counts as memory of the job. */
 static void judge_memory(rows *r, const doctor_facts *f)
 {
-    char is[STATUS_TEXT_SIZE], most[STATUS_TEXT_SIZE];
+    char is[SCR_AMOUNT_SIZE], most[SCR_AMOUNT_SIZE];
     int64_t least = f->limit >= 0 && f->limit < f->memory ? f->limit : f->memory;
     if (f->in_memory && least >= 0 && f->cache_free > least)
         rows_add(r, "memory", TOOL_WARN, TOOL_MSG_SITE_MEMORY_SMALL,
                  "the cache is in memory and could take %s, but %s are for this session",
-                 status_bytes((double)f->cache_free, is),
-                 status_bytes((double)least, most));
+                 scr_text_bytes((double)f->cache_free, is),
+                 scr_text_bytes((double)least, most));
     else if (least < 0)
         rows_add(r, "memory", TOOL_GOOD, -1, "no limit is known");
     else
-        rows_add(r, "memory", TOOL_GOOD, -1, "%s%s", status_bytes((double)least, is),
+        rows_add(r, "memory", TOOL_GOOD, -1, "%s%s", scr_text_bytes((double)least, is),
                  f->in_memory ? ", which the program shares with its cache" : "");
 }
 
 static void judge_limits(rows *r, const doctor_facts *f)
 {
-    char is[STATUS_TEXT_SIZE];
+    char is[SCR_AMOUNT_SIZE];
     if (f->shared >= 0 && f->shared < SHARED_LEAST)
         rows_add(r, "/dev/shm", TOOL_WARN, TOOL_MSG_SITE_MEMORY_SMALL,
                  "it has only %s; MPI needs it for ranks of one node",
-                 status_bytes((double)f->shared, is));
+                 scr_text_bytes((double)f->shared, is));
     else if (f->shared < 0)
         rows_add(r, "/dev/shm", TOOL_WARN, TOOL_MSG_SITE_MEMORY_SMALL, "it is missing");
     else
-        rows_add(r, "/dev/shm", TOOL_GOOD, -1, "%s", status_bytes((double)f->shared, is));
+        rows_add(r, "/dev/shm", TOOL_GOOD, -1, "%s",
+                 scr_text_bytes((double)f->shared, is));
     if (f->files >= 0 && f->files < FILES_LEAST)
         rows_add(r, "open files", TOOL_WARN, TOOL_MSG_SITE_FILES_FEW,
                  "%" PRId64 " for each process", f->files);

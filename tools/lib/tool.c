@@ -30,9 +30,18 @@ const char *tool_message_word(tool_message message)
     return kind->severity == MESSAGE_ERROR ? "" : message_word(kind);
 }
 
+/* Of the process, as is its standard error. */
+static void (*tool_hides)(void);
+
+void tool_set_hide(void (*hide)(void))
+{
+    tool_hides = hide;
+}
+
 int tool_print_message(tool_message message, const char *format, ...)
 {
     va_list list;
+    if (tool_hides) tool_hides();
     va_start(list, format);
     command_complain_list(tool_messages[message].identifier, tool_message_word(message),
                           format, list);

@@ -103,6 +103,9 @@ const char *tool_message_word(tool_message message);
 int tool_print_message(tool_message message, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Has hide called before each message, to clear the terminal for it; NULL: nothing. */
+void tool_set_hide(void (*hide)(void));
+
 /* For results of functions with an error text; an exit code. */
 #define tool_result(identifier, rc, err)                                                 \
     ((rc) ? tool_say(identifier, "%s", (err)->text) : COMMAND_GOOD)

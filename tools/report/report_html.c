@@ -69,14 +69,14 @@ static void html_card(FILE *out, const char *value, const char *what)
 
 static void html_card_span(FILE *out, double seconds, const char *what)
 {
-    char text[STATUS_TEXT_SIZE];
-    html_card(out, seconds < 0 ? "unknown" : status_span(seconds, text), what);
+    char text[SCR_AMOUNT_SIZE];
+    html_card(out, seconds < 0 ? "unknown" : scr_text_span(seconds, text), what);
 }
 
 static void html_cards(FILE *out, const report *r)
 {
     const ledger_sum *s = &r->sum;
-    char text[STATUS_TEXT_SIZE] = "unknown";
+    char text[SCR_AMOUNT_SIZE] = "unknown";
     fprintf(out, "<div class=\"cards\">\n");
     if (s->efficiency >= 0) snprintf(text, sizeof text, "%.1f %%", s->efficiency * 100);
     html_card(out, text, "efficiency");
@@ -125,12 +125,12 @@ typedef struct html_row {
 static void html_draw(void *arg, ledger_kind kind, double from, double to)
 {
     const html_row *row = arg;
-    char text[STATUS_TEXT_SIZE];
+    char text[SCR_AMOUNT_SIZE];
     fprintf(row->out,
             "<rect class=\"k%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\">"
             "<title>%s: %s</title></rect>\n",
             (int)kind, LABEL + from * row->scale, row->y, (to - from) * row->scale, BAR,
-            html_kinds[kind], status_span(to - from, text));
+            html_kinds[kind], scr_text_span(to - from, text));
 }
 
 static double html_longest(const ledger *l, int first)
@@ -171,7 +171,7 @@ static void html_rows(FILE *out, const ledger *l, int first)
             "<text x=\"%d\" y=\"%d\">0</text><text x=\"%d\" y=\"%d\" "
             "text-anchor=\"end\">%s</text>\n</svg></div>\n",
             LABEL, (l->run_count - first) * ROW + 18, WIDTH - 20,
-            (l->run_count - first) * ROW + 18, status_span(longest, when));
+            (l->run_count - first) * ROW + 18, scr_text_span(longest, when));
 }
 
 static void html_time_lines(FILE *out, const report *r)
@@ -193,8 +193,8 @@ static void html_time_lines(FILE *out, const report *r)
 
 static void html_rate(FILE *out, double rate)
 {
-    char text[STATUS_TEXT_SIZE];
-    fprintf(out, "<td>%s/s</td>", status_bytes(rate, text));
+    char text[SCR_AMOUNT_SIZE];
+    fprintf(out, "<td>%s/s</td>", scr_text_bytes(rate, text));
 }
 
 /* From the least to the most, with a mark at the median. */
@@ -213,7 +213,7 @@ static void html_spread(FILE *out, const double spread[3], double most)
 static void html_levels(FILE *out, const report *r)
 {
     double spread[LEDGER_LEVELS][3] = {{0}}, most = 0;
-    char text[STATUS_TEXT_SIZE];
+    char text[SCR_AMOUNT_SIZE];
     for (int i = 0; i < LEDGER_LEVELS; i++) {
         ledger_moves *m = &r->ledger->moves[i];
         if (m->rate_count) ledger_spread(m, &spread[i][0], &spread[i][1], &spread[i][2]);
@@ -227,7 +227,8 @@ static void html_levels(FILE *out, const report *r)
         const ledger_moves *m = &r->ledger->moves[i];
         if (!m->count && !m->failed) continue;
         fprintf(out, "<tr><td>%s</td><td>%d</td><td>%d</td><td>%s</td>",
-                ledger_level_names[i], m->count, m->failed, status_bytes(m->bytes, text));
+                ledger_level_names[i], m->count, m->failed,
+                scr_text_bytes(m->bytes, text));
         if (m->rate_count) {
             html_rate(out, m->bytes / m->seconds);
             for (int k = 0; k < 3; k++)
@@ -241,7 +242,7 @@ static void html_levels(FILE *out, const report *r)
 
 static void html_runs(FILE *out, const report *r)
 {
-    char when[TOOL_TIME_SIZE], text[STATUS_TEXT_SIZE];
+    char when[TOOL_TIME_SIZE], text[SCR_AMOUNT_SIZE];
     fprintf(out, "<h2>Runs</h2>\n<div class=\"wide\"><table><tr><th>run</th><th>job</th>"
                  "<th>began</th><th>time</th><th>nodes</th><th>ranks</th>"
                  "<th>checkpoints</th><th>end</th></tr>\n");
@@ -255,7 +256,7 @@ static void html_runs(FILE *out, const report *r)
         fprintf(out,
                 "</td><td>%s</td><td>%s</td><td>%" PRId64 "</td><td>%" PRId64
                 "</td><td>%d</td><td>%s</td></tr>\n",
-                when, status_span((double)(run->end - run->start) / 1e6, text),
+                when, scr_text_span((double)(run->end - run->start) / 1e6, text),
                 run->nodes, run->ranks, run->checkpoints, ledger_end_names[run->how]);
     }
     fprintf(out, "</table></div>\n");

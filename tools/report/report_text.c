@@ -69,11 +69,11 @@ static void cell_real(tool_table *t, double number)
 /* An amount, for people with a unit. */
 static void cell_bytes(tool_table *t, double bytes, int json)
 {
-    char text[STATUS_TEXT_SIZE];
+    char text[SCR_AMOUNT_SIZE];
     if (json)
         tool_table_exact(t, bytes);
     else
-        tool_table_text(t, status_bytes(bytes, text));
+        tool_table_text(t, scr_text_bytes(bytes, text));
 }
 
 static int report_print_summary(const report *r, tool_form form)

@@ -12,6 +12,7 @@
 #include "lib/tool_prefix.h"
 #include "plan/dataset.h"
 #include "report/log.h"
+#include "report/meter.h"
 #include <stdint.h>
 
 typedef enum status_state {
@@ -91,10 +92,5 @@ int status_print_json(const tool_prefix *prefix, const status *s);
 
 /* The three most likely next commands. */
 void status_write_next(FILE *out, const status *s);
-
-/* Time spans and amounts for people: "2 h 3 min", "3.1 GB". */
-#define STATUS_TEXT_SIZE 64
-const char *status_span(double seconds, char text[STATUS_TEXT_SIZE]);
-const char *status_bytes(double bytes, char text[STATUS_TEXT_SIZE]);
 
 #endif

@@ -10,37 +10,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-const char *status_span(double seconds, char text[STATUS_TEXT_SIZE])
-{
-    int64_t s = (int64_t)(seconds + 0.5);
-    if (seconds < 9.95)
-        snprintf(text, STATUS_TEXT_SIZE, "%.1f s", seconds);
-    else if (s < 60)
-        snprintf(text, STATUS_TEXT_SIZE, "%d s", (int)s);
-    else if (s < 3600)
-        snprintf(text, STATUS_TEXT_SIZE, "%d min %d s", (int)(s / 60), (int)(s % 60));
-    else if (s < 86400)
-        snprintf(text, STATUS_TEXT_SIZE, "%d h %d min", (int)(s / 3600),
-                 (int)(s / 60 % 60));
-    else
-        snprintf(text, STATUS_TEXT_SIZE, "%" PRId64 " d %d h", s / 86400,
-                 (int)(s / 3600 % 24));
-    return text;
-}
-
-const char *status_bytes(double bytes, char text[STATUS_TEXT_SIZE])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-    int unit = 0;
-    while (bytes >= 999.5 && unit < 6) {
-        bytes /= 1000;
-        unit++;
-    }
-    snprintf(text, STATUS_TEXT_SIZE, unit && bytes < 99.95 ? "%.1f %s" : "%.0f %s", bytes,
-             units[unit]);
-    return text;
-}
-
 /* ---- lines ---- */
 
 typedef struct lines {
@@ -76,9 +45,10 @@ static void lines_quote(const lines *l, const char *text)
 
 static void lines_ago(const lines *l, int64_t micro)
 {
-    char span[STATUS_TEXT_SIZE];
+    char span[SCR_AMOUNT_SIZE];
     if (micro > 0 && micro <= l->s->now)
-        fprintf(l->out, ", %s ago", status_span((double)(l->s->now - micro) / 1e6, span));
+        fprintf(l->out, ", %s ago",
+                scr_text_span((double)(l->s->now - micro) / 1e6, span));
 }
 
 static const char *const status_names[] = {"unused", "running",     "ended",
@@ -155,20 +125,21 @@ static void lines_dataset(const lines *l, const char *title, const char *where,
 static void lines_flush(const lines *l)
 {
     const status *s = l->s;
-    char text[STATUS_TEXT_SIZE];
+    char text[SCR_AMOUNT_SIZE];
     lines_title(l, "flush");
     if (!s->flushing.id) {
         fprintf(l->out, "none under way\n");
         return;
     }
     lines_quote(l, s->flushing.name);
-    fprintf(l->out, ": %s", s->done < 0 ? "?" : status_bytes((double)s->done, text));
+    fprintf(l->out, ": %s", s->done < 0 ? "?" : scr_text_bytes((double)s->done, text));
     fprintf(l->out, " of %s",
-            s->flushing.bytes < 0 ? "?" : status_bytes((double)s->flushing.bytes, text));
-    if (s->rate > 0) fprintf(l->out, ", %s/s", status_bytes(s->rate, text));
+            s->flushing.bytes < 0 ? "?"
+                                  : scr_text_bytes((double)s->flushing.bytes, text));
+    if (s->rate > 0) fprintf(l->out, ", %s/s", scr_text_bytes(s->rate, text));
     if (s->rate > 0 && s->flushing.bytes >= s->done)
         fprintf(l->out, ", %s left",
-                status_span((double)(s->flushing.bytes - s->done) / s->rate, text));
+                scr_text_span((double)(s->flushing.bytes - s->done) / s->rate, text));
     if (s->rate <= 0) fprintf(l->out, ", time left unknown");
     if (s->state != STATUS_RUNNING && s->rate <= 0)
         fprintf(l->out, "; maybe interrupted");
@@ -178,14 +149,14 @@ static void lines_flush(const lines *l)
 static void lines_next(const lines *l)
 {
     const status *s = l->s;
-    char span[STATUS_TEXT_SIZE];
+    char span[SCR_AMOUNT_SIZE];
     int64_t left = s->due - s->now / 1000000;
     if (s->state != STATUS_RUNNING && s->state != STATUS_UNKNOWN) return;
     if (!s->due)
         lines_add(l, "next", "checkpoint: unknown");
     else
         lines_add(l, "next", "checkpoint %s%s (%s)", left < 0 ? "overdue by " : "in ",
-                  status_span((double)(left < 0 ? -left : left), span),
+                  scr_text_span((double)(left < 0 ? -left : left), span),
                   s->is_due_configured ? "SCR_CHECKPOINT_SECONDS"
                                        : "as between earlier ones");
 }
@@ -223,10 +194,10 @@ static void lines_risk(const lines *l)
 {
     enum { SHOWN = 3 };
     const status *s = l->s;
-    char span[STATUS_TEXT_SIZE];
+    char span[SCR_AMOUNT_SIZE];
     lines_title(l, "at risk");
     if (s->lost_work >= 0)
-        fprintf(l->out, "%s of work, at least%s", status_span(s->lost_work, span),
+        fprintf(l->out, "%s of work, at least%s", scr_text_span(s->lost_work, span),
                 s->risks ? "; " : "");
     for (int i = 0; i < s->risks && i < SHOWN; i++) {
         fprintf(l->out, "%s", i ? ", " : "");

@@ -120,6 +120,14 @@ void axl_set_patience(axl_transfer *transfer, int seconds);
  * parts in a directory that others can change; folder is copied. */
 int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err);
 
+/* Has report called while files move: by any thread that moves them (with the method
+ * "daemon": by axl_test and axl_wait), after each few bytes. done is never above total,
+ * the bytes of axl_progress. It returns at once, and calls nothing of this library. NULL:
+ * none. Before axl_dispatch. */
+void axl_set_progress(axl_transfer *transfer,
+                      void (*report)(void *arg, uint64_t done, uint64_t total),
+                      void *arg);
+
 /* Lets at most count transfers with this name move files at a time, of all processes of
  * this node: 1 to 65536. A transfer that is dispatched waits for a slot, and gives it
  * back at its end; the slot of a process that dies is free. name is copied: it begins the

@@ -23,6 +23,7 @@
 #define axl_resume scr_axl_resume
 #define axl_set_patience scr_axl_set_patience
 #define axl_set_private scr_axl_set_private
+#define axl_set_progress scr_axl_set_progress
 #define axl_set_slots scr_axl_set_slots
 #define axl_test scr_axl_test
 #define axl_wait scr_axl_wait

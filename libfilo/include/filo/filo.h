@@ -207,6 +207,12 @@ typedef struct filo_target {
  * regular file, or the bytes are not those of the map; err names the container. */
 int filo_extract(int dir, const filo_file *file, const filo_target *to, filo_error *err);
 
+/* filo_extract, which has report called after each few bytes: done of the total bytes of
+ * the file. It calls nothing of this library. */
+int filo_extract_with(int dir, const filo_file *file, const filo_target *to,
+                      void (*report)(void *arg, uint64_t done, uint64_t total), void *arg,
+                      filo_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -77,6 +77,10 @@ typedef struct filo_options {
                   its own files */
     int every; /* read: a rank gets the files of all ranks that leave its number as a
                   remainder when divided by the size of comm, not only its own */
+    /* flush and fetch: how many bytes of all that this rank copies are copied, as for
+     * axl_set_progress; for each rank its own, and NULL: nobody wants to know */
+    void (*progress)(void *arg, uint64_t done, uint64_t total);
+    void *progress_arg;
     int has_group; /* flush and fetch: group permissions of local files are meant for
                       this group, such as that of a setgid directory that has `folder`;
                       otherwise for the group of each file */

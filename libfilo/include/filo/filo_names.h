@@ -10,6 +10,7 @@
 #define filo_begun_sweep scr_filo_begun_sweep
 #define filo_check_names scr_filo_check_names
 #define filo_extract scr_filo_extract
+#define filo_extract_with scr_filo_extract_with
 #define filo_fetch scr_filo_fetch
 #define filo_file_note_time scr_filo_file_note_time
 #define filo_file_was_written scr_filo_file_was_written

@@ -16,10 +16,10 @@
  *     if (rc == 0)
  *         rc = redset_rebuild(set, "/ssd/ckpt.7", &manifest, &rebuilt, &err);
  *
- * Every function here, but redset_get_place and redset_set_piece, is collective over the
- * communicator that the set was made from, and returns the same value on every rank: 0,
- * -errno, or a verdict where one is listed.
- * If MPI itself fails, some ranks only may get -ECOMM or -EIO, and the set is unusable.
+ * Every function here, but redset_get_place and those that set something, is collective
+ * over the communicator that the set was made from, and returns the same value on every
+ * rank: 0, -errno, or a verdict where one is listed. If MPI itself fails, some ranks only
+ * may get -ECOMM or -EIO, and the set is unusable.
  */
 
 #include <mpi.h>
@@ -68,6 +68,14 @@ int redset_recover(MPI_Comm comm, const char *folder, const char *file, redset *
 /* Sets the most bytes of a sum in a message, as in redset_config. Not collective, but the
  * same on every rank. -EINVAL for more than 1 GiB. */
 int redset_set_piece(redset *set, size_t piece);
+
+/* Has report called while files of this process are read or written by redset_rebuild and
+ * redset_verify, after each few bytes: done of total, both of this process. A rebuild
+ * that begins again adds to both. report returns at once, and calls nothing of this
+ * library. NULL: none. Not collective. */
+void redset_set_progress(redset *set,
+                         void (*report)(void *arg, uint64_t done, uint64_t total),
+                         void *arg);
 
 /* Frees set, NULL is fine; returns NULL. */
 redset *redset_free(redset *set);

@@ -26,6 +26,7 @@
 #define redset_scheme_from_name scr_redset_scheme_from_name
 #define redset_scheme_name scr_redset_scheme_name
 #define redset_set_piece scr_redset_set_piece
+#define redset_set_progress scr_redset_set_progress
 #define redset_verify scr_redset_verify
 #define redset_verify_folder scr_redset_verify_folder
 

@@ -19,6 +19,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
+void redset_meter_count(redset_meter *meter, uint64_t bytes)
+{
+    if (!meter || !meter->report) return;
+    meter->done += bytes;
+    meter->report(meter->arg, meter->done, meter->total);
+}
+
 static void file_stream_split(redset_file_stream *l, uint64_t chunk)
 {
     uint64_t position = 0;
@@ -112,6 +119,7 @@ static ssize_t file_stream_pass(redset_file_stream *l, redset_chunk *at,
                            (unsigned long long)l->list->files[segment->file].size);
     }
     if (!l->list->unchecked) segment->crc = crc32_add(segment->crc, buf, n);
+    redset_meter_count(l->meter, n);
     at->done += n;
     if (at->done == segment->length) {
         at->next++;

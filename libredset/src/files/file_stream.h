@@ -15,6 +15,16 @@
 /* Limit of open files of a stream. */
 enum { REDSET_OPEN_FILES = 32 };
 
+/* Counts the bytes that a process reads and writes, for who wants to know. */
+typedef struct redset_meter {
+    void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
+    void *arg;
+    uint64_t done, total;
+} redset_meter;
+
+/* meter may be NULL. */
+void redset_meter_count(redset_meter *meter, uint64_t bytes);
+
 /* The part of a file that lies in one chunk. */
 typedef struct redset_segment {
     int file;
@@ -36,6 +46,7 @@ typedef struct redset_slot {
 typedef struct redset_file_stream {
     int dir;
     const redset_list *list;
+    redset_meter *meter; /* or NULL */
     size_t segment_count;
     redset_segment *segments;
     int chunk_count;

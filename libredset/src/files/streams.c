@@ -70,11 +70,21 @@ void redset_streams_done(redset_streams *streams)
 
 /* ---- bytes ---- */
 
+void redset_streams_set_meter(redset_streams *streams, redset_meter *meter)
+{
+    if (!meter) return;
+    meter->total += streams->files->list->size;
+    for (int i = 0; i < streams->parts; i++)
+        meter->total += streams->part[i].length;
+    streams->meter = streams->files->meter = meter;
+}
+
 static void streams_count(const redset_streams *streams, redset_part *part,
                           const void *buf, size_t size)
 {
     if (!streams->unchecked) part->crc = crc32_add(part->crc, buf, size);
     part->done += size;
+    redset_meter_count(streams->meter, size);
 }
 
 int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t size,

@@ -25,6 +25,7 @@ typedef struct redset_streams {
     uint64_t start;             /* of the redundancy data in it */
     redset_redundancy_file out; /* redundancy file that is written */
     redset_part *part;
+    redset_meter *meter; /* or NULL */
 } redset_streams;
 
 /* The streams of header, without files. */
@@ -39,6 +40,9 @@ int redset_streams_open(int dir, const char *name, const redset_header *header,
 /* Creates all of them under temporary names. */
 int redset_streams_create(int dir, const char *name, const redset_header *header,
                           redset_streams *streams, redset_error *err);
+
+/* Counts their bytes from now on: all of them are added to the total of the meter. */
+void redset_streams_set_meter(redset_streams *streams, redset_meter *meter);
 
 /* Closes, and removes what has no final name. */
 void redset_streams_done(redset_streams *streams);

@@ -20,6 +20,7 @@
 typedef struct mpi_set {
     redset base;
     redset_transport_mpi world, members;
+    redset_meter meter;
 } mpi_set;
 
 /* Copies text to err, if there is one and rc is not 0; returns rc. */
@@ -104,6 +105,15 @@ int redset_set_piece(redset *set, size_t piece)
     if (!piece) piece = REDSET_PIECE;
     set->piece = piece < most ? piece : most;
     return 0;
+}
+
+void redset_set_progress(redset *set,
+                         void (*report)(void *arg, uint64_t done, uint64_t total),
+                         void *arg)
+{
+    mpi_set *s = (mpi_set *)set;
+    s->meter = (redset_meter){.report = report, .arg = arg};
+    set->meter = report ? &s->meter : NULL;
 }
 
 /* ---- create ---- */

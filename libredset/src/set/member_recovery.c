@@ -65,6 +65,7 @@ int redset_member_open(redset_member *member, redset_error *err)
     if (rc) return redset_member_lose(member, rc, err);
     if (member->open_files < REDSET_OPEN_FILES)
         member->streams.files->open_files = member->open_files;
+    redset_streams_set_meter(&member->streams, member->meter);
     return 0;
 }
 
@@ -72,8 +73,10 @@ int redset_member_create(redset_member *member, redset_error *err)
 {
     int rc = redset_streams_create(member->dir, member->name, member->header,
                                    &member->streams, err);
-    if (!rc) member->streams.files->out.shared = member->shared;
-    return rc;
+    if (rc) return rc;
+    member->streams.files->out.shared = member->shared;
+    redset_streams_set_meter(&member->streams, member->meter);
+    return 0;
 }
 
 int redset_member_verify(redset_member *member, redset_error *err)

@@ -21,6 +21,7 @@ typedef struct redset_member {
     int open_files;              /* limit of files that are read at a time */
     int64_t shared; /* others who can change the headers that name the files of a lost
                        member, as of others_put_below */
+    redset_meter *meter;   /* of its bytes, or NULL; not owned */
     redset_state *state;   /* not owned */
     redset_header *header; /* of a lost member: rebuilt from those of its neighbors */
     redset_streams streams;

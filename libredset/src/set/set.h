@@ -9,6 +9,7 @@
  * err is not NULL. Results are the same on every process unless the transport itself
  * fails. */
 
+#include "src/files/file_stream.h"
 #include "src/header/layout.h"
 #include "src/set/transport.h"
 
@@ -27,10 +28,11 @@ typedef struct redset {
     redset_transport *world;   /* all ranks of the encode */
     redset_transport *members; /* the members of this set */
     redset_layout layout;
-    size_t piece;  /* most bytes of a sum in a message */
-    size_t memory; /* bytes of all buffers */
-    bool unsynced; /* see redset_config */
-    bool is_lost;  /* this process has no redundancy file, whatever has its name */
+    size_t piece;        /* most bytes of a sum in a message */
+    size_t memory;       /* bytes of all buffers */
+    bool unsynced;       /* see redset_config */
+    redset_meter *meter; /* of rebuild and verification, or NULL; not owned */
+    bool is_lost;        /* this process has no redundancy file, whatever has its name */
 } redset;
 
 /* What a set of place->members members can provide of the wanted scheme: sets scheme and

@@ -51,6 +51,7 @@ static int recovery_inspect(redset_recovery *r, int i, int dir, const char *redu
                               .dir = dir,
                               .piece = r->set->piece,
                               .open_files = share ? share : 1,
+                              .meter = r->set->meter,
                               .state = redset_state_at(&r->shape, r->states, m),
                               .streams = {.fd = -1}};
     redset_file_name(&place, name);
@@ -68,6 +69,7 @@ int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
     size_t members = (size_t)set->layout.place.members;
     size_t local = (size_t)set->members->count;
     *r = (redset_recovery){.set = set, .shape = redset_place_shape(&set->layout.place)};
+    if (set->meter) set->meter->done = set->meter->total = 0;
     r->states = calloc(members, redset_state_size(&r->shape));
     r->lost = calloc(members, 1);
     r->length = calloc(members, sizeof *r->length);

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""SCR_PROGRESS=1: while a run waits it says every 10 seconds how far the flush, fetch, rebuild or deletion is. Files are slow here."""
+import os
+import re
+
+from job import Job, checkpoint, main, restart
+
+PAIR = {"nodes": 2, "per_node": 2}
+FORM = r"(\d+)%, ([\d.]+) kB of ([\d.]+) kB, [\d.]+ k?B/s, (?:[\d.]+ s|1 min \d+ s) left \[{}\]"
+
+
+def slow(folder, milliseconds):
+    """Each call that moves bytes below folder takes so long."""
+    return {"FAULTS_BELOW": str(folder), "FAULTS_READING": "1", "FAULTS_HOW": "slow", "FAULTS_AT": "1", "FAULTS_STAYS": "1",
+            "FAULTS_NAP": str(milliseconds)}
+
+
+def progress(run, identifier, what, total):
+    """The percentages of the lines, each with that total of a node in kB."""
+    lines = [line for line in run.err.splitlines() if identifier in line]
+    found = [re.fullmatch(r"SCR: " + what + ": " + FORM.format(identifier), line) for line in lines]
+    assert found and all(found), f"{what}\n{run}"
+    shares = [int(one[1]) for one in found]
+    assert shares == sorted(shares) and 0 < shares[0] < 100, run
+    assert all(float(one[3]) == total for one in found), run
+    assert all(abs(float(one[2]) * 100 / total - int(one[1])) < 1.5 for one in found), run
+    return shares
+
+
+def test_flush_at_the_end():
+    """In the background: each node has 120 kB, and sends 8 kB in a second. scr_transfer tells of what is synced."""
+    background = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "8000", "SCR_FILE_BUF_SIZE": "4KB", "SCR_FLUSH": 1}
+    path = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
+    for method in ("PTHREAD", "DAEMON"):
+        with Job(**PAIR, **background, SCR_FLUSH_TYPE=method) as job:
+            run = job.run("init", checkpoint("a", 60_000), "finalize", SCR_PROGRESS=1, PATH=path)
+            if method == "PTHREAD":
+                assert progress(run, "FLUSH_PROGRESS", r"flush of dataset 1 \(a\)", 120)[0] > 40
+            run.says("FLUSH_PROGRESS", r"dataset 1 \(a\): \d+%, .* of 120 kB")
+
+
+def test_nothing_is_said_without_a_wish():
+    with Job(**PAIR, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="8000", SCR_FILE_BUF_SIZE="4KB", SCR_FLUSH=1, SCR_DEBUG=2) as job:
+        run = job.run("init", checkpoint("a", 60_000), "finalize")
+        run.says("FLUSH_COMPLETE")
+        run.not_said("PROGRESS")
+
+
+def test_flush_and_fetch():
+    """By the ranks themselves: 40 calls of 0.35 seconds write, and as many read, what a rank has."""
+    for more in ({}, {"SCR_FLUSH_FORM": "containers", "SCR_FLUSH_ALIGN": "4KB"}):
+        with Job(**PAIR, SCR_FILE_BUF_SIZE="4KB", **more) as job:
+            leads = "SCR_FLUSH_FORM" in more  # one rank copies for both of its node
+            run = job.run("init", checkpoint("a", 160_000), "finalize", SCR_PROGRESS=1, faults=slow(job.prefix / "a", 175 if leads else 350))
+            progress(run, "FLUSH_PROGRESS", r"flush of dataset 1 \(a\)", 320)
+            run = job.run("init", restart("a", 160_000), SCR_PROGRESS=1, faults=slow(job.prefix / "a", 350))
+            progress(run, "FETCH_PROGRESS", r"fetch of dataset 1 \(a\)", 320)
+
+
+def test_rebuild():
+    """A node is lost: the others read what they have, in pieces."""
+    with Job(**PAIR, SCR_FLUSH=0, SCR_MPI_BUF_SIZE="4KB") as job:
+        job.run("init", checkpoint("a", 160_000))
+        job.lose("n2")
+        run = job.run("init", restart("a", 160_000), SCR_PROGRESS=1, faults=slow(job.node("n1") / "cache", 250))
+        run.says("REBUILD_COMPLETE", times=1)
+        progress(run, "REBUILD_PROGRESS", r"dataset 1 \(a\) is checked and rebuilt", 640)
+
+
+def test_deletion():
+    with Job(1, 1, SCR_FLUSH=1) as job:
+        job.run("init", "start:a:c", *[f"put:a/f_{i}:100" for i in range(30)], "complete:1", "finalize")
+        run = job.run("init", "delete:a", SCR_PROGRESS=1, faults=slow(job.prefix / "a", 500))
+        lines = re.findall(r"SCR: deletion from (\S+): (\d+)%, (\d+) of 30 files, [\d.]+ s left \[PREFIX_REMOVAL_PROGRESS\]", run.err)
+        assert [line[0] for line in lines] == [str(job.prefix)], run
+        assert 15 <= int(lines[0][2]) <= 20, run
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How far a command is; see tool_progress.h. A thread draws, as the command may be inside
+ * a call of the system; a signal that ends the command removes the bar. */
+#include "lib/tool_progress.h"
+
+#include "common/io.h"
+#include "lib/tool.h"
+#include "report/alarm.h"
+#include "report/meter.h"
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_BAR 2.0   /* seconds until there is a bar, ... */
+#define REDRAWN 0.25    /* ... and until it is drawn again */
+#define LINE_EVERY 10.0 /* the same for lines */
+#define CLEAR "\r\033[K"
+
+enum { WHAT_SIZE = 64, SIGNALS = 4, TRIES = 100 };
+
+static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+static struct {
+    bool is_begun, on_terminal;
+    char what[WHAT_SIZE];
+    scr_alarm alarm;
+    scr_meter meter;
+    _Atomic uint64_t done, total;
+    atomic_bool is_taken; /* the terminal, by a thread that writes */
+    atomic_bool is_shown;
+    struct sigaction before[SIGNALS];
+} shown;
+
+/* ---- a terminal ---- */
+
+/* No lock, as a handler takes the terminal, too: then it may interrupt who has it. */
+static bool progress_take(void)
+{
+    const struct timespec nap = {0, 1000000};
+    for (int tries = 0; tries < TRIES; tries++) {
+        if (!atomic_exchange(&shown.is_taken, true)) return true;
+        nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
+static void progress_clear(void)
+{
+    if (atomic_exchange(&shown.is_shown, false) &&
+        write(STDERR_FILENO, CLEAR, strlen(CLEAR)) < 0) {
+        /* it is the terminal that is gone */
+    }
+}
+
+/* The terminal is not given back: nothing is drawn any more. */
+static void progress_interrupted(int number)
+{
+    progress_take();
+    progress_clear();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void progress_catch(void)
+{
+    struct sigaction action = {.sa_handler = progress_interrupted};
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < SIGNALS; i++) {
+        sigaction(signals[i], NULL, &shown.before[i]);
+        if (shown.before[i].sa_handler == SIG_DFL) sigaction(signals[i], &action, NULL);
+    }
+}
+
+static void progress_release(void)
+{
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &shown.before[i], NULL);
+}
+
+static int progress_columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+    return size.ws_col;
+}
+
+static void progress_draw(void *ignored)
+{
+    char bar[SCR_METER_BAR_MAX], line[SCR_METER_BAR_MAX + 16];
+    (void)ignored;
+    scr_meter_update(&shown.meter, shown.done, shown.total, scr_clock());
+    /* a line that fills the last column could wrap */
+    scr_meter_bar(&shown.meter, shown.what, progress_columns() - 1, bar);
+    const int n = snprintf(line, sizeof line, "%s%s", CLEAR, bar);
+    if (!progress_take()) return;
+    atomic_store(&shown.is_shown, true);
+    if (io_write(STDERR_FILENO, line, (size_t)n) != 0) {
+        /* nor is there a place to report it */
+    }
+    atomic_store(&shown.is_taken, false);
+}
+
+/* ---- a log ---- */
+
+static void progress_print(void *ignored)
+{
+    char line[SCR_METER_SIZE];
+    (void)ignored;
+    scr_meter_update(&shown.meter, shown.done, shown.total, scr_clock());
+    tool_say(COMMAND_PROGRESS, "%s: %s", shown.what, scr_meter_line(&shown.meter, line));
+}
+
+/* ---- both ---- */
+
+static bool progress_has_terminal(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+void tool_progress_begin(const char *what, const char *unit)
+{
+    tool_progress_end();
+    snprintf(shown.what, sizeof shown.what, "%s", what);
+    for (char *c = shown.what; *c; c++) /* names may come from other users */
+        if (*c < ' ' || *c > '~') *c = '?';
+    shown.done = shown.total = 0;
+    shown.on_terminal = progress_has_terminal();
+    scr_meter_begin(&shown.meter, unit, scr_clock());
+    shown.alarm = (scr_alarm){.first = shown.on_terminal ? FIRST_BAR : LINE_EVERY,
+                              .every = shown.on_terminal ? REDRAWN : LINE_EVERY,
+                              .ring = shown.on_terminal ? progress_draw : progress_print};
+    if (shown.on_terminal) {
+        progress_catch();
+        tool_set_hide(tool_progress_hide);
+    }
+    shown.is_begun = true;
+    scr_alarm_begin(&shown.alarm);
+}
+
+void tool_progress_set(uint64_t done, uint64_t total)
+{
+    shown.total = total;
+    shown.done = done;
+}
+
+void tool_progress_hide(void)
+{
+    if (!progress_take()) return;
+    progress_clear();
+    atomic_store(&shown.is_taken, false);
+}
+
+void tool_progress_end(void)
+{
+    if (!shown.is_begun) return;
+    scr_alarm_end(&shown.alarm);
+    tool_progress_hide();
+    if (shown.on_terminal) progress_release();
+    tool_set_hide(NULL);
+    shown.is_begun = false;
+}

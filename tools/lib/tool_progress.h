@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOL_PROGRESS_H
+#define TOOL_PROGRESS_H
+
+/* How far a command is, on standard error: after two seconds a bar where that is a
+ * terminal, of which nothing is left afterwards; elsewhere a line every 10 seconds. A
+ * command has one at a time.
+ *
+ *     tool_progress_begin("verify ckpt.7", NULL);
+ *     tool_progress_set(done, total);            again and again
+ *     tool_progress_end();
+ *
+ * Messages of the command go to lines of their own; other output begins with
+ * tool_progress_hide. */
+
+#include <stdint.h>
+
+/* unit: as of a scr_meter. */
+void tool_progress_begin(const char *what, const char *unit);
+
+/* By any thread; total 0: unknown. */
+void tool_progress_set(uint64_t done, uint64_t total);
+
+/* Removes the bar until it is drawn again, if there is one. */
+void tool_progress_hide(void);
+
+/* Fine without tool_progress_begin. */
+void tool_progress_end(void);
+
+#endif
