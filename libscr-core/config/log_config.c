@@ -72,6 +72,8 @@ void scr_log_configure(const scr_config *config, scr_log_settings *settings,
         scr_config_switch(config, switches[i], &on, problems);
         if (all && on) settings->targets |= 1u << i;
     }
+    settings->file_size = 0;
+    scr_config_bytes(config, "SCR_LOG_SIZE", &settings->file_size, problems);
     settings->syslog_priority =
         log_code(config, "SCR_LOG_SYSLOG_FACILITY", log_facilities, problems) |
         log_code(config, "SCR_LOG_SYSLOG_LEVEL", log_levels, problems);

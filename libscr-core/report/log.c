@@ -76,7 +76,7 @@ static int log_open_target(scr_log *log, int target, kvtree_error *err)
     if (target == SCR_LOG_SYSLOG)
         return scr_log_syslog_open(&log->syslog, socket ? socket : "/dev/log", err);
     return scr_log_file_open(&log->files[target], log->options.prefix,
-                             log_target_names[target], err);
+                             log_target_names[target], log->options.set.file_size, err);
 }
 
 int scr_log_open(const scr_log_options *options, scr_log **log)

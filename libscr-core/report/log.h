@@ -30,6 +30,7 @@ typedef enum scr_log_kind {
     SCR_LOG_RUN_START,
     SCR_LOG_RUN_READY,
     SCR_LOG_RUN_END,
+    SCR_LOG_RUN_INTERRUPTED,
     SCR_LOG_OUTPUT_START,
     SCR_LOG_OUTPUT_COMPLETE,
     SCR_LOG_OUTPUT_FAILED,
@@ -118,6 +119,9 @@ int scr_log_find(const char *name, scr_log_kind *kind);
 
 #define SCR_LOG_TEXT_NAME ".scr/log"
 #define SCR_LOG_JSON_NAME ".scr/log.jsonl"
+
+/* What the name of a file ends with that was put aside when it had SCR_LOG_SIZE. */
+#define SCR_LOG_BEFORE ".1"
 
 /* Strings must outlive the log. */
 typedef struct scr_log_options {

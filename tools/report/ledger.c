@@ -185,18 +185,30 @@ static void ledger_take_move(ledger *l, const scr_log_event *e)
     m->rates[m->rate_count++] = (double)e->bytes / e->secs;
 }
 
-/* The program has ended, and with it a run that had no end of its own. */
-static void ledger_take_launch_end(ledger *l, int64_t time)
+static void ledger_end_run(ledger_run *run, int64_t time)
 {
-    ledger_run *run = l->run_count ? &l->runs[l->run_count - 1] : NULL;
     if (!run || run->is_finished || run->is_over) return;
     if (time > run->end) run->end = time;
     run->is_over = true;
 }
 
+/* The program has ended, and with it a run that had no end of its own. Where the launcher
+ * keeps the id from the program, and in logs of version 1, that is the last run. */
+static void ledger_take_launch_end(ledger *l, const scr_log_event *e)
+{
+    ledger_run *run = e->run ? ledger_find_run(l, e->run) : NULL;
+    if (!run && l->run_count) run = &l->runs[l->run_count - 1];
+    ledger_end_run(run, e->time);
+}
+
 static void ledger_take_of_run(ledger *l, ledger_run *run, const scr_log_event *e)
 {
     if (run->is_finished || run->is_over) return;
+    if (e->kind == SCR_LOG_NODE_LOST || e->kind == SCR_LOG_LAUNCH_START) return;
+    if (e->kind == SCR_LOG_RUN_INTERRUPTED) {
+        ledger_end_run(run, run->start + (e->secs > 0 ? (int64_t)(e->secs * 1e6) : 0));
+        return;
+    }
     if (e->time > run->end) run->end = e->time;
     switch (e->kind) {
     case SCR_LOG_RUN_READY:
@@ -230,18 +242,35 @@ static void ledger_take_of_run(ledger *l, ledger_run *run, const scr_log_event *
     }
 }
 
+static bool ledger_is_of_running(scr_log_kind kind)
+{
+    return kind >= SCR_LOG_OUTPUT_START && kind <= SCR_LOG_FLUSH_STOPPED;
+}
+
+/* The begin of a long run is not kept (SCR_LOG_SIZE): it is known from here on. */
+static ledger_run *ledger_join_run(ledger *l, const scr_log_event *e)
+{
+    int before = l->run_count;
+    ledger_add_run(l, e);
+    if (l->run_count == before) return NULL;
+    l->runs[before].is_ready = true;
+    l->runs[before].doing = LEDGER_COMPUTE;
+    return &l->runs[before];
+}
+
 void ledger_take(void *arg, const scr_log_event *e)
 {
     ledger *l = arg;
     if (e->time > l->last) l->last = e->time;
     if (e->kind == SCR_LOG_NODE_LOST) l->nodes_lost++;
-    if (e->kind == SCR_LOG_LAUNCH_END) ledger_take_launch_end(l, e->time);
+    if (e->kind == SCR_LOG_LAUNCH_END) ledger_take_launch_end(l, e);
     if (!e->run || !e->run[0] || strlen(e->run) >= SCR_LOG_RUN_SIZE) return;
     ledger_run *run = ledger_find_run(l, e->run);
     if (!run && e->kind == SCR_LOG_RUN_START) {
         ledger_add_run(l, e);
         return;
     }
+    if (!run && ledger_is_of_running(e->kind)) run = ledger_join_run(l, e);
     if (!run) return;
     ledger_take_of_run(l, run, e);
     ledger_take_move(l, e);
