@@ -10,6 +10,7 @@ static scr_log_options logging_options(struct scr *scr)
 {
     scr_problems reported_before = {.count = 0};
     scr_log_options options = {.prefix = scr->prefix.fd,
+                               .prefix_path = scr->prefix.path,
                                .user = scr->job.user,
                                .job_id = scr->job.id,
                                .host = scr->job.node_name};

@@ -127,6 +127,7 @@ int scr_log_find(const char *name, scr_log_kind *kind);
 typedef struct scr_log_options {
     scr_log_settings set;
     int prefix; /* descriptor of the prefix directory, open until the log is closed */
+    const char *prefix_path;                /* its path, for metrics */
     const char *run, *user, *job_id, *host; /* of every event */
 
     const char *syslog_socket; /* NULL: /dev/log */

@@ -5,8 +5,11 @@ written costs the job nothing but one warning."""
 import datetime
 import json
 import os
+import pathlib
 import re
+import shutil
 import socket
+import subprocess
 
 from job import JOB, USER, Job, checkpoint, main, restart
 import tree
@@ -246,6 +249,31 @@ def test_size():
             assert 2000 <= len(old) < 2600 and len(new) < 2600, (old, new)
             names = re.findall(r'OUTPUT_COMPLETE.*"c(\d+)"', old + new)
             assert names == [str(i) for i in range(20 - len(names), 20)] and 3 <= len(names) < 20, names
+
+
+def test_metrics():
+    """The file has the figures of the report after each event, of all runs; one that cannot be written costs a warning."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=2, **LOGGED) as job:
+        metrics = job.root / "scr.prom"
+        more = {"SCR_METRICS": metrics}
+        job.run("init", checkpoint("c1"), checkpoint("c2"), "start:c3:c", "comms", "kill@1", dies=True, **more)
+        first = metrics.read_text()
+        assert f'scr_checkpoints{{prefix="{job.prefix}"}} 2.000000\n' in first and first.endswith("# EOF\n"), first
+        assert f'scr_runs_interrupted{{prefix="{job.prefix}"}} 0.000000\n' in first, first
+        run = job.run("init", restart("c2"), checkpoint("c4"), "finalize", SCR_METRICS=job.prefix)
+        run.says("LOG_TARGET_FAILED", "SCR_METRICS", times=1)
+        run.says("LOG_EVENTS_DROPPED", "SCR_METRICS", times=1)
+        job.run("init", restart("c4"), "finalize", **more)
+        done = subprocess.run([pathlib.Path(os.environ["JOB_TOOLS"], "scr_report"), "--prefix", job.prefix, "--metrics", job.root / "again.prom"], check=True)
+        text = metrics.read_text()
+        assert text == (job.root / "again.prom").read_text() and done.returncode == 0, text
+        assert f'scr_runs_interrupted{{prefix="{job.prefix}"}} 1.000000\n' in text, text
+        assert not [name for name in os.listdir(job.root) if "tmp" in name], os.listdir(job.root)
+        if not shutil.which("promtool"):
+            print("not checked by promtool (Debian: prometheus), which is not here")
+            return
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False)
+        assert done.returncode == 0 and not done.stderr, done
 
 
 def test_logs_are_closed():

@@ -88,8 +88,10 @@ int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *o
     tool_owner owner;
     scr_log *log = NULL;
     int failed = 0;
-    scr_log_options options = {
-        .prefix = prefix->dir, .report = log_event_report_line, .arg = &failed};
+    scr_log_options options = {.prefix = prefix->dir,
+                               .prefix_path = prefix->path,
+                               .report = log_event_report_line,
+                               .arg = &failed};
     scr_log_configure(&prefix->config, &options.set, &problems);
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
     if (on) *on = options.set.targets != 0;
