@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 1000, ROW = 26, BAR = 16, ROWS = 200, LABEL = 150 };
+enum { WIDTH = 1000, ROW = 26, BAR = 16, ROWS = 200, LABEL = 195 };
 
 static const char *const html_kinds[LEDGER_KINDS] = {"starting",
                                                      "computing that counts",
@@ -37,7 +37,7 @@ static const char html_head[] =
     "table{border-collapse:collapse;width:100%}th,td{text-align:right;padding:3px 8px;"
     "border-bottom:1px solid var(--line);white-space:nowrap}"
     "th:first-child,td:first-child{text-align:left}\n"
-    "svg{width:100%;height:auto;min-width:560px}svg "
+    "svg{width:100%;height:auto;min-width:760px}svg "
     "text{fill:var(--text);font-size:13px}\n"
     ".key{display:inline-block;margin-right:14px}.key i{display:inline-block;width:11px;"
     "height:11px;margin-right:5px;border-radius:2px}\n"
@@ -162,8 +162,7 @@ static void html_rows(FILE *out, const scr_ledger *l, int first)
     for (int i = first; i < l->run_count; i++) {
         html_row row = {out, scale, (i - first) * ROW + 4};
         tool_time_text(l->runs[i].start / 1000000, when);
-        fprintf(out, "<text x=\"0\" y=\"%d\">%.10s %.8s</text>\n", row.y + BAR - 3, when,
-                strlen(when) > 11 ? when + 11 : "");
+        fprintf(out, "<text x=\"0\" y=\"%d\">%s</text>\n", row.y + BAR - 3, when);
         report_join_spans(l, i, 1 / scale, html_draw, &row);
         html_row_end(out, &l->runs[i], scale, row.y);
     }
