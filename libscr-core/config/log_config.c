@@ -57,6 +57,22 @@ static const char *log_prefix(const scr_config *config, scr_problems *problems)
     return "SCR";
 }
 
+/* Their figures are those of the text file, of all runs. */
+static void log_configure_metrics(const scr_config *config, scr_log_settings *settings,
+                                  scr_problems *problems)
+{
+    const scr_value v = scr_config_value(config, "SCR_METRICS");
+    settings->metrics = v.text && *v.text ? v.text : NULL;
+    if (!settings->metrics) return;
+    if (*v.text != '/' || v.text[strlen(v.text) - 1] == '/')
+        scr_value_bad(&v, problems, "must be the path of a file, from / on");
+    else if (settings->targets >> SCR_LOG_TEXT & 1)
+        settings->targets |= 1u << SCR_LOG_METRICS;
+    else
+        scr_problems_warn(problems, "SCR_METRICS needs the log in .scr/log: "
+                                    "SCR_LOG_ENABLE=1");
+}
+
 void scr_log_configure(const scr_config *config, scr_log_settings *settings,
                        scr_problems *problems)
 {
@@ -67,11 +83,14 @@ void scr_log_configure(const scr_config *config, scr_log_settings *settings,
     int all = 0;
     settings->targets = 0;
     scr_config_switch(config, "SCR_LOG_ENABLE", &all, problems);
-    for (int i = 0; i < SCR_LOG_TARGETS; i++) {
+    for (int i = 0; i < SCR_LOG_METRICS; i++) {
         int on = 0;
         scr_config_switch(config, switches[i], &on, problems);
         if (all && on) settings->targets |= 1u << i;
     }
+    log_configure_metrics(config, settings, problems);
+    settings->file_size = 0;
+    scr_config_bytes(config, "SCR_LOG_SIZE", &settings->file_size, problems);
     settings->syslog_priority =
         log_code(config, "SCR_LOG_SYSLOG_FACILITY", log_facilities, problems) |
         log_code(config, "SCR_LOG_SYSLOG_LEVEL", log_levels, problems);

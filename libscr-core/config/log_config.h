@@ -3,13 +3,24 @@
 #define SCR_LOG_CONFIG_H
 
 #include "config/parameters.h"
+#include <stdint.h>
 
 /* The targets of the event log, from the parameters SCR_LOG_... */
 
-enum { SCR_LOG_TEXT, SCR_LOG_JSON, SCR_LOG_SYSLOG, SCR_LOG_DATABASE, SCR_LOG_TARGETS };
+enum {
+    SCR_LOG_TEXT,
+    SCR_LOG_JSON,
+    SCR_LOG_SYSLOG,
+    SCR_LOG_DATABASE,
+    SCR_LOG_METRICS,
+    SCR_LOG_TARGETS
+};
 
 typedef struct scr_log_settings {
     unsigned targets; /* bit i: target i of the list above */
+
+    uint64_t file_size;  /* bytes at which a file is put aside; 0: never */
+    const char *metrics; /* path of the file; NULL: none */
 
     int syslog_priority; /* facility and level */
     const char *syslog_prefix;

@@ -3,11 +3,14 @@
 #include "ops/context.h"
 
 #include "config/log_config.h"
+#include "report/open_runs.h"
+#include <string.h>
 
 static scr_log_options logging_options(struct scr *scr)
 {
     scr_problems reported_before = {.count = 0};
     scr_log_options options = {.prefix = scr->prefix.fd,
+                               .prefix_path = scr->prefix.path,
                                .user = scr->job.user,
                                .job_id = scr->job.id,
                                .host = scr->job.node_name};
@@ -16,15 +19,50 @@ static scr_log_options logging_options(struct scr *scr)
     return options;
 }
 
+/* The id that scr_run chose, unless an earlier run of this launch has it; else a new one.
+ */
+static void logging_choose_id(const scr_open_runs *runs, const char *given,
+                              char run[SCR_LOG_RUN_SIZE])
+{
+    static const char allowed[] =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_.";
+    scr_log_run_id(run);
+    if (given && *given && !runs->is_known && strlen(given) < SCR_LOG_RUN_SIZE &&
+        given[strspn(given, allowed)] == 0)
+        strcpy(run, given);
+}
+
+/* Logs the ends of runs that could not: this one is the next. */
+static void logging_end_others(struct scr *scr, const scr_open_runs *runs)
+{
+    for (int i = 0; i < runs->count; i++) {
+        const scr_open_run *run = &runs->list[i];
+        const scr_log_event e = scr_open_run_end(run, run->last, "found by the next run");
+        scr_event(&scr->report, SCR_MSG_RUN_INTERRUPTED, &e,
+                  "run %s of job %s had no end: its last event came %.3f s after its "
+                  "begin",
+                  run->id, run->job, e.secs);
+    }
+}
+
 void scr_logging_begin(struct scr *scr)
 {
     const scr_job *job = &scr->job;
+    const char *given = scr_config_get(&scr->config, "SCR_RUN_ID", NULL);
     char run[SCR_LOG_RUN_SIZE] = "";
+    scr_open_runs others = {.count = 0};
+    kvtree_error err;
     if (!scr->set.log_targets) return;
-    if (job->rank == 0) scr_log_run_id(run);
+    if (job->rank == 0) {
+        /* where there is no log that can be read, there are no others */
+        if (scr_open_runs_read(scr->prefix.fd, given, &others, &err) != 0)
+            others = (scr_open_runs){.count = 0};
+        logging_choose_id(&others, given, run);
+    }
     scr_job_share(job, run, sizeof run);
     const scr_log_options options = logging_options(scr);
     scr_events_open(&scr->report, &options, run);
+    logging_end_others(scr, &others);
     const scr_log_event e = {.kind = SCR_LOG_RUN_START,
                              .job_name = job->name,
                              .cluster = job->cluster,

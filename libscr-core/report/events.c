@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events: one call prints an event for people and logs it, so that the two do not drift
  * apart. Rank 0 logs; other ranks log only failures that no other rank sees, and only to
- * files and syslog: a database would get a connection of each rank. */
+ * files and syslog: a database would get a connection of each rank, and metrics are one
+ * file. */
 #include "report/report.h"
 
 #include "report/log.h"
@@ -96,7 +97,7 @@ static void events_log_error(struct scr_events *ev, int rank, int code, const ch
     if (!ev || ev->errors >= (rank ? ERRORS_OF_OTHERS : ERRORS_OF_FIRST)) return;
     ev->errors++;
     if (!ev->log) {
-        ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE);
+        ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE | 1u << SCR_LOG_METRICS);
         ev->options.report = NULL; /* rank 0 reports them */
         if (scr_log_open(&ev->options, &ev->log) != 0) return;
     }

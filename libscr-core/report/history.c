@@ -78,7 +78,9 @@ static void history_use_event(void *arg, const scr_log_event *e)
     if (r->own && strcmp(e->run, r->own) == 0) return;
     struct history_run *run = history_find_run(r, e->run);
     if (!run && e->kind == SCR_LOG_RUN_START) history_begin_run(r, e);
-    if (!run) return;
+    /* those of scr_run may come long after the end */
+    if (!run || e->kind == SCR_LOG_NODE_LOST || e->kind == SCR_LOG_RUN_INTERRUPTED)
+        return;
     if (e->time > run->last) run->last = e->time;
     if (e->kind == SCR_LOG_RUN_READY) run->is_ready = true;
     if (e->kind == SCR_LOG_OUTPUT_COMPLETE) history_count_ckpt(r, e);

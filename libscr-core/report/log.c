@@ -5,6 +5,7 @@
 
 #include "common/errtext.h"
 #include "common/io.h"
+#include "report/metrics.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct scr_log {
     scr_log_file files[SCR_LOG_SYSLOG]; /* of SCR_LOG_TEXT and SCR_LOG_JSON */
     scr_log_syslog syslog;
     scr_log_queue *queue;
+    scr_metrics *metrics;
 };
 
 static const char *const log_target_names[] = {
@@ -31,6 +33,7 @@ static const char *const log_target_names[] = {
     [SCR_LOG_JSON] = SCR_LOG_JSON_NAME,
     [SCR_LOG_SYSLOG] = "syslog",
     [SCR_LOG_DATABASE] = "the database",
+    [SCR_LOG_METRICS] = "the file SCR_METRICS",
 };
 
 static void log_warn(const scr_log *log, scr_message message, const char *format, ...)
@@ -73,10 +76,13 @@ static int log_open_target(scr_log *log, int target, kvtree_error *err)
 {
     const char *socket = log->options.syslog_socket;
     if (target == SCR_LOG_DATABASE) return log_open_database(log, err);
+    if (target == SCR_LOG_METRICS)
+        return scr_metrics_open(log->options.set.metrics, log->options.prefix,
+                                log->options.prefix_path, &log->metrics, err);
     if (target == SCR_LOG_SYSLOG)
         return scr_log_syslog_open(&log->syslog, socket ? socket : "/dev/log", err);
     return scr_log_file_open(&log->files[target], log->options.prefix,
-                             log_target_names[target], err);
+                             log_target_names[target], log->options.set.file_size, err);
 }
 
 int scr_log_open(const scr_log_options *options, scr_log **log)
@@ -130,6 +136,7 @@ static int log_write_target(scr_log *log, int target, const scr_log_event *event
                             kvtree_error *err)
 {
     if (!event) return err_set(err, -ENOMEM, "no memory");
+    if (target == SCR_LOG_METRICS) return scr_metrics_add(log->metrics, event, err);
     return target == SCR_LOG_DATABASE ? log_queue_event(log, event, err)
                                       : log_write_line(log, target, event, err);
 }
@@ -168,6 +175,7 @@ scr_log *scr_log_close(scr_log *log)
     io_close(&log->files[SCR_LOG_TEXT].fd);
     io_close(&log->files[SCR_LOG_JSON].fd);
     io_close(&log->syslog.fd);
+    scr_metrics_close(log->metrics);
     free(log);
     return NULL;
 }

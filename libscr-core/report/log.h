@@ -30,6 +30,7 @@ typedef enum scr_log_kind {
     SCR_LOG_RUN_START,
     SCR_LOG_RUN_READY,
     SCR_LOG_RUN_END,
+    SCR_LOG_RUN_INTERRUPTED,
     SCR_LOG_OUTPUT_START,
     SCR_LOG_OUTPUT_COMPLETE,
     SCR_LOG_OUTPUT_FAILED,
@@ -119,10 +120,14 @@ int scr_log_find(const char *name, scr_log_kind *kind);
 #define SCR_LOG_TEXT_NAME ".scr/log"
 #define SCR_LOG_JSON_NAME ".scr/log.jsonl"
 
+/* What the name of a file ends with that was put aside when it had SCR_LOG_SIZE. */
+#define SCR_LOG_BEFORE ".1"
+
 /* Strings must outlive the log. */
 typedef struct scr_log_options {
     scr_log_settings set;
     int prefix; /* descriptor of the prefix directory, open until the log is closed */
+    const char *prefix_path;                /* its path, for metrics */
     const char *run, *user, *job_id, *host; /* of every event */
 
     const char *syslog_socket; /* NULL: /dev/log */

@@ -8,6 +8,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -22,13 +23,10 @@ static bool log_file_is_torn(int fd)
            io_pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
-int scr_log_file_open(scr_log_file *file, int prefix, const char *name, kvtree_error *err)
+static int log_file_open(scr_log_file *file, kvtree_error *err)
 {
-    file->prefix = prefix;
-    file->name = name;
-    file->fd = -1;
     /* also readable: its end is checked, and opening a pipe does not wait for a reader */
-    int rc = beneath_open_log(prefix, name, O_RDWR, &file->fd, err);
+    int rc = beneath_open_log(file->prefix, file->name, O_RDWR, &file->fd, err);
     if (rc)
         file->fd = -1;
     else
@@ -36,19 +34,60 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, kvtree_e
     return rc;
 }
 
-/* A removed file gets a successor. */
-static int log_file_reopen(scr_log_file *file, kvtree_error *err)
+int scr_log_file_open(scr_log_file *file, int prefix, const char *name, uint64_t most,
+                      kvtree_error *err)
+{
+    *file = (scr_log_file){.prefix = prefix, .fd = -1, .name = name, .most = most};
+    return log_file_open(file, err);
+}
+
+/* Whether the open file is still the one of that name. */
+static bool log_file_is_current(const scr_log_file *file, struct stat *st)
+{
+    kvtree_error err;
+    struct stat named;
+    if (file->fd < 0 || fstat(file->fd, st) != 0) return false;
+    int rc = beneath_stat(file->prefix, file->name, &named, &err);
+    /* what cannot be seen now is no other file */
+    if (rc && rc != -ENOENT) return st->st_nlink > 0;
+    return !rc && named.st_dev == st->st_dev && named.st_ino == st->st_ino;
+}
+
+/* A rename: there is never less than one of the two files, whenever the process dies. The
+ * lock on the file is for one that others put aside at the same time, and must not get
+ * the new one, too. Without locks, or without the right to rename, the file grows. */
+static void log_file_put_aside(scr_log_file *file)
+{
+    kvtree_error err;
+    struct stat st;
+    int parent;
+    const char *last;
+    char before[SCR_LOG_NAME_SIZE];
+    if (io_lock(file->fd, F_OFD_SETLK, F_WRLCK) != 0) return;
+    if (log_file_is_current(file, &st) &&
+        beneath_open_parent(file->prefix, file->name, 0, &parent, &last, &err) == 0) {
+        snprintf(before, sizeof before, "%s" SCR_LOG_BEFORE, last);
+        (void)renameat(parent, last, parent, before);
+        io_close(&parent);
+    }
+    io_lock(file->fd, F_OFD_SETLK, F_UNLCK);
+}
+
+/* Opens a new file in place of one that was removed, put aside, or is full. */
+static int log_file_renew(scr_log_file *file, kvtree_error *err)
 {
     struct stat st;
-    if (file->fd >= 0 && fstat(file->fd, &st) == 0 && st.st_nlink > 0) return 0;
+    bool is_current = log_file_is_current(file, &st);
+    if (is_current && (!file->most || (uint64_t)st.st_size < file->most)) return 0;
+    if (is_current) log_file_put_aside(file);
     io_close(&file->fd);
-    return scr_log_file_open(file, file->prefix, file->name, err);
+    return log_file_open(file, err);
 }
 
 int scr_log_file_write(scr_log_file *file, const char *line, size_t size,
                        kvtree_error *err)
 {
-    int rc = log_file_reopen(file, err);
+    int rc = log_file_renew(file, err);
     if (rc) return rc;
     /* a line that was cut off stays a line of its own */
     struct iovec parts[2] = {{(void *)(uintptr_t) "\n", (size_t)file->is_torn},

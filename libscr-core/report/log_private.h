@@ -32,14 +32,19 @@ void scr_log_quote(FILE *out, const char *text);
 typedef struct scr_log_file {
     int prefix, fd;
     const char *name; /* below the prefix directory */
+    uint64_t most;    /* bytes at which the file is put aside; 0: never */
     bool is_torn;     /* the file does not end with a newline */
 } scr_log_file;
 
-/* 0 or -errno with a text. */
-int scr_log_file_open(scr_log_file *file, int prefix, const char *name,
+/* Bytes of a name of a log with SCR_LOG_BEFORE. */
+#define SCR_LOG_NAME_SIZE 32
+
+/* Sets the members, and opens the file. 0 or -errno with a text. */
+int scr_log_file_open(scr_log_file *file, int prefix, const char *name, uint64_t most,
                       kvtree_error *err);
 
-/* Appends the line in one write. 0, or -errno with a text. */
+/* Appends the line in one write, to a new file where the old one was removed, put aside
+ * or has reached its size. 0, or -errno with a text. */
 int scr_log_file_write(scr_log_file *file, const char *line, size_t size,
                        kvtree_error *err);
 

@@ -16,7 +16,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { BUFFER = 1 << 18 }; /* more than the longest line, with all of its escapes */
+enum {
+    BUFFER = 1 << 18, /* more than the longest line, with all of its escapes */
+    ATTEMPTS = 8
+};
 
 /* ---- one line ---- */
 
@@ -155,8 +158,7 @@ static void log_use_lines(log_lines *l)
 static int log_read_lines(log_lines *l, kvtree_error *err)
 {
     ssize_t n;
-    l->buffer = malloc(BUFFER);
-    if (!l->buffer) return err_set(err, -ENOMEM, "no memory");
+    l->size = 0;
     do {
         n = io_pread(l->fd, l->buffer + l->size, BUFFER - l->size, l->at);
         if (n > 0) {
@@ -165,23 +167,85 @@ static int log_read_lines(log_lines *l, kvtree_error *err)
             log_use_lines(l);
         }
     } while (n > 0);
-    free(l->buffer);
     return n < 0 ? err_sys(err, (int)n, "read %s", SCR_LOG_TEXT_NAME) : 0;
+}
+
+/* The file before, and the current one; -1: there is none. */
+typedef struct log_files {
+    int fd[2];
+    struct stat st[2];
+} log_files;
+
+static int log_open_file(log_files *f, int i, int prefix, const char *name,
+                         kvtree_error *err)
+{
+    int rc = beneath_open(prefix, name, O_RDONLY, 0, &f->fd[i], err);
+    if (rc) f->fd[i] = -1;
+    if (!rc && fstat(f->fd[i], &f->st[i]) != 0)
+        rc = err_sys(err, -errno, "stat %s", name);
+    return rc;
+}
+
+static void log_close_files(log_files *f)
+{
+    io_close(&f->fd[0]);
+    io_close(&f->fd[1]);
+}
+
+/* One of them is enough. */
+static int log_open_either(log_files *f, int prefix, kvtree_error *err)
+{
+    kvtree_error whys[2] = {{""}, {""}};
+    *f = (log_files){.fd = {-1, -1}};
+    int rc = log_open_file(f, 1, prefix, SCR_LOG_TEXT_NAME, &whys[1]);
+    int before = log_open_file(f, 0, prefix, SCR_LOG_TEXT_NAME SCR_LOG_BEFORE, &whys[0]);
+    if ((!rc || rc == -ENOENT) && (!before || before == -ENOENT) && (!rc || !before))
+        return 0;
+    int bad = !rc || (rc == -ENOENT && before != -ENOENT) ? 0 : 1;
+    if (err) *err = whys[bad];
+    log_close_files(f);
+    return bad ? rc : before;
+}
+
+/* The current file is opened first: one that is put aside meanwhile is found under both
+ * names, and there is a new one. */
+static int log_open_files(log_files *f, int prefix, kvtree_error *err)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        int rc = log_open_either(f, prefix, err);
+        if (rc || f->fd[0] < 0 || f->fd[1] < 0 || f->st[0].st_dev != f->st[1].st_dev ||
+            f->st[0].st_ino != f->st[1].st_ino)
+            return rc;
+        log_close_files(f);
+    }
+    return err_set(err, -EAGAIN, "%s is put aside again and again", SCR_LOG_TEXT_NAME);
+}
+
+/* Reads a file, or the end of it: most bytes. */
+static int log_read_file(log_lines *l, const log_files *f, int i, int64_t most,
+                         kvtree_error *err)
+{
+    if (f->fd[i] < 0 || most == 0) return 0;
+    l->fd = f->fd[i];
+    l->is_cut = most > 0 && f->st[i].st_size > most;
+    l->at = l->is_cut ? f->st[i].st_size - most : 0;
+    return log_read_lines(l, err);
 }
 
 int scr_log_read(int prefix, int64_t most, scr_log_reader *reader, void *arg,
                  kvtree_error *err)
 {
-    struct stat st;
-    log_lines l = {.reader = reader, .arg = arg};
-    int rc = beneath_open(prefix, SCR_LOG_TEXT_NAME, O_RDONLY, 0, &l.fd, err);
-    if (rc) return rc;
-    if (fstat(l.fd, &st) != 0) rc = err_sys(err, -errno, "stat %s", SCR_LOG_TEXT_NAME);
-    if (!rc && most > 0 && st.st_size > most) {
-        l.at = st.st_size - most;
-        l.is_cut = true;
+    log_files f;
+    log_lines l = {.buffer = malloc(BUFFER), .reader = reader, .arg = arg};
+    int64_t all = most > 0 ? most : INT64_MAX;
+    if (!l.buffer) return err_set(err, -ENOMEM, "no memory");
+    int rc = log_open_files(&f, prefix, err);
+    if (!rc) {
+        int64_t rest = f.fd[1] < 0 ? all : all - f.st[1].st_size;
+        rc = log_read_file(&l, &f, 0, rest > 0 ? rest : 0, err);
+        if (!rc) rc = log_read_file(&l, &f, 1, all, err);
+        log_close_files(&f);
     }
-    if (!rc) rc = log_read_lines(&l, err);
-    io_close(&l.fd);
+    free(l.buffer);
     return rc;
 }

@@ -3,7 +3,7 @@
 #define SCR_LOG_READ_H
 
 /* Reads the text file of the log (.scr/log below the prefix directory;
- * docs/formats/log.md), event by event. */
+ * docs/formats/log.md), and the one that was put aside before it, event by event. */
 
 #include "report/log.h"
 #include <kvtree/kvtree_error.h>
@@ -17,7 +17,7 @@
  * -EBADMSG for what is no line of a log. */
 int scr_log_parse(char *line, scr_log_event *event);
 
-/* Gets each event, in the order of the file; its texts are valid during the call. */
+/* Gets each event, in the order of the files; its texts are valid during the call. */
 typedef void scr_log_reader(void *arg, const scr_log_event *event);
 
 /* Reads the last bytes of the log, as many as most, or all of it (0). Lines that are not

@@ -38,6 +38,11 @@ static void each_target(void **state)
     assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_JSON_ENABLE=1", 0),
                      text | sys | json);
     assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_DB_ENABLE=1", 0), text | sys | db);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_METRICS=/m/scr.prom", 0),
+                     text | sys | 1u << SCR_LOG_METRICS);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_METRICS=scr.prom", 1), text | sys);
+    assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_METRICS=/m/", 1), text | sys);
+    assert_int_equal(targets("SCR_METRICS=/m/scr.prom", 0), 0); /* a warning */
     assert_int_equal(targets("SCR_LOG_ENABLE=yes", 1), 0);
     assert_int_equal(targets("SCR_LOG_ENABLE=1 SCR_LOG_DB_DEBUG=2", 1), text | sys);
 }

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The log of a job: its events are all there, in order, in text and in JSON; and a log that cannot be
 written costs the job nothing but one warning."""
+import datetime
 import json
 import os
+import pathlib
 import re
+import shutil
 import socket
+import subprocess
 
 from job import JOB, USER, Job, checkpoint, main, restart
 import tree
@@ -62,6 +66,11 @@ def expect(events, *wanted):
     assert short(events) == list(wanted), "\n".join(short(events))
 
 
+def moment(event):
+    """Seconds since 1970."""
+    return datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
+
+
 def of_kind(events, kind):
     return [event for event in events if event["event"] == kind]
 
@@ -81,8 +90,13 @@ def test_a_job():
         job.run("init", restart("c4"), "finalize")
         events = both(job)
 
+    # the second run logs the end of the first, which could not
+    killed, = of_kind(events, "RUN_INTERRUPTED")
+    events.remove(killed)
     runs = list(dict.fromkeys(event["run"] for event in events))
     first, second, third = ([event for event in events if event["run"] == run] for run in runs)
+    assert killed["run"] == runs[0] and killed["jobid"] == JOB and first[-1]["time"] < killed["time"] <= second[0]["time"], killed
+    assert abs(killed["secs"] - (moment(first[-1]) - moment(first[0]))) < 1e-5, killed
     expect(first, "RUN_START", "RUN_READY", "OUTPUT_START c 1", "OUTPUT_COMPLETE c 1", "OUTPUT_START c2",
            "OUTPUT_COMPLETE c2", "FLUSH_START c2", "FLUSH_COMPLETE c2", "OUTPUT_START c3")
     expect(second, "RUN_START", "REBUILD_START c2", "REBUILD_COMPLETE c2", "RUN_READY", "RESTART_OFFERED c2", "RESTART_START c2",
@@ -224,6 +238,42 @@ def test_off():
         assert not (job.prefix / ".scr/log").exists() and not (job.prefix / ".scr/log.jsonl").exists()
         job.run("init", "finalize", SCR_LOG_ENABLE=1, SCR_LOG_TXT_ENABLE=0)
         assert not (job.prefix / ".scr/log").exists() and not (job.prefix / ".scr/log.jsonl").exists()
+
+
+def test_size():
+    """Full files are put aside; the two of each have the newest events."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_LOG_SIZE=2000, **LOGGED) as job:
+        job.run("init", [checkpoint(f"c{i}", 10) for i in range(20)], "finalize")
+        for name in ("log", "log.jsonl"):
+            old, new = ((job.prefix / ".scr" / (name + end)).read_text() for end in (".1", ""))
+            assert 2000 <= len(old) < 2600 and len(new) < 2600, (old, new)
+            names = re.findall(r'OUTPUT_COMPLETE.*"c(\d+)"', old + new)
+            assert names == [str(i) for i in range(20 - len(names), 20)] and 3 <= len(names) < 20, names
+
+
+def test_metrics():
+    """The file has the figures of the report after each event, of all runs; one that cannot be written costs a warning."""
+    with Job(nodes=2, per_node=1, SCR_FLUSH=2, **LOGGED) as job:
+        metrics = job.root / "scr.prom"
+        more = {"SCR_METRICS": metrics}
+        job.run("init", checkpoint("c1"), checkpoint("c2"), "start:c3:c", "comms", "kill@1", dies=True, **more)
+        first = metrics.read_text()
+        assert f'scr_checkpoints{{prefix="{job.prefix}"}} 2.000000\n' in first and first.endswith("# EOF\n"), first
+        assert f'scr_runs_interrupted{{prefix="{job.prefix}"}} 0.000000\n' in first, first
+        run = job.run("init", restart("c2"), checkpoint("c4"), "finalize", SCR_METRICS=job.prefix)
+        run.says("LOG_TARGET_FAILED", "SCR_METRICS", times=1)
+        run.says("LOG_EVENTS_DROPPED", "SCR_METRICS", times=1)
+        job.run("init", restart("c4"), "finalize", **more)
+        done = subprocess.run([pathlib.Path(os.environ["JOB_TOOLS"], "scr_report"), "--prefix", job.prefix, "--metrics", job.root / "again.prom"], check=True)
+        text = metrics.read_text()
+        assert text == (job.root / "again.prom").read_text() and done.returncode == 0, text
+        assert f'scr_runs_interrupted{{prefix="{job.prefix}"}} 1.000000\n' in text, text
+        assert not [name for name in os.listdir(job.root) if "tmp" in name], os.listdir(job.root)
+        if not shutil.which("promtool"):
+            print("not checked by promtool (Debian: prometheus), which is not here")
+            return
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False)
+        assert done.returncode == 0 and not done.stderr, done
 
 
 def test_logs_are_closed():

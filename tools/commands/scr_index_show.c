@@ -5,6 +5,7 @@
 #include "lib/tool_time.h"
 
 #include <stddef.h>
+#include <time.h>
 
 enum { SHORT = 5, ALL = 23 };
 
@@ -51,6 +52,18 @@ static void index_row_text(tool_table *table, const char *text)
     tool_table_text(table, *text ? text : NULL);
 }
 
+/* A time in the index, which has no zone there. */
+static void index_row_time(tool_table *table, const char *text)
+{
+    char zoned[TOOL_TIME_SIZE];
+    int64_t seconds;
+    if (text && tool_time_parse(text, time(NULL), &seconds) == 0) {
+        tool_time_text(seconds, zoned);
+        text = zoned;
+    }
+    tool_table_text(table, text);
+}
+
 static void index_row_description(tool_table *table, const scr_dataset *d)
 {
     char created[TOOL_TIME_SIZE];
@@ -88,7 +101,7 @@ void index_row(tool_table *table, int all, const scr_index *index, const scr_dat
     else
         tool_table_text(table, valid ? "YES" : "NO"); /* as scripts expect it */
     tool_table_mark(table, valid ? TOOL_GOOD : TOOL_BAD);
-    tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FLUSHED));
+    index_row_time(table, scr_index_time(index, d, SCR_INDEX_FLUSHED));
     if (all)
         index_row_switch(table, known, current);
     else
@@ -100,8 +113,8 @@ void index_row(tool_table *table, int all, const scr_index *index, const scr_dat
     tool_table_switch(table, state.complete == 1);
     index_row_switch(table, known, state.deleting);
     tool_table_number(table, state.attempts);
-    tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FETCHED));
-    tool_table_text(table, scr_index_time(index, d, SCR_INDEX_FAILED));
+    index_row_time(table, scr_index_time(index, d, SCR_INDEX_FETCHED));
+    index_row_time(table, scr_index_time(index, d, SCR_INDEX_FAILED));
     tool_table_text(table, scr_index_time(index, d, SCR_INDEX_REASON));
     index_row_description(table, d);
 }

@@ -59,10 +59,11 @@ static int list_down_print_list(const hostlist *nodes, const down_reason *reason
 }
 
 static void list_down_write_event(const tool_prefix *prefix, const request *r,
-                                  const char *node, const char *reason)
+                                  const char *run, const char *node, const char *reason)
 {
     char note[DOWN_REASON_SIZE + 64];
-    scr_log_event event = {.kind = SCR_LOG_NODE_LOST, .node = node, .note = reason};
+    scr_log_event event = {
+        .kind = SCR_LOG_NODE_LOST, .run = run, .node = node, .note = reason};
     if (r->secs >= 0) {
         snprintf(note, sizeof note, "%s (after %d s of the run)", reason, r->secs);
         event.note = note;
@@ -74,14 +75,16 @@ static void list_down_write_log(const tool_prefix *prefix, const request *r,
                                 const hostlist *nodes, const down_reason *reasons,
                                 const hostlist *known)
 {
+    char run[SCR_LOG_RUN_SIZE];
     hostlist fresh = {0, NULL};
+    tool_log_find_run(prefix, run);
     if (hostlist_minus(nodes, known, &fresh) != 0) tool_no_memory();
     for (int i = 0, k = 0; i < nodes->count && k < fresh.count; i++) {
         /* both are in the same order */
         if (strcmp(nodes->names[i], fresh.names[k]) != 0) continue;
         k++;
         if (*reasons[i].text)
-            list_down_write_event(prefix, r, nodes->names[i], reasons[i].text);
+            list_down_write_event(prefix, r, run, nodes->names[i], reasons[i].text);
     }
     hostlist_done(&fresh);
 }

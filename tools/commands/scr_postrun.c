@@ -3,6 +3,7 @@
  * allocation (SCR Developer Guide 1.2, section 2.33.1). */
 #include "lib/processes.h"
 #include "lib/tool.h"
+#include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_process.h"
 #include "nodes/down_nodes.h"
@@ -268,6 +269,7 @@ static int postrun_work(const tool_prefix *prefix, const hostlist *known, int be
     scr_config_switch(&prefix->config, "SCR_ENABLE", &enabled, &problems);
     int code = tool_tell_problems(&problems);
     if (code != COMMAND_GOOD || !enabled) return code;
+    tool_log_end_runs(prefix, NULL, "found by scr_postrun");
     code = postrun_save(&s, known);
     *signal = code == COMMAND_GOOD ? 0 : s.signals.stop;
     kvtree_delete(&s.flush);

@@ -5,6 +5,7 @@
 #include "common/io.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
+#include "report/metrics.h"
 #include "report/report.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -56,25 +57,30 @@ static int scr_report_write(const char *path, scr_report_writer *writer, const r
     return rc ? tool_say(REPORT_NOT_WRITTEN, "%s: %s", path, err.text) : COMMAND_GOOD;
 }
 
+static void scr_report_write_metrics(FILE *out, const report *r)
+{
+    scr_metrics_write(out, r->prefix, r->ledger, &r->sum);
+}
+
 static int scr_report_make(const tool_prefix *prefix, const request *q)
 {
     kvtree_error err = {""};
-    ledger l;
-    int rc = ledger_read(prefix->dir, &l, &err);
+    scr_ledger l;
+    int rc = scr_ledger_read(prefix->dir, &l, &err);
     if (rc == -ENOENT)
         return tool_say(LOG_UNREADABLE, "%s: there is no log; SCR_LOG_ENABLE=1 makes one",
                         prefix->path);
     if (rc) return tool_say(LOG_UNREADABLE, "%s", err.text);
-    const report r = {prefix->path, &l, ledger_add_up(&l)};
+    const report r = {prefix->path, &l, scr_ledger_add_up(&l)};
     int code = COMMAND_GOOD;
     if (q->html) code = scr_report_write(q->html, report_write_html, &r);
     if (q->metrics && code == COMMAND_GOOD)
-        code = scr_report_write(q->metrics, report_write_metrics, &r);
+        code = scr_report_write(q->metrics, scr_report_write_metrics, &r);
     if (code == COMMAND_GOOD && q->json)
         code = report_print_json(&r);
     else if (code == COMMAND_GOOD && !q->html && !q->metrics)
         code = report_print(&r);
-    ledger_done(&l);
+    scr_ledger_done(&l);
     return code;
 }
 

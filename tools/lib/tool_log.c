@@ -7,6 +7,7 @@
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "lib/tool_time.h"
+#include "report/open_runs.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -87,8 +88,10 @@ int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *o
     tool_owner owner;
     scr_log *log = NULL;
     int failed = 0;
-    scr_log_options options = {
-        .prefix = prefix->dir, .report = log_event_report_line, .arg = &failed};
+    scr_log_options options = {.prefix = prefix->dir,
+                               .prefix_path = prefix->path,
+                               .report = log_event_report_line,
+                               .arg = &failed};
     scr_log_configure(&prefix->config, &options.set, &problems);
     if (tool_tell_problems(&problems) != COMMAND_GOOD) return COMMAND_BAD;
     if (on) *on = options.set.targets != 0;
@@ -101,6 +104,38 @@ int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *o
     scr_log_write(log, event);
     scr_log_close(log);
     return failed ? COMMAND_BAD : COMMAND_GOOD;
+}
+
+void tool_log_find_run(const tool_prefix *prefix, char id[SCR_LOG_RUN_SIZE])
+{
+    kvtree_error err;
+    tool_owner owner;
+    scr_open_runs runs;
+    *id = 0;
+    if (scr_open_runs_read(prefix->dir, NULL, &runs, &err) != 0 || !runs.count) return;
+    if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
+    for (int i = 0; i < runs.count; i++)
+        if (strcmp(runs.list[i].job, owner.job) == 0) strcpy(id, runs.list[i].id);
+}
+
+void tool_log_end_runs(const tool_prefix *prefix, const char *id, const char *note)
+{
+    kvtree_error err;
+    tool_owner owner;
+    scr_open_runs runs;
+    struct timespec now;
+    /* without a log that can be read there is no run without an end */
+    if (scr_open_runs_read(prefix->dir, NULL, &runs, &err) != 0 || !runs.count) return;
+    if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (int i = 0; i < runs.count; i++) {
+        const scr_open_run *run = &runs.list[i];
+        bool is_now = id && strcmp(run->id, id) == 0;
+        const scr_log_event event = scr_open_run_end(
+            run, is_now ? (int64_t)now.tv_sec * MICRO + now.tv_nsec / 1000 : run->last,
+            note);
+        if (strcmp(run->job, owner.job) == 0) tool_log_write(prefix, &event, NULL);
+    }
 }
 
 /* ---- arguments ---- */

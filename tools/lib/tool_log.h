@@ -19,6 +19,14 @@ bool tool_log_has(scr_log_kind kind, const char *field);
  * on is NULL: whether the log is on. An exit code, after messages. */
 int tool_log_write(const tool_prefix *prefix, const scr_log_event *event, int *on);
 
+/* The id of the last run of this job that has no end in the log yet; "" if there is none.
+ */
+void tool_log_find_run(const tool_prefix *prefix, char id[SCR_LOG_RUN_SIZE]);
+
+/* Logs the ends of runs of this job that could not log them; nothing of it runs any more.
+ * id: a run that ended now, or NULL; others ended at their last events. */
+void tool_log_end_runs(const tool_prefix *prefix, const char *id, const char *note);
+
 /* The whole command; an exit code. transfer 1: only events with the fields from and to,
  * and FLUSH stands for FLUSH_COMPLETE. */
 int tool_log_main(int argc, char **argv, int transfer);

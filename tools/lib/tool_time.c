@@ -41,18 +41,51 @@ static bool time_parse_clock(const char *text, struct tm *tm)
     return false;
 }
 
-/* "2026-11-22", "2026-11-22T18:30"; -EINVAL also for the 30th of February. */
+/* "Z", "+01:00", "+0100": takes the zone from the end of text; *east: seconds. False
+ * where there is none. */
+static bool time_take_zone(char *text, int *east)
+{
+    size_t length = strlen(text);
+    static const char *const forms[] = {"99:99", "9999"};
+    if (length && text[length - 1] == 'Z') {
+        text[length - 1] = 0;
+        *east = 0;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct tm tm = {.tm_hour = 0};
+        size_t size = strlen(forms[i]);
+        if (length <= size) continue;
+        char *zone = text + length - size;
+        const char *rest = time_parse_form(zone, forms[i], i ? "%H%M" : "%H:%M", &tm);
+        if (!rest || *rest || (zone[-1] != '+' && zone[-1] != '-')) continue;
+        *east = (tm.tm_hour * 60 + tm.tm_min) * (zone[-1] == '-' ? -60 : 60);
+        zone[-1] = 0;
+        return true;
+    }
+    return false;
+}
+
+/* "2026-11-22", "2026-11-22T18:30", the latter also with a zone; -EINVAL also for the
+ * 30th of February. */
 static int time_parse_calendar(const char *text, int64_t *time)
 {
     struct tm tm = {.tm_isdst = -1};
+    char clock[32];
+    int east = 0;
+    bool has_zone = false;
     const char *rest = time_parse_form(text, "9999-99-99", "%Y-%m-%d", &tm);
     if (!rest || (*rest && *rest != 'T' && *rest != ' ')) return -EINVAL;
-    if (*rest && !time_parse_clock(rest + 1, &tm)) return -EINVAL;
+    if (*rest) {
+        snprintf(clock, sizeof clock, "%s", rest + 1);
+        has_zone = time_take_zone(clock, &east);
+        if (!time_parse_clock(clock, &tm)) return -EINVAL;
+    }
     tm.tm_isdst = -1;
     const int day = tm.tm_mday;
-    time_t t = mktime(&tm);
+    time_t t = has_zone ? timegm(&tm) : mktime(&tm);
     if (t == (time_t)-1 || tm.tm_mday != day) return -EINVAL;
-    *time = t;
+    *time = t - east;
     return 0;
 }
 
@@ -115,11 +148,21 @@ int tool_time_parse(const char *text, int64_t now, int64_t *time)
     return time_parse_next(text, now, time);
 }
 
+/* strftime writes a zone without a colon. */
+static void time_put_colon(char *text)
+{
+    char *minutes = text + strlen(text) - strlen("00");
+    memmove(minutes + 1, minutes, sizeof "00");
+    *minutes = ':';
+}
+
 void tool_time_text(int64_t time, char text[TOOL_TIME_SIZE])
 {
     struct tm tm;
     time_t t = (time_t)time;
-    if (!localtime_r(&t, &tm) ||
-        !strftime(text, TOOL_TIME_SIZE, "%Y-%m-%dT%H:%M:%S%z", &tm))
+    if (localtime_r(&t, &tm) &&
+        strftime(text, TOOL_TIME_SIZE - 1, "%Y-%m-%dT%H:%M:%S%z", &tm))
+        time_put_colon(text);
+    else
         snprintf(text, TOOL_TIME_SIZE, "%" PRId64, time);
 }

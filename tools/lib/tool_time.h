@@ -14,7 +14,7 @@
 /* 0 or -EINVAL. */
 int tool_time_parse(const char *text, int64_t now, int64_t *time);
 
-/* The local time as "2026-11-22T18:30:00+0100", or the number where it is not in the
+/* The local time as "2026-11-22T18:30:00+01:00", or the number where it is not in the
  * calendar. */
 #define TOOL_TIME_SIZE 64
 void tool_time_text(int64_t time, char text[TOOL_TIME_SIZE]);

@@ -2,7 +2,7 @@
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
-/* A ledger as a report: text, JSON, a page of HTML, and metrics. Each has the same
+/* A ledger as a report: text, JSON, and a page of HTML. Each has the same
  * figures. */
 
 #include "report/ledger.h"
@@ -10,8 +10,8 @@
 
 typedef struct report {
     const char *prefix; /* the path */
-    ledger *ledger;
-    ledger_sum sum;
+    scr_ledger *ledger;
+    scr_ledger_sum sum;
 } report;
 
 /* To standard output; an exit code. JSON: an object per line, whose key "kind" is
@@ -22,14 +22,11 @@ int report_print_json(const report *r);
 /* A page that needs no other file and no network. */
 void report_write_html(FILE *out, const report *r);
 
-/* The text format of OpenMetrics, which node_exporter reads as a textfile. */
-void report_write_metrics(FILE *out, const report *r);
-
 /* Spans drawn one after the other need not be narrower than that share of a row: those
  * that are narrower are joined to one of the kind that has the most time. Calls draw for
  * each, in order; seconds from the begin of the run. */
-typedef void report_draw(void *arg, ledger_kind kind, double from, double to);
-void report_join_spans(const ledger *l, int run, double least, report_draw *draw,
+typedef void report_draw(void *arg, scr_ledger_kind kind, double from, double to);
+void report_join_spans(const scr_ledger *l, int run, double least, report_draw *draw,
                        void *arg);
 
 #endif

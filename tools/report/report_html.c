@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 1000, ROW = 26, BAR = 16, ROWS = 200, LABEL = 150 };
+enum { WIDTH = 1000, ROW = 26, BAR = 16, ROWS = 200, LABEL = 195 };
 
 static const char *const html_kinds[LEDGER_KINDS] = {"starting",
                                                      "computing that counts",
@@ -37,7 +37,7 @@ static const char html_head[] =
     "table{border-collapse:collapse;width:100%}th,td{text-align:right;padding:3px 8px;"
     "border-bottom:1px solid var(--line);white-space:nowrap}"
     "th:first-child,td:first-child{text-align:left}\n"
-    "svg{width:100%;height:auto;min-width:560px}svg "
+    "svg{width:100%;height:auto;min-width:760px}svg "
     "text{fill:var(--text);font-size:13px}\n"
     ".key{display:inline-block;margin-right:14px}.key i{display:inline-block;width:11px;"
     "height:11px;margin-right:5px;border-radius:2px}\n"
@@ -75,7 +75,7 @@ static void html_card_span(FILE *out, double seconds, const char *what)
 
 static void html_cards(FILE *out, const report *r)
 {
-    const ledger_sum *s = &r->sum;
+    const scr_ledger_sum *s = &r->sum;
     char text[SCR_AMOUNT_SIZE] = "unknown";
     fprintf(out, "<div class=\"cards\">\n");
     if (s->efficiency >= 0) snprintf(text, sizeof text, "%.1f %%", s->efficiency * 100);
@@ -96,24 +96,24 @@ static void html_cards(FILE *out, const report *r)
 
 /* ---- time lines ---- */
 
-void report_join_spans(const ledger *l, int run, double least, report_draw *draw,
+void report_join_spans(const scr_ledger *l, int run, double least, report_draw *draw,
                        void *arg)
 {
     double sums[LEDGER_KINDS] = {0}, begin = 0, end = 0;
     int most = 0;
     for (int i = 0; i < l->span_count; i++) {
-        const ledger_span *s = &l->spans[i];
+        const scr_ledger_span *s = &l->spans[i];
         if (s->run != run) continue;
         sums[s->kind] += (double)(s->to - s->from) / 1e6;
         end = (double)(s->to - l->runs[run].start) / 1e6;
         if (sums[s->kind] > sums[most]) most = (int)s->kind;
         if (end - begin < least) continue;
-        draw(arg, (ledger_kind)most, begin, end);
+        draw(arg, (scr_ledger_kind)most, begin, end);
         memset(sums, 0, sizeof sums);
         begin = end;
         most = 0;
     }
-    if (end > begin) draw(arg, (ledger_kind)most, begin, end);
+    if (end > begin) draw(arg, (scr_ledger_kind)most, begin, end);
 }
 
 typedef struct html_row {
@@ -122,7 +122,7 @@ typedef struct html_row {
     int y;
 } html_row;
 
-static void html_draw(void *arg, ledger_kind kind, double from, double to)
+static void html_draw(void *arg, scr_ledger_kind kind, double from, double to)
 {
     const html_row *row = arg;
     char text[SCR_AMOUNT_SIZE];
@@ -133,7 +133,7 @@ static void html_draw(void *arg, ledger_kind kind, double from, double to)
             html_kinds[kind], scr_text_span(to - from, text));
 }
 
-static double html_longest(const ledger *l, int first)
+static double html_longest(const scr_ledger *l, int first)
 {
     double longest = 1e-6;
     for (int i = first; i < l->run_count; i++) {
@@ -143,7 +143,7 @@ static double html_longest(const ledger *l, int first)
     return longest;
 }
 
-static void html_row_end(FILE *out, const ledger_run *run, double scale, int y)
+static void html_row_end(FILE *out, const scr_ledger_run *run, double scale, int y)
 {
     double x = LABEL + (double)(run->end - run->start) / 1e6 * scale;
     if (run->how == LEDGER_INTERRUPTED)
@@ -153,7 +153,7 @@ static void html_row_end(FILE *out, const ledger_run *run, double scale, int y)
                 x + 4, y + 4);
 }
 
-static void html_rows(FILE *out, const ledger *l, int first)
+static void html_rows(FILE *out, const scr_ledger *l, int first)
 {
     char when[TOOL_TIME_SIZE];
     double longest = html_longest(l, first), scale = (WIDTH - LABEL - 20) / longest;
@@ -162,8 +162,7 @@ static void html_rows(FILE *out, const ledger *l, int first)
     for (int i = first; i < l->run_count; i++) {
         html_row row = {out, scale, (i - first) * ROW + 4};
         tool_time_text(l->runs[i].start / 1000000, when);
-        fprintf(out, "<text x=\"0\" y=\"%d\">%.10s %.8s</text>\n", row.y + BAR - 3, when,
-                strlen(when) > 11 ? when + 11 : "");
+        fprintf(out, "<text x=\"0\" y=\"%d\">%s</text>\n", row.y + BAR - 3, when);
         report_join_spans(l, i, 1 / scale, html_draw, &row);
         html_row_end(out, &l->runs[i], scale, row.y);
     }
@@ -176,7 +175,7 @@ static void html_rows(FILE *out, const ledger *l, int first)
 
 static void html_time_lines(FILE *out, const report *r)
 {
-    const ledger *l = r->ledger;
+    const scr_ledger *l = r->ledger;
     int first = l->run_count > ROWS ? l->run_count - ROWS : 0;
     fprintf(out, "<h2>Time line</h2>\n<p>");
     for (int i = 0; i < LEDGER_KINDS; i++)
@@ -215,8 +214,9 @@ static void html_levels(FILE *out, const report *r)
     double spread[LEDGER_LEVELS][3] = {{0}}, most = 0;
     char text[SCR_AMOUNT_SIZE];
     for (int i = 0; i < LEDGER_LEVELS; i++) {
-        ledger_moves *m = &r->ledger->moves[i];
-        if (m->rate_count) ledger_spread(m, &spread[i][0], &spread[i][1], &spread[i][2]);
+        scr_ledger_moves *m = &r->ledger->moves[i];
+        if (m->rate_count)
+            scr_ledger_spread(m, &spread[i][0], &spread[i][1], &spread[i][2]);
         if (spread[i][2] > most) most = spread[i][2];
     }
     fprintf(out,
@@ -224,10 +224,10 @@ static void html_levels(FILE *out, const report *r)
             "<th>datasets</th><th>failed</th><th>bytes</th><th>mean</th><th>least</th>"
             "<th>median</th><th>most</th><th></th></tr>\n");
     for (int i = 0; i < LEDGER_LEVELS; i++) {
-        const ledger_moves *m = &r->ledger->moves[i];
+        const scr_ledger_moves *m = &r->ledger->moves[i];
         if (!m->count && !m->failed) continue;
         fprintf(out, "<tr><td>%s</td><td>%d</td><td>%d</td><td>%s</td>",
-                ledger_level_names[i], m->count, m->failed,
+                scr_ledger_level_names[i], m->count, m->failed,
                 scr_text_bytes(m->bytes, text));
         if (m->rate_count) {
             html_rate(out, m->bytes / m->seconds);
@@ -247,7 +247,7 @@ static void html_runs(FILE *out, const report *r)
                  "<th>began</th><th>time</th><th>nodes</th><th>ranks</th>"
                  "<th>checkpoints</th><th>end</th></tr>\n");
     for (int i = 0; i < r->ledger->run_count; i++) {
-        const ledger_run *run = &r->ledger->runs[i];
+        const scr_ledger_run *run = &r->ledger->runs[i];
         tool_time_text(run->start / 1000000, when);
         fprintf(out, "<tr><td>");
         html_text(out, run->id);
@@ -257,7 +257,7 @@ static void html_runs(FILE *out, const report *r)
                 "</td><td>%s</td><td>%s</td><td>%" PRId64 "</td><td>%" PRId64
                 "</td><td>%d</td><td>%s</td></tr>\n",
                 when, scr_text_span((double)(run->end - run->start) / 1e6, text),
-                run->nodes, run->ranks, run->checkpoints, ledger_end_names[run->how]);
+                run->nodes, run->ranks, run->checkpoints, scr_ledger_end_names[run->how]);
     }
     fprintf(out, "</table></div>\n");
 }

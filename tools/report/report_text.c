@@ -79,7 +79,7 @@ static void cell_bytes(tool_table *t, double bytes, int json)
 static int report_print_summary(const report *r, tool_form form)
 {
     tool_table *t = tool_table_new(summary_columns, SUMMARY);
-    const ledger_sum *s = &r->sum;
+    const scr_ledger_sum *s = &r->sum;
     tool_table_text(t, "summary");
     tool_table_text(t, r->prefix);
     tool_table_number(t, s->runs);
@@ -110,16 +110,16 @@ static int report_print_levels(const report *r, int json)
     tool_table *t = tool_table_new(level_columns, LEVEL);
     double spread[3];
     for (int i = 0; i < LEDGER_LEVELS; i++) {
-        ledger_moves *m = &r->ledger->moves[i];
+        scr_ledger_moves *m = &r->ledger->moves[i];
         if (!m->count && !m->failed) continue;
         tool_table_text(t, "level");
-        tool_table_text(t, ledger_level_names[i]);
+        tool_table_text(t, scr_ledger_level_names[i]);
         tool_table_number(t, m->count);
         tool_table_number(t, m->failed);
         cell_bytes(t, m->bytes, json);
         cell_real(t, m->seconds);
         if (m->rate_count) {
-            ledger_spread(m, &spread[0], &spread[1], &spread[2]);
+            scr_ledger_spread(m, &spread[0], &spread[1], &spread[2]);
             cell_bytes(t, m->bytes / m->seconds, json);
             for (int k = 0; k < 3; k++)
                 cell_bytes(t, spread[k], json);
@@ -137,7 +137,7 @@ static int report_print_runs(const report *r, int json)
     char when[TOOL_TIME_SIZE];
     static const tool_mark marks[] = {TOOL_WARN, TOOL_GOOD, TOOL_WARN, TOOL_BAD};
     for (int i = 0; i < r->ledger->run_count; i++) {
-        const ledger_run *run = &r->ledger->runs[i];
+        const scr_ledger_run *run = &r->ledger->runs[i];
         tool_time_text(run->start / 1000000, when);
         tool_table_text(t, "run");
         tool_table_text(t, run->id);
@@ -149,7 +149,7 @@ static int report_print_runs(const report *r, int json)
         tool_table_number(t, run->nodes);
         tool_table_number(t, run->ranks);
         tool_table_number(t, run->checkpoints);
-        tool_table_text(t, ledger_end_names[run->how]);
+        tool_table_text(t, scr_ledger_end_names[run->how]);
         tool_table_mark(t, marks[run->how]);
     }
     return tool_table_print(t, json ? TOOL_JSON : TOOL_COLUMNS);
@@ -159,10 +159,10 @@ static int report_print_spans(const report *r)
 {
     tool_table *t = tool_table_new(span_columns, 5);
     for (int i = 0; i < r->ledger->span_count; i++) {
-        const ledger_span *s = &r->ledger->spans[i];
+        const scr_ledger_span *s = &r->ledger->spans[i];
         tool_table_text(t, "span");
         tool_table_text(t, r->ledger->runs[s->run].id);
-        tool_table_text(t, ledger_kind_names[s->kind]);
+        tool_table_text(t, scr_ledger_kind_names[s->kind]);
         cell_real(t, (double)s->from / 1e6);
         cell_real(t, (double)s->to / 1e6);
     }

@@ -77,6 +77,10 @@ static void status_use_event(void *arg, const scr_log_event *e)
     if (e->kind == SCR_LOG_NODE_LOST) status_add_lost(r, e);
     if (e->kind == SCR_LOG_LAUNCH_END) r->is_over = true;
     if (!e->run || strcmp(e->run, r->id) != 0 || !r->id[0]) return;
+    if (e->kind == SCR_LOG_RUN_INTERRUPTED) {
+        r->is_over = true;
+        return;
+    }
     if (e->time > r->last) r->last = e->time;
     if (e->kind == SCR_LOG_RUN_READY) r->ready = e->time;
     if (e->kind == SCR_LOG_RUN_END) r->is_ended = true;

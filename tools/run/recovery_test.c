@@ -159,7 +159,8 @@ static bool recovery_check(void *arg, char why[TOOL_WHY_SIZE])
 static int recovery_switch_on_log(kvtree_error *err)
 {
     return setenv("SCR_LOG_ENABLE", "1", 1) == 0 &&
-                   setenv("SCR_LOG_TXT_ENABLE", "1", 1) == 0
+                   setenv("SCR_LOG_TXT_ENABLE", "1", 1) == 0 &&
+                   setenv("SCR_LOG_SIZE", "0", 1) == 0 /* it reads from a place on */
                ? 0
                : err_set(err, -ENOMEM, "no memory");
 }

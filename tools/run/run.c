@@ -78,6 +78,7 @@ static void run_update_down(run *r)
         if (!run_is_new_down(r, i)) continue;
         r->table[i].down = 1;
         const scr_log_event event = {.kind = SCR_LOG_NODE_LOST,
+                                     .run = r->id,
                                      .node = r->nodes.names[i],
                                      .note = r->reasons[i].text};
         tool_log_write(&r->prefix, &event, NULL);
@@ -131,6 +132,7 @@ static void run_report_start(run *r)
     char text[32] = "";
     int ranks = launcher_ranks(&r->launch);
     const scr_log_event event = {.kind = SCR_LOG_LAUNCH_START,
+                                 .run = r->id,
                                  .ranks = ranks,
                                  .nodes = r->chosen.count,
                                  .note = list};
@@ -155,12 +157,14 @@ static void run_report_end(run *r, const tool_job_result *result)
     else
         snprintf(why, sizeof why, "it is done");
     const scr_log_event event = {.kind = SCR_LOG_LAUNCH_END,
+                                 .run = r->id,
                                  .secs = result->seconds,
                                  .code = result->code,
                                  .note = why};
     run_say(r, RUN_EXITED, "run %d: ended after %.1f s with exit code %d: %s",
             r->facts.attempts, result->seconds, result->code, why);
     tool_log_write(&r->prefix, &event, NULL);
+    tool_log_end_runs(&r->prefix, r->id, why);
 }
 
 /* Keeps what the next decision needs. */
@@ -209,6 +213,13 @@ static int run_report_unlaunched(const run *r, int rc, const kvtree_error *err)
                     *err->text ? err->text : strerror(-rc));
 }
 
+/* The program logs its run under that id. */
+static void run_export_id(run *r)
+{
+    scr_log_run_id(r->id);
+    if (setenv("SCR_RUN_ID", r->id, 1) != 0) tool_no_memory();
+}
+
 static void run_launch(run *r)
 {
     static const processes_filter all = {.spared = "scr_transfer"};
@@ -220,6 +231,7 @@ static void run_launch(run *r)
     r->facts.attempts++;
     if (r->facts.runs_left > 0) r->facts.runs_left--;
     snprintf(name, sizeof name, "scr_run.%ld.%d", (long)getpid(), r->facts.attempts);
+    run_export_id(r);
     run_describe(r, name);
     int rc = launcher_build(&r->launcher.row, &r->launch, &words, &err);
     /* checkpoints are for that number of ranks */

@@ -10,6 +10,7 @@
 #include "lib/tool_prefix.h"
 #include "lib/tool_process.h"
 #include "nodes/down_nodes.h"
+#include "report/log.h"
 #include "run/launcher.h"
 #include "run/run_log.h"
 #include "run/run_plan.h"
@@ -40,7 +41,8 @@ typedef struct run {
     tool_owner owner;
     tool_signals signals;
     run_log log;
-    int output; /* open: standard output of commands of this project */
+    char id[SCR_LOG_RUN_SIZE]; /* of the last launch, for the log of events */
+    int output;                /* open: standard output of commands of this project */
     launcher_choice launcher;
 
     /* settings */

@@ -47,13 +47,13 @@ def test_each_condition():
 
 def test_together():
     expect(run('--checkpoints', '7', '--after', '1298937600', '--before', '1298944800', '--seconds', '1200', '-T', 'so'), 0,
-           'ExitReason       so\nCheckpointsLeft  7\nExitAfter        2011-03-01T00:00:00+0000\n'
-           'ExitBefore       2011-03-01T02:00:00+0000\nHaltSeconds      1200\n', ['HALT_IN_FORCE', ': so; ', f'scr_halt --remove {os.getcwd()},'])
+           'ExitReason       so\nCheckpointsLeft  7\nExitAfter        2011-03-01T00:00:00+00:00\n'
+           'ExitBefore       2011-03-01T02:00:00+00:00\nHaltSeconds      1200\n', ['HALT_IN_FORCE', ': so; ', f'scr_halt --remove {os.getcwd()},'])
     before = pathlib.Path(HALT).read_bytes()
     assert run('--list').returncode == 0 and run('--checkpoints', '7').returncode == 0
     assert pathlib.Path(HALT).read_bytes() == before
     expect(run('--unset-reason', '-C', '--before', '1298944801', '--unset-seconds'), 0,
-           'ExitAfter        2011-03-01T00:00:00+0000\nExitBefore       2011-03-01T02:00:01+0000\n', ['HALT_IN_FORCE', 'ExitAfter', 'scr_halt --remove '])
+           'ExitAfter        2011-03-01T00:00:00+00:00\nExitBefore       2011-03-01T02:00:01+00:00\n', ['HALT_IN_FORCE', 'ExitAfter', 'scr_halt --remove '])
     expect(run('--remove'), 0, 'no halt conditions\n')
     assert not os.path.exists(HALT)
     expect(run('--remove'), 0, 'no halt conditions\n')
@@ -182,6 +182,7 @@ def test_times():
 
     assert seconds('2026-11-22') == of(2026, 11, 22)
     assert seconds('2026-11-22 18:30') == seconds('2026-11-22T18:30:00') == of(2026, 11, 22, 18, 30)
+    assert seconds('2026-11-22T18:30:00Z', 'EST5') == seconds('2026-11-22T20:30+02:00', 'EST5') == seconds('2026-11-22T14:00:00-0430') == of(2026, 11, 22, 18, 30)
     assert seconds('2026-11-22T12:00am') == of(2026, 11, 22) and seconds('2026-11-22T12:05PM') == of(2026, 11, 22, 12, 5)
     assert seconds('2024-02-29T23:59:59') == of(2024, 2, 29, 23, 59, 59)
     assert seconds('2026-07-01T12:00', 'CET-1CEST,M3.5.0,M10.5.0') == of(2026, 7, 1, 10)
@@ -313,7 +314,7 @@ def test_usage():
                        ['-r', '-i'], ['--after'], ['-l', '-c', '3'], ['-l', '-i'],
                        ['-l', '-r'], ['-l', '-C'], ['--never'], ['--unset', '-l'])
     for text in ('', 'soon', '25:00', '12:60', '13:00pm', '0:00am', '1:2', '2026-13-01', '2026-02-30', '2026-1-1', '12345678',
-                 '99999999999999999999', '+', '+soon', '-5', '2026-11-22T', '2026-11-22T12', '18:30x', '18:30:61', '18:30 tomorow', '25:00 today', 'tomorrow', ' today'):
+                 '99999999999999999999', '+', '+soon', '-5', '2026-11-22T', '2026-11-22T12', '2026-11-22+01:00', '2026-11-22T12:00+1:00', '2026-11-22T12:00+01:0', '2026-11-22T+01:00', '18:30x', '18:30:61', '18:30 tomorow', '25:00 today', 'tomorrow', ' today'):
         expect_wrong_usage(['--after=' + text], ['--before', text])
     assert not os.listdir('.')
     expect_documented(19, {'--dir': 'x', '--prefix': 'x', '--checkpoints': '1', '--after': '+1', '--before': '+1', '--seconds': '1',

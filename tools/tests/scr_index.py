@@ -44,12 +44,12 @@ def state():
 
 # ---- list ----
 
-LIST = """DSET  VALID  FLUSHED              CUR  NAME
-  20  NO     2026-11-22T18:30:20  -    ckpt.20
-  18  NO     2026-11-22T18:30:18  -    ckpt.18
-  13  YES    2026-11-22T18:30:13  -    out
-  12  YES    2026-11-22T18:30:12  *    run/ckpt.12
-   6  YES    2026-11-22T18:30:06  -    ckpt.6
+LIST = """DSET  VALID  FLUSHED                    CUR  NAME
+  20  NO     2026-11-22T18:30:20+00:00  -    ckpt.20
+  18  NO     2026-11-22T18:30:18+00:00  -    ckpt.18
+  13  YES    2026-11-22T18:30:13+00:00  -    out
+  12  YES    2026-11-22T18:30:12+00:00  *    run/ckpt.12
+   6  YES    2026-11-22T18:30:06+00:00  -    ckpt.6
 """
 
 
@@ -58,11 +58,11 @@ def test_list():
     for arguments in ([], ['--list'], ['-l', '-p', '.'], ['-list', '-prefix', os.getcwd()]):
         expect(run(*arguments), 0, LIST)
     assert listed()['run/ckpt.12'] == {
-        'dset': 12, 'valid': True, 'flushed': '2026-11-22T18:30:12', 'current': True, 'name': 'run/ckpt.12', 'checkpoint': 12,
-        'output': False, 'complete': True, 'deleting': False, 'attempts': 0, 'fetched': '2026-11-22T20:00:00', 'failed': None,
-        'reason': None, 'created': '2026-11-21T10:33:10+0000', 'ranks': 2, 'files': 3, 'size': 550, 'bypass': False,
+        'dset': 12, 'valid': True, 'flushed': '2026-11-22T18:30:12+00:00', 'current': True, 'name': 'run/ckpt.12', 'checkpoint': 12,
+        'output': False, 'complete': True, 'deleting': False, 'attempts': 0, 'fetched': '2026-11-22T20:00:00+00:00', 'failed': None,
+        'reason': None, 'created': '2026-11-21T10:33:10+00:00', 'ranks': 2, 'files': 3, 'size': 550, 'bypass': False,
         'scattered': False, 'user': 'tester', 'job_id': '17', 'job_name': None, 'cluster': None}
-    assert listed()['ckpt.18']['failed'] == '2026-11-22T19:30:00' and not listed()['ckpt.20']['complete']
+    assert listed()['ckpt.18']['failed'] == '2026-11-22T19:30:00+00:00' and not listed()['ckpt.20']['complete']
     assert names('.') == sorted(names('.'))
     Prefix().put_index()
     expect(run(), 0, 'DSET  VALID  FLUSHED  CUR  NAME\n')
@@ -72,7 +72,7 @@ def test_one_dataset():
     fill('run/ckpt.12')
     text = run('--inspect', 'run/ckpt.12').stdout.decode()
     width = len('files outside of its directory') + 2
-    for title, number in (('dataset', 12), ('valid', 'yes'), ('current', 'yes'), ('fetched', '2026-11-22T20:00:00'),
+    for title, number in (('dataset', 12), ('valid', 'yes'), ('current', 'yes'), ('fetched', '2026-11-22T20:00:00+00:00'),
                           ('bytes', 550)):
         assert f'{title:<{width}}{number}\n' in text, (title, text)
     assert 'failed' not in text

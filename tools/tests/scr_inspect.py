@@ -44,16 +44,16 @@ def test_list():
     fill()
     os.unlink('cache/me/scr.17/scr.dataset.5/c5/rank_2')
     put('cache/me/scr.17/scr.dataset.4/c 4/rank_1', b'short')
-    head = 'DSET  CKPT  CREATED                   TYPE  RANKS  HERE  WHOLE  FILES  BYTES  NAME\n'
-    rows = ['   4     1  2026-11-21T10:33:10+0000  XOR       4     2      1      2     30  c 4\n',
-            '   5     2  2026-11-21T10:33:10+0000  XOR       4     2      1      2     30  c5\n']
+    head = 'DSET  CKPT  CREATED                    TYPE  RANKS  HERE  WHOLE  FILES  BYTES  NAME\n'
+    rows = ['   4     1  2026-11-21T10:33:10+00:00  XOR       4     2      1      2     30  c 4\n',
+            '   5     2  2026-11-21T10:33:10+00:00  XOR       4     2      1      2     30  c5\n']
     expect(run(), 0, head + ''.join(rows))
     expect(run('--id', '5'), 0, head + rows[1])
     expect(run('--id', '6'), 0, 'DSET  CKPT  CREATED  TYPE  RANKS  HERE  WHOLE  FILES  BYTES  NAME\n')
     expect(run('--brief'), 0, f'4 {CREATED + 4} 4 2 1 0 c 4\n5 {CREATED + 5} 4 2 1 0 c5\n')
     expect(run('-b', '-i', '6', '-c', f'{os.getcwd()}/cntl/me/scr.17'), 0)
     assert json.loads(run('-j', '-i', '4').stdout) == {
-        'dset': 4, 'checkpoint': 1, 'created': '2026-11-21T10:33:10+0000', 'type': 'XOR', 'ranks': 4, 'here': 2, 'whole': 1,
+        'dset': 4, 'checkpoint': 1, 'created': '2026-11-21T10:33:10+00:00', 'type': 'XOR', 'ranks': 4, 'here': 2, 'whole': 1,
         'files': 2, 'bytes': 30, 'name': 'c 4', 'time': CREATED + 4, 'output': False, 'run': False}
 
 
@@ -92,13 +92,13 @@ def test_nodes():
             put_node(base, base / f'cntl/me/scr.17/{node}', ranks)
     os.unlink('nodes/n2/cache/me/scr.17/scr.dataset.5/c5/rank_3')
     os.environ.update(SCR_SIMULATE=os.path.abspath('nodes'), SCR_REMOTE='simulate', SCR_NODELIST='n[1-3]')
-    head = 'DSET  CREATED                   RANKS  HERE  WHOLE  NODES   NAME\n'
-    rows = ['   4  2026-11-21T10:33:10+0000      4     3      3  n[1-2]  c 4\n',
-            '   5  2026-11-21T10:33:10+0000      4     3      2  n[1-2]  c5\n']
+    head = 'DSET  CREATED                    RANKS  HERE  WHOLE  NODES   NAME\n'
+    rows = ['   4  2026-11-21T10:33:10+00:00      4     3      3  n[1-2]  c 4\n',
+            '   5  2026-11-21T10:33:10+00:00      4     3      2  n[1-2]  c5\n']
     for options in (['--up', 'n[1-3]'], ['--up', 'n1,n3,n2,n1'], ['--all'], ['-a']):
         expect(run(*options), 0, head + ''.join(rows))
     assert json.loads(run('--all', '--json', '--id', '5').stdout) == {
-        'dset': 5, 'created': '2026-11-21T10:33:10+0000', 'ranks': 4, 'here': 3, 'whole': 2, 'nodes': 'n[1-2]', 'name': 'c5',
+        'dset': 5, 'created': '2026-11-21T10:33:10+00:00', 'ranks': 4, 'here': 3, 'whole': 2, 'nodes': 'n[1-2]', 'name': 'c5',
         'time': CREATED + 5, 'run': False}
     expect(run('--up', 'n3'), 3, '', ['CACHE_EMPTY', 'PREFIX_UNUSED'])
     os.environ['SCR_JOB_ID'] = '18'

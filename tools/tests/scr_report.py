@@ -42,8 +42,9 @@ class Log:
             lines.append(line + '\n')
         put('.scr/log', ''.join(lines).encode())
 
-    def run(self, whose, start, steps, ending=None, restart=None, launch=None):
-        """steps: (seconds of computing, of the output, id, of a flush that is waited for). Gives the end."""
+    def run(self, whose, start, steps, ending=None, restart=None, launch=None, interrupted=None, named=False):
+        """steps: (seconds of computing, of the output, id, of a flush that is waited for). named: LAUNCH_END has the id of the run.
+        interrupted: seconds until RUN_INTERRUPTED is logged. Gives the end."""
         now = start
         self.add(now, 'RUN_START', whose, jobid='17', ranks=8, nodes=4)
         now += 5
@@ -67,7 +68,9 @@ class Log:
                 self.add(now, kind, whose)
         if launch:
             now += launch
-            self.add(now, 'LAUNCH_END', None, code=9)
+            self.add(now, 'LAUNCH_END', whose if named else None, code=9)
+        if interrupted is not None:
+            self.add(now + interrupted, 'RUN_INTERRUPTED', whose, secs=float(now - start))
         return now
 
 
@@ -81,10 +84,11 @@ def again(log):
     found = dict.fromkeys(('start', 'output', 'flush', 'restart', 'compute', 'lost', 'down'), 0.0)
     ends, how, work, points = {}, {}, {}, {}
     for place, name in enumerate(names):
-        mine = of[name]
+        mine = [event for event in of[name] if event['kind'] not in ('LAUNCH_END', 'RUN_INTERRUPTED')]
         begin, kinds = mine[0]['time'], {event['kind'] for event in mine}
         until = of[names[place + 1]][0]['time'] if place + 1 < len(names) else math.inf
         launched = [event['time'] for event in events if event['kind'] == 'LAUNCH_END' and begin < event['time'] < until]
+        launched += [begin + event['secs'] for event in of[name] if event['kind'] == 'RUN_INTERRUPTED']
         is_over = 'RUN_END' not in kinds and bool(launched)
         ends[name] = launched[0] if is_over else mine[-1]['time']
         how[name] = ('halted' if 'HALT' in kinds else 'finished') if 'RUN_END' in kinds else \
@@ -221,6 +225,16 @@ def test_begins_and_ends():
     log.add(200, 'LAUNCH_END', None, code=1)
     assert compare(log)['lost'] == 93  # since its checkpoint
     log = Log()
+    log.run('r1', 0, [(100, 2, 1, 0)], interrupted=5000)
+    assert compare(log)['lost'] == 0 and ask()['run'][0]['ended'] == 'interrupted'
+    assert ask()['summary'][0]['total'] == 107  # and not until somebody knew
+    log = Log()  # of two programs at the same time, one has ended
+    log.run('r1', 0, [(100, 2, 1, 0)])
+    log.run('r2', 50, [(100, 2, 2, 0)])
+    log.add(200, 'LAUNCH_END', 'r1', code=1)
+    log.put()
+    assert [row['ended'] for row in ask()['run']] == ['interrupted', 'open']
+    log = Log()
     log.add(0, 'RUN_START', 'r1', ranks=1, nodes=1)
     log.add(9, 'ERROR', 'r1', code=1, note='x')
     assert compare(log)['interrupted'] == 0
@@ -235,6 +249,25 @@ def test_begins_and_ends():
     assert (summary['runs'], summary['efficiency'], summary['mtbf'], summary['best_interval']) == (0, None, None, None), summary
 
 
+def test_long_logs():
+    """The report has what the two files keep; the begin of a run may have gone."""
+    story().put()
+    whole = run().stdout
+    lines = pathlib.Path('.scr/log').read_bytes().splitlines(keepends=True)
+    put('.scr/log.1', b''.join(lines[:8]))
+    put('.scr/log', b''.join(lines[8:]))
+    assert run().stdout == whole
+    os.unlink('.scr/log.1')
+    log = story()
+    log.events = sorted(log.events, key=lambda event: event['time'])[8:]
+    assert log.events[0]['kind'] == 'OUTPUT_START' and log.events[0]['run'] == 'r1', log.events[0]
+    found = ask()
+    assert [row['ended'] for row in found['run']] == ['interrupted', 'halted', 'finished'], found['run']
+    # of r1: 3 s of the last checkpoint, and 40 s until its end, which are lost with the 70 s before, of which nothing is kept
+    first = [span for span in found['span'] if span['run'] == 'r1']
+    assert sum(span['to'] - span['from'] for span in first) == 43, first
+
+
 def test_random_histories():
     for seed in range(40):
         chance, log, now, dset, known = random.Random(seed), Log(), 0, 0, []
@@ -246,7 +279,8 @@ def test_random_histories():
             restart = chance.choice(known[-3:]) if known and chance.random() < 0.8 else None
             ending = chance.choice((None, None, ('RUN_END',), ('HALT', 'RUN_END')))
             launch = chance.choice((None, 3, 60)) if not ending else chance.choice((None, 2))
-            now = log.run(f'r{number}', now + chance.randrange(1, 300), steps, ending, restart, launch)
+            interrupted = chance.choice((None, 0, 400)) if not ending else None
+            now = log.run(f'r{number}', now + chance.randrange(1, 300), steps, ending, restart, launch, interrupted, chance.random() < 0.5)
             known += [step[2] for step in steps]
         compare(log)
 
@@ -338,7 +372,7 @@ def test_metrics():
         done = subprocess.run(['promtool', 'check', 'metrics'], input=text.encode(), capture_output=True, check=False)
         assert done.returncode == 0 and not done.stderr, done
     else:
-        print('no promtool here')
+        print('not checked by promtool (Debian: prometheus), which is not here')
 
 
 def test_files():

@@ -144,7 +144,7 @@ def test_nodes_lost():
     assert logged('NODE_DOWN', ': node1: Host is down', ': node2: Host is down'), lines()
     assert logged('RUN_NODES_LOST', '2 of 4 nodes are left, 3 are needed'), lines()
     events = [json.loads(line) for line in open('.scr/log.jsonl')]
-    assert [(e['event'], e.get('node'), e.get('code'), e.get('ranks')) for e in events] == [
+    assert [e['run'] == events[0]['run'] for e in events] == [True] * 3 + [False] * 3 and [(e['event'], e.get('node'), e.get('code'), e.get('ranks')) for e in events] == [
         ('LAUNCH_START', None, None, 6), ('LAUNCH_END', None, 9, None), ('NODE_LOST', 'node1', None, None),
         ('LAUNCH_START', None, None, 6), ('LAUNCH_END', None, 9, None), ('NODE_LOST', 'node2', None, None)], events
     for name in ('ENABLE', 'JSON_ENABLE', 'SYSLOG_ENABLE', 'TXT_ENABLE'):

@@ -9,6 +9,7 @@
 #include "common/errtext.h"
 #include "nth_each.h"
 #include "prefix/flush_file.h"
+#include "report/metrics.h"
 #include "report/report.h"
 #include "report/status.h"
 #include <errno.h>
@@ -76,24 +77,24 @@ static int teardown(void **state)
 
 static int do_report(void *arg)
 {
-    ledger l;
+    scr_ledger l;
     char *text = NULL;
     size_t size;
-    int rc = ledger_read(dir, &l, &nth_text);
+    int rc = scr_ledger_read(dir, &l, &nth_text);
     if (rc) return rc;
-    const report r = {folder, &l, ledger_add_up(&l)};
+    const report r = {folder, &l, scr_ledger_add_up(&l)};
     assert_int_equal(r.sum.runs, 2);
     assert_int_equal(r.sum.checkpoints, 2);
     assert_int_equal(l.nodes_lost, 2);
     int held = nth_hold(); /* the C library has no error for a stream without memory */
     FILE *out = open_memstream(&text, &size);
     report_write_html(out, &r);
-    report_write_metrics(out, &r);
+    scr_metrics_write(out, r.prefix, r.ledger, &r.sum);
     fclose(out);
     assert_non_null(strstr(text, "# EOF"));
     free(text);
     countdown = held;
-    ledger_done(&l);
+    scr_ledger_done(&l);
     return 0;
 }
 

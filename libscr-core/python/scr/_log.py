@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import errno
 import json
 import os
 import re
-from typing import Any, Dict, Iterator, Mapping, Optional, Union
+from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Union
 
 from ._tree import FilePath, open_regular
 
@@ -88,28 +89,57 @@ def parse_event(line: Union[str, bytes]) -> Event:
         raise ValueError("too many levels") from None
 
 
-def _log_path(prefix: FilePath) -> str:
-    """The text file, or else JSON lines."""
+def _open_both(path: str) -> List[BinaryIO]:
+    """The file that was put aside at SCR_LOG_SIZE, and the current one, as far as they exist."""
+    while True:
+        # the current one first: if it is put aside meanwhile, it is found twice
+        found: List[BinaryIO] = []
+        for each in (path, path + ".1"):
+            try:
+                found.insert(0, open_regular(each))
+            except FileNotFoundError:
+                pass
+        if len(found) < 2 or not os.path.sameopenfile(found[0].fileno(), found[1].fileno()):
+            return found
+        for file in found:
+            file.close()
+
+
+def _open_log(prefix: FilePath) -> List[BinaryIO]:
+    """The text files, or else JSON lines."""
     paths = [os.path.join(os.fsdecode(prefix), ".scr", name) for name in ("log", "log.jsonl")]
-    return next((path for path in paths if os.path.exists(path)), paths[0])
+    for path in paths:
+        found = _open_both(path)
+        if found:
+            return found
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), paths[0])
+
+
+def _events(file: BinaryIO) -> Iterator[Event]:
+    cut = False
+    while True:
+        line = file.readline(LINE_MAX)
+        if not line:
+            return
+        whole = line.endswith(b"\n") or len(line) < LINE_MAX
+        if whole and not cut:
+            try:
+                yield parse_event(line)
+            except ValueError:
+                pass
+        cut = not whole
 
 
 def log(prefix: FilePath = ".", path: Optional[FilePath] = None) -> Iterator[Event]:
-    """The events in the log of a prefix directory, or in the file path, in the order of the file.
+    """The events in the log of a prefix directory (one or two files), or in the file path, in the order of the files.
 
     Lines that are not events, such as one that a full disk has cut off, are skipped. Raises FileNotFoundError where there
     is no log: SCR_LOG_ENABLE=1 makes one.
     """
-    with open_regular(path or _log_path(prefix)) as file:
-        cut = False
-        while True:
-            line = file.readline(LINE_MAX)
-            if not line:
-                return
-            whole = line.endswith(b"\n") or len(line) < LINE_MAX
-            if whole and not cut:
-                try:
-                    yield parse_event(line)
-                except ValueError:
-                    pass
-            cut = not whole
+    files = [open_regular(path)] if path else _open_log(prefix)
+    try:
+        for file in files:
+            yield from _events(file)
+    finally:
+        for file in files:
+            file.close()

@@ -221,7 +221,22 @@ def test_log():
     assert [event.name for event in events] == ["NODE_LOST", "FLUSH_COMPLETE"] and events[0].time.tzinfo
     assert os.fsencode(events[0].fields["note"]) == note and events[0].fields["node"] == "n3", events
     assert (events[1].fields["bytes"], events[1].fields["secs"]) == (5, 1.5), events
+    for name in ("log", "log.jsonl"):
+        check_put_aside(name, events)
     check_bad_lines(events)
+
+
+def check_put_aside(name, events):
+    """The file before comes first; alone, it is the log."""
+    aside = pathlib.Path("aside")
+    aside.mkdir(exist_ok=True)
+    os.makedirs("aside/.scr", exist_ok=True)
+    lines = pathlib.Path(".scr", name).read_bytes().splitlines(keepends=True)
+    put(f"aside/.scr/{name}.1", lines[0])
+    assert list(scr.log("aside")) == events[:1]
+    put(f"aside/.scr/{name}", lines[1])
+    assert list(scr.log("aside")) == events
+    shutil.rmtree("aside")
 
 
 def check_bad_lines(events):

@@ -10,16 +10,16 @@ static double ledger_seconds(int64_t from, int64_t to)
     return (double)(to - from) / 1e6;
 }
 
-double ledger_waste(double interval, double cost, double mtbf)
+double scr_ledger_waste(double interval, double cost, double mtbf)
 {
     double cycle = interval + cost;
     return cycle > 0 ? fmin(1, cost / cycle + cycle / (2 * mtbf)) : 1;
 }
 
-static void ledger_count_runs(const ledger *l, ledger_sum *sum, double *ready)
+static void ledger_count_runs(const scr_ledger *l, scr_ledger_sum *sum, double *ready)
 {
     for (int i = 0; i < l->run_count; i++) {
-        const ledger_run *run = &l->runs[i];
+        const scr_ledger_run *run = &l->runs[i];
         double seconds = ledger_seconds(run->start, run->end);
         sum->total += seconds;
         sum->checkpoints += run->checkpoints;
@@ -35,16 +35,16 @@ static void ledger_count_runs(const ledger *l, ledger_sum *sum, double *ready)
     sum->total += sum->down;
 }
 
-ledger_sum ledger_add_up(const ledger *l)
+scr_ledger_sum scr_ledger_add_up(const scr_ledger *l)
 {
     double ready = 0;
-    ledger_sum sum = {.runs = l->run_count,
-                      .efficiency = -1,
-                      .cost = -1,
-                      .interval = -1,
-                      .mtbf = -1,
-                      .best = -1,
-                      .saved = -1};
+    scr_ledger_sum sum = {.runs = l->run_count,
+                          .efficiency = -1,
+                          .cost = -1,
+                          .interval = -1,
+                          .mtbf = -1,
+                          .best = -1,
+                          .saved = -1};
     ledger_count_runs(l, &sum, &ready);
     for (int i = 0; i < l->span_count; i++)
         sum.kinds[l->spans[i].kind] += ledger_seconds(l->spans[i].from, l->spans[i].to);
@@ -55,8 +55,8 @@ ledger_sum ledger_add_up(const ledger *l)
     if (sum.cost > 0 && sum.mtbf > 0) sum.best = scr_cadence_daly(sum.cost, sum.mtbf);
     if (sum.best >= 0 && sum.interval >= 0)
         sum.saved = (sum.total - sum.down) *
-                    fmax(0, ledger_waste(sum.interval, sum.cost, sum.mtbf) -
-                                ledger_waste(sum.best, sum.cost, sum.mtbf));
+                    fmax(0, scr_ledger_waste(sum.interval, sum.cost, sum.mtbf) -
+                                scr_ledger_waste(sum.best, sum.cost, sum.mtbf));
     return sum;
 }
 
@@ -66,7 +66,7 @@ static int ledger_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void ledger_spread(ledger_moves *m, double *least, double *median, double *most)
+void scr_ledger_spread(scr_ledger_moves *m, double *least, double *median, double *most)
 {
     int n = m->rate_count;
     qsort(m->rates, (size_t)n, sizeof *m->rates, ledger_compare);

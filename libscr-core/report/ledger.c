@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ledger_kind_names[LEDGER_KINDS] = {"start", "compute", "output",
-                                                     "flush", "restart", "lost"};
-const char *const ledger_end_names[] = {"open", "finished", "halted", "interrupted"};
-const char *const ledger_level_names[LEDGER_LEVELS] = {"cache", "flush", "fetch",
-                                                       "rebuild"};
+const char *const scr_ledger_kind_names[LEDGER_KINDS] = {"start", "compute", "output",
+                                                         "flush", "restart", "lost"};
+const char *const scr_ledger_end_names[] = {"open", "finished", "halted", "interrupted"};
+const char *const scr_ledger_level_names[LEDGER_LEVELS] = {"cache", "flush", "fetch",
+                                                           "rebuild"};
 
 /* ---- lists ---- */
 
-static void ledger_add_span(ledger *l, ledger_span span)
+static void ledger_add_span(scr_ledger *l, scr_ledger_span span)
 {
-    ledger_span *list = array_grow(l->spans, (size_t)l->span_count, sizeof *list);
+    scr_ledger_span *list = array_grow(l->spans, (size_t)l->span_count, sizeof *list);
     if (!list) {
         l->is_short = true;
         return;
@@ -28,9 +28,9 @@ static void ledger_add_span(ledger *l, ledger_span span)
     l->spans[l->span_count++] = span;
 }
 
-static void ledger_add_point(ledger *l, ledger_point point)
+static void ledger_add_point(scr_ledger *l, scr_ledger_point point)
 {
-    ledger_point *list = array_grow(l->points, (size_t)l->point_count, sizeof *list);
+    scr_ledger_point *list = array_grow(l->points, (size_t)l->point_count, sizeof *list);
     if (!list) {
         l->is_short = true;
         return;
@@ -39,27 +39,27 @@ static void ledger_add_point(ledger *l, ledger_point point)
     l->points[l->point_count++] = point;
 }
 
-static void ledger_add_run(ledger *l, const scr_log_event *e)
+static void ledger_add_run(scr_ledger *l, const scr_log_event *e)
 {
-    ledger_run *list = array_grow(l->runs, (size_t)l->run_count, sizeof *list);
+    scr_ledger_run *list = array_grow(l->runs, (size_t)l->run_count, sizeof *list);
     if (!list) {
         l->is_short = true;
         return;
     }
     l->runs = list;
-    ledger_run *run = &l->runs[l->run_count++];
-    *run = (ledger_run){.ranks = e->ranks,
-                        .nodes = e->nodes,
-                        .start = e->time,
-                        .end = e->time,
-                        .mark = e->time,
-                        .doing = LEDGER_START};
+    scr_ledger_run *run = &l->runs[l->run_count++];
+    *run = (scr_ledger_run){.ranks = e->ranks,
+                            .nodes = e->nodes,
+                            .start = e->time,
+                            .end = e->time,
+                            .mark = e->time,
+                            .doing = LEDGER_START};
     snprintf(run->id, sizeof run->id, "%s", e->run);
     if (e->job_id) snprintf(run->job, sizeof run->job, "%s", e->job_id);
 }
 
 /* Runs of a directory rarely overlap: the search is short. */
-static ledger_run *ledger_find_run(ledger *l, const char *id)
+static scr_ledger_run *ledger_find_run(scr_ledger *l, const char *id)
 {
     for (int i = l->run_count; i > 0; i--)
         if (strcmp(l->runs[i - 1].id, id) == 0) return &l->runs[i - 1];
@@ -69,11 +69,12 @@ static ledger_run *ledger_find_run(ledger *l, const char *id)
 /* ---- spans ---- */
 
 /* What the run did until then is a span; from then on it does something else. */
-static void ledger_turn(ledger *l, ledger_run *run, int64_t time, ledger_kind doing)
+static void ledger_turn(scr_ledger *l, scr_ledger_run *run, int64_t time,
+                        scr_ledger_kind doing)
 {
     int place = (int)(run - l->runs);
     if (time > run->mark)
-        ledger_add_span(l, (ledger_span){run->doing, place, run->mark, time});
+        ledger_add_span(l, (scr_ledger_span){run->doing, place, run->mark, time});
     if (time > run->mark) run->mark = time;
     run->doing = doing;
 }
@@ -83,7 +84,7 @@ static bool ledger_is_checkpoint(const scr_log_event *e)
     return e->type && strstr(e->type, "checkpoint");
 }
 
-static void ledger_take_output(ledger *l, ledger_run *run, const scr_log_event *e)
+static void ledger_take_output(scr_ledger *l, scr_ledger_run *run, const scr_log_event *e)
 {
     bool start = e->kind == SCR_LOG_OUTPUT_START;
     ledger_turn(l, run, e->time, start ? LEDGER_OUTPUT : LEDGER_COMPUTE);
@@ -95,14 +96,14 @@ static void ledger_take_output(ledger *l, ledger_run *run, const scr_log_event *
     if (e->kind != SCR_LOG_OUTPUT_COMPLETE) return;
     run->checkpoints++;
     run->newest = e->time;
-    ledger_add_point(l, (ledger_point){e->dset, e->time, (int)(run - l->runs)});
+    ledger_add_point(l, (scr_ledger_point){e->dset, e->time, (int)(run - l->runs)});
     if (e->secs < 0) return;
     l->cost_sum += e->secs;
     l->costs++;
 }
 
 /* One that goes on in the background is no span. */
-static void ledger_take_flush(ledger *l, ledger_run *run, const scr_log_event *e)
+static void ledger_take_flush(scr_ledger *l, scr_ledger_run *run, const scr_log_event *e)
 {
     if (e->method && strstr(e->method, "background")) return;
     if (e->kind == SCR_LOG_FLUSH_START && run->doing == LEDGER_COMPUTE)
@@ -112,17 +113,18 @@ static void ledger_take_flush(ledger *l, ledger_run *run, const scr_log_event *e
 }
 
 /* Computing of earlier runs since that checkpoint was in vain. */
-static void ledger_lose(ledger *l, int before, int since, int64_t time)
+static void ledger_lose(scr_ledger *l, int before, int since, int64_t time)
 {
     for (int i = 0; i < l->span_count; i++) {
-        ledger_span *s = &l->spans[i];
+        scr_ledger_span *s = &l->spans[i];
         if (s->kind == LEDGER_COMPUTE && s->run < before && s->run >= since &&
             s->from >= time)
             s->kind = LEDGER_LOST;
     }
 }
 
-static void ledger_take_restart(ledger *l, ledger_run *run, const scr_log_event *e)
+static void ledger_take_restart(scr_ledger *l, scr_ledger_run *run,
+                                const scr_log_event *e)
 {
     bool start = e->kind == SCR_LOG_RESTART_START;
     ledger_turn(l, run, e->time, start ? LEDGER_RESTART : LEDGER_COMPUTE);
@@ -130,7 +132,7 @@ static void ledger_take_restart(ledger *l, ledger_run *run, const scr_log_event 
     run->restarted = true;
     int place = (int)(run - l->runs);
     for (int i = l->point_count; i > 0; i--) {
-        const ledger_point *p = &l->points[i - 1];
+        const scr_ledger_point *p = &l->points[i - 1];
         if (p->dset != e->dset || p->run >= place) continue;
         /* a run whose end is known by the next one only is closed here */
         for (int k = p->run; k < place; k++)
@@ -142,7 +144,7 @@ static void ledger_take_restart(ledger *l, ledger_run *run, const scr_log_event 
 
 /* ---- events ---- */
 
-static ledger_level ledger_level_of(scr_log_kind kind)
+static scr_ledger_level ledger_level_of(scr_log_kind kind)
 {
     switch (kind) {
     case SCR_LOG_OUTPUT_COMPLETE:
@@ -162,11 +164,11 @@ static ledger_level ledger_level_of(scr_log_kind kind)
     }
 }
 
-static void ledger_take_move(ledger *l, const scr_log_event *e)
+static void ledger_take_move(scr_ledger *l, const scr_log_event *e)
 {
-    ledger_level level = ledger_level_of(e->kind);
+    scr_ledger_level level = ledger_level_of(e->kind);
     if (level == LEDGER_LEVELS) return;
-    ledger_moves *m = &l->moves[level];
+    scr_ledger_moves *m = &l->moves[level];
     if (e->kind == SCR_LOG_OUTPUT_FAILED || e->kind == SCR_LOG_FLUSH_FAILED ||
         e->kind == SCR_LOG_FETCH_FAILED || e->kind == SCR_LOG_REBUILD_FAILED) {
         m->failed++;
@@ -185,18 +187,30 @@ static void ledger_take_move(ledger *l, const scr_log_event *e)
     m->rates[m->rate_count++] = (double)e->bytes / e->secs;
 }
 
-/* The program has ended, and with it a run that had no end of its own. */
-static void ledger_take_launch_end(ledger *l, int64_t time)
+static void ledger_end_run(scr_ledger_run *run, int64_t time)
 {
-    ledger_run *run = l->run_count ? &l->runs[l->run_count - 1] : NULL;
     if (!run || run->is_finished || run->is_over) return;
     if (time > run->end) run->end = time;
     run->is_over = true;
 }
 
-static void ledger_take_of_run(ledger *l, ledger_run *run, const scr_log_event *e)
+/* The program has ended, and with it a run that had no end of its own. Where the launcher
+ * keeps the id from the program, and in logs of version 1, that is the last run. */
+static void ledger_take_launch_end(scr_ledger *l, const scr_log_event *e)
+{
+    scr_ledger_run *run = e->run ? ledger_find_run(l, e->run) : NULL;
+    if (!run && l->run_count) run = &l->runs[l->run_count - 1];
+    ledger_end_run(run, e->time);
+}
+
+static void ledger_take_of_run(scr_ledger *l, scr_ledger_run *run, const scr_log_event *e)
 {
     if (run->is_finished || run->is_over) return;
+    if (e->kind == SCR_LOG_NODE_LOST || e->kind == SCR_LOG_LAUNCH_START) return;
+    if (e->kind == SCR_LOG_RUN_INTERRUPTED) {
+        ledger_end_run(run, run->start + (e->secs > 0 ? (int64_t)(e->secs * 1e6) : 0));
+        return;
+    }
     if (e->time > run->end) run->end = e->time;
     switch (e->kind) {
     case SCR_LOG_RUN_READY:
@@ -230,18 +244,35 @@ static void ledger_take_of_run(ledger *l, ledger_run *run, const scr_log_event *
     }
 }
 
-void ledger_take(void *arg, const scr_log_event *e)
+static bool ledger_is_of_running(scr_log_kind kind)
 {
-    ledger *l = arg;
+    return kind >= SCR_LOG_OUTPUT_START && kind <= SCR_LOG_FLUSH_STOPPED;
+}
+
+/* The begin of a long run is not kept (SCR_LOG_SIZE): it is known from here on. */
+static scr_ledger_run *ledger_join_run(scr_ledger *l, const scr_log_event *e)
+{
+    int before = l->run_count;
+    ledger_add_run(l, e);
+    if (l->run_count == before) return NULL;
+    l->runs[before].is_ready = true;
+    l->runs[before].doing = LEDGER_COMPUTE;
+    return &l->runs[before];
+}
+
+void scr_ledger_take(void *arg, const scr_log_event *e)
+{
+    scr_ledger *l = arg;
     if (e->time > l->last) l->last = e->time;
     if (e->kind == SCR_LOG_NODE_LOST) l->nodes_lost++;
-    if (e->kind == SCR_LOG_LAUNCH_END) ledger_take_launch_end(l, e->time);
+    if (e->kind == SCR_LOG_LAUNCH_END) ledger_take_launch_end(l, e);
     if (!e->run || !e->run[0] || strlen(e->run) >= SCR_LOG_RUN_SIZE) return;
-    ledger_run *run = ledger_find_run(l, e->run);
+    scr_ledger_run *run = ledger_find_run(l, e->run);
     if (!run && e->kind == SCR_LOG_RUN_START) {
         ledger_add_run(l, e);
         return;
     }
+    if (!run && ledger_is_of_running(e->kind)) run = ledger_join_run(l, e);
     if (!run) return;
     ledger_take_of_run(l, run, e);
     ledger_take_move(l, e);
@@ -249,10 +280,10 @@ void ledger_take(void *arg, const scr_log_event *e)
 
 /* ---- the end ---- */
 
-static void ledger_find_ends(ledger *l)
+static void ledger_find_ends(scr_ledger *l)
 {
     for (int i = 0; i < l->run_count; i++) {
-        ledger_run *run = &l->runs[i];
+        scr_ledger_run *run = &l->runs[i];
         ledger_turn(l, run, run->end, run->doing);
         if (run->is_finished)
             run->how = run->is_halted ? LEDGER_HALTED : LEDGER_FINISHED;
@@ -263,11 +294,11 @@ static void ledger_find_ends(ledger *l)
 
 /* A run that began anew lost all work since the last one that finished; where no run went
  * on, work since the newest checkpoint is lost. */
-static void ledger_find_lost(ledger *l)
+static void ledger_find_lost(scr_ledger *l)
 {
     int since = 0;
     for (int i = 0; i < l->run_count; i++) {
-        ledger_run *run = &l->runs[i];
+        scr_ledger_run *run = &l->runs[i];
         if (i && run->is_ready && !run->restarted) {
             if (l->runs[i - 1].how == LEDGER_INTERRUPTED) ledger_lose(l, i, since, 0);
             since = i;
@@ -275,33 +306,65 @@ static void ledger_find_lost(ledger *l)
         if (run->how == LEDGER_FINISHED) since = i + 1;
     }
     if (l->run_count == 0) return;
-    ledger_run *last = &l->runs[l->run_count - 1];
+    scr_ledger_run *last = &l->runs[l->run_count - 1];
     if (last->how == LEDGER_INTERRUPTED)
         ledger_lose(l, l->run_count, l->run_count - 1, last->newest);
 }
 
-void ledger_close(ledger *l)
+void scr_ledger_close(scr_ledger *l)
 {
     ledger_find_ends(l);
     ledger_find_lost(l);
 }
 
-int ledger_read(int prefix, ledger *l, kvtree_error *err)
+int scr_ledger_begin(int prefix, scr_ledger *l, kvtree_error *err)
 {
-    *l = (ledger){0};
-    int rc = scr_log_read(prefix, 0, ledger_take, l, err);
-    if (!rc) ledger_close(l);
+    *l = (scr_ledger){0};
+    int rc = scr_log_read(prefix, 0, scr_ledger_take, l, err);
     if (!rc && l->is_short) rc = err_set(err, -ENOMEM, "no memory");
-    if (rc) ledger_done(l);
+    if (rc) scr_ledger_done(l);
     return rc;
 }
 
-void ledger_done(ledger *l)
+int scr_ledger_read(int prefix, scr_ledger *l, kvtree_error *err)
+{
+    int rc = scr_ledger_begin(prefix, l, err);
+    if (rc) return rc;
+    scr_ledger_close(l);
+    if (!l->is_short) return 0;
+    scr_ledger_done(l);
+    return err_set(err, -ENOMEM, "no memory");
+}
+
+static void *ledger_copy_list(const void *list, int count, size_t size)
+{
+    size_t room = 1; /* as array_grow makes it */
+    while (room < (size_t)count)
+        room = 2 * room + 1;
+    void *copy = calloc(room, size);
+    if (copy && count) memcpy(copy, list, (size_t)count * size);
+    return copy;
+}
+
+int scr_ledger_sum_now(const scr_ledger *l, scr_ledger_sum *sum)
+{
+    scr_ledger now = *l;
+    now.runs = ledger_copy_list(l->runs, l->run_count, sizeof *now.runs);
+    now.spans = ledger_copy_list(l->spans, l->span_count, sizeof *now.spans);
+    if (now.runs && now.spans) scr_ledger_close(&now);
+    bool is_short = !now.runs || !now.spans || now.is_short;
+    if (!is_short) *sum = scr_ledger_add_up(&now);
+    free(now.runs);
+    free(now.spans);
+    return is_short ? -ENOMEM : 0;
+}
+
+void scr_ledger_done(scr_ledger *l)
 {
     for (int i = 0; i < LEDGER_LEVELS; i++)
         free(l->moves[i].rates);
     free(l->runs);
     free(l->spans);
     free(l->points);
-    *l = (ledger){0};
+    *l = (scr_ledger){0};
 }
