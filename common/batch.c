@@ -223,11 +223,14 @@ int batch_open(batch *b, const char *name, mode_t mode, int *fd, kvtree_error *e
 
 /* ---- files that are written by name ---- */
 
-/* The user may write it, whatever mode it gets later. */
+/* The user may write it, whatever mode it gets later. Others get what they may have
+ * whichever its group is, so that a file which gets no more needs no chmod. */
 static int batch_create_named(const batch_item *item, int parent, const char *temporary)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    return io_open(parent, temporary, flags, item->mode ? 0600 : 0666);
+    const mode_t others = beneath_mode_in_group(item->mode, 0, 1);
+    return io_open(parent, temporary, flags,
+                   item->mode ? S_IRUSR | S_IWUSR | others : 0666);
 }
 
 /* Opens what an earlier process made; it may have died after the file got a final mode

@@ -28,7 +28,6 @@
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
-#include "common/beneath.h"
 #include "common/errtext.h"
 #include "plan/part_name.h"
 #include "prefix/flush_file.h"
@@ -105,8 +104,9 @@ static filo_options flush_options(const struct scr *scr, const struct scr_flush_
                       .node = scr->job.node_name,
                       .ranks = f->d.ranks == scr->job.ranks ? 0 : f->d.ranks,
                       .patience = scr->set.node_timeout,
-                      .base = scr->prefix.real};
-    o.has_group = beneath_has_group(scr->prefix.fd, &o.group);
+                      .base = scr->prefix.real,
+                      .has_group = scr->prefix.has_group,
+                      .group = scr->prefix.group};
     if (strcmp(f->method, "daemon") == 0) {
         o.state = state;
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */

@@ -21,6 +21,7 @@ void scr_logging_begin(struct scr *scr)
     const scr_job *job = &scr->job;
     char run[SCR_LOG_RUN_SIZE] = "";
     if (!scr->set.log_targets) return;
+    scr_prefix_enter(&scr->prefix, NULL); /* without it a target is reported as failed */
     if (job->rank == 0) scr_log_run_id(run);
     scr_job_share(job, run, sizeof run);
     const scr_log_options options = logging_options(scr);
