@@ -504,7 +504,8 @@ static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
         rc = batch_name_item(b, item, parent, err);
     while (!rc && ++*i < b->count && (item = &b->items[*i]) &&
            beneath_is_same_folder(first->name, item->name));
-    if (!rc && b->durability != BATCH_UNSYNCED && (rc = io_fsync(parent)) != 0)
+    const bool syncs = b->durability == BATCH_DURABLE || b->durability == BATCH_SYNCED;
+    if (!rc && syncs && (rc = io_fsync(parent)) != 0)
         err_sys(err, rc, "fsync of the directory of %s (the file is in place)",
                 first->name);
     if (parent != first->parent) io_close(&parent);
@@ -513,7 +514,8 @@ static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
 
 int batch_commit(batch *b, kvtree_error *err)
 {
-    int rc = b->durability == BATCH_DURABLE ? batch_sync(b, err) : 0;
+    const bool syncs = b->durability == BATCH_DURABLE || b->durability == BATCH_WHOLE;
+    int rc = syncs ? batch_sync(b, err) : 0;
     for (size_t i = 0; i < b->count && !rc;)
         rc = batch_name_folder(b, &i, err);
     return rc;

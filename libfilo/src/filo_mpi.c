@@ -281,7 +281,8 @@ kvtree_gather filo_map_place(filo_job *job)
                            .arg = job,
                            .name = job->map,
                            .top = "RANK2FILE",
-                           .limit = job->options.map_limit};
+                           .limit = job->options.map_limit,
+                           .fresh = job->unmapped};
 }
 
 int filo_list_check(filo_job *job, int count, filo_file files[],

@@ -69,9 +69,10 @@ typedef struct filo_job {
     filo_options options;
     int dir; /* directory, once open; else -1 */
     filo_lead lead;
-    bool shares;  /* some rank has a part of a file that ranks write together */
-    uint64_t key; /* of the call, in temporary names; random unless the flush
-                     has an identity */
+    bool unmapped; /* there is no map; known on rank 0 */
+    bool shares;   /* some rank has a part of a file that ranks write together */
+    uint64_t key;  /* of the call, in temporary names; random unless the flush
+                      has an identity */
     char stage[BENEATH_NAME_MAX]; /* of a flush: its directory in the stage, below folder
                                    */
     bool staged;                  /* it may be there; the same on all ranks */

@@ -5,7 +5,7 @@
  *   IDLE
  *     | index: entry "not complete"      entry
  *   BEGUN
- *     | filo: record in the stage        entry, stage/<key>/stage.scr
+ *     | filo: record in the stage        entry
  *   STAGED  ------------------+
  *     | every rank copies     | error, stop: the stage is removed --> IDLE
  *   COPIED  ------------------+
@@ -18,12 +18,13 @@
  *     | index: entry "complete"
  *   COMPLETE
  *
- * The stage is <dataset>/.scr/stage; each step is durable before the next one begins. A
- * crash up to COPIED leaves an earlier dataset of the name as it was. A crash in any
- * state before COMPLETE leaves an entry that is not complete, where the next start looks
- * for a stage (ops/flush_recovery.c): it resumes the flush from STAGED or COPIED if this
- * job still has the dataset in its cache, and otherwise removes the stage. No other file
- * records a flush; FLUSHING in the flush file is for scripts. */
+ * The stage is <dataset>/.scr/stage. Each step is durable before the next one begins, but
+ * for the record (docs/decisions/0039-what-a-flush-syncs.md). A crash up to COPIED leaves
+ * an earlier dataset of the name as it was. A crash in any state before COMPLETE leaves
+ * an entry that is not complete, where the next start looks for a stage
+ * (ops/flush_recovery.c): it resumes the flush from STAGED or COPIED if this job still
+ * has the dataset in its cache, and otherwise removes the stage. No other file records a
+ * flush; FLUSHING in the flush file is for scripts. */
 #include "ops/context.h"
 
 #include "base/path.h"

@@ -97,6 +97,7 @@ typedef struct kvtree_gather {
      * and read or write a file. Not on rank 0, which has it open */
     int (*open)(void *arg, int *dir, kvtree_error *err);
     void *arg;
+    int fresh; /* writing: 1, the caller has seen to it that there is no earlier root */
 } kvtree_gather;
 
 /* As kvtree_write_gather; err is the same on every rank, too. */
