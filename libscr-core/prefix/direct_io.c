@@ -198,7 +198,7 @@ static void direct_add_up(const scr_prefix *prefix, const struct written *w,
         sums[0] += w->files[i].size;
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, prefix->job->world);
     d->size = sums[0];
-    d->files = (int)sums[1];
+    d->files = (long)sums[1];
     d->complete = 1;
 }
 
