@@ -223,11 +223,14 @@ int batch_open(batch *b, const char *name, mode_t mode, int *fd, kvtree_error *e
 
 /* ---- files that are written by name ---- */
 
-/* The user may write it, whatever mode it gets later. */
+/* The user may write it, whatever mode it gets later. Others get what they may have
+ * whichever its group is, so that a file which gets no more needs no chmod. */
 static int batch_create_named(const batch_item *item, int parent, const char *temporary)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    return io_open(parent, temporary, flags, item->mode ? 0600 : 0666);
+    const mode_t others = beneath_mode_in_group(item->mode, 0, 1);
+    return io_open(parent, temporary, flags,
+                   item->mode ? S_IRUSR | S_IWUSR | others : 0666);
 }
 
 /* Opens what an earlier process made; it may have died after the file got a final mode
@@ -501,7 +504,8 @@ static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
         rc = batch_name_item(b, item, parent, err);
     while (!rc && ++*i < b->count && (item = &b->items[*i]) &&
            beneath_is_same_folder(first->name, item->name));
-    if (!rc && b->durability != BATCH_UNSYNCED && (rc = io_fsync(parent)) != 0)
+    const bool syncs = b->durability == BATCH_DURABLE || b->durability == BATCH_SYNCED;
+    if (!rc && syncs && (rc = io_fsync(parent)) != 0)
         err_sys(err, rc, "fsync of the directory of %s (the file is in place)",
                 first->name);
     if (parent != first->parent) io_close(&parent);
@@ -510,7 +514,8 @@ static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
 
 int batch_commit(batch *b, kvtree_error *err)
 {
-    int rc = b->durability == BATCH_DURABLE ? batch_sync(b, err) : 0;
+    const bool syncs = b->durability == BATCH_DURABLE || b->durability == BATCH_WHOLE;
+    int rc = syncs ? batch_sync(b, err) : 0;
     for (size_t i = 0; i < b->count && !rc;)
         rc = batch_name_folder(b, &i, err);
     return rc;

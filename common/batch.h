@@ -41,6 +41,7 @@
 /* What batch_commit syncs. */
 typedef enum batch_durability {
     BATCH_DURABLE = 0, /* files and directories */
+    BATCH_WHOLE,       /* files; after a power loss one may have its old contents */
     BATCH_SYNCED,      /* directories; those who wrote the files have synced them */
     BATCH_UNSYNCED     /* nothing: after a power loss files may be missing or cut */
 } batch_durability;

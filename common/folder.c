@@ -93,7 +93,8 @@ int folder_make_beneath(int base, const char *name, mode_t mode, int *fd,
                         kvtree_error *err)
 {
     int start = fcntl(base, F_DUPFD_CLOEXEC, 0);
-    int found = start < 0 ? -errno : folder_walk(start, name, mode, O_NOFOLLOW);
+    int found = start < 0 ? -errno : start;
+    if (start >= 0 && *name) found = folder_walk(start, name, mode, O_NOFOLLOW);
     if (found == -ENOTDIR)
         return err_set(err, -ELOOP,
                        "%s directory %s: a link, or no directory, is on the way",

@@ -9,6 +9,7 @@
 #include "common/folder.h"
 #include "common/io.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +101,7 @@ void axl_transfer_report(const axl_transfer *transfer, uint64_t done)
         transfer->report(transfer->report_arg, done < total ? done : total, total);
 }
 
-int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err)
+int axl_set_private(axl_transfer *transfer, const char *folder, int dir, axl_error *err)
 {
     const char *rest = transfer->base ? folder_rest(transfer->base, folder) : NULL;
     if (!rest || !*rest || transfer->count || transfer->private_folder)
@@ -108,7 +109,10 @@ int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err)
                        rest && *rest ? "the transfer has files already"
                                      : "it is not below the base");
     transfer->private_folder = strdup(folder);
-    return transfer->private_folder ? 0 : err_sys(err, -ENOMEM, "directory %s", folder);
+    if (!transfer->private_folder) return err_sys(err, -ENOMEM, "directory %s", folder);
+    if (dir < 0) return 0;
+    transfer->top_dir = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    return transfer->top_dir < 0 ? err_sys(err, -errno, "directory %s", folder) : 0;
 }
 
 /* ---- the list ---- */

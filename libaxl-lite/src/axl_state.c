@@ -444,7 +444,7 @@ static int state_get_private(axl_transfer *t, const kvtree *tree, axl_error *err
 {
     const char *folder = state_value_of(tree, "PRIVATE");
     if (!kvtree_get(tree, "PRIVATE")) return 0;
-    int rc = folder ? axl_set_private(t, folder, err) : -EINVAL;
+    int rc = folder ? axl_set_private(t, folder, -1, err) : -EINVAL;
     return rc && rc != -ENOMEM ? err_set(err, -EBADMSG, "no valid PRIVATE") : rc;
 }
 

@@ -300,9 +300,9 @@ static void private_only(void **arg)
     scratch_write(file, "", 0);
     for (int i = 0; i < 6; i++) {
         axl_transfer *t = create(methods[i / 2], 0);
-        assert_int_equal(axl_set_private(t, private, &err), -EINVAL);
-        assert_int_equal(axl_set_private(t, base, &err), -EINVAL);
-        assert_int_equal(axl_set_private(t, folder, &err), 0);
+        assert_int_equal(axl_set_private(t, private, -1, &err), -EINVAL);
+        assert_int_equal(axl_set_private(t, base, -1, &err), -EINVAL);
+        assert_int_equal(axl_set_private(t, folder, -1, &err), 0);
         assert_int_equal(axl_add(t, s->source, moved, &err), -EINVAL);
         assert_int_equal(add(t, s, 1, &err), 0);
         assert_int_equal(chmod(folder, i % 2 ? 0750 : 0700), 0);
@@ -311,6 +311,27 @@ static void private_only(void **arg)
         if (!(i % 2)) expect_copied(file);
         assert_int_equal(truncate(file, 0), 0);
     }
+}
+
+/* A caller that holds the directory gives it: what has its name later is not used. */
+static void private_given(void **arg)
+{
+    const scratch *s = *arg;
+    axl_error err = {""};
+    prepare(s);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    scratch_write(file, "", 0);
+    int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    axl_transfer *t = create("sync", 0);
+    assert_int_equal(axl_set_private(t, folder, dir, &err), 0);
+    close(dir);
+    assert_int_equal(rename(folder, moved), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(add(t, s, 1, &err), 0);
+    assert_int_equal(finish(t, &err), 0);
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+    assert_int_equal(rename(moved, folder), 0);
+    expect_copied(file);
 }
 
 /* A state file that somebody wrote. */
@@ -350,6 +371,7 @@ int main(void)
         WITH_FOLDER(another_base),
         WITH_FOLDER(refused),
         WITH_FOLDER(private_only),
+        WITH_FOLDER(private_given),
         WITH_FOLDER(forged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * of what it is of (docs/formats/rank2file.md). The record is written first. */
 #include "src/filo_private.h"
 
+#include "common/batch.h"
 #include "common/io.h"
 #include "common/record_size.h"
 #include <dirent.h>
@@ -20,6 +21,19 @@
 #define KEY_ALIGN "ALIGN"
 #define KEY_NODES "NODES"
 
+/* Not synced: without a whole record the flush is not resumed, but begun anew. */
+static int begun_write_record(int folder, const kvtree *record, filo_error *err)
+{
+    batch b = {.dir = folder, .durability = BATCH_UNSYNCED};
+    int fd, rc = batch_open(&b, RECORD, 0, &fd, err);
+    if (!rc) {
+        ssize_t size = kvtree_fd_write(fd, RECORD_SIZE_SMALL, record, err);
+        rc = size < 0 ? (int)size : batch_commit(&b, err);
+    }
+    batch_drop(&b);
+    return rc;
+}
+
 int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
 {
     kvtree *record = kvtree_new();
@@ -31,7 +45,7 @@ int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
     if (!rc && form->align)
         rc = kvtree_util_set_bytecount(record, KEY_NODES, form->nodes);
     rc = rc ? err_sys(err, -ENOMEM, "write " RECORD)
-            : kvtree_file_write(folder, RECORD, RECORD_SIZE_SMALL, record, err);
+            : begun_write_record(folder, record, err);
     kvtree_delete(&record);
     return rc;
 }

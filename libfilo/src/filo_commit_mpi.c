@@ -56,8 +56,10 @@ static int commit_remove_map(filo_job *job)
     struct stat st;
     if (job->rank != 0) return 0;
     int rc = beneath_stat(job->dir, job->map, &st, &job->err);
-    if (rc) return rc == -ENOENT ? 0 : rc;
+    job->unmapped = rc == -ENOENT;
+    if (rc) return job->unmapped ? 0 : rc;
     rc = beneath_unlink_durable(job->dir, job->map, &job->err);
+    job->unmapped = rc == 0;
     bool lost = rc && beneath_stat(job->dir, job->map, &st, NULL) == -ENOENT;
     return lost ? commit_lacks_map(job, rc) : rc;
 }

@@ -129,18 +129,20 @@ static int flush_copy_path(char **copy, const char *path)
 /* A staged file as a path, to be freed; NULL without memory. */
 static char *flush_path(const filo_transfer *t, const char *staged)
 {
-    char *path;
-    int n =
-        asprintf(&path, "%s/%s%s%s", t->folder, t->job.stage, *staged ? "/" : "", staged);
+    char *path, part[FILO_PART_SIZE];
+    filo_job_name_part(&t->job, part);
+    int n = asprintf(&path, "%s/%s%s%s", t->folder, part, *staged ? "/" : "", staged);
     return n < 0 ? NULL : path;
 }
 
-/* What copies the files opens the same private directory. */
+/* What copies the files uses the same private directory. */
 static int flush_enter_stage(filo_transfer *t)
 {
+    int rc = filo_job_enter(&t->job);
+    if (rc) return rc;
     char *path = flush_path(t, "");
-    int rc = path ? axl_set_private(t->move.transfer, path, &t->job.err)
-                  : err_sys(&t->job.err, -ENOMEM, "stage");
+    rc = path ? axl_set_private(t->move.transfer, path, t->job.stage_dir, &t->job.err)
+              : err_sys(&t->job.err, -ENOMEM, "stage");
     free(path);
     return rc;
 }
@@ -173,8 +175,11 @@ static int flush_add_file(filo_transfer *t, int i)
                             .mode = file->mode,
                             .has_group = true,
                             .group = file->group};
-    snprintf(staged, sizeof staged, "%d/%d.%d", job->rank / FILO_STAGE_SPREAD, job->rank,
-             i);
+    if (job->shares) /* the rank is in the directory of the flush */
+        snprintf(staged, sizeof staged, "%d/%d.%d", job->rank / FILO_STAGE_SPREAD,
+                 job->rank, i);
+    else
+        snprintf(staged, sizeof staged, "%d.%d", job->rank, i);
     int rc = batch_add(&t->stage, &add, &t->job.err);
     return rc ? rc
               : filo_move_add(&t->move, i, NULL, strdup(file->local), 0,
@@ -226,16 +231,14 @@ static int flush_plan(filo_transfer *t)
                        : filo_map_make_folder(job->options.base, job->folder, job->map,
                                               &job->err);
     rc = filo_job_agree(job, rc);
-    if (rc) return rc;
-    rc = filo_job_agree(job, copies ? filo_job_open(job) : 0);
     if (!rc) rc = filo_job_make_stage(job);
+    if (rc) return rc;
+    rc = copies ? flush_enter_stage(t) : 0;
     /* axl syncs files, filo_commit directories */
     t->stage = (batch){.dir = job->dir,
                        .durability = BATCH_UNSYNCED,
                        .resumed = true,
                        .from = job->stage};
-    if (rc) return rc;
-    rc = copies ? flush_enter_stage(t) : 0;
     if (packed)
         rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
     if ((!packed || job->shares) && !(packed && rc)) rc = flush_make_folders(t, rc);

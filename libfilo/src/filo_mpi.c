@@ -168,22 +168,22 @@ static int job_make_folder(filo_job *job, const char *name, mode_t mode)
     return rc;
 }
 
-static int job_open_stage(filo_job *job)
+static int job_open_private(filo_job *job, const char *name, int *fd)
 {
-    int rc = beneath_open_private(job->dir, job->stage, &job->stage_dir, &job->err);
+    int rc = beneath_open_private(job->dir, name, fd, &job->err);
     return rc ? err_wrap(&job->err, rc, "stage in %s", job->folder) : 0;
 }
 
 /* Makes the directory, and the stage above it, and opens it. What has its name and is not
  * private, as one of another user, is removed if possible. */
-static int job_make_folders(filo_job *job)
+static int job_make_folders(filo_job *job, int *fd)
 {
     char *slash = strrchr(job->stage, '/');
     *slash = 0;
     int rc = job_make_folder(job, job->stage, 0777);
     *slash = '/';
     if (!rc) rc = job_make_folder(job, job->stage, 0700);
-    if (!rc) rc = job_open_stage(job);
+    if (!rc) rc = job_open_private(job, job->stage, fd);
     if (rc == -EPERM && filo_begun_remove(job->dir, job->stage, NULL) == 0) rc = -ENOENT;
     return rc;
 }
@@ -195,33 +195,49 @@ static int job_make_record(filo_job *job)
     const filo_begun flush = {
         o->identity ? o->identity : "",
         {o->container, o->align, o->align ? (unsigned)o->nodes : 0}};
-    int rc = -ENOENT;
+    int fd, rc = filo_job_open(job);
+    if (rc) return rc;
+    rc = -ENOENT;
     /* another flush may remove the empty stage in between */
     for (int tries = 0; tries < 3 && rc == -ENOENT; tries++)
-        rc = job_make_folders(job);
+        rc = job_make_folders(job, &fd);
     if (rc) return rc;
-    rc = filo_begun_write(job->stage_dir, &flush, &job->err);
+    rc = filo_begun_write(fd, &flush, &job->err);
+    io_close(&fd);
     return rc ? err_wrap(&job->err, rc, "%s/%s", job->folder, job->stage) : 0;
+}
+
+static bool job_packs(const filo_job *job)
+{
+    return job->options.container || job->options.align;
+}
+
+void filo_job_name_part(const filo_job *job, char name[FILO_PART_SIZE])
+{
+    if (job_packs(job) || job->shares)
+        strcpy(name, job->stage);
+    else
+        snprintf(name, FILO_PART_SIZE, "%s/%d", job->stage,
+                 job->rank / FILO_STAGE_SPREAD);
 }
 
 int filo_job_enter(filo_job *job)
 {
+    char name[FILO_PART_SIZE];
     int rc = filo_job_open(job);
-    return rc || job->stage_dir >= 0 ? rc : job_open_stage(job);
+    if (rc || job->stage_dir >= 0) return rc;
+    filo_job_name_part(job, name);
+    return job_open_private(job, name, &job->stage_dir);
 }
 
 /* One rank makes a subdirectory for all that write to it. */
-static int job_enter_stage(filo_job *job)
+static int job_make_part(filo_job *job)
 {
-    char name[16];
-    int rc = filo_lead_is_here(job) ? filo_job_enter(job) : 0;
-    if (rc || job->options.container || job->options.align ||
-        job->rank % FILO_STAGE_SPREAD != 0)
-        return rc;
-    snprintf(name, sizeof name, "%d", job->rank / FILO_STAGE_SPREAD);
-    if (mkdirat(job->stage_dir, name, 0700) == 0 || errno == EEXIST) return 0;
-    return err_sys(&job->err, -errno, "make directory %s/%s/%s", job->folder, job->stage,
-                   name);
+    char name[FILO_PART_SIZE];
+    if (job_packs(job) || job->rank % FILO_STAGE_SPREAD != 0) return 0;
+    snprintf(name, sizeof name, "%s/%d", job->stage, job->rank / FILO_STAGE_SPREAD);
+    int rc = filo_job_open(job);
+    return rc ? rc : job_make_folder(job, name, 0700);
 }
 
 int filo_job_make_stage(filo_job *job)
@@ -230,7 +246,7 @@ int filo_job_make_stage(filo_job *job)
     snprintf(job->stage + length, sizeof job->stage - length, "/%016" PRIx64, job->key);
     job->staged = true;
     int rc = filo_job_agree(job, job->rank == 0 ? job_make_record(job) : 0);
-    return rc ? rc : filo_job_agree(job, job_enter_stage(job));
+    return rc ? rc : filo_job_agree(job, job_make_part(job));
 }
 
 /* The stage itself stays only where another flush has something in it. */
@@ -248,7 +264,7 @@ void filo_job_remove_stage(filo_job *job)
     if (!rc || rc == -ENOENT) job->left.text[0] = 0;
 }
 
-/* For ranks that write a file of the map, and have not copied. */
+/* For ranks that write a file of the map, and have not copied, or read one. */
 static int job_give_folder(void *arg, int *dir, kvtree_error *err)
 {
     filo_job *job = arg;
@@ -266,7 +282,8 @@ kvtree_gather filo_map_place(filo_job *job)
                            .arg = job,
                            .name = job->map,
                            .top = "RANK2FILE",
-                           .limit = job->options.map_limit};
+                           .limit = job->options.map_limit,
+                           .fresh = job->unmapped};
 }
 
 int filo_list_check(filo_job *job, int count, filo_file files[],

@@ -69,15 +69,17 @@ typedef struct filo_job {
     filo_options options;
     int dir; /* directory, once open; else -1 */
     filo_lead lead;
-    bool shares;  /* some rank has a part of a file that ranks write together */
-    uint64_t key; /* of the call, in temporary names; random unless the flush
-                     has an identity */
+    bool unmapped; /* there is no map; known on rank 0 */
+    bool shares;   /* some rank has a part of a file that ranks write together */
+    uint64_t key;  /* of the call, in temporary names; random unless the flush
+                      has an identity */
     char stage[BENEATH_NAME_MAX]; /* of a flush: its directory in the stage, below folder
                                    */
     bool staged;                  /* it may be there; the same on all ranks */
-    int stage_dir;                /* it, once open; else -1. Private to this user. */
-    filo_error err;               /* why a step failed: the err of all inner functions */
-    filo_error left;              /* on rank 0: why the stage stays; "": it does not */
+    int stage_dir;  /* what this rank writes to in it, once open; else -1. Private to this
+                       user. */
+    filo_error err; /* why a step failed: the err of all inner functions */
+    filo_error left; /* on rank 0: why the stage stays; "": it does not */
 } filo_job;
 
 /* Collective, the result is this rank's own. Takes over the arguments, with defaults, and
@@ -88,8 +90,14 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 /* Opens the directory, if it is not open yet. */
 int filo_job_open(filo_job *job);
 
-/* The same, and that of the flush in the stage. */
+/* The same, and the directory in the stage that this rank writes to: where files lie
+ * under their names and no ranks share one, it is the subdirectory of the rank; else that
+ * of the flush. */
 int filo_job_enter(filo_job *job);
+
+/* Its name below the job's directory. */
+enum { FILO_PART_SIZE = BENEATH_NAME_MAX + 16 };
+void filo_job_name_part(const filo_job *job, char name[FILO_PART_SIZE]);
 
 /* Collective, agreed. rc is of this rank so far. Afterwards all ranks have the same key,
  * and know whether they share files. -EINVAL where they were not called with the same
@@ -98,7 +106,7 @@ int filo_job_agree_key(filo_job *job, int rc);
 
 /* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
  * earlier flush with the same key, and, unless files are packed, the subdirectory that
- * this rank writes to. Each rank that copies opens the directory and holds it: it is
+ * this rank writes to. Each rank that copies may enter it then, and holds it: it is
  * private (beneath_open_private), so that files in it are those of the flush, even if
  * another user can change the directories above it. */
 int filo_job_make_stage(filo_job *job);

@@ -69,7 +69,8 @@ int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks
     filo_file *own = NULL;
     kvtree *entries = kvtree_new();
     int rc = filo_job_begin(&job, comm, folder, map, options);
-    if (rc == 0) rc = filo_job_open(&job);
+    if (rc == 0 && job.rank == 0)
+        rc = filo_job_open(&job); /* the others when they read */
     if (rc == 0 && !entries) rc = err_sys(&job.err, -ENOMEM, "read the map");
     rc = filo_job_agree(&job, rc);
     if (rc == 0) rc = read_map_entries(&job, &all, entries);

@@ -149,7 +149,7 @@ static int write_map_alone(filo_job *job, int count, const filo_file files[])
                                               &job->err);
     rc = filo_job_agree(job, rc);
     if (rc) return rc;
-    rc = filo_job_open(job);
+    rc = job->rank == 0 ? filo_job_open(job) : 0; /* the others when they write */
     rc = rc ? rc : filo_map_make(job, count, files, &entry);
     rc = filo_job_agree(job, rc);
     rc = rc ? rc : filo_map_write_all(job, entry);

@@ -348,7 +348,7 @@ static void count_flush(const char *name, int on_nodes, const char *method, long
  * ranks cost nothing. */
 static void test_counts(void)
 {
-    enum { NAMED, OPENED, SYNCED, NUMBERS, MOST = 4, FIRST = 49, EACH = 15 };
+    enum { NAMED, OPENED, SYNCED, NUMBERS, MOST = 4, FIRST = 45, EACH = 10 };
     for (int on = 1; on <= MOST && on <= check_ranks; on *= 2)
         for (int threads = 0; threads < 2; threads++) {
             char name[32];

@@ -113,10 +113,20 @@ static int is_root(const char *name)
     return strcmp(name, strrchr(FILO_MAP, '/') + 1) == 0;
 }
 
+/* Directories and the record of a stage go before the flush is complete. */
+static int is_of_stage(int dir, const char *name)
+{
+    char link[64], path[512] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+    return strcmp(name, "stage") == 0 ||
+           (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/stage"));
+}
+
 int renameat(int from, const char *old, int to, const char *name)
 {
     struct stat st;
-    if (watching && fstatat(from, old, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (watching && !is_of_stage(to, name) &&
+        fstatat(from, old, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         lock();
         CHECK(find(st.st_ino) < 0);
         CHECK(board->unmapped == 0);
@@ -127,15 +137,6 @@ int renameat(int from, const char *old, int to, const char *name)
         unlock();
     }
     return (int)syscall(SYS_renameat2, from, old, to, name, 0);
-}
-
-/* Directories of a stage go before the flush is complete. */
-static int is_of_stage(int dir, const char *name)
-{
-    char link[64], path[512] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
-    return strcmp(name, "stage") == 0 ||
-           (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/stage"));
 }
 
 int mkdirat(int dir, const char *name, mode_t mode)

@@ -140,7 +140,7 @@ static int gather_mpi_write_group(gather_mpi *w)
 static int gather_mpi_write_level(gather_mpi *w, int64_t bytes)
 {
     uint64_t width = kvtree_gather_width(&w->place, w->level);
-    bool removes = w->level == 0 && w->rank == 0;
+    bool removes = w->level == 0 && w->rank == 0 && !w->to->fresh;
     int rc = removes ? beneath_unlink_durable(w->to->dir, w->to->name, &w->err) : 0;
     bool failed = rc != 0;
     int chosen = 0;

@@ -106,7 +106,10 @@ static int scatter_mpi_route(scatter_mpi *r)
 static int scatter_mpi_read_file(scatter_mpi *r, const char *name, int level)
 {
     kvtree_gather_part part;
-    int rc = kvtree_gather_file_read(&r->place, name, level, &part, &r->err);
+    int rc = 0;
+    if (r->place.dir < 0 && r->from->open)
+        rc = r->from->open(r->from->arg, &r->place.dir, &r->err);
+    if (rc == 0) rc = kvtree_gather_file_read(&r->place, name, level, &part, &r->err);
     if (rc) return rc;
     if (level < 0) {
         r->level = part.level;

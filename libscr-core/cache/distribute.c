@@ -71,7 +71,8 @@ static bool distribute_execute(scr_cache *cache, const scr_dataset *dataset,
         if (to >= 0 || from >= 0)
             failed |= scr_move_files(cache, dataset, to < 0 ? MPI_PROC_NULL : to,
                                      from < 0 ? MPI_PROC_NULL : from) != 0;
-        if (p->is_short_of_room) MPI_Barrier(cache->job->world);
+        /* room on this node is made by its own senders */
+        if (p->is_short_of_room) MPI_Barrier(cache->job->node);
     }
     return failed;
 }

@@ -76,7 +76,7 @@ static inline bool told_text(const kvtree *tree, const char *key, char *text, si
 
 static inline bool told_dataset(const kvtree *tree, scr_dataset *d)
 {
-    uint64_t size = 0, created = 0;
+    uint64_t size = 0, created = 0, files = 0;
     memset(d, 0, sizeof *d);
     if (!fuzz_integer(tree, "ID", 1, 1000000000, &d->id) ||
         !told_int(tree, "CKPT", 0, 1000000000, &d->ckpt) ||
@@ -84,14 +84,16 @@ static inline bool told_dataset(const kvtree *tree, scr_dataset *d)
         !told_int(tree, "SCATTERED", 0, 1, &d->scattered) ||
         !told_int(tree, "BYPASS", 0, 1, &d->bypass) ||
         !told_int(tree, "RANKS", 1, INT_MAX, &d->ranks) ||
-        !told_int(tree, "FILES", 0, INT_MAX, &d->files) ||
         !told_int(tree, "COMPLETE", 0, 1, &d->complete))
         return false;
-    if ((kvtree_get(tree, "SIZE") &&
+    if ((kvtree_get(tree, "FILES") &&
+         !fuzz_number(tree, "FILES", FUZZ_SIGN, INT64_MAX, &files)) ||
+        (kvtree_get(tree, "SIZE") &&
          !fuzz_number(tree, "SIZE", FUZZ_DIGITS, ULONG_MAX, &size)) ||
         (kvtree_get(tree, "CREATED") &&
          !fuzz_number(tree, "CREATED", FUZZ_SIGN, INT64_MAX, &created)))
         return false;
+    d->files = (long)files;
     d->size = size;
     d->created = (int64_t)created;
     return told_text(tree, "NAME", d->name, sizeof d->name) &&

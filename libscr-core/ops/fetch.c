@@ -121,7 +121,8 @@ static int fetch_files(struct scr *scr, const scr_dataset *d, kvtree_error *err)
                             .buffer = scr->set.file_buffer};
     filo_file *files = NULL;
     scr_dataset cached = *d;
-    options.has_group = beneath_has_group(scr->prefix.fd, &options.group);
+    options.has_group = scr->prefix.has_group;
+    options.group = scr->prefix.group;
     int count = 0,
         rc = scr_place_find_others(&scr->prefix, d->name, &cached.borrowed, err);
     if (rc) return rc;

@@ -5,7 +5,7 @@
  *   IDLE
  *     | index: entry "not complete"      entry
  *   BEGUN
- *     | filo: record in the stage        entry, stage/<key>/stage.scr
+ *     | filo: record in the stage        entry
  *   STAGED  ------------------+
  *     | every rank copies     | error, stop: the stage is removed --> IDLE
  *   COPIED  ------------------+
@@ -18,17 +18,17 @@
  *     | index: entry "complete"
  *   COMPLETE
  *
- * The stage is <dataset>/.scr/stage; each step is durable before the next one begins. A
- * crash up to COPIED leaves an earlier dataset of the name as it was. A crash in any
- * state before COMPLETE leaves an entry that is not complete, where the next start looks
- * for a stage (ops/flush_recovery.c): it resumes the flush from STAGED or COPIED if this
- * job still has the dataset in its cache, and otherwise removes the stage. No other file
- * records a flush; FLUSHING in the flush file is for scripts. */
+ * The stage is <dataset>/.scr/stage. Each step is durable before the next one begins, but
+ * for the record (docs/decisions/0040-what-a-flush-syncs.md). A crash up to COPIED leaves
+ * an earlier dataset of the name as it was. A crash in any state before COMPLETE leaves
+ * an entry that is not complete, where the next start looks for a stage
+ * (ops/flush_recovery.c): it resumes the flush from STAGED or COPIED if this job still
+ * has the dataset in its cache, and otherwise removes the stage. No other file records a
+ * flush; FLUSHING in the flush file is for scripts. */
 #include "ops/context.h"
 
 #include "base/path.h"
 #include "common/agree_mpi.h"
-#include "common/beneath.h"
 #include "common/errtext.h"
 #include "plan/part_name.h"
 #include "plan/share.h"
@@ -107,8 +107,9 @@ static filo_options flush_options(struct scr *scr, const struct scr_flush_run *f
                       .patience = scr->set.node_timeout,
                       .progress = scr_tally_reporter(&scr->tally),
                       .progress_arg = scr_tally_arg(&scr->tally, SCR_TALLY_FLUSH),
-                      .base = scr->prefix.real};
-    o.has_group = beneath_has_group(scr->prefix.fd, &o.group);
+                      .base = scr->prefix.real,
+                      .has_group = scr->prefix.has_group,
+                      .group = scr->prefix.group};
     if (strcmp(f->method, "daemon") == 0) {
         o.state = state;
         if (access(SCR_TRANSFER, X_OK) == 0) o.daemon = SCR_TRANSFER; /* else in $PATH */

@@ -53,6 +53,7 @@ void scr_logging_begin(struct scr *scr)
     scr_open_runs others = {.count = 0};
     kvtree_error err;
     if (!scr->set.log_targets) return;
+    scr_prefix_enter(&scr->prefix, NULL); /* without it a target is reported as failed */
     if (job->rank == 0) {
         /* where there is no log that can be read, there are no others */
         if (scr_open_runs_read(scr->prefix.fd, given, &others, &err) != 0)

@@ -379,7 +379,7 @@ static void output_report(struct scr *scr, int rc, double seconds, const char *e
                   "dataset %d (%s) is not complete and removed: %s", d->id, d->name, err);
     else
         scr_event(&scr->report, SCR_MSG_OUTPUT_COMPLETE, &e,
-                  "dataset %d (%s) is complete in the %s: %d files, %lu bytes, %.3f s, "
+                  "dataset %d (%s) is complete in the %s: %ld files, %lu bytes, %.3f s, "
                   "%.1f MB/s",
                   d->id, d->name, d->bypass ? "prefix directory" : "cache", d->files,
                   d->size, seconds, seconds > 0 ? (double)d->size / seconds / 1e6 : 0.0);

@@ -61,9 +61,9 @@ int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *t
     if (stats_unite_ranks(scr->job.world, &mine, &all) != MPI_SUCCESS)
         return err_set(err, -EIO, "a collective call of MPI failed");
     if (all.failed) return agree(scr->job.world, rc, err);
-    *totals = (scr_totals){.files = (int)all.files,
+    *totals = (scr_totals){.files = (long)all.files,
                            .bytes = (unsigned long)all.bytes,
-                           .parts = (int)all.parts,
+                           .parts = (long)all.parts,
                            .distinct = scr_name_set_is_distinct(&all.names)};
     return 0;
 }

@@ -7,10 +7,10 @@
 #include "ops/context.h"
 
 typedef struct scr_totals {
-    int files;
+    long files;
     unsigned long bytes;
     int distinct; /* 1: no two ranks have a name in common; 0: two may have */
-    int parts;    /* files that are parts of others (plan/part_name.h) */
+    long parts;   /* files that are parts of others (plan/part_name.h) */
 } scr_totals;
 
 /* Agrees on rc, and sums up the routed files of all ranks; bytes: of those of this rank.

@@ -72,7 +72,7 @@ void scr_route_refused(struct scr *scr, const char *name);
 int scr_routed_check(const struct scr *scr, int valid, kvtree_error *err);
 
 /* The same for the number of files of all ranks. */
-int scr_routed_any(int files, kvtree_error *err);
+int scr_routed_any(long files, kvtree_error *err);
 
 /* Local. *parts: number of parts of files on the prefix directory that this rank has. 0
  * when each of these files is long enough; -EINVAL, or another -errno, with a text. */

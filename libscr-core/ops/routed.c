@@ -29,7 +29,7 @@ int scr_routed_check(const struct scr *scr, int valid, kvtree_error *err)
     return 0;
 }
 
-int scr_routed_any(int files, kvtree_error *err)
+int scr_routed_any(long files, kvtree_error *err)
 {
     if (files > 0) return 0;
     return err_set(err, -EINVAL,

@@ -24,19 +24,17 @@ static const struct dataset_text {
     DATASET_TEXT("USER", user), DATASET_TEXT("JOBNAME", job_name),
     DATASET_TEXT("JOBID", job_id), DATASET_TEXT("CLUSTER", cluster)};
 
-/* Numbers; a 0 is recorded for those that every description has. */
+/* Numbers; a 0 is not recorded. */
 static const struct dataset_number {
     const char *key;
     size_t offset;
     int least, most;
-    bool always;
-} dataset_numbers[] = {{"CKPT", offsetof(scr_dataset, ckpt), 0, SCR_ID_MAX, false},
-                       {"OUTPUT", offsetof(scr_dataset, output), 0, 1, false},
-                       {"SCATTERED", offsetof(scr_dataset, scattered), 0, 1, false},
-                       {"BORROWED", offsetof(scr_dataset, borrowed), 0, 1, false},
-                       {"RANKS", offsetof(scr_dataset, ranks), 1, INT_MAX, false},
-                       {"BYPASS", offsetof(scr_dataset, bypass), 0, 1, false},
-                       {"FILES", offsetof(scr_dataset, files), 0, INT_MAX, true}};
+} dataset_numbers[] = {{"CKPT", offsetof(scr_dataset, ckpt), 0, SCR_ID_MAX},
+                       {"OUTPUT", offsetof(scr_dataset, output), 0, 1},
+                       {"SCATTERED", offsetof(scr_dataset, scattered), 0, 1},
+                       {"BORROWED", offsetof(scr_dataset, borrowed), 0, 1},
+                       {"RANKS", offsetof(scr_dataset, ranks), 1, INT_MAX},
+                       {"BYPASS", offsetof(scr_dataset, bypass), 0, 1}};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -55,8 +53,9 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree)
         const struct dataset_number *n = &dataset_numbers[i];
         int number;
         memcpy(&number, object + n->offset, sizeof number);
-        if (n->always || number > 0) rc = kvtree_util_set_int(tree, n->key, number);
+        if (number > 0) rc = kvtree_util_set_int(tree, n->key, number);
     }
+    rc = rc ? rc : kvtree_util_set_int64(tree, "FILES", dataset->files);
     rc = rc ? rc : kvtree_util_set_bytecount(tree, "SIZE", dataset->size);
     return rc ? rc : kvtree_util_set_int(tree, "COMPLETE", dataset->complete);
 }
@@ -70,6 +69,15 @@ static int dataset_get_number(const kvtree *tree, const struct dataset_number *n
     if (rc == -ENOENT) return 0;
     if (rc || number < n->least || number > n->most) return -EBADMSG;
     memcpy((char *)dataset + n->offset, &number, sizeof number);
+    return 0;
+}
+
+static int dataset_get_files(const kvtree *tree, scr_dataset *dataset)
+{
+    int64_t files = 0;
+    int rc = kvtree_util_get_int64(tree, "FILES", &files);
+    if ((rc && rc != -ENOENT) || files < 0) return -EBADMSG;
+    dataset->files = files;
     return 0;
 }
 
@@ -150,10 +158,9 @@ bool scr_name_is_reserved(const char *name)
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err)
 {
     static const struct dataset_number id = {"ID", offsetof(scr_dataset, id), 1,
-                                             SCR_ID_MAX, true},
+                                             SCR_ID_MAX},
                                        complete = {"COMPLETE",
-                                                   offsetof(scr_dataset, complete), 0, 1,
-                                                   true};
+                                                   offsetof(scr_dataset, complete), 0, 1};
     static const struct dataset_text name = DATASET_TEXT("NAME", name);
     scr_dataset d;
     memset(&d, 0, sizeof d);
@@ -161,6 +168,7 @@ int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error
         dataset_get_number(tree, &id, &d) || dataset_get_number(tree, &complete, &d);
     for (size_t i = 0; i < COUNT(dataset_numbers) && !bad; i++)
         bad = dataset_get_number(tree, &dataset_numbers[i], &d);
+    bad = bad || dataset_get_files(tree, &d);
     if (bad || d.id == 0)
         return err_set(err, -EBADMSG,
                        "a dataset record has a missing or impossible number");

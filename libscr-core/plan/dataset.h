@@ -27,8 +27,8 @@ typedef struct scr_dataset {
     int borrowed;  /* 1, only in the cache: fetched where others can change its map, and
                       not written to the prefix directory again */
     int ranks;     /* size of the run that wrote it; 0: not recorded */
-    int files;     /* number of files on all ranks */
     int complete;  /* 1: all ranks reported it valid */
+    long files;    /* number of files on all ranks */
     unsigned long size; /* bytes of all files */
     int64_t created;    /* microseconds since 1970 */
     int64_t flushed;    /* seconds since 1970, from a scan of the prefix directory

@@ -40,7 +40,7 @@ typedef struct scr_distribute_plan {
     int count; /* of copies, in no order; at most one per holder and rank */
     scr_distribute_copy *copies;
     int rounds;            /* the plan: number of rounds, */
-    bool is_short_of_room; /* which do not overlap */
+    bool is_short_of_room; /* which do not overlap on a node */
 } scr_distribute_plan;
 
 /* Fills in the plan from the facts. */

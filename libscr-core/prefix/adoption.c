@@ -113,8 +113,8 @@ static int adoption_add_up(const adoption *a, kvtree_error *err)
     if (d->ranks == 0 || d->files == 0)
         return err_set(err, -EINVAL, "%s has no files", d->name);
     if (told.files == 0 || (told.files == d->files && told.size == d->size)) return 0;
-    return err_set(err, -EBADMSG, "it has %d files of %lu bytes, not %d of %lu", d->files,
-                   d->size, told.files, told.size);
+    return err_set(err, -EBADMSG, "it has %ld files of %lu bytes, not %ld of %lu",
+                   d->files, d->size, told.files, told.size);
 }
 
 static int adoption_fill(const adoption *a, const kvtree_elem *e, filo_file *file,

@@ -64,16 +64,16 @@ static int direct_check_place(int parent, const char *last, const char *name,
     return 0;
 }
 
-int scr_direct_route(const scr_prefix *prefix, const char *below,
-                     char path[SCR_MAX_FILENAME], char mark[SCR_FILE_MARK_SIZE],
-                     kvtree_error *err)
+int scr_direct_route(scr_prefix *prefix, const char *below, char path[SCR_MAX_FILENAME],
+                     char mark[SCR_FILE_MARK_SIZE], kvtree_error *err)
 {
     int parent;
     const char *last;
     if (snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, below) >=
         SCR_MAX_FILENAME)
         return err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long", below);
-    int rc = beneath_open_parent(prefix->fd, below, 0777, &parent, &last, err);
+    int rc = scr_prefix_enter(prefix, err);
+    rc = rc ? rc : beneath_open_parent(prefix->fd, below, 0777, &parent, &last, err);
     if (rc) return rc;
     rc = direct_check_place(parent, last, below, mark, err);
     io_close(&parent);
@@ -198,7 +198,7 @@ static void direct_add_up(const scr_prefix *prefix, const struct written *w,
         sums[0] += w->files[i].size;
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UNSIGNED_LONG, MPI_SUM, prefix->job->world);
     d->size = sums[0];
-    d->files = (int)sums[1];
+    d->files = (long)sums[1];
     d->complete = 1;
 }
 
@@ -260,8 +260,8 @@ void scr_direct_remove(scr_prefix *prefix, const scr_dataset *d, const kvtree *r
 {
     kvtree_error err = {""};
     const kvtree_elem *e = kvtree_elem_first(routed);
-    int rc = 0;
-    for (; e; e = kvtree_elem_next(e)) {
+    int rc = e ? scr_prefix_enter(prefix, &err) : 0;
+    for (; e && prefix->fd >= 0; e = kvtree_elem_next(e)) {
         int failed = direct_remove_file(prefix, e, rc ? NULL : &err);
         if (failed) rc = failed;
     }

@@ -270,17 +270,18 @@ static bool direct_has_packed(const scr_prefix *prefix, const char *name)
 
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's
  * directory, where nothing else is. */
-static bool direct_is_there(const scr_prefix *prefix, const char *name)
+static bool direct_is_there(scr_prefix *prefix, const char *name)
 {
     struct stat st;
     size_t n = strlen(prefix->direct.dataset.name);
     if (kvtree_get(prefix->direct.files, name)) return true;
     return strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
            !scr_name_is_reserved(name) && !direct_has_packed(prefix, name) &&
+           scr_prefix_enter(prefix, NULL) == 0 &&
            beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
 
-int scr_direct_find(const scr_prefix *prefix, scr_file_match *match,
+int scr_direct_find(scr_prefix *prefix, scr_file_match *match,
                     char path[SCR_MAX_FILENAME])
 {
     const char *found = NULL;

@@ -15,6 +15,9 @@
 
 #define PIECE_TAG 1
 
+/* A rank opens the directory for that number of files at least: those of a piece. */
+enum { REMOVAL_SHARE = 128 };
+
 /* What a piece has of a file, before its name with a NUL. All ranks run the same program,
  * so that the struct has the same layout. */
 typedef struct described {
@@ -138,13 +141,20 @@ static void removal_help(scr_file_removal *r)
     }
 }
 
-void scr_file_removal_begin(scr_file_removal *r, int width)
+void scr_file_removal_begin(scr_file_removal *r, int width, int64_t files)
 {
     const int others = r->job->ranks - 1;
     r->helpers = others < width ? others : width;
+    if (files / REMOVAL_SHARE < r->helpers) r->helpers = (int)(files / REMOVAL_SHARE) + 1;
+    if (others == 0) r->helpers = 0;
     r->next = 1;
     r->used = 0;
     r->rc = 0;
+}
+
+bool scr_file_removal_takes_part(const scr_file_removal *r)
+{
+    return r->job->rank <= r->helpers;
 }
 
 void scr_file_removal_take(scr_file_removal *r, const filo_file *file)

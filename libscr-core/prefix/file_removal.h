@@ -36,8 +36,12 @@ typedef struct scr_file_removal {
     kvtree_error err;
 } scr_file_removal;
 
-/* Every rank, with the same width: the most ranks that remove files. */
-void scr_file_removal_begin(scr_file_removal *removal, int width);
+/* Every rank, with the same width, the most ranks that remove files, and about how many
+ * files there are. */
+void scr_file_removal_begin(scr_file_removal *removal, int width, int64_t files);
+
+/* Whether this rank needs the directory: it removes files, or is rank 0. */
+bool scr_file_removal_takes_part(const scr_file_removal *removal);
 
 /* Rank 0. */
 void scr_file_removal_take(scr_file_removal *removal, const filo_file *file);

@@ -2,6 +2,7 @@
 /* The flush file; see prefix/flush_file.h. */
 #include "prefix/flush_file.h"
 
+#include "common/batch.h"
 #include "common/errtext.h"
 #include "common/record_size.h"
 #include <errno.h>
@@ -39,6 +40,18 @@ int scr_flush_file_read(int prefix, kvtree *flush, kvtree_error *err)
 int scr_flush_file_write(int prefix, const kvtree *flush, kvtree_error *err)
 {
     return kvtree_file_write(prefix, SCR_FLUSH_FILE_NAME, RECORD_SIZE_SMALL, flush, err);
+}
+
+int scr_flush_file_note(int prefix, const kvtree *flush, kvtree_error *err)
+{
+    batch b = {.dir = prefix, .durability = BATCH_WHOLE};
+    int fd, rc = batch_open(&b, SCR_FLUSH_FILE_NAME, 0, &fd, err);
+    if (!rc) {
+        ssize_t size = kvtree_fd_write(fd, RECORD_SIZE_SMALL, flush, err);
+        rc = size < 0 ? (int)size : batch_commit(&b, err);
+    }
+    batch_drop(&b);
+    return rc ? err_wrap(err, rc, "write %s", SCR_FLUSH_FILE_NAME) : 0;
 }
 
 int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,

@@ -26,6 +26,10 @@
 int scr_flush_file_read(int prefix, kvtree *flush, kvtree_error *err);
 int scr_flush_file_write(int prefix, const kvtree *flush, kvtree_error *err);
 
+/* The same, but after a loss of power the file may be the earlier one: for what a run may
+ * forget. */
+int scr_flush_file_note(int prefix, const kvtree *flush, kvtree_error *err);
+
 /* Sets (on 1) or clears a location of a dataset; name is where it is flushed to. Clearing
  * what is not set changes nothing. */
 int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,

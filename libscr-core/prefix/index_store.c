@@ -379,14 +379,24 @@ static int store_enter_dataset(kvtree *index, void *arg)
     return 1;
 }
 
-int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
+/* Makes the directory of the dataset and that of its records. A flush syncs the one that
+ * its files are in, and with it the name of the other. */
+static int store_make_folders(const scr_prefix *prefix, const scr_dataset *d,
+                              kvtree_error *err)
 {
     char hidden[SCR_NAME_SIZE + 8];
+    const bool later = !d->bypass && !d->scattered;
+    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
+    int rc = beneath_make_durable(prefix->fd, later ? d->name : hidden, 0777, err);
+    return rc || !later ? rc : beneath_mkdirs(prefix->fd, hidden, 0777, err);
+}
+
+int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
+{
     struct entry e = {.dataset = d};
     if (prefix->job->rank != 0) return 0;
     int rc = scr_index_rewrite(prefix, store_enter_dataset, &e, err);
-    snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    return rc ? rc : beneath_make_durable(prefix->fd, hidden, 0777, err);
+    return rc ? rc : store_make_folders(prefix, d, err);
 }
 
 int scr_index_flush_ends(scr_prefix *prefix, const scr_dataset *d, scr_age below,

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void location_write(const scr_prefix *prefix)
+static void location_write(const scr_prefix *prefix, bool durable)
 {
     kvtree_error err = {""};
-    if (scr_flush_file_write(prefix->fd, prefix->flush_file, &err) != 0)
+    int rc = durable ? scr_flush_file_write(prefix->fd, prefix->flush_file, &err)
+                     : scr_flush_file_note(prefix->fd, prefix->flush_file, &err);
+    if (rc)
         scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
                 "the flush file could not be written: %s", err.text);
 }
@@ -23,6 +25,14 @@ static int location_set(kvtree *flush, const scr_dataset *d, const char *locatio
     return rc || !on ? rc : scr_flush_file_set_kind(flush, d->id, d->ckpt > 0, d->output);
 }
 
+/* Where power is lost: no flush is under way afterwards, and what is on the prefix
+ * directory is found in the index. */
+static bool location_may_be_forgotten(const scr_location_change *change)
+{
+    return strcmp(change->location, SCR_LOCATION_FLUSHING) == 0 ||
+           (change->on && strcmp(change->location, SCR_LOCATION_PFS) == 0);
+}
+
 void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location, int on)
 {
     scr_locations(prefix, d, 1, &(scr_location_change){location, on});
@@ -31,22 +41,25 @@ void scr_location(scr_prefix *prefix, const scr_dataset *d, const char *location
 void scr_locations(scr_prefix *prefix, const scr_dataset *d, int count,
                    const scr_location_change changes[])
 {
+    bool durable = false;
     int rc = 0;
     if (prefix->job->rank != 0) return;
-    for (int i = 0; i < count && !rc; i++)
+    for (int i = 0; i < count && !rc; i++) {
+        durable |= !location_may_be_forgotten(&changes[i]);
         rc = location_set(prefix->flush_file, d, changes[i].location, changes[i].on);
+    }
     if (rc)
         scr_say(prefix->job->report, SCR_MSG_FLUSH_FILE_NOT_WRITTEN,
                 "the flush file could not be written: no memory");
     else
-        location_write(prefix);
+        location_write(prefix, durable);
 }
 
 void scr_location_remove(scr_prefix *prefix, int id)
 {
     if (prefix->job->rank != 0) return;
     scr_flush_file_remove(prefix->flush_file, id);
-    location_write(prefix);
+    location_write(prefix, true);
 }
 
 bool scr_location_has(const scr_prefix *prefix, int id, const char *location)
@@ -84,7 +97,7 @@ static void location_clear_lost(scr_prefix *prefix, const kvtree *index)
         changed = true;
     }
     free(ids);
-    if (changed) location_write(prefix);
+    if (changed) location_write(prefix, true);
 }
 
 void scr_locations_correct(scr_prefix *prefix, const kvtree *index)

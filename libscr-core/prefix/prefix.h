@@ -45,9 +45,11 @@ typedef struct scr_direct {
 typedef struct scr_prefix {
     scr_job *job;
     const struct scr_settings *set;
-    char *path; /* as given, absolute */
-    char *real; /* the same directory without links */
-    int fd;
+    char *path;     /* as given, absolute */
+    char *real;     /* the same directory without links */
+    int fd;         /* -1 until scr_prefix_enter, but on the first rank of each node */
+    bool has_group; /* files in it are for this group (beneath_has_group) */
+    gid_t group;
     kvtree *flush_file; /* rank 0's copy counts */
     kvtree *staged;     /* rank 0, where the index was lost and made again: the search met
                            stages of flushes in these directories, as keys; else NULL */
@@ -57,9 +59,13 @@ typedef struct scr_prefix {
 
 /* ---- prefix/prefix_dir.c: the directory, and places of datasets in it ---- */
 
-/* Rank 0 makes the directory, with .scr in it, but not those above it; every rank opens
- * it. Collective, not agreed: 0 or -errno with a text on any rank. */
+/* Rank 0 makes the directory, with .scr in it, but not those above it, and resolves its
+ * name. The first rank of each node opens it: a node that does not have it is found at
+ * once. Collective, not agreed: 0 or -errno with a text on any rank. */
 int scr_prefix_open(scr_prefix *prefix, const scr_config *config, kvtree_error *err);
+
+/* Opens it on this rank, if it is not open yet. Local; 0 or -errno with a text. */
+int scr_prefix_enter(scr_prefix *prefix, kvtree_error *err);
 void scr_prefix_close(scr_prefix *prefix);
 
 /* Where a flushed dataset is: its directory (absolute, to be freed), the map in it, and
@@ -232,9 +238,8 @@ int scr_direct_begin(scr_prefix *prefix, const scr_dataset *dataset, kvtree_erro
 
 /* The path to write to for a name below the prefix directory, and the mark of what is
  * there; its directory is made. Local on any rank; 0 or -errno with a text. */
-int scr_direct_route(const scr_prefix *prefix, const char *below,
-                     char path[SCR_MAX_FILENAME], char mark[SCR_FILE_MARK_SIZE],
-                     kvtree_error *err);
+int scr_direct_route(scr_prefix *prefix, const char *below, char path[SCR_MAX_FILENAME],
+                     char mark[SCR_FILE_MARK_SIZE], kvtree_error *err);
 
 /* Makes the dataset complete: the files of this rank, as keys of routed, and the
  * directories are on disk, with map, summary and index entry. Its size, files, complete
@@ -282,7 +287,7 @@ int scr_direct_check(scr_prefix *prefix, const scr_dataset *dataset, const char 
 
 /* The path to read from, for a name of a file of this rank in prefix->direct. Local on
  * any rank; 0, -ENOENT or -ENAMETOOLONG. */
-int scr_direct_find(const scr_prefix *prefix, scr_file_match *match,
+int scr_direct_find(scr_prefix *prefix, scr_file_match *match,
                     char path[SCR_MAX_FILENAME]);
 
 /* The same for a file of another rank, in any complete dataset. 0; -ENOENT; -ENOTUNIQ: it

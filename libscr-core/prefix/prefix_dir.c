@@ -21,10 +21,18 @@
 
 /* ---- the directory ---- */
 
+/* What rank 0 finds out for all. */
+typedef struct prefix_found {
+    char path[PATH_MAX], real[PATH_MAX]; /* "": it failed */
+    bool has_group;
+    gid_t group;
+} prefix_found;
+
 /* Makes the directory at path where it is missing, but not those above it: a typing error
  * must not begin from nothing. */
-static int prefix_make(const char *path, kvtree_error *err)
+static int prefix_make(prefix_found *found, kvtree_error *err)
 {
+    const char *path = found->path;
     char above[PATH_MAX];
     struct stat st;
     int fd;
@@ -37,12 +45,14 @@ static int prefix_make(const char *path, kvtree_error *err)
             "correct SCR_PREFIX",
             path, above);
     int rc = folder_make(path, 0777, &fd, err);
-    if (!rc) io_close(&fd);
-    return rc;
+    if (rc) return rc;
+    found->has_group = beneath_has_group(fd, &found->group);
+    io_close(&fd);
+    return 0;
 }
 
 /* Rank 0. */
-static int prefix_find(const scr_config *config, char path[PATH_MAX], kvtree_error *err)
+static int prefix_find(const scr_config *config, prefix_found *found, kvtree_error *err)
 {
     char cwd[PATH_MAX], *given = scr_config_prefix(config), *full = NULL;
     int rc = 0;
@@ -50,29 +60,44 @@ static int prefix_find(const scr_config *config, char path[PATH_MAX], kvtree_err
     if (!full || strlen(full) >= PATH_MAX)
         rc = err_sys(err, full ? -ENAMETOOLONG : -errno, "prefix directory");
     else
-        strcpy(path, full);
+        strcpy(found->path, full);
     free(full);
     free(given);
-    rc = rc ? rc : prefix_make(path, err);
-    if (rc) path[0] = 0;
+    rc = rc ? rc : prefix_make(found, err);
+    if (rc) return rc;
+    if (!realpath(found->path, found->real)) {
+        rc = err_sys(err, -errno, "prefix directory %s", found->path);
+        found->real[0] = 0;
+    }
     return rc;
+}
+
+int scr_prefix_enter(scr_prefix *prefix, kvtree_error *err)
+{
+    if (prefix->fd >= 0) return 0;
+    int fd = io_open(AT_FDCWD, prefix->real, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return err_sys(err, fd, "prefix directory %s", prefix->path);
+    prefix->fd = fd;
+    return 0;
 }
 
 int scr_prefix_open(scr_prefix *prefix, const scr_config *config, kvtree_error *err)
 {
-    char path[PATH_MAX] = "";
-    int rc = prefix->job->rank == 0 ? prefix_find(config, path, err) : 0;
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, prefix->job->world);
-    if (!path[0]) return rc; /* rank 0 has the error */
-    prefix->path = strdup(path);
-    prefix->real = realpath(path, NULL);
+    prefix_found found = {.path = ""};
+    const scr_job *job = prefix->job;
+    int rc = job->rank == 0 ? prefix_find(config, &found, err) : 0;
+    scr_job_share(job, &found, sizeof found);
+    if (!found.real[0]) return rc; /* rank 0 has the error */
+    prefix->path = strdup(found.path);
+    prefix->real = strdup(found.real);
     if (!prefix->path || !prefix->real)
-        return err_sys(err, -errno, "prefix directory %s", path);
-    prefix->fd = open(prefix->real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (prefix->fd < 0) return err_sys(err, -errno, "prefix directory %s", path);
-    if (prefix->job->rank != 0) return 0;
+        return err_sys(err, -ENOMEM, "prefix directory %s", found.path);
+    prefix->has_group = found.has_group;
+    prefix->group = found.group;
+    rc = job->node_rank == 0 ? scr_prefix_enter(prefix, err) : 0;
+    if (rc || job->rank != 0) return rc;
     rc = beneath_make_durable(prefix->fd, ".scr", 0777, err);
-    return rc ? err_wrap(err, rc, "prefix directory %s", path) : 0;
+    return rc ? err_wrap(err, rc, "prefix directory %s", found.path) : 0;
 }
 
 void scr_prefix_close(scr_prefix *prefix)

@@ -78,7 +78,8 @@ static int retention_open_place(deletion *x, kvtree_error *err)
     snprintf(inside, sizeof inside, "%s/x", x->d->name);
     if (scr_place_of(x->prefix, x->d, &x->place) != 0)
         return err_set(err, -ENOMEM, "no memory");
-    int rc = beneath_open_parent(x->prefix->fd, inside, 0, &x->folder, &last, err);
+    int rc = scr_prefix_enter(x->prefix, err);
+    rc = rc ? rc : beneath_open_parent(x->prefix->fd, inside, 0, &x->folder, &last, err);
     if (rc) return rc;
     x->shared = others_put_below(x->folder, ".scr/", err);
     if (x->shared < 0) return (int)x->shared;
@@ -239,16 +240,15 @@ static int retention_remove_records(const deletion *x, kvtree_error *err)
     return rc;
 }
 
-/* Collective, agreed; or SCR_FILE_REMOVAL_KEPT. All ranks have opened the directory. */
+/* Collective, agreed; or SCR_FILE_REMOVAL_KEPT. All ranks that take part have opened the
+ * directory. */
 static int retention_remove_mapped(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
     kvtree_error why = {""};
-    x->files.job = job;
     x->files.dir = x->d->scattered ? x->prefix->fd : x->folder;
     x->files.shared = x->shared;
     x->files.compares = x->d->scattered != 0;
-    scr_file_removal_begin(&x->files, x->prefix->set->flush_width);
     int rc = job->rank == 0 ? retention_read_map(x, retention_take, &why) : 0;
     int removed = scr_file_removal_end(&x->files, err);
     if (rc && rc != -ENOENT) removed = err_set(err, rc, "%s", why.text);
@@ -259,11 +259,15 @@ static int retention_remove_mapped(deletion *x, kvtree_error *err)
 static int retention_remove_opened(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
-    int rc = retention_open_place(x, err);
+    x->files.job = job;
+    scr_file_removal_begin(&x->files, x->prefix->set->flush_width, x->d->files);
+    const bool opens = scr_file_removal_takes_part(&x->files);
+    int rc = opens ? retention_open_place(x, err) : 0;
     if (rc == -ENOENT) rc = 0;
     /* ranks may differ in what they see of a directory that goes away, or is exchanged:
      * rank 0 reads the names from its one, and others remove them below theirs */
-    int64_t seen[] = {(x->folder < 0), x->shared, -x->shared};
+    int64_t seen[] = {opens && x->folder < 0, opens ? x->shared : INT64_MIN,
+                      opens ? -x->shared : INT64_MIN};
     rc = agree(job->world, rc, err);
     MPI_Allreduce(MPI_IN_PLACE, seen, 3, MPI_INT64_T, MPI_MAX, job->world);
     x->shared = seen[1] == -seen[2] ? seen[1] : OTHERS_ALL;

@@ -94,7 +94,7 @@ static int scan_check_map(const scr_scan *scan, const scr_dataset *d, kvtree_err
         return 0;
     return err_set(err, FILO_DAMAGED,
                    "%s: the map is of %d ranks, %lu files and %lu bytes, the summary of "
-                   "%d, %d and %lu",
+                   "%d, %ld and %lu",
                    d->name, ranks, sums.files, sums.bytes, d->ranks, d->files, d->size);
 }
 

@@ -76,7 +76,7 @@ static void round_trip(void **state)
     d = (scr_dataset){.id = SCR_ID_MAX,
                       .ckpt = SCR_ID_MAX,
                       .ranks = INT_MAX,
-                      .files = INT_MAX,
+                      .files = LONG_MAX,
                       .size = ULONG_MAX,
                       .created = INT64_MAX};
     memset(d.name, 'n', sizeof d.name - 1);

@@ -1,39 +1,76 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one flush does to the prefix directory, counted on each rank: the difference between runs with one flush more. Rank 0 does what
-is done once for all, the others what each rank does. The limits are what is needed now: a change that needs more fails."""
+"""What the ranks of a job do to the prefix directory, counted: in one flush, as the difference between runs with one flush more, in
+SCR_Init, a fetch and a deletion. Rank 0 does what is done once for all, the others what each rank does. The limits are what is needed now: a
+change that needs more fails."""
 import collections
 import os
 
-from job import Job, checkpoint, main
+from job import Job, checkpoint, main, restart
 
-SYNCS_ROOT = 23  # of rank 0: records of the dataset, the index, the flush file, and their directories
-CHANGES = {"ftruncate": 1, "fchmod": 1, "pwrite": 1, "fsync": 1, "renameat": 1}  # of any other rank, ...
-OPENS = 16  # ... which opens its file twice, and directories
+SYNCS_ROOT = 17  # of rank 0: docs/decisions/0040-what-a-flush-syncs.md
+CHANGES = {"ftruncate": 1, "pwrite": 1, "fsync": 1, "renameat": 1}  # of any other rank, ...
+OPENS = 8  # ... which opens its file twice, and the directories on the way to it once
+FETCH_OPENS = 5  # the directory twice, the file thrice
 RANKS = 4
 
 
-def calls_of(job, checkpoints):
+def calls_of(job, tag, *operations):
     """Of each rank, the calls below the prefix directory, by name."""
-    log = job.root / f"calls.{checkpoints}"
+    log = job.root / f"calls.{tag}"
     faults = {"FAULTS_BELOW": str(job.prefix), "FAULTS_PROGRAM": os.path.basename(os.environ["JOB_PROBE"]), "FAULTS_AT": "0",
               "FAULTS_READING": "1", "FAULTS_LOG": str(log)}
-    names = [f"run{checkpoints}.{i}" for i in range(checkpoints)]
-    job.run("init", *[checkpoint(name) for name in names], "finalize", faults=faults, SCR_FLUSH=1, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH_ASYNC=0)
-    return [collections.Counter(line.split()[2] for line in log.with_name(f"{log.name}.{rank}").read_text().splitlines())
-            for rank in range(RANKS)]
+    job.run("init", *operations, "finalize", faults=faults, SCR_FLUSH=1, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH_ASYNC=0)
+    logs = [log.with_name(f"{log.name}.{rank}") for rank in range(RANKS)]
+    return [collections.Counter(line.split()[2] for line in one.read_text().splitlines()) if one.exists() else collections.Counter()
+            for one in logs]
+
+
+def difference(fewer, more):
+    calls = [m - f for m, f in zip(more, fewer)]
+    print("\n".join(f"rank {rank}: {dict(one)}" for rank, one in enumerate(calls)))
+    return calls
+
+
+def checkpoints(run, number):
+    return [checkpoint(f"run{run}.{i}") for i in range(number)]
 
 
 def test_flush():
     with Job(nodes=2, per_node=2) as job:
-        fewer, more = calls_of(job, 2), calls_of(job, 3)
-        flush = [m - f for m, f in zip(more, fewer)]
-        print("\n".join(f"rank {rank}: {dict(calls)}" for rank, calls in enumerate(flush)))
+        flush = difference(calls_of(job, 2, *checkpoints(2, 2)), calls_of(job, 3, *checkpoints(3, 3)))
         assert 0 < flush[0]["fsync"] <= SYNCS_ROOT, flush[0]
         for calls in flush[1:]:
             assert 0 < calls["openat"] <= OPENS, calls
             assert all(calls[name] <= most for name, most in CHANGES.items()), calls
             assert not set(calls) - set(CHANGES) - {"openat", "close", "fstatat"}, calls
+
+
+def test_init():
+    """The first rank of each node opens the directory, the others leave it alone."""
+    with Job(nodes=2, per_node=2) as job:
+        calls = calls_of(job, "init")
+        assert calls[0]["fsync"] and [sum(one.values()) for one in calls[1:]] == [0, 2, 0], calls
+
+
+def test_fetch():
+    with Job(nodes=2, per_node=2) as job:
+        job.run("init", *checkpoints(1, 1), "finalize", SCR_FLUSH=1, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH_ASYNC=0)
+        for node in ("n1", "n2"):
+            job.lose(node)
+        fetch = difference(calls_of(job, "none"), calls_of(job, "fetch", *restart("run1.0")))
+        for calls in fetch[1:]:
+            assert 0 < calls["openat"] <= FETCH_OPENS, calls
+            assert not set(calls) - {"openat", "close", "pread"}, calls
+
+
+def test_deletion():
+    """Few files are removed by one rank, and the others need not open anything."""
+    with Job(nodes=2, per_node=2) as job:
+        job.run("init", *checkpoints(1, 2), "finalize", SCR_FLUSH=1, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH_ASYNC=0)
+        deletion = difference(calls_of(job, "none"), calls_of(job, "delete", "delete:run1.0"))
+        assert deletion[1]["unlinkat"] == RANKS, deletion[1]
+        assert not deletion[2] and not deletion[3], deletion
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ import m = {.map = r->map, .prefix = prefix->dir, .folder = folder };
     rc = rc ? rc : import_enter(prefix, &d, &err);
     kvtree_delete(&m.tree);
     if (rc) return tool_say(DATASET_NOT_IMPORTED, "%s: %s", r->name, err.text);
-    printf("%s: %d files of %d ranks, %lu bytes, are dataset %d\n", d.name, d.files,
+    printf("%s: %ld files of %d ranks, %lu bytes, are dataset %d\n", d.name, d.files,
            d.ranks, d.size, d.id);
     return COMMAND_GOOD;
 }

@@ -27,10 +27,10 @@ typedef struct verify_sum {
 typedef struct verify_result {
     const char *name;
     int dir; /* the directory to which the names in the map are relative */
-    int files, damaged, unchecked;
+    long files, damaged, unchecked;
     uint64_t bytes;
     const char *verdict; /* the worst of all files */
-    int bad;             /* files that are damaged or unreadable */
+    long bad;            /* files that are damaged or unreadable */
     verify_sum *sum;
     hostlist ranks; /* rank7, ...: the ranks of those that are not reported */
 } verify_result;
@@ -68,8 +68,8 @@ static void verify_report_others(verify_result *v)
 {
     char *ranks = hostlist_compress(&v->ranks);
     if (v->bad > REPORTED)
-        tool_say(DATASET_FILE_BAD, "%s: %d more files, of %s", v->name, v->bad - REPORTED,
-                 ranks ? ranks : "?");
+        tool_say(DATASET_FILE_BAD, "%s: %ld more files, of %s", v->name,
+                 v->bad - REPORTED, ranks ? ranks : "?");
     free(ranks);
     hostlist_done(&v->ranks);
 }

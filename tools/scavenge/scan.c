@@ -306,7 +306,7 @@ bool scavenge_scan_is_whole(const scavenge_scan *scan, kvtree_error *why)
         *why = scan->conflict;
     } else if (scan->files != d->files || scan->bytes != d->size) {
         snprintf(why->text, sizeof why->text,
-                 "found %d files of %llu bytes, but the description has %d of %lu",
+                 "found %ld files of %llu bytes, but the description has %ld of %lu",
                  scan->files, (unsigned long long)scan->bytes, d->files, d->size);
     } else {
         return true;

@@ -43,7 +43,7 @@ typedef struct scavenge_scan {
     int count;             /* rank filemaps, ... */
     scavenge_rank **ranks; /* ... in the order of ranks */
     int whole;             /* ranks with all files, ... */
-    int files;             /* ... their application files, ... */
+    long files;            /* ... their application files, ... */
     uint64_t bytes;        /* ... and the bytes of these */
     uint64_t part_bytes;   /* those of parts of shared files, ... */
     int part_count;        /* ... these ones */

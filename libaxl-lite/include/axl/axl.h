@@ -116,9 +116,10 @@ void axl_set_patience(axl_transfer *transfer, int seconds);
 /* All destinations that are added from now on lie below folder, which is below the base
  * (-EINVAL), and begin with it. Each process that moves files opens it once and holds it;
  * it must belong to the effective user and grant group and others nothing (-EPERM), so
- * that no other user can replace a destination. For transfers of
- * parts in a directory that others can change; folder is copied. */
-int axl_set_private(axl_transfer *transfer, const char *folder, axl_error *err);
+ * that no other user can replace a destination. For transfers of parts in a directory
+ * that others can change. A caller that has opened it, and checked that, gives the
+ * descriptor dir, which this process uses then; else -1. folder and dir are copied. */
+int axl_set_private(axl_transfer *transfer, const char *folder, int dir, axl_error *err);
 
 /* Has report called while files move: by any thread that moves them (with the method
  * "daemon": by axl_test and axl_wait), after each few bytes. done is never above total,

@@ -93,10 +93,11 @@ typedef struct kvtree_gather {
     size_t limit;     /* writing: most bytes of a file; 0: 1 MB. A tree that needs more
                          gets a larger file of its own (-EFBIG beyond 256 MiB), and a file
                          above level 0 holds at least two names, whatever the limit */
-    /* writing: NULL, or opens *dir, which stays the caller's, on ranks that gave a
-     * negative dir and write a file. Not on rank 0, which has it open */
+    /* NULL, or opens *dir, which stays the caller's, on ranks that gave a negative dir
+     * and read or write a file. Not on rank 0, which has it open */
     int (*open)(void *arg, int *dir, kvtree_error *err);
     void *arg;
+    int fresh; /* writing: 1, the caller has seen to it that there is no earlier root */
 } kvtree_gather;
 
 /* As kvtree_write_gather; err is the same on every rank, too. */
