@@ -12,16 +12,13 @@ import subprocess
 import sys
 
 FIGURES = ("collectives", "messages", "most", "bytes", "calls", "most_calls", "prefix", "memory", "time")
-LINES = ("messages", "bytes", "calls", "prefix", "memory")  # which have a formula
-TITLES = {"messages": "messages", "bytes": "bytes sent", "calls": "system calls", "prefix": "... on the prefix directory",
-          "memory": "memory of the busiest rank [KiB]"}
-BY_STEP = "| step | collectives | " + " | ".join(TITLES.values()) + " |\n| --- | --: |" + " --: |" * len(TITLES)
-HEAD = {"formulas": BY_STEP, "million": BY_STEP,
+LINES = ("messages", "bytes", "calls", "prefix")  # which have a formula
+BY_STEP = "| step | collectives | messages | bytes sent | system calls | ... on the prefix directory |"
+HEAD = {"formulas": BY_STEP + " memory of a rank [KiB] |\n| --- |" + " --: |" * 6, "million": BY_STEP + "\n| --- |" + " --: |" * 5,
         "counts": "| nodes | step | collectives | messages/rank | most | bytes/rank | system calls/rank | most | prefix directory/rank | "
                   "memory [KiB] | virtual ms |\n| --: | --- |" + " --: |" * 9}
 FAR = 10**6
-NEAR = {"memory": 0.05}  # arrays grow by doubling; of all others:
-DIGITS = 0.01            # names of files and nodes have more digits on more nodes
+NEAR = 0.01  # names of files and nodes have more digits on more nodes
 
 
 def parse(text):
@@ -43,17 +40,17 @@ def line_of(rows, figure):
 
 
 def complaints(step, rows, lines):
-    """What a formula does not tell: more than a hundredth away, or more than 2; of memory a twentieth."""
+    """What a formula does not tell: more than a hundredth away, and more than 2."""
     for figure, (base, slope) in lines.items():
         for nodes, row in rows.items():
             told = base + slope * nodes
-            if abs(row[figure] - told) > max(2, NEAR.get(figure, DIGITS) * told):
+            if abs(row[figure] - told) > max(2, NEAR * told):
                 yield f"{step}: {figure} on {nodes} nodes: {row[figure]:.0f}, by the formula {told:.0f}"
 
 
 def formula(base, slope):
     base, slope = round(base), round(slope, 2 if abs(slope) < 10 else 0)
-    if abs(slope) * FAR < max(1, DIGITS * abs(base)) or not slope:
+    if abs(slope) * FAR < max(1, NEAR * abs(base)) or not slope:
         return f"{base}"
     term = "P" if slope == 1 else f"{slope:.10g} P"
     return term if not base else f"{base} + {term}" if base > 0 else f"{term} - {-base}"
@@ -68,11 +65,11 @@ def value(text):
 
 
 def formulas(page):
-    """{step: (collectives, {figure: (A, B)})} of the page."""
+    """{step: (collectives, {figure: (A, B)}, memory)} of the page."""
     table = {}
     for line in between(page, "formulas").splitlines()[2:]:
         step, collectives, *cells = (cell.strip() for cell in line.strip("| ").split("|"))
-        table[step] = float(collectives), {figure: value(cell) for figure, cell in zip(LINES, cells)}
+        table[step] = float(collectives), {figure: value(cell) for figure, cell in zip(LINES, cells)}, float(cells[-1])
     return table
 
 
@@ -81,10 +78,12 @@ def check(text, page):
     steps, table = parse(text), formulas(page)
     wrong = [f"{step}: not the steps of the page" for step in set(steps) ^ set(table)]
     for step in set(steps) & set(table):
-        collectives, lines = table[step]
+        collectives, lines, memory = table[step]
         wrong += complaints(step, steps[step], lines)
         wrong += [f"{step}: {row['collectives']:.0f} collective calls on {nodes} nodes, not {collectives:.0f}"
                   for nodes, row in steps[step].items() if row["collectives"] != collectives]
+        wrong += [f"{step}: {row['memory']:.0f} KiB on {nodes} nodes, not {memory:.0f}"
+                  for nodes, row in steps[step].items() if row["memory"] > (1 + NEAR) * memory]
     if wrong:
         sys.exit("\n".join(wrong) + "\ndocs/scale.md tells something else; tests/simulation/scale.py writes its tables")
     return f"scale: {len(steps)} steps cost what docs/scale.md tells"
@@ -115,7 +114,8 @@ def main(program, docs, *nodes):
         lines = {figure: line_of(rows, figure) for figure in LINES}
         print(*complaints(step, rows, lines), sep="\n")
         cells = [f"{step} | {rows[32]['collectives']:.0f}"]
-        told.append("| " + " | ".join(cells + [formula(*lines[figure]) for figure in LINES]) + " |")
+        memory = max(row["memory"] for row in rows.values())
+        told.append("| " + " | ".join(cells + [formula(*lines[figure]) for figure in LINES] + [f"{memory:.0f}"]) + " |")
         far.append("| " + " | ".join(cells + [f"{base + slope * FAR:,.0f}" for base, slope in lines.values()]) + " |")
     for number in sorted({number for rows in steps.values() for number in rows}):
         for step, rows in steps.items():
