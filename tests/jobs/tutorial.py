@@ -30,8 +30,8 @@ def run(job, name):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=150, check=False)
     assert done.returncode == 0, f"{name}: exit code {done.returncode}\n{script}\n{done.stdout}"
     rest = done.stdout
-    for line in shown.splitlines():  # in this order; times, and the steps that were done by then, differ
-        wanted = re.sub(r"(after|step) [\d.]+ s|step [1-9]\d*", lambda found: re.sub(r"[\d.]+", r"[\\d.]+", found[0]), re.escape(line).replace("\\ ", " "))
+    for line in shown.splitlines():  # in this order; times, the steps that were done by then, and the code of a killed rank differ
+        wanted = re.sub(r"(after|step) [\d.]+ s|(step|exit code) [1-9]\d*", lambda found: re.sub(r"[\d.]+", r"[\\d.]+", found[0]), re.escape(line).replace("\\ ", " "))
         found = re.search(wanted, rest)
         assert found, f"{name}: nothing matches {wanted!r}\n{done.stdout}"
         rest = rest[found.end():]
