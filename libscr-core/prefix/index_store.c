@@ -387,8 +387,9 @@ static int store_make_folders(const scr_prefix *prefix, const scr_dataset *d,
     char hidden[SCR_NAME_SIZE + 8];
     const bool later = !d->bypass && !d->scattered;
     snprintf(hidden, sizeof hidden, "%s/.scr", d->name);
-    int rc = beneath_make_durable(prefix->fd, later ? d->name : hidden, 0777, err);
-    return rc || !later ? rc : beneath_mkdirs(prefix->fd, hidden, 0777, err);
+    int rc = later ? beneath_mkdirs(prefix->fd, hidden, 0777, err) : 0;
+    return rc ? rc
+              : beneath_make_durable(prefix->fd, later ? d->name : hidden, 0777, err);
 }
 
 int scr_index_flush_begins(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)

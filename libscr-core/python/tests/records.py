@@ -156,6 +156,8 @@ def listed():
     rows = [json.loads(line) for line in run("--list", "--json").stdout.splitlines()]
     for row in rows:
         row.pop("created")
+        # the command adds a zone, which the record of the time lacks
+        row.update({key: row[key] and row[key][:len("2026-11-22T18:30:20")] for key in ("flushed", "fetched", "failed")})
         row.update({key: row[key] or "" for key in ("user", "job_id", "job_name", "cluster")})
     return rows
 
