@@ -46,7 +46,8 @@ static scr_part routed_part(const kvtree_elem *e)
     return (scr_part){strtoull(kvtree_elem_key(e), NULL, 10), length};
 }
 
-/* The file has all bytes of this rank's parts. */
+/* The file has all bytes of this rank's parts. scr_direct_route opened the prefix
+ * directory when the first part was routed. */
 static int routed_check_end(const struct scr *scr, const kvtree_elem *file,
                             int64_t *parts, kvtree_error *err)
 {

@@ -47,12 +47,12 @@ static off_t tally_offset(const scr_tally_channel *c, int rank)
     return (off_t)(rank * SCR_TALLY_KINDS + (int)c->kind) * (off_t)sizeof(tally_place);
 }
 
-/* Without room for it nothing is shown of this rank. */
+/* Where the write fails, nothing is shown of this rank. */
 static void tally_fill(void *arg, uint64_t done, uint64_t total)
 {
     const scr_tally_channel *c = arg;
     const tally_place place = {c->operation, done, total};
-    if (io_pwrite(c->fd, &place, sizeof place, tally_offset(c, c->own)) != 0) return;
+    io_pwrite(c->fd, &place, sizeof place, tally_offset(c, c->own));
 }
 
 void scr_tally_begin(scr_tally *t, scr_tally_kind kind)

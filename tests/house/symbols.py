@@ -6,7 +6,7 @@ Arguments: how the name of MPI's library begins; PART=FILE for each library that
 kvtree-mpi=/.../libscr-kvtree-mpi.so. A library exports exactly what its map lists; needs only
 libraries below it, with MPI only where MPI belongs; and does not print, exit or abort. libscr contains
 the libraries below it, hidden, and needs none. Of a static
-library that is private (FILE ends with .a) only the last two can be asked. plugin=FILE and command=FILE:
+library that is private (FILE ends with .a) only its manners can be asked. plugin=FILE and command=FILE:
 a plugin exports one table and uses no library of ours; a command needs no client of a database.
 """
 import subprocess
@@ -25,14 +25,17 @@ ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "raise", "__assert_fail
         "PMPI_Abort"}
 PRINTS = {"stdout", "printf", "__printf_chk", "vprintf", "__vprintf_chk", "puts", "putchar"}
 WARNS = {"stderr", "perror", "psignal", "warn", "warnx", "err", "errx"}
-# kvtree_print, which scr contains; the end of SCR's messages, and SCR_HALT_EXIT; what commands share, and the end of a process that scr_run forked
-ALLOWED = {"kvtree": PRINTS, "scr": PRINTS | {"stderr", "exit"}, "tools": PRINTS | WARNS | {"raise", "_exit"}}
+# What an object file of a library may use all the same: kvtree_print; the end of SCR's messages; SCR_HALT_EXIT.
+ALLOWED = {"src_kvtree_print.c.o": PRINTS, "report_message.c.o": {"stderr"}, "ops_halt_exit.c.o": {"exit"}}
+# What commands share, and the end of a process that scr_run forked.
+ALLOWED_TO_TOOLS = PRINTS | WARNS | {"raise", "_exit"}
 WHOLE = {"scr"} # contains what is below it
 
 
 class Library:
     def __init__(self, part, path):
         self.part = part
+        self.archive = path.split(".so")[0] + ".a" # the same objects
         self.map = next(ROOT.glob(f"lib*/{part}.map"))
         self.room = self.map.parent.name
         self.private = exported(self.map, private=True)
@@ -61,9 +64,7 @@ class Archive:
     may_use_mpi = False
 
     def __init__(self, part, path):
-        self.part, self.soname = part, path.rsplit("/")[-1]
-        rows = (line.split() for line in run("nm", "-P", "--undefined-only", path).splitlines())
-        self.undefined = {row[0] for row in rows if len(row) > 1 and row[1] in "Uw"}
+        self.part, self.soname, self.archive = part, path.rsplit("/")[-1], path
 
 
 def names(which, path):
@@ -135,14 +136,21 @@ def check_command(path, mpi):
             yield f"{path} needs {soname}"
 
 
+def members(archive):
+    """Object file and undefined symbol."""
+    for line in run("nm", "-A", "-P", "--undefined-only", archive).splitlines():
+        where, name, *kind = line.split()
+        if kind and kind[0] in "Uw":
+            yield where[where.rindex("[") + 1:where.rindex("]")], name
+
+
 def check_manners(library):
-    if not library.may_use_mpi:
-        for name in sorted(library.undefined):
-            if name.startswith(("MPI_", "PMPI_", "MPIX_")):
-                yield f"uses {name}, but is a serial part"
-    for name in sorted((ENDS | PRINTS | WARNS) - ALLOWED.get(library.part, set())):
-        if name in library.undefined:
-            yield f"uses {name}: a library does not print, exit or abort"
+    for member, name in members(library.archive):
+        if not library.may_use_mpi and name.startswith(("MPI_", "PMPI_", "MPIX_")):
+            yield f"{member} uses {name}, but is of a serial part"
+        allowed = ALLOWED_TO_TOOLS if library.part == "tools" else ALLOWED.get(member, ())
+        if name in ENDS | PRINTS | WARNS and name not in allowed:
+            yield f"{member} uses {name}: a library does not print, exit or abort"
 
 
 def main(mpi, *arguments):
