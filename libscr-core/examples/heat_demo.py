@@ -222,10 +222,11 @@ def go_on_with_spare(demo, prefix, newest):
     shutil.rmtree(demo.caches)
     os.mkdir(demo.caches)
     names = " and ".join(m.group(1) for m in rebuilt)
-    say(f"3. Launched again, spare node n5 in the place of n3: {names} are complete again,\n   the files of "
+    be = "is" if len(rebuilt) == 1 else "are"
+    say(f"3. Launched again, spare node n5 in the place of n3: {names} {be} complete again,\n   the files of "
         f"2 of 8 ranks were rebuilt from XOR in {' and '.join(m.group(4) for m in rebuilt)} s. The "
-        f"program goes on\n   from {restarted[0].group(1)}, step {restarted[0].group(2)}.")
-    say(f"   {flushed[0].group(1)} is flushed to the prefix folder: {megabytes(flushed[0].group(2))}, "
+        f"program resumes\n   from {restarted[0].group(1)}, step {restarted[0].group(2)}.")
+    say(f"   {flushed[0].group(1)} is flushed to the prefix directory: {megabytes(flushed[0].group(2))}, "
         f"{flushed[0].group(3)} s, {flushed[0].group(4)} MB/s. After ckpt.{KILL_ALL_AT * EVERY}\n   power "
         f"fails on all nodes: all ranks are killed, all caches are gone.")
     return flushed[-1].group(1)
@@ -239,9 +240,9 @@ def finish_from_prefix(demo, prefix, saved):
     expect(code == 0, f"the last launch ended with code {code}", job)
     expect(fetched and fetched[0].group(1) == saved, f"{saved} was not fetched", job)
     expect(restarted and restarted[0].group(1) == saved, f"did not restart from {saved}", job)
-    say(f"4. Launched a third time, with empty caches: {saved} is fetched from the prefix folder,\n   "
+    say(f"4. Launched a third time, with empty caches: {saved} is fetched from the prefix directory,\n   "
         f"{megabytes(fetched[0].group(2))}, {fetched[0].group(3)} s, {fetched[0].group(4)} MB/s. The "
-        f"program goes on from step {restarted[0].group(2)} and finishes\n   in {job.seconds:.2f} s.")
+        f"program resumes from step {restarted[0].group(2)} and finishes\n   in {job.seconds:.2f} s.")
     return result
 
 
