@@ -193,8 +193,30 @@ static void expect_adopted(const redset_acted *acted)
     CHECK(files_are_right(acted->rank));
 }
 
+/* Progress, as it was reported last. */
+typedef struct seen {
+    uint64_t done, total;
+    int calls;
+} seen;
+
+static void see(void *arg, uint64_t done, uint64_t total)
+{
+    seen *s = arg;
+    CHECK(done > s->done && done <= total && total >= s->total);
+    *s = (seen){done, total, s->calls + 1};
+}
+
+static int none_is_lost(void)
+{
+    int lost = 0;
+    for (int r = 0; r < ranks; r++)
+        lost += all[r].lost;
+    return !lost;
+}
+
 static void adopt(int process, MPI_Comm comm)
 {
+    seen moved = {0};
     redset_acted list[RANKS] = {{0}};
     int count = 0;
     mkdir(folder_of(RANKS + process), 0700);
@@ -203,8 +225,10 @@ static void adopt(int process, MPI_Comm comm)
             list[count++] =
                 (redset_acted){.rank = r, .file = all[r].given ? all[r].file : NULL};
     const int wanted = is_recoverable() ? 0 : REDSET_UNRECOVERABLE;
-    int rc = redset_adopt(comm, folder_of(RANKS + process), ranks, count, list, &err);
+    int rc = redset_adopt_with(comm, folder_of(RANKS + process), ranks, count, list, see,
+                               &moved, &err);
     CHECK_INT(rc, wanted);
+    if (none_is_lost()) CHECK(moved.done == moved.total);
     if (rc != wanted) fprintf(stderr, "%s\n", err.text);
     for (int i = 0; i < count; i++) {
         if (!rc) expect_adopted(&list[i]);

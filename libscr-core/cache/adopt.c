@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A cached dataset of another number of ranks: each process acts for some of the ranks
  * that wrote it (plan/adopt.h), whose files stay where they are, and the lost ones are
- * rebuilt (redset_adopt). The map has the ranks that the process acts for. */
+ * rebuilt (redset_adopt_with). The map has the ranks that the process acts for. */
 #include "cache/copies.h"
 
 #include "common/agree_mpi.h"
@@ -89,8 +89,8 @@ int scr_adopt(scr_cache *cache, const scr_dataset *dataset, int *rebuilt,
     rc = agree(cache->job->world, rc, err);
     rc = rc ? rc : adopt_choose(cache, dataset, &own, err);
     if (!rc)
-        rc = redset_adopt(cache->job->world, folder, dataset->ranks, own.count, own.list,
-                          err);
+        rc = redset_adopt_with(cache->job->world, folder, dataset->ranks, own.count,
+                               own.list, cache->meter.report, cache->meter.arg, err);
     if (!rc)
         rc = agree(cache->job->world, adopt_record(cache, dataset, &own, rebuilt, err),
                    err);

@@ -51,6 +51,29 @@ static size_t brought_piece(const scr_bringing *b)
     return message ? (size_t)message : MESSAGE;
 }
 
+/* ---- progress ---- */
+
+void scr_brought_count(scr_cache_meter *meter, uint64_t bytes)
+{
+    meter->done += bytes;
+    if (meter->report) meter->report(meter->arg, meter->done, meter->total);
+}
+
+uint64_t scr_brought_size(const kvtree_elem *file)
+{
+    unsigned long size = 0;
+    kvtree_util_get_bytecount(kvtree_elem_hash(file), SCR_META_SIZE, &size);
+    return size;
+}
+
+static uint64_t brought_total(const scr_bringing *b)
+{
+    uint64_t total = 0;
+    for (const kvtree_elem *e = kvtree_elem_first(b->files); e; e = kvtree_elem_next(e))
+        total += scr_brought_size(kvtree_elem_first(kvtree_elem_hash(e)));
+    return total;
+}
+
 /* ---- the sender ---- */
 
 /* The file is of this process itself, or one that it got in an earlier round. */
@@ -140,6 +163,7 @@ static int brought_receive_bytes(const scr_bringing *b, int from, int fd, int64_
         MPI_Recv(buf, (int)n, MPI_BYTE, from, TAG, world, MPI_STATUS_IGNORE);
         crc = crc32(crc, (const Bytef *)buf, (uInt)n);
         rc = rc ? rc : io_write(fd, buf, (size_t)n);
+        scr_brought_count(&b->cache->meter, (uint64_t)n);
     }
     MPI_Recv(&sent, 1, MPI_INT, from, TAG, world, MPI_STATUS_IGNORE);
     if (rc) return err_sys(err, rc, "write to %s", b->store->folder);
@@ -195,6 +219,7 @@ int scr_brought_execute(scr_bringing *b)
 {
     const int own = b->cache->job->rank;
     int rc = 0;
+    b->cache->meter.total += brought_total(b);
     for (int i = 0; i < b->count; i++) {
         const scr_bring_want *w = &b->plan[i];
         if (w->from == own) brought_send(b, w);

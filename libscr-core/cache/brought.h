@@ -27,6 +27,12 @@ int scr_brought_clear(const scr_store_dir *store, kvtree_error *err);
  * copies of earlier restarts are removed before the first one of a restart is made. */
 void scr_brought_remove(const scr_cache *cache);
 
+/* The size in an entry <name>/{SIZE, ...}; 0: it is unknown. */
+uint64_t scr_brought_size(const kvtree_elem *file);
+
+/* Reports that so many of meter->total bytes have come. */
+void scr_brought_count(scr_cache_meter *meter, uint64_t bytes);
+
 /* What a process gets. */
 typedef struct scr_bringing {
     scr_cache *cache;

@@ -60,6 +60,13 @@ typedef struct scr_cached {
 } scr_cached;
 
 /* The node-local side: control directory, stores, and what they hold. */
+/* Bytes that come to this process, and who wants to know. */
+typedef struct scr_cache_meter {
+    void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
+    void *arg;
+    uint64_t done, total;
+} scr_cache_meter;
+
 typedef struct scr_cache {
     scr_job *job;
     const struct scr_settings *set;
@@ -85,6 +92,7 @@ typedef struct scr_cache {
     int lost;    /* another run has taken the directories on the nodes, */
     int unsaved; /* which were the only place of the newest checkpoint, or of an output */
     int clean;   /* nothing is left in the cache, nor is anything to be left of the run */
+    scr_cache_meter meter;
 } scr_cache;
 
 /* ---- cache/control_dir.c ---- */

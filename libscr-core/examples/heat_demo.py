@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 
@@ -172,7 +173,8 @@ class Demo:
 
 
 def say(text):
-    print(text, flush=True)
+    """In lines of 80 columns."""
+    print(textwrap.fill(" ".join(text.split()), 80, initial_indent="   " if text[0] == " " else "", subsequent_indent="   "), flush=True)
 
 
 def megabytes(text):
@@ -185,7 +187,7 @@ def undisturbed(demo):
                       environment={"SCR_ENABLE": "0"})
     expect(job.wait() == 0, "the undisturbed run failed", job)
     say(f"1. Undisturbed, without SCR: {demo.steps} steps on a plate of {demo.points} x {demo.points} "
-        f"points,\n   8 ranks on nodes n1 n2 n3 n4: {job.seconds:.2f} s.")
+        f"points, 8 ranks on nodes n1 n2 n3 n4: {job.seconds:.2f} s.")
     return result
 
 
@@ -201,8 +203,8 @@ def lose_a_node(demo, prefix):
     expect(len(made) >= KILL_NODE_AT, "too few checkpoints", job)
     bandwidths = sorted(float(m.group(5)) for m in made)
     say(f"2. With SCR: {len(made)} checkpoints of {megabytes(made[0].group(3))} in {made[0].group(2)} files,"
-        f" XOR over the four nodes,\n   {bandwidths[len(bandwidths) // 2]:.0f} MB/s each. After "
-        f"{made[-1].group(1)} node n3 is lost: its 2 ranks are killed,\n   its cache directory is deleted. "
+        f" XOR over the four nodes, {bandwidths[len(bandwidths) // 2]:.0f} MB/s each. After "
+        f"{made[-1].group(1)} node n3 is lost: its 2 ranks are killed, its cache directory is deleted. "
         f"The job ends with code {code}.")
     return made[-1].group(1)
 
@@ -222,11 +224,12 @@ def go_on_with_spare(demo, prefix, newest):
     shutil.rmtree(demo.caches)
     os.mkdir(demo.caches)
     names = " and ".join(m.group(1) for m in rebuilt)
-    say(f"3. Launched again, spare node n5 in the place of n3: {names} are complete again,\n   the files of "
+    be = "is" if len(rebuilt) == 1 else "are"
+    say(f"3. Launched again, spare node n5 in the place of n3: {names} {be} complete again; the files of "
         f"2 of 8 ranks were rebuilt from XOR in {' and '.join(m.group(4) for m in rebuilt)} s. The "
-        f"program goes on\n   from {restarted[0].group(1)}, step {restarted[0].group(2)}.")
-    say(f"   {flushed[0].group(1)} is flushed to the prefix folder: {megabytes(flushed[0].group(2))}, "
-        f"{flushed[0].group(3)} s, {flushed[0].group(4)} MB/s. After ckpt.{KILL_ALL_AT * EVERY}\n   power "
+        f"program resumes from {restarted[0].group(1)}, step {restarted[0].group(2)}.")
+    say(f"   {flushed[0].group(1)} is flushed to the prefix directory: {megabytes(flushed[0].group(2))}, "
+        f"{flushed[0].group(3)} s, {flushed[0].group(4)} MB/s. After ckpt.{KILL_ALL_AT * EVERY} power "
         f"fails on all nodes: all ranks are killed, all caches are gone.")
     return flushed[-1].group(1)
 
@@ -239,9 +242,9 @@ def finish_from_prefix(demo, prefix, saved):
     expect(code == 0, f"the last launch ended with code {code}", job)
     expect(fetched and fetched[0].group(1) == saved, f"{saved} was not fetched", job)
     expect(restarted and restarted[0].group(1) == saved, f"did not restart from {saved}", job)
-    say(f"4. Launched a third time, with empty caches: {saved} is fetched from the prefix folder,\n   "
+    say(f"4. Launched a third time, with empty caches: {saved} is fetched from the prefix directory, "
         f"{megabytes(fetched[0].group(2))}, {fetched[0].group(3)} s, {fetched[0].group(4)} MB/s. The "
-        f"program goes on from step {restarted[0].group(2)} and finishes\n   in {job.seconds:.2f} s.")
+        f"program resumes from step {restarted[0].group(2)} and finishes in {job.seconds:.2f} s.")
     return result
 
 

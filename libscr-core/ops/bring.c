@@ -89,11 +89,12 @@ static int bring_tell_packed(const bringing *b, kvtree *tell)
     int rc = 0;
     for (int i = 0; i < direct->count && !rc; i++) {
         char name[SCR_DIRECT_NAME_SIZE];
-        if (!scr_direct_is_packed(&direct->list[i])) continue;
-        scr_direct_name(&direct->dataset, direct->list[i].name, name);
+        const filo_file *f = &direct->list[i];
+        if (!scr_direct_is_packed(f)) continue;
+        scr_direct_name(&direct->dataset, f->name, name);
         kvtree *entry = bring_at_home(b, tell, name);
-        rc = entry ? kvtree_util_set_int(entry, BRING_RANK, direct->list[i].rank)
-                   : -ENOMEM;
+        rc = entry ? kvtree_util_set_int(entry, BRING_RANK, f->rank) : -ENOMEM;
+        rc = rc ? rc : kvtree_util_set_bytecount(entry, SCR_META_SIZE, f->size);
     }
     return rc;
 }
@@ -323,7 +324,8 @@ static int bring_extract_file(const bring_extraction *x, const filo_file *f)
     snprintf(name, sizeof name, "%s%s", x->cache_prefix, f->name);
     if (!kvtree_get(x->names, name)) return 0;
     kvtree *entry = kvtree_get(x->b->found, name);
-    int failed = scr_bypass_extract(x->b->store, x->b->d->id, x->folder, f, name, &why);
+    int failed = scr_bypass_extract(&x->b->scr->cache.meter, x->b->store, x->b->d->id,
+                                    x->folder, f, name, &why);
     if (failed == FILO_DAMAGED && kvtree_util_set_int(entry, BRING_DAMAGED, 1) != 0)
         return -ENOMEM;
     if (failed) return bring_fail(entry, why.text);
@@ -356,6 +358,8 @@ static int bring_list_packed(const bringing *b, kvtree *ranks)
             rc = bring_note_path(b, e, true);
         else if (!kvtree_set_kv(ranks, rank, kvtree_elem_key(e)))
             rc = -ENOMEM;
+        else
+            b->scr->cache.meter.total += scr_brought_size(e);
     }
     return rc;
 }
@@ -539,12 +543,17 @@ static bool bring_is_needed(const struct scr *scr, const kvtree *wants)
 int scr_bring_names(struct scr *scr, int count, const char *const names[],
                     kvtree_error *err)
 {
+    scr_progress progress;
     bringing b = {.scr = scr, .d = &scr->lifecycle.open, .wants = kvtree_new()};
     int rc = b.wants ? 0 : err_sys(err, -ENOMEM, "list the files");
     if (!rc && !scr->restart.brought) rc = err_sys(err, -ENOMEM, "list the files");
     rc = rc ? rc : bring_list(scr, count, names, b.wants, err);
     rc = agree(scr->job.world, rc, err);
-    if (!rc && bring_is_needed(scr, b.wants)) rc = bring_all(&b, err);
+    if (!rc && bring_is_needed(scr, b.wants)) {
+        scr_show_progress(scr, &progress, SCR_MSG_FETCH_PROGRESS, "fetch of files", b.d);
+        rc = bring_all(&b, err);
+        scr_progress_end(&progress);
+    }
     kvtree_delete(&b.wants);
     return rc;
 }

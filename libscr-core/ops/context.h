@@ -99,6 +99,14 @@ static inline void scr_call_end(struct scr *scr)
     scr_index_close(&scr->prefix);
 }
 
+/* ---- ops/tally.c: how far an operation on a dataset is ---- */
+
+/* Lines until scr_progress_end, with that message, where SCR_PROGRESS asks for them. The
+ * bytes of a flush are counted from its begin on, those of all else from here on: each
+ * rank calls it as often as the others. Local. */
+void scr_show_progress(struct scr *scr, scr_progress *progress, scr_message message,
+                       const char *what, const scr_dataset *d);
+
 /* ---- ops/logging.c: the log of the run ---- */
 
 /* Begins it, where one is wanted. Collective; whatever fails is only printed. */
@@ -218,10 +226,11 @@ int scr_bypass_start(struct scr *scr, kvtree_error *err);
 int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err);
 
 /* Extracts a file of the map of dataset id, out of its containers below the open
- * directory folder, as the copy of that name in a store. 0, also where the copy is there;
- * or a result of filo_extract with a text. Local. */
-int scr_bypass_extract(const scr_store_dir *store, int id, int folder,
-                       const struct filo_file *file, const char *name, kvtree_error *err);
+ * directory folder, as the copy of that name in a store. Its bytes count in the meter. 0,
+ * also where the copy is there; or a result of filo_extract with a text. Local. */
+int scr_bypass_extract(scr_cache_meter *meter, const scr_store_dir *store, int id,
+                       int folder, const struct filo_file *file, const char *name,
+                       kvtree_error *err);
 
 /* A file of the dataset that is read in place, out of its containers: extracted to the
  * cache of this node for the time of the restart. Local. -ENOENT: this rank has none of

@@ -41,13 +41,22 @@ int scr_bypass_complete(struct scr *scr, int valid, kvtree_error *err)
 
 /* ---- files in containers ---- */
 
-int scr_bypass_extract(const scr_store_dir *store, int id, int folder,
-                       const filo_file *file, const char *name, kvtree_error *err)
+static void bypass_report(void *arg, uint64_t done, uint64_t total)
+{
+    const scr_cache_meter *meter = arg;
+    (void)total;
+    if (meter->report) meter->report(meter->arg, meter->done + done, meter->total);
+}
+
+int scr_bypass_extract(scr_cache_meter *meter, const scr_store_dir *store, int id,
+                       int folder, const filo_file *file, const char *name,
+                       kvtree_error *err)
 {
     char path[SCR_BROUGHT_NAME_SIZE];
     scr_brought_name(id, name, path);
     const filo_target to = {.dir = store->fd, .name = path, .replace = 1};
-    int rc = filo_extract(folder, file, &to, err);
+    int rc = filo_extract_with(folder, file, &to, bypass_report, meter, err);
+    scr_brought_count(meter, file->size);
     return rc == FILO_THERE ? 0 : rc;
 }
 
@@ -63,7 +72,7 @@ static int bypass_extract_own(struct scr *scr, const filo_file *file, const char
     rc = beneath_open_folder(place.folder, &folder, err);
     free(place.folder);
     if (rc) return rc;
-    rc = scr_bypass_extract(store, d->id, folder, file, name, err);
+    rc = scr_bypass_extract(&scr->cache.meter, store, d->id, folder, file, name, err);
     io_close(&folder);
     if (rc) return err_wrap(err, rc > 0 ? -EBADMSG : rc, "file \"%.200s\"", name);
     char *full = scr_brought_path(store, d->id, name);

@@ -420,10 +420,7 @@ int scr_fetch_dataset(struct scr *scr, const scr_dataset *d, bool leaves_current
     scr_log_event e = fetch_event(scr, d, SCR_LOG_FETCH_START, start);
     scr_event(&scr->report, SCR_MSG_FETCH_STARTED, &e,
               "the fetch of dataset %d (%s) begins", d->id, d->name);
-    scr_tally_begin(&scr->tally, SCR_TALLY_FILES);
-    scr_progress_begin(
-        &scr->report, &progress, scr_tally_source(&scr->tally, SCR_TALLY_FILES), NULL,
-        SCR_MSG_FETCH_PROGRESS, "fetch of dataset %d (%.150s)", d->id, d->name);
+    scr_show_progress(scr, &progress, SCR_MSG_FETCH_PROGRESS, "fetch", d);
     int rc = fetch_bring(scr, d, &err);
     scr_progress_end(&progress);
     if (rc) return fetch_report_failure(scr, d, rc, start, err.text);

@@ -285,14 +285,6 @@ static void flush_end_background(struct scr *scr, int rc, kvtree_error *err)
     }
 }
 
-/* Until its end is waited for. */
-static void flush_show_progress(struct scr *scr, const scr_dataset *d, scr_progress *p)
-{
-    scr_progress_begin(&scr->report, p, scr_tally_source(&scr->tally, SCR_TALLY_FLUSH),
-                       NULL, SCR_MSG_FLUSH_PROGRESS, "flush of dataset %d (%.150s)",
-                       d->id, d->name);
-}
-
 void scr_flush_look(struct scr *scr)
 {
     kvtree_error err = {""};
@@ -311,7 +303,7 @@ void scr_flush_wait(struct scr *scr)
     scr_wait_begin(&scr->report, &wait, SCR_MSG_FLUSH_WAIT,
                    "waits for the flush of dataset %d (%.150s) to %.250s", d->id, d->name,
                    scr->prefix.path);
-    flush_show_progress(scr, d, &progress);
+    scr_show_progress(scr, &progress, SCR_MSG_FLUSH_PROGRESS, "flush", d);
     int rc = filo_flush_wait(scr->flush.current->transfer, &err);
     scr_progress_end(&progress);
     scr->flush.waited += scr_wait_end(&wait);
@@ -573,7 +565,7 @@ int scr_flush_dataset(struct scr *scr, int id)
     scr_flush_wait(scr);
     if (!flush_is_wanted(scr, id, &code)) return code;
     scr_cached_get(&scr->cache, id, &d);
-    flush_show_progress(scr, &d, &progress);
+    scr_show_progress(scr, &progress, SCR_MSG_FLUSH_PROGRESS, "flush", &d);
     struct scr_flush_run *f = flush_try_begin(scr, flush_request_of(scr, id, 0), &code);
     if (f) code = flush_conclude(scr, f, filo_flush_wait(f->transfer, &err), &err);
     scr_progress_end(&progress);

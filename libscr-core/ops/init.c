@@ -130,6 +130,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc && scr->set.progress)
         scr_tally_open(&scr->tally, &scr->job, scr->cache.control_fd);
+    scr->cache.meter.report = scr_tally_reporter(&scr->tally);
+    scr->cache.meter.arg = scr_tally_arg(&scr->tally, SCR_TALLY_FILES);
     if (!rc) scr_summary_begin(&scr->report);
     if (!rc) scr_logging_begin(scr);
     rc = rc ? rc : init_begin_records(scr);

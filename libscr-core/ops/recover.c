@@ -92,15 +92,6 @@ static int recover_restore(redset *set, const char *folder, scr_cached *kept, in
     return rc;
 }
 
-/* Of a dataset that is read or rebuilt. */
-static void recover_show_progress(struct scr *scr, const scr_dataset *d, scr_progress *p)
-{
-    scr_tally_begin(&scr->tally, SCR_TALLY_FILES);
-    scr_progress_begin(&scr->report, p, scr_tally_source(&scr->tally, SCR_TALLY_FILES),
-                       NULL, SCR_MSG_REBUILD_PROGRESS,
-                       "dataset %d (%.150s) is checked and rebuilt", d->id, d->name);
-}
-
 static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, int glance,
                                  int *rebuilt, kvtree_error *err)
 {
@@ -367,7 +358,8 @@ static int recover_one(struct scr *scr, int id)
               "dataset %d (%s) is found in the cache", id, dataset.name);
     int rc = scr_dataset_folder_make(&scr->cache, id, &err);
     rc = agree(scr->job.world, rc, &err);
-    recover_show_progress(scr, &dataset, &progress);
+    scr_show_progress(scr, &progress, SCR_MSG_REBUILD_PROGRESS, "check and rebuild",
+                      &dataset);
     if (!rc)
         rc = dataset.ranks == scr->job.ranks
                  ? recover_own(scr, &dataset, &rebuilt, &err)
@@ -396,7 +388,8 @@ int scr_cache_ensure(struct scr *scr, int id)
     int rc = scr_cached_get(&scr->cache, id, &dataset);
     rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, &err),
                &err);
-    recover_show_progress(scr, &dataset, &progress);
+    scr_show_progress(scr, &progress, SCR_MSG_REBUILD_PROGRESS, "check and rebuild",
+                      &dataset);
     if (!rc)
         rc = dataset.ranks == scr->job.ranks
                  ? recover_rebuild_files(scr, &dataset, 0, &rebuilt, &err)

@@ -4,6 +4,7 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
+#include "ops/context.h"
 #include <fcntl.h>
 
 #define TALLY_NAME "progress.scrinfo"
@@ -90,4 +91,15 @@ scr_progress_source scr_tally_source(scr_tally *t, scr_tally_kind kind)
 {
     scr_tally_channel *c = &t->channels[kind];
     return (scr_progress_source){c->fd >= 0 ? tally_sum : NULL, c};
+}
+
+void scr_show_progress(struct scr *scr, scr_progress *progress, scr_message message,
+                       const char *what, const scr_dataset *d)
+{
+    const scr_tally_kind kind =
+        message == SCR_MSG_FLUSH_PROGRESS ? SCR_TALLY_FLUSH : SCR_TALLY_FILES;
+    if (kind == SCR_TALLY_FILES) scr_tally_begin(&scr->tally, kind);
+    scr->cache.meter.done = scr->cache.meter.total = 0;
+    scr_progress_begin(&scr->report, progress, scr_tally_source(&scr->tally, kind), NULL,
+                       message, "%s of dataset %d (%.150s)", what, d->id, d->name);
 }

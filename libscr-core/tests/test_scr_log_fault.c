@@ -5,6 +5,7 @@
 #include "log_records.h"
 #include "nth_syscall.h"
 
+#include "common/io.h"
 #include <sys/mman.h>
 
 #define EVENTS 4
@@ -165,12 +166,78 @@ static void all_writes_of_a_full_disk(void **state)
     munmap(child.told, sizeof *child.told);
 }
 
+/* ---- two writers find the file full ---- */
+
+#define FULL_NAME "full"
+#define FULL_LINE "a line that fills the file\n"
+
+static int append(const struct scratch *s, const char *line)
+{
+    kvtree_error err;
+    scr_log_file file;
+    int rc = scr_log_file_open(&file, s->dir, FULL_NAME, strlen(FULL_LINE), &err);
+    if (!rc) rc = scr_log_file_write(&file, line, strlen(line), &err);
+    io_close(&file.fd);
+    return rc;
+}
+
+static int append_one(void *scratch)
+{
+    return append(scratch, "one\n") != 0;
+}
+
+struct other {
+    const struct scratch *scratch;
+    unsigned at;
+};
+
+/* The other writer writes while the first one stands still before that call. */
+static int append_other(void *arg, unsigned n, const nth_call *call)
+{
+    const struct other *other = arg;
+    (void)call;
+    if (n == other->at) assert_int_equal(append(other->scratch, "other\n"), 0);
+    return NTH_GO;
+}
+
+/* Only one of them puts it aside: a second time would lose it. */
+static void two_put_a_full_file_aside(void **state)
+{
+    struct scratch *s = *state;
+    struct other other = {s, 0};
+    int aside = 0;
+    do {
+        unlinkat(s->dir, FULL_NAME SCR_LOG_BEFORE, 0);
+        unlinkat(s->dir, FULL_NAME, 0);
+        assert_int_equal(append(s, FULL_LINE), 0);
+        other.at++;
+        int rc = nth_run(append_one, s, append_other, &other, &result);
+        if (rc) {
+            print_message("system calls cannot be watched here: %s\n", strerror(rc));
+            skip();
+        }
+        assert_int_equal(nth_returned(&result), 0);
+        char *before = log_read(s, FULL_NAME SCR_LOG_BEFORE),
+             *now = log_read(s, FULL_NAME);
+        const int has_other = other.at <= result.count;
+        assert_memory_equal(before, FULL_LINE, strlen(FULL_LINE));
+        assert_int_equal(count_lines(before) + count_lines(now), 2 + has_other);
+        assert_true(strstr(now, "one\n") != NULL);
+        assert_int_equal(strstr(before, "other\n") || strstr(now, "other\n"), has_other);
+        aside += !strcmp(before, FULL_LINE);
+        free(before);
+        free(now);
+    } while (other.at <= result.count);
+    assert_true(aside > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(killed_at_any_call),
         scratch_test(each_call_fails),
         scratch_test(all_writes_of_a_full_disk),
+        scratch_test(two_put_a_full_file_aside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@ what failed tests said. Of tests that are repeated the second results count."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
@@ -90,11 +91,27 @@ def repeat(first, second):
         return {test["name"].removeprefix("scr:x / "): test["result"] for test in tests}, done.returncode
 
 
+def without_python():
+    """The last line of ./run-tests where packages are missing, Python among them, and its exit code."""
+    with tempfile.TemporaryDirectory() as scratch:
+        where = pathlib.Path(scratch)
+        (where / ".ci").mkdir()
+        (where / "bin").mkdir()
+        (where / "bin/dirname").symlink_to(shutil.which("dirname"))
+        shutil.copy(ROOT / "run-tests", where)
+        (where / ".ci/test").write_text("#!/bin/sh\nexit 1\n")
+        (where / ".ci/test").chmod(0o755)
+        done = subprocess.run([where / "run-tests"], capture_output=True, text=True, check=False, env={"PATH": str(where / "bin")})
+        return done.stdout.splitlines()[-1:], done.returncode
+
+
 if __name__ == "__main__":
     complaints = [complaint for results, *wanted in CASES for complaint in check([results], *wanted)]
     complaints += [complaint for case in TOGETHER for complaint in check(*case)]
     if count(SAID) != (TOLD, 1):
         complaints.append(f"of failed tests it told {count(SAID)}")
+    if without_python() != (["0 passed, 1 failed, 0 skipped"], 1):
+        complaints.append(f"without Python: {without_python()}")
     for first, second, *wanted in REPEATED:
         found = repeat(first, second)
         if found != tuple(wanted):

@@ -7,7 +7,8 @@ import re
 from job import Job, checkpoint, main, restart
 
 PAIR = {"nodes": 2, "per_node": 2}
-FORM = r"(\d+)%, ([\d.]+) kB of ([\d.]+) kB, [\d.]+ k?B/s, (?:[\d.]+ s|1 min \d+ s) left \[{}\]"
+FORM = r"(\d+)%, ([\d.]+) ([kM])B of ([\d.]+) ([kM])B, [\d.]+ [kM]?B/s, (?:[\d.]+ s|1 min \d+ s) left \[{}\]"
+KILO = {"k": 1, "M": 1000}
 
 
 def slow(folder, milliseconds):
@@ -23,8 +24,8 @@ def progress(run, identifier, what, total):
     assert found and all(found), f"{what}\n{run}"
     shares = [int(one[1]) for one in found]
     assert shares == sorted(shares) and 0 < shares[0] < 100, run
-    assert all(float(one[3]) == total for one in found), run
-    assert all(abs(float(one[2]) * 100 / total - int(one[1])) < 1.5 for one in found), run
+    assert all(float(one[4]) * KILO[one[5]] == total for one in found), run
+    assert all(abs(float(one[2]) * KILO[one[3]] * 100 / total - int(one[1])) < 1.5 for one in found), run
     return shares
 
 
@@ -65,7 +66,25 @@ def test_rebuild():
         job.lose("n2")
         run = job.run("init", restart("a", 160_000), SCR_PROGRESS=1, faults=slow(job.node("n1") / "cache", 250))
         run.says("REBUILD_COMPLETE", times=1)
-        progress(run, "REBUILD_PROGRESS", r"dataset 1 \(a\) is checked and rebuilt", 640)
+        progress(run, "REBUILD_PROGRESS", r"check and rebuild of dataset 1 \(a\)", 640)
+
+
+def test_other_ranks():
+    """Each of two ranks reads what two have written: their files, and as much redundancy data."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a", 5_000_000))
+        run = job.run("init", "have => 1 a", layout=[("n1", 1), ("n2", 1)], SCR_RESTART_RANKS="any", SCR_PROGRESS=1,
+                      faults=slow(job.node("n1") / "cache", 400))
+        progress(run, "REBUILD_PROGRESS", r"check and rebuild of dataset 1 \(a\)", 20_000)
+
+
+def test_files_of_other_ranks():
+    """A file of the other node comes in pieces; out of a container it is read by a process of each node."""
+    with Job(**PAIR, SCR_MPI_BUF_SIZE="4KB") as job:
+        read = ["have => 1 a", "start_restart", "take_file:a/rank_3:3:160000", "complete_restart:1"]
+        job.run("init", checkpoint("a", 160_000), SCR_FLUSH=0)
+        run = job.run("init", read, SCR_PROGRESS=1, faults=slow(job.node("n1") / "cache", 350))
+        progress(run, "FETCH_PROGRESS", r"fetch of files of dataset 1 \(a\)", 160)
 
 
 def test_deletion():

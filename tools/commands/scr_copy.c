@@ -6,6 +6,7 @@
 #include "lib/tool.h"
 #include "lib/tool_heartbeat.h"
 #include "lib/tool_prefix.h"
+#include "lib/tool_progress.h"
 #include "lib/tool_table.h"
 #include "scavenge/copy.h"
 #include "scavenge/node_command.h"
@@ -65,6 +66,7 @@ static int copy_dataset(const copy_request *r, const tool_prefix *prefix,
     kvtree_error err = {""};
     scavenge_copied copied;
     int rc = scavenge_copy(node, prefix->dir, &r->wish, &copied, &err);
+    tool_progress_end();
     if (node->refused)
         tool_say(CACHE_FILEMAP_REFUSED, "%d filemaps count as lost; the first: %s",
                  node->refused, node->why.text);
@@ -87,9 +89,11 @@ static int copy_work(const copy_request *r, const tool_prefix *prefix)
     if (rc) return copy_fail(TOOL_MSG_CACHE_UNUSABLE, rc, err.text);
     tool_heartbeat heartbeat;
     tool_heartbeat_begin(&heartbeat, r->alive);
+    if (!r->alive) tool_progress_begin("copy", NULL);
     rc = scavenge_node_wait(&node, r->wait, &err);
     int code = rc ? tool_say(CACHE_IN_USE, "%s: %s", control, err.text)
                   : copy_dataset(r, prefix, &node);
+    tool_progress_end();
     tool_heartbeat_end(&heartbeat);
     scavenge_node_close(&node);
     return code;
@@ -151,7 +155,9 @@ int main(int argc, char **argv)
         {'W', "wait", "SECONDS", "wait for the end of a run (default: 10)",
          .number = &r.wait},
         {'a', "alive", "SECONDS",
-         "print an empty line at this interval, as a sign of life", .number = &r.alive},
+         "print a line with the bytes that are copied, and all of\nthem, at this "
+         "interval, as a sign of life",
+         .number = &r.alive},
         {'x', "stop", NULL, "end transfers of scr_transfer for ranks that are saved",
          .flag = &r.wish.stop},
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},

@@ -7,6 +7,7 @@
 
 #include "config/values.h"
 #include "lib/tool.h"
+#include "lib/tool_progress.h"
 #include "prefix/flush_file.h"
 #include "scavenge/commit_scavenged.h"
 #include <errno.h>
@@ -57,7 +58,9 @@ static int index_add_scavenged(const tool_prefix *prefix, const index_request *r
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
+    tool_progress_begin("rebuild and add", NULL);
     int rc = scavenge_commit(&where, key, &result, &err);
+    tool_progress_end();
     if (rc == SCAVENGE_WHOLE_BAD)
         return tool_say(SCAVENGE_WHOLE_DAMAGED,
                         "%s: %s; remove it, and repeat this command", r->name, err.text);

@@ -4,6 +4,7 @@
  * each node copies the files of its ranks; if ranks are missing then, the nodes copy the
  * redundancy files of their sets in round 2. */
 #include "lib/tool.h"
+#include "lib/tool_heartbeat.h"
 #include "lib/tool_log.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_progress.h"
@@ -21,9 +22,10 @@
 enum {
     NOTHING = 3,         /* exit code: no cache has anything of the dataset */
     ANSWER = 60,         /* seconds to inspect a cache, at most */
-    OUTPUT = 1 << 16,    /* bytes of output per node, at most */
+    OUTPUT = 1 << 20,    /* bytes of output per node, at most */
     SETS_TEXT = 1 << 16, /* bytes of a list of sets; a longer one is "all" */
-    SIGNS = 4            /* signs of life per timeout */
+    SIGNS = 4,           /* signs of life per timeout, ... */
+    SIGN = 5             /* ... and seconds between two of them, at most */
 };
 
 typedef struct scavenge_request {
@@ -39,16 +41,25 @@ typedef enum node_state {
     NODE_GONE     /* the node does not answer: it is not asked again */
 } node_state;
 
+/* What a node has copied, as it told last. */
+typedef struct node_bytes {
+    bool is_known;
+    uint64_t done, total;
+} node_bytes;
+
 typedef struct scavenge_job {
     const scavenge_request *r;
     const tool_prefix *prefix;
     hostlist nodes;
     node_state *states; /* of the nodes */
     tool_remote remote;
-    hostlist asked;     /* nodes in this round, ... */
-    int *asked_nodes;   /* ... and their numbers among all */
-    const char *round;  /* its name */
-    int done;           /* nodes that are done */
+    hostlist asked;    /* nodes in this round, ... */
+    int *asked_nodes;  /* ... and their numbers among all */
+    const char *round; /* its name */
+    int done;          /* nodes that are done */
+    node_bytes *bytes; /* of the nodes in this round, and their sums */
+    uint64_t copied, total;
+    int known;          /* nodes that the sums have */
     int silence;        /* timeout in seconds for signs of life */
     scavenge_key key;   /* the newest dataset with the id; created 0: none */
     bool failed;        /* some node failed */
@@ -85,13 +96,32 @@ static void scavenge_take_answer(int task, const tool_end *end, void *arg)
     }
 }
 
+/* Nodes that have not told yet count as the mean of the others. */
+static void scavenge_count(scavenge_job *s, int task, uint64_t done, uint64_t total)
+{
+    node_bytes *b = &s->bytes[task];
+    s->known += !b->is_known;
+    s->copied += done - b->done;
+    s->total += total - b->total;
+    *b = (node_bytes){true, done, total};
+    tool_progress_set(s->copied,
+                      s->total / (uint64_t)s->known * (uint64_t)s->asked.count);
+}
+
+static void scavenge_hear(int task, const char *output, void *arg)
+{
+    uint64_t done, total;
+    if (tool_heartbeat_read(output, &done, &total))
+        scavenge_count(arg, task, done, total);
+}
+
 static void scavenge_take_copy(int task, const tool_end *end, void *arg)
 {
     scavenge_job *s = arg;
     int node = s->asked_nodes[task];
     char line[256];
     s->done++;
-    tool_progress_set((uint64_t)s->done, (uint64_t)s->asked.count);
+    scavenge_count(s, task, s->bytes[task].total, s->bytes[task].total);
     if (end->code == SCAVENGE_NOTHING_HERE) return;
     if (end->code != 0) {
         scavenge_failed(s, node, "scr_copy", end);
@@ -103,7 +133,7 @@ static void scavenge_take_copy(int task, const tool_end *end, void *arg)
     printf("%s, %d of %d: node %s: ", s->round, s->done, s->asked.count,
            s->nodes.names[node]);
     const char *text = strstr(end->output, "dataset ");
-    if (!text) text = end->output + strspn(end->output, "\n"); /* signs of life */
+    if (!text) text = tool_heartbeat_skip(end->output);
     snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
     tool_print(line);
     printf("\n");
@@ -116,13 +146,14 @@ static int scavenge_run_round(scavenge_job *s, node_state a, node_state b,
 {
     kvtree_error err = {"no memory"};
     hostlist_done(&s->asked);
-    s->done = 0;
+    s->done = s->known = 0;
+    s->copied = s->total = 0;
+    memset(s->bytes, 0, (size_t)s->nodes.count * sizeof *s->bytes);
     for (int i = 0; i < s->nodes.count; i++) {
         if (s->states[i] != a && s->states[i] != b) continue;
         s->asked_nodes[s->asked.count] = i;
         if (hostlist_parse(s->nodes.names[i], &s->asked, &err) != 0) words->failed = 1;
     }
-    tool_progress_set(0, (uint64_t)s->asked.count);
     if (s->asked.count || words->failed)
         return scavenge_command_run(&s->remote, &s->asked, words, told, s, &s->failures);
     tool_words_done(words);
@@ -150,7 +181,8 @@ static int scavenge_copy_round(scavenge_job *s, const char *round, const char *s
     tool_words_add(&words, "--id=%d", s->r->id);
     tool_words_add(&words, "--created=%" PRId64, s->key.created);
     tool_words_add(&words, "--width=%d", s->r->width);
-    tool_words_add(&words, "--alive=%d", s->silence / SIGNS);
+    tool_words_add(&words, "--alive=%d",
+                   s->silence / SIGNS < SIGN ? s->silence / SIGNS : SIGN);
     if (sets)
         tool_words_add(&words, "--sets=%s", sets);
     else
@@ -159,7 +191,8 @@ static int scavenge_copy_round(scavenge_job *s, const char *round, const char *s
     s->round = round;
     s->remote.seconds = s->r->seconds;
     s->remote.silence = s->silence;
-    if (!s->r->quiet) tool_progress_begin(round, "nodes");
+    s->remote.heard = scavenge_hear;
+    if (!s->r->quiet) tool_progress_begin(round, NULL);
     int code = scavenge_run_round(s, a, b, &words, scavenge_take_copy);
     tool_progress_end();
     return code;
@@ -305,7 +338,8 @@ static int scavenge_prepare(scavenge_job *s)
     if (!count) return tool_say(NODELIST_EMPTY, "there is no node to copy from");
     s->states = calloc(count, sizeof *s->states);
     s->asked_nodes = calloc(count, sizeof *s->asked_nodes);
-    if (!s->states || !s->asked_nodes) return tool_no_memory();
+    s->bytes = calloc(count, sizeof *s->bytes);
+    if (!s->states || !s->asked_nodes || !s->bytes) return tool_no_memory();
     if (down_nodes_patience(s->prefix, &seconds) != COMMAND_GOOD) return COMMAND_BAD;
     s->silence = seconds < SIGNS ? SIGNS : seconds > INT_MAX ? INT_MAX : (int)seconds;
     s->remote.bytes = OUTPUT;
@@ -325,6 +359,7 @@ static int scavenge_work(scavenge_request *r, const tool_prefix *prefix)
     hostlist_done(&s.asked);
     hostlist_done(&s.nodes);
     free(s.asked_nodes);
+    free(s.bytes);
     free(s.states);
     return code;
 }

@@ -3,14 +3,21 @@
 #include "lib/tool_heartbeat.h"
 
 #include "common/io.h"
+#include "lib/tool_progress.h"
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static void heartbeat_print(union sigval ignored)
 {
+    uint64_t done, total;
+    char line[64] = "\n";
     (void)ignored;
-    (void)io_write(STDOUT_FILENO, "\n", 1);
+    tool_progress_get(&done, &total);
+    if (total) snprintf(line, sizeof line, " %" PRIu64 " %" PRIu64 "\n", done, total);
+    (void)io_write(STDOUT_FILENO, line, strlen(line));
 }
 
 void tool_heartbeat_begin(tool_heartbeat *h, int seconds)
@@ -26,6 +33,25 @@ void tool_heartbeat_begin(tool_heartbeat *h, int seconds)
 
 void tool_heartbeat_end(tool_heartbeat *h)
 {
-    if (h->runs) timer_delete(h->timer);
+    if (!h->runs) return;
+    timer_delete(h->timer);
     h->runs = false;
+    heartbeat_print((union sigval){0});
+}
+
+const char *tool_heartbeat_skip(const char *output)
+{
+    while (*output == ' ' || *output == '\n') {
+        output += strcspn(output, "\n");
+        output += *output != 0;
+    }
+    return output;
+}
+
+bool tool_heartbeat_read(const char *output, uint64_t *done, uint64_t *total)
+{
+    const char *line = strrchr(output, '\n');
+    while (line && line > output && line[-1] != '\n')
+        line--;
+    return line && sscanf(line, " %" SCNu64 " %" SCNu64 "\n", done, total) == 2;
 }

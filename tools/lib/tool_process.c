@@ -356,6 +356,7 @@ static void slot_read(const crowd *c, slot *s)
     if (n > 0) s->heard = tool_now();
     if (n > 0 && !s->code) s->size += (size_t)n;
     s->text[s->size < c->limits->bytes ? s->size : c->limits->bytes] = 0;
+    if (n > 0 && c->limits->heard) c->limits->heard(s->task, s->text, c->arg);
     if (s->size <= c->limits->bytes) return;
     s->size = c->limits->bytes;
     slot_stop(s, -EFBIG);

@@ -37,14 +37,18 @@ void tool_signals_release(tool_signals *signals);
 
 /* ---- programs side by side ---- */
 
+/* Called when a program has printed something: all of its output so far. */
+typedef void (*tool_heard)(int task, const char *output, void *arg);
+
 typedef struct tool_limits {
-    double seconds;  /* of one program */
-    size_t bytes;    /* of output of one program */
-    int most;        /* programs side by side; at least 1 */
-    double silence;  /* seconds without output; 0: no limit */
-    double grace;    /* seconds from SIGTERM to SIGKILL; 0: one */
-    bool joined;     /* standard error goes to the output, not to ours */
-    bool group_only; /* processes in other groups are not ended with the program */
+    double seconds;   /* of one program */
+    size_t bytes;     /* of output of one program */
+    int most;         /* programs side by side; at least 1 */
+    double silence;   /* seconds without output; 0: no limit */
+    tool_heard heard; /* or NULL; arg is that of the report */
+    double grace;     /* seconds from SIGTERM to SIGKILL; 0: one */
+    bool joined;      /* standard error goes to the output, not to ours */
+    bool group_only;  /* processes in other groups are not ended with the program */
 } tool_limits;
 
 /* The end of one program. */

@@ -149,6 +149,12 @@ void tool_progress_set(uint64_t done, uint64_t total)
     shown.done = done;
 }
 
+void tool_progress_get(uint64_t *done, uint64_t *total)
+{
+    *done = shown.done;
+    *total = shown.total;
+}
+
 void tool_progress_hide(void)
 {
     if (!progress_take()) return;

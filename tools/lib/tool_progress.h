@@ -18,8 +18,11 @@
 /* unit: as of a scr_meter. */
 void tool_progress_begin(const char *what, const char *unit);
 
-/* By any thread; total 0: unknown. */
+/* By any thread, also without tool_progress_begin; total 0: unknown. */
 void tool_progress_set(uint64_t done, uint64_t total);
+
+/* What was set last. */
+void tool_progress_get(uint64_t *done, uint64_t *total);
 
 /* Removes the bar until it is drawn again, if there is one. */
 void tool_progress_hide(void);

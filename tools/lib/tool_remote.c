@@ -5,6 +5,7 @@
 #include "common/io.h"
 #include "common/others.h"
 #include "lib/tool.h"
+#include "lib/tool_heartbeat.h"
 #include "lib/tool_manager.h"
 #include "lib/tool_run.h"
 #include "lib/tool_user.h"
@@ -264,6 +265,12 @@ static void remote_report_end(int task, const tool_end *end, void *arg)
     c->report(node, &known, c->arg);
 }
 
+static void remote_report_output(int task, const char *output, void *arg)
+{
+    const call *c = arg;
+    c->remote->heard(c->node_of[task], output, c->arg);
+}
+
 int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
                     const char *const argv[], tool_report report, void *arg,
                     kvtree_error *err)
@@ -272,6 +279,7 @@ int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
                                 .bytes = remote->bytes,
                                 .most = remote->most > 0 ? remote->most : MOST,
                                 .silence = remote->silence,
+                                .heard = remote->heard ? remote_report_output : NULL,
                                 .joined = remote->joined};
     size_t n = (size_t)nodes->count;
     tool_words *words = calloc(n + 1, sizeof *words);
@@ -306,7 +314,7 @@ int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
 bool tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size)
 {
     bool own = false;
-    const char *said = end->output + strspn(end->output, "\n"), *at = said;
+    const char *said = tool_heartbeat_skip(end->output), *at = said;
     size_t n = strlen(name);
     while (at && *at) {
         at += strspn(at, "\n");

@@ -24,11 +24,12 @@
 #include "lib/tool_words.h"
 
 typedef struct tool_remote {
-    double seconds; /* after which the command on a node is ended */
-    double silence; /* the same without output; 0: no limit */
-    size_t bytes;   /* of output of the command on one node */
-    int most;       /* nodes asked side by side; 0: 64 */
-    int joined;     /* 1: standard error goes to the output */
+    double seconds;   /* after which the command on a node is ended */
+    double silence;   /* the same without output; 0: no limit */
+    size_t bytes;     /* of output of the command on one node */
+    int most;         /* nodes asked side by side; 0: 64 */
+    int joined;       /* 1: standard error goes to the output */
+    tool_heard heard; /* as of tool_limits; NULL: nobody wants to know */
     /* set by tool_remote_choose: */
     const char *way;          /* "local", "simulate", "srun", "flux", "pdsh" or "shell" */
     char *shell;              /* the remote shell, for "shell"; */

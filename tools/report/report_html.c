@@ -7,14 +7,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 1000, ROW = 26, BAR = 16, ROWS = 200, LABEL = 195 };
+enum { WIDTH = 1000, BAR = 16, ROWS = 200 };
 
 static const char *const html_kinds[LEDGER_KINDS] = {"starting",
-                                                     "computing that counts",
+                                                     "useful computing",
                                                      "writing to the cache",
                                                      "waiting for a flush",
                                                      "reading a checkpoint",
-                                                     "computing that was lost"};
+                                                     "lost computing"};
 
 static const char html_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -30,15 +30,22 @@ static const char html_head[] =
     "max-width:1100px;margin:0 auto;padding:16px}\n"
     "h1{font-size:22px}h2{font-size:17px;margin:28px 0 8px}\n"
     ".faint{color:var(--faint)}.wide{overflow-x:auto}\n"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(190px,44%),"
+    "1fr));"
     "gap:8px}\n"
     ".card{border:1px solid var(--line);border-radius:6px;padding:8px 12px}"
     ".card b{display:block;font-size:20px}\n"
     "table{border-collapse:collapse;width:100%}th,td{text-align:right;padding:3px 8px;"
     "border-bottom:1px solid var(--line);white-space:nowrap}"
-    "th:first-child,td:first-child{text-align:left}\n"
-    "svg{width:100%;height:auto;min-width:760px}svg "
-    "text{fill:var(--text);font-size:13px}\n"
+    "th:first-child,td:first-child,.runs :is(th,td):nth-child(-n+3){text-align:left}\n"
+    ".run{display:grid;grid-template-columns:210px 1fr;align-items:center;"
+    "margin:4px 0}.run span{font-size:13px}.bar{display:flex;align-items:center;gap:4px}"
+    ".bar svg{height:16px}.bar b{color:var(--lost);line-height:1}"
+    ".axis{display:flex;justify-content:space-between;width:96%}\n"
+    "@media (max-width:700px){.run{grid-template-columns:1fr}"
+    ".levels :is(th,td):nth-child(n+6),.runs :is(th,td):nth-child(-n+2),"
+    ".runs :is(th,td):nth-child(5),.runs :is(th,td):nth-child(6),"
+    ".runs :is(th,td):nth-child(7){display:none}}\n"
     ".key{display:inline-block;margin-right:14px}.key i{display:inline-block;width:11px;"
     "height:11px;margin-right:5px;border-radius:2px}\n"
     ".k0{fill:var(--start);background:var(--start)}"
@@ -80,17 +87,18 @@ static void html_cards(FILE *out, const report *r)
     fprintf(out, "<div class=\"cards\">\n");
     if (s->efficiency >= 0) snprintf(text, sizeof text, "%.1f %%", s->efficiency * 100);
     html_card(out, text, "efficiency");
-    html_card_span(out, s->total, "all time");
+    html_card_span(out, s->total, "total time");
     html_card_span(out, s->kinds[LEDGER_COMPUTE], html_kinds[LEDGER_COMPUTE]);
-    html_card_span(out, s->kinds[LEDGER_LOST] + s->down, "lost to failures, with pauses");
+    html_card_span(out, s->kinds[LEDGER_LOST] + s->down,
+                   "lost to failures, with time between runs");
     html_card_span(out, s->kinds[LEDGER_OUTPUT] + s->kinds[LEDGER_FLUSH],
                    "checkpoints and other outputs");
     snprintf(text, sizeof text, "%d of %d", s->interrupted, s->runs);
     html_card(out, text, "runs interrupted");
-    html_card_span(out, s->mtbf, "time between failures");
-    html_card_span(out, s->interval, "interval between checkpoints");
-    html_card_span(out, s->best, "interval that would have been best");
-    html_card_span(out, s->saved, "it would have saved, about");
+    html_card_span(out, s->mtbf, "mean time between failures");
+    html_card_span(out, s->interval, "mean interval between checkpoints");
+    html_card_span(out, s->best, "best interval");
+    html_card_span(out, s->saved, "savings by the best interval (estimate)");
     fprintf(out, "</div>\n");
 }
 
@@ -119,7 +127,6 @@ void report_join_spans(const scr_ledger *l, int run, double least, report_draw *
 typedef struct html_row {
     FILE *out;
     double scale; /* columns per second */
-    int y;
 } html_row;
 
 static void html_draw(void *arg, scr_ledger_kind kind, double from, double to)
@@ -127,10 +134,10 @@ static void html_draw(void *arg, scr_ledger_kind kind, double from, double to)
     const html_row *row = arg;
     char text[SCR_AMOUNT_SIZE];
     fprintf(row->out,
-            "<rect class=\"k%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\">"
+            "<rect class=\"k%d\" x=\"%.1f\" width=\"%.1f\" height=\"%d\">"
             "<title>%s: %s</title></rect>\n",
-            (int)kind, LABEL + from * row->scale, row->y, (to - from) * row->scale, BAR,
-            html_kinds[kind], scr_text_span(to - from, text));
+            (int)kind, from * row->scale, (to - from) * row->scale, BAR, html_kinds[kind],
+            scr_text_span(to - from, text));
 }
 
 static double html_longest(const scr_ledger *l, int first)
@@ -143,34 +150,34 @@ static double html_longest(const scr_ledger *l, int first)
     return longest;
 }
 
-static void html_row_end(FILE *out, const scr_ledger_run *run, double scale, int y)
+/* Bars leave room for a mark at the end. */
+static void html_run(FILE *out, const scr_ledger *l, int run, double longest)
 {
-    double x = LABEL + (double)(run->end - run->start) / 1e6 * scale;
-    if (run->how == LEDGER_INTERRUPTED)
-        fprintf(out,
-                "<path d=\"M%.1f %dl8 8m0 -8l-8 8\" stroke=\"var(--lost)\" "
-                "stroke-width=\"3\"><title>interrupted</title></path>\n",
-                x + 4, y + 4);
+    char when[TOOL_TIME_SIZE];
+    html_row row = {out, WIDTH / longest};
+    const scr_ledger_run *r = &l->runs[run];
+    const double seconds = (double)(r->end - r->start) / 1e6;
+    tool_time_text(r->start / 1000000, when);
+    fprintf(out,
+            "<div class=\"run\"><span>%s</span><div class=\"bar\"><svg role=\"img\" "
+            "style=\"width:%.2f%%\" viewBox=\"0 0 %.1f %d\" "
+            "preserveAspectRatio=\"none\">\n",
+            when, 96 * seconds / longest, seconds * row.scale, BAR);
+    report_join_spans(l, run, 1 / row.scale, html_draw, &row);
+    fprintf(out, "</svg>%s</div></div>\n",
+            r->how == LEDGER_INTERRUPTED ? "<b title=\"interrupted\">&#10005;</b>" : "");
 }
 
 static void html_rows(FILE *out, const scr_ledger *l, int first)
 {
-    char when[TOOL_TIME_SIZE];
-    double longest = html_longest(l, first), scale = (WIDTH - LABEL - 20) / longest;
-    fprintf(out, "<div class=\"wide\"><svg viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH,
-            (l->run_count - first) * ROW + 24);
-    for (int i = first; i < l->run_count; i++) {
-        html_row row = {out, scale, (i - first) * ROW + 4};
-        tool_time_text(l->runs[i].start / 1000000, when);
-        fprintf(out, "<text x=\"0\" y=\"%d\">%s</text>\n", row.y + BAR - 3, when);
-        report_join_spans(l, i, 1 / scale, html_draw, &row);
-        html_row_end(out, &l->runs[i], scale, row.y);
-    }
+    char text[SCR_AMOUNT_SIZE];
+    const double longest = html_longest(l, first);
+    for (int i = first; i < l->run_count; i++)
+        html_run(out, l, i, longest);
     fprintf(out,
-            "<text x=\"%d\" y=\"%d\">0</text><text x=\"%d\" y=\"%d\" "
-            "text-anchor=\"end\">%s</text>\n</svg></div>\n",
-            LABEL, (l->run_count - first) * ROW + 18, WIDTH - 20,
-            (l->run_count - first) * ROW + 18, scr_text_span(longest, when));
+            "<div class=\"run\"><span></span><div class=\"axis\"><span>0</span>"
+            "<span>%s</span></div></div>\n",
+            scr_text_span(longest, text));
 }
 
 static void html_time_lines(FILE *out, const report *r)
@@ -202,7 +209,7 @@ static void html_spread(FILE *out, const double spread[3], double most)
     double scale = 300 / most;
     fprintf(
         out,
-        "<td><svg viewBox=\"0 0 300 14\" style=\"min-width:120px\">"
+        "<td><svg viewBox=\"0 0 300 14\" style=\"width:100%%;min-width:120px\">"
         "<rect class=\"k2\" x=\"%.1f\" y=\"5\" width=\"%.1f\" height=\"4\"/>"
         "<rect class=\"k2\" x=\"%.1f\" y=\"1\" width=\"4\" height=\"12\"/></svg></td>",
         spread[0] * scale, (spread[2] - spread[0]) * scale + 1,
@@ -219,10 +226,10 @@ static void html_levels(FILE *out, const report *r)
             scr_ledger_spread(m, &spread[i][0], &spread[i][1], &spread[i][2]);
         if (spread[i][2] > most) most = spread[i][2];
     }
-    fprintf(out,
-            "<h2>Bandwidth</h2>\n<div class=\"wide\"><table><tr><th>level</th>"
-            "<th>datasets</th><th>failed</th><th>bytes</th><th>mean</th><th>least</th>"
-            "<th>median</th><th>most</th><th></th></tr>\n");
+    fprintf(out, "<h2>Bandwidth</h2>\n<div class=\"wide\"><table "
+                 "class=\"levels\"><tr><th>level</th>"
+                 "<th>datasets</th><th>failed</th><th>bytes</th><th>mean</th><th>min</th>"
+                 "<th>median</th><th>max</th><th></th></tr>\n");
     for (int i = 0; i < LEDGER_LEVELS; i++) {
         const scr_ledger_moves *m = &r->ledger->moves[i];
         if (!m->count && !m->failed) continue;
@@ -243,7 +250,8 @@ static void html_levels(FILE *out, const report *r)
 static void html_runs(FILE *out, const report *r)
 {
     char when[TOOL_TIME_SIZE], text[SCR_AMOUNT_SIZE];
-    fprintf(out, "<h2>Runs</h2>\n<div class=\"wide\"><table><tr><th>run</th><th>job</th>"
+    fprintf(out, "<h2>Runs</h2>\n<div class=\"wide\"><table "
+                 "class=\"runs\"><tr><th>run</th><th>job</th>"
                  "<th>began</th><th>time</th><th>nodes</th><th>ranks</th>"
                  "<th>checkpoints</th><th>end</th></tr>\n");
     for (int i = 0; i < r->ledger->run_count; i++) {

@@ -16,20 +16,20 @@ static const tool_column summary_columns[] = {
     {"interrupted", "interrupted", TOOL_NUMBER},
     {"nodes_lost", "nodes lost", TOOL_NUMBER},
     {"checkpoints", "checkpoints", TOOL_NUMBER},
-    {"total", "seconds of all runs, and between them", TOOL_NUMBER},
-    {"compute", "computing that counts", TOOL_NUMBER},
-    {"lost", "computing that was lost", TOOL_NUMBER},
+    {"total", "total seconds, also between runs", TOOL_NUMBER},
+    {"compute", "useful computing", TOOL_NUMBER},
+    {"lost", "lost computing", TOOL_NUMBER},
     {"output", "writing to the cache", TOOL_NUMBER},
     {"flush", "waiting for flushes", TOOL_NUMBER},
     {"restart", "reading checkpoints", TOOL_NUMBER},
     {"start", "starting", TOOL_NUMBER},
     {"down", "down after interruptions", TOOL_NUMBER},
     {"efficiency", "efficiency in percent", TOOL_NUMBER},
-    {"mtbf", "seconds between failures", TOOL_NUMBER},
-    {"cost", "seconds that a checkpoint takes", TOOL_NUMBER},
-    {"interval", "seconds of computing before one", TOOL_NUMBER},
-    {"best_interval", "those that would have been best", TOOL_NUMBER},
-    {"saved", "seconds saved by them, about", TOOL_NUMBER},
+    {"mtbf", "mean time between failures, s", TOOL_NUMBER},
+    {"cost", "mean cost of a checkpoint, s", TOOL_NUMBER},
+    {"interval", "mean interval between checkpoints, s", TOOL_NUMBER},
+    {"best_interval", "best interval, s", TOOL_NUMBER},
+    {"saved", "savings by the best interval, s (estimate)", TOOL_NUMBER},
 };
 enum { SUMMARY = sizeof summary_columns / sizeof *summary_columns };
 
@@ -37,8 +37,8 @@ static const tool_column level_columns[] = {
     {"kind", NULL, TOOL_TEXT},         {"level", "LEVEL", TOOL_TEXT},
     {"count", "COUNT", TOOL_NUMBER},   {"failed", "FAILED", TOOL_NUMBER},
     {"bytes", "BYTES", TOOL_NUMBER},   {"seconds", "SECONDS", TOOL_NUMBER},
-    {"mean", "B/s", TOOL_NUMBER},      {"least", "LEAST", TOOL_NUMBER},
-    {"median", "MEDIAN", TOOL_NUMBER}, {"most", "MOST", TOOL_NUMBER},
+    {"mean", "B/s", TOOL_NUMBER},      {"least", "MIN", TOOL_NUMBER},
+    {"median", "MEDIAN", TOOL_NUMBER}, {"most", "MAX", TOOL_NUMBER},
 };
 enum { LEVEL = sizeof level_columns / sizeof *level_columns };
 
@@ -46,7 +46,7 @@ static const tool_column run_columns[] = {
     {"kind", NULL, TOOL_TEXT},           {"run", "RUN", TOOL_TEXT},
     {"job_id", NULL, TOOL_TEXT},         {"started", "BEGAN", TOOL_TEXT},
     {"start", NULL, TOOL_NUMBER},        {"end", NULL, TOOL_NUMBER},
-    {"seconds", "SECONDS", TOOL_NUMBER}, {"nodes", "NODES", TOOL_NUMBER},
+    {"seconds", "SECONDS", TOOL_NUMBER}, {"nodes", NULL, TOOL_NUMBER},
     {"ranks", NULL, TOOL_NUMBER},        {"checkpoints", "CKPTS", TOOL_NUMBER},
     {"ended", "END", TOOL_TEXT},
 };

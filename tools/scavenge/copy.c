@@ -4,6 +4,7 @@
 
 #include "common/beneath.h"
 #include "common/io.h"
+#include "lib/tool_progress.h"
 #include "scavenge/index_entry.h"
 #include "scavenge/parallel_for.h"
 #include <axl/axl.h>
@@ -25,7 +26,15 @@ typedef struct copy_task {
     gid_t group;
     pthread_mutex_t mutex;
     scavenge_copied *copied;
+    _Atomic uint64_t *done; /* bytes, of ... */
+    uint64_t total;         /* ... these */
 } copy_task;
+
+/* One file, with the bytes that were reported last. */
+typedef struct copy_share {
+    const copy_task *task;
+    uint64_t done;
+} copy_share;
 
 /* ---- one rank ---- */
 
@@ -37,6 +46,15 @@ static bool copy_is_wanted(const scavenge_wish *wish, const scavenge_file *f)
     for (int i = 0; wish->sets && i < wish->set_count; i++)
         if (wish->sets[i] == place.id) return true;
     return !wish->sets;
+}
+
+static void copy_report(void *arg, uint64_t done, uint64_t total)
+{
+    copy_share *s = arg;
+    (void)total;
+    *s->task->done += done - s->done;
+    s->done = done;
+    tool_progress_set(*s->task->done, s->task->total);
 }
 
 static int copy_part_file(const copy_task *t, int source, const scavenge_file *f,
@@ -54,7 +72,9 @@ static int copy_part_file(const copy_task *t, int source, const scavenge_file *f
                             .replace = 1,
                             .has_group = t->has_group,
                             .group = t->group};
-    int rc = filo_extract(source, &file, &to, err);
+    copy_share share = {.task = t};
+    int rc = filo_extract_with(source, &file, &to, copy_report, &share, err);
+    copy_report(&share, f->size, f->size);
     if (rc == 0 || rc == FILO_THERE) return 0;
     return err_wrap(err, rc > 0 ? -EBADMSG : rc, "%s", f->name);
 }
@@ -126,6 +146,21 @@ static void copy_add_rank(void *arg, int i)
 
 /* ---- all ranks ---- */
 
+static uint64_t copy_measure(const copy_task *t, int count)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        scavenge_part part;
+        if (scavenge_part_find(t->node, t->wish->dset, t->ranks[i], &part, NULL) != 0)
+            continue;
+        for (int k = 0; k < part.rank->count; k++)
+            if (copy_is_wanted(t->wish, &part.rank->files[k]))
+                bytes += part.rank->files[k].size;
+        scavenge_part_done(&part);
+    }
+    return bytes;
+}
+
 static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d,
                              kvtree_error *err)
 {
@@ -162,7 +197,9 @@ int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wi
                   scavenge_copied *copied, kvtree_error *err)
 {
     int count = 0, *ranks = NULL;
-    copy_task t = {.node = node, .wish = wish, .target = -1, .copied = copied};
+    _Atomic uint64_t done = 0;
+    copy_task t = {
+        .node = node, .wish = wish, .target = -1, .copied = copied, .done = &done};
     memset(copied, 0, sizeof *copied);
     t.has_group = beneath_has_group(prefix, &t.group);
     int rc = copy_find_dataset(&t, prefix, &copied->dataset, err);
@@ -172,6 +209,7 @@ int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wi
     if (!rc) {
         pthread_mutex_init(&t.mutex, NULL);
         t.ranks = ranks;
+        t.total = copy_measure(&t, count);
         scavenge_parallel_for(count, wish->width, copy_add_rank, &t);
         pthread_mutex_destroy(&t.mutex);
     }

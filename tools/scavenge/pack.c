@@ -7,6 +7,7 @@
 #include "common/crc32.h"
 #include "common/io.h"
 #include "common/others.h"
+#include "lib/tool_progress.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +36,8 @@ typedef struct packer {
     const char *name;       /* ... what messages call it, ... */
     int fd;                 /* ... open; -1: there is none */
     char *piece;
-    int64_t shared; /* others who can change the names */
+    int64_t shared;       /* others who can change the names */
+    uint64_t done, total; /* bytes */
     kvtree_error *err;
 } packer;
 
@@ -92,6 +94,8 @@ static int pack_content(packer *p, int fd, const scavenge_file *f)
         int rc = pack_bytes(p, p->piece, n);
         if (rc) return rc;
         left -= n;
+        p->done += n;
+        tool_progress_set(p->done, p->total);
     }
     if (!f->has_crc || crc == f->crc) return 0;
     return err_set(p->err, -EBADMSG, "%s is altered: CRC32 0x%08" PRIx32, f->name, crc);
@@ -208,7 +212,10 @@ static int pack_shared(packer *p, const scavenge_shared *s)
 int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                   uint64_t limit, kvtree_error *err)
 {
-    packer p = {.folder = folder, .fd = -1, .err = err};
+    packer p = {.folder = folder,
+                .fd = -1,
+                .total = limit ? scan->bytes : scan->part_bytes,
+                .err = err};
     int rc = (p.piece = malloc(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");
     p.shared = rc ? 0 : others_put_below(folder->dir, SCAVENGE_HIDDEN "/", err);
     if (p.shared < 0) rc = (int)p.shared;

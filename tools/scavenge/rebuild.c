@@ -3,6 +3,7 @@
 #include "scavenge/rebuild.h"
 
 #include "common/beneath.h"
+#include "lib/tool_progress.h"
 #include "scavenge/parallel_for.h"
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,30 @@ typedef struct rebuild_task {
     const scavenge_folder *folder;
     const scavenge_scan *scan;
     scavenge_rebuilt *list;
+    int sets;                     /* in the list, of which ... */
+    _Atomic int begun;            /* ... so many have been begun, ... */
+    _Atomic uint64_t done, total; /* ... with these bytes */
 } rebuild_task;
+
+/* ---- progress ---- */
+
+/* The bytes of one set, as they were reported last. */
+typedef struct rebuild_share {
+    rebuild_task *task;
+    uint64_t done, total;
+} rebuild_share;
+
+/* Sets that have not begun count as the mean of the others. */
+static void rebuild_report(void *arg, uint64_t done, uint64_t total)
+{
+    rebuild_share *s = arg;
+    rebuild_task *t = s->task;
+    t->done += done - s->done;
+    t->total += total - s->total;
+    s->done = done;
+    s->total = total;
+    tool_progress_set(t->done, t->total / (uint64_t)t->begun * (uint64_t)t->sets);
+}
 
 /* ---- filemaps ---- */
 
@@ -76,11 +100,14 @@ static int rebuild_record(const rebuild_task *t, const redset_found_set *set,
 
 static void rebuild_set(void *arg, int i)
 {
-    const rebuild_task *t = arg;
+    rebuild_task *t = arg;
+    rebuild_share share = {.task = t};
     scavenge_rebuilt *r = &t->list[i];
     redset_found *found = NULL;
-    r->failed = redset_rebuild_folder(t->folder->dir, t->folder->path, SCAVENGE_HIDDEN,
-                                      r->id, &found, &r->why);
+    t->begun++;
+    r->failed =
+        redset_rebuild_folder_with(t->folder->dir, t->folder->path, SCAVENGE_HIDDEN,
+                                   r->id, rebuild_report, &share, &found, &r->why);
     for (int k = 0; found && k < found->count && !r->failed; k++)
         r->failed = rebuild_record(t, &found->sets[k], r);
     redset_found_free(found);
@@ -90,18 +117,18 @@ int scavenge_rebuild(const scavenge_folder *folder, const scavenge_scan *scan, i
                      scavenge_rebuilt **list, int *count)
 {
     rebuild_task t = {.folder = folder, .scan = scan};
-    int n = 0;
     t.list = calloc((size_t)scan->members + 1, sizeof *t.list);
     if (!t.list) return -ENOMEM;
     for (int i = 0, end; i < scan->members; i = end) {
         int id = scan->list[i].place.id;
         end = scavenge_set_end(scan->list, scan->members, i);
         /* a rebuild handles all sets with the id */
-        if (scavenge_set_is_incomplete(scan, i, end) && (!n || t.list[n - 1].id != id))
-            t.list[n++].id = id;
+        if (scavenge_set_is_incomplete(scan, i, end) &&
+            (!t.sets || t.list[t.sets - 1].id != id))
+            t.list[t.sets++].id = id;
     }
-    scavenge_parallel_for(n, width, rebuild_set, &t);
+    scavenge_parallel_for(t.sets, width, rebuild_set, &t);
     *list = t.list;
-    *count = n;
+    *count = t.sets;
     return 0;
 }

@@ -150,15 +150,16 @@ def test_lines():
 
 
 def test_scavenge():
-    """How many of the nodes have copied what they have."""
+    """What the nodes have copied, of which one has not told yet how much it has."""
     without_scr_variables()
     os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='17', SCR_CNTL_BASE='/dev/null/none', SCR_NODE_NAME='n0', SCR_REMOTE='shell',
                       SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
     os.mkdir('.scr')
-    put_program('reach', 'case "$*" in *scr_inspect*) echo "4 1700000000000000 2 1 1 0 c4";; *) [ "$1" = n2 ] || sleep 4; echo "dataset 4 (c4): copied";; esac')
+    put_program('reach', 'case "$*" in *scr_inspect*) echo "4 1700000000000000 2 1 1 0 c4";; *) echo " 1000 3000"; [ "$1" = n2 ] || { sleep 4; echo " 3000 3000"; }; '
+                'echo "dataset 4 (c4): copied";; esac')
     terminal = Terminal('scr_scavenge', '--id', '4', '--up', 'n[1-2]')
     status, lines = terminal.end()
-    assert terminal.bars and all(re.fullmatch(r'round 1 \[=+> *\] 50%, 1 of 2 nodes, [\d.]+ s left', bar) for bar in terminal.bars), terminal.bars
+    assert terminal.bars and all(re.fullmatch(r'round 1 \[=+> *\] 66%, 4\.0 kB of 6\.0 kB, [\d.]+ k?B/s, [\d.]+ s left', bar) for bar in terminal.bars), terminal.bars
     assert os.WEXITSTATUS(status) == 1 and [re.match(r'round 1, . of 2: node n(.): dataset 4 \(c4\): copied$', line)[1] for line in lines[:2]] == ['2', '1'], lines
     done = Terminal('scr_scavenge', '--id', '4', '--up', 'n[1-2]', '--quiet')
     done.end()

@@ -131,11 +131,14 @@ def test_log():
     nodes(3)
     shutil.rmtree('nodes/n2')
     shutil.rmtree('nodes/n3')
-    os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_JSON_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0')
+    os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_JSON_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0', SCR_JOB_ID='17')
     os.makedirs('.scr')
+    put('.scr/log', b''.join(b'2026-11-21T10:00:00.000000Z RUN_START run="%s" jobid="%s"\n' % two
+                             for two in ((b'its-run', b'17'), (b'another', b'18'))))
     expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
     event, = map(json.loads, open('.scr/log.jsonl'))
     assert (event['event'], event['node'], event['note']) == ('NODE_LOST', 'n2', 'no answer: n2: Host is down')
+    assert (event['jobid'], event['run']) == ('17', 'its-run'), event
     assert run_unread('--log', '--down', 'n3', '--secs', '42').returncode == 1 and len(list(open('.scr/log.jsonl'))) == 2
     assert json.loads(list(open('.scr/log.jsonl'))[1])['note'] == 'no answer: n2: Host is down (after 42 s of the run)'
     if os.geteuid() == 0:  # the log of another user's runs stays theirs

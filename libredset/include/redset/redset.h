@@ -204,6 +204,14 @@ int redset_verify_folder(int dir, const char *folder, const char *redundancy, in
 int redset_rebuild_folder(int dir, const char *folder, const char *redundancy, int id,
                           redset_found **found, redset_error *err);
 
+/* redset_rebuild_folder, which has report called after each few bytes that are read or
+ * written: done of total. Both grow with each further set, and where a survivor turns out
+ * to be damaged. report returns at once, and calls nothing of this library. */
+int redset_rebuild_folder_with(int dir, const char *folder, const char *redundancy,
+                               int id,
+                               void (*report)(void *arg, uint64_t done, uint64_t total),
+                               void *arg, redset_found **found, redset_error *err);
+
 /* Frees found, NULL is fine; returns NULL. */
 redset_found *redset_found_free(redset_found *found);
 

@@ -140,6 +140,12 @@ int redset_measure(redset *set, const char *folder, redset_manifest **manifest,
 int redset_adopt(MPI_Comm comm, const char *folder, int ranks, int count,
                  redset_acted list[], redset_error *err);
 
+/* redset_adopt, which has report called as redset_set_progress describes. */
+int redset_adopt_with(MPI_Comm comm, const char *folder, int ranks, int count,
+                      redset_acted list[],
+                      void (*report)(void *arg, uint64_t done, uint64_t total), void *arg,
+                      redset_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
  * other headers. */
 
 #define redset_adopt scr_redset_adopt
+#define redset_adopt_with scr_redset_adopt_with
 #define redset_choose scr_redset_choose
 #define redset_create scr_redset_create
 #define redset_encode scr_redset_encode
@@ -22,6 +23,7 @@
 #define redset_read_header scr_redset_read_header
 #define redset_rebuild scr_redset_rebuild
 #define redset_rebuild_folder scr_redset_rebuild_folder
+#define redset_rebuild_folder_with scr_redset_rebuild_folder_with
 #define redset_recover scr_redset_recover
 #define redset_scheme_from_name scr_redset_scheme_from_name
 #define redset_scheme_name scr_redset_scheme_name

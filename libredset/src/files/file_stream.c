@@ -23,7 +23,8 @@ void redset_meter_count(redset_meter *meter, uint64_t bytes)
 {
     if (!meter || !meter->report) return;
     meter->done += bytes;
-    meter->report(meter->arg, meter->done, meter->total);
+    meter->report(meter->arg, meter->done,
+                  meter->total > meter->least ? meter->total : meter->least);
 }
 
 static void file_stream_split(redset_file_stream *l, uint64_t chunk)

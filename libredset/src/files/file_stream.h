@@ -20,6 +20,7 @@ typedef struct redset_meter {
     void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
     void *arg;
     uint64_t done, total;
+    uint64_t least; /* of the total, before all files are open */
 } redset_meter;
 
 /* meter may be NULL. */

@@ -30,6 +30,7 @@ typedef struct folder_search {
     int count;
     redset_recovery **sets; /* each in a folder_set */
     redset_error damaged;   /* error of the first unusable redundancy file */
+    redset_meter *meter;    /* of all bytes, or NULL */
 } folder_search;
 
 /* ---- names ---- */
@@ -117,7 +118,10 @@ static int folder_set_new(const folder_search *s, redset_layout *layout,
         redset_layout_done(layout);
         return err_sys(err, -ENOMEM, "set");
     }
-    fs->set = (redset){.layout = *layout, .piece = REDSET_PIECE, .memory = REDSET_MEMORY};
+    fs->set = (redset){.layout = *layout,
+                       .piece = REDSET_PIECE,
+                       .memory = REDSET_MEMORY,
+                       .meter = s->meter};
     fs->set.layout.place.member = -1;
     fs->set.members = fs->set.world = redset_transport_local(layout->place.members);
     int rc = fs->set.members ? 0 : err_sys(err, -ENOMEM, "set");
@@ -277,13 +281,12 @@ static int folder_rebuild(folder_search *s, redset_error *err)
 
 /* ---- public calls ---- */
 
-static int folder_run(int dir, const char *folder, const char *redundancy, int id,
-                      int (*work)(folder_search *, redset_error *), redset_found **found,
-                      redset_error *err)
+static int folder_run(folder_search s, int (*work)(folder_search *, redset_error *),
+                      redset_found **found, redset_error *err)
 {
     redset_error cause = {""};
-    folder_search s = {.folder = folder, .redundancy = redundancy, .id = id, .dir = dir};
-    int rc = dir == AT_FDCWD ? beneath_open_folder(folder, &s.dir, &cause) : 0;
+    const int dir = s.dir;
+    int rc = dir == AT_FDCWD ? beneath_open_folder(s.folder, &s.dir, &cause) : 0;
     if (!rc) rc = folder_find_sets(&s, &cause);
     if (!rc) rc = work(&s, &cause);
     redset_found *made = rc >= 0 ? redset_report_new(s.count, s.sets) : NULL;
@@ -300,11 +303,28 @@ static int folder_run(int dir, const char *folder, const char *redundancy, int i
 int redset_verify_folder(int dir, const char *folder, const char *redundancy, int id,
                          redset_found **found, redset_error *err)
 {
-    return folder_run(dir, folder, redundancy, id, folder_verify, found, err);
+    const folder_search s = {
+        .folder = folder, .redundancy = redundancy, .id = id, .dir = dir};
+    return folder_run(s, folder_verify, found, err);
 }
 
 int redset_rebuild_folder(int dir, const char *folder, const char *redundancy, int id,
                           redset_found **found, redset_error *err)
 {
-    return folder_run(dir, folder, redundancy, id, folder_rebuild, found, err);
+    return redset_rebuild_folder_with(dir, folder, redundancy, id, NULL, NULL, found,
+                                      err);
+}
+
+int redset_rebuild_folder_with(int dir, const char *folder, const char *redundancy,
+                               int id,
+                               void (*report)(void *arg, uint64_t done, uint64_t total),
+                               void *arg, redset_found **found, redset_error *err)
+{
+    redset_meter meter = {.report = report, .arg = arg};
+    const folder_search s = {.folder = folder,
+                             .redundancy = redundancy,
+                             .id = id,
+                             .dir = dir,
+                             .meter = report ? &meter : NULL};
+    return folder_run(s, folder_rebuild, found, err);
 }

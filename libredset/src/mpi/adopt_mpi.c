@@ -93,10 +93,13 @@ static void adopt_release(redset_transport *members)
     redset_transport_acting_free(members);
 }
 
-int redset_adopt(MPI_Comm comm, const char *folder, int ranks, int count,
-                 redset_acted list[], redset_error *err)
+int redset_adopt_with(MPI_Comm comm, const char *folder, int ranks, int count,
+                      redset_acted list[],
+                      void (*report)(void *arg, uint64_t done, uint64_t total), void *arg,
+                      redset_error *err)
 {
     MPI_Comm own;
+    redset_meter meter = {.report = report, .arg = arg};
     redset_error cause = {""};
     redset_transport_mpi world;
     int rc = agree_possible(comm, &cause);
@@ -104,7 +107,8 @@ int redset_adopt(MPI_Comm comm, const char *folder, int ranks, int count,
     if (rc) return err_set(err, rc, "%s", cause.text);
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
     redset_transport_mpi_init(&world, own);
-    const redset_adopt_host host = {&world.base, adopt_connect, adopt_release, &world};
+    const redset_adopt_host host = {&world.base, adopt_connect, adopt_release, &world,
+                                    report ? &meter : NULL};
     for (int i = 0; i < count; i++) {
         list[i].manifest = NULL;
         list[i].rebuilt = 0;
@@ -112,4 +116,10 @@ int redset_adopt(MPI_Comm comm, const char *folder, int ranks, int count,
     rc = redset_set_adopt(&host, folder, ranks, count, list, &cause);
     redset_transport_mpi_done(&world);
     return rc ? err_set(err, rc, "%s", cause.text) : 0;
+}
+
+int redset_adopt(MPI_Comm comm, const char *folder, int ranks, int count,
+                 redset_acted list[], redset_error *err)
+{
+    return redset_adopt_with(comm, folder, ranks, count, list, NULL, NULL, err);
 }

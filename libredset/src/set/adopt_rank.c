@@ -70,6 +70,16 @@ int adopt_rank_inspect(adopt_rank *r, int dir, int ranks, redset_error *err)
     return rc || r->lost ? rc : adopt_rank_read_member(r, dir, err);
 }
 
+uint64_t adopt_rank_bytes(const adopt_rank *r)
+{
+    const redset_header *header = r->lost ? NULL : r->member.header;
+    if (!header) return 0;
+    uint64_t bytes = header->list[0].size;
+    for (int i = 0; i < header->shape.failures; i++)
+        bytes += redset_header_part(header, i);
+    return bytes;
+}
+
 /* The header is needed no more. */
 static void adopt_rank_close(adopt_rank *r)
 {

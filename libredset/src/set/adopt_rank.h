@@ -22,6 +22,9 @@ typedef struct adopt_rank {
  * the encode: another one is REDSET_UNRECOVERABLE. */
 int adopt_rank_inspect(adopt_rank *r, int dir, int ranks, redset_error *err);
 
+/* What there is to read of it. */
+uint64_t adopt_rank_bytes(const adopt_rank *r);
+
 /* Reads all of it: it is done, or lost. */
 int adopt_rank_verify(adopt_rank *r, redset_error *err);
 

@@ -61,6 +61,8 @@ static int adopt_inspect(adopt *a, redset_error *err)
     int rc = 0;
     for (int i = 0; i < a->count && !rc; i++)
         rc = adopt_rank_inspect(&a->list[i], a->dir, a->ranks, err);
+    for (int i = 0; i < a->count && a->host->meter; i++)
+        a->host->meter->least += adopt_rank_bytes(&a->list[i]);
     if (!rc) rc = adopt_facts(a, facts, &known, err);
     rc = redset_transport_compare(a->host->world, rc, known ? facts : NULL, &equal, err);
     if (rc || equal) return rc;
@@ -255,9 +257,11 @@ static int adopt_read_actors(const kvtree *set, const redset_layout *layout, int
               : 0;
 }
 
-static int adopt_read_set(const kvtree *told, adopt_set *s, redset_error *err)
+static int adopt_read_set(const adopt *a, const kvtree *told, adopt_set *s,
+                          redset_error *err)
 {
-    s->set = (redset){.piece = REDSET_PIECE, .memory = REDSET_MEMORY};
+    s->set =
+        (redset){.piece = REDSET_PIECE, .memory = REDSET_MEMORY, .meter = a->host->meter};
     s->layout = kvtree_get(told, "LAYOUT");
     int rc = redset_layout_from_tree(s->layout, &s->set.layout, err);
     if (rc) return rc;
@@ -286,7 +290,7 @@ static int adopt_read_sets(adopt *a, redset_error *err)
     if (rc || !a->sets) return err_sys(err, -ENOMEM, "sets");
     for (kvtree_elem *e = kvtree_elem_first(a->damaged); e && !rc;
          e = kvtree_elem_next(e))
-        rc = adopt_read_set(kvtree_elem_hash(e), &a->sets[a->set_count++], err);
+        rc = adopt_read_set(a, kvtree_elem_hash(e), &a->sets[a->set_count++], err);
     return rc;
 }
 
@@ -437,6 +441,7 @@ static int adopt_begin(adopt *a, const char *folder, const redset_acted list[],
     for (int i = 0; i < a->count && a->list; i++) {
         a->list[i] = (adopt_rank){.rank = list[i].rank, .file = list[i].file};
         a->list[i].member.streams.fd = -1;
+        a->list[i].member.meter = a->host->meter;
     }
     if (!a->homes || !a->damaged || !a->list)
         return err_sys(err, -ENOMEM, "%d ranks", a->count);

@@ -29,6 +29,7 @@ typedef struct redset_adopt_host {
                    redset_transport **members, redset_error *err);
     void (*release)(redset_transport *members);
     void *arg;
+    redset_meter *meter; /* of the bytes of this process, or NULL */
 } redset_adopt_host;
 
 int redset_set_adopt(const redset_adopt_host *host, const char *folder, int ranks,

@@ -11,6 +11,7 @@ static int rebuild_open(redset_recovery *r, const redset *set, const char *folde
                         int *dir, redset_error *err)
 {
     *r = (redset_recovery){.set = set};
+    if (set->meter) set->meter->done = set->meter->total = 0;
     int rc = beneath_open_folder(folder, dir, err);
     if (!rc) rc = redset_recovery_open(r, set, *dir, NULL, err);
     return rc ? rc : redset_recovery_check_sizes(r, err);

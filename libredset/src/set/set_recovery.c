@@ -69,7 +69,6 @@ int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
     size_t members = (size_t)set->layout.place.members;
     size_t local = (size_t)set->members->count;
     *r = (redset_recovery){.set = set, .shape = redset_place_shape(&set->layout.place)};
-    if (set->meter) set->meter->done = set->meter->total = 0;
     r->states = calloc(members, redset_state_size(&r->shape));
     r->lost = calloc(members, 1);
     r->length = calloc(members, sizeof *r->length);

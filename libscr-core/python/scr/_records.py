@@ -18,7 +18,7 @@ NAME_MAX, TEXT_MAX = 1023, 127  # bytes
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """A dataset in the index. Times are local times as the index has them: "2026-11-22T18:30:00"."""
+    """A dataset in the index. Times are local ones with their zone: "2026-11-22T18:30:00+01:00"."""
 
     id: int
     name: str
@@ -122,12 +122,21 @@ def _latest(entry: Tree, key: str) -> Optional[str]:
     return max(values, key=lambda text: text.encode(errors="surrogateescape")) if values else None
 
 
+def _time(entry: Tree, key: str) -> Optional[str]:
+    """The latest time of a field, with the zone of this machine, which the index lacks; another text stays as it is."""
+    text = _latest(entry, key)
+    try:
+        return datetime.datetime.strptime(text or "", "%Y-%m-%dT%H:%M:%S").astimezone().isoformat()
+    except (OSError, OverflowError, ValueError):
+        return text
+
+
 # ---- the index ----
 
 def _dataset(entry: Tree, current: Optional[str]) -> Dataset:
     """Raises FormatError where the description is not usable."""
     told = entry.get("DSET", {})
-    complete, failed = _optional(entry, "COMPLETE", -INT_MAX - 1, INT_MAX) == 1, _latest(entry, "FAILED")
+    complete, failed = _optional(entry, "COMPLETE", -INT_MAX - 1, INT_MAX) == 1, _time(entry, "FAILED")
     deleting = bool(_optional(entry, "DELETING", -INT_MAX - 1, INT_MAX))
     name = _name(told)
     _number(told, "COMPLETE", 0, 1)
@@ -135,8 +144,8 @@ def _dataset(entry: Tree, current: Optional[str]) -> Dataset:
         id=_number(told, "ID", 1, ID_MAX, -1), name=name, valid=complete and "FAILED" not in entry and not deleting,
         current=current == name, checkpoint=_number(told, "CKPT", 0, ID_MAX), output=_number(told, "OUTPUT", 0, 1) == 1,
         complete=complete, failed=failed, deleting=deleting,
-        attempts=_optional(entry, "ATTEMPTS", -INT_MAX - 1, INT_MAX) or 0, flushed=_latest(entry, "FLUSHED"),
-        fetched=_latest(entry, "FETCHED"), reason=_latest(entry, "REASON"),
+        attempts=_optional(entry, "ATTEMPTS", -INT_MAX - 1, INT_MAX) or 0, flushed=_time(entry, "FLUSHED"),
+        fetched=_time(entry, "FETCHED"), reason=_latest(entry, "REASON"),
         created_us=_number(told, "CREATED", 0, INT64_MAX), ranks=_number(told, "RANKS", 1, INT_MAX),
         files=_number(told, "FILES", 0, INT_MAX), size=_size(told), bypass=_number(told, "BYPASS", 0, 1) == 1,
         scattered=_number(told, "SCATTERED", 0, 1) == 1, user=_text(told, "USER"), job_id=_text(told, "JOBID"),

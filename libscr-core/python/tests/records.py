@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 import zlib
 
 from command import BUILD_PATH, COMMAND, image, packed, run, run_tests
@@ -17,7 +18,8 @@ from prefix import HALT, INDEX, Prefix, put, put_tree, value, without_scr_variab
 import scr
 
 without_scr_variables()
-os.environ["TZ"] = "UTC"
+os.environ["TZ"] = "CET-1CEST,M3.5.0,M10.5.0/3"
+time.tzset()
 SOURCE = pathlib.Path(scr.__file__).parent
 TREE = {"RANK": {"0": {"FILES": {"2": {}}}, "1": {}}, "": {"\u00e4 x": {}}}
 
@@ -126,7 +128,7 @@ def fill():
     prefix = Prefix()
     files = [{"rank_0": b"zero", "a/b": b""}, {"rank_1": b"one"}]
     for name, number, state, more in (
-            ("ckpt.6", 6, None, {}), ("run/ckpt.12", 12, {"FETCHED": {"2026-11-22T19:00:00": {}, "2026-11-22T20:00:00": {}}}, {}),
+            ("ckpt.6", 6, None, {}), ("run/ckpt.12", 12, {"FETCHED": {"2026-07-22T19:00:00": {}, "2026-07-22T20:00:00": {}}}, {}),
             ("out", 13, {"ATTEMPTS": value(2)}, {"CKPT": 0, "OUTPUT": 1, "CREATED": 9 * 10 ** 18}),
             ("ckpt.18", 18, {"FAILED": value("x")}, {"CLUSTER": "c", "JOBNAME": "j", "BYPASS": 1}),
             ("ckpt.19", 19, {"DELETING": value(1)}, {"SCATTERED": 1}),
@@ -156,8 +158,6 @@ def listed():
     rows = [json.loads(line) for line in run("--list", "--json").stdout.splitlines()]
     for row in rows:
         row.pop("created")
-        # the command adds a zone, which the record of the time lacks
-        row.update({key: row[key] and row[key][:len("2026-11-22T18:30:20")] for key in ("flushed", "fetched", "failed")})
         row.update({key: row[key] or "" for key in ("user", "job_id", "job_name", "cluster")})
     return rows
 
@@ -167,6 +167,7 @@ def test_index():
     found = [as_listed(dataset) for dataset in scr.index()]
     assert found == listed(), (found, listed())
     assert [dataset["dset"] for dataset in found] == [20, 19, 18, 13, 12, 6], found
+    assert found[0]["flushed"][19:] == "+01:00" and found[4]["fetched"] == "2026-07-22T20:00:00+02:00", found
     first, out = scr.index(os.getcwd())[-1], scr.index(".")[3]
     assert first.created.isoformat() == "2026-11-21T10:33:10.731827+00:00" and out.created is None
     put_tree(INDEX, {})
