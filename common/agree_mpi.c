@@ -4,10 +4,18 @@
 
 #include "common/errtext.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { IS_ERROR, IS_VERDICT, IS_FINE };
+
+/* What the ranks know of a failure when they count it. */
+typedef struct agree_failure {
+    int code;              /* of this rank; 0: it has not failed like the first one */
+    int first, first_code; /* the lowest rank that failed, and its code */
+    kvtree_error mine;     /* text of this rank */
+} agree_failure;
 
 static int agree_mpi_failed(kvtree_error *err)
 {
@@ -35,9 +43,40 @@ int agree_possible(MPI_Comm comm, kvtree_error *err)
     return between_groups ? err_set(err, -EINVAL, "an intercommunicator") : 0;
 }
 
+/* A reason that is not that of the first rank stands behind it: often one rank has the
+ * cause, and the others only its consequences. */
+static int agree_add_other(MPI_Comm comm, const agree_failure *f, int count,
+                           kvtree_error *err)
+{
+    int rank, other;
+    kvtree_error first = *err, text = f->mine;
+    MPI_Comm_rank(comm, &rank);
+    int differs = f->code < 0 && f->code != f->first_code ? rank : INT_MAX;
+    if (MPI_Allreduce(&differs, &other, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS ||
+        MPI_Bcast(text.text, sizeof text.text, MPI_CHAR, other, comm) != MPI_SUCCESS)
+        return -EIO;
+    return err_set(err, 0, "%.260s; %d with another reason, first rank %d: %.200s",
+                   first.text, count, other, text.text);
+}
+
+/* Puts before the text of the first rank how many there are. 0, or -EIO. */
+static int agree_count(MPI_Comm comm, const agree_failure *f, kvtree_error *err)
+{
+    enum { FAILED, DIFFERENT, COUNTS };
+    const int mine[COUNTS] = {f->code != 0, f->code < 0 && f->code != f->first_code};
+    int all[COUNTS];
+    if (MPI_Allreduce(mine, all, COUNTS, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS)
+        return -EIO;
+    if (all[FAILED] == 1)
+        err_wrap(err, 0, "rank %d", f->first);
+    else
+        err_wrap(err, 0, "on %d ranks, first rank %d", all[FAILED], f->first);
+    return all[DIFFERENT] ? agree_add_other(comm, f, all[DIFFERENT], err) : 0;
+}
+
 int agree(MPI_Comm comm, int code, kvtree_error *err)
 {
-    int size, rank, failed;
+    int size, rank;
     MPI_Comm_size(comm, &size);
     if (size == 1) return code;
     MPI_Comm_rank(comm, &rank);
@@ -57,12 +96,13 @@ int agree(MPI_Comm comm, int code, kvtree_error *err)
     if (rank == worst.rank)
         snprintf(first.err.text, sizeof first.err.text, "%s", err->text);
     int sent = MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, worst.rank, comm);
-    int is_same = mine.class == worst.class;
-    int counted = MPI_Allreduce(&is_same, &failed, 1, MPI_INT, MPI_SUM, comm);
-    if (sent != MPI_SUCCESS || counted != MPI_SUCCESS) return agree_mpi_failed(err);
-    snprintf(err->text, sizeof err->text, "%s", first.err.text);
-    if (failed == 1) return err_wrap(err, first.code, "rank %d", worst.rank);
-    return err_wrap(err, first.code, "on %d ranks, first rank %d", failed, worst.rank);
+    const agree_failure f = {.code = mine.class == worst.class ? code : 0,
+                             .first = worst.rank,
+                             .first_code = first.code,
+                             .mine = code ? *err : first.err};
+    *err = first.err;
+    int counted = agree_count(comm, &f, err);
+    return sent != MPI_SUCCESS || counted ? agree_mpi_failed(err) : first.code;
 }
 
 int agree_sum(MPI_Comm comm, int code, kvtree_error *err, int count, int64_t numbers[])

@@ -26,8 +26,9 @@ int agree_possible(MPI_Comm comm, kvtree_error *err);
  * verdict) and, in err (not NULL), its text. Returns the same code on every rank: 0 if
  * all gave 0; otherwise that of the lowest rank with an error, or, without any error, of
  * the lowest rank with a verdict. err then holds that rank's text everywhere, behind
- * "rank 12: " or "on 37 ranks, first rank 12: ". -EIO, which then is of this rank alone,
- * where MPI returns an error. One small allreduce when all is well.
+ * "rank 12: " or "on 37 ranks, first rank 12: ", and before that of the lowest rank with
+ * another error, if there is one. -EIO, which then is of this rank alone, where MPI
+ * returns an error. One small allreduce when all is well.
  */
 int agree(MPI_Comm comm, int code, kvtree_error *err);
 

@@ -68,6 +68,7 @@ static int api_enter_collective(scr_call call)
     struct scr *scr = scr_default();
     int rc = api_enter(call);
     if (rc) return rc;
+    scr->once.phase++;
     scr_flush_look(scr);
     return SCR_SUCCESS;
 }
@@ -255,14 +256,23 @@ static int api_copy_name(const char *name, char *file)
     return SCR_SUCCESS;
 }
 
+/* Also where SCR_Init was not called, or failed. */
+static int api_refuse_name(const char *name, scr_call call, const char *why)
+{
+    struct scr *scr = scr_default();
+    const scr_report report = {.once = scr->report.once};
+    scr_route_refused(scr, name ? name : "", why);
+    return scr_fail_local(&report, SCR_MSG_ROUTE_REFUSED, SCR_ERR_ARGUMENT, "%s: %s",
+                          scr_call_name(call), why);
+}
+
 int SCR_Route_file(const char *name, char *file)
 {
     struct scr *scr = scr_default();
     if (!name || !file || !name[0] || api_copy_name(name, file) != SCR_SUCCESS) {
         if (file) file[0] = 0;
-        scr_route_refused(scr, name ? name : "");
-        return scr_fail_local(&(scr_report){0}, SCR_MSG_ROUTE_REFUSED, SCR_ERR_ARGUMENT,
-                              "SCR_Route_file: a name is missing or too long");
+        return api_refuse_name(name, SCR_CALL_ROUTE_FILE,
+                               "a name is missing or too long");
     }
     int rc = api_enter(SCR_CALL_ROUTE_FILE);
     if (rc) return rc;
@@ -284,13 +294,10 @@ int SCR_Route_file_part(const char *name, uint64_t offset, uint64_t length, char
     if (file) file[0] = 0;
     if (at) *at = offset;
     if (name && file && api_copy_name(name, file) != SCR_SUCCESS) usable = false;
-    if (!usable) {
-        scr_route_refused(scr, name ? name : "");
-        return scr_fail_local(
-            &(scr_report){0}, SCR_MSG_ROUTE_REFUSED, SCR_ERR_ARGUMENT,
-            "SCR_Route_file_part: a name is missing or too long, or the file ends after "
-            "2^63 - 1 bytes");
-    }
+    if (!usable)
+        return api_refuse_name(
+            name, SCR_CALL_ROUTE_FILE_PART,
+            "a name is missing or too long, or the file ends after 2^63 - 1 bytes");
     int rc = api_enter(SCR_CALL_ROUTE_FILE_PART);
     const scr_state state = scr->lifecycle.state;
     if (rc || (state != SCR_STATE_OUTPUT && state != SCR_STATE_RESTART)) return rc;

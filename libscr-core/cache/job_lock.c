@@ -132,6 +132,8 @@ static void lock_remove_obstacles(const scr_cache *cache)
     const struct dirent *item;
     while (stream && (item = readdir(stream)) != NULL) {
         kvtree_error err = {""};
+        if (strncmp(item->d_name, SCR_ONCE_PREFIX, strlen(SCR_ONCE_PREFIX)) == 0)
+            unlinkat(cache->control_fd, item->d_name, 0);
         if (!lock_is_obstacle(cache, item->d_name)) continue;
         err_set(&err, 0, "%s is no regular file, or has another name, and is removed",
                 item->d_name);

@@ -430,7 +430,7 @@ static int bring_take_result(struct scr *scr, const kvtree_elem *n, kvtree_error
     if (reason)
         return err_set(err, kvtree_get(told, BRING_DAMAGED) ? -EBADMSG : -EIO,
                        "\"%.150s\": %s", name, reason);
-    scr_route_refused(scr, name);
+    scr_route_refused(scr, name, "no rank wrote it");
     return err_set(err, -ENOENT, "no rank wrote \"%.200s\" in this checkpoint", name);
 }
 
@@ -564,7 +564,7 @@ int scr_bring_report(struct scr *scr, scr_call call, int rc, const kvtree_error 
     if (rc == -ENOMEM)
         scr->restart.no_memory = 1;
     else if (rc != -EBADMSG)
-        scr->output.route_failed = 1; /* the checkpoint is not to blame */
+        scr_route_failed(scr, rc, err->text); /* the checkpoint is not to blame */
     const bool of_names = rc == -ENOENT || rc == -EINVAL || rc == -EXDEV;
     return scr_fail(&scr->report, SCR_MSG_FETCH_FILES_FAILED,
                     of_names ? SCR_ERR_ARGUMENT : SCR_FAILURE, "%s: %s",

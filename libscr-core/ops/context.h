@@ -46,10 +46,11 @@ typedef struct scr_lifecycle {
 
 /* The open output. */
 typedef struct scr_output {
-    kvtree *routed;   /* files: <name below the prefix directory>/{ORIG, PATH} */
-    int route_failed; /* here, since SCR_Start_output: a file of it is missing */
-    kvtree *refused;  /* names that SCR_Route_file refused on this rank in this phase, as
-                         long as no other file took their place */
+    kvtree *routed;           /* files: <name below the prefix directory>/{ORIG, PATH} */
+    int route_failed;         /* here, since SCR_Start_output: a file of it is missing, */
+    kvtree_error route_error; /* for this reason; the first one counts */
+    kvtree *refused;    /* <name>/<reason>: refused by SCR_Route_file on this rank in
+                           this phase, as long as no other file took its place */
     bool told_in_place; /* that the program bypasses the cache */
     double start;       /* MPI_Wtime */
 } scr_output;
@@ -90,6 +91,7 @@ struct scr {
     scr_halt halt;
     scr_pace pace;
     scr_report report;
+    scr_once once; /* of the report */
     scr_tally tally;
 };
 

@@ -90,7 +90,7 @@ int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
     if (!rc && match->files == 1 && !scr_bring_find(scr, name)) {
         rc = bypass_extract_own(scr, file, name, err);
         if (rc && rc != -EBADMSG)
-            scr->output.route_failed = 1; /* the checkpoint is not to blame */
+            scr_route_failed(scr, rc, err->text); /* the checkpoint is not to blame */
     }
     const char *found = rc ? NULL : scr_bring_find(scr, name);
     if (found && strlen(found) >= SCR_MAX_FILENAME) rc = -ENAMETOOLONG;

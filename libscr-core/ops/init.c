@@ -110,6 +110,8 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     kvtree_error err = {""};
     int have;
     scr->prefix.fd = scr->cache.control_fd = scr->cache.lock_fd = -1;
+    scr->once = (scr_once){.folder = &scr->cache.control_fd};
+    scr->report.once = &scr->once;
     scr_tally_init(&scr->tally);
     scr->restart.below = SCR_AGE_ANY;
     scr->set = (struct scr_settings){.enable = 1};
@@ -163,6 +165,7 @@ void scr_release(struct scr *scr)
     scr_flush_stop(scr, 0);
     scr_tally_close(&scr->tally);
     scr_events_close(&scr->report);
+    scr_once_end(&scr->once);
     scr_summary_end(&scr->report);
     kvtree_delete(&scr->output.routed);
     kvtree_delete(&scr->output.refused);

@@ -175,7 +175,7 @@ static int listing_read(struct scr *scr, struct scr_listed *listed, int rank,
 
 static int listing_refuse(struct scr *scr, scr_call call, int code, const char *why)
 {
-    scr->output.route_failed = 1; /* the checkpoint is not to blame */
+    scr_route_failed(scr, -EIO, why); /* the checkpoint is not to blame */
     return scr_fail_local(&scr->report, SCR_MSG_RESTART_LIST_REFUSED, code,
                           "%s: rank %d: %s", scr_call_name(call), scr->job.rank, why);
 }

@@ -487,10 +487,13 @@ static int restart_find_excuse(const struct scr *scr, kvtree_error *why)
     const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
     if (scr->restart.no_memory) return err_set(why, -ENOMEM, "no memory to find a file");
     if (refused)
-        return err_set(why, -EINVAL, "the name \"%.200s\" was refused",
-                       kvtree_elem_key(refused));
+        return err_set(why, -EINVAL, "the name \"%.100s\" was refused: %.300s",
+                       kvtree_elem_key(refused),
+                       kvtree_elem_key(kvtree_elem_first(kvtree_elem_hash(refused))));
     return scr->output.route_failed
-               ? err_set(why, -EIO, "a file, or the list of files, could not be read")
+               ? err_set(why, -EIO,
+                         "a file, or the list of files, could not be read: %.300s",
+                         scr->output.route_error.text)
                : 0;
 }
 

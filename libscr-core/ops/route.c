@@ -78,10 +78,17 @@ int scr_route_below(const struct scr *scr, const char *name, char **path,
     return 0;
 }
 
-void scr_route_refused(struct scr *scr, const char *name)
+void scr_route_refused(struct scr *scr, const char *name, const char *why)
 {
-    if (scr->output.refused && !kvtree_set(scr->output.refused, name, NULL))
-        scr->output.route_failed = 1;
+    if (scr->output.refused && !kvtree_set_kv(scr->output.refused, name, why))
+        scr_route_failed(scr, -ENOMEM, "no memory");
+}
+
+void scr_route_failed(struct scr *scr, int rc, const char *why)
+{
+    if (scr->output.route_failed) return;
+    scr->output.route_failed = rc;
+    err_set(&scr->output.route_error, rc, "%s", why);
 }
 
 /* A file that was not routed before takes the place of a name that was refused: of the
@@ -248,11 +255,11 @@ int scr_route_output(struct scr *scr, const char *name, scr_call call,
     if (!rc && route_add(scr, &add) != 0) rc = err_set(&err, -ENOMEM, "no memory");
     free(path);
     if (rc && route_is_name_error(rc)) {
-        scr_route_refused(scr, name);
+        scr_route_refused(scr, name, err.text);
         return scr_route_refuse(scr, call, SCR_ERR_ARGUMENT, err.text);
     }
     if (rc) {
-        scr->output.route_failed = 1;
+        scr_route_failed(scr, rc, err.text);
         return scr_route_refuse(
             scr, call, scr->lifecycle.open.bypass ? SCR_ERR_PREFIX : SCR_ERR_CACHE,
             err.text);
@@ -387,7 +394,7 @@ int scr_route_answer(struct scr *scr, scr_call call, const char *name, int rc,
 {
     const bool of_the_name = rc == -ENOENT || rc == -ENOTUNIQ;
     if (rc == -ENOMEM) scr->restart.no_memory = 1;
-    if (of_the_name || rc == -EKEYREJECTED) scr_route_refused(scr, name);
+    if (of_the_name || rc == -EKEYREJECTED) scr_route_refused(scr, name, err->text);
     if (rc)
         return scr_route_refuse(scr, call, of_the_name ? SCR_ERR_ARGUMENT : SCR_FAILURE,
                                 err->text);

@@ -63,9 +63,12 @@ int scr_route_restart_part(struct scr *scr, const char *name, const scr_part *pa
 int scr_route_place(const struct scr *scr, const char *name, char **path,
                     const char **below, kvtree_error *err);
 
-/* Local. Notes that SCR_Route_file refused name ("": there was none that can be noted).
- */
-void scr_route_refused(struct scr *scr, const char *name);
+/* Local. Notes that SCR_Route_file refused name ("": there was none that can be noted),
+ * and why. */
+void scr_route_refused(struct scr *scr, const char *name, const char *why);
+
+/* Local. Notes that a file is missing though its name was a good one; rc: -errno. */
+void scr_route_failed(struct scr *scr, int rc, const char *why);
 
 /* Local. 0 when the files of this rank are valid, and all that it asked for have a place;
  * -EINVAL with a text. */

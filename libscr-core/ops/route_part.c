@@ -23,7 +23,7 @@ int scr_route_output_part(struct scr *scr, const char *name, const scr_part *par
     if (scr->lifecycle.open.bypass)
         return scr_route_output(scr, name, SCR_CALL_ROUTE_FILE_PART, part, file);
     if (scr_part_name(name, part->offset, sizeof full, full) != 0) {
-        scr_route_refused(scr, name);
+        scr_route_refused(scr, name, "the name is too long");
         return scr_route_refuse(scr, SCR_CALL_ROUTE_FILE_PART, SCR_ERR_ARGUMENT,
                                 "the name is too long");
     }

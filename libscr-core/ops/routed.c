@@ -19,13 +19,16 @@ int scr_routed_check(const struct scr *scr, int valid, kvtree_error *err)
     if (!valid)
         return err_set(err, -EINVAL, "the application says that its files are not valid");
     if (scr->output.route_failed)
-        return err_set(err, -EINVAL, "SCR_Route_file failed, so a file is missing");
+        return err_set(err, scr->output.route_failed,
+                       "SCR_Route_file failed, so a file is missing: %.400s",
+                       scr->output.route_error.text);
     const kvtree_elem *refused = kvtree_elem_first(scr->output.refused);
     if (refused)
         return err_set(err, -EINVAL,
-                       "SCR_Route_file refused \"%.200s\", and the rank routed no other "
-                       "file in its place",
-                       kvtree_elem_key(refused));
+                       "SCR_Route_file refused \"%.100s\", and the rank routed no other "
+                       "file in its place: %.250s",
+                       kvtree_elem_key(refused),
+                       kvtree_elem_key(kvtree_elem_first(kvtree_elem_hash(refused))));
     return 0;
 }
 

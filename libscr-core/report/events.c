@@ -105,12 +105,12 @@ static void events_log_error(struct scr_events *ev, int rank, int code, const ch
     scr_log_write(ev->log, &e);
 }
 
-static void events_fail(const scr_report *report, scr_message message, int code,
-                        const char *format, va_list args)
+static void events_fail(const scr_report *report, bool is_local, scr_message message,
+                        int code, const char *format, va_list args)
 {
     char text[SCR_MESSAGE_SIZE];
     message_format(text, sizeof text, &scr_messages[message], format, args);
-    scr_print_message(message, text);
+    if (!is_local || scr_once_take(report->once, text)) scr_print_message(message, text);
     events_log_error(report->events, report->rank, code, text);
 }
 
@@ -120,7 +120,7 @@ int scr_fail(const scr_report *report, scr_message message, int code, const char
     if (report->rank != 0) return code;
     va_list args;
     va_start(args, format);
-    events_fail(report, message, code, format, args);
+    events_fail(report, false, message, code, format, args);
     va_end(args);
     return code;
 }
@@ -130,7 +130,7 @@ int scr_fail_local(const scr_report *report, scr_message message, int code,
 {
     va_list args;
     va_start(args, format);
-    events_fail(report, message, code, format, args);
+    events_fail(report, true, message, code, format, args);
     va_end(args);
     return code;
 }

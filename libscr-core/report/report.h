@@ -16,12 +16,14 @@
 #include "report/alarm.h"
 #include "report/log.h"
 #include "report/messages.h"
+#include "report/once.h"
 
 typedef struct scr_report {
     int rank;                    /* of this process; rank 0 reports for all */
     int debug;                   /* SCR_DEBUG: 1 prints INFO, too, 2 also DEBUG */
     struct scr_events *events;   /* NULL: nothing is logged */
     struct scr_summary *summary; /* on rank 0, or NULL */
+    scr_once *once;              /* NULL: each rank prints what it alone sees */
 } scr_report;
 
 /* ---- report/message.c ---- */
@@ -54,7 +56,8 @@ double scr_events_seconds(const scr_report *report);
 int scr_fail(const scr_report *report, scr_message message, int code, const char *format,
              ...) __attribute__((format(printf, 4, 5)));
 
-/* The same for what only this rank sees, on any rank. */
+/* The same for what only this rank sees, on any rank; of the ranks of a node that meet
+ * the same, one prints (report/once.h). */
 int scr_fail_local(const scr_report *report, scr_message message, int code,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -52,6 +52,32 @@ def test_one_line_for_all():
         run.says("CACHE_REDUNDANCY_LOST", "node n2: 2", "dataset 1", times=1)
 
 
+def test_one_reason_of_all_ranks():
+    """A line per node at once, and one for the job when the ranks agree; a rank with another reason is in both."""
+    with Job(nodes=4, per_node=2, SCR_FLUSH=0) as job:
+        run = job.run("init", "start:a:c", "no_room:a", "no_room@3:", "unreadable@3:a", "route:a/rank_%r => CACHE", "route:a/other_%r => CACHE",
+                      "complete:1 => INVALID", "no_room:", "unreadable@3:", checkpoint("b"), "finalize")
+        for node in range(4):
+            first, second = 2 * node, 2 * node + 1
+            both = [len([line for line in run.err.splitlines() if "ROUTE_REFUSED" in line and f"rank {rank}: " in line])
+                    for rank in (first, second)]
+            assert both == [2, 2] if node == 1 else sorted(both) == [0, 2], (both, run)
+        run.says("ROUTE_REFUSED", "rank 3: .*Input/output error", times=2)
+        run.says("OUTPUT_FAILED", "dataset 1 .a.", "on 8 ranks, first rank 0: SCR_Route_file failed.*make directory .*a: No space left on device"
+                                  "; 1 with another reason, first rank 3: SCR_Route_file failed.*Input/output error", times=1)
+        run.says("OUTPUT_FAILED", times=1)
+        assert not list(job.root.rglob("reported.*"))
+
+
+def test_reports_of_a_killed_run():
+    """What it claimed is free in the next run."""
+    with Job(nodes=1, per_node=2, SCR_FLUSH=0) as job:
+        for _ in range(2):
+            run = job.run("init", "start:a:c", "route:/tmp/x => ARGUMENT")
+            run.says("ROUTE_REFUSED", "is not below the prefix directory", times=1)
+            assert len(list(job.root.rglob("reported.*"))) == 1
+
+
 DETAILS = ["RUN_STARTED", "RUN_READY", "FETCH_STARTED", "RESTART_OFFERED", "RESTART_STARTED", "RESTART_COMPLETE", "OUTPUT_STARTED",
            "FLUSH_STARTED", "CACHE_EVICTED", "RUN_FINALIZED"]
 EVENTS = ["OUTPUT_COMPLETE", "FLUSH_COMPLETE", "RUN_SUMMARY"]
