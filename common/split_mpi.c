@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups by string; see split_mpi.h.
  *
- * Ranks split by a hash of their string. Where unequal strings met in one part, its first
- * rank's string defines a group; the others split again with another seed,
- * until all parts are pure. */
+ * Ranks split by a hash of their string. Where unequal strings met in a part, its first
+ * rank's string defines a group; the others split again with another seed, until all
+ * parts are pure. */
 #include "common/split_mpi.h"
 
+#include "common/agree_mpi.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,37 +20,49 @@ static int split_hash(const char *string, uint32_t seed)
     return (int)(h >> 1);
 }
 
-/* *equal: string is that of the first rank of comm; *all: so it is on all ranks. */
-static int split_compare_to_first(MPI_Comm comm, const char *string, int *equal, int *all)
+/* *equal: string is that of the first rank of comm. */
+static int split_compare_to_first(MPI_Comm comm, const char *string, bool *equal,
+                                  kvtree_error *err)
 {
     char first[SPLIT_STRING_SIZE] = "";
     strncpy(first, string, sizeof first - 1);
     int rc = MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, comm);
-    if (rc != MPI_SUCCESS) return rc;
     *equal = strcmp(first, string) == 0;
-    return MPI_Allreduce(equal, all, 1, MPI_INT, MPI_LAND, comm);
+    return agree_mpi_check(rc, err);
 }
 
-int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group)
+/* Collective over comm, agreed: replaces *part, unless it is comm, by a part of it.
+ * Nobody uses the new one before all have it. */
+static int split_part(MPI_Comm comm, int color, MPI_Comm *part, kvtree_error *err)
 {
-    int rank, equal, all;
-    MPI_Comm part, next;
+    MPI_Comm next;
+    int rank;
     MPI_Comm_rank(comm, &rank);
-    int rc = MPI_Comm_split(comm, split_hash(string, 0), rank, &part);
-    if (rc != MPI_SUCCESS) return rc;
-    for (uint32_t seed = 1;; seed++) {
-        rc = split_compare_to_first(part, string, &equal, &all);
-        if (rc == MPI_SUCCESS && all) {
-            *group = part;
-            return MPI_SUCCESS;
+    int failed = agree_mpi_check(MPI_Comm_split(*part, color, rank, &next), err);
+    int rc = agree(comm, failed, err);
+    if (*part != comm) MPI_Comm_free(part);
+    if (rc && !failed) MPI_Comm_free(&next);
+    if (!rc) *part = next;
+    return rc;
+}
+
+/* Those equal to the first rank stay together under one color that no hash takes. */
+int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group, kvtree_error *err)
+{
+    MPI_Comm part = comm;
+    int64_t unequal = 1;
+    bool equal = false;
+    for (uint32_t seed = 0; unequal; seed++) {
+        int rc = split_part(comm, equal ? 0 : split_hash(string, seed) | 1, &part, err);
+        if (rc) return rc;
+        rc = split_compare_to_first(part, string, &equal, err);
+        unequal = !equal;
+        rc = agree_sum(comm, rc, err, 1, &unequal);
+        if (rc) {
+            MPI_Comm_free(&part);
+            return rc;
         }
-        /* those equal to the first rank stay together under one color that no hash takes
-         */
-        if (rc == MPI_SUCCESS)
-            rc = MPI_Comm_split(part, equal ? 0 : split_hash(string, seed) | 1, rank,
-                                &next);
-        MPI_Comm_free(&part);
-        if (rc != MPI_SUCCESS) return rc;
-        part = next;
     }
+    *group = part;
+    return 0;
 }

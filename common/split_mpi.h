@@ -5,6 +5,7 @@
 /* Groups of processes that name the same string. */
 
 #include "common/prefix.h"
+#include <kvtree/kvtree_error.h>
 #include <mpi.h>
 
 /* Longest string, in bytes with its NUL. */
@@ -12,10 +13,11 @@
 
 #define split_by_string COMMON(split_by_string)
 
-/* Collective over comm. *group becomes a new communicator of all ranks that gave an equal
- * string, ordered as in comm; the caller frees it, and has checked the string's length.
- * No rank sees more strings than its own and, when two strings have the same hash, one
- * more per attempt. Returns MPI_SUCCESS, or what MPI returned. */
-int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group);
+/* Collective over comm, agreed. *group becomes a new communicator of all ranks that gave
+ * an equal string, ordered as in comm; the caller frees it, and has checked the string's
+ * length. No rank sees more strings than its own and, when two strings have the same
+ * hash, one more per attempt. -ECOMM where MPI fails on one of them. */
+int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group,
+                    kvtree_error *err);
 
 #endif

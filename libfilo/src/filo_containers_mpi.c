@@ -24,33 +24,34 @@ static int containers_mpi_failed(filo_job *job)
 
 /* ---- offsets ---- */
 
-/* All ranks, in the order in which their bytes are packed: nodes by their lowest ranks,
- * the ranks of each side by side. */
-static int containers_order(const filo_job *job, MPI_Comm *ordered)
+/* Collective over the ranks of a node. *before: bytes of those below this one; *all: of
+ * all, on the lowest. */
+static int containers_add_node(MPI_Comm node, uint64_t mine, uint64_t *before,
+                               uint64_t *all)
 {
-    MPI_Comm node;
-    int leader = job->rank;
-    int rc = filo_lead_split_node(job, &node);
-    if (rc) return rc;
-    rc = MPI_Bcast(&leader, 1, MPI_INT, 0, node);
-    MPI_Comm_free(&node);
-    int split = MPI_Comm_split(job->own, 0, leader, ordered);
-    if (rc && !split) MPI_Comm_free(ordered);
-    return rc ? rc : split;
+    int rank;
+    MPI_Comm_rank(node, &rank);
+    int rc = MPI_Exscan(&mine, before, 1, MPI_UINT64_T, MPI_SUM, node);
+    int added = MPI_Reduce(&mine, all, 1, MPI_UINT64_T, MPI_SUM, 0, node);
+    if (rank == 0) *before = 0; /* MPI leaves it undefined */
+    return rc ? rc : added;
 }
 
-/* Collective, the result is this rank's own. *offset: of its first byte. */
-static int containers_find_offset(filo_job *job, int64_t mine, uint64_t *offset)
+/* Collective, the result is this rank's own. *offset: of its first byte. Nodes are in the
+ * order of their lowest ranks, the ranks of each side by side. */
+static int containers_find_offset(filo_job *job, uint64_t mine, uint64_t *offset)
 {
-    MPI_Comm ordered;
-    int64_t before = 0;
-    int rank;
-    if (containers_order(job, &ordered) != MPI_SUCCESS) return containers_mpi_failed(job);
-    MPI_Comm_rank(ordered, &rank);
-    int rc = MPI_Exscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, ordered);
-    MPI_Comm_free(&ordered);
-    *offset = rank == 0 ? 0 : (uint64_t)before; /* MPI leaves it undefined */
-    return rc ? containers_mpi_failed(job) : 0;
+    MPI_Comm node;
+    uint64_t before = 0, all = 0, base = 0;
+    int rc = filo_lead_split_node(job, &node);
+    if (rc) return rc;
+    int added = containers_add_node(node, mine, &before, &all);
+    int placed = MPI_Exscan(&all, &base, 1, MPI_UINT64_T, MPI_SUM, job->own);
+    if (job->rank == 0) base = 0;
+    int told = MPI_Bcast(&base, 1, MPI_UINT64_T, 0, node);
+    MPI_Comm_free(&node);
+    *offset = base + before;
+    return added || placed || told ? containers_mpi_failed(job) : 0;
 }
 
 /* ---- containers ---- */
@@ -173,7 +174,7 @@ int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
     uint64_t offset = 0;
     containers_rights rights;
     if (!rc) rc = containers_add_sizes(job, count, files, &mine);
-    int found = containers_find_offset(job, mine, &offset);
+    int found = containers_find_offset(job, (uint64_t)mine, &offset);
     if (!rc) rc = found;
     rc = containers_add_ranks(job, rc, mine, &layout.total);
     if (rc) return rc;

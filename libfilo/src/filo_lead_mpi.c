@@ -30,34 +30,53 @@ static int lead_mpi_failed(filo_job *job)
 
 /* ---- nodes ---- */
 
-int filo_lead_split_node(const filo_job *job, MPI_Comm *node)
+int filo_lead_split_node(filo_job *job, MPI_Comm *node)
 {
-    return job->options.node ? split_by_string(job->own, job->options.node, node)
-                             : MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED,
-                                                   job->rank, MPI_INFO_NULL, node);
+    MPI_Comm made;
+    if (job->options.node)
+        return split_by_string(job->own, job->options.node, node, &job->err);
+    int failed = agree_mpi_check(MPI_Comm_split_type(job->own, MPI_COMM_TYPE_SHARED,
+                                                     job->rank, MPI_INFO_NULL, &made),
+                                 &job->err);
+    int rc = filo_job_agree(job, failed);
+    if (rc && !failed) MPI_Comm_free(&made);
+    if (!rc) *node = made;
+    return rc;
 }
 
-/* Collective. Numbers nodes by their lowest ranks. */
-static int lead_find_number(filo_job *job)
+/* Collective, agreed: all leaders. */
+static int lead_meet(filo_job *job)
+{
+    filo_lead *lead = &job->lead;
+    MPI_Comm_rank(lead->node, &lead->rank);
+    MPI_Comm_size(lead->node, &lead->size);
+    int rc = agree_mpi_check(MPI_Comm_split(job->own, lead->rank ? MPI_UNDEFINED : 0,
+                                            job->rank, &lead->leaders),
+                             &job->err);
+    if (rc) lead->leaders = MPI_COMM_NULL;
+    return filo_job_agree(job, rc);
+}
+
+/* Collective, the result is this rank's own. Numbers nodes by their lowest ranks, and
+ * forms groups of them. */
+static int lead_number(filo_job *job)
 {
     filo_lead *lead = &job->lead;
     enum { NUMBER, NODES, NUMBERS };
-    int told[NUMBERS] = {0, 0};
-    MPI_Comm_rank(lead->node, &lead->rank);
-    MPI_Comm_size(lead->node, &lead->size);
-    int color = lead->rank == 0 ? 0 : MPI_UNDEFINED;
-    int rc = MPI_Comm_split(job->own, color, job->rank, &lead->leaders);
-    if (rc) return rc;
+    int told[NUMBERS] = {0, 0}, rc = 0;
     if (lead->rank == 0) {
         MPI_Comm_rank(lead->leaders, &told[NUMBER]);
         MPI_Comm_size(lead->leaders, &told[NODES]);
-        rc = MPI_Comm_split(lead->leaders, told[NUMBER] / job->options.nodes,
-                            told[NUMBER], &lead->group);
+        rc = agree_mpi_check(MPI_Comm_split(lead->leaders,
+                                            told[NUMBER] / job->options.nodes,
+                                            told[NUMBER], &lead->group),
+                             &job->err);
+        if (rc) lead->group = MPI_COMM_NULL;
     }
     int told_all = MPI_Bcast(told, NUMBERS, MPI_INT, 0, lead->node);
     lead->number = told[NUMBER];
     lead->nodes = told[NODES];
-    return rc ? rc : told_all;
+    return rc ? rc : agree_mpi_check(told_all, &job->err);
 }
 
 /* Room for a number of each rank of the node, or of each leader of the group. */
@@ -79,11 +98,9 @@ int filo_lead_begin(filo_job *job)
 {
     filo_lead *lead = &job->lead;
     int rc = filo_lead_split_node(job, &lead->node);
-    if (rc) lead->node = MPI_COMM_NULL;
-    rc = rc ? lead_mpi_failed(job) : 0;
-    rc = filo_job_agree(job, rc);
+    if (!rc) rc = lead_meet(job);
     if (rc) return rc;
-    if (lead_find_number(job) != MPI_SUCCESS) rc = lead_mpi_failed(job);
+    rc = lead_number(job);
     lead->list = kvtree_new();
     if (!rc && (!lead->list || lead_make_room(job) != 0))
         rc = err_sys(&job->err, -ENOMEM, "lead a node");

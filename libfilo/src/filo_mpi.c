@@ -21,6 +21,7 @@ static int job_duplicate(filo_job *job)
 {
     int rc = agree_possible(job->comm, &job->err);
     if (rc) return rc;
+    job->over = job->comm;
     if (MPI_Comm_dup(job->comm, &job->own) != MPI_SUCCESS) {
         job->own = MPI_COMM_NULL;
         return err_set(&job->err, -EIO, "duplicate the communicator: MPI failed");
@@ -71,7 +72,7 @@ int filo_job_begin(filo_job *job, MPI_Comm comm, const char *folder, const char 
 {
     memset(job, 0, sizeof *job);
     job->comm = comm;
-    job->own = MPI_COMM_NULL;
+    job->own = job->over = MPI_COMM_NULL;
     job->folder = folder;
     job->map = map ? map : FILO_MAP;
     if (options) job->options = *options;
@@ -93,9 +94,20 @@ int filo_job_open(filo_job *job)
     return folder_make_below(job->options.base, job->folder, 0, &job->dir, &job->err);
 }
 
+/* Where the first agreement fails, nobody uses the duplicate, which some may not have. */
+int filo_job_agree_sum(filo_job *job, int rc, int count, int64_t numbers[])
+{
+    const MPI_Comm over = job->over;
+    if (over == MPI_COMM_NULL) return rc;
+    rc = agree_sum(over, rc, &job->err, count, numbers);
+    if (rc && over != job->own && job->own != MPI_COMM_NULL) MPI_Comm_free(&job->own);
+    job->over = job->own;
+    return rc;
+}
+
 int filo_job_agree(filo_job *job, int rc)
 {
-    return job->own == MPI_COMM_NULL ? rc : agree(job->own, rc, &job->err);
+    return filo_job_agree_sum(job, rc, 0, NULL);
 }
 
 /* 20 bits of what must be the same on all ranks. */
@@ -137,14 +149,13 @@ int filo_job_agree_key(filo_job *job, int rc)
 {
     enum { KEY, SUM, SQUARES, SHARES, NUMBERS };
     int64_t n[NUMBERS] = {0};
-    if (job->own == MPI_COMM_NULL) return rc;
     if (!rc && job->rank == 0 && (rc = batch_draw(&job->key)) != 0)
         err_sys(&job->err, rc, "random names");
     if (!rc && job->rank == 0) n[KEY] = (int64_t)(job->key >> 1);
     if (!rc) n[SUM] = job_fingerprint(job);
     n[SQUARES] = n[SUM] * n[SUM];
     n[SHARES] = job->shares;
-    rc = agree_sum(job->own, rc, &job->err, NUMBERS, n); /* the others have no key */
+    rc = filo_job_agree_sum(job, rc, NUMBERS, n); /* the others have no key */
     job->shares = n[SHARES] > 0;
     job->key = job->options.identity ? job_identity_key(&job->options, job->size)
                                      : (uint64_t)n[KEY];

@@ -139,8 +139,7 @@ static int names_check_list(filo_job *job, MPI_Comm comm, int count,
         for (int s = 0; files[i].packed && s < files[i].segments && !rc; s++, parts++)
             rc = beneath_check_name(files[i].segment[s].container, &job->err);
     }
-    if (job->own == MPI_COMM_NULL) return rc;
-    rc = agree_sum(job->own, rc, &job->err, 1, &parts);
+    rc = filo_job_agree_sum(job, rc, 1, &parts);
     job->shares = parts > 0;
     return rc;
 }

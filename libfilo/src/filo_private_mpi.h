@@ -63,6 +63,8 @@ typedef struct filo_lead {
 typedef struct filo_job {
     MPI_Comm comm; /* of the caller, for libkvtree, which keeps a duplicate of its own */
     MPI_Comm own;  /* duplicate for the time of the call, or of the transfer */
+    MPI_Comm over; /* of the next agreement: comm until all ranks are known to have a
+                      duplicate, then own */
     int rank, size;
     const char *folder; /* see filo_place */
     const char *map;    /* name of the root of the map below folder */
@@ -115,8 +117,11 @@ int filo_job_make_stage(filo_job *job);
  * Where that fails, it stays, and job->left has the reason. */
 void filo_job_remove_stage(filo_job *job);
 
-/* Collective, agreed. */
+/* Collective, agreed. The first one after filo_job_begin is that all ranks have begun. */
 int filo_job_agree(filo_job *job, int rc);
+
+/* The same, and each of count numbers becomes a sum (agree_sum). */
+int filo_job_agree_sum(filo_job *job, int rc, int count, int64_t numbers[]);
 
 /* Collective. Returns when all ranks came here: after a failure, when each has removed
  * its temporary files, so that no rank finds those of another. */
@@ -140,8 +145,8 @@ kvtree_gather filo_map_place(filo_job *job);
 
 /* ---- filo_lead_mpi.c ---- */
 
-/* Collective over job->own. What MPI returned. */
-int filo_lead_split_node(const filo_job *job, MPI_Comm *node);
+/* Collective, agreed. */
+int filo_lead_split_node(filo_job *job, MPI_Comm *node);
 
 /* Collective, agreed. To be ended in any case. */
 int filo_lead_begin(filo_job *job);

@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI cannot split a communicator: the order of ranks that copy, nodes, leaders and their
- * groups. All ranks get one error, nobody waits, and what was there stays; then all goes
- * well. */
+/* MPI cannot make a communicator, on all ranks or on one alone: the duplicate of that of
+ * the application, the order of ranks that copy, nodes, leaders and their groups. All
+ * ranks get one error, nobody waits, and what was there stays; then all goes well. */
 #include "flushed.h"
 
 enum { PER_RANK = 4 };
 
-static int left; /* the split that fails is so many calls away; 0: it has failed */
+static int left; /* the call that fails is so many calls away; 0: it has failed */
 
 /* Other ranks wait for this one, so the call is done. */
-int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
+static int result(int rc, MPI_Comm *made)
 {
-    int rc = PMPI_Comm_split(comm, color, key, made);
     if (rc != MPI_SUCCESS || left == 0 || --left > 0) return rc;
     if (*made != MPI_COMM_NULL) PMPI_Comm_free(made);
     return MPI_ERR_INTERN;
 }
 
-/* The n-th split fails, on all ranks that have so many, or on one of those whose others
- * are told; n == 0: none does. */
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
+{
+    return result(PMPI_Comm_split(comm, color, key, made), made);
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
+{
+    return result(PMPI_Comm_split_type(comm, type, key, info, made), made);
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
+{
+    return result(PMPI_Comm_dup(comm, made), made);
+}
+
+/* The n-th communicator fails, on all ranks that have so many, or on one; n == 0: none
+ * does. */
 static void arm(int n, int one)
 {
     left = one < 0 || one == check_rank ? n : 0;
@@ -36,8 +50,8 @@ static int fired(int n, int one)
 static void expect_failed(int rc, int one)
 {
     char who[32];
-    CHECK_INT(rc, -EIO);
-    list_expect_text(err.text, "MPI failed");
+    CHECK(rc == -EIO || rc == -ECOMM);
+    list_expect_text(err.text, "MPI");
     if (one < 0) return;
     snprintf(who, sizeof who, "rank %d: ", one);
     list_expect_text(err.text, who);
@@ -79,8 +93,8 @@ static int fail_fetch(list *l, const filo_options *options, int n, int one)
     return hit;
 }
 
-/* splits: of a flush, on the rank that has most. */
-static void each_split(const char *name, const filo_options *options, int one, int splits)
+/* made: communicators of a flush, on the rank that has most. */
+static void each(const char *name, const filo_options *options, int one, int made)
 {
     list l;
     int n = 1;
@@ -88,12 +102,25 @@ static void each_split(const char *name, const filo_options *options, int one, i
     CHECK_INT(flush(&l, options), 0);
     while (fail_flush(&l, options, n, one))
         n++;
-    CHECK_INT(n - 1, splits);
+    CHECK_INT(n - 1, made);
     n = 1;
     while (fail_fetch(&l, options, n, one))
         n++;
-    CHECK_INT(n - 1, options->width > 0);
+    CHECK_INT(n - 1, 1 + (options->width > 0));
     list_unlink(&l);
+}
+
+/* On all ranks, on one that is the first of its node, if nodes have names, and on one
+ * that never is: communicators of each. */
+static void each_rank(const char *name, const filo_options *options, int all, int first,
+                      int other)
+{
+    const int one[] = {-1, 1, 3}, made[] = {all, first, other};
+    for (int i = 0; i < 3; i++) {
+        char named[64];
+        snprintf(named, sizeof named, "%s.%d", name, i);
+        each(named, options, one[i], made[i]);
+    }
 }
 
 int main(int argc, char **argv)
@@ -104,19 +131,21 @@ int main(int argc, char **argv)
     snprintf(node, sizeof node, "node %d", check_rank % 3);
     const filo_options turns = {.checksum = 1, .width = 1, .turn = check_rank % 2},
                        packed = {.checksum = 1, .container = 100000, .node = node},
+                       packed_here = {.checksum = 1, .container = 100000},
                        led = {.checksum = 1, .align = 512, .node = node},
+                       led_here = {.checksum = 1, .align = 512},
                        led_in_turns = {.checksum = 1,
                                        .align = 512,
                                        .nodes = 2,
                                        .node = node,
                                        .width = 1,
                                        .turn = check_rank % 2};
-    each_split("turns", &turns, -1, 1);
-    each_split("first", &turns, 0, 1);
-    each_split("last", &turns, check_ranks - 1, 1);
-    each_split("packed", &packed, -1, 2);
-    each_split("led", &led, -1, 3);
-    each_split("led in turns", &led_in_turns, -1, 4);
+    each_rank("turns", &turns, 2, 2, 2);
+    each_rank("packed", &packed, 2, 2, 2);
+    each_rank("packed here", &packed_here, 2, 2, 2);
+    each_rank("led", &led, 4, 4, 3);
+    each_rank("led here", &led_here, 4, 3, 3);
+    each_rank("led in turns", &led_in_turns, 5, 5, 3);
     check_remove(folder);
     return check_end();
 }

@@ -42,17 +42,24 @@ static int channel_keyval(void)
     return known;
 }
 
-static struct channel *channel_new(MPI_Comm comm)
+/* Collective, the result is this rank's own. A duplicate carries no message of the
+ * application. Errors on it are ours to report, and must not end the program. */
+static int channel_new(MPI_Comm comm, struct channel **made)
 {
     struct channel *ch = malloc(sizeof *ch);
     char *scratch = malloc(LIMIT_COLLECTIVE);
-    if (ch && scratch) {
-        *ch = (struct channel){comm, EXCHANGE_TAG, LIMIT_COLLECTIVE, scratch};
-        return ch;
+    MPI_Comm own;
+    const int duplicated = MPI_Comm_dup(comm, &own) == MPI_SUCCESS;
+    if (duplicated && ch && scratch) {
+        MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+        *ch = (struct channel){own, EXCHANGE_TAG, LIMIT_COLLECTIVE, scratch};
+        *made = ch;
+        return 0;
     }
     free(ch);
     free(scratch);
-    return NULL;
+    if (duplicated) MPI_Comm_free(&own);
+    return duplicated ? -ENOMEM : -EIO;
 }
 
 int channel_agree(const struct channel *ch, int code)
@@ -70,28 +77,18 @@ static int channel_keep(MPI_Comm comm, struct channel *ch)
     return MPI_Comm_set_attr(comm, key, ch) == MPI_SUCCESS ? 0 : -EIO;
 }
 
-/* A duplicate carries no message of the application. Errors on it are ours to report, and
- * must not end the program. */
+/* That all have a channel is agreed on over comm: a rank that got no duplicate can tell
+ * it nowhere else. */
 static int channel_open(MPI_Comm comm, struct channel **opened)
 {
-    struct channel private = {.comm = MPI_COMM_NULL};
-    if (MPI_Comm_dup(comm, &private.comm) != MPI_SUCCESS) return -EIO;
-    MPI_Comm_set_errhandler(private.comm, MPI_ERRORS_RETURN);
-    struct channel *ch = channel_new(private.comm);
-    int rc = ch ? channel_keep(comm, ch) : -ENOMEM;
-    int agreed = channel_agree(&private, rc);
-    if (!agreed) {
+    struct channel *ch;
+    int rc = channel_new(comm, &ch);
+    if (!rc && (rc = channel_keep(comm, ch)) != 0) channel_free(ch);
+    int agreed = channel_agree(&(struct channel){.comm = comm}, rc);
+    if (!agreed)
         *opened = ch;
-        return 0;
-    }
-    if (!rc) {
+    else if (!rc)
         MPI_Comm_delete_attr(comm, keyval); /* frees it, by on_free */
-        return agreed;
-    }
-    if (ch)
-        channel_free(ch);
-    else
-        MPI_Comm_free(&private.comm);
     return agreed;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The private communicator: made on first use, also by two threads at once, and where MPI
- * fails on one rank; nothing but its making touches that of the application; and what MPI
- * reports on it is the result of the call. */
+ * fails on one rank; nothing but its making, and an agreement on that, touches that of
+ * the application; and what MPI reports on it is the result of the call. */
 #include "gather.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ static MPI_Comm application = MPI_COMM_NULL;
 static int shared; /* collective calls on it */
 static int left; /* the collective call that fails is so many calls away; 0: none does */
 static atomic_int duplicates, keyvals_wanted;
-static int no_keyval, threads_meet;
+static int no_keyval, no_duplicate, threads_meet;
 
 /* What is at out after a failure is nobody's. */
 static int result(MPI_Comm comm, int rc, void *out, size_t size)
@@ -59,8 +59,11 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 {
+    int rc = PMPI_Comm_dup(comm, made);
     duplicates++;
-    return PMPI_Comm_dup(comm, made);
+    if (!no_duplicate) return rc;
+    PMPI_Comm_free(made); /* others wait for this rank, so the call is done */
+    return MPI_ERR_OTHER;
 }
 
 /* Two threads that are to meet wait for each other here, for a second at most. */
@@ -93,6 +96,16 @@ static void without_a_keyval(void)
     CHECK_INT(bcast_sample(MPI_COMM_WORLD), -EIO);
     CHECK_INT(keyvals_wanted, 1);
     no_keyval = 0;
+}
+
+/* Nor for one that gets no duplicate. */
+static void without_a_duplicate(void)
+{
+    for (int one = 0; one < check_ranks; one++) {
+        no_duplicate = check_rank == one;
+        CHECK_INT(bcast_sample(MPI_COMM_WORLD), -EIO);
+    }
+    no_duplicate = 0;
 }
 
 static void *bcast_in_thread(void *comm)
@@ -178,7 +191,7 @@ static void every_collective_call_fails(void)
     shared = 0;
     for (int task = BCAST; task < TASKS; task++)
         CHECK(sweep(task, &set) >= 2);
-    CHECK_INT(shared, 0);
+    CHECK_INT(shared, 1); /* all know that all have a duplicate */
     application = MPI_COMM_NULL;
     MPI_Comm_free(&set.comm);
     gather_finish(&set);
@@ -191,6 +204,7 @@ int main(int argc, char **argv)
     check_folder(gather_base);
     without_a_keyval();
     two_threads_at_once();
+    without_a_duplicate();
     every_collective_call_fails();
     check_remove(gather_base);
     return check_end();

@@ -30,6 +30,28 @@ static encoded all[RANKS];
 static int ranks; /* that encoded */
 static redset_error err;
 
+/* ---- between libredset and MPI ---- */
+
+static int left; /* the communicator that is not made is so many away; 0: all are */
+
+/* Other processes wait for this one, so the call is done. */
+static int result(int rc, MPI_Comm *made)
+{
+    if (rc != MPI_SUCCESS || left == 0 || --left > 0) return rc;
+    PMPI_Comm_free(made);
+    return MPI_ERR_INTERN;
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
+{
+    return result(PMPI_Comm_dup(comm, made), made);
+}
+
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
+{
+    return result(PMPI_Comm_create_group(comm, group, tag, made), made);
+}
+
 /* ---- chance, the same on all processes ---- */
 
 static uint64_t chance;
@@ -214,6 +236,31 @@ static int none_is_lost(void)
     return !lost;
 }
 
+/* Communicators that a process needs: two in any case. */
+static int wanted_of(int process)
+{
+    for (int r = 0; r < ranks; r++)
+        if (all[r].actor == process && set_is_lost(r)) return 3;
+    return 2;
+}
+
+/* On one process MPI does not make the n-th communicator: nobody waits, and nothing is
+ * rebuilt. */
+static void adopt_without_communicator(int process, MPI_Comm comm, int n, int count,
+                                       redset_acted list[])
+{
+    int processes;
+    MPI_Comm_size(comm, &processes);
+    if (wanted_of(n % processes) < n) return;
+    if (process == n % processes) left = n;
+    int rc = redset_adopt(comm, folder_of(RANKS + process), ranks, count, list, &err);
+    CHECK_INT(left, 0);
+    left = 0;
+    CHECK_INT(rc, n == 2 ? -EIO : -ECOMM);
+    for (int i = 0; i < count; i++)
+        CHECK(list[i].manifest == NULL);
+}
+
 static void adopt(int process, MPI_Comm comm)
 {
     seen moved = {0};
@@ -224,6 +271,8 @@ static void adopt(int process, MPI_Comm comm)
         if (all[r].actor == process)
             list[count++] =
                 (redset_acted){.rank = r, .file = all[r].given ? all[r].file : NULL};
+    for (int n = 1; n <= 3 && is_recoverable(); n++)
+        adopt_without_communicator(process, comm, n, count, list);
     const int wanted = is_recoverable() ? 0 : REDSET_UNRECOVERABLE;
     int rc = redset_adopt_with(comm, folder_of(RANKS + process), ranks, count, list, see,
                                &moved, &err);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI returns an error, at its first, second, ... call of a kind, on all ranks: each ends
- * with an error, without a crash or an endless wait, though the application's
- * communicator would end the program; and what was protected is still there. */
+/* MPI returns an error, at its first, second, ... call of a kind, on all ranks, and where
+ * it makes communicators on one alone: each ends with an error, without a crash or an
+ * endless wait, though the application's communicator would end the program; and what was
+ * protected is still there. */
 #include "job_mpi.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 enum kind {
     NONE,
@@ -53,18 +55,23 @@ int MPI_Exscan(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op,
     return result(EXSCAN, PMPI_Exscan(in, out, n, type, op, comm));
 }
 
-/* A communicator that the caller does not know of would stay for ever: these two are not
- * done when they fail. */
+/* A communicator that the caller does not know of would stay for ever. Others wait for
+ * the only rank on which the call fails, so it is done there. */
+static int result_made(enum kind kind, int rc, MPI_Comm *made)
+{
+    int failed = rc == MPI_SUCCESS ? result(kind, rc) : rc;
+    if (rc == MPI_SUCCESS && failed != MPI_SUCCESS) PMPI_Comm_free(made);
+    return failed;
+}
+
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
 {
-    int rc = result(SPLIT, MPI_SUCCESS);
-    return rc == MPI_SUCCESS ? PMPI_Comm_split(comm, color, key, made) : rc;
+    return result_made(SPLIT, PMPI_Comm_split(comm, color, key, made), made);
 }
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 {
-    int rc = result(DUP, MPI_SUCCESS);
-    return rc == MPI_SUCCESS ? PMPI_Comm_dup(comm, made) : rc;
+    return result_made(DUP, PMPI_Comm_dup(comm, made), made);
 }
 
 int MPI_Isend(const void *buf, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm,
@@ -114,13 +121,13 @@ static int run(job *j, redset_error *err)
 }
 
 /* Returns how often somebody failed. */
-static int fail_calls(job *j, enum kind kind)
+static int fail_calls(job *j, enum kind kind, bool here)
 {
     for (int n = 1; n < MANY; n++) {
         redset_error err = {""};
         failing = kind;
-        left = n;
-        int rc = run(j, &err), fired = left == 0;
+        left = here ? n : 0;
+        int rc = run(j, &err), fired = here && left == 0;
         failing = NONE;
         fired = job_any(j, fired);
         CHECK(job_agreed(j, rc < 0));
@@ -145,6 +152,15 @@ static void all_is_well(job *j)
     job_lose(j);
     job_write(j, 0);
     MPI_Barrier(j->comm);
+}
+
+/* here: it fails on this rank. */
+static void fail_kind(job *j, enum kind kind, bool here)
+{
+    int failures = fail_calls(j, kind, here);
+    if (check_rank == 0) printf("kind %d: %d calls failed\n", (int)kind, failures);
+    CHECK(failures > 0 && failures < MANY);
+    all_is_well(j);
 }
 
 static void refuse(MPI_Comm comm, const char *text)
@@ -178,10 +194,9 @@ int main(int argc, char **argv)
     no_communicator();
     job_begin(&j, MPI_COMM_WORLD);
     for (int kind = NONE + 1; kind < KINDS; kind++) {
-        int failures = fail_calls(&j, (enum kind)kind);
-        if (check_rank == 0) printf("kind %d: %d calls failed\n", kind, failures);
-        CHECK(failures > 0 && failures < MANY);
-        all_is_well(&j);
+        fail_kind(&j, (enum kind)kind, true);
+        for (int one = 0; one < j.ranks && (kind == SPLIT || kind == DUP); one++)
+            fail_kind(&j, (enum kind)kind, one == j.rank);
     }
     job_end(&j);
     return check_end();

@@ -60,9 +60,7 @@ static int store_find_sharers(scr_cache *cache, const scr_store *store,
             rc = err_set(err, -EINVAL, "node %s has no value for the group %s in GROUPS",
                          cache->job->node_name, store->group);
         rc = agree(cache->job->world, rc, err);
-        if (!rc && split_by_string(cache->job->world, value, &dir->comm) != MPI_SUCCESS)
-            rc = err_set(err, -EIO, "the group %s cannot be formed", store->group);
-        rc = agree(cache->job->world, rc, err);
+        if (!rc) rc = split_by_string(cache->job->world, value, &dir->comm, err);
     }
     if (!rc) MPI_Comm_rank(dir->comm, &dir->rank);
     return rc;

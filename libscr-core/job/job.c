@@ -18,9 +18,9 @@ int scr_job_begin(scr_job *job, MPI_Comm comm, scr_report *report, kvtree_error 
     MPI_Comm_rank(comm, &job->rank);
     MPI_Comm_size(comm, &job->ranks);
     report->rank = job->rank;
-    int rc = agree_mpi_check(MPI_Comm_dup(comm, &job->world), err);
-    if (rc) job->world = MPI_COMM_NULL;
-    return rc;
+    int failed = agree_mpi_check(MPI_Comm_dup(comm, &job->world), err);
+    if (failed) job->world = MPI_COMM_NULL;
+    return agree(comm, failed, err);
 }
 
 void scr_job_end(scr_job *job)
@@ -36,8 +36,7 @@ int scr_job_find_nodes(scr_job *job, const scr_config *config, kvtree_error *err
         snprintf(job->node_name, sizeof job->node_name, "%s", job->simulated_node);
     else
         scr_identity_node(job->node_name);
-    int rc =
-        agree_mpi_check(split_by_string(job->world, job->node_name, &job->node), err);
+    int rc = split_by_string(job->world, job->node_name, &job->node, err);
     if (rc) return rc;
     MPI_Comm_rank(job->node, &job->node_rank);
     MPI_Comm_size(job->node, &job->node_ranks);

@@ -76,16 +76,11 @@ static int adopt_connect(void *arg, int id, int size, const int actor[], int pro
     memcpy(process, actor, (size_t)size * sizeof *process);
     int count = adopt_unique(size, process);
     int rc = adopt_meet(world, id, count, process, &comm, err);
-    if (!rc) {
-        rc = adopt_make_transport(comm, size, actor, count, process, members);
-        if (rc) err_sys(err, rc, "members of a set");
-        rc = agree(comm, rc, err);
-        if (rc && *members)
-            *members = redset_transport_acting_free(*members);
-        else if (rc)
-            MPI_Comm_free(&comm);
-    }
-    return rc;
+    if (rc) return rc;
+    rc = adopt_make_transport(comm, size, actor, count, process, members);
+    if (!rc) return 0;
+    MPI_Comm_free(&comm);
+    return err_sys(err, rc, "members of a set");
 }
 
 static void adopt_release(redset_transport *members)
@@ -103,8 +98,13 @@ int redset_adopt_with(MPI_Comm comm, const char *folder, int ranks, int count,
     redset_error cause = {""};
     redset_transport_mpi world;
     int rc = agree_possible(comm, &cause);
-    if (!rc) rc = agree_mpi_check(MPI_Comm_dup(comm, &own), &cause);
     if (rc) return err_set(err, rc, "%s", cause.text);
+    int failed = agree_mpi_check(MPI_Comm_dup(comm, &own), &cause);
+    rc = agree(comm, failed, &cause);
+    if (rc) {
+        if (!failed) MPI_Comm_free(&own);
+        return err_set(err, rc, "%s", cause.text);
+    }
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
     redset_transport_mpi_init(&world, own);
     const redset_adopt_host host = {&world.base, adopt_connect, adopt_release, &world,

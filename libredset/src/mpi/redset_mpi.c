@@ -32,22 +32,23 @@ static int mpi_report(redset_error *err, const char *text, int rc)
 
 /* ---- both ways to a set ---- */
 
-/* Collective: a set over a duplicate of comm, which is the only use of comm, without
- * members yet. */
+/* Collective, agreed: a set over a duplicate of comm, without members yet. That all have
+ * it is agreed on over comm, which is not used any more then. */
 static int mpi_start(MPI_Comm comm, mpi_set **set, redset_error *err)
 {
     MPI_Comm own;
     int rc = agree_possible(comm, err);
-    rc = rc ? rc : agree_mpi_check(MPI_Comm_dup(comm, &own), err);
     if (rc) return rc;
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
+    int failed = agree_mpi_check(MPI_Comm_dup(comm, &own), err);
     mpi_set *s = calloc(1, sizeof *s);
-    rc = agree(own, s ? 0 : err_sys(err, -ENOMEM, "redundancy set"), err);
+    rc = !failed && !s ? err_sys(err, -ENOMEM, "redundancy set") : failed;
+    rc = agree(comm, rc, err);
     if (rc) {
         free(s);
-        MPI_Comm_free(&own);
+        if (!failed) MPI_Comm_free(&own);
         return rc;
     }
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
     redset_transport_mpi_init(&s->world, own);
     s->members.comm = MPI_COMM_NULL;
     s->base.world = &s->world.base;
@@ -59,7 +60,7 @@ static int mpi_start(MPI_Comm comm, mpi_set **set, redset_error *err)
     return 0;
 }
 
-/* Collective: connects the members of each set. */
+/* Collective, the result is this rank's own: connects the members of each set. */
 static int mpi_connect(mpi_set *set, redset_error *err)
 {
     MPI_Comm members;
@@ -154,10 +155,9 @@ static int mpi_compare_configs(const mpi_set *set, const redset_config *config,
 
 /* This process's index in the list of all groups, and the size of the largest group.
  * Groups of that size come first, so that smaller ones do not shift them against each
- * other; otherwise they are in the order of their lowest ranks. Returns what MPI
- * returned. */
+ * other; otherwise they are in the order of their lowest ranks. */
 static int mpi_count_groups(const mpi_set *set, MPI_Comm group, int *position,
-                            int *largest)
+                            int *largest, redset_error *err)
 {
     int rank, size, all_full = 0, before[2] = {0, 0};
     MPI_Comm_rank(group, &rank);
@@ -173,18 +173,7 @@ static int mpi_count_groups(const mpi_set *set, MPI_Comm group, int *position,
     if (set->world.rank == 0) before[0] = before[1] = 0; /* undefined there in MPI */
     if (rc == MPI_SUCCESS) rc = MPI_Bcast(before, 2, MPI_INT, 0, group);
     *position = rank + (is_full ? before[0] : all_full + before[1]);
-    return rc;
-}
-
-static int mpi_find_position(const mpi_set *set, const char *failure_group, int *position,
-                             int *largest)
-{
-    MPI_Comm group;
-    int rc = split_by_string(set->world.comm, failure_group, &group);
-    if (rc != MPI_SUCCESS) return rc;
-    rc = mpi_count_groups(set, group, position, largest);
-    MPI_Comm_free(&group);
-    return rc;
+    return agree_mpi_check(rc, err);
 }
 
 /* Collective: connects the members, and gathers their ranks. */
@@ -192,9 +181,8 @@ static int mpi_gather_members(mpi_set *set, redset_error *err)
 {
     redset_layout *layout = &set->base.layout;
     int rc = mpi_connect(set, err);
-    if (rc) return rc;
     layout->members = calloc((size_t)layout->place.members, sizeof *layout->members);
-    rc = layout->members ? 0 : err_sys(err, -ENOMEM, "members of a set");
+    if (!rc && !layout->members) rc = err_sys(err, -ENOMEM, "members of a set");
     rc = agree(set->world.comm, rc, err);
     if (rc) return rc;
     layout->members[layout->place.member] = set->world.rank;
@@ -210,15 +198,18 @@ static int mpi_create(mpi_set *set, const redset_config *config, redset_error *e
 {
     redset *base = &set->base;
     redset_place *place = &base->layout.place;
+    MPI_Comm group;
     int position = 0, largest = 0;
     int rc = mpi_compare_configs(set, config, err);
     if (rc) return rc;
-    rc = agree_mpi_check(
-        mpi_find_position(set, config->failure_group, &position, &largest), err);
+    rc = split_by_string(set->world.comm, config->failure_group, &group, err);
     if (rc) return rc;
+    rc = mpi_count_groups(set, group, &position, &largest, err);
+    MPI_Comm_free(&group);
     int set_size = config->scheme == REDSET_SINGLE ? 1 : config->set_size;
-    rc = redset_choose(base->layout.ranks, largest, set_size, position, place);
-    if (rc) err_sys(err, rc, "choose a set");
+    if (!rc &&
+        (rc = redset_choose(base->layout.ranks, largest, set_size, position, place)) != 0)
+        err_sys(err, rc, "choose a set");
     if (!rc) rc = redset_assign_scheme(config->scheme, config->failures, place, err);
     rc = agree(set->world.comm, rc, err);
     if (rc) return rc;
@@ -249,8 +240,7 @@ static int mpi_connect_located(mpi_set *set, redset_error *err)
     const redset_place *place = &set->base.layout.place;
     const redset_transport *members = &set->members.base;
     int rc = mpi_connect(set, err);
-    if (rc) return rc;
-    if (members->size != place->members || set->members.rank != place->member)
+    if (!rc && (members->size != place->members || set->members.rank != place->member))
         rc = err_set(err, REDSET_UNRECOVERABLE,
                      "survivors contradict each other: %d ranks claim a place among the "
                      "%d members of set %d",

@@ -274,6 +274,7 @@ static int adopt_read_set(const adopt *a, const kvtree *told, adopt_set *s,
 static void adopt_drop_sets(adopt *a)
 {
     for (int i = 0; i < a->set_count; i++) {
+        if (a->sets[i].set.members) a->host->release(a->sets[i].set.members);
         redset_layout_done(&a->sets[i].set.layout);
         free(a->sets[i].actors);
     }
@@ -368,20 +369,30 @@ static int adopt_rebuild(adopt *a, redset *set, const kvtree *layout, redset_err
     return rc;
 }
 
-/* A set that fails does not keep the others waiting. */
-static void adopt_rebuild_all(adopt *a)
+/* Collective, agreed: all sets of all processes. */
+static int adopt_connect_sets(adopt *a, redset_error *err)
 {
+    int rc = 0;
     for (int i = 0; i < a->set_count; i++) {
         adopt_set *s = &a->sets[i];
         const redset_place *place = &s->set.layout.place;
-        redset_error err = {""};
-        int rc = a->host->connect(a->host->arg, place->id, place->members, s->actors,
-                                  s->actors + place->members, &s->set.members, &err);
+        redset_error other;
+        int failed = a->host->connect(a->host->arg, place->id, place->members, s->actors,
+                                      s->actors + place->members, &s->set.members,
+                                      rc ? &other : err);
         s->set.world = s->set.members;
-        if (!rc) {
-            rc = adopt_rebuild(a, &s->set, s->layout, &err);
-            a->host->release(s->set.members);
-        }
+        if (!rc) rc = failed;
+    }
+    return redset_transport_agree(a->host->world, rc, err);
+}
+
+/* A set that fails does not keep the others waiting. */
+static void adopt_rebuild_sets(adopt *a)
+{
+    for (int i = 0; i < a->set_count; i++) {
+        adopt_set *s = &a->sets[i];
+        redset_error err = {""};
+        int rc = adopt_rebuild(a, &s->set, s->layout, &err);
         if (rc && !a->verdict) a->verdict = err_set(&a->err, rc, "%s", err.text);
     }
 }
@@ -413,8 +424,9 @@ static int adopt_run(adopt *a, redset_error *err)
         if (!rc) rc = redset_transport_agree(world, adopt_check_actors(a, err), err);
         if (!rc) rc = adopt_tell_sets(a, err);
         if (!rc) rc = adopt_find_damaged(a, err);
+        if (!rc) rc = adopt_connect_sets(a, err);
         if (rc) break;
-        adopt_rebuild_all(a);
+        adopt_rebuild_sets(a);
         rc = a->verdict ? err_set(err, a->verdict, "%s", a->err.text)
                         : adopt_verify(a, &lost, err);
         rc = world->agree_result(world, rc, 1, &lost, err);

@@ -22,9 +22,10 @@
 typedef struct redset_adopt_host {
     redset_transport *world; /* all processes; peers are their numbers */
 
-    /* Collective over the processes that act for the members of a set. actor has their
-     * numbers, which they agree on. room is for as many numbers: no process may lack
-     * memory for them where the others wait for it. */
+    /* Collective over the processes that act for the members of a set, the result is this
+     * process's own: none uses *members before all know that all have theirs. actor has
+     * their numbers, which they agree on. room is for as many numbers: no process may
+     * lack memory for them where the others wait for it. *members is NULL without one. */
     int (*connect)(void *arg, int id, int size, const int actor[], int room[],
                    redset_transport **members, redset_error *err);
     void (*release)(redset_transport *members);
