@@ -81,7 +81,7 @@ static int channel_keep(MPI_Comm comm, struct channel *ch)
  * it nowhere else. */
 static int channel_open(MPI_Comm comm, struct channel **opened)
 {
-    struct channel *ch;
+    struct channel *ch = NULL;
     int rc = channel_new(comm, &ch);
     if (!rc && (rc = channel_keep(comm, ch)) != 0) channel_free(ch);
     int agreed = channel_agree(&(struct channel){.comm = comm}, rc);
