@@ -17,7 +17,6 @@ static void channel_free(struct channel *ch)
 {
     if (!ch) return;
     if (ch->comm != MPI_COMM_NULL) MPI_Comm_free(&ch->comm);
-    free(ch->scratch);
     free(ch);
 }
 
@@ -45,14 +44,8 @@ static int channel_keyval(void)
 static struct channel *channel_new(MPI_Comm comm)
 {
     struct channel *ch = malloc(sizeof *ch);
-    char *scratch = malloc(LIMIT_COLLECTIVE);
-    if (ch && scratch) {
-        *ch = (struct channel){comm, EXCHANGE_TAG, LIMIT_COLLECTIVE, scratch};
-        return ch;
-    }
-    free(ch);
-    free(scratch);
-    return NULL;
+    if (ch) *ch = (struct channel){comm, EXCHANGE_TAG, MESSAGE_LIMIT, NULL};
+    return ch;
 }
 
 int channel_agree(const struct channel *ch, int code)
