@@ -129,6 +129,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc) init_check_launcher();
     if (!rc && scr_job_find_nodes(&scr->job, &scr->config, &err))
         rc = init_fail_mpi(scr, &err);
+    rc = rc ? rc : scr_settings_find_groups(scr);
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc && scr->set.progress)
         scr_tally_open(&scr->tally, &scr->job, scr->cache.control_fd);
