@@ -479,17 +479,27 @@ static int beneath_refuse_component(int rc, const char *base, const char *name, 
 int beneath_private_folder(const char *base, const char *name, int *dir,
                            kvtree_error *err)
 {
-    char part[BENEATH_NAME_MAX];
     int rc = beneath_check_name(name, err);
     if (rc) return rc;
-    int here = io_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (here < 0) return err_sys(err, here, "open directory %s", base);
+    int opened = io_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (opened < 0) return err_sys(err, opened, "open directory %s", base);
+    rc = beneath_private_folder_at(opened, base, name, dir, err);
+    io_close(&opened);
+    return rc;
+}
+
+int beneath_private_folder_at(int opened, const char *base, const char *name, int *dir,
+                              kvtree_error *err)
+{
+    char part[BENEATH_NAME_MAX];
+    int here = opened, rc = beneath_check_name(name, err);
+    if (rc) return rc;
     for (const char *start = name; start;) {
         size_t len = strcspn(start, "/"), end = (size_t)(start - name) + len;
         memcpy(part, start, len);
         part[len] = 0;
         int next = beneath_open_component(here, part, 0700);
-        io_close(&here);
+        if (here != opened) io_close(&here);
         if (next < 0) return beneath_refuse_component(next, base, name, (int)end, err);
         here = next;
         rc = beneath_refuse_foreign(here, base, name, end, err);

@@ -44,6 +44,7 @@
 #define beneath_remove_tree COMMON(beneath_remove_tree)
 #define beneath_is_temporary COMMON(beneath_is_temporary)
 #define beneath_private_folder COMMON(beneath_private_folder)
+#define beneath_private_folder_at COMMON(beneath_private_folder_at)
 
 /* Bytes of the directory part of a name or path, with its slash. */
 static inline size_t beneath_folder_length(const char *name)
@@ -159,5 +160,9 @@ DIR *beneath_list(int dir);
  * by no other user; otherwise -EPERM and a text that names the owner. */
 int beneath_private_folder(const char *base, const char *name, int *dir,
                            kvtree_error *err);
+
+/* The same in the open directory opened, whose path is base in texts. */
+int beneath_private_folder_at(int opened, const char *base, const char *name, int *dir,
+                              kvtree_error *err);
 
 #endif

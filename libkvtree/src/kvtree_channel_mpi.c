@@ -17,7 +17,6 @@ static void channel_free(struct channel *ch)
 {
     if (!ch) return;
     if (ch->comm != MPI_COMM_NULL) MPI_Comm_free(&ch->comm);
-    free(ch->scratch);
     free(ch);
 }
 
@@ -47,17 +46,15 @@ static int channel_keyval(void)
 static int channel_new(MPI_Comm comm, struct channel **made)
 {
     struct channel *ch = malloc(sizeof *ch);
-    char *scratch = malloc(LIMIT_COLLECTIVE);
     MPI_Comm own;
     const int duplicated = MPI_Comm_dup(comm, &own) == MPI_SUCCESS;
-    if (duplicated && ch && scratch) {
+    if (duplicated && ch) {
         MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-        *ch = (struct channel){own, EXCHANGE_TAG, LIMIT_COLLECTIVE, scratch};
+        *ch = (struct channel){own, EXCHANGE_TAG, MESSAGE_LIMIT, NULL};
         *made = ch;
         return 0;
     }
     free(ch);
-    free(scratch);
     if (duplicated) MPI_Comm_free(&own);
     return duplicated ? -ENOMEM : -EIO;
 }

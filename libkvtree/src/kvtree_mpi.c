@@ -64,7 +64,7 @@ static bool kvtree_mpi_has_rank(int rank, MPI_Comm comm)
 int kvtree_mpi_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm,
                         int limit)
 {
-    char scratch[LIMIT_PAIR];
+    char scratch[MESSAGE_LIMIT];
     struct channel ch = {comm, KVTREE_TAG, limit, scratch};
     struct outbox box;
     if (comm == MPI_COMM_NULL ||
@@ -80,7 +80,7 @@ int kvtree_mpi_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_
 
 int kvtree_sendrecv(const kvtree *send, int to, kvtree *recv, int from, MPI_Comm comm)
 {
-    return kvtree_mpi_sendrecv(send, to, recv, from, comm, LIMIT_PAIR);
+    return kvtree_mpi_sendrecv(send, to, recv, from, comm, MESSAGE_LIMIT);
 }
 
 int kvtree_send(const kvtree *tree, int rank, MPI_Comm comm)
@@ -168,14 +168,14 @@ int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit)
 {
     int rank, ranks;
     const struct channel *kept;
+    char scratch[MESSAGE_LIMIT];
     if (comm == MPI_COMM_NULL) return -EINVAL;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     if (root < 0 || root >= ranks) return -EINVAL;
     int rc = channel_of(comm, &kept);
     if (rc) return rc;
-    struct channel ch = *kept;
-    ch.limit = limit;
+    struct channel ch = {kept->comm, kept->tag, limit, scratch};
     if (rank == root)
         return kvtree_bcast_conclude(&ch, kvtree_bcast_send(&ch, tree, root), NULL, NULL);
     kvtree *arrived = kvtree_mpi_apart(tree);
@@ -185,7 +185,7 @@ int kvtree_mpi_bcast(kvtree *tree, int root, MPI_Comm comm, int limit)
 
 int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm)
 {
-    return kvtree_mpi_bcast(tree, root, comm, LIMIT_COLLECTIVE);
+    return kvtree_mpi_bcast(tree, root, comm, MESSAGE_LIMIT);
 }
 
 /* The rank that an element of send is for; a key that is no rank, or one in another
@@ -311,16 +311,16 @@ static int exchange_trees(const struct channel *ch, const kvtree *send, kvtree *
 int kvtree_mpi_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm, int limit)
 {
     const struct channel *kept;
+    char scratch[MESSAGE_LIMIT];
     int rc = channel_of(comm, &kept);
     if (rc) return rc;
-    struct channel ch = *kept;
-    ch.limit = limit;
+    struct channel ch = {kept->comm, kept->tag, limit, scratch};
     return exchange_trees(&ch, send, recv);
 }
 
 int kvtree_exchange(const kvtree *send, kvtree *recv, MPI_Comm comm)
 {
-    return kvtree_mpi_exchange(send, recv, comm, LIMIT_COLLECTIVE);
+    return kvtree_mpi_exchange(send, recv, comm, MESSAGE_LIMIT);
 }
 
 int kvtree_exchange_direction(const kvtree *send, kvtree *recv, MPI_Comm comm,

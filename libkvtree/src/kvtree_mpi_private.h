@@ -15,13 +15,12 @@
 
 #define MESSAGE_HEADER 8
 
-/* Limits: between two processes the scratch memory is on the stack, so that receiving
- * never needs memory that might be missing; for collective functions it is kept with the
- * communicator. Tests pass lower ones, of at least MESSAGE_HEADER bytes. */
-#define LIMIT_PAIR (1 << 16)
-#define LIMIT_COLLECTIVE (1 << 20)
+/* The limit: scratch memory is on the stack, so that receiving never needs memory that
+ * might be missing. Tests pass lower ones, of at least MESSAGE_HEADER bytes. */
+#define MESSAGE_LIMIT (1 << 16)
 
-/* Where messages travel. scratch has limit bytes. */
+/* Where messages travel. scratch has limit bytes, and is NULL in what channel_of returns:
+ * to receive, a copy gets its own. */
 struct channel {
     MPI_Comm comm;
     int tag;

@@ -82,8 +82,8 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     if (argc > 1) {
         bytes = strtoull(argv[1], NULL, 10);
-        pair_limit = LIMIT_PAIR;
-        collective_limit = LIMIT_COLLECTIVE;
+        pair_limit = MESSAGE_LIMIT;
+        collective_limit = MESSAGE_LIMIT;
     }
     double start = MPI_Wtime();
     to_the_last_rank();

@@ -7,7 +7,7 @@
 
 static void from_each_root(void)
 {
-    static const int limits[] = {LIMIT_COLLECTIVE, 1, 7, 64};
+    static const int limits[] = {MESSAGE_LIMIT, 1, 7, 64};
     kvtree *expected = sample_tree();
     for (int i = 0; i < 4 * check_ranks; i++) {
         int root = i / 4;
@@ -41,7 +41,7 @@ static void empty_null_large_and_replaced(void)
     kvtree_delete(&tree);
 
     kvtree *wide = wide_tree(150000), *got = kvtree_new();
-    CHECK(kvtree_pack_size(wide) > 2 * LIMIT_COLLECTIVE);
+    CHECK(kvtree_pack_size(wide) > 2 * MESSAGE_LIMIT);
     CHECK_INT(kvtree_bcast(check_rank ? got : wide, 0, MPI_COMM_WORLD), 0);
     if (check_rank) CHECK(same_tree(wide, got));
     kvtree_delete(&wide);
@@ -135,7 +135,8 @@ static void without_a_channel(void)
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     kvtree *tree = check_rank ? kvtree_new() : sample_tree();
-    if (check_rank == check_ranks - 1) fail_sizes(LIMIT_COLLECTIVE, LIMIT_COLLECTIVE);
+    if (check_rank == check_ranks - 1)
+        fail_sizes(sizeof(struct channel), sizeof(struct channel));
     CHECK_INT(kvtree_bcast(tree, 0, comm), -ENOMEM);
     fail_sizes(0, 0);
     CHECK_INT(kvtree_bcast(tree, 0, comm), 0);

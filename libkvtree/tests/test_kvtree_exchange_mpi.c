@@ -79,7 +79,7 @@ static void one_round(enum pattern pattern, int round, int limit)
 
 static void every_pattern(void)
 {
-    static const int limits[] = {LIMIT_COLLECTIVE, MESSAGE_HEADER, 17};
+    static const int limits[] = {MESSAGE_LIMIT, MESSAGE_HEADER, 17};
     for (int pattern = NONE; pattern < PATTERNS; pattern++)
         for (int i = 0; i < 3; i++)
             one_round((enum pattern)pattern, i, limits[i]);
@@ -92,16 +92,16 @@ static void back_to_back(void)
     for (int round = 0; round < 200; round++) {
         random = random * 1103515245u + 12345u;
         if (random >> 24 < 40) usleep(random >> 16 & 0xfff);
-        one_round(round % 2 ? SCATTERED : RING, round, round % 3 ? LIMIT_COLLECTIVE : 20);
+        one_round(round % 2 ? SCATTERED : RING, round, round % 3 ? MESSAGE_LIMIT : 20);
     }
 }
 
 static void messages_follow_the_partners(void)
 {
     issends = 0;
-    one_round(NONE, 0, LIMIT_COLLECTIVE);
+    one_round(NONE, 0, MESSAGE_LIMIT);
     CHECK_INT(issends, 0);
-    one_round(RING, 0, LIMIT_COLLECTIVE);
+    one_round(RING, 0, MESSAGE_LIMIT);
     CHECK_INT(issends, 1);
 }
 
@@ -194,7 +194,7 @@ static void refused_keys(void)
         kvtree_delete(&send);
         kvtree_delete(&got);
     }
-    one_round(ALL, 0, LIMIT_COLLECTIVE);
+    one_round(ALL, 0, MESSAGE_LIMIT);
 }
 
 static void without_memory(void)
@@ -227,13 +227,13 @@ static void messages_of_the_application(void)
     MPI_Request receive, send[2];
     MPI_Status status;
     MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &receive);
-    one_round(ALL, 1, LIMIT_COLLECTIVE);
+    one_round(ALL, 1, MESSAGE_LIMIT);
     kvtree *tree = check_rank ? kvtree_new() : sample_tree();
     CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_WORLD), 0);
     kvtree_unset_all(tree);
     MPI_Isend(&sent[0], 1, MPI_INT, next, 1, MPI_COMM_WORLD, &send[0]);
     MPI_Isend(&sent[1], 1, MPI_INT, next, KVTREE_TAG, MPI_COMM_WORLD, &send[1]);
-    one_round(ALL, 2, LIMIT_COLLECTIVE);
+    one_round(ALL, 2, MESSAGE_LIMIT);
     CHECK_INT(kvtree_bcast(tree, 0, MPI_COMM_WORLD), 0);
     CHECK_INT(kvtree_size(tree), 0);
     MPI_Wait(&receive, &status);

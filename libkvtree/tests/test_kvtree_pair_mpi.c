@@ -26,7 +26,7 @@ static void check_from(kvtree *tree, int rank)
 
 static void around_the_ring(void)
 {
-    static const int limits[] = {LIMIT_PAIR, MESSAGE_HEADER, MESSAGE_HEADER + 1, 100};
+    static const int limits[] = {MESSAGE_LIMIT, MESSAGE_HEADER, MESSAGE_HEADER + 1, 100};
     for (int i = 0; i < 4; i++) {
         kvtree *mine = tree_from(check_rank), *got = kvtree_new();
         CHECK_INT(
@@ -42,7 +42,7 @@ static void large_trees(void)
 {
     kvtree *wide = wide_tree(100000 + check_rank), *got = kvtree_new();
     kvtree *expected = wide_tree(100000 + previous);
-    CHECK(message_size(wide) > 10 * LIMIT_PAIR);
+    CHECK(message_size(wide) > 10 * MESSAGE_LIMIT);
     CHECK_INT(kvtree_sendrecv(wide, next, got, previous, MPI_COMM_WORLD), 0);
     CHECK(same_tree(got, expected));
     kvtree_delete(&wide);

@@ -42,25 +42,26 @@ static size_t base_detour(const char *name, char detour[SCR_BASE_NAME])
     return n > 0 && n < SCR_BASE_NAME ? (size_t)n : 0;
 }
 
-static int base_uses_detour(const char *base, const char *user, const char *detour)
-{
-    int dir = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0) return 0;
-    int uses = base_has_private(dir, detour) || base_is_taken(dir, user);
-    close(dir);
-    return uses;
-}
-
-int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME])
+/* As scr_base_name, with the open base; -1: it cannot be opened. */
+static int base_name_in(int base, const char *name, char below[SCR_BASE_NAME])
 {
     char detour[SCR_BASE_NAME], user[SCR_BASE_NAME];
     if (strlen(name) >= SCR_BASE_NAME || base_detour(name, detour) == 0)
         return -ENAMETOOLONG;
     snprintf(user, sizeof user, "%.*s", (int)strcspn(name, "/"), name);
-    int uses = base_uses_detour(base, user, detour);
+    const int uses =
+        base >= 0 && (base_has_private(base, detour) || base_is_taken(base, user));
     int n = snprintf(below, SCR_BASE_NAME, "%s%s%s", uses ? detour : "", uses ? "/" : "",
                      name);
     return n < SCR_BASE_NAME ? uses : -ENAMETOOLONG;
+}
+
+int scr_base_name(const char *base, const char *name, char below[SCR_BASE_NAME])
+{
+    int dir = io_open(AT_FDCWD, base, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    const int uses = base_name_in(dir, name, below);
+    io_close(&dir);
+    return uses;
 }
 
 int scr_base_is_unsafe(const char *base)
@@ -84,7 +85,7 @@ int scr_open_private(const scr_private *where, char **path, int *fd, kvtree_erro
 {
     const char *what = where->what, *base = where->base;
     char below[SCR_BASE_NAME];
-    int made = -1, rc = -ENOENT;
+    int opened = -1, rc = -ENOENT;
     if (base[0] != '/')
         return err_set(err, -EINVAL, "%s=%s is not an absolute path", what, base);
     /* paths of cached files are compared as text later, so the base is reduced first */
@@ -92,11 +93,11 @@ int scr_open_private(const scr_private *where, char **path, int *fd, kvtree_erro
     if (!reduced) return err_set(err, -ENOMEM, "no memory");
     /* a run that ends well may remove what is empty of it just now */
     for (int i = 0; i < 3 && rc == -ENOENT; i++) {
-        rc = where->make ? folder_make(reduced, 0700, &made, err) : 0;
-        io_close(&made);
-        if (!rc && scr_base_name(reduced, where->name, below) < 0)
+        rc = folder_make(reduced, where->make ? 0700 : 0, &opened, err);
+        if (!rc && base_name_in(opened, where->name, below) < 0)
             rc = err_sys(err, -ENAMETOOLONG, "%s", where->name);
-        rc = rc ? rc : beneath_private_folder(reduced, below, fd, err);
+        rc = rc ? rc : beneath_private_folder_at(opened, reduced, below, fd, err);
+        io_close(&opened);
     }
     if (rc)
         err_wrap(err, rc, "%s=%s", what, base);

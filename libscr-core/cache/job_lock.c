@@ -238,7 +238,8 @@ static int lock_choose(scr_cache *cache, scr_record_owner *owner, int *elsewhere
     const scr_job *job = cache->job;
     scr_identity_prefix(cache->prefix, name);
     snprintf(beside, sizeof beside, "%s/scr.%s.%s", job->user, job->id, name);
-    if (!lock_is_any(cache, scr_control_exists(cache, beside))) {
+    const bool leads = job->node_rank == 0;
+    if (!lock_is_any(cache, leads && scr_control_exists(cache, beside))) {
         int rc = agree(job->world, lock_open(cache, PATIENCE, owner, err), err);
         if (rc || !lock_is_any(cache, *owner == SCR_RECORD_THEIRS)) return rc;
     }

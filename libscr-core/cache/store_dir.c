@@ -14,6 +14,7 @@
 #include "common/io.h"
 #include "common/split_mpi.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,22 @@ static int store_find_sharers(scr_cache *cache, const scr_store *store,
     return rc;
 }
 
+/* Whether the store is the control directory, as it is by default. */
+static bool store_is_control(const scr_cache *cache, const char *path)
+{
+    return strcmp(path, cache->set->cntl_base) == 0 && !cache->job->simulated_node &&
+           !scr_is_removed(cache->control_fd);
+}
+
+static int store_share_control(const scr_cache *cache, scr_store_dir *dir,
+                               kvtree_error *err)
+{
+    dir->fd = fcntl(cache->control_fd, F_DUPFD_CLOEXEC, 0);
+    if (dir->fd < 0) return err_sys(err, -errno, "open directory %s", cache->control);
+    dir->folder = strdup(cache->control);
+    return dir->folder ? 0 : err_set(err, -ENOMEM, "no memory");
+}
+
 /* Local. */
 static int store_open_folder(scr_cache *cache, const scr_store *store, const char *path,
                              scr_store_dir *dir, kvtree_error *err)
@@ -76,7 +93,9 @@ static int store_open_folder(scr_cache *cache, const scr_store *store, const cha
                                .name = cache->job->owner,
                                .make = !store || store->mkdir};
     snprintf(dir->path, sizeof dir->path, "%s", path);
-    int rc = scr_open_private(&where, &dir->folder, &dir->fd, err);
+    int rc = store_is_control(cache, path)
+                 ? store_share_control(cache, dir, err)
+                 : scr_open_private(&where, &dir->folder, &dir->fd, err);
     if (!rc && dir->rank == 0) scr_removal_sweep(cache, dir);
     if (rc == -ENOENT && !where.make)
         err_set(err, rc, "STORE=%s is not there, and is not to be made (MKDIR=0)", path);

@@ -11,7 +11,7 @@
 
 int scr_descs_load(const scr_config *config, scr_descs *descs, scr_problems *problems)
 {
-    scr_descs d = {{NULL, NULL}, {0, NULL}, {0, NULL, 0}, NULL};
+    scr_descs d = {{NULL, NULL, NULL}, {0, NULL}, {0, NULL, 0}, NULL};
     int rc = scr_groups_from_config(config, &d.groups);
     if (!rc) d.launchers = scr_config_descs(config, SCR_DESC_LAUNCHER);
     if (!rc && !d.launchers) rc = -ENOMEM;
@@ -60,6 +60,9 @@ static char *descs_answer_field(const scr_descs *d, const scr_question *q)
 static void descs_list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)
 {
     const kvtree_elem *e = kvtree_elem_first(d->groups.nodes);
+    for (; e && kind == SCR_DESC_GROUPS; e = kvtree_elem_next(e))
+        fprintf(out, "%s\n", kvtree_elem_key(e));
+    e = kvtree_elem_first(d->groups.ranges);
     for (; e && kind == SCR_DESC_GROUPS; e = kvtree_elem_next(e))
         fprintf(out, "%s\n", kvtree_elem_key(e));
     e = kvtree_elem_first(d->launchers);

@@ -4,21 +4,48 @@
 
 #include "config/host_range.h"
 #include <errno.h>
+#include <kvtree/kvtree_util.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The names of the groups of a row. */
+static int group_add_names(kvtree *names, const kvtree *row)
+{
+    const kvtree_elem *e = kvtree_elem_first(kvtree_get(row, "FIELD"));
+    for (; e; e = kvtree_elem_next(e))
+        if (!kvtree_get(names, kvtree_elem_key(e)) &&
+            !kvtree_set(names, kvtree_elem_key(e), NULL))
+            return -ENOMEM;
+    return 0;
+}
+
+/* Rows of ranges are searched, those of nodes are found. */
+static int group_move_ranges(scr_groups *g)
+{
+    kvtree_elem *next, *node = kvtree_elem_first(g->nodes);
+    int rc = 0;
+    for (; node && !rc; node = next) {
+        next = kvtree_elem_next(node);
+        if (!scr_host_range_is(kvtree_elem_key(node))) continue;
+        char *name = strdup(kvtree_elem_key(node));
+        kvtree *row = name ? kvtree_extract(g->nodes, name) : NULL;
+        if (!kvtree_set(g->ranges, name, row)) rc = -ENOMEM;
+        if (rc) kvtree_delete(&row);
+        free(name);
+    }
+    return rc;
+}
 
 int scr_groups_from_config(const scr_config *config, scr_groups *groups)
 {
-    scr_groups g = {scr_config_descs(config, SCR_DESC_GROUPS), kvtree_new()};
-    int rc = g.nodes && g.names ? 0 : -ENOMEM;
+    scr_groups g = {scr_config_descs(config, SCR_DESC_GROUPS), kvtree_new(),
+                    kvtree_new()};
+    int rc = g.nodes && g.ranges && g.names ? 0 : -ENOMEM;
     const kvtree_elem *node = kvtree_elem_first(g.nodes);
-    for (; node && !rc; node = kvtree_elem_next(node)) {
-        const kvtree *fields = kvtree_get(kvtree_elem_hash(node), "FIELD");
-        const kvtree_elem *e = kvtree_elem_first(fields);
-        for (; e && !rc; e = kvtree_elem_next(e))
-            if (!kvtree_get(g.names, kvtree_elem_key(e)) &&
-                !kvtree_set(g.names, kvtree_elem_key(e), NULL))
-                rc = -ENOMEM;
-    }
+    for (; node && !rc; node = kvtree_elem_next(node))
+        rc = group_add_names(g.names, kvtree_elem_hash(node));
+    if (!rc && config->group_names) rc = kvtree_merge(g.names, config->group_names);
+    rc = rc ? rc : group_move_ranges(&g);
     if (rc)
         scr_groups_done(&g);
     else
@@ -26,9 +53,31 @@ int scr_groups_from_config(const scr_config *config, scr_groups *groups)
     return rc;
 }
 
+int scr_groups_row(const scr_groups *groups, const char *node, kvtree *row)
+{
+    const kvtree_elem *e = kvtree_elem_first(groups->names);
+    for (; e; e = kvtree_elem_next(e)) {
+        const char *value = scr_groups_value(groups, kvtree_elem_key(e), node);
+        kvtree *field = value ? kvtree_set_kv(row, "FIELD", kvtree_elem_key(e)) : NULL;
+        if (value && kvtree_util_set_str(field, "VALUE", value) != 0) return -ENOMEM;
+    }
+    return 0;
+}
+
+int scr_groups_keep(scr_groups *groups, const char *node, kvtree *row)
+{
+    kvtree_delete(&groups->nodes);
+    kvtree_delete(&groups->ranges);
+    groups->nodes = kvtree_new();
+    if (kvtree_set(groups->nodes, node, row)) return 0;
+    kvtree_delete(&row);
+    return -ENOMEM;
+}
+
 void scr_groups_done(scr_groups *groups)
 {
     kvtree_delete(&groups->nodes);
+    kvtree_delete(&groups->ranges);
     kvtree_delete(&groups->names);
 }
 
@@ -59,10 +108,9 @@ const char *scr_groups_value(const scr_groups *groups, const char *name, const c
     if (strcmp(name, "NODE") == 0) return node;
     if (strcmp(name, "WORLD") == 0) return "WORLD";
     const char *value = group_field(kvtree_get(groups->nodes, node), name);
-    const kvtree_elem *e = kvtree_elem_first(groups->nodes);
+    const kvtree_elem *e = kvtree_elem_first(groups->ranges);
     for (; e && !value; e = kvtree_elem_next(e))
-        if (scr_host_range_is(kvtree_elem_key(e)) &&
-            scr_host_range_has(kvtree_elem_key(e), node))
+        if (scr_host_range_has(kvtree_elem_key(e), node))
             value = group_field(kvtree_elem_hash(e), name);
     return value;
 }

@@ -11,13 +11,22 @@
 #include <stdbool.h>
 
 typedef struct scr_groups {
-    kvtree *nodes; /* <node>/{FIELD/<group>/VALUE/<value>, ...}; NULL: no node; a node may
-                      be a range of nodes (config/host_range.h) */
-    kvtree *names; /* <group>; of all nodes */
+    kvtree *nodes;  /* <node>/{FIELD/<group>/VALUE/<value>, ...}; NULL: no node */
+    kvtree *ranges; /* the same of ranges of nodes (config/host_range.h) */
+    kvtree *names;  /* <group>; of all nodes */
 } scr_groups;
 
 /* The groups that a configuration defines. 0 or -ENOMEM. */
 int scr_groups_from_config(const scr_config *config, scr_groups *groups);
+
+/* Fills row, which is empty, with what a node has in all groups: FIELD/<group>/VALUE/...
+ * 0 or -ENOMEM. */
+int scr_groups_row(const scr_groups *groups, const char *node, kvtree *row);
+
+/* Keeps the names of all groups, and of the nodes this one, with that row, which is
+ * taken. 0, or -ENOMEM, which leaves no node. */
+int scr_groups_keep(scr_groups *groups, const char *node, kvtree *row);
+
 void scr_groups_done(scr_groups *groups);
 
 /* Whether there is a group of that name. */

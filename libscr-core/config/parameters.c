@@ -57,6 +57,7 @@ void scr_param_find_unknown(scr_param_report *report, void *arg)
 int scr_config_init(scr_config *config)
 {
     config->have_env = 0;
+    config->group_names = NULL;
     config->env = kvtree_new();
     config->user = kvtree_new();
     config->set = kvtree_new();
@@ -72,6 +73,7 @@ void scr_config_done(scr_config *config)
     kvtree_delete(&config->user);
     kvtree_delete(&config->set);
     kvtree_delete(&config->system);
+    kvtree_delete(&config->group_names);
 }
 
 int scr_layer_set(kvtree *layer, const char *name, const char *value, const char *source)

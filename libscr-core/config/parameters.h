@@ -72,7 +72,9 @@ void scr_param_find_unknown(scr_param_report *report, void *arg);
 typedef struct scr_config {
     kvtree *env; /* the environment of rank 0; used if have_env is set */
     kvtree *user, *set, *system;
-    int have_env; /* 0: the environment of this process is used */
+    kvtree *group_names; /* of GROUPS, as keys, where the layers do not have their rows
+                            any more; or NULL */
+    int have_env;        /* 0: the environment of this process is used */
 } scr_config;
 
 int scr_config_init(scr_config *config);

@@ -119,6 +119,10 @@ void scr_logging_end(struct scr *scr, int code); /* SCR_Finalize is */
 /* ---- ops/settings.c: parameters to settings ---- */
 int scr_settings_load(struct scr *scr);
 
+/* What this node has in GROUPS: rank 0, which has the rows of all nodes until then, tells
+ * the first rank of each node. Collective; a code. */
+int scr_settings_find_groups(struct scr *scr);
+
 /* ---- ops/query.c ---- */
 
 /* The answer to a question of SCR_Config, to be freed; NULL: there is none. Local. */

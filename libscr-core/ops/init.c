@@ -27,10 +27,10 @@ static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 /* Local. */
 static bool init_make_trees(struct scr *scr)
 {
-    kvtree **const trees[] = {&scr->cache.map,         &scr->output.routed,
-                              &scr->output.refused,    &scr->prefix.direct.files,
-                              &scr->restart.spared,    &scr->restart.brought,
-                              &scr->prefix.flush_file, &scr->halt.file};
+    kvtree **const trees[] = {
+        &scr->cache.map,           &scr->output.routed,        &scr->output.refused,
+        &scr->prefix.direct.files, &scr->prefix.direct.packed, &scr->restart.spared,
+        &scr->restart.brought,     &scr->prefix.flush_file,    &scr->halt.file};
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
         if (!(*trees[i] = kvtree_new())) return false;
     return true;
@@ -129,6 +129,7 @@ int scr_start(struct scr *scr, MPI_Comm comm, int rc)
     if (!rc) init_check_launcher();
     if (!rc && scr_job_find_nodes(&scr->job, &scr->config, &err))
         rc = init_fail_mpi(scr, &err);
+    rc = rc ? rc : scr_settings_find_groups(scr);
     rc = rc ? rc : scr_folders_open(scr);
     if (!rc && scr->set.progress)
         scr_tally_open(&scr->tally, &scr->job, scr->cache.control_fd);

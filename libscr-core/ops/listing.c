@@ -5,6 +5,7 @@
 #include "common/agree_mpi.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "ops/route.h"
 #include "plan/part_name.h"
 #include "prefix/dataset_records.h"
 #include <errno.h>

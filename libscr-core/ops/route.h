@@ -42,7 +42,12 @@ int scr_route_below(const struct scr *scr, const char *name, char **path,
  */
 int scr_route_look_up(struct scr *scr, int id, scr_file_match *match, const char **found);
 
-/* Frees what that keeps: the files of the dataset may change from here on. */
+/* The same for a part of a file that ranks wrote together, which has all wanted bytes:
+ * its path, and in *at where in it they begin. 0, -ENOENT, -ENOTUNIQ, -ENOMEM. */
+int scr_route_look_up_part(struct scr *scr, int id, scr_file_match *match,
+                           const scr_part *wanted, const char **path, uint64_t *at);
+
+/* Frees what these keep: the files of the dataset may change from here on. */
 void scr_route_forget(struct scr *scr);
 
 /* ---- ops/route_part.c: the same for parts of files ---- */

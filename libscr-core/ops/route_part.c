@@ -34,94 +34,21 @@ int scr_route_output_part(struct scr *scr, const char *name, const scr_part *par
 
 /* ---- restart ---- */
 
-/* The parts that this rank has in a cached dataset. */
-typedef struct part_search {
-    const struct scr *scr;
-    int id;
-    const scr_part *wanted;
-    char shared[SCR_NAME_SIZE]; /* the file that the name means */
-} part_search;
-
-/* Whether the file of the walk is a part; *file and *orig are the names of the whole one,
- * to be freed. 0 or -ENOMEM. */
-static int part_take(const part_search *s, const scr_filemap_walk *walk, char **file,
-                     char **orig)
-{
-    uint64_t offset;
-    const char *own = kvtree_get_val(kvtree_elem_hash(walk->file), SCR_META_ORIG);
-    const char *name =
-        scr_filemap_name_of(kvtree_elem_key(walk->file), s->scr->cache.job->owner, s->id);
-    const size_t n = name ? scr_part_parse(name, &offset) : 0,
-                 given = own ? scr_part_parse(own, &offset) : 0;
-    *file = *orig = NULL;
-    if (n == 0) return 0;
-    *file = strndup(name, n);
-    *orig = given ? strndup(own, given) : NULL;
-    return *file && (*orig || !given) ? 0 : -ENOMEM;
-}
-
-/* Finds the shared file of which this rank has parts: 0, -ENOENT, -ENOTUNIQ. */
-static int part_find_file(part_search *s, scr_file_match *match)
-{
-    scr_filemap_walk walk = {NULL, NULL};
-    kvtree *seen = kvtree_new();
-    int rc = seen ? 0 : -ENOMEM;
-    s->shared[0] = 0;
-    while (!rc && scr_filemap_next(s->scr->cache.map, s->id, &walk)) {
-        char *file, *orig;
-        rc = part_take(s, &walk, &file, &orig);
-        if (!rc && file && !kvtree_get(seen, file)) {
-            if (!kvtree_set(seen, file, NULL)) rc = -ENOMEM;
-            if (scr_file_match_try(match, file, orig))
-                snprintf(s->shared, sizeof s->shared, "%s", file);
-        }
-        free(file);
-        free(orig);
-    }
-    kvtree_delete(&seen);
-    if (rc) return rc;
-    return match->files > 1 ? -ENOTUNIQ : s->shared[0] ? 0 : -ENOENT;
-}
-
-/* The part that has all wanted bytes: 0 or -ENOENT. */
-static int part_find_bytes(const part_search *s, char path[SCR_MAX_FILENAME],
-                           uint64_t *at)
-{
-    scr_filemap_walk walk = {NULL, NULL};
-    while (scr_filemap_next(s->scr->cache.map, s->id, &walk)) {
-        const char *full = kvtree_elem_key(walk.file);
-        const char *name = scr_filemap_name_of(full, s->scr->cache.job->owner, s->id);
-        uint64_t offset;
-        unsigned long size;
-        const size_t n = name ? scr_part_parse(name, &offset) : 0;
-        if (n == 0 || strncmp(name, s->shared, n) != 0 || s->shared[n] ||
-            kvtree_util_get_bytecount(kvtree_elem_hash(walk.file), SCR_META_SIZE,
-                                      &size) != 0)
-            continue;
-        const scr_part have = {offset, size};
-        if (!scr_part_has(&have, s->wanted)) continue;
-        *at = s->wanted->offset - offset;
-        return snprintf(path, SCR_MAX_FILENAME, "%s", full) < SCR_MAX_FILENAME
-                   ? 0
-                   : -ENAMETOOLONG;
-    }
-    return -ENOENT;
-}
-
 /* A part that this rank wrote, or bytes that were brought for it. */
-static int part_find_own(const struct scr *scr, const char *name, const scr_part *part,
+static int part_find_own(struct scr *scr, const char *name, const scr_part *part,
                          char path[SCR_MAX_FILENAME], uint64_t *at)
 {
-    part_search s = {.scr = scr, .id = scr->lifecycle.open.id, .wanted = part};
     char *full;
-    const char *below = NULL;
+    const int id = scr->lifecycle.open.id;
+    const char *below = NULL, *found;
     scr_file_match match;
-    if (scr->prefix.direct.dataset.id == s.id) return -ENOENT;
+    if (scr->prefix.direct.dataset.id == id) return -ENOENT;
     int rc = scr_route_below(scr, name, &full, &below);
     if (rc == -ENOMEM) return rc;
     scr_file_match_begin(&match, name, below, scr->prefix.path);
-    rc = part_find_file(&s, &match);
-    rc = rc ? rc : part_find_bytes(&s, path, at);
+    rc = scr_route_look_up_part(scr, id, &match, part, &found, at);
+    if (!rc && snprintf(path, SCR_MAX_FILENAME, "%s", found) >= SCR_MAX_FILENAME)
+        rc = -ENAMETOOLONG;
     if (rc == -ENOENT && below) rc = scr_bring_find_part(scr, below, part, path, at);
     free(full);
     return rc;

@@ -7,6 +7,7 @@
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
+#include "plan/file_names.h"
 #include "plan/part_name.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
@@ -14,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Key in direct.packed: number of a file in the list. */
+#define DIRECT_NUMBER "NUMBER"
 
 /* Files of this rank, as a map has them. */
 struct mapped {
@@ -151,13 +155,19 @@ void scr_direct_name(const scr_dataset *d, const char *file,
              d->scattered ? "" : "/", file);
 }
 
-/* A part is read in the file that it is of. 0 or -ENOMEM. */
-static int direct_note_file(scr_prefix *prefix, const scr_dataset *d, const filo_file *f)
+/* A part is read in the file that it is of; number: of the file in the list. 0 or
+ * -ENOMEM. */
+static int direct_note_file(scr_prefix *prefix, const scr_dataset *d, const filo_file *f,
+                            int number)
 {
     char name[SCR_DIRECT_NAME_SIZE];
-    if (scr_direct_is_packed(f)) return 0;
+    if (scr_direct_is_packed(f)) {
+        scr_direct_name(d, f->name, name);
+        kvtree *packed = scr_file_names_add(prefix->direct.packed, name, NULL);
+        return kvtree_util_set_int(packed, DIRECT_NUMBER, number) == 0 ? 0 : -ENOMEM;
+    }
     scr_direct_name(d, f->packed ? f->segment[0].container : f->name, name);
-    return kvtree_set(prefix->direct.files, name, NULL) ? 0 : -ENOMEM;
+    return scr_file_names_add(prefix->direct.files, name, NULL) ? 0 : -ENOMEM;
 }
 
 /* Local. Checks and notes the files of this rank. */
@@ -171,7 +181,7 @@ static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
         rc = m->may_be_packed && scr_direct_is_packed(f)
                  ? direct_check_packed(folder, f, err)
                  : direct_check_file(folder, m, f, err);
-        if (!rc && direct_note_file(prefix, d, f) != 0)
+        if (!rc && direct_note_file(prefix, d, f, i) != 0)
             rc = err_set(err, -ENOMEM, "no memory");
     }
     io_close(&folder);
@@ -202,6 +212,7 @@ void scr_direct_close(scr_prefix *prefix)
 {
     scr_direct *direct = &prefix->direct;
     kvtree_unset_all(direct->files);
+    kvtree_unset_all(direct->packed);
     direct->list = filo_files_free(direct->count, direct->list);
     direct->count = 0;
     direct->extracts = false;
@@ -244,28 +255,13 @@ int scr_direct_open(scr_prefix *prefix, const scr_dataset *d, int compare, bool 
 const filo_file *scr_direct_find_packed(const scr_prefix *prefix, scr_file_match *match,
                                         char name[SCR_DIRECT_NAME_SIZE])
 {
-    const filo_file *found = NULL;
-    for (int i = 0; i < prefix->direct.count; i++) {
-        const filo_file *f = &prefix->direct.list[i];
-        char below[SCR_DIRECT_NAME_SIZE];
-        if (!scr_direct_is_packed(f)) continue;
-        scr_direct_name(&prefix->direct.dataset, f->name, below);
-        if (!scr_file_match_try(match, below, NULL)) continue;
-        strcpy(name, below);
-        found = f;
-    }
-    return found;
-}
-
-static bool direct_has_packed(const scr_prefix *prefix, const char *name)
-{
-    bool has = false;
-    for (int i = 0; i < prefix->direct.count && !has; i++) {
-        char below[SCR_DIRECT_NAME_SIZE];
-        scr_direct_name(&prefix->direct.dataset, prefix->direct.list[i].name, below);
-        has = scr_direct_is_packed(&prefix->direct.list[i]) && strcmp(below, name) == 0;
-    }
-    return has;
+    const kvtree_elem *found;
+    int number;
+    if (scr_file_names_find(prefix->direct.packed, match, &found) != 0 || !found ||
+        kvtree_util_get_int(kvtree_elem_hash(found), DIRECT_NUMBER, &number) != 0)
+        return NULL;
+    strcpy(name, kvtree_elem_key(found));
+    return &prefix->direct.list[number];
 }
 
 /* One that another rank has in the map may be shared: it counts if it is in the dataset's
@@ -274,9 +270,10 @@ static bool direct_is_there(scr_prefix *prefix, const char *name)
 {
     struct stat st;
     size_t n = strlen(prefix->direct.dataset.name);
-    if (kvtree_get(prefix->direct.files, name)) return true;
+    if (scr_file_names_has(prefix->direct.files, name)) return true;
     return strncmp(name, prefix->direct.dataset.name, n) == 0 && name[n] == '/' &&
-           !scr_name_is_reserved(name) && !direct_has_packed(prefix, name) &&
+           !scr_name_is_reserved(name) &&
+           !scr_file_names_has(prefix->direct.packed, name) &&
            scr_prefix_enter(prefix, NULL) == 0 &&
            beneath_stat(prefix->fd, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
@@ -285,11 +282,11 @@ int scr_direct_find(scr_prefix *prefix, scr_file_match *match,
                     char path[SCR_MAX_FILENAME])
 {
     const char *found = NULL;
-    const kvtree_elem *e = kvtree_elem_first(prefix->direct.files);
+    const kvtree_elem *e = NULL;
     if (match->below && direct_is_there(prefix, match->below)) found = match->below;
-    for (; !found && e; e = kvtree_elem_next(e))
-        if (scr_file_match_try(match, kvtree_elem_key(e), NULL))
-            found = kvtree_elem_key(e);
+    if (!found && scr_file_names_find(prefix->direct.files, match, &e) != 0)
+        return -ENOMEM;
+    if (e) found = kvtree_elem_key(e);
     if (!found) return -ENOENT;
     int n = snprintf(path, SCR_MAX_FILENAME, "%s/%s", prefix->path, found);
     return n < SCR_MAX_FILENAME ? 0 : -ENAMETOOLONG;

@@ -34,9 +34,10 @@
 
 /* The dataset that is read on the prefix directory itself, and not fetched. */
 typedef struct scr_direct {
-    kvtree *files; /* of this rank, as keys: names below the prefix directory. Not those
-                      in containers: */
-    int count;     /* what the map has of this rank, and of others that it acts for */
+    kvtree *files; /* of this rank, by names below the prefix directory
+                      (plan/file_names.h), but for those in containers: */
+    kvtree *packed;
+    int count; /* what the map has of this rank, and of others that it acts for */
     struct filo_file *list;
     bool extracts;       /* some rank has files in containers; they are extracted */
     scr_dataset dataset; /* id 0: none */

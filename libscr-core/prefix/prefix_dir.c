@@ -108,6 +108,7 @@ void scr_prefix_close(scr_prefix *prefix)
     kvtree_delete(&prefix->index);
     scr_direct_close(prefix);
     kvtree_delete(&prefix->direct.files);
+    kvtree_delete(&prefix->direct.packed);
     free(prefix->path);
     free(prefix->real);
 }

@@ -71,18 +71,38 @@ static void in_groups(void **state)
     assert_string_equal(scr_groups_value(g, "POWER", "atlas7"), "p9");
     assert_string_equal(scr_groups_value(g, "RACK", "atlas7"), "r1");
     assert_null(scr_groups_value(g, "POWER", "atlas97"));
-    assert_int_equal(kvtree_size(g->nodes), 3); /* rows, not nodes, take memory */
+    assert_int_equal(kvtree_size(g->nodes), 1); /* rows, not nodes, take memory */
+    assert_int_equal(kvtree_size(g->ranges), 2);
     conf_answers(&c, "GROUPS=atlas45 POWER", "p1");
+    conf_answers(&c, "GROUPS", "atlas7\natlas[1-48]\natlas[40-96]");
+    conf_done(&c);
+}
+
+/* What a rank keeps of them: all that its node has, and the names of all groups. */
+static void of_one_node(void **state)
+{
+    struct conf c;
+    conf_of(&c, "GROUPS=atlas[1-48] POWER=p1 RACK=r1\nGROUPS=atlas7 POWER=p9\n"
+                "GROUPS=other SWITCH=s\n");
+    scr_groups *g = &c.descs.groups;
+    kvtree *row = kvtree_new();
+    assert_int_equal(scr_groups_row(g, "atlas7", row), 0);
+    assert_int_equal(scr_groups_keep(g, "atlas7", row), 0);
+    assert_string_equal(scr_groups_value(g, "POWER", "atlas7"), "p9");
+    assert_string_equal(scr_groups_value(g, "RACK", "atlas7"), "r1");
+    assert_null(scr_groups_value(g, "SWITCH", "atlas7"));
+    assert_null(scr_groups_value(g, "RACK", "atlas8"));
+    assert_true(scr_groups_has(g, "SWITCH"));
+    conf_answers(&c, "GROUPS", "atlas7");
     conf_done(&c);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members),
-        cmocka_unit_test(all_of_a_range),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(in_groups),
+        cmocka_unit_test(members),     cmocka_unit_test(all_of_a_range),
+        cmocka_unit_test(refused),     cmocka_unit_test(in_groups),
+        cmocka_unit_test(of_one_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include "check.h"
 
 #include "ops/route.h"
+#include "plan/file_names.h"
+#include "plan/part_name.h"
 #include <kvtree/kvtree_util.h>
 #include <stdbool.h>
 #include <string.h>
@@ -53,6 +55,7 @@ static void add_file(struct scr *scr, const char *file, const char *orig)
     kvtree *meta = scr_filemap_add_file(scr->cache.map, DATASET, 3, path);
     CHECK(meta && kvtree_util_set_str(meta, SCR_META_TYPE, SCR_META_FULL) == 0);
     CHECK_INT(kvtree_util_set_str(meta, SCR_META_ORIG, orig), 0);
+    CHECK_INT(kvtree_util_set_bytecount(meta, SCR_META_SIZE, 8), 0);
 }
 
 static const char *look_up(struct scr *scr, const char *name, const char *below,
@@ -117,6 +120,73 @@ static void test_linear(void)
     }
 }
 
+/* Parts of one file, and one part of each of that number of files. */
+static long count_part_steps(const char *shared, int count)
+{
+    static struct scr scr;
+    static scr_job job;
+    char name[200], file[100], path[200];
+    begin(&scr, &job);
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof file, shared, i);
+        CHECK_INT(scr_part_name(file, (uint64_t)i * 8, sizeof name, name), 0);
+        add_file(&scr, name, name);
+    }
+    steps = 0;
+    for (int i = 0; i < count; i++) {
+        const scr_part wanted = {(uint64_t)i * 8 + 3, 4}, whole = {(uint64_t)i * 8, 8};
+        const char *found = "";
+        uint64_t at = 9;
+        scr_file_match match;
+        snprintf(file, sizeof file, shared, i);
+        scr_file_match_begin(&match, file, file, PREFIX);
+        CHECK_INT(scr_route_look_up_part(&scr, DATASET, &match, &whole, &found, &at), 0);
+        snprintf(path, sizeof path, "%s.scr-part.%d", file, i * 8);
+        CHECK(at == 0 && strstr(found, path));
+        if (i > 0)
+            continue; /* bytes within a part are searched among those of the file */
+        scr_file_match_begin(&match, file, file, PREFIX);
+        CHECK_INT(scr_route_look_up_part(&scr, DATASET, &match, &wanted, &found, &at), 0);
+        CHECK(at == 3 && strstr(found, path));
+    }
+    end(&scr);
+    return steps;
+}
+
+/* Files that are read on the prefix directory, by a bare name. */
+static long count_direct_steps(int count)
+{
+    static struct scr scr;
+    char file[100], path[SCR_MAX_FILENAME];
+    scr = (struct scr){.prefix = {.path = (char *)PREFIX}};
+    scr.prefix.direct.files = kvtree_new();
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof file, "ckpt/rank_%d", i);
+        CHECK(scr_file_names_add(scr.prefix.direct.files, file, NULL));
+    }
+    steps = 0;
+    for (int i = 0; i < count; i++) {
+        scr_file_match match;
+        snprintf(file, sizeof file, "rank_%d", i);
+        scr_file_match_begin(&match, file, NULL, PREFIX);
+        CHECK_INT(scr_direct_find(&scr.prefix, &match, path), 0);
+        CHECK(match.files == 1 && strcmp(strrchr(path, '/') + 1, file) == 0);
+    }
+    kvtree_delete(&scr.prefix.direct.files);
+    return steps;
+}
+
+static void test_parts(void)
+{
+    const long one = count_part_steps("ckpt/all", MANY),
+               each = count_part_steps("ckpt/all_%d", MANY),
+               direct = count_direct_steps(MANY);
+    printf("%d parts of a file take %ld steps, of %d files %ld, on the prefix directory "
+           "%ld\n",
+           MANY, one, MANY, each, direct);
+    CHECK(one <= 4 * (long)MANY && each <= 4 * (long)MANY && direct <= 4 * (long)MANY);
+}
+
 /* The same answers as those of a walk through all files. */
 static void test_answers(void)
 {
@@ -145,5 +215,6 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv);
     test_answers();
     test_linear();
+    test_parts();
     return check_end();
 }

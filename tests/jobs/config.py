@@ -126,6 +126,23 @@ def test_failure_groups():
             job.run("init", restart("a") if code else "have => 0", "config:CKPT=0 GROUP => 1 " + group)
 
 
+def test_many_nodes():
+    """Of the rows of 10,000 other nodes, and of each other, ranks hold none."""
+    others = "".join(f"GROUPS=other{i} POWER=p{i} RACK=r\n" for i in range(10000))
+    held = []
+    for rows in (POWER, POWER + others):
+        with Job(4, 2, SCR_FLUSH=0, SCR_GROUP="POWER") as job:
+            write(job, rows)
+            held.append(job.run("init", "allocated", checkpoint("a")).ops[1]["flag"])
+            job.lose("n1", "n2")
+            job.run("init", restart("a"), "finalize")
+    print("bytes after SCR_Init:", *held)
+    assert all(many - few < 100000 for few, many in zip(*held)), held
+    with Job(1, 2) as job:
+        write(job, rows)
+        job.run("init", "config:GROUPS => 1 =n1", "config:GROUPS=n1 POWER => 1 =p1", "config:GROUPS=n2 POWER => 0", "finalize")
+
+
 def test_node_without_a_group():
     with Job(4, 1, SCR_FLUSH=0, SCR_GROUP="POWER") as job:
         write(job, POWER.replace("n3", "n7"))

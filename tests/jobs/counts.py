@@ -11,14 +11,15 @@ from job import Job, checkpoint, main, restart
 SYNCS_ROOT = 17  # of rank 0: docs/decisions/0040-what-a-flush-syncs.md
 CHANGES = {"ftruncate": 1, "pwrite": 1, "fsync": 1, "renameat": 1}  # of any other rank, ...
 OPENS = 8  # ... which opens its file twice, and the directories on the way to it once
+INIT_OPENS = 8  # of a rank that is not the first of its node
 FETCH_OPENS = 5  # the directory twice, the file thrice
 RANKS = 4
 
 
-def calls_of(job, tag, *operations):
-    """Of each rank, the calls below the prefix directory, by name."""
+def calls_of(job, tag, *operations, below=None):
+    """Of each rank, the calls below the prefix directory, or another one, by name."""
     log = job.root / f"calls.{tag}"
-    faults = {"FAULTS_BELOW": str(job.prefix), "FAULTS_PROGRAM": os.path.basename(os.environ["JOB_PROBE"]), "FAULTS_AT": "0",
+    faults = {"FAULTS_BELOW": str(below or job.prefix), "FAULTS_PROGRAM": os.path.basename(os.environ["JOB_PROBE"]), "FAULTS_AT": "0",
               "FAULTS_READING": "1", "FAULTS_LOG": str(log)}
     job.run("init", *operations, "finalize", faults=faults, SCR_FLUSH=1, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH_ASYNC=0)
     logs = [log.with_name(f"{log.name}.{rank}") for rank in range(RANKS)]
@@ -51,6 +52,15 @@ def test_init():
     with Job(nodes=2, per_node=2) as job:
         calls = calls_of(job, "init")
         assert calls[0]["fsync"] and [sum(one.values()) for one in calls[1:]] == [0, 2, 0], calls
+
+
+def test_init_opens():
+    """Control and cache directory of a rank, each with those above it, and its file map."""
+    with Job(nodes=2, per_node=2) as job:
+        job.run("init")  # makes the directories
+        calls = calls_of(job, "nodes", below=job.root / "nodes")
+        print("\n".join(f"rank {rank}: {dict(one)}" for rank, one in enumerate(calls)))
+        assert all(0 < calls[rank]["open"] + calls[rank]["openat"] <= INIT_OPENS for rank in (1, 3)), calls
 
 
 def test_fetch():
