@@ -15,8 +15,6 @@
 
 enum { LINE_SIZE = 2048 };
 
-static const char wrong_usage[] = "USAGE_WRONG";
-
 const char *command_self(void)
 {
     return program_invocation_short_name;
@@ -94,20 +92,26 @@ void command_usage(FILE *out, const char *arguments)
     fprintf(out, "usage: %s %s\n", command_self(), arguments);
 }
 
-int command_wrong_usage(const char *arguments)
+/* A line before it has the identifier, or this one does. */
+static int command_show_usage(const char *arguments, const char *identifier)
 {
     command_usage(stderr, arguments);
-    fprintf(stderr, "Try '%s --help'. [%s]\n", command_self(), wrong_usage);
+    fprintf(stderr, "Try '%s --help'.%s\n", command_self(), identifier);
     return COMMAND_WRONG_USAGE;
+}
+
+int command_wrong_usage(const char *arguments)
+{
+    return command_show_usage(arguments, " [USAGE_WRONG]");
 }
 
 int command_misused(const char *arguments, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    command_complain_list(wrong_usage, "", format, list);
+    command_complain_list("USAGE_WRONG", "", format, list);
     va_end(list);
-    return command_wrong_usage(arguments);
+    return command_show_usage(arguments, "");
 }
 
 int command_count(const char *usage, int count, int least, int most)

@@ -76,9 +76,8 @@ static int help(void)
            "\n"
            "On SIGTERM it ends so that another %s can go on.\n"
            "\n"
-           "Exit code: 0 it was told to end, 1 FILE cannot be read or written, 2 wrong "
-           "usage,\n"
-           "3 another process attends FILE.\n",
+           "Exit code: 0 it was told to end, 1 FILE cannot be read or written, 2 wrong\n"
+           "usage, 3 another process attends FILE.\n",
            command_self());
     return command_flush();
 }

@@ -298,12 +298,10 @@ static int extract_help(void)
 {
     command_usage(stdout, ARGUMENTS);
     printf(
-        "Copies the files NAME (default: all packed files) of the dataset in DIRECTORY "
-        "out "
-        "of its\n"
-        "containers. Sizes and checksums are compared with the map, and a file gets its "
-        "name\n"
-        "when it is complete.\n"
+        "Copies the files NAME (default: all packed files) of the dataset in DIRECTORY\n"
+        "out of its containers. Sizes and checksums are compared with the map, and a "
+        "file\n"
+        "gets its name when it is complete.\n"
         "\n"
         "  -t, --to DIRECTORY2\n"
         "                     put them there (default: DIRECTORY, under their names)\n"

@@ -129,9 +129,9 @@ static int rebuild_help(void)
            "  -h, --help             print this text\n"
            "  -V, --version          print the version\n"
            "\n"
-           "Exit code: 0 all is there (now), 1 more is lost than can be rebuilt, or an "
-           "error,\n"
-           "2 wrong usage, 3 with --verify: something is lost that can be rebuilt.\n");
+           "Exit code: 0 all is there (now), 1 more is lost than can be rebuilt, or an\n"
+           "error, 2 wrong usage, 3 with --verify: something is lost that can be "
+           "rebuilt.\n");
     return command_flush();
 }
 

@@ -65,7 +65,7 @@ static void log_configure_metrics(const scr_config *config, scr_log_settings *se
     settings->metrics = v.text && *v.text ? v.text : NULL;
     if (!settings->metrics) return;
     if (*v.text != '/' || v.text[strlen(v.text) - 1] == '/')
-        scr_value_bad(&v, problems, "must be the path of a file, from / on");
+        scr_value_bad(&v, problems, "must be the absolute path of a file");
     else if (settings->targets >> SCR_LOG_TEXT & 1)
         settings->targets |= 1u << SCR_LOG_METRICS;
     else

@@ -98,7 +98,7 @@ const scr_param scr_param_table[] = {
     {"SCR_LOG_TXT_ENABLE", BOOL, "1", 0, "log to the text file .scr/log on the prefix directory"},
     {"SCR_LOG_JSON_ENABLE", BOOL, "0", 0, "1: log to .scr/log.jsonl on the prefix directory, one JSON object per line"},
     {"SCR_LOG_SIZE", BYTES, "16MB", 0, "size at which one of these two files becomes .scr/log.1 or .scr/log.jsonl.1, in place of the one before, and a new one begins (0: never)"},
-    {"SCR_METRICS", TEXT, NULL, 0, "path of a file that is replaced at each event of the log, with the metrics of scr_report in the text format of OpenMetrics, as NAME.prom for node_exporter; it needs the text file"},
+    {"SCR_METRICS", TEXT, NULL, 0, "absolute path of a file that is replaced at each event of the log, with the metrics of scr_report in the text format of OpenMetrics, as NAME.prom for node_exporter; it needs the text file"},
     {"SCR_LOG_SYSLOG_ENABLE", BOOL, "1", 0, "log to syslog"},
     {"SCR_LOG_SYSLOG_FACILITY", TEXT, "LOCAL7", 0, "facility of these messages: USER, DAEMON, LOCAL0 to LOCAL7, or another of syslog(3), with or without LOG_"},
     {"SCR_LOG_SYSLOG_LEVEL", TEXT, "INFO", 0, "their level: DEBUG, INFO, NOTICE, WARNING, ERR, CRIT, ALERT or EMERG, with or without LOG_"},

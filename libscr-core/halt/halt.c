@@ -110,7 +110,7 @@ bool scr_halt_check(const kvtree *halt, const scr_halt_end *end, int64_t now,
     }
     if (kvtree_util_get_int(halt, KEY_LEFT, &left) == 0 && left <= 0) {
         snprintf(reason, SCR_HALT_REASON_SIZE,
-                 "the number of checkpoints that was asked for is done");
+                 "the requested number of checkpoints is done");
         return true;
     }
     if (kvtree_util_get_int64(halt, KEY_AFTER, &after) == 0 && now >= after) {

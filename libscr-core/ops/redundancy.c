@@ -38,11 +38,10 @@ static void redundancy_report_alone(const scr_job *job, const scr_reddesc *d,
     if (!d->implied) snprintf(which, sizeof which, "CKPT=%d: ", d->index);
     alone = scr_job_sum(job, alone);
     if (alone == job->ranks)
-        scr_say(
-            job->report, SCR_MSG_REDUNDANCY_NONE,
-            "%sall %d ranks are in one failure group, so %s cannot protect their files; "
-            "SINGLE is used: cached checkpoints do not survive the loss of a node",
-            which, job->ranks, d->type);
+        scr_say(job->report, SCR_MSG_REDUNDANCY_NONE,
+                "%sall ranks are in one failure group, so %s cannot protect their files; "
+                "SINGLE is used: cached checkpoints do not survive the loss of a node",
+                which, d->type);
     else if (alone)
         scr_say(job->report, SCR_MSG_REDUNDANCY_PARTIAL,
                 "%sthe files of %d of %d ranks are not protected, because their %s has "

@@ -41,7 +41,7 @@ static int prefix_make(prefix_found *found, kvtree_error *err)
     if (above[0] && stat(above, &st) != 0 && errno == ENOENT)
         return err_set(
             err, -ENOENT,
-            "prefix directory %.180s: the directory %.180s is missing; make it, or "
+            "prefix directory %.180s: the directory %.180s is missing; create it, or "
             "correct SCR_PREFIX",
             path, above);
     int rc = folder_make(path, 0777, &fd, err);

@@ -119,7 +119,8 @@ int scr_metrics_open(const char *path, int prefix, const char *prefix_path,
     if (!m->prefix || !m->folder) return err_set(err, -ENOMEM, "no memory");
     m->name = slash ? m->folder + (slash - path) + 1 : "";
     if (*path != '/' || !*m->name)
-        return err_set(err, -EINVAL, "SCR_METRICS=%s is not the path of a file", path);
+        return err_set(err, -EINVAL, "SCR_METRICS=%s is not the absolute path of a file",
+                       path);
     m->folder[slash - path] = 0;
     int rc = scr_ledger_begin(prefix, &m->ledger, err);
     return rc == -ENOENT ? 0 : rc;

@@ -5,6 +5,7 @@ import os
 import re
 
 from job import Job, checkpoint, main, restart
+from scavenged import command
 
 PAIR = {"nodes": 2, "per_node": 2}
 FORM = r"(\d+)%, ([\d.]+) ([kM])B of ([\d.]+) ([kM])B, [\d.]+ [kM]?B/s, (?:[\d.]+ s|1 min \d+ s) left \[{}\]"
@@ -17,10 +18,10 @@ def slow(folder, milliseconds):
             "FAULTS_NAP": str(milliseconds)}
 
 
-def progress(run, identifier, what, total):
-    """The percentages of the lines, each with that total of a node in kB."""
-    lines = [line for line in run.err.splitlines() if identifier in line]
-    found = [re.fullmatch(r"SCR: " + what + ": " + FORM.format(identifier), line) for line in lines]
+def progress(run, identifier, what, total, who="SCR"):
+    """The percentages of the lines, each with that total of a node in kB. The last steps may come after all bytes."""
+    lines = [line for line in run.err.splitlines() if identifier in line and " so far " not in line]
+    found = [re.fullmatch(who + ": " + what + ": " + FORM.format(identifier), line) for line in lines]
     assert found and all(found), f"{what}\n{run}"
     shares = [int(one[1]) for one in found]
     assert shares == sorted(shares) and 0 < shares[0] < 100, run
@@ -85,6 +86,17 @@ def test_files_of_other_ranks():
         job.run("init", checkpoint("a", 160_000), SCR_FLUSH=0)
         run = job.run("init", read, SCR_PROGRESS=1, faults=slow(job.node("n1") / "cache", 350))
         progress(run, "FETCH_PROGRESS", r"fetch of files of dataset 1 \(a\)", 160)
+
+
+def test_commands():
+    """After a job that lost a node: what the other one has is copied, and the rest is rebuilt, which reads 20 MB and writes as much."""
+    with Job(**PAIR, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a", 5_000_000))
+        job.lose("n2")
+        done = command(job, "scr_copy", "--id", 1, node="n1", faults=slow(job.node("n1") / "cache", 400))
+        progress(done, "COMMAND_PROGRESS", "copy", 20_000, who="scr_copy")
+        done = command(job, "scr_index", "--add", "a", faults=slow(job.prefix / "a", 250))
+        progress(done, "COMMAND_PROGRESS", "rebuild and add", 40_000, who="scr_index")
 
 
 def test_deletion():

@@ -103,7 +103,7 @@ def test_why_is_said():
     """At the default level, once, by SCR_Init, with what to do: for all that somebody left in the halt file."""
     now = int(time.time())
     for wanted, why in (({"ExitReason": "disk quota is reached"}, "disk quota is reached"),
-                        ({"CheckpointsLeft": 0}, "the number of checkpoints that was asked for is done"),
+                        ({"CheckpointsLeft": 0}, "the requested number of checkpoints is done"),
                         ({"ExitAfter": now - 5}, "the time ExitAfter has come"),
                         ({"ExitBefore": now + 50, "HaltSeconds": 100}, "seconds are left until ExitBefore")):
         with Job(**SMALL, SCR_DEBUG=0) as job:
@@ -117,7 +117,7 @@ def test_why_is_said_when_it_comes():
     with Job(**SMALL, SCR_DEBUG=0) as job:
         wish(job, CheckpointsLeft=1)
         run = job.run("init", "exit => 0", checkpoint("c1"), "exit => 1", "exit => 1", "finalize")
-        run.says("HALT_REQUESTED", "the number of checkpoints .*scr_halt --remove ", times=1)
+        run.says("HALT_REQUESTED", "the requested number of checkpoints .*scr_halt --remove ", times=1)
     with Job(**SMALL, SCR_DEBUG=0, SCR_HALT_SECONDS="1h", SCR_END_TIME=int(time.time()) + 1800) as job:
         run = job.run("init", "exit => 1", "need => 1")
         run.says("HALT_REQUESTED", "until the allocation ends", times=1)
@@ -192,8 +192,8 @@ def test_exit_after_checkpoint():
         wish(job, CheckpointsLeft=2)
         run = job.run("init", checkpoint("c1"), "need => 0", checkpoint("c2"), "need => 1", "finalize", ends=True)
         assert run.code == 0 and run.ops[-1]["op"].startswith("put:c2"), run
-        run.says("HALT_EXIT", "SCR_HALT_EXIT=1", "the number of checkpoints that was asked for is done", times=1)
-        assert reason(job) == "SCR_HALT_EXIT: the number of checkpoints that was asked for is done", reason(job)
+        run.says("HALT_EXIT", "SCR_HALT_EXIT=1", "the requested number of checkpoints is done", times=1)
+        assert reason(job) == "SCR_HALT_EXIT: the requested number of checkpoints is done", reason(job)
         assert log_of(job).count("RUN_END") == 1, log_of(job)
         job.lose("n1", "n2")
         wish(job)

@@ -58,7 +58,7 @@ def test_tutorial():
         run(job, "begin again")
         assert 10 < step_of(run(job, "fewer ranks")) <= 50
         out = run(job, "look")
-        assert "newest on the prefix directory: ckpt.200" in out and re.search(r"nodes lost +1$", out, re.M), out
+        assert "newest that is flushed: ckpt.200" in out and re.search(r"nodes lost +1$", out, re.M), out
         run(job, "begin again")
         out = run(job, "slurm")
         assert "pi: after 200 steps: 3.141592654" in out, out

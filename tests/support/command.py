@@ -152,6 +152,7 @@ def expect_documented(count, values=()):
     text = run('--help').stdout.decode()
     told = set(re.findall(r'^ +(-\w), (--[\w-]+)', text, flags=re.MULTILINE))
     assert len(told) == count, told
+    assert all(len(line) <= 80 for line in text.splitlines()), text
     for short, long in told:
         value = values.get(long)
         for call in ([short, value], [f'{long}={value}']) if value else ([short], [long]):

@@ -25,7 +25,7 @@ static const verb verbs[] = {
     {"simulate", "scr_run", "--simulate", "NODESxRANKS",
      "the same on simulated nodes of this machine"},
     {"status", "scr_status", NULL, NULL, "what is going on in the prefix directory"},
-    {"top", "scr_status", "--watch", NULL, "the same, again and again"},
+    {"top", "scr_status", "--watch", NULL, "the same, refreshed until Ctrl-C"},
     {"report", "scr_report", NULL, NULL, "what runs did, and what failures cost"},
     {"list", "scr_index", "--list", NULL, "list the datasets on the prefix directory"},
     {"verify", "scr_index", "--verify", NULL, "read and check their files"},
@@ -63,7 +63,7 @@ static char *scr_describe(void)
             "prefix\ndirectory, and the three most likely next commands.\n\n");
     for (int i = 0; i < VERBS; i++)
         fprintf(out, "  %-14s%s\n", verbs[i].name, verbs[i].about);
-    fprintf(out, "\nscr VERB --help describes a verb.\n");
+    fprintf(out, "\nscr VERB --help, or scr help VERB, describes a verb.\n");
     if (fclose(out) != 0) {
         free(text);
         text = NULL;
@@ -92,7 +92,7 @@ static int scr_execute(const verb *v, char **arguments, int count)
         free(argv);
         return tool_no_memory();
     }
-    snprintf(self, sizeof self, "scr %s", v->name);
+    snprintf(self, sizeof self, "scr%s%s", v->name ? " " : "", v->name ? v->name : "");
     argv[n++] = self;
     bool bare = v->value && scr_asks_only(arguments[0]);
     if (v->option && !bare) argv[n++] = (char *)v->option;
@@ -120,10 +120,20 @@ static int scr_miss_verb(const tool *t, const char *name)
                         nearest.best);
 }
 
+/* scr help [VERB] */
+static int scr_help(const tool *t, const tool_args *args)
+{
+    char *ask[] = {"--help"};
+    const verb self = {NULL, "scr", NULL, NULL, NULL};
+    const verb *v = args->count > 1 ? scr_find_verb(args->list[1]) : &self;
+    return v ? scr_execute(v, ask, 1) : scr_miss_verb(t, args->list[1]);
+}
+
 static int scr_call(const tool *t, const tool_args *args)
 {
     static const verb bare = {"status", "scr_status", "--next", NULL, NULL};
     if (args->count == 0) return scr_execute(&bare, NULL, 0);
+    if (strcmp(args->list[0], "help") == 0) return scr_help(t, args);
     const verb *v = scr_find_verb(args->list[0]);
     if (!v) return scr_miss_verb(t, args->list[0]);
     if (v->value &&

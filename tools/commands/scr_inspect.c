@@ -128,10 +128,10 @@ static int inspect_print(const inspect_request *r, const scavenge_node *node)
 
 /* ---- work ---- */
 
-static void inspect_report_nothing(const tool_prefix *prefix, const inspect_request *r)
+static void inspect_report_nothing(const tool_prefix *prefix)
 {
     tool_owner owner;
-    if (r->control || tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
+    if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
     tool_say(CACHE_EMPTY, "nothing of job %s (SCR_JOB_ID) is here; see --all", owner.job);
     tool_prefix_tell_unused(prefix);
 }
@@ -144,10 +144,11 @@ static int inspect_work(const inspect_request *r, const tool_prefix *prefix)
     if (tool_control_folder(prefix, r->control, control) != COMMAND_GOOD)
         return COMMAND_BAD;
     int rc = scavenge_node_open(control, prefix->path, &node, &err);
-    if (rc)
+    if (rc == -ENOENT && !r->brief && !r->control)
+        inspect_report_nothing(prefix);
+    else if (rc)
         tool_print_message(rc == -ENOENT ? TOOL_MSG_CACHE_EMPTY : TOOL_MSG_CACHE_UNUSABLE,
                            "%s", err.text);
-    if (rc == -ENOENT && !r->brief) inspect_report_nothing(prefix, r);
     if (rc) return rc == -ENOENT ? SCAVENGE_NOTHING_HERE : COMMAND_BAD;
     if (node.run)
         tool_say(CACHE_IN_USE, "%s: a run, process %ld", control, (long)node.run);

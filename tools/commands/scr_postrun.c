@@ -237,7 +237,7 @@ static int postrun_save(postrun *s, const hostlist *known)
         if (s->count)
             printf("dataset %d is on the parallel file system\n", s->ids[0]);
         else
-            printf("no dataset is in the cache\n");
+            printf("nothing to save: no dataset is in the cache\n");
         return COMMAND_GOOD;
     }
     postrun_warn_of_owner(s);

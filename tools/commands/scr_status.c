@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         {'j', "json", NULL, "print a JSON object", .flag = &r.json},
         {'n', "next", NULL, "also print the three most likely next commands",
          .flag = &r.next},
-        {'w', "watch", NULL, "again and again, until Ctrl-C, q or --count",
+        {'w', "watch", NULL, "refresh it until Ctrl-C, q or --count",
          .flag = &r.watch},
         {'i', "interval", "SECONDS", "time between two looks (default: 2)",
          .text = &r.interval_text},

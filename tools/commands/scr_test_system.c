@@ -158,7 +158,9 @@ static int system_step_nodes(test *t)
         if (r->table[i].down && !bad++)
             snprintf(t->text, TEXT, "%s: %s", r->nodes.names[i], r->reasons[i].text);
     }
-    if (!bad) snprintf(t->text, TEXT, "%d nodes", r->nodes.count);
+    if (!bad)
+        snprintf(t->text, TEXT, "%d node%s", r->nodes.count,
+                 r->nodes.count == 1 ? "" : "s");
     return bad == 0;
 }
 

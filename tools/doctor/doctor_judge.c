@@ -38,10 +38,11 @@ static void judge_write(rows *r, const doctor_facts *f)
 {
     if (f->write)
         rows_add(r, "writing", TOOL_BAD, TOOL_MSG_DIRECTORY_UNUSABLE,
-                 "no file can be made in the prefix directory: %s", strerror(-f->write));
+                 "no file can be created in the prefix directory: %s",
+                 strerror(-f->write));
     else
         rows_add(r, "writing", TOOL_GOOD, -1,
-                 "files can be made in the prefix directory");
+                 "files can be created in the prefix directory");
 }
 
 static void judge_locks(rows *r, const doctor_facts *f)
@@ -54,7 +55,8 @@ static void judge_locks(rows *r, const doctor_facts *f)
         rows_add(r, "locks", TOOL_WARN, TOOL_MSG_SITE_LOCKS_MISSING,
                  "two processes can lock the same file of the prefix directory");
     else
-        rows_add(r, "locks", TOOL_GOOD, -1, "a lock keeps out a second process here");
+        rows_add(r, "locks", TOOL_GOOD, -1,
+                 "a lock excludes a second process on this machine");
 }
 
 static void judge_clock(rows *r, const doctor_facts *f)
@@ -65,7 +67,7 @@ static void judge_clock(rows *r, const doctor_facts *f)
                  "the file system of the prefix directory is %.0f s %s", fabs(f->clock),
                  f->clock > 0 ? "ahead" : "behind");
     else
-        rows_add(r, "clock", TOOL_GOOD, -1, "that of the prefix directory agrees");
+        rows_add(r, "clock", TOOL_GOOD, -1, "agrees with that of the prefix directory");
 }
 
 static void judge_space(rows *r, const char *check, int64_t free, int64_t wanted)

@@ -148,7 +148,7 @@ static void ask_command(const tool_prefix *prefix, const char *name, const char 
     if (rc)
         snprintf(row->text, sizeof row->text, "%s: %.300s", name, err.text);
     else if (answer.code == 0)
-        snprintf(row->text, sizeof row->text, "%s has no complaint", name);
+        snprintf(row->text, sizeof row->text, "%s finds no problem", name);
     else if (*answer.output)
         ask_take_message(row, answer.output);
     else

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 40, HELP_COLUMN = 26 };
+enum { OPTIONS_MAX = 40, HELP_COLUMN = 26, HELP_WIDTH = 80 };
 
 /* ---- text ---- */
 
@@ -62,6 +62,31 @@ int tool_finish(int code)
 
 /* ---- help ---- */
 
+void tool_print_wrapped(const char *text, int used, int indent, int width)
+{
+    int blanks = 0;
+    for (int n; *text; text += n) {
+        n = (int)strcspn(text, " \n");
+        if (n > 0) {
+            const bool fits = used <= indent || used + blanks + n <= width;
+            if (!fits) {
+                printf("\n");
+                used = blanks = 0;
+            }
+            used += printf("%*s%.*s", blanks + (used ? 0 : indent), "", n, text);
+            blanks = 0;
+            continue;
+        }
+        n = 1;
+        blanks++;
+        if (*text == ' ' || !text[1] || !strchr(" [\n", text[1])) continue;
+        printf(text[1] == '\n' ? "\n\n" : "\n");
+        n += text[1] == '\n';
+        used = blanks = 0;
+    }
+    printf("\n");
+}
+
 static void tool_print_option(char letter, const char *name, const char *value,
                               const char *help)
 {
@@ -71,21 +96,20 @@ static void tool_print_option(char letter, const char *name, const char *value,
         printf("\n");
         width = 0;
     }
-    for (const char *end; *help; help = *end ? end + 1 : end, width = 0) {
-        end = help + strcspn(help, "\n");
-        printf("%*s%.*s\n", HELP_COLUMN - width, "", (int)(end - help), help);
-    }
+    printf("%*s", HELP_COLUMN - width, "");
+    tool_print_wrapped(help, HELP_COLUMN, HELP_COLUMN, HELP_WIDTH);
 }
 
 static int tool_print_help(const tool *t)
 {
     command_usage(stdout, t->arguments);
-    printf("%s\n", t->about);
+    tool_print_wrapped(t->about, 0, 0, HELP_WIDTH);
+    printf("\n");
     for (const tool_option *o = t->options; o->name; o++)
         tool_print_option(o->letter, o->name, o->value, o->help);
     tool_print_option('h', "help", NULL, "print this text");
     tool_print_option('V', "version", NULL, "print the version");
-    printf("\nExit code: %s", t->codes);
+    tool_print_wrapped(t->codes, printf("\nExit code: ") - 1, 0, HELP_WIDTH);
     return command_flush();
 }
 

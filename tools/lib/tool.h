@@ -41,7 +41,7 @@ typedef struct tool_option {
 #define TOOL_FOLDER_OPTION(letter, name, to)                                             \
     {                                                                                    \
         letter, name, "DIRECTORY",                                                       \
-            "the prefix directory (default: SCR_PREFIX, or this one)", .text = (to)      \
+            "prefix directory (default: SCR_PREFIX, or this one)", .text = (to)          \
     }
 #define TOOL_PREFIX_OPTION(to) TOOL_FOLDER_OPTION('p', "prefix", to)
 /* For commands that have --dir since their first version. */
@@ -119,6 +119,11 @@ void tool_set_hide(void (*hide)(void));
 
 /* Prints a text to standard output, quoted in the same way, without a newline. */
 void tool_print(const char *text);
+
+/* Prints a text in lines of at most width columns, and a newline; the first line has
+ * `used` columns already, the others begin with indent blanks. A newline in the text is
+ * as good as a blank, unless a blank, '[' or another newline follows it. */
+void tool_print_wrapped(const char *text, int used, int indent, int width);
 
 /* The end of a command: code, or COMMAND_BAD when output was lost. */
 int tool_finish(int code);

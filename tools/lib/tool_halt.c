@@ -74,9 +74,10 @@ char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
     kvtree_delete(&rest);
     char *command = wish ? tool_halt_remove(path) : NULL;
     if (wish && !command) return NULL;
-    int n = wish  ? asprintf(&text, "to go on: %s, and start it again", command)
-            : own ? asprintf(&text, "to go on: start it again; nothing has to be removed")
-                  : asprintf(&text, "to go on: start it again in a new allocation");
+    int n =
+        wish  ? asprintf(&text, "to continue: %s, and start it again", command)
+        : own ? asprintf(&text, "to continue: start it again; nothing has to be removed")
+              : asprintf(&text, "to continue: start it again in a new allocation");
     free(command);
     return n < 0 ? NULL : text;
 }
@@ -84,11 +85,12 @@ char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
 char *tool_halt_damaged(const char *path)
 {
     char *text = NULL, *command = tool_halt_remove(path);
-    int n = command ? asprintf(&text,
-                               "what the halt file asked for is lost; to go on: %s, and "
-                               "start it again",
-                               command)
-                    : -1;
+    int n = command
+                ? asprintf(&text,
+                           "what the halt file asked for is lost; to continue: %s, and "
+                           "start it again",
+                           command)
+                : -1;
     free(command);
     return n < 0 ? NULL : text;
 }

@@ -50,8 +50,13 @@ const char *tool_heartbeat_skip(const char *output)
 
 bool tool_heartbeat_read(const char *output, uint64_t *done, uint64_t *total)
 {
-    const char *line = strrchr(output, '\n');
-    while (line && line > output && line[-1] != '\n')
-        line--;
-    return line && sscanf(line, " %" SCNu64 " %" SCNu64 "\n", done, total) == 2;
+    for (const char *end = strrchr(output, '\n'), *line = end; line > output;
+         end = line) {
+        for (line = end; line > output && line[-1] != '\n';)
+            line--;
+        if (*line == ' ' && sscanf(line, "%" SCNu64 "%" SCNu64, done, total) == 2)
+            return true;
+        line -= line > output;
+    }
+    return false;
 }

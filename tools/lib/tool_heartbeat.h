@@ -32,7 +32,7 @@ void tool_heartbeat_end(tool_heartbeat *heartbeat);
 /* What follows the lines of a heartbeat at the begin of an output. */
 const char *tool_heartbeat_skip(const char *output);
 
-/* The numbers of the last line that is whole. False: it has none. */
+/* The numbers of the last whole line that has them. False: there is none. */
 bool tool_heartbeat_read(const char *output, uint64_t *done, uint64_t *total);
 
 #endif

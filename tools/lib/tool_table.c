@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+enum { INDENT = 4 }; /* of a text on lines of its own */
 
 typedef struct cell {
     char *shown; /* for people; NULL: no value */
@@ -169,6 +172,30 @@ static void table_print_cell(const tool_table *table, int row, int column, int w
         table_print_text(c->shown && *c->shown ? c->shown : "-", width, colors[c->mark]);
 }
 
+/* Columns of the terminal; 0: it is none. */
+static int table_terminal_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO)) return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/* The last cell of a row, after `used` columns. most: of a line; 0: any number. */
+static void table_print_last(const tool_table *table, int row, int column, int width,
+                             int used, int most)
+{
+    const char *shown =
+        row < 0 ? table->columns[column].title : table_cell(table, row, column)->shown;
+    if (most && shown && used && used + 2 + table_text_width(shown) > most) {
+        printf("\n%*s", INDENT, "");
+        tool_print_wrapped(shown, INDENT, INDENT, most);
+    } else {
+        printf("%s", used ? "  " : "");
+        table_print_cell(table, row, column, width);
+        printf("\n");
+    }
+}
+
 static int table_column_width(const tool_table *table, int rows, int column)
 {
     if (!table->columns[column].title) return 0;
@@ -190,15 +217,19 @@ static int table_print_columns(const tool_table *table, int rows)
         if (table->columns[i].title) last = i;
     }
     if (widths[last] > 0) widths[last] = 0; /* no blanks at the end of a line */
+    const int most = widths[last] < 0 ? 0 : table_terminal_width();
     for (int row = -1; row < rows; row++) {
-        const char *between = "";
-        for (int i = 0; i <= last; i++) {
+        int used = 0;
+        for (int i = 0; i < last; i++) {
             if (!table->columns[i].title) continue;
-            printf("%s", between);
-            between = "  ";
+            if (most && used && used + 2 + abs(widths[i]) > most)
+                used = printf("\n%*s", INDENT, "") - 1;
+            else if (used)
+                used += printf("  ");
             table_print_cell(table, row, i, widths[i]);
+            used += abs(widths[i]);
         }
-        printf("\n");
+        table_print_last(table, row, last, widths[last], used, most);
     }
     free(widths);
     return COMMAND_GOOD;

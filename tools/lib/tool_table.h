@@ -12,7 +12,8 @@
  *     tool_table_number(table, 8);
  *     return tool_finish(tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS));
  *
- * On a terminal titles are bold and marked cells have a colour, unless NO_COLOR is set.
+ * On a terminal a row that is too long takes further lines, and a text in the last column
+ * is wrapped. Titles are bold and marked cells have a color, unless NO_COLOR is set.
  * Control characters are quoted. */
 
 #include <stdint.h>

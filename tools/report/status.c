@@ -149,6 +149,7 @@ static void status_describe(status_dataset *to, const scr_dataset *d)
     if (to->id != d->id || strcmp(to->name, d->name) != 0) return;
     to->created = d->created;
     to->bytes = (int64_t)d->size;
+    to->ranks = d->ranks;
 }
 
 static void status_use_entry(status *s, const scr_index *index, const scr_dataset *d)
@@ -214,15 +215,15 @@ static void status_find_state(const tool_prefix *prefix, const kvtree *flush, st
         s->state = s->run.is_halted  ? STATUS_HALTED
                    : s->run.is_ended ? STATUS_ENDED
                                      : STATUS_INTERRUPTED;
-        s->evidence = "by the log";
+        s->evidence = "according to the log";
     } else if (reason && strcmp(reason, SCR_HALT_FINALIZED) == 0) {
         s->state = STATUS_ENDED;
-        s->evidence = "by the halt file";
+        s->evidence = "the program called SCR_Finalize";
     } else if (reason &&
                (strncmp(reason, SCR_HALT_SIGNAL, strlen(SCR_HALT_SIGNAL)) == 0 ||
                 strncmp(reason, SCR_HALT_EXITED, strlen(SCR_HALT_EXITED)) == 0)) {
         s->state = STATUS_HALTED;
-        s->evidence = "by the halt file";
+        s->evidence = "according to the halt file";
     }
 }
 

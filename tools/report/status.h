@@ -29,6 +29,7 @@ typedef struct status_dataset {
     char name[SCR_NAME_SIZE];
     int64_t created; /* microseconds since 1970 */
     int64_t bytes;
+    int ranks; /* that wrote it; 0: unknown */
 } status_dataset;
 
 /* The last run in the log. */

@@ -171,7 +171,8 @@ static void lines_halt(const lines *l)
     int count = 0;
     lines_title(l, "halt");
     if (kvtree_util_get_int64(halt, SCR_HALT_KEY_LEFT, &n) == 0)
-        fprintf(l->out, "%safter %" PRId64 " more checkpoints", count++ ? "; " : "", n);
+        fprintf(l->out, "%safter %" PRId64 " more checkpoint%s", count++ ? "; " : "", n,
+                n == 1 ? "" : "s");
     if (kvtree_util_get_int64(halt, SCR_HALT_KEY_AFTER, &n) == 0) {
         tool_time_text(n, when);
         fprintf(l->out, "%safter %s", count++ ? "; " : "", when);
@@ -183,7 +184,9 @@ static void lines_halt(const lines *l)
         fprintf(l->out, "%s%" PRId64 " s before %s", count++ ? "; " : "", n, when);
     else if (before)
         fprintf(l->out, "%sbefore %s", count++ ? "; " : "", when);
-    if (reason) {
+    if (reason && strcmp(reason, SCR_HALT_FINALIZED) == 0) {
+        fprintf(l->out, "%slast run has ended (%s)", count++ ? "; " : "", reason);
+    } else if (reason) {
         fputs(count++ ? "; " : "", l->out);
         lines_quote(l, reason);
     }
@@ -220,7 +223,7 @@ void status_write(FILE *out, const tool_prefix *prefix, const status *s, bool co
     lines_run(&l);
     lines_nodes(&l);
     lines_dataset(&l, "checkpoint", "newest in the cache: ", &s->cached);
-    lines_dataset(&l, "", "newest on the prefix directory: ", &s->flushed);
+    lines_dataset(&l, "", "newest that is flushed: ", &s->flushed);
     lines_flush(&l);
     lines_next(&l);
     lines_halt(&l);
@@ -232,35 +235,51 @@ void status_write(FILE *out, const tool_prefix *prefix, const status *s, bool co
     }
 }
 
+/* A run with the ranks of the newest checkpoint, which others cannot use as it is. */
+static void next_write(FILE *out, const status *s, const char *command, const char *about)
+{
+    char run[64] = "scr run ./program";
+    const int ranks = s->flushed.ranks ? s->flushed.ranks : s->cached.ranks;
+    if (strcmp(command, run) != 0)
+        snprintf(run, sizeof run, "%s", command);
+    else if (ranks > 0)
+        snprintf(run, sizeof run, "scr run -n %d ./program", ranks);
+    fprintf(out, "  %-24s%s\n", run, about);
+}
+
 void status_write_next(FILE *out, const status *s)
 {
-    static const char *const next[][3] = {
-        [STATUS_UNUSED] =
-            {"scr run ./program     runs a program, and again after failures",
-             "scr doctor            checks this site, and says what to do",
-             "scr config            parameters and mistakes in them"},
-        [STATUS_RUNNING] =
-            {"scr top               the same, again and again",
-             "scr halt -c 1         ends the run after its next checkpoint",
-             "scr list              the datasets on the prefix directory"},
-        [STATUS_ENDED] =
-            {"scr list              the datasets on the prefix directory",
-             "scr report            what the runs did, and what failures cost",
-             "scr run ./program     begins another run"},
-        [STATUS_HALTED] = {"scr halt --remove     removes all halt conditions",
-                           "scr run ./program     goes on from the newest checkpoint",
-                           "scr list              the datasets on the prefix directory"},
-        [STATUS_INTERRUPTED] =
-            {"scr run ./program     goes on from the newest checkpoint",
-             "scr save              saves what is only in the caches",
-             "scr nodes --reason    which nodes cannot be used, and why"},
-        [STATUS_UNKNOWN] = {"scr top               the same, again and again",
-                            "scr list              the datasets on the prefix directory",
-                            "scr run ./program     goes on from the newest checkpoint"},
+    static const char *const next[][3][2] = {
+        [STATUS_UNUSED] = {{"scr run ./program",
+                            "run a program, and again after failures"},
+                           {"scr doctor", "check this site, and say what to do"},
+                           {"scr config", "parameters and mistakes in them"}},
+        [STATUS_RUNNING] = {{"scr top", "the same, refreshed until Ctrl-C"},
+                            {"scr halt -c 1", "end the run after its next checkpoint"},
+                            {"scr list", "list the datasets on the prefix directory"}},
+        [STATUS_ENDED] = {{"scr list", "list the datasets on the prefix directory"},
+                          {"scr report", "what the runs did, and what failures cost"},
+                          {"scr run ./program", "begin another run"}},
+        [STATUS_HALTED] = {{"scr halt --remove", "remove all halt conditions"},
+                           {"scr run ./program", "resume from the newest checkpoint"},
+                           {"scr list", "list the datasets on the prefix directory"}},
+        [STATUS_INTERRUPTED] = {{"scr run ./program",
+                                 "resume from the newest checkpoint"},
+                                {"scr save", "save what is only in the caches"},
+                                {"scr nodes --reason",
+                                 "which nodes cannot be used, and why"}},
+        [STATUS_UNKNOWN] = {{"scr top", "the same, refreshed until Ctrl-C"},
+                            {"scr list", "list the datasets on the prefix directory"},
+                            {"scr run ./program", "resume from the newest checkpoint"}},
     };
     fprintf(out, "\nnext:\n");
-    for (int i = 0; i < 3; i++)
-        fprintf(out, "  %s\n", next[s->state][i]);
+    for (int i = 0; i < 3; i++) {
+        const char *const *row = next[s->state][i];
+        if (strcmp(row[0], "scr report") == 0 && !s->is_logged)
+            next_write(out, s, "scr verify", "read and check these files");
+        else
+            next_write(out, s, row[0], row[1]);
+    }
 }
 
 /* ---- JSON ---- */

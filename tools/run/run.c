@@ -136,7 +136,7 @@ static void run_report_start(run *r)
                                  .ranks = ranks,
                                  .nodes = r->chosen.count,
                                  .note = list};
-    if (ranks) snprintf(text, sizeof text, ", %d ranks", ranks);
+    if (ranks) snprintf(text, sizeof text, ", %d rank%s", ranks, ranks == 1 ? "" : "s");
     run_say(r, RUN_LAUNCHED, "run %d: begins on %s%s", r->facts.attempts,
             list ? list : "?", text);
     tool_log_write(&r->prefix, &event, NULL);

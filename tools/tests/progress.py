@@ -166,4 +166,15 @@ def test_scavenge():
     assert not done.bars, done.bars
 
 
+def test_tables_fit():
+    """A text in the last column that is too long for the terminal stands below its row; nothing of it is lost."""
+    wide = subprocess.run([shutil.which('scr_params', path=BUILD_PATH)], capture_output=True, text=True, check=True).stdout
+    for columns in (80, 500):
+        terminal = Terminal('scr_params', columns=columns)
+        lines = [line for line in terminal.end()[1] if not line.startswith('\x1b')]
+        assert all(len(line) <= columns for line in lines), (columns, max(lines, key=len))
+        assert ' '.join(lines).split() == wide.split(), (columns, lines)
+        assert (len(lines) > wide.count('\n')) == (columns < 500), (columns, lines)
+
+
 run_tests(globals())

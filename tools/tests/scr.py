@@ -73,6 +73,12 @@ def test_which_command():
     os.environ['PATH'] = former
 
 
+def test_help():
+    for ask, told in ((['help'], ['--help']), (['help', 'list'], ['list', '--help'])):
+        assert run(*ask).returncode == 0 and run(*ask).stdout == run(*told).stdout, ask
+    expect(run('help', 'lost'), 2, '', ['USAGE_WRONG', "'list' is the most similar one"])
+
+
 def test_usage():
     expect_output_fails()
     expect_wrong_usage(['no'], ['--no'], ['restore'], ['restore', '--json', 'a'], ['import'], ['--prefix', '', 'list'], ['--prefix'])

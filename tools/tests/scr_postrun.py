@@ -99,7 +99,7 @@ def test_nothing():
     # in a directory that nobody means nothing can be said of the caches
     expect(run(), 1, '', ['PREFIX_UNUSED', os.getcwd()])
     os.mkdir('.scr')
-    expect(run(), 0, 'no dataset is in the cache\n')
+    expect(run(), 0, 'nothing to save: no dataset is in the cache\n')
     for location in (['PFS'], ['CACHE', 'PFS']):
         put_dataset(location)
         expect(run('--prefix', '.'), 0, 'dataset 3 is on the parallel file system\n')

@@ -16,7 +16,7 @@ def test_conditions():
     expect(run(), 1)
     for tree, reason in (({'ExitReason': value('SCR_FINALIZE_CALLED')}, 'SCR_FINALIZE_CALLED'),
                          ({'ExitReason': value('a\u202eb')}, 'a\\xe2\\x80\\xaeb'),
-                         ({'CheckpointsLeft': value(0)}, 'the number of checkpoints that was asked for is done'),
+                         ({'CheckpointsLeft': value(0)}, 'the requested number of checkpoints is done'),
                          ({'CheckpointsLeft': value(1)}, None), ({'ExitAfter': value(now)}, 'the time ExitAfter has come'),
                          ({'ExitAfter': value(now + 86400)}, None), ({'ExitBefore': value(now + 86400)}, None),
                          ({'ExitBefore': value(now)}, '0 seconds are left until ExitBefore'),

@@ -82,7 +82,7 @@ def test_done():
     prepare()
     launcher('exit 0')
     done = simulate('--runs', '5')
-    assert done.returncode == 0 and not done.stdout and b'\nno dataset is in the cache\n' in done.stderr, done
+    assert done.returncode == 0 and not done.stdout and b'\nnothing to save: no dataset is in the cache\n' in done.stderr, done
     call, = calls()
     assert re.fullmatch(r'-launcher fork (?:-genv \S+ \S+ )?-n 1 -env SCR_NODE_NAME node1 -env SCR_CACHE_BASE (\S+)/node1/cache -env '
                         r'SCR_CNTL_BASE \1/node1/cntl program -x : -n 1 -env SCR_NODE_NAME node2 .* program -x', call), call

@@ -95,7 +95,7 @@ def test_script_of_scr_3():
     put_program('srun', f'echo "$*" >>{os.getcwd()}/calls; [ $# = 1 ] || exec scr_halt >/dev/null 2>&1; rm -r nodes/n2; exit 1')
     done = run('-c', SCRIPT, command='sh')
     assert pathlib.Path('calls').read_text() == 'program\n--exclude n2 program\n', (done, os.listdir('.'))
-    assert done.returncode == 0 and done.stdout == b'no dataset is in the cache\n', done
+    assert done.returncode == 0 and done.stdout == b'nothing to save: no dataset is in the cache\n', done
 
 
 def test_unknown():

@@ -95,7 +95,7 @@ def test_each_record():
     found = ask()
     assert (found['next_checkpoint'], found['next_checkpoint_by']) == (now - 186 + 600, 'SCR_CHECKPOINT_SECONDS'), found
     text = run('--next').stdout.decode()
-    for part in ('lost since then: n3', 'newest in the cache: c6 (dataset 6)', 'newest on the prefix directory: c4 (dataset 4), 4 min ',
+    for part in ('lost since then: n3', 'newest in the cache: c6 (dataset 6)', 'newest that is flushed: c4 (dataset 4), 4 min ',
                  'c5: ? of 4.0 MB, time left unknown', 'after 3 more checkpoints; 60 s before 2100', '4 min 0 s of work, at least; c6, c5 only in caches',
                  'next:\n  scr '):
         assert part in text, (part, text)

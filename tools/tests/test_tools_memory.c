@@ -363,7 +363,7 @@ static int do_halt(void *arg)
     char *text = tool_halt_remedy(halt, &none, 0, "/a b");
     if (text)
         assert_string_equal(text,
-                            "to go on: scr_halt --remove '/a b', and start it again");
+                            "to continue: scr_halt --remove '/a b', and start it again");
     free(text);
     return text ? 0 : -ENOMEM;
 }
