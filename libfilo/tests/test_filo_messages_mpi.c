@@ -2,8 +2,8 @@
 /* What a flush and its way back ask of MPI, counted between libfilo and MPI for 4 to 32
  * ranks: nobody sends more than its files, the width and log P ask for, whatever the
  * number of ranks is; all else is a fixed number of MPI's own collective calls; and all
- * that the communicator of the application sees is that it is duplicated, and an agreement
- * on that. */
+ * that the communicator of the application sees is that it is duplicated, and an
+ * agreement on that. */
 #include "count_mpi.h"
 #include "lists.h"
 
