@@ -152,17 +152,17 @@ static int piece_move_hole(axl_piece *p, uint64_t at, uint64_t end, axl_error *e
  * In memory there is none. It takes page by page there, while it keeps all other writers
  * from the file: two threads that shared one took a third longer than one alone, while
  * with buffers one reads when the other one writes. */
-static bool piece_kernel_is_better(const axl_piece *p)
+bool axl_kernel_is_better(int out)
 {
     struct statfs fs;
-    if (p->checksum || p->out < 0 || p->there >= 0) return false;
-    return fstatfs(p->out, &fs) != 0 ||
+    return fstatfs(out, &fs) != 0 ||
            (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC);
 }
 
 int axl_piece_move(axl_piece *piece, axl_error *err)
 {
-    bool by_kernel = piece_kernel_is_better(piece);
+    bool by_kernel =
+        piece->by_kernel && !piece->checksum && piece->out >= 0 && piece->there < 0;
     uint64_t at = piece->item->from + piece->offset, end = at + piece->length, from, to;
     int rc = 0;
     piece->crc = 0;

@@ -260,8 +260,8 @@ static int place_create(const axl_transfer *t, size_t i, const axl_folder *folde
 
 /* Others may write to the same file now, so its end is only ever moved by writing: one
  * byte of the part, which gets its value later. */
-static int place_reach_end(const axl_item *item, const struct stat *st, int fd,
-                           axl_error *err)
+int axl_place_reach_end(const axl_item *item, const struct stat *st, int fd,
+                        axl_error *err)
 {
     const char *path = item->file.destination;
     uint64_t end = item->to + item->size;
@@ -278,17 +278,9 @@ static int place_open_part(const axl_transfer *t, const axl_item *item,
     struct stat st;
     int rc = place_open_named(t, item, folder, O_WRONLY, fd, &st, err);
     if (rc) return rc;
-    rc = place_reach_end(item, &st, *fd, err);
+    rc = axl_place_reach_end(item, &st, *fd, err);
     if (rc) io_close(fd);
     return rc;
-}
-
-int axl_place_share(const axl_item *item, int fd, axl_error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return err_sys(err, -errno, "stat %s", item->file.destination);
-    return place_reach_end(item, &st, fd, err);
 }
 
 /* Whether only this user can have made a file that is there, and can have opened it. */

@@ -362,12 +362,16 @@ typedef struct axl_piece {
                               * differs from in; -1: it is written */
     uint64_t offset, length; /* within the item */
     bool checksum;
-    uint32_t crc; /* of the piece, with checksum */
-    char *buffer; /* of buffer_size bytes */
+    bool by_kernel; /* it copies, if nobody has to see the bytes */
+    uint32_t crc;   /* of the piece, with checksum */
+    char *buffer;   /* of buffer_size bytes */
     size_t buffer_size;
     size_t kernel_step; /* most bytes that the kernel is asked to copy at a time */
     axl_worker *worker; /* NULL: it is not stopped, and does not pay */
 } axl_piece;
+
+/* Whether it is faster than a buffer where out is. */
+bool axl_kernel_is_better(int out);
 
 /* Moves it. Holes are not written: the destination of a file has its final size already,
  * and that of a part gets them punched. -ESTALE when the source ends before the piece. */
@@ -419,9 +423,10 @@ int axl_place_begin(axl_transfer *transfer, axl_error *err);
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
                    axl_error *err);
 
-/* For a part of a destination that is open already: checks the same, and lets its length
- * reach the end of the item. */
-int axl_place_share(const axl_item *item, int fd, axl_error *err);
+/* For a part of a destination that is open already, and is, or was lately, as in *st:
+ * checks the same, and lets its length reach the end of the item. */
+int axl_place_reach_end(const axl_item *item, const struct stat *st, int fd,
+                        axl_error *err);
 
 /* Opens the same, which is there, to read what it has. */
 int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,

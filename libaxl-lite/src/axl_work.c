@@ -143,6 +143,18 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
     return left < transfer->piece ? left : transfer->piece;
 }
 
+/* What does not change is asked once for each destination. */
+static int work_look_at_destination(axl_worker *worker, const axl_item *holder, int fd,
+                                    axl_error *err)
+{
+    if (worker->into == holder) return 0;
+    if (holder->part && fstat(fd, &worker->there) != 0)
+        return err_sys(err, -errno, "stat %s", holder->file.destination);
+    worker->by_kernel = axl_kernel_is_better(fd);
+    worker->into = holder;
+    return 0;
+}
+
 /* All pieces are written through one descriptor: it is open from before the first byte
  * is written, so that fsync knows of every write that failed on its way to the disk. */
 static int work_open_destination(axl_worker *worker, const task *now, int *out,
@@ -151,12 +163,16 @@ static int work_open_destination(axl_worker *worker, const task *now, int *out,
     axl_work *w = worker->work;
     axl_item *item = &w->transfer->items[now->item];
     axl_item *holder = &w->transfer->items[item->holder];
+    const bool opens = now->piece == 0 && item == holder;
+    int rc = 0;
     *out = holder->fd;
-    if (now->piece > 0) return 0;
-    int rc = item == holder
-                 ? axl_place_open(w->transfer, now->item, &worker->folder, out, err)
-                 : axl_place_share(item, *out, err);
+    if (opens) rc = axl_place_open(w->transfer, now->item, &worker->folder, out, err);
     if (rc) return rc;
+    rc = work_look_at_destination(worker, holder, *out, err);
+    if (!rc && now->piece == 0 && !opens)
+        rc = axl_place_reach_end(item, &worker->there, *out, err);
+    if (rc && opens) io_close(out);
+    if (rc || now->piece > 0) return rc;
     pthread_mutex_lock(&w->lock);
     item->made = item->open = true;
     holder->fd = *out;
@@ -211,6 +227,7 @@ static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece
     int rc = work_open_source(worker, piece->item, err);
     piece->in = worker->in;
     if (!rc) rc = work_open_destination(worker, now, &piece->out, err);
+    piece->by_kernel = worker->by_kernel;
     if (!rc) work_open_claimed(worker, now, piece);
     if (!rc) rc = axl_piece_move(piece, err);
     if (!rc) rc = axl_check_source(piece->item, piece->in, err);

@@ -37,6 +37,9 @@ struct axl_worker {
     double cpu; /* seconds of this thread that were paid for */
     int in;     /* the source of the last piece, which stays open for the next one ... */
     const axl_item *from; /* ... of parts that have the same; NULL: none */
+    const axl_item *into; /* holder of the last destination, ... */
+    struct stat there;    /* ... as it was, if it has several parts, ... */
+    bool by_kernel;       /* ... and whether the kernel copies to it */
 };
 
 /* The first error counts, and ends the work. */

@@ -21,6 +21,7 @@ typedef struct fetch {
     filo_file *files;     /* as the caller gave them, then as they were copied */
     struct stat *sources; /* what was checked, in the order of files and their segments */
     size_t source_count, source_next;
+    const char *container; /* the last one of them, if it is one; else NULL */
 } fetch;
 
 /* ---- before anything is copied ---- */
@@ -69,13 +70,26 @@ static void fetch_limit_mode(const filo_job *job, filo_file *file, const struct 
     file->group = group;
 }
 
+/* Files lie one behind the other in a container, which is looked at once for them. */
+static int fetch_inspect_container(filo_job *job, const char *name, struct stat *st)
+{
+    fetch *f = (fetch *)job;
+    if (f->container && strcmp(f->container, name) == 0) {
+        *st = f->sources[f->source_count - 1];
+        return fetch_keep_source(f, st);
+    }
+    int rc = fetch_inspect(job, name, st);
+    f->container = rc ? NULL : name;
+    return rc;
+}
+
 static int fetch_check_segments(filo_job *job, filo_file *file)
 {
     uint64_t sum = 0;
     for (int i = 0; i < file->segments; i++) {
         const filo_segment *s = &file->segment[i];
         struct stat st;
-        int rc = fetch_inspect(job, s->container, &st);
+        int rc = fetch_inspect_container(job, s->container, &st);
         if (rc) return rc;
         fetch_limit_mode(job, file, &st, i == 0);
         uint64_t size = (uint64_t)st.st_size;
@@ -98,6 +112,7 @@ static int fetch_check_file(filo_job *job, filo_file *file)
     if (!file->local[beneath_folder_length(file->local)])
         return err_set(&job->err, -EISDIR, "\"%s\" is no file name", file->local);
     if (file->packed) return fetch_check_segments(job, file);
+    ((fetch *)job)->container = NULL;
     int rc = fetch_inspect(job, file->name, &st);
     if (rc) return rc;
     if ((uint64_t)st.st_size != file->size)

@@ -9,16 +9,14 @@
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <kvtree/kvtree_util.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* What a leader is told of each part. */
-#define KEY_SOURCE "SOURCE"
-#define KEY_FROM "FROM"
-#define KEY_DESTINATION "DESTINATION"
-#define KEY_TO "TO"
-#define KEY_LENGTH "LENGTH"
+/* What a leader is told of each part, as the key of an element: its number, places and
+ * length, the length of the source's path, a blank, and both paths end to end. */
+#define PART_FORMAT "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %zu"
 
 /* What it replies: numbers of each part. */
 enum { FOUND_SIZE, FOUND_CRC, FOUND };
@@ -203,16 +201,33 @@ int filo_lead_count_containers(const filo_job *job)
 int filo_lead_add(filo_job *job, const axl_part *part)
 {
     kvtree *list = job->lead.list;
-    char number[16];
-    snprintf(number, sizeof number, "%d", kvtree_size(list));
-    kvtree *told = kvtree_set(list, number, NULL);
-    int rc = told ? 0 : -ENOMEM;
-    rc = rc ? rc : kvtree_util_set_str(told, KEY_SOURCE, part->source);
-    rc = rc ? rc : kvtree_util_set_bytecount(told, KEY_FROM, part->source_offset);
-    rc = rc ? rc : kvtree_util_set_str(told, KEY_DESTINATION, part->destination);
-    rc = rc ? rc : kvtree_util_set_bytecount(told, KEY_TO, part->destination_offset);
-    rc = rc ? rc : kvtree_util_set_bytecount(told, KEY_LENGTH, part->length);
+    char *told = NULL;
+    int n = asprintf(&told, PART_FORMAT " %s%s", kvtree_size(list), part->source_offset,
+                     part->destination_offset, part->length, strlen(part->source),
+                     part->source, part->destination);
+    if (n < 0) told = NULL;
+    int rc = told && kvtree_set(list, told, NULL) ? 0 : -ENOMEM;
+    free(told);
     return rc ? err_sys(&job->err, rc, "list files") : 0;
+}
+
+/* Adds a part that a rank told. */
+static int lead_take_part(filo_job *job, const char *told, axl_transfer *transfer)
+{
+    axl_part part = {0};
+    size_t length;
+    int number, at = 0;
+    if (sscanf(told, PART_FORMAT "%n", &number, &part.source_offset,
+               &part.destination_offset, &part.length, &length, &at) != 5 ||
+        told[at++] != ' ' || strlen(told + at) < length)
+        return err_set(&job->err, -EIO, "a part that a rank told is incomplete");
+    char *source = strndup(told + at, length);
+    part.source = source;
+    part.destination = told + at + length;
+    int rc = source ? axl_add_part(transfer, &part, &job->err)
+                    : err_sys(&job->err, -ENOMEM, "list files");
+    free(source);
+    return rc;
 }
 
 /* Adds the parts of one rank of the node. */
@@ -220,18 +235,7 @@ static int lead_take(filo_job *job, const kvtree *list, int rank, axl_transfer *
 {
     const kvtree_elem *e = kvtree_elem_first(list);
     for (; e; e = kvtree_elem_next(e)) {
-        const kvtree *told = kvtree_elem_hash(e);
-        unsigned long from, to, length;
-        axl_part part = {.source = kvtree_elem_get_first_val(told, KEY_SOURCE),
-                         .destination = kvtree_elem_get_first_val(told, KEY_DESTINATION)};
-        if (kvtree_util_get_bytecount(told, KEY_FROM, &from) != 0 ||
-            kvtree_util_get_bytecount(told, KEY_TO, &to) != 0 ||
-            kvtree_util_get_bytecount(told, KEY_LENGTH, &length) != 0)
-            return err_set(&job->err, -EIO, "a part that a rank told is incomplete");
-        part.source_offset = from;
-        part.destination_offset = to;
-        part.length = length;
-        int rc = axl_add_part(transfer, &part, &job->err);
+        int rc = lead_take_part(job, kvtree_elem_key(e), transfer);
         if (rc) return rc;
         job->lead.counts[rank] += FOUND;
     }

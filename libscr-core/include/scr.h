@@ -327,8 +327,10 @@ int SCR_Fetch_file_parts(int count, const char *const names[], const uint64_t of
 int SCR_Dataset_ranks(int *ranks);
 
 /* *files becomes the number of files that rank wrote, one of those ranks, without parts
- * of files that ranks wrote together. Local. A call reads few files, of at most 1 MB,
- * whatever the number of ranks; it is fastest to ask for one rank after the other.
+ * of files that ranks wrote together; where the dataset bypassed the cache, such a file
+ * is one of the files of a rank that wrote to it. Local. A call reads few files, of at
+ * most 1 MB, whatever the number of ranks; it is fastest to ask for one rank after the
+ * other.
  *
  * Returns SCR_ERR_ARGUMENT when the checkpoint has no such rank; SCR_FAILURE when the
  * list of files cannot be read, or when the checkpoint is in the cache only and

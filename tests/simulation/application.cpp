@@ -29,15 +29,16 @@ std::string content(const std::string &name, int rank, size_t size)
     return bytes;
 }
 
-bool write_file(const std::string &path, const std::string &bytes)
+static bool write_at(const std::string &path, int flags, size_t offset,
+                     const std::string &bytes)
 {
-    const int fd = simulated_open64(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int fd = simulated_open64(path.c_str(), O_WRONLY | O_CREAT | flags, 0600);
     if (fd < 0) return false;
     size_t done = 0;
     ssize_t n = 0;
     while (done < bytes.size()) {
         n = simulated_pwrite64(fd, &bytes[done], bytes.size() - done,
-                               static_cast<off_t>(done));
+                               static_cast<off_t>(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) break;
         done += static_cast<size_t>(n);
@@ -46,7 +47,17 @@ bool write_file(const std::string &path, const std::string &bytes)
     return n >= 0 && (closed == 0 || errno == EINTR);
 }
 
-bool read_file(const std::string &path, size_t most, std::string &bytes)
+bool write_file(const std::string &path, const std::string &bytes)
+{
+    return write_at(path, O_TRUNC, 0, bytes);
+}
+
+bool write_part(const std::string &path, size_t offset, const std::string &bytes)
+{
+    return write_at(path, 0, offset, bytes);
+}
+
+bool read_file(const std::string &path, size_t most, std::string &bytes, size_t offset)
 {
     const int fd = simulated_open64(path.c_str(), O_RDONLY);
     if (fd < 0) return false;
@@ -54,7 +65,8 @@ bool read_file(const std::string &path, size_t most, std::string &bytes)
     size_t done = 0;
     ssize_t n = 1;
     while (n != 0 && done < most) {
-        n = simulated_pread64(fd, &bytes[done], most - done, static_cast<off_t>(done));
+        n = simulated_pread64(fd, &bytes[done], most - done,
+                              static_cast<off_t>(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) break;
         done += static_cast<size_t>(n);

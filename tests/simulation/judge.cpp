@@ -24,6 +24,9 @@ Dataset &Judge::start(int run, int step, const Step &what, const std::string &jo
     made->bad = false;
     made->files = what.files;
     made->size = what.size;
+    made->shares = what.shares;
+    made->share = what.share;
+    made->strided = what.strided;
     datasets.push_back(std::move(made));
     return *datasets.back();
 }
@@ -399,17 +402,66 @@ std::string Judge::name(const Dataset &d, int rank, int f)
     return d.name + folder + "rank_" + std::to_string(rank) + "." + std::to_string(f);
 }
 
-std::string Judge::bytes(const Dataset &d, int rank, int f)
+static std::string noise(uint64_t seed, size_t size)
 {
-    const size_t size = d.size + static_cast<size_t>(rank % 3);
-    Random r(static_cast<uint64_t>(d.number) << 32 ^ static_cast<uint64_t>(rank) << 8 ^
-             static_cast<uint64_t>(f));
+    Random r(seed);
     std::string text(size, 0);
     for (size_t i = 0; i < size; i += 8) {
         uint64_t x = r.next();
         for (size_t k = i; k < size && k < i + 8; k++, x >>= 8)
             text[k] = static_cast<char>(x);
     }
+    return text;
+}
+
+std::string Judge::bytes(const Dataset &d, int rank, int f)
+{
+    return noise(static_cast<uint64_t>(d.number) << 32 ^
+                     static_cast<uint64_t>(rank) << 8 ^ static_cast<uint64_t>(f),
+                 d.size + static_cast<size_t>(rank % 3));
+}
+
+/* ---- files that ranks write together ---- */
+
+std::string Judge::shared_name(const Dataset &d)
+{
+    return d.name + "/more/all";
+}
+
+/* Side by side, or as the layers of a grid; the last rank first. Some are empty, and
+ * behind some is a gap. */
+std::vector<Extent> Judge::shares(const Dataset &d, int rank)
+{
+    std::vector<Extent> list;
+    size_t offset = 0;
+    for (int i = 0; i < d.ranks * d.shares; i++) {
+        const int owner = d.ranks - 1 - (d.strided ? i % d.ranks : i / d.shares);
+        const size_t length = i % 7 == 3 ? 0 : d.share + static_cast<size_t>(i % 3);
+        if (owner == rank) list.push_back({offset, length});
+        offset += length + (i % 4 == 1 ? 5 : 0);
+    }
+    return list;
+}
+
+std::vector<bool> Judge::shared_mask(const Dataset &d)
+{
+    std::vector<bool> mask;
+    for (int rank = 0; rank < d.ranks; rank++)
+        for (const Extent &e : shares(d, rank)) {
+            const size_t end = e.offset + e.length;
+            if (e.length) mask.resize(std::max(mask.size(), end));
+            for (size_t i = e.offset; i < end; i++)
+                mask[i] = true;
+        }
+    return mask;
+}
+
+std::string Judge::shared_bytes(const Dataset &d)
+{
+    const std::vector<bool> mask = shared_mask(d);
+    std::string text = noise(~static_cast<uint64_t>(d.number), mask.size());
+    for (size_t i = 0; i < mask.size(); i++)
+        if (!mask[i]) text[i] = 0;
     return text;
 }
 

@@ -34,6 +34,9 @@ struct Dataset {
     bool checkpoint, output, bad;
     int files;
     size_t size;
+    int shares; /* parts that each rank has of the file of all, see Step */
+    size_t share;
+    bool strided;
     bool completing = false; /* a rank has called SCR_Complete_output: it may exist */
     bool complete = false;   /* a rank was told so: it does */
     bool flushed = false;    /* and is on the prefix directory */
@@ -51,6 +54,11 @@ struct Dataset {
         : ranks(writer.ranks()), run(&writer), homes(writer)
     {
     }
+};
+
+/* Bytes of a file. */
+struct Extent {
+    size_t offset, length;
 };
 
 class Judge
@@ -111,6 +119,13 @@ class Judge
     /* The path of file f of a rank below the prefix directory, and its bytes. */
     static std::string name(const Dataset &d, int rank, int f);
     static std::string bytes(const Dataset &d, int rank, int f);
+
+    /* The file that all ranks write; the parts of one of them, which may be empty; and
+     * which bytes are in any. */
+    static std::string shared_name(const Dataset &d);
+    static std::string shared_bytes(const Dataset &d);
+    static std::vector<Extent> shares(const Dataset &d, int rank);
+    static std::vector<bool> shared_mask(const Dataset &d);
 
     bool is_ending = false; /* a rank of it has called SCR_Finalize */
     bool lenient =

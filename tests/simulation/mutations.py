@@ -22,10 +22,10 @@ MUTATIONS = {
     "the directory of a flushed dataset is not synced": (
         "libfilo/src/filo_commit_mpi.c", "    rc = io_fsync(job->dir);\n", "    rc = 0;\n"),
     "records are renamed before they are synced": (
-        "common/batch.c", "int rc = b->durability == BATCH_DURABLE ? batch_sync(b, err) : 0;", "int rc = 0;"),
+        "common/batch.c", "int rc = syncs ? batch_sync(b, err) : 0;", "int rc = syncs ? 0 : 0;"),
     "directories of records are not synced": (
-        "common/batch.c", "if (!rc && b->durability != BATCH_UNSYNCED && (rc = io_fsync(parent)) != 0)",
-        "if (!rc && 0 && (rc = io_fsync(parent)) != 0)"),
+        "common/batch.c", "if (!rc && syncs && (rc = io_fsync(parent)) != 0)",
+        "if (!rc && syncs && 0 && (rc = io_fsync(parent)) != 0)"),
     "a short write counts as whole": (
         "common/io.c", "            done += (size_t)n;\n        else if (n == 0)\n            return -EIO;",
         "            done = size;\n        else if (n == 0)\n            return -EIO;"),
@@ -115,8 +115,13 @@ MUTATIONS = {
     "an older checkpoint takes the place of one of other ranks": (
         "libscr-core/ops/restart.c", "scr_fetch_dataset(scr, d, leaves);", "scr_fetch_dataset(scr, d, false && leaves);"),
     "a flush is resumed with another number of ranks": (
-        "libscr-core/ops/flush.c", "f->container ? scr_flush_layout(scr) : (uint64_t)scr->job.ranks,", "f->container ? scr_flush_layout(scr) : 0,",
-        "libscr-core/ops/flush_recovery.c", "s->container ? r->layout : (uint64_t)r->scr->job.ranks,", "s->container ? r->layout : 0,"),
+        "libscr-core/ops/flush.c", ": (uint64_t)scr->job.ranks,\n", ": (uint64_t)0,\n",
+        "libscr-core/ops/flush_recovery.c", ": (uint64_t)r->scr->job.ranks, identity", ": (uint64_t)0, identity"),
+    "bytes of a part are joined from its begin": (
+        "libscr-core/ops/bring_parts.c", "parts_copy(in, from - have->offset, out,", "parts_copy(in, 0, out,"),
+    "parts are flushed a byte too early": (
+        "libscr-core/plan/part_name.c", "(filo_segment){strndup(file->name, n), offset, file->size};",
+        "(filo_segment){strndup(file->name, n), offset - (offset > 0), file->size};"),
     "ranks do not agree on errors": (
         "common/agree_mpi.c", "    if (worst.class == IS_FINE) return 0;\n", "    if (worst.class == IS_FINE || code == 0) return code;\n"),
 }

@@ -187,7 +187,7 @@ class Rank
         char name[SCR_MAX_FILENAME];
         if (expect("SCR_Start_restart", SCR_Start_restart(name)) != SCR_SUCCESS)
             return false;
-        int good = what->any ? read_shared(d) : read_all(d, {rank}), all;
+        int good = what->any ? read_any(d) : read_own(d), all;
         MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, world);
         judge.restarted(d, all, refused);
         const int code = SCR_Complete_restart(good && !(refused && rank == ranks - 1));
@@ -239,10 +239,18 @@ class Rank
         return code == SCR_SUCCESS;
     }
 
+    /* Where nothing is cached, the file of all ranks is one of the first that wrote it.
+     */
+    bool is_of_all(const Dataset &d, const std::string &name) const
+    {
+        return program.story->bypass && name == "/prefix/" + Judge::shared_name(d);
+    }
+
     /* Asks for the names of files of a rank, which must be those that it wrote. */
     bool list(const Dataset &d, int writer, std::vector<std::string> &names)
     {
         std::set<std::pair<std::string, uint64_t>> right, told;
+        const size_t before = names.size();
         int files = -1;
         if (!may_go_on("SCR_Dataset_files", SCR_Dataset_files(writer, &files)))
             return false;
@@ -254,10 +262,11 @@ class Rank
             uint64_t size = 0;
             if (!may_go_on("SCR_Dataset_file", SCR_Dataset_file(writer, f, name, &size)))
                 return false;
+            if (is_of_all(d, name)) continue;
             told.insert({name, size});
             names.push_back(name);
         }
-        if (files != d.files || told != right)
+        if (names.size() - before != right.size() || told != right)
             throw Failure(d.name + ": wrong names of files of rank " +
                           std::to_string(writer));
         return true;
@@ -277,7 +286,7 @@ class Rank
     }
 
     /* Whatever the number of ranks that wrote it. */
-    bool read_shared(const Dataset &d)
+    bool read_any(const Dataset &d)
     {
         int writers = 0;
         std::vector<std::string> names;
@@ -290,7 +299,81 @@ class Rank
         const size_t first = what->twice ? names.size() / 2 : names.size();
         good = fetch(d, names, 0, first) && good;
         if (what->twice) good = fetch(d, names, first, names.size()) && good;
-        return good && read_all(d, list_of);
+        std::vector<Extent> extents;
+        const size_t size = Judge::shared_mask(d).size();
+        for (const size_t writer : list_of)
+            extents.push_back({size * writer / d.ranks,
+                               size * (writer + 1) / d.ranks - size * writer / d.ranks});
+        if (size > 0) good = fetch_parts(d, extents) && good;
+        return good && read_all(d, list_of) && read_parts(d, extents);
+    }
+
+    bool read_own(const Dataset &d)
+    {
+        return read_all(d, {rank}) && read_parts(d, Judge::shares(d, rank));
+    }
+
+    /* Bytes of the file of all ranks, wherever the parts of those that wrote it end. */
+    bool fetch_parts(const Dataset &d, const std::vector<Extent> &extents)
+    {
+        const std::string name = Judge::shared_name(d);
+        const std::vector<const char *> names(extents.size(), name.c_str());
+        std::vector<uint64_t> offsets, lengths;
+        for (const Extent &e : extents) {
+            offsets.push_back(e.offset);
+            lengths.push_back(e.length);
+        }
+        const int code =
+            agree("SCR_Fetch_file_parts",
+                  SCR_Fetch_file_parts(static_cast<int>(extents.size()), names.data(),
+                                       offsets.data(), lengths.data()));
+        if (judge.may_be_unreadable(d)) return code == SCR_SUCCESS;
+        return may_go_on("SCR_Fetch_file_parts", code);
+    }
+
+    bool read_parts(const Dataset &d, const std::vector<Extent> &extents)
+    {
+        const std::string all = Judge::shared_bytes(d);
+        const std::vector<bool> mask = Judge::shared_mask(d);
+        for (const Extent &e : extents) {
+            char path[SCR_MAX_FILENAME];
+            uint64_t at = 0;
+            std::string found;
+            if (!route_part(d, e, path, &at)) return false;
+            if (e.length == 0) continue;
+            if (!read_file(path, e.length, found, at)) return false;
+            /* no checksum has bytes that nobody wrote */
+            for (size_t i = 0; i < found.size() && d.ruined; i++)
+                if (!mask[e.offset + i]) found[i] = 0;
+            if (found != all.substr(e.offset, e.length))
+                throw Failure(d.name + ": bytes from " + std::to_string(e.offset) +
+                              " on of the file of all ranks are wrong");
+        }
+        return true;
+    }
+
+    /* Nothing is written or read with a length of 0. */
+    static bool route_part(const Dataset &d, const Extent &e, char *path, uint64_t *at)
+    {
+        if (SCR_Route_file_part(Judge::shared_name(d).c_str(), e.offset, e.length, path,
+                                at) != SCR_SUCCESS)
+            return false;
+        if (e.length == 0 && std::string(path) != "/dev/null")
+            throw Failure(d.name + ": no bytes are at " + path);
+        return true;
+    }
+
+    bool write_parts(const Dataset &d)
+    {
+        const std::string all = Judge::shared_bytes(d);
+        for (const Extent &e : Judge::shares(d, rank)) {
+            char path[SCR_MAX_FILENAME];
+            uint64_t at = 0;
+            if (!route_part(d, e, path, &at)) return false;
+            if (e.length && !write_part(path, at, all.substr(e.offset, e.length)))
+                return false;
+        }
+        return true;
     }
 
     bool read_all(const Dataset &d, const std::vector<int> &writers)
@@ -337,10 +420,12 @@ class Rank
         bool good = !(step.bad && rank == 0);
         for (int f = 0; f < d.files; f++)
             good = write(d, f) && good;
+        good = write_parts(d) && good;
         if (!good) d.bad = true;
         d.completing = true;
         const int code = agree("SCR_Complete_output", SCR_Complete_output(good));
-        if (code != SCR_SUCCESS && !d.bad && d.files > 0)
+        if (code != SCR_SUCCESS && !d.bad &&
+            (d.files > 0 || Judge::shared_mask(d).size() > 0))
             fail("SCR_Complete_output", code);
         judge.completed(d, code);
         return d;

@@ -5,7 +5,7 @@
  *   simulate --seed N --shrink  a part of a world that fails for the same reason
  *   simulate --from A --to B    seeds A to B - 1, each in its own process; failures
  *   simulate --seeds FILE       the numbers at the beginning of lines, which may be
- *                               followed by one --without PARAMETER
+ *                               followed by --without PARAMETER
  *   simulate --campaign FILE --to N
  *                               seeds up to N - 1 that are not in FILE yet, which gets
  *                               the failures
@@ -93,9 +93,10 @@ static int listed(const Trials &trials, const char *file)
     if (!list) return perror(file), 2;
     while (fgets(line, sizeof line, list)) {
         Part part;
-        const int read = sscanf(line, "%lu --without %63s", &seed, name);
-        if (read < 1) continue;
-        if (read == 2) part.without.insert(name);
+        int at = 0, more = 0;
+        if (sscanf(line, "%lu%n", &seed, &at) != 1) continue;
+        for (; sscanf(line + at, " --without %63s%n", name, &more) == 1; at += more)
+            part.without.insert(name);
         count++;
         report(trials.one(seed, part), failed, false);
     }

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
-#include <sstream>
 
 namespace sim
 {
@@ -234,7 +233,8 @@ enum class Aspect {
     DEATHS,
     FLIPS,
     WIDTH,
-    FORM
+    FORM,
+    SHARED
 };
 
 static Random stream_of(const Story &s, Aspect aspect)
@@ -462,6 +462,25 @@ static void draw_width(Story &s)
     s.parameters.push_back({"SCR_FETCH_WIDTH", width});
 }
 
+/* Some datasets have a file of all ranks. */
+static void draw_shared(Story &s)
+{
+    Random r = stream_of(s, Aspect::SHARED);
+    if (!r.chance(0.3)) return;
+    s.shared = true;
+    auto draw_step = [&r](Step &step) {
+        if (!r.chance(0.8)) return;
+        step.shares = static_cast<int>(r.between(1, 3));
+        step.share = r.chance(0.2) ? r.between(0, 3) : r.between(1, 20000);
+        step.strided = r.chance(0.5);
+    };
+    for (Run &run : s.runs) {
+        std::for_each(run.steps.begin(), run.steps.end(), draw_step);
+        for (Run &rest : run.rest)
+            std::for_each(rest.steps.begin(), rest.steps.end(), draw_step);
+    }
+}
+
 /* Damage that SCR cannot detect shows nothing. */
 static void place_damage(Story &s)
 {
@@ -492,85 +511,14 @@ Story draw(uint64_t seed, bool elastic)
     draw_one_more(s, Aspect::HANGS, 0.1, Blow::HANG);
     draw_one_more(s, Aspect::DELAYS, 0.05, Blow::DELAY);
     draw_one_more(s, Aspect::SECONDS, 0.15, Blow::SECOND);
-    if (!elastic) return s;
-    draw_ranks(s);
-    if (!s.elastic) return s;
-    draw_one_more(s, Aspect::LOSSES, 0.5, Blow::LOSE_NODE);
-    draw_one_more(s, Aspect::FLIPS, 0.3, Blow::FLIP);
-    draw_deaths(s);
+    if (elastic) draw_ranks(s);
+    if (s.elastic) {
+        draw_one_more(s, Aspect::LOSSES, 0.5, Blow::LOSE_NODE);
+        draw_one_more(s, Aspect::FLIPS, 0.3, Blow::FLIP);
+        draw_deaths(s);
+    }
+    draw_shared(s);
     return s;
-}
-
-/* ---- parts ---- */
-
-bool is_dispensable(const std::string &parameter)
-{
-    return parameter == "SCR_FLUSH_WIDTH" || parameter == "SCR_FETCH_WIDTH" ||
-           parameter == "SCR_USE_CONTAINERS" || parameter == "SCR_FLUSH_FORM" ||
-           parameter == "SCR_FLUSH_TYPE" || parameter == "SCR_CRC_ON_DELETE" ||
-           parameter == "SCR_RESTART_RANKS";
-}
-
-static void reduce_run(Run &run, const Part &part)
-{
-    std::vector<Step> steps;
-    std::vector<Strike> strikes;
-    for (size_t i = run.machines.size(); i-- > 0;) {
-        run.counts[i] = std::min(run.counts[i], part.ranks_per_node);
-        if (run.machines[i] < part.nodes) continue;
-        run.machines.erase(run.machines.begin() + static_cast<long>(i));
-        run.counts.erase(run.counts.begin() + static_cast<long>(i));
-    }
-    for (const Step &s : run.steps)
-        if (!part.without_steps.count(s.number) &&
-            static_cast<int>(steps.size()) < part.steps)
-            steps.push_back(s);
-    for (const Strike &s : run.strikes)
-        if (!part.without_strikes.count(s.number)) strikes.push_back(s);
-    run.steps = steps;
-    run.strikes = strikes;
-    for (Run &rest : run.rest)
-        reduce_run(rest, part);
-    if (run.rest.size() && (part.without.count("deaths") || run.rest[0].machines.empty()))
-        run.rest.clear();
-}
-
-void reduce(Story &story, const Part &part)
-{
-    int left = part.runs;
-    std::vector<Run> runs;
-    if (part.without.count("SCR_RESTART_RANKS")) story = draw(story.seed, false);
-    story.nodes = std::min(story.nodes, part.nodes);
-    story.ranks_per_node = std::min(story.ranks_per_node, part.ranks_per_node);
-    for (Run &run : story.runs) {
-        reduce_run(run, part);
-        if (run.machines.empty() || (!run.audit && left-- <= 0)) continue;
-        runs.push_back(run);
-    }
-    story.runs = runs;
-    if (part.without.count("SCR_FLUSH_FORM")) story.align = 0;
-    story.packs =
-        story.align || (story.packs && !part.without.count("SCR_USE_CONTAINERS"));
-    auto is_away = [&](const auto &p) { return part.without.count(p.first) != 0; };
-    story.parameters.erase(
-        std::remove_if(story.parameters.begin(), story.parameters.end(), is_away),
-        story.parameters.end());
-}
-
-std::string Part::text() const
-{
-    std::ostringstream out;
-    if (nodes < 1000) out << " --nodes " << nodes;
-    if (ranks_per_node < 1000) out << " --ranks " << ranks_per_node;
-    if (runs < 1000) out << " --runs " << runs;
-    if (steps < 1000) out << " --steps " << steps;
-    for (int step : without_steps)
-        out << " --without-step " << step;
-    for (int strike : without_strikes)
-        out << " --without-strike " << strike;
-    for (const std::string &name : without)
-        out << " --without " << name;
-    return out.str();
 }
 
 } // namespace sim

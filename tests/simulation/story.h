@@ -22,9 +22,12 @@ struct Step {
     bool checkpoint = true, output = false;
     int files = 1;      /* of each rank */
     size_t size = 1000; /* bytes of a file, plus a few that depend on the rank */
-    bool bad = false;   /* one rank says that its files are not valid */
-    double compute = 1; /* seconds before it */
-    int number = 0;     /* over all runs */
+    int shares = 0;     /* parts of one file of all ranks that each of them writes, ... */
+    size_t share = 0;   /* ... bytes of each, plus a few, ... */
+    bool strided = false; /* ... and whether those of a rank lie apart from each other */
+    bool bad = false;     /* one rank says that its files are not valid */
+    double compute = 1;   /* seconds before it */
+    int number = 0;       /* over all runs */
 };
 
 enum class Blow {
@@ -129,6 +132,7 @@ struct Story {
     bool jobs;       /* two share the prefix directory: which dataset is newer is open */
     bool checked;    /* files on the prefix directory have checksums */
     bool elastic;    /* the number of ranks changes */
+    bool shared;     /* ranks write files together */
 
     std::string text() const;
 };

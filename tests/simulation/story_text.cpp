@@ -69,8 +69,11 @@ static void print(std::ostream &out, const Step &s)
 {
     out << "    step " << s.number << ": "
         << (s.checkpoint ? s.output ? "checkpoint and output" : "checkpoint" : "output")
-        << ", " << s.files << " files of " << s.size << " bytes"
-        << (s.bad ? ", not valid" : "") << ", after " << s.compute << " s\n";
+        << ", " << s.files << " files of " << s.size << " bytes";
+    if (s.shares)
+        out << ", " << s.shares << (s.strided ? " strided" : "")
+            << " parts of a shared file of " << s.share << " bytes";
+    out << (s.bad ? ", not valid" : "") << ", after " << s.compute << " s\n";
 }
 
 static void print(std::ostream &out, const Run &run, const char *what, bool elastic)

@@ -167,6 +167,7 @@ static std::vector<Part> smaller(const Story &story, const Part &part)
     for (const char *what : {"SCR_RESTART_RANKS", "deaths"})
         if (story.elastic && !part.without.count(what))
             add([what](Part &p) { p.without.insert(what); });
+    if (story.shared) add([](Part &p) { p.without.insert("shared"); });
     return list;
 }
 

@@ -121,16 +121,21 @@ class World
     /* Outputs are not read by a restart. */
     void check_output(const Dataset &d)
     {
+        if (Judge::shared_mask(d).size() > 0)
+            check_file(Judge::shared_name(d), Judge::shared_bytes(d));
         if (story.align && !story.bypass) return check_aligned(d);
         if (story.packs && !story.bypass) return check_containers(d);
         for (int rank = 0; rank < d.ranks; rank++)
-            for (int f = 0; f < d.files; f++) {
-                std::string found;
-                const std::string path = Judge::name(d, rank, f);
-                if (!machine.parallel->read(path, found))
-                    end(path + ", which was saved, is missing");
-                if (found != Judge::bytes(d, rank, f)) end(path + " has wrong bytes");
-            }
+            for (int f = 0; f < d.files; f++)
+                check_file(Judge::name(d, rank, f), Judge::bytes(d, rank, f));
+    }
+
+    void check_file(const std::string &path, const std::string &bytes)
+    {
+        std::string found;
+        if (!machine.parallel->read(path, found))
+            end(path + ", which was saved, is missing");
+        if (found != bytes) end(path + " has wrong bytes");
     }
 
     /* The bytes of all files are laid end to end. */
