@@ -80,8 +80,9 @@ int scr_route_below(const struct scr *scr, const char *name, char **path,
 
 void scr_route_refused(struct scr *scr, const char *name, const char *why)
 {
-    if (scr->output.refused && !kvtree_set_kv(scr->output.refused, name, why))
-        scr_route_failed(scr, -ENOMEM, "no memory");
+    if (!scr->output.refused || kvtree_set_kv(scr->output.refused, name, why)) return;
+    kvtree_unset(scr->output.refused, name);
+    scr_route_failed(scr, -ENOMEM, "no memory");
 }
 
 void scr_route_failed(struct scr *scr, int rc, const char *why)
