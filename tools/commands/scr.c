@@ -123,7 +123,7 @@ static int scr_miss_verb(const tool *t, const char *name)
 /* scr help [VERB] */
 static int scr_help(const tool *t, const tool_args *args)
 {
-    char *ask[] = {"--help"};
+    char help[] = "--help", *ask[] = {help};
     const verb self = {NULL, "scr", NULL, NULL, NULL};
     const verb *v = args->count > 1 ? scr_find_verb(args->list[1]) : &self;
     return v ? scr_execute(v, ask, 1) : scr_miss_verb(t, args->list[1]);
