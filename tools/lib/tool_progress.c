@@ -30,11 +30,17 @@ static struct {
     char what[WHAT_SIZE];
     scr_alarm alarm;
     scr_meter meter;
-    _Atomic uint64_t done, total;
     atomic_bool is_taken; /* the terminal, by a thread that writes */
     atomic_bool is_shown;
     struct sigaction before[SIGNALS];
 } shown;
+
+static void progress_update(void)
+{
+    uint64_t done, total;
+    tool_progress_get(&done, &total);
+    scr_meter_update(&shown.meter, done, total, scr_clock());
+}
 
 /* ---- a terminal ---- */
 
@@ -93,7 +99,7 @@ static void progress_draw(void *ignored)
 {
     char bar[SCR_METER_BAR_MAX], line[SCR_METER_BAR_MAX + 16];
     (void)ignored;
-    scr_meter_update(&shown.meter, shown.done, shown.total, scr_clock());
+    progress_update();
     /* a line that fills the last column could wrap */
     scr_meter_bar(&shown.meter, shown.what, progress_columns() - 1, bar);
     const int n = snprintf(line, sizeof line, "%s%s", CLEAR, bar);
@@ -111,7 +117,7 @@ static void progress_print(void *ignored)
 {
     char line[SCR_METER_SIZE];
     (void)ignored;
-    scr_meter_update(&shown.meter, shown.done, shown.total, scr_clock());
+    progress_update();
     tool_say(COMMAND_PROGRESS, "%s: %s", shown.what, scr_meter_line(&shown.meter, line));
 }
 
@@ -129,7 +135,7 @@ void tool_progress_begin(const char *what, const char *unit)
     snprintf(shown.what, sizeof shown.what, "%s", what);
     for (char *c = shown.what; *c; c++) /* names may come from other users */
         if (*c < ' ' || *c > '~') *c = '?';
-    shown.done = shown.total = 0;
+    tool_progress_set(0, 0);
     shown.on_terminal = progress_has_terminal();
     scr_meter_begin(&shown.meter, unit, scr_clock());
     shown.alarm = (scr_alarm){.first = shown.on_terminal ? FIRST_BAR : LINE_EVERY,
@@ -141,18 +147,6 @@ void tool_progress_begin(const char *what, const char *unit)
     }
     shown.is_begun = true;
     scr_alarm_begin(&shown.alarm);
-}
-
-void tool_progress_set(uint64_t done, uint64_t total)
-{
-    shown.total = total;
-    shown.done = done;
-}
-
-void tool_progress_get(uint64_t *done, uint64_t *total)
-{
-    *done = shown.done;
-    *total = shown.total;
 }
 
 void tool_progress_hide(void)
