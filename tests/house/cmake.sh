@@ -10,6 +10,7 @@ set -euo pipefail
 source=$1 build=$2 prefix=$3 libdir=$4 compiler=$5
 shift 5
 
+export CMAKE_GENERATOR=Ninja # which builds SCR, too; a machine may have no make
 if ! command -v cmake >/dev/null; then
     echo "no cmake here"
     exit 77
