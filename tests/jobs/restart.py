@@ -278,7 +278,7 @@ def test_one_node():
     """XOR over ranks of one node protects nothing: SCR says so, and works."""
     with Job(1, 4) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0)
-        run.says("REDUNDANCY_NONE", "4 ranks", times=1)
+        run.says("REDUNDANCY_NONE", "all ranks are in one failure group", times=1)
         job.run("init", restart("a"), SCR_FLUSH=0)
     with Job(2, 1) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0, SCR_GROUP="WORLD")

@@ -32,7 +32,7 @@ def everywhere(job, write, read, lost="n2"):
 def test_one_rank():
     with Job(layout=[("n1", 1)], SCR_FLUSH=2) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b"), checkpoint("c"), restart("c"))
-        run.says("REDUNDANCY_NONE", "1 ranks", times=1)
+        run.says("REDUNDANCY_NONE", "all ranks are in one failure group", times=1)
         job.run("init", restart("c"), "finalize")
         job.lose("n1")
         job.run("init", restart("c"))
