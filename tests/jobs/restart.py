@@ -282,7 +282,7 @@ def test_one_node():
         job.run("init", restart("a"), SCR_FLUSH=0)
     with Job(2, 1) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0, SCR_GROUP="WORLD")
-        run.says("REDUNDANCY_NONE", "2 ranks", times=1)
+        run.says("REDUNDANCY_NONE", "all ranks are in one failure group", times=1)
     with Job(layout=[("n1", 3), ("n2", 1)]) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0)
         run.says("REDUNDANCY_PARTIAL", "2 of 4 ranks", times=1)
