@@ -3,9 +3,8 @@
 #define FAIL_MALLOC_H
 
 /* A malloc that has no memory for blocks of certain sizes, and a calloc that fails once,
- * for one source file of a test program under MPI. The sizes tell the trees of a test
- * from whatever MPI allocates; of calloc, only the calls of this program and of libkvtree
- * count, wherever that is: each tree of its own is one. */
+ * for one source file of a test program under MPI. Only the calls of this program and of
+ * libkvtree count, wherever that is, and not those of MPI. */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +39,9 @@ static inline int is_of_kvtree(const char *caller)
 
 void *malloc(size_t size)
 {
-    if (size && size >= fail_from && size <= fail_to && fail_spared-- <= 0) {
+    const char *caller = __builtin_return_address(0);
+    if (size && size >= fail_from && size <= fail_to && is_of_kvtree(caller) &&
+        fail_spared-- <= 0) {
         errno = ENOMEM;
         return NULL;
     }
