@@ -59,7 +59,6 @@ typedef struct scr_cached {
     scr_reddesc desc;
 } scr_cached;
 
-/* The node-local side: control directory, stores, and what they hold. */
 /* Bytes that come to this process, and who wants to know. */
 typedef struct scr_cache_meter {
     void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
@@ -67,6 +66,7 @@ typedef struct scr_cache_meter {
     uint64_t done, total;
 } scr_cache_meter;
 
+/* The node-local side: control directory, stores, and what they hold. */
 typedef struct scr_cache {
     scr_job *job;
     const struct scr_settings *set;

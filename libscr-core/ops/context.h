@@ -47,7 +47,7 @@ typedef struct scr_lifecycle {
 /* The open output. */
 typedef struct scr_output {
     kvtree *routed;           /* files: <name below the prefix directory>/{ORIG, PATH} */
-    int route_failed;         /* here, since SCR_Start_output: a file of it is missing, */
+    int route_failed;         /* -errno: since SCR_Start_output a file is missing, */
     kvtree_error route_error; /* for this reason; the first one counts */
     kvtree *refused;    /* <name>/<reason>: refused by SCR_Route_file on this rank in
                            this phase, as long as no other file took its place */

@@ -37,8 +37,7 @@ bool scr_once_take(scr_once *once, const char *text)
     if (fd == -EEXIST) return false;
     if (fd < 0) return true;
     io_close(&fd);
-    scr_once_end(
-        once); /* of a program that goes on, there is one file per rank at most */
+    scr_once_end(once); /* the claim before: a rank has one file at most */
     strcpy(once->claimed, name);
     return true;
 }
