@@ -324,7 +324,7 @@ def test_no_communicators():
         assert failed > 3 and not any(codes[failed:]) and held[:failed] == [held[0] - n for n in range(failed)], run
         run.said(r": error: .* \[", times=2 * failed)
         run.says("CALL_OUT_OF_ORDER", "SCR_Finalize", times=failed)
-        run.says("CALL_MPI_FAILED", "SCR_Init: MPI: .*communicators", times=2)
+        run.says("CALL_MPI_FAILED", "SCR_Init: on 2 ranks, first rank 0: MPI: .*communicators", times=2)
         run.says("CALL_MPI_FAILED", "parameters could not be shared", times=1)
         run.says("REDUNDANCY_NOT_CREATED", "MPI: .*communicators")
         run.says("CACHE_NOT_READ", "exchange of the list of cached files: ")
