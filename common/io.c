@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -66,6 +67,13 @@ int io_write(int fd, const void *buf, size_t size)
 int io_pwrite(int fd, const void *buf, size_t size, off_t offset)
 {
     return io_write_all(fd, buf, size, &offset);
+}
+
+void *io_buffer(size_t size)
+{
+    enum { PAGE = 4096 };
+    if (size > SIZE_MAX - PAGE) return NULL;
+    return aligned_alloc(PAGE, (size / PAGE + 1) * PAGE);
 }
 
 int io_fsync(int fd)

@@ -22,6 +22,7 @@
 #define io_lock COMMON(io_lock)
 #define io_unlock COMMON(io_unlock)
 #define io_text_end COMMON(io_text_end)
+#define io_buffer COMMON(io_buffer)
 
 /* openat. Returns a descriptor, or -errno. */
 int io_open(int dir, const char *name, int flags, mode_t mode);
@@ -35,6 +36,11 @@ int io_write(int fd, const void *buf, size_t size);
 int io_pwrite(int fd, const void *buf, size_t size, off_t offset);
 
 int io_fsync(int fd);
+
+/* Memory for size bytes of files, to be freed; NULL if there is none. It begins at a
+ * page: processors copy slowly to a place a few bytes behind that of the source in its
+ * page, and memory of malloc is such a place (docs/decisions/0041). */
+void *io_buffer(size_t size);
 
 /* Closes *fd, if it is not -1, and sets it to -1. On Linux the descriptor is gone even on
  * an error; the error means that written data may be lost. */

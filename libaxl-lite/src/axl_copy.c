@@ -30,7 +30,7 @@ enum { BUFFER_SIZE = 256 * 1024 };
 
 static int copy_read_all(axl_piece *piece, axl_error *err)
 {
-    piece->buffer = malloc(BUFFER_SIZE);
+    piece->buffer = io_buffer(BUFFER_SIZE);
     if (!piece->buffer) return err_sys(err, -ENOMEM, "read %s", piece->item->file.source);
     piece->buffer_size = BUFFER_SIZE;
     int rc = axl_piece_move(piece, err);

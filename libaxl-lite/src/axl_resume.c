@@ -72,7 +72,7 @@ static int resume_read_both(const axl_transfer *t, const axl_item *item, int the
     enum { STEP = 128 * 1024 };
     struct stat st;
     int in = -1, rc = axl_open_source(item->file.source, &in, &st, NULL);
-    char *a = malloc(2 * (size_t)STEP), *b = a + STEP;
+    char *a = io_buffer(2 * (size_t)STEP), *b = a + STEP;
     if (!rc && !a) rc = -ENOMEM;
     *equal = true;
     *crc = 0;

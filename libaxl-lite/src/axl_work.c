@@ -327,7 +327,7 @@ static void *work_run(void *arg)
     task next;
     axl_worker worker = {.work = w, .buffer_size = work_buffer_size(w->transfer)};
     worker.cpu = axl_seconds(CLOCK_THREAD_CPUTIME_ID);
-    worker.buffer = malloc(worker.buffer_size);
+    worker.buffer = io_buffer(worker.buffer_size);
     if (!worker.buffer)
         axl_work_fail(w, -ENOMEM, "buffer of a transfer: Cannot allocate memory");
     axl_slots_enter(w);

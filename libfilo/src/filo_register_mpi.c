@@ -24,7 +24,7 @@ static int register_check_file(filo_job *job, filo_file *file)
 
 static int register_read_crc(filo_job *job, filo_file *file, int fd)
 {
-    char *buffer = malloc(STEP);
+    char *buffer = io_buffer(STEP);
     uint64_t done = 0;
     ssize_t n = buffer ? 0 : -ENOMEM;
     file->crc = 0;

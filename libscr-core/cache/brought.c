@@ -94,7 +94,7 @@ static int brought_open_source(const scr_bringing *b, const scr_bring_want *w,
     return rc;
 }
 
-/* After an error the rest is sent all the same: the receiver knows by the end. */
+/* After an error zeros are sent for the rest: the receiver knows by the end. */
 static int brought_send_bytes(const scr_bringing *b, int to, int fd, int64_t size,
                               char *buf)
 {
@@ -103,7 +103,10 @@ static int brought_send_bytes(const scr_bringing *b, int to, int fd, int64_t siz
     for (int64_t n; size > 0; size -= n) {
         n = size < piece ? size : piece;
         ssize_t got = rc ? n : io_read(fd, buf, (size_t)n);
-        if (got != n) rc = got < 0 ? (int)got : -EIO;
+        if (got != n) {
+            rc = got < 0 ? (int)got : -EIO;
+            memset(buf, 0, (size_t)n);
+        }
         MPI_Send(buf, (int)n, MPI_BYTE, to, TAG, b->cache->job->world);
     }
     return rc;
@@ -117,7 +120,7 @@ static void brought_send(const scr_bringing *b, const scr_bring_want *w)
     MPI_Recv(name, sizeof name, MPI_CHAR, w->to, TAG, world, MPI_STATUS_IGNORE);
     name[sizeof name - 1] = 0;
     if (!name[0]) return;
-    char *buf = calloc(1, brought_piece(b));
+    char *buf = io_buffer(brought_piece(b));
     int fd = -1, rc = buf ? brought_open_source(b, w, name, &fd, &size) : -ENOMEM;
     if (rc) size = rc;
     MPI_Send(&size, 1, MPI_INT64_T, w->to, TAG, world);
@@ -187,7 +190,7 @@ static int brought_receive_file(const scr_bringing *b, int from, const brought_f
                                 kvtree_error *err)
 {
     char path[SCR_BROUGHT_NAME_SIZE], name[SCR_NAME_SIZE] = "";
-    char *buf = malloc(brought_piece(b));
+    char *buf = io_buffer(brought_piece(b));
     int fd = -1, rc = buf ? 0 : err_sys(err, -ENOMEM, "a buffer");
     scr_brought_name(b->id, f->name, path);
     rc = rc ? rc : scr_brought_create(b->store, path, &fd, err);

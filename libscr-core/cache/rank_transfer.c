@@ -161,7 +161,7 @@ struct transfer_round {
 static int transfer_exchange_data(scr_cache *cache, const struct transfer_round *r,
                                   struct transfer_stream *out, struct transfer_stream *in)
 {
-    char *buf = malloc(2 * (size_t)out->piece);
+    char *buf = io_buffer(2 * (size_t)out->piece);
     /* a piece is sent only when both sides have their buffers */
     int to = r->send ? r->to : MPI_PROC_NULL, from = r->receive ? r->from : MPI_PROC_NULL;
     int receive = transfer_swap(cache, buf != NULL, to, from);

@@ -258,7 +258,7 @@ enum { PARTS_BUFFER = 1 << 18 };
 /* Copies length bytes at from of one file to at of another. */
 static int parts_copy(int in, uint64_t from, int out, uint64_t at, uint64_t length)
 {
-    char *buffer = malloc(PARTS_BUFFER);
+    char *buffer = io_buffer(PARTS_BUFFER);
     int rc = buffer ? 0 : -ENOMEM;
     for (uint64_t done = 0, n; done < length && !rc; done += n) {
         n = length - done < PARTS_BUFFER ? length - done : PARTS_BUFFER;

@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     if (command_names(t.arguments, args.count, args.list) != COMMAND_GOOD)
         return COMMAND_WRONG_USAGE;
-    char *buffer = malloc(BUFFER);
+    char *buffer = io_buffer(BUFFER);
     code = buffer ? COMMAND_GOOD : tool_no_memory();
     for (int i = 0; buffer && i < args.count; i++)
         if (crc32_print(args.list[i], buffer, json) != COMMAND_GOOD) code = COMMAND_BAD;

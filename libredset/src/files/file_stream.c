@@ -161,7 +161,7 @@ int redset_file_stream_write(redset_file_stream *stream, int chunk, const void *
 int redset_file_stream_skim(redset_file_stream *stream, size_t piece, redset_error *err)
 {
     ssize_t got = 0;
-    unsigned char *buf = malloc(piece);
+    unsigned char *buf = io_buffer(piece);
     if (!buf) return err_sys(err, -ENOMEM, "buffer");
     for (int i = 0; i < stream->chunk_count && got >= 0; i++)
         do

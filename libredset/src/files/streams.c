@@ -127,7 +127,7 @@ uint32_t redset_streams_crc(const redset_streams *streams)
 static int streams_skim_parts(redset_streams *streams, size_t piece, redset_error *err)
 {
     int rc = 0;
-    unsigned char *buf = malloc(piece);
+    unsigned char *buf = io_buffer(piece);
     if (!buf) return err_sys(err, -ENOMEM, "buffer");
     for (int i = 0; i < streams->parts && !rc; i++)
         for (const redset_part *p = &streams->part[i]; !rc && p->done < p->length;) {
