@@ -500,10 +500,11 @@ static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
     else if (parent < 0)
         rc = batch_enter(b, first->name, &parent, &last, err);
     if (rc) return rc;
-    do
+    do {
         rc = batch_name_item(b, item, parent, err);
-    while (!rc && ++*i < b->count && (item = &b->items[*i]) &&
-           beneath_is_same_folder(first->name, item->name));
+        if (!rc && b->renamed) b->renamed(*i + 1, b->count);
+    } while (!rc && ++*i < b->count && (item = &b->items[*i]) &&
+             beneath_is_same_folder(first->name, item->name));
     const bool syncs = b->durability == BATCH_DURABLE || b->durability == BATCH_SYNCED;
     if (!rc && syncs && (rc = io_fsync(parent)) != 0)
         err_sys(err, rc, "fsync of the directory of %s (the file is in place)",

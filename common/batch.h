@@ -96,6 +96,8 @@ typedef struct batch {
     const char *from; /* what messages call the directory of the temporary files; NULL:
                          the one of their names */
 
+    void (*renamed)(uint64_t files, uint64_t of); /* at the commit; NULL: nobody asks */
+
     size_t count;
     batch_item *items;
 } batch;

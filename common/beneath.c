@@ -47,9 +47,13 @@ int beneath_open_folder(const char *path, int *dir, kvtree_error *err)
     return 0;
 }
 
+/* Most are there already: looking first changes nothing in the directory, which may be
+ * one of a node that many ranks share. */
 static int beneath_open_component(int dir, const char *part, mode_t mode)
 {
-    if (mode && mkdirat(dir, part, mode) != 0 && errno != EEXIST) return -errno;
+    int fd = io_open(dir, part, FOLDER_FLAGS, 0);
+    if (fd != -ENOENT || !mode) return fd;
+    if (mkdirat(dir, part, mode) != 0 && errno != EEXIST) return -errno;
     return io_open(dir, part, FOLDER_FLAGS, 0);
 }
 

@@ -238,14 +238,24 @@ int SCR_Need_checkpoint(int *flag)
     return api_leave(rc);
 }
 
-int SCR_Start_output(const char *name, int flags)
+static int api_start_output(scr_call call, const char *name, int flags)
 {
     struct scr *scr = scr_default();
     double now = scr_clock();
-    int rc = api_enter_collective(SCR_CALL_START_OUTPUT);
+    int rc = api_enter_collective(call);
     if (rc) return rc;
     scr->pace.output_called = now;
     return api_leave(scr_output_start(scr, name, flags));
+}
+
+int SCR_Start_output(const char *name, int flags)
+{
+    return api_start_output(SCR_CALL_START_OUTPUT, name, flags);
+}
+
+int SCR_Start_checkpoint(void)
+{
+    return api_start_output(SCR_CALL_START_CHECKPOINT, NULL, SCR_FLAG_CHECKPOINT);
 }
 
 /* Every caller of SCR_Route_file gets a usable name, also with an error. */
@@ -310,10 +320,10 @@ int SCR_Route_file_part(const char *name, uint64_t offset, uint64_t length, char
                                      : scr_route_restart_part(scr, name, &part, file, at);
 }
 
-int SCR_Complete_output(int valid)
+static int api_complete_output(scr_call call, int valid)
 {
     struct scr *scr = scr_default();
-    int rc = api_enter_collective(SCR_CALL_COMPLETE_OUTPUT);
+    int rc = api_enter_collective(call);
     if (rc) return rc;
     rc = scr_output_complete(scr, valid);
     int complete = rc == SCR_SUCCESS || rc == SCR_ERR_FLUSH;
@@ -321,14 +331,14 @@ int SCR_Complete_output(int valid)
     return api_leave(rc);
 }
 
-int SCR_Start_checkpoint(void)
+int SCR_Complete_output(int valid)
 {
-    return SCR_Start_output(NULL, SCR_FLAG_CHECKPOINT);
+    return api_complete_output(SCR_CALL_COMPLETE_OUTPUT, valid);
 }
 
 int SCR_Complete_checkpoint(int valid)
 {
-    return SCR_Complete_output(valid);
+    return api_complete_output(SCR_CALL_COMPLETE_CHECKPOINT, valid);
 }
 
 /* ---- restart ---- */

@@ -62,6 +62,14 @@ static void *removal_run(void *arg)
     return NULL;
 }
 
+void scr_removal_report(const scr_cache *cache, const scr_store_dir *store,
+                        const char *name, const kvtree_error *err)
+{
+    scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0,
+                   "node %s: %s/%s: %s", cache->job->node_name, store->folder, name,
+                   err->text);
+}
+
 void scr_removal_begin(scr_cache *cache, int store, int id)
 {
     char name[SCR_FOLDER_SIZE];
@@ -83,8 +91,7 @@ void scr_removal_begin(scr_cache *cache, int store, int id)
     }
     /* without a thread, at once */
     if (beneath_remove_tree(c->fd, name, &err) != 0)
-        scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
-                       err.text);
+        scr_removal_report(cache, c, name, &err);
 }
 
 char *scr_removal_spare(const scr_cache *cache, int id)
@@ -110,8 +117,7 @@ void scr_removal_settle(scr_cache *cache)
     pthread_join(r->thread, NULL);
     scr_wait_end(&wait);
     if (beneath_remove_tree(r->dir, r->name, &err) != 0)
-        scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
-                       err.text);
+        scr_removal_report(cache, &cache->stores[cache->leaving_from], r->name, &err);
     cache->removing = NULL;
     free(r);
 }
@@ -125,7 +131,6 @@ void scr_removal_sweep(const scr_cache *cache, const scr_store_dir *store)
     while ((item = readdir(stream)) != NULL)
         if (strncmp(item->d_name, LEAVING, strlen(LEAVING)) == 0 &&
             beneath_remove_tree(store->fd, item->d_name, &err) != 0)
-            scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
-                           err.text);
+            scr_removal_report(cache, store, item->d_name, &err);
     closedir(stream);
 }

@@ -24,4 +24,8 @@ void scr_removal_settle(scr_cache *cache);
  * Failures are reported. Local. */
 void scr_removal_sweep(const scr_cache *cache, const scr_store_dir *dir);
 
+/* Reports that the directory name of a store could not be removed. Local. */
+void scr_removal_report(const scr_cache *cache, const scr_store_dir *store,
+                        const char *name, const kvtree_error *err);
+
 #endif

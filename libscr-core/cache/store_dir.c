@@ -374,8 +374,7 @@ static void store_remove_folder(const scr_cache *cache, const scr_store_dir *dir
     kvtree_error err = {""};
     scr_dataset_folder_name(id, name);
     if (dir->rank == 0 && beneath_remove_tree(dir->fd, name, &err) != 0)
-        scr_fail_local(cache->job->report, SCR_MSG_CACHE_REMOVAL_FAILED, 0, "%s",
-                       err.text);
+        scr_removal_report(cache, dir, name, &err);
 }
 
 void scr_dataset_folder_remove(scr_cache *cache, int id)

@@ -463,20 +463,14 @@ int scr_bring_clear(const struct scr *scr, const scr_store_dir *store, kvtree_er
     return agree(scr->job.world, rc, err);
 }
 
-/* Whether this process has the file in the cache, or has asked for it before. */
-static bool bring_is_here(const struct scr *scr, const char *name)
+/* Whether this process has the file in the cache, or has asked for it before: 1, 0 or
+ * -ENOMEM. */
+static int bring_is_here(struct scr *scr, const char *name)
 {
-    const scr_dataset *d = &scr->lifecycle.open;
-    scr_filemap_walk walk = {NULL, NULL};
-    if (kvtree_get(scr->restart.brought, name)) return true;
+    const int id = scr->lifecycle.open.id;
+    if (kvtree_get(scr->restart.brought, name)) return 1;
     /* the cache may have remains of what is read on the prefix directory */
-    if (scr->prefix.direct.dataset.id == d->id) return false;
-    while (scr_filemap_next(scr->cache.map, d->id, &walk)) {
-        const char *here =
-            scr_filemap_name_of(kvtree_elem_key(walk.file), scr->job.owner, d->id);
-        if (here && strcmp(here, name) == 0) return true;
-    }
-    return false;
+    return scr->prefix.direct.dataset.id == id ? 0 : scr_route_has(scr, id, name);
 }
 
 /* Local. The names that this process cannot read yet. */
@@ -490,7 +484,8 @@ static int bring_list(struct scr *scr, int count, const char *const names[],
         if (!names || !names[i] || !names[i][0])
             return err_set(err, -EINVAL, "name %d is missing", i);
         rc = scr_route_place(scr, names[i], &path, &below, err);
-        if (!rc && !bring_is_here(scr, below) && !kvtree_set(wants, below, NULL))
+        const int here = rc ? rc : bring_is_here(scr, below);
+        if (!rc && (here < 0 || (!here && !kvtree_set(wants, below, NULL))))
             rc = err_sys(err, -ENOMEM, "\"%.200s\"", names[i]);
         free(path);
     }
@@ -592,6 +587,7 @@ void scr_bring_end(struct scr *scr)
     kvtree_delete(&scr->restart.catalog);
     kvtree_delete(&scr->restart.parts);
     kvtree_delete(&scr->restart.asked);
+    scr_part_memo_forget(&scr->restart.asked_parts);
     scr->prefix.direct.extracts = false;
     if (!used) return;
     MPI_Barrier(scr->job.world); /* no rank reads any more */

@@ -153,6 +153,7 @@ static int parts_inquire(struct scr *scr, const kvtree *wants, kvtree_error *err
     rc = rc ? rc : sent ? sent : parts_answer(scr, asked, answers);
     sent = kvtree_exchange(answers, replies, scr->job.world);
     rc = rc ? rc : sent;
+    scr_part_memo_forget(&scr->restart.asked_parts);
     if (!rc && !scr->restart.asked && !(scr->restart.asked = kvtree_new())) rc = -ENOMEM;
     for (kvtree_elem *p = kvtree_elem_first(replies); p && !rc; p = kvtree_elem_next(p))
         rc = kvtree_merge(scr->restart.asked, kvtree_elem_hash(p));
@@ -173,17 +174,21 @@ typedef struct parts_call {
     char **names;  /* of parts that are to be brought, as absolute paths */
 } parts_call;
 
-/* A path in the cache of this node of a part; NULL: it is not there. */
-static const char *parts_find(const struct scr *scr, const char *part)
+static int parts_copy_path(const char *found, char path[SCR_MAX_FILENAME])
 {
-    const int id = scr->lifecycle.open.id;
-    scr_filemap_walk walk = {NULL, NULL};
-    while (scr_filemap_next(scr->cache.map, id, &walk)) {
-        const char *full = kvtree_elem_key(walk.file),
-                   *name = scr_filemap_name_of(full, scr->job.owner, id);
-        if (name && strcmp(name, part) == 0) return full;
-    }
-    return scr_bring_find(scr, part);
+    if (!found) return -ENOENT;
+    return snprintf(path, SCR_MAX_FILENAME, "%s", found) < SCR_MAX_FILENAME
+               ? 0
+               : -ENAMETOOLONG;
+}
+
+/* The path in the cache of this node of a part: 0, -ENOENT or another -errno. */
+static int parts_find(struct scr *scr, const char *part, char path[SCR_MAX_FILENAME])
+{
+    const int id = scr->lifecycle.open.id, here = scr_route_has(scr, id, part);
+    if (here < 0) return here;
+    return here ? scr_route_cached_path(&scr->cache, id, part, path)
+                : parts_copy_path(scr_bring_find(scr, part), path);
 }
 
 /* A file of which bytes are wanted, and what is known of it. */
@@ -191,6 +196,13 @@ typedef struct parts_file {
     const char *name;
     const kvtree *known;
 } parts_file;
+
+/* The parts of which this rank knows, by a tree in scr->restart.asked. */
+static const scr_part *parts_list(struct scr *scr, const kvtree *known, size_t *count)
+{
+    return scr_part_memo_list(&scr->restart.asked_parts, kvtree_get(known, PARTS_PART),
+                              count);
+}
 
 static int parts_add_name(parts_call *c, const char *part)
 {
@@ -216,14 +228,13 @@ static int parts_list_one(parts_call *c, const parts_file *file, scr_part wanted
     if (end > file_end)
         return err_set(err, -ENOENT, "\"%.200s\" has %" PRIu64 " bytes, not %" PRIu64,
                        file->name, file_end, end);
-    scr_part *list = scr_part_list(kvtree_get(file->known, PARTS_PART), &count);
+    const scr_part *list = parts_list(c->scr, file->known, &count);
     int rc = list ? 0 : -ENOMEM;
     for (size_t i = rc ? 0 : scr_part_list_find(list, count, wanted.offset);
          !rc && i < count && list[i].offset < end; i++) {
         rc = scr_part_name(file->name, list[i].offset, sizeof part, part);
         rc = rc ? rc : parts_add_name(c, part);
     }
-    free(list);
     return rc ? err_sys(err, rc, "part of \"%.200s\"", file->name) : 0;
 }
 
@@ -274,14 +285,13 @@ static int parts_copy(int in, uint64_t from, int out, uint64_t at, uint64_t leng
 static int parts_fill_one(const parts_call *c, const parts_file *file, scr_part wanted,
                           const scr_part *have, int out)
 {
-    char part[2 * SCR_NAME_SIZE];
+    char part[2 * SCR_NAME_SIZE], path[SCR_MAX_FILENAME];
     const uint64_t end = wanted.offset + wanted.length,
                    from = have->offset > wanted.offset ? have->offset : wanted.offset,
                    next = have->offset + have->length < end ? have->offset + have->length
                                                             : end;
     int in = -1, rc = scr_part_name(file->name, have->offset, sizeof part, part);
-    const char *path = rc ? NULL : parts_find(c->scr, part);
-    if (!rc && !path) rc = -ENOENT;
+    rc = rc ? rc : parts_find(c->scr, part, path);
     if (!rc) in = io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
     if (!rc && in < 0) rc = in;
     if (!rc)
@@ -295,13 +305,12 @@ static int parts_fill(const parts_call *c, const parts_file *file, scr_part want
                       int out, kvtree_error *err)
 {
     size_t count;
-    scr_part *list = scr_part_list(kvtree_get(file->known, PARTS_PART), &count);
+    const scr_part *list = parts_list(c->scr, file->known, &count);
     int rc = list ? 0 : -ENOMEM;
     if (!rc && ftruncate(out, (off_t)wanted.length) != 0) rc = -errno;
     for (size_t i = rc ? 0 : scr_part_list_find(list, count, wanted.offset);
          !rc && i < count && list[i].offset < wanted.offset + wanted.length; i++)
         rc = parts_fill_one(c, file, wanted, &list[i], out);
-    free(list);
     return rc ? err_sys(err, rc, "join parts of \"%.200s\"", file->name) : 0;
 }
 
@@ -409,23 +418,22 @@ int scr_bring_parts(struct scr *scr, int count, const char *const names[],
     return scr_bring_report(scr, SCR_CALL_FETCH_FILE_PARTS, rc, &err);
 }
 
-/* The path of a part, or of joined bytes, with all wanted bytes, and its own; NULL: there
- * is none. */
-static const char *parts_find_part(const struct scr *scr, const char *name,
-                                   const scr_part *wanted, scr_part *found)
+/* A part with all wanted bytes, and its path: 0, -ENOENT or another -errno. */
+static int parts_find_part(struct scr *scr, const char *name, const scr_part *wanted,
+                           scr_part *found, char path[SCR_MAX_FILENAME])
 {
     char part[2 * SCR_NAME_SIZE];
     size_t count;
-    scr_part *list = scr_part_list(
-        kvtree_get(kvtree_get(scr->restart.asked, name), PARTS_PART), &count);
-    const size_t i = list ? scr_part_list_find(list, count, wanted->offset) : count;
-    const bool has = i < count && scr_part_has(&list[i], wanted) &&
-                     scr_part_name(name, list[i].offset, sizeof part, part) == 0;
-    if (has) *found = list[i];
-    free(list);
-    return has ? parts_find(scr, part) : NULL;
+    const scr_part *list = parts_list(scr, kvtree_get(scr->restart.asked, name), &count);
+    const size_t i = list ? scr_part_list_find(list, count, wanted->offset) : 0;
+    if (!list) return -ENOMEM;
+    if (i == count || !scr_part_has(&list[i], wanted)) return -ENOENT;
+    *found = list[i];
+    int rc = scr_part_name(name, list[i].offset, sizeof part, part);
+    return rc ? rc : parts_find(scr, part, path);
 }
 
+/* The path of joined bytes with all wanted ones; NULL: there is none. */
 static const char *parts_find_joined(const struct scr *scr, const char *name,
                                      const scr_part *wanted, scr_part *found)
 {
@@ -440,15 +448,13 @@ static const char *parts_find_joined(const struct scr *scr, const char *name,
     return NULL;
 }
 
-int scr_bring_find_part(const struct scr *scr, const char *name, const scr_part *part,
+int scr_bring_find_part(struct scr *scr, const char *name, const scr_part *part,
                         char path[SCR_MAX_FILENAME], uint64_t *at)
 {
     scr_part have;
-    const char *found = parts_find_part(scr, name, part, &have);
-    if (!found) found = parts_find_joined(scr, name, part, &have);
-    if (!found) return -ENOENT;
-    *at = part->offset - have.offset;
-    return snprintf(path, SCR_MAX_FILENAME, "%s", found) < SCR_MAX_FILENAME
-               ? 0
-               : -ENAMETOOLONG;
+    int rc = parts_find_part(scr, name, part, &have, path);
+    if (rc == -ENOENT)
+        rc = parts_copy_path(parts_find_joined(scr, name, part, &have), path);
+    if (!rc) *at = part->offset - have.offset;
+    return rc;
 }

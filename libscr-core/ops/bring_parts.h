@@ -22,7 +22,7 @@ int scr_bring_parts(struct scr *scr, int count, const char *const names[],
 
 /* Where bytes of the file name (below the prefix directory) are that were brought: 0 and
  * *at, or -ENOENT. Local. */
-int scr_bring_find_part(const struct scr *scr, const char *name, const scr_part *part,
+int scr_bring_find_part(struct scr *scr, const char *name, const scr_part *part,
                         char path[SCR_MAX_FILENAME], uint64_t *at);
 
 #endif

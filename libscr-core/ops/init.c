@@ -9,6 +9,7 @@
 #include "common/errtext.h"
 #include "ops/listing.h"
 #include "ops/mpi_check.h"
+#include "ops/route.h"
 #include "ops/stop.h"
 #include "prefix/nodes.h"
 #include <errno.h>
@@ -174,8 +175,9 @@ void scr_release(struct scr *scr)
     kvtree_delete(&scr->restart.brought);
     kvtree_delete(&scr->restart.catalog);
     kvtree_delete(&scr->restart.parts);
-    kvtree_delete(&scr->restart.names);
+    scr_route_forget(scr);
     kvtree_delete(&scr->restart.asked);
+    scr_part_memo_forget(&scr->restart.asked_parts);
     scr_listing_free(scr);
     for (int i = 0; scr->cache.sets && i < scr->descs.reddescs.count; i++)
         redset_free(scr->cache.sets[i]);

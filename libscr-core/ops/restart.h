@@ -6,6 +6,7 @@
  * which checkpoint is next; this gathers its facts and executes its steps. Collective. */
 
 #include "plan/dataset.h"
+#include "plan/part_list.h"
 #include <kvtree/kvtree.h>
 #include <stdbool.h>
 
@@ -34,6 +35,7 @@ struct scr_restart {
     kvtree *names; /* of the files of this process in dataset `named` (ops/route_names.c),
                       by last component; NULL: none was looked up */
     int named;
+    scr_part_memo own_parts, asked_parts; /* of trees in names, and in asked */
     int in_prefix; /* the dataset of the open restart is whole on the prefix directory */
     int routed_early; /* SCR_Route_file gave a file of a checkpoint before, here */
     int compared;     /* id of the checkpoint whose files were compared for that */

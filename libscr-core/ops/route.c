@@ -156,8 +156,8 @@ static int route_make_parent(struct scr *scr, const char *below, kvtree_error *e
     return rc;
 }
 
-static int route_cached_path(const scr_cache *cache, int id, const char *below,
-                             char *file)
+int scr_route_cached_path(const scr_cache *cache, int id, const char *below,
+                          char file[SCR_MAX_FILENAME])
 {
     char *folder = scr_dataset_folder(cache, id);
     int n = folder ? snprintf(file, SCR_MAX_FILENAME, "%s/%s", folder, below) : -1;
@@ -168,7 +168,7 @@ static int route_cached_path(const scr_cache *cache, int id, const char *below,
 static int route_to_cache(struct scr *scr, const char *name, const char *below,
                           char routed[SCR_MAX_FILENAME], kvtree_error *err)
 {
-    int rc = route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed);
+    int rc = scr_route_cached_path(&scr->cache, scr->lifecycle.open.id, below, routed);
     if (rc) return err_sys(err, rc, "the path in the cache of \"%.200s\"", name);
     return route_make_parent(scr, below, err);
 }
@@ -287,7 +287,7 @@ static int route_find_in_cache(struct scr *scr, int id, scr_file_match *match,
     const char *found;
     int rc = scr_route_look_up(scr, id, match, &found);
     if (!rc && !found) return -ENOENT;
-    rc = rc ? rc : route_cached_path(&scr->cache, id, found, path);
+    rc = rc ? rc : scr_route_cached_path(&scr->cache, id, found, path);
     return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
 }
 

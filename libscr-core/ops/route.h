@@ -34,6 +34,11 @@ int scr_route_refuse(const struct scr *scr, scr_call call, int code, const char 
 int scr_route_below(const struct scr *scr, const char *name, char **path,
                     const char **below);
 
+/* Where the file of that name below the directory of the dataset is in the cache. 0,
+ * -ENOMEM or -ENAMETOOLONG. */
+int scr_route_cached_path(const scr_cache *cache, int id, const char *below,
+                          char file[SCR_MAX_FILENAME]);
+
 /* ---- ops/route_names.c: the files of this process in a cached dataset, by name ---- */
 
 /* The file that the name means: its name below the directory of the dataset, as *found;
@@ -42,8 +47,13 @@ int scr_route_below(const struct scr *scr, const char *name, char **path,
  */
 int scr_route_look_up(struct scr *scr, int id, scr_file_match *match, const char **found);
 
-/* The same for a part of a file that ranks wrote together, which has all wanted bytes:
- * its path, and in *at where in it they begin. 0, -ENOENT, -ENOTUNIQ, -ENOMEM. */
+/* Whether there is a file of that name below the directory of the dataset: 1, 0 or
+ * -ENOMEM. */
+int scr_route_has(struct scr *scr, int id, const char *file);
+
+/* The same as scr_route_look_up for a part of a file that ranks wrote together, which has
+ * all wanted bytes: its path, and in *at where in it they begin. 0, -ENOENT, -ENOTUNIQ,
+ * -ENOMEM. */
 int scr_route_look_up_part(struct scr *scr, int id, scr_file_match *match,
                            const scr_part *wanted, const char **path, uint64_t *at);
 

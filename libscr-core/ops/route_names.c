@@ -4,7 +4,7 @@
  *
  *     FILES/, SHARED/: as plan/file_names.h has them; files, and those that ranks wrote
  *         together and of which this process has parts
- *     PARTS/<shared file>/<offset>/{PATH, LENGTH}: these parts
+ *     PARTS/<shared file>/<offset>/<length>/<path>: these parts
  */
 #include "ops/route.h"
 
@@ -20,8 +20,6 @@
 #define NAMES_FILES "FILES"
 #define NAMES_SHARED "SHARED"
 #define NAMES_PARTS "PARTS"
-#define NAMES_PATH "PATH"
-#define NAMES_LENGTH "LENGTH"
 
 /* A file of the dataset: its path, its name below the directory of the dataset, and the
  * one at output, or NULL. */
@@ -30,18 +28,22 @@ typedef struct named_file {
     const char *name, *orig;
 } named_file;
 
+static void names_part_keys(const scr_part *part, char offset[24], char length[24])
+{
+    snprintf(offset, 24, "%" PRIu64, part->offset);
+    snprintf(length, 24, "%" PRIu64, part->length);
+}
+
 static int names_add_bytes(kvtree *names, const named_file *f, const char *file,
                            uint64_t offset)
 {
-    char at[24];
+    char at[24], size[24];
     unsigned long length;
     if (kvtree_util_get_bytecount(kvtree_elem_hash(f->path), SCR_META_SIZE, &length) != 0)
         return 0;
-    snprintf(at, sizeof at, "%" PRIu64, offset);
+    names_part_keys(&(scr_part){offset, length}, at, size);
     kvtree *part = kvtree_set_kv(kvtree_get(names, NAMES_PARTS), file, at);
-    int rc = part ? 0 : -ENOMEM;
-    rc = rc ? rc : kvtree_util_set_str(part, NAMES_PATH, kvtree_elem_key(f->path));
-    return rc ? rc : kvtree_util_set_bytecount(part, NAMES_LENGTH, length);
+    return part && kvtree_set_kv(part, size, kvtree_elem_key(f->path)) ? 0 : -ENOMEM;
 }
 
 /* A part, under the names of the whole file. */
@@ -94,14 +96,20 @@ static int names_make(struct scr *scr, int id)
     return 0;
 }
 
+/* Those of the dataset are there then. */
+static int names_begin(struct scr *scr, int id)
+{
+    if (scr->restart.named != id) scr_route_forget(scr);
+    return scr->restart.names ? 0 : names_make(scr, id);
+}
+
 /* Looks in one of the lists. */
 static int names_find(struct scr *scr, int id, const char *list, scr_file_match *match,
                       const char **found)
 {
     const kvtree_elem *e;
     *found = NULL;
-    if (scr->restart.named != id) scr_route_forget(scr);
-    int rc = scr->restart.names ? 0 : names_make(scr, id);
+    int rc = names_begin(scr, id);
     rc = rc ? rc : scr_file_names_find(kvtree_get(scr->restart.names, list), match, &e);
     if (!rc && e) *found = kvtree_elem_key(e);
     return rc;
@@ -112,41 +120,58 @@ int scr_route_look_up(struct scr *scr, int id, scr_file_match *match, const char
     return names_find(scr, id, NAMES_FILES, match, found);
 }
 
-/* Whether a part has all wanted bytes: *path then, and *at, where in it they begin. */
-static bool names_part_has(const kvtree_elem *part, const scr_part *wanted,
-                           const char **path, uint64_t *at)
+int scr_route_has(struct scr *scr, int id, const char *file)
 {
-    unsigned long length;
-    const kvtree *tree = kvtree_elem_hash(part);
-    if (!part || kvtree_util_get_bytecount(tree, NAMES_LENGTH, &length) != 0)
+    int rc = names_begin(scr, id);
+    return rc ? rc
+              : scr_file_names_has(kvtree_get(scr->restart.names, NAMES_FILES), file);
+}
+
+/* The part that begins with the wanted bytes, as most do. */
+static bool names_find_begin(const kvtree *parts, const scr_part *wanted,
+                             const char **path, uint64_t *at)
+{
+    char offset[24], unused[24];
+    names_part_keys(wanted, offset, unused);
+    const kvtree_elem *length = kvtree_elem_first(kvtree_get(parts, offset));
+    if (!length || strtoull(kvtree_elem_key(length), NULL, 10) < wanted->length)
         return false;
-    const scr_part have = {strtoull(kvtree_elem_key(part), NULL, 10), length};
-    if (!scr_part_has(&have, wanted)) return false;
-    *path = kvtree_get_val(tree, NAMES_PATH);
-    *at = wanted->offset - have.offset;
+    *path = kvtree_elem_key(kvtree_elem_first(kvtree_elem_hash(length)));
+    *at = 0;
     return true;
+}
+
+static int names_find_within(scr_part_memo *memo, const kvtree *parts,
+                             const scr_part *wanted, const char **path, uint64_t *at)
+{
+    char offset[24], length[24];
+    size_t count;
+    const scr_part *list = scr_part_memo_list(memo, parts, &count);
+    const size_t i = list ? scr_part_list_find(list, count, wanted->offset) : 0;
+    if (!list) return -ENOMEM;
+    if (i == count || !scr_part_has(&list[i], wanted)) return -ENOENT;
+    names_part_keys(&list[i], offset, length);
+    *path = kvtree_elem_get_first_val(kvtree_get(parts, offset), length);
+    *at = wanted->offset - list[i].offset;
+    return 0;
 }
 
 int scr_route_look_up_part(struct scr *scr, int id, scr_file_match *match,
                            const scr_part *wanted, const char **path, uint64_t *at)
 {
-    char offset[24];
     const char *file;
     int rc = names_find(scr, id, NAMES_SHARED, match, &file);
     if (rc) return rc;
     if (match->files > 1) return -ENOTUNIQ;
     if (!file) return -ENOENT;
     const kvtree *parts = kvtree_get_kv(scr->restart.names, NAMES_PARTS, file);
-    snprintf(offset, sizeof offset, "%" PRIu64, wanted->offset);
-    const kvtree_elem *e = kvtree_elem_get(parts, offset);
-    if (names_part_has(e, wanted, path, at)) return 0;
-    for (e = kvtree_elem_first(parts); e; e = kvtree_elem_next(e))
-        if (names_part_has(e, wanted, path, at)) return 0;
-    return -ENOENT;
+    if (names_find_begin(parts, wanted, path, at)) return 0;
+    return names_find_within(&scr->restart.own_parts, parts, wanted, path, at);
 }
 
 void scr_route_forget(struct scr *scr)
 {
+    scr_part_memo_forget(&scr->restart.own_parts);
     kvtree_delete(&scr->restart.names);
     scr->restart.named = 0;
 }

@@ -22,6 +22,7 @@ static const struct {
     [SCR_CALL_CONFIG_SET] = {"SCR_Config", UNINITIALIZED, SCR_STATE_UNINITIALIZED},
     [SCR_CALL_NEED_CHECKPOINT] = {"SCR_Need_checkpoint", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_OUTPUT] = {"SCR_Start_output", IDLE, SCR_STATE_IDLE},
+    [SCR_CALL_START_CHECKPOINT] = {"SCR_Start_checkpoint", IDLE, SCR_STATE_IDLE},
     /* outside of output and restart it copies the name, or returns the path of a file of
      * the newest checkpoint */
     [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALIZED | IDLE | OUTPUT | RESTART,
@@ -30,6 +31,8 @@ static const struct {
                                   UNINITIALIZED | IDLE | OUTPUT | RESTART,
                                   SCR_STATE_IDLE},
     [SCR_CALL_COMPLETE_OUTPUT] = {"SCR_Complete_output", OUTPUT, SCR_STATE_OUTPUT},
+    [SCR_CALL_COMPLETE_CHECKPOINT] = {"SCR_Complete_checkpoint", OUTPUT,
+                                      SCR_STATE_OUTPUT},
     [SCR_CALL_HAVE_RESTART] = {"SCR_Have_restart", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_RESTART] = {"SCR_Start_restart", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_COMPLETE_RESTART] = {"SCR_Complete_restart", RESTART, SCR_STATE_RESTART},

@@ -43,3 +43,21 @@ size_t scr_part_list_find(const scr_part list[], size_t count, uint64_t offset)
     }
     return low;
 }
+
+void scr_part_memo_forget(scr_part_memo *memo)
+{
+    free(memo->list);
+    *memo = (scr_part_memo){NULL};
+}
+
+const scr_part *scr_part_memo_list(scr_part_memo *memo, const kvtree *parts,
+                                   size_t *count)
+{
+    if (!memo->list || memo->parts != parts) {
+        free(memo->list);
+        memo->parts = parts;
+        memo->list = scr_part_list(parts, &memo->count);
+    }
+    *count = memo->list ? memo->count : 0;
+    return memo->list;
+}

@@ -24,4 +24,18 @@ scr_part *scr_part_list(const kvtree *parts, size_t *count);
 /* The first part that ends after offset; count if there is none. */
 size_t scr_part_list_find(const scr_part list[], size_t count, uint64_t offset);
 
+/* The list of the tree that was asked for last: of questions about one file, the first
+ * one sorts. */
+typedef struct scr_part_memo {
+    const kvtree *parts; /* NULL: none */
+    scr_part *list;
+    size_t count;
+} scr_part_memo;
+
+/* scr_part_list, to be left alone; the tree must not change as long as the memo is in
+ * use. */
+const scr_part *scr_part_memo_list(scr_part_memo *memo, const kvtree *parts,
+                                   size_t *count);
+void scr_part_memo_forget(scr_part_memo *memo);
+
 #endif

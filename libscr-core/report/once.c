@@ -1,49 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One line per node for what ranks meet alone; see report/once.h. */
+/* Few lines per node for what ranks meet alone; see report/once.h. Each line is a
+ * symbolic link, whose target is its reason: name and content are there at once. */
 #include "report/once.h"
 
-#include "common/io.h"
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A number for the reason: of the text without what is quoted, and without digits (FNV-1a
- * of 32 bits). */
+#define ONCE_REASON 8 /* letters */
+
+/* A number for the reason: of the text without digits (FNV-1a of 32 bits). */
 static uint32_t once_reason(const char *text)
 {
     uint32_t hash = 2166136261u;
-    bool quoted = false;
-    for (; *text; text++) {
-        if (*text == '"') quoted = !quoted;
-        if (!quoted && !isdigit((unsigned char)*text))
+    for (; *text; text++)
+        if (!isdigit((unsigned char)*text))
             hash = (hash ^ (unsigned char)*text) * 16777619u;
-    }
     return hash;
+}
+
+static void once_name(const scr_once *once, unsigned line, char name[40])
+{
+    snprintf(name, 40, SCR_ONCE_PREFIX "%u.%u", once->claimed_in, line);
 }
 
 bool scr_once_take(scr_once *once, const char *text)
 {
-    char name[sizeof once->claimed];
+    char name[40], reason[ONCE_REASON + 1], other[ONCE_REASON];
     if (!once || !once->folder || *once->folder < 0) return true;
-    snprintf(name, sizeof name, SCR_ONCE_PREFIX "%u.%08x", once->phase,
-             once_reason(text));
-    if (strcmp(name, once->claimed) == 0) return true;
-    int fd = io_open(*once->folder, name,
-                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd == -EEXIST) return false;
-    if (fd < 0) return true;
-    io_close(&fd);
-    scr_once_end(once); /* the claim before: a rank has one file at most */
-    strcpy(once->claimed, name);
-    return true;
+    if (once->claimed_in != once->phase) scr_once_end(once);
+    once->claimed_in = once->phase;
+    snprintf(reason, sizeof reason, "%08x", once_reason(text));
+    for (unsigned line = 0; line < SCR_ONCE_LINES; line++) {
+        if (once->claimed & 1u << line) continue;
+        once_name(once, line, name);
+        if (symlinkat(reason, *once->folder, name) == 0) {
+            once->claimed |= 1u << line;
+            return true;
+        }
+        if (errno != EEXIST) return true;
+        if (readlinkat(*once->folder, name, other, sizeof other) == ONCE_REASON &&
+            memcmp(other, reason, ONCE_REASON) == 0)
+            return false;
+    }
+    return false;
 }
 
 void scr_once_end(scr_once *once)
 {
-    if (once->claimed[0]) unlinkat(*once->folder, once->claimed, 0);
-    once->claimed[0] = 0;
+    char name[40];
+    for (unsigned line = 0; once->claimed && line < SCR_ONCE_LINES; line++) {
+        once_name(once, line, name);
+        if (once->claimed & 1u << line) unlinkat(*once->folder, name, 0);
+    }
+    once->claimed = 0;
 }

@@ -4,6 +4,9 @@
 
 #include "check.h"
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define LONG 5000
 
@@ -68,6 +71,91 @@ static void check_long_text(int end)
     CHECK_STR(text + length - strlen(tail), tail);
 }
 
+/* ---- ranks of one node ---- */
+
+enum { RANKS = 3 };
+
+typedef struct node {
+    char path[40];
+    int folder, end;
+    scr_once once[RANKS];
+} node;
+
+static void node_begin(node *n, int end)
+{
+    strcpy(n->path, "/tmp/scr-report-XXXXXX");
+    CHECK(mkdtemp(n->path) != NULL);
+    n->end = end;
+    n->folder = open(n->path, O_RDONLY | O_DIRECTORY);
+    for (int r = 0; r < RANKS; r++)
+        n->once[r] = (scr_once){.folder = &n->folder};
+}
+
+/* Its entries are gone. */
+static void node_end(node *n)
+{
+    for (int r = 0; r < RANKS; r++)
+        scr_once_end(&n->once[r]);
+    CHECK(rmdir(n->path) == 0);
+    close(n->folder);
+}
+
+/* Whether the rank prints a text about that file. */
+static int node_prints(node *n, int rank, const char *file)
+{
+    const scr_report report = {.rank = rank, .once = &n->once[rank]};
+    char text[LONG];
+    scr_fail_local(&report, SCR_MSG_ROUTE_REFUSED, 1, "rank %d: \"%s\" is missing", rank,
+                   file);
+    return strstr(printed(n->end, text, sizeof text), file) != NULL;
+}
+
+static void check_reasons(int end)
+{
+    node n;
+    node_begin(&n, end);
+    CHECK_INT(node_prints(&n, 0, "mesh"), 1);
+    CHECK_INT(node_prints(&n, 1, "mesh"), 0);
+    CHECK_INT(node_prints(&n, 1, "atoms"), 1); /* another file is another reason */
+    CHECK_INT(node_prints(&n, 0, "atoms"), 0);
+    CHECK_INT(node_prints(&n, 2, "rank_2"), 1);
+    CHECK_INT(node_prints(&n, 1, "rank_1"), 0);  /* that of another rank is not */
+    CHECK_INT(node_prints(&n, 2, "rank_77"), 1); /* a second one of the same rank is */
+    CHECK_INT(node_prints(&n, 1, "mesh"), 0);
+    for (int r = 0; r < RANKS; r++)
+        n.once[r].phase++;
+    CHECK_INT(node_prints(&n, 1, "mesh"), 1);
+    CHECK_INT(node_prints(&n, 1, "atoms"), 1);
+    CHECK_INT(node_prints(&n, 0, "mesh"), 0);
+    node_end(&n);
+}
+
+static void check_bound(int end)
+{
+    node n;
+    int lines = 0;
+    node_begin(&n, end);
+    for (int i = 0; i < 20 * 26; i++) {
+        char file[] = {(char)('a' + i % 26), (char)('a' + i / 26), 0};
+        lines += node_prints(&n, i % RANKS, file);
+        lines += node_prints(&n, 0, "rank_1");
+    }
+    CHECK_INT(lines, SCR_ONCE_LINES);
+    node_end(&n);
+}
+
+/* Where nothing can be claimed, all print. */
+static void check_no_folder(int end)
+{
+    node n;
+    node_begin(&n, end);
+    CHECK(rmdir(n.path) == 0);
+    CHECK_INT(node_prints(&n, 0, "mesh"), 1);
+    CHECK_INT(node_prints(&n, 1, "mesh"), 1);
+    CHECK(mkdir(n.path, 0700) == 0);
+    node_end(&n);
+}
+
 int main(int argc, char **argv)
 {
     int ends[2], before;
@@ -77,6 +165,9 @@ int main(int argc, char **argv)
     check_levels(ends[0]);
     check_other_rank(ends[0]);
     check_long_text(ends[0]);
+    check_reasons(ends[0]);
+    check_bound(ends[0]);
+    check_no_folder(ends[0]);
     dup2(before, STDERR_FILENO);
     if (check_failures) puts("see the checks above, which went to a pipe");
     return check_end();

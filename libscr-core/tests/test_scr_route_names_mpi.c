@@ -3,9 +3,10 @@
  * rank, and not with its square. The linker puts the functions that count in front. */
 #include "check.h"
 
-#include "ops/route.h"
+#include "ops/bring_parts.h"
 #include "plan/file_names.h"
 #include "plan/part_name.h"
+#include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <stdbool.h>
 #include <string.h>
@@ -143,12 +144,41 @@ static long count_part_steps(const char *shared, int count)
         CHECK_INT(scr_route_look_up_part(&scr, DATASET, &match, &whole, &found, &at), 0);
         snprintf(path, sizeof path, "%s.scr-part.%d", file, i * 8);
         CHECK(at == 0 && strstr(found, path));
-        if (i > 0)
-            continue; /* bytes within a part are searched among those of the file */
         scr_file_match_begin(&match, file, file, PREFIX);
         CHECK_INT(scr_route_look_up_part(&scr, DATASET, &match, &wanted, &found, &at), 0);
         CHECK(at == 3 && strstr(found, path));
     }
+    end(&scr);
+    return steps;
+}
+
+/* Bytes within parts of other ranks, which were brought. */
+static long count_brought_steps(int count)
+{
+    static struct scr scr;
+    static scr_job job;
+    char name[200], path[SCR_MAX_FILENAME];
+    begin(&scr, &job);
+    scr.lifecycle.open.id = DATASET;
+    scr.restart.asked = kvtree_new();
+    scr.restart.brought = kvtree_new();
+    for (int i = 0; i < count; i++) {
+        CHECK(kvtree_setf(scr.restart.asked, NULL, "ckpt/all PART %d 8", i * 8));
+        CHECK_INT(scr_part_name("ckpt/all", (uint64_t)i * 8, sizeof name, name), 0);
+        CHECK(kvtree_set_kv(scr.restart.brought, name, name));
+    }
+    steps = 0;
+    for (int i = 0; i < count; i++) {
+        const scr_part wanted = {(uint64_t)i * 8 + 3, 4}, both = {(uint64_t)i * 8, 9};
+        uint64_t at = 9;
+        CHECK_INT(scr_bring_find_part(&scr, "ckpt/all", &wanted, path, &at), 0);
+        CHECK_INT(scr_part_name("ckpt/all", (uint64_t)i * 8, sizeof name, name), 0);
+        CHECK(at == 3 && strcmp(path, name) == 0);
+        CHECK_INT(scr_bring_find_part(&scr, "ckpt/all", &both, path, &at), -ENOENT);
+    }
+    scr_part_memo_forget(&scr.restart.asked_parts);
+    kvtree_delete(&scr.restart.asked);
+    kvtree_delete(&scr.restart.brought);
     end(&scr);
     return steps;
 }
@@ -180,11 +210,12 @@ static void test_parts(void)
 {
     const long one = count_part_steps("ckpt/all", MANY),
                each = count_part_steps("ckpt/all_%d", MANY),
-               direct = count_direct_steps(MANY);
-    printf("%d parts of a file take %ld steps, of %d files %ld, on the prefix directory "
-           "%ld\n",
-           MANY, one, MANY, each, direct);
-    CHECK(one <= 4 * (long)MANY && each <= 4 * (long)MANY && direct <= 4 * (long)MANY);
+               brought = count_brought_steps(MANY), direct = count_direct_steps(MANY);
+    printf("%d parts of a file take %ld steps, of %d files %ld, of other ranks %ld, "
+           "on the prefix directory %ld\n",
+           MANY, one, MANY, each, brought, direct);
+    CHECK(one <= 5 * (long)MANY && each <= 5 * (long)MANY);
+    CHECK(brought <= 2 * (long)MANY && direct <= 4 * (long)MANY);
 }
 
 /* The same answers as those of a walk through all files. */

@@ -15,6 +15,8 @@ class Scr(MesonPackage):
     variant("fortran", default=True, description="The calls for Fortran")
     variant("mariadb", default=False, description="The plugin that logs to a database")
 
+    depends_on("c", type="build")
+    depends_on("fortran", type="build", when="+fortran")
     depends_on("meson@1.0:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("python@3.9:", type="build")

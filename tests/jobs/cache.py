@@ -106,7 +106,7 @@ def test_cannot_leave():
     """That is said, but costs nothing but the room."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         run = job.run("init", series(1, 2), "no_room@0:rank_0", checkpoint("c3"), "no_room@0:", restart("c3"))
-        run.says("CACHE_REMOVAL_FAILED", "No space left on device", times=1)
+        run.says("CACHE_REMOVAL_FAILED", rf"node n1: {job.cache('n1')}/leaving.1: remove \S+: No space left on device", times=1)
         assert leaving(job) == 1, leaving(job)
         job.run("init", restart("c3"))
         assert leaving(job) == 0 and job.cached() == [2, 3], job.cached()

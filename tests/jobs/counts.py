@@ -55,12 +55,13 @@ def test_init():
 
 
 def test_init_opens():
-    """Control and cache directory of a rank, each with those above it, and its file map."""
+    """Control and cache directory of a rank, each with those above it, and its file map. Those that are there are not made."""
     with Job(nodes=2, per_node=2) as job:
         job.run("init")  # makes the directories
         calls = calls_of(job, "nodes", below=job.root / "nodes")
         print("\n".join(f"rank {rank}: {dict(one)}" for rank, one in enumerate(calls)))
         assert all(0 < calls[rank]["open"] + calls[rank]["openat"] <= INIT_OPENS for rank in (1, 3)), calls
+        assert not any(one["mkdirat"] for one in calls), calls
 
 
 def test_fetch():

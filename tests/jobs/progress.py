@@ -88,6 +88,18 @@ def test_files_of_other_ranks():
         progress(run, "FETCH_PROGRESS", r"fetch of files of dataset 1 \(a\)", 160)
 
 
+def test_files_in_containers():
+    """A file that SCR_Fetch_files brings out of a container to both nodes is read in pieces by a process of each."""
+    form = {"SCR_FLUSH_FORM": "containers", "SCR_FLUSH_ALIGN": "4KB", "SCR_FLUSH": 1}
+    with Job(**PAIR, **form, SCR_FETCH_BYPASS=1) as job:
+        job.run("init", checkpoint("a", 1_600_000), "finalize")
+        for node in ("n1", "n2"):
+            job.lose(node)
+        read = ["have => 1 a", "start_restart", "take_file:a/rank_3:3:1600000", "complete_restart:1"]
+        run = job.run("init", read, SCR_PROGRESS=1, faults=slow(job.prefix / "a", 600))
+        progress(run, "FETCH_PROGRESS", r"fetch of files of dataset 1 \(a\)", 1600)
+
+
 def test_commands():
     """After a job that lost a node: what the other one has is copied, and the rest is rebuilt, which reads 20 MB and writes as much."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
@@ -96,7 +108,17 @@ def test_commands():
         done = command(job, "scr_copy", "--id", 1, node="n1", faults=slow(job.node("n1") / "cache", 400))
         progress(done, "COMMAND_PROGRESS", "copy", 20_000, who="scr_copy")
         done = command(job, "scr_index", "--add", "a", faults=slow(job.prefix / "a", 250))
-        progress(done, "COMMAND_PROGRESS", "rebuild and add", 40_000, who="scr_index")
+        progress(done, "COMMAND_PROGRESS", "rebuild", 40_000, who="scr_index")
+
+
+def test_many_files():
+    """What is whole is renamed file by file. Each of 26 renames takes 0.45 seconds."""
+    with Job(1, 1, SCR_FLUSH=0) as job:
+        job.run("init", "start:a:c", *[f"put:a/f_{i}:100" for i in range(26)], "complete:1")
+        command(job, "scr_copy", "--id", 1, node="n1")
+        done = command(job, "scr_index", "--add", "a", faults=slow(job.prefix / "a", 450))
+        lines = re.findall(r"scr_index: add: (\d+)%, (\d+) of 26 files, [\d.]+ s left \[COMMAND_PROGRESS\]", done.err)
+        assert len(lines) == 1 and 15 <= int(lines[0][1]) <= 23, done
 
 
 def test_deletion():

@@ -287,6 +287,12 @@ int simulated_linkat(int from_dir, const char *from, int to_dir, const char *to,
                    [&] { return files().linkat(from_dir, from, to_dir, to, flags); });
 }
 
+int simulated_symlinkat(const char *target, int dir, const char *path)
+{
+    return on_path("symlink", true, dir, path,
+                   [&] { return files().symlinkat(target, dir, path); });
+}
+
 ssize_t simulated_readlink(const char *path, char *buf, size_t size)
 {
     return on_path("readlink", false, AT_FDCWD, path,

@@ -10,8 +10,8 @@
  *              torn        a write does half its bytes before it is killed
  *              stop        SIGSTOP before the call: there it stays
  *              hang        the call never returns; other threads go on
- *              slow        a call that moves bytes, or removes a name, takes FAULTS_NAP
- *                          milliseconds more
+ *              slow        a call that moves bytes, removes a name or renames takes
+ *                          FAULTS_NAP milliseconds more
  *              short       a write, copy or read does half its bytes, and says so
  *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR,
  *                          EACCES; only calls count that can (a full disk removes files
@@ -172,7 +172,8 @@ static int can(const char *call)
     static const char syncs[] = "fsync fdatasync syncfs sync_file_range rename renameat "
                                 "renameat2";
     if (strcmp(how, "short") == 0) return is_in(moves, call);
-    if (strcmp(how, "slow") == 0) return is_in(moves, call) || is_in("unlinkat", call);
+    if (strcmp(how, "slow") == 0)
+        return is_in(moves, call) || is_in("unlinkat renameat", call);
     if (strcmp(how, "EINTR") == 0) return is_in(waits, call);
     if (strcmp(how, "EMFILE") == 0) return is_in(opens, call);
     if (cuts_power()) return is_in(syncs, call);

@@ -71,14 +71,26 @@ static char *scr_describe(void)
     return text;
 }
 
-/* Whether the first argument of a verb with a value may stand without it. */
-static int scr_asks_only(const char *argument)
+static bool scr_asks_help(const char *argument)
 {
-    static const char *const asked[] = {"--help",    "-help",    "-h",
-                                        "--version", "-version", "-V"};
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
-        if (strcmp(asked[i], argument) == 0) return 1;
-    return 0;
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-help") == 0 ||
+           strcmp(argument, "-h") == 0;
+}
+
+/* Whether the first argument of a verb with a value may stand without it. */
+static bool scr_asks_only(const char *argument)
+{
+    return scr_asks_help(argument) || strcmp(argument, "--version") == 0 ||
+           strcmp(argument, "-version") == 0 || strcmp(argument, "-V") == 0;
+}
+
+/* Before the help of a command that does more than the verb. */
+static void scr_explain(const verb *v)
+{
+    const char *blank = v->value ? " " : "", *value = v->value ? v->value : "";
+    printf("scr %s%s%s is %s %s%s%s.\n\n", v->name, blank, value, v->command, v->option,
+           blank, value);
+    fflush(stdout); /* the command reports where nothing can be printed */
 }
 
 /* Executes the command; an exit code, after a message, where it cannot be. */
@@ -98,6 +110,7 @@ static int scr_execute(const verb *v, char **arguments, int count)
     if (v->option && !bare) argv[n++] = (char *)v->option;
     for (int i = 0; i < count; i++)
         argv[n++] = arguments[i];
+    if (v->name && v->option && count > 0 && scr_asks_help(arguments[0])) scr_explain(v);
     /* without a slash it would be any program of that name in PATH */
     if (strchr(path, '/')) {
         execv(path, argv);

@@ -58,7 +58,7 @@ static int index_add_scavenged(const tool_prefix *prefix, const index_request *r
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    tool_progress_begin("rebuild and add", NULL);
+    tool_progress_begin("read the records", NULL);
     int rc = scavenge_commit(&where, key, &result, &err);
     tool_progress_end();
     if (rc == SCAVENGE_WHOLE_BAD)

@@ -472,8 +472,9 @@ int main(int argc, char **argv)
         .about =
             "Tests in an allocation whether jobs on this system survive failures, step "
             "by\nstep, and prints a report. PROGRAM uses SCR; it is "
-            "started for the last steps, in\nwhich a node is lost: simulated ones are, "
-            "others --switch-off or you switch off\nwhen the command asks for it.\n",
+            "started for the last steps, in\nwhich a node is lost; a real one is "
+            "switched off by "
+            "--switch-off, or by you when\nthe command asks for it.\n",
         .codes = "0 no step was bad, 1 one was, or an error, 2 wrong usage.\n",
         .options = options,
         .most = -1,

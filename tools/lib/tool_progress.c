@@ -149,6 +149,11 @@ void tool_progress_begin(const char *what, const char *unit)
     scr_alarm_begin(&shown.alarm);
 }
 
+void tool_progress_turn(const char *what, const char *unit)
+{
+    if (shown.is_begun) tool_progress_begin(what, unit);
+}
+
 void tool_progress_hide(void)
 {
     if (!progress_take()) return;

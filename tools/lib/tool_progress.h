@@ -8,6 +8,7 @@
  *
  *     tool_progress_begin("verify ckpt.7", NULL);
  *     tool_progress_set(done, total);            again and again
+ *     tool_progress_turn("add", "files");        and so on
  *     tool_progress_end();
  *
  * Messages of the command go to lines of their own; other output begins with
@@ -17,6 +18,9 @@
 
 /* unit: as of a scr_meter. */
 void tool_progress_begin(const char *what, const char *unit);
+
+/* The command goes on with something else. Nothing without tool_progress_begin. */
+void tool_progress_turn(const char *what, const char *unit);
 
 /* By any thread, also without tool_progress_begin; total 0: unknown. */
 void tool_progress_set(uint64_t done, uint64_t total);

@@ -7,6 +7,7 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "common/record_size.h"
+#include "lib/tool_progress.h"
 #include "prefix/dataset_records.h"
 #include "scavenge/flush_leftovers.h"
 #include "scavenge/index_entry.h"
@@ -58,6 +59,7 @@ static int commit_rebuild(const scavenge_prefix *prefix, scavenge_saved *saved,
                           scavenge_commit_result *result, kvtree_error *err)
 {
     if (!scavenge_scan_missing(&saved->scan) || !saved->scan.members) return 0;
+    tool_progress_turn("rebuild", NULL);
     commit_remove_temporaries(saved->folder.dir);
     int rc = scavenge_rebuild(&saved->folder, &saved->scan, prefix->width,
                               &result->rebuilt, &result->sets);

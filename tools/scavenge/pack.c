@@ -216,6 +216,7 @@ int scavenge_pack(const scavenge_folder *folder, const scavenge_scan *scan,
                 .fd = -1,
                 .total = limit ? scan->bytes : scan->part_bytes,
                 .err = err};
+    if (p.total) tool_progress_turn("pack", NULL);
     int rc = (p.piece = io_buffer(PIECE)) ? 0 : err_set(err, -ENOMEM, "no memory");
     p.shared = rc ? 0 : others_put_below(folder->dir, SCAVENGE_HIDDEN "/", err);
     if (p.shared < 0) rc = (int)p.shared;

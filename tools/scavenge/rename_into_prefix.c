@@ -7,6 +7,7 @@
 #include "common/beneath.h"
 #include "common/io.h"
 #include "common/others.h"
+#include "lib/tool_progress.h"
 #include "plan/part_name.h"
 #include "prefix/index.h"
 #include "scavenge/pack.h"
@@ -93,7 +94,9 @@ static int rename_all(const scavenge_prefix *prefix, const scavenge_saved *saved
                    .folders = 0777,
                    .durability = BATCH_SYNCED,
                    .resumed = true,
-                   .shared = shared};
+                   .shared = shared,
+                   .renamed = tool_progress_set};
+    tool_progress_turn("add", "files");
     int rc = container ? rename_add_containers(&moves, saved, container, err)
                        : rename_add_files(&moves, saved, err);
     if (!rc) rc = rename_add_shared(&moves, saved, err);
@@ -185,6 +188,7 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
         rc = rename_map_add_shared(m, &scan->shared[m->next], err);
     *count = m->count;
     *files = m->files;
+    tool_progress_set((uint64_t)rank + 1, (uint64_t)scan->count);
     return rc;
 }
 
@@ -202,6 +206,7 @@ static int rename_write_map(rename_map *m, const scavenge_prefix *prefix, int da
     char *folder =
         d->scattered ? strdup(prefix->path) : scr_path_join(prefix->path, d->name);
     scr_dataset_key(d, key);
+    tool_progress_turn("write the map", "ranks");
     const filo_place to = {.folder = folder, .map = map, .dir = &dir, .dataset = key};
     int rc = folder ? filo_map_write(&to, d->ranks, rename_map_rank, m, err)
                     : err_set(err, -ENOMEM, "no memory");

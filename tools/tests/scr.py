@@ -22,10 +22,12 @@ def of_command(name, *arguments):
 def test_each_verb():
     told = re.findall(r'^  ([a-z-]+) ', run('--help').stdout.decode(), flags=re.MULTILINE)
     assert told == [verb for verb, *_ in TABLE] and len(told) > 10, told
-    for verb, command, _, _ in TABLE:
+    for verb, command, option, value in TABLE:
         if (COMMAND.parent / command).exists():  # those of libraries are not beside it in a build directory
             wanted = of_command(command, '--help').stdout.decode().replace(f'usage: {command} ', f'usage: scr {verb} ')
-            expect(run(verb, '--help'), 0, wanted)
+            blank = f' {value}' if value else ''
+            about = f'scr {verb}{blank} is {command} {option}{blank}.\n\n' if option else ''
+            expect(run(verb, '--help'), 0, about + wanted)
             expect(run(verb, '-V'), 0, of_command(command, '-V').stdout.decode().replace(command, f'scr {verb}'))
 
 
