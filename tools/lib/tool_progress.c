@@ -28,6 +28,7 @@ static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static struct {
     bool is_begun, on_terminal;
     char what[WHAT_SIZE];
+    const char *turned; /* the text in what, if it is of tool_progress_turn */
     scr_alarm alarm;
     scr_meter meter;
     atomic_bool is_taken; /* the terminal, by a thread that writes */
@@ -38,6 +39,13 @@ static struct {
 static void progress_update(void)
 {
     uint64_t done, total;
+    double since;
+    const char *unit, *turned = tool_progress_turned(&unit, &since);
+    if (turned != shown.turned) {
+        snprintf(shown.what, sizeof shown.what, "%s", turned ? turned : "");
+        scr_meter_begin(&shown.meter, unit, since);
+        shown.turned = turned;
+    }
     tool_progress_get(&done, &total);
     scr_meter_update(&shown.meter, done, total, scr_clock());
 }
@@ -135,7 +143,8 @@ void tool_progress_begin(const char *what, const char *unit)
     snprintf(shown.what, sizeof shown.what, "%s", what);
     for (char *c = shown.what; *c; c++) /* names may come from other users */
         if (*c < ' ' || *c > '~') *c = '?';
-    tool_progress_set(0, 0);
+    tool_progress_turn(NULL, NULL);
+    shown.turned = NULL;
     shown.on_terminal = progress_has_terminal();
     scr_meter_begin(&shown.meter, unit, scr_clock());
     shown.alarm = (scr_alarm){.first = shown.on_terminal ? FIRST_BAR : LINE_EVERY,
@@ -147,11 +156,6 @@ void tool_progress_begin(const char *what, const char *unit)
     }
     shown.is_begun = true;
     scr_alarm_begin(&shown.alarm);
-}
-
-void tool_progress_turn(const char *what, const char *unit)
-{
-    if (shown.is_begun) tool_progress_begin(what, unit);
 }
 
 void tool_progress_hide(void)

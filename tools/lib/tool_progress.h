@@ -19,8 +19,12 @@
 /* unit: as of a scr_meter. */
 void tool_progress_begin(const char *what, const char *unit);
 
-/* The command goes on with something else. Nothing without tool_progress_begin. */
+/* The command goes on with something else; the texts are kept. Nothing without
+ * tool_progress_begin. */
 void tool_progress_turn(const char *what, const char *unit);
+
+/* What it turned to last, and when; NULL: it has not, since it began. */
+const char *tool_progress_turned(const char **unit, double *since);
 
 /* By any thread, also without tool_progress_begin; total 0: unknown. */
 void tool_progress_set(uint64_t done, uint64_t total);
