@@ -18,7 +18,7 @@ static atomic_long named, opened, synced;
 static atomic_int counting, full;
 
 /* Opens of local files; one that cannot be opened. */
-static atomic_long sources;
+static atomic_long sources, folders;
 static const char *unreadable;
 
 /* Only below the directory that is flushed to. */
@@ -42,6 +42,8 @@ int openat(int dir, const char *name, int flags, ...)
     if (is_prefix(dir, name)) {
         named++;
         if (strstr(name, "ctr.") && (flags & O_ACCMODE) == O_WRONLY) opened++;
+    } else if (flags & O_DIRECTORY) {
+        folders += counting && strncmp(name, folder, strlen(folder)) == 0;
     } else if (flags & O_NOFOLLOW) {
         sources += counting && strncmp(name, folder, strlen(folder)) == 0;
     }
@@ -393,6 +395,26 @@ static void test_counts(void)
         }
 }
 
+/* A fetch opens the directory of its files when it makes them, when it writes them, and
+ * when it names them, however many they are. */
+static void test_fetch_counts(void)
+{
+    list l;
+    char node[32];
+    nodes = 2;
+    const filo_options options = options_of(1, node);
+    for (int count = PER_RANK; count <= LIST_MAX; count += PER_RANK) {
+        flushed_begin(&l, count > PER_RANK ? "many" : "few", count);
+        CHECK_INT(flush(&l, &options), 0);
+        folders = 0;
+        counting = 1;
+        flushed_fetch_all(&l);
+        counting = 0;
+        CHECK_INT(folders, 3);
+        list_unlink(&l);
+    }
+}
+
 /* Ranks for which another one copies sleep meanwhile. */
 static void test_asleep(void)
 {
@@ -535,6 +557,7 @@ int main(int argc, char **argv)
     test_maps();
     test_shared_files();
     test_counts();
+    test_fetch_counts();
     test_asleep();
     test_failures();
     test_refused();
