@@ -302,17 +302,19 @@ static int batch_prepare(batch_item *item, int fd, bool sized)
 
 /* Bytes and time of a file that is taken over stay. */
 static int batch_make_temporary(const batch *b, batch_item *item, int parent,
-                                const char *temporary)
+                                const char *temporary, kvtree_error *err)
 {
     uint64_t size = 0;
-    int fd = batch_create_named(item, parent, temporary);
-    if (fd == -EEXIST && b->resumed) fd = batch_take_over(item, parent, temporary, &size);
-    if (fd < 0) return fd;
-    int rc = batch_prepare(item, fd, size == item->size);
-    int closed = io_close(&fd);
-    if (!rc) rc = closed;
-    if (rc) unlinkat(parent, temporary, 0);
-    return rc;
+    int fd = batch_create_named(item, parent, temporary), rc = fd;
+    if (fd == -EEXIST && b->resumed)
+        rc = fd = batch_take_over(item, parent, temporary, &size);
+    if (fd >= 0) {
+        rc = batch_prepare(item, fd, size == item->size);
+        int closed = io_close(&fd);
+        if (!rc) rc = closed;
+        if (rc) unlinkat(parent, temporary, 0);
+    }
+    return rc ? err_sys(err, rc, "create a temporary file for %s", item->name) : 0;
 }
 
 /* A rename would detect this as well, but only after all data was written, and files
@@ -335,40 +337,58 @@ static int batch_check_rename(const batch *b, const batch_item *item, int from, 
                                : 0;
 }
 
-/* Opens the directory of the final name, or leaves that to the commit: *to is -1 then. */
-static int batch_check_final(const batch *b, const batch_item *item, int from, int *to,
-                             kvtree_error *err)
+/* A directory that is open, or -1, and the final name of a file in it. */
+typedef struct batch_way {
+    int folder;
+    const char *name;
+} batch_way;
+
+/* Goes on to the directory of the final name of item, which may be the same. */
+static int batch_go_on(const batch *b, const batch_item *item, batch_way *way,
+                       const char **last, kvtree_error *err)
 {
-    const char *last;
-    *to = -1;
-    if (from >= 0 && b->folders) return 0;
-    int rc = batch_enter(b, item->name, to, &last, err);
-    if (!rc && (rc = batch_check_rename(b, item, from, *to, last, err)) != 0)
-        io_close(to);
-    return rc;
+    if (way->folder >= 0 && !b->shared && beneath_is_same_folder(way->name, item->name)) {
+        *last = item->name + beneath_folder_length(item->name);
+        return beneath_check_name(b->dir == AT_FDCWD ? *last : item->name, err);
+    }
+    io_close(&way->folder);
+    way->name = item->name;
+    return batch_enter(b, item->name, &way->folder, last, err);
 }
 
-static int batch_make_item(const batch *b, batch_item *item, kvtree_error *err)
+/* Opens the directory of the final name, or leaves that to the commit. */
+static int batch_check_final(const batch *b, const batch_item *item, int from,
+                             batch_way *way, kvtree_error *err)
 {
-    int from = -1, to;
+    const char *last;
+    if (from >= 0 && b->folders) return 0;
+    int rc = batch_go_on(b, item, way, &last, err);
+    return rc ? rc : batch_check_rename(b, item, from, way->folder, last, err);
+}
+
+static int batch_make_item(const batch *b, batch_item *item, batch_way *way,
+                           kvtree_error *err)
+{
+    int from = -1;
     const char *temporary = item->temporary;
     bool beside = item->from == BATCH_BESIDE;
     int rc = beside ? 0 : batch_enter_source(b, item, &from, &temporary, err);
     if (rc) return rc;
-    rc = batch_check_final(b, item, from, &to, err);
-    if (!rc && (rc = batch_make_temporary(b, item, beside ? to : from, temporary)) != 0)
-        err_sys(err, rc, "create a temporary file for %s", item->name);
+    rc = batch_check_final(b, item, from, way, err);
+    if (!rc)
+        rc = batch_make_temporary(b, item, beside ? way->folder : from, temporary, err);
     item->made = rc == 0;
     batch_leave(item, &from);
-    io_close(&to);
     return rc;
 }
 
 int batch_make(batch *b, kvtree_error *err)
 {
+    batch_way way = {.folder = -1};
     int rc = 0;
     for (size_t i = 0; i < b->count && !rc; i++)
-        if (!b->items[i].made) rc = batch_make_item(b, &b->items[i], err);
+        if (!b->items[i].made) rc = batch_make_item(b, &b->items[i], &way, err);
+    io_close(&way.folder);
     return rc;
 }
 

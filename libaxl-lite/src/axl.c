@@ -253,15 +253,15 @@ int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err)
         !transfer_is_range(part->destination_offset, part->length))
         return err_set(err, -EINVAL, "add a part of %s: no file is that long",
                        part->source ? part->source : "a file");
-    return transfer_add_item(transfer,
-                             (axl_item){.file = file,
-                                        .part = true,
-                                        .from = part->source_offset,
-                                        .to = part->destination_offset,
-                                        .size = part->length,
-                                        .checked_device = (dev_t)part->device,
-                                        .checked_inode = (ino_t)part->inode},
-                             err);
+    axl_item item = {.file = file,
+                     .part = true,
+                     .from = part->source_offset,
+                     .to = part->destination_offset,
+                     .size = part->length,
+                     .checked_device = (dev_t)part->device,
+                     .checked_inode = (ino_t)part->inode};
+    if (part->seen) axl_take_seen(&item, part->seen);
+    return transfer_add_item(transfer, item, err);
 }
 
 size_t axl_count(const axl_transfer *transfer)
@@ -316,6 +316,8 @@ static int transfer_look_at_files(axl_transfer *transfer, axl_error *err)
         axl_item *item = &transfer->items[i];
         if (transfer->resumed && !elsewhere)
             rc = axl_look_again(transfer, i, &folder, err);
+        else if (item->seen)
+            rc = axl_check_range(item, err);
         else if (!elsewhere && i > 0 && axl_has_same_source(item, item - 1))
             rc = axl_look_as_before(item, item - 1, err);
         else if (!elsewhere)

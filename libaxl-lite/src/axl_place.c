@@ -67,12 +67,36 @@ bool axl_is_dense(const struct stat *st)
     return (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size;
 }
 
-static int place_check_range(const axl_item *item, axl_error *err)
+int axl_check_range(const axl_item *item, axl_error *err)
 {
     if (item->from + item->size <= item->source_size) return 0;
     return err_set(err, -ENODATA, "%s has %llu bytes, not %llu from byte %llu on",
                    item->file.source, (unsigned long long)item->source_size,
                    (unsigned long long)item->size, (unsigned long long)item->from);
+}
+
+static void place_take_facts(axl_item *item, const struct stat *st)
+{
+    item->source_size = (uint64_t)st->st_size;
+    item->device = st->st_dev;
+    item->inode = st->st_ino;
+    item->mode = st->st_mode;
+    item->dense = axl_is_dense(st);
+    item->atime = st->st_atim;
+    item->mtime = st->st_mtim;
+}
+
+void axl_take_seen(axl_item *item, const struct stat *seen)
+{
+    place_take_facts(item, seen);
+    item->seen = true;
+}
+
+int axl_look(const char *source, struct stat *seen, axl_error *err)
+{
+    int fd, rc = axl_open_source(source, &fd, seen, err);
+    if (!rc) io_close(&fd);
+    return rc;
 }
 
 int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
@@ -85,17 +109,9 @@ int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err)
     rc = place_check_identity(item, &st, err);
     if (rc) return rc;
     *unchanged = place_is_unchanged(item, &st);
-    item->source_size = (uint64_t)st.st_size;
+    place_take_facts(item, &st);
     if (!item->part) item->size = item->source_size;
-    rc = place_check_range(item, err);
-    if (rc) return rc;
-    item->device = st.st_dev;
-    item->inode = st.st_ino;
-    item->mode = st.st_mode;
-    item->dense = axl_is_dense(&st);
-    item->atime = st.st_atim;
-    item->mtime = st.st_mtim;
-    return 0;
+    return axl_check_range(item, err);
 }
 
 bool axl_has_same_source(const axl_item *item, const axl_item *other)
@@ -114,7 +130,7 @@ int axl_look_as_before(axl_item *item, const axl_item *before, axl_error *err)
     item->dense = before->dense;
     item->atime = before->atime;
     item->mtime = before->mtime;
-    return place_check_range(item, err);
+    return axl_check_range(item, err);
 }
 
 static int place_check_facts(const axl_item *item, const struct stat *st, axl_error *err)

@@ -50,10 +50,11 @@ typedef struct axl_item {
     uint64_t source_size;         /* ... its size, ... */
     dev_t device;                 /* ... where it lies, ... */
     ino_t inode;
+    mode_t mode;          /* ... its mode when it was dispatched */
+    bool dense;           /* it has no holes */
+    bool seen;            /* all this is known from axl_look, before that */
     dev_t checked_device; /* the caller has checked this one; 0: any */
     ino_t checked_inode;
-    mode_t mode;         /* ... its mode when it was dispatched */
-    bool dense;          /* it has no holes */
     uint64_t begin;      /* bytes that an earlier process copied: pieces begin there */
     uint32_t begin_crc;  /* their checksum */
     uint64_t claimed;    /* bytes that it says to have copied: compared first */
@@ -395,6 +396,12 @@ bool axl_has_same_source(const axl_item *item, const axl_item *other);
 /* The same as axl_look_at_source for one that has the source of another item, which was
  * looked at just before. */
 int axl_look_as_before(axl_item *item, const axl_item *before, axl_error *err);
+
+/* What the caller has seen becomes what was taken down. */
+void axl_take_seen(axl_item *item, const struct stat *seen);
+
+/* -ENODATA when the source, as it was taken down, is shorter than a part of it. */
+int axl_check_range(const axl_item *item, axl_error *err);
 
 /* Opens the source, which must be what it was when it was looked at. */
 int axl_open_looked_at(const axl_item *item, int *fd, axl_error *err);

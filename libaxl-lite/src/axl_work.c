@@ -143,14 +143,16 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
     return left < transfer->piece ? left : transfer->piece;
 }
 
-/* What does not change is asked once for each destination. */
+/* What does not change is asked once for each destination: of one with several parts what
+ * it is, and where no checksum is wanted, who copies. */
 static int work_look_at_destination(axl_worker *worker, const axl_item *holder, int fd,
                                     axl_error *err)
 {
+    const axl_transfer *t = worker->work->transfer;
     if (worker->into == holder) return 0;
-    if (holder->part && fstat(fd, &worker->there) != 0)
+    if (holder != &t->items[holder->last] && fstat(fd, &worker->there) != 0)
         return err_sys(err, -errno, "stat %s", holder->file.destination);
-    worker->by_kernel = axl_kernel_is_better(fd);
+    worker->by_kernel = !(t->flags & AXL_CHECKSUM) && axl_kernel_is_better(fd);
     worker->into = holder;
     return 0;
 }
@@ -202,10 +204,10 @@ static void work_close_source(axl_worker *worker)
     worker->from = NULL;
 }
 
+/* What has become of one that is open already is found behind the last byte. */
 static int work_open_source(axl_worker *worker, const axl_item *item, axl_error *err)
 {
-    if (worker->from && axl_has_same_source(item, worker->from))
-        return axl_check_source(item, worker->in, err);
+    if (worker->from && axl_has_same_source(item, worker->from)) return 0;
     work_close_source(worker);
     int rc = axl_open_looked_at(item, &worker->in, err);
     if (!rc) worker->from = item;

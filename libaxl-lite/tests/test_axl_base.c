@@ -67,7 +67,7 @@ static axl_transfer *create(const char *method, double bandwidth)
 
 static int add(axl_transfer *t, const scratch *s, int is_part, axl_error *err)
 {
-    const axl_part part = {s->source, 0, file, 0, 20000, 0, 0};
+    const axl_part part = {s->source, 0, file, 0, 20000, 0, 0, NULL};
     return is_part ? axl_add_part(t, &part, err) : axl_add(t, s->source, file, err);
 }
 

@@ -35,9 +35,10 @@ static axl_part part_number(int i, char source[160], char destination[160])
 {
     name_file(source, "in", i % OUTS);
     name_file(destination, "out", i % OUTS);
-    if (i == 4) return (axl_part){source, 7, destination, 2 * SIZE - 100, 100, 0, 0};
-    if (i < 2) return (axl_part){source, 0, destination, 0, SIZE, 0, 0};
-    return (axl_part){source, SIZE / 2, destination, SIZE, SIZE / 2, 0, 0};
+    if (i == 4)
+        return (axl_part){source, 7, destination, 2 * SIZE - 100, 100, 0, 0, NULL};
+    if (i < 2) return (axl_part){source, 0, destination, 0, SIZE, 0, 0, NULL};
+    return (axl_part){source, SIZE / 2, destination, SIZE, SIZE / 2, 0, 0, NULL};
 }
 
 /* Sources, and empty containers. */

@@ -205,7 +205,7 @@ static void test_fsync_error_is_no_success(void **state)
         axl_error err = {""};
         axl_transfer *t = NULL;
         axl_file file;
-        const axl_part part = {s->source, 0, s->destination, 100, 10, 0, 0};
+        const axl_part part = {s->source, 0, s->destination, 100, 10, 0, 0, NULL};
         assert_int_equal(axl_create("sync", NULL, &t, NULL), 0);
         for (int k = 0; k < 3 && i < 2; k++) {
             snprintf(path, sizeof path, "%s/out/%d", s->folder, k);

@@ -242,7 +242,7 @@ static void parts_share_a_descriptor(void **state)
             paint(shall, to, bytes + i, length);
         }
         for (uint64_t i = 0; i < 2; i++)
-            add(t, (axl_part){s->source, i, other, 10 * i, 10, 0, 0});
+            add(t, (axl_part){s->source, i, other, 10 * i, 10, 0, 0, NULL});
         add(t, part_of(s, 0, 0, 10));
         paint(shall, 0, bytes, 10);
         opened = synced = read_from = 0;
@@ -338,7 +338,7 @@ static int write_stripes(const scratch *s, int writer, int ready)
         for (int i = 0; i < SOURCES; i++) {
             name_source(s, writer, i, path);
             add(t, (axl_part){path, (uint64_t)k * STRIPE, s->destination,
-                              stripe_at(writer, i, k), STRIPE, 0, 0});
+                              stripe_at(writer, i, k), STRIPE, 0, 0, NULL});
         }
     if (read(ready, &go, 1) != 0) return 2;
     int rc = axl_dispatch(t, NULL);
@@ -468,12 +468,42 @@ static void source_is_exchanged(void **state)
     assert_non_null(strstr(err.text, "another file is in the place of"));
 }
 
+/* What axl_look found is not looked at by axl_dispatch, but must be there when it is
+ * read. */
+static void source_is_seen(void **state)
+{
+    scratch *s = *state;
+    axl_error err = {""};
+    struct stat seen;
+    free(write_source(s, 100));
+    free(make_container(s, 100));
+    axl_part part = part_of(s, 0, 0, 100);
+    assert_int_equal(axl_look(s->source, &seen, &err), 0);
+    part.seen = &seen;
+    for (int now = 0; now < 4; now++) {
+        static const int dispatched[] = {0, -ENODATA, 0, 0};
+        static const int copied[] = {0, -ENODATA, -ESTALE, -ENOENT};
+        axl_transfer *t = create(s, "sync", 0);
+        seen.st_size -= now == 1;
+        if (now == 3) assert_int_equal(unlink(s->source), 0);
+        add(t, part);
+        assert_int_equal(axl_dispatch(t, &err), dispatched[now]);
+        assert_int_equal(axl_wait(t, &err), copied[now]);
+        axl_free(t);
+        if (now == 1) part.length--; /* another file than the one that was seen */
+    }
+    assert_int_equal(axl_look(s->source, &seen, &err), -ENOENT);
+    assert_int_equal(axl_look(s->folder, &seen, &err), -EISDIR);
+    assert_int_equal(symlink(s->folder, s->source), 0);
+    assert_int_equal(axl_look(s->source, &seen, &err), -ELOOP);
+}
+
 static void twice_in_a_list(void **state)
 {
     scratch *s = *state;
     axl_error err = {""};
     axl_transfer *t = create(s, "sync", 0);
-    axl_part part = {"/a", 0, "/x", 10, 5, 0, 0};
+    axl_part part = {"/a", 0, "/x", 10, 5, 0, 0, NULL};
     add(t, part);
     part.source = "/b";
     assert_int_equal(axl_add_part(t, &part, &err), -EEXIST);
@@ -495,7 +525,7 @@ static void many_in_a_list(void **state)
 {
     scratch *s = *state;
     axl_transfer *t = create(s, "sync", 0);
-    axl_part part = {"/source", 0, "/container", 0, 10, 0, 0};
+    axl_part part = {"/source", 0, "/container", 0, 10, 0, 0, NULL};
     for (; part.destination_offset < 2000000; part.destination_offset += 10)
         add(t, part);
     for (part.destination_offset = 0; part.destination_offset < 2000000;
@@ -511,7 +541,7 @@ static void many_of_one_source(void **state)
     enum { COUNT = 5000 };
     scratch *s = *state;
     axl_transfer *t = create(s, "sync", 0), *read = create(s, "sync", 0);
-    axl_part part = {"/the/source", 1, "/container", 2, 3, 0, 0};
+    axl_part part = {"/the/source", 1, "/container", 2, 3, 0, 0, NULL};
     axl_error err = {""};
     kvtree *tree;
     for (int i = 0; i < COUNT; i++, part.source_offset += 7, part.destination_offset += 9)
@@ -552,6 +582,7 @@ int main(void)
         WITH_FOLDER(many_in_a_list),
         WITH_FOLDER(many_of_one_source),
         WITH_FOLDER(source_is_exchanged),
+        WITH_FOLDER(source_is_seen),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

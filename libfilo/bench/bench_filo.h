@@ -19,6 +19,9 @@ typedef struct load {
     filo_options options;
     int count; /* of this rank */
     filo_file *list;
+    double most[BENCH_ROUNDS + 1]; /* processor time of the rank that has most, ... */
+    double all[BENCH_ROUNDS + 1];  /* ... and of all together, of each run */
+    int runs;
 } load;
 
 /* A way to copy. limit: number of the one that it is compared with; most: the most time
@@ -32,6 +35,11 @@ typedef struct way {
 } way;
 
 enum { WAYS_MAX = 8 };
+
+/* Medians of a way: seconds; processor time of the rank that has most, and of all. */
+typedef struct timing {
+    double seconds, most, all;
+} timing;
 
 /* The path of a file of a rank. */
 static inline char *path_of(const load *l, int of, int i)
@@ -65,10 +73,18 @@ static inline void clear(const load *l, const char *folder)
 
 /* ---- ways ---- */
 
+static inline void note_cpu(load *l, double cpu)
+{
+    bench_require(l->b, l->runs <= BENCH_ROUNDS, "too many rounds");
+    MPI_Allreduce(&cpu, &l->most[l->runs], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&cpu, &l->all[l->runs++], 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 /* What some ranks alone have done since start, where the others sleep. */
-static inline double end_of_some(const load *l, double seconds)
+static inline double end_of_some(load *l, double seconds, double cpu)
 {
     bench_mpi_rest(MPI_COMM_WORLD);
+    note_cpu(l, cpu);
     seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
     clear(l, l->prefix);
     return seconds;
@@ -76,14 +92,14 @@ static inline double end_of_some(const load *l, double seconds)
 
 static inline double run_cp(void *arg)
 {
-    const load *l = arg;
+    load *l = arg;
     double seconds = 0;
     if (rank == 0) {
         double start = bench_now();
         bench_copy(l->b, l->local, l->prefix, l->disk);
         seconds = bench_now() - start;
     }
-    return end_of_some(l, seconds);
+    return end_of_some(l, seconds, 0); /* another process copies */
 }
 
 static inline void flush(const load *l)
@@ -96,10 +112,12 @@ static inline void flush(const load *l)
 
 static inline double run_flush(void *arg)
 {
-    const load *l = arg;
-    double start = bench_mpi_start(MPI_COMM_WORLD);
+    load *l = arg;
+    double start = bench_mpi_start(MPI_COMM_WORLD), cpu = bench_cpu();
     flush(l);
-    double seconds = bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
+    double seconds = bench_now() - start;
+    note_cpu(l, bench_cpu() - cpu);
+    seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
     clear(l, l->prefix);
     return seconds;
 }
@@ -107,19 +125,21 @@ static inline double run_flush(void *arg)
 /* What was flushed comes back to the local directory: its map is read, its files are. */
 static inline double run_fetch(void *arg)
 {
-    const load *l = arg;
+    load *l = arg;
     filo_error err = {""};
     int all, count = 0;
     filo_file *files = NULL;
     flush(l);
-    double start = bench_mpi_start(MPI_COMM_WORLD);
+    double start = bench_mpi_start(MPI_COMM_WORLD), cpu = bench_cpu();
     int rc =
         filo_read_map(MPI_COMM_WORLD, l->prefix, NULL, &all, &count, &files, NULL, &err);
     for (int i = 0; i < count && rc == 0; i++)
         files[i].local = path_of(l, rank, i);
     if (rc == 0)
         rc = filo_fetch(MPI_COMM_WORLD, l->prefix, count, files, &l->options, &err);
-    double seconds = bench_mpi_slowest(MPI_COMM_WORLD, bench_now() - start);
+    double seconds = bench_now() - start;
+    note_cpu(l, bench_cpu() - cpu);
+    seconds = bench_mpi_slowest(MPI_COMM_WORLD, seconds);
     bench_require(l->b, rc == 0 && count == l->count, err.text);
     filo_files_free(count, files);
     clear(l, l->prefix);
@@ -128,35 +148,42 @@ static inline double run_fetch(void *arg)
 
 /* ---- measuring ---- */
 
-/* Rows of the table: the time in that of the first way, and, with_limit, in that of the
- * limit of each. */
+/* Rows of the table: the time in that of the first way, and, with_limit, both times in
+ * those of the limit of each. */
 static inline void report(bench *b, const load *l, const char *name, int count,
-                          const way ways[], const double t[], int with_limit)
+                          const way ways[], const timing t[], int with_limit)
 {
     double megabytes = 1e-6 * (double)l->size * l->files * l->writers;
     for (int i = 0; i < count; i++) {
         char text[32];
-        const double most = ways[i].most, limit = t[ways[i].limit];
+        const double most = ways[i].most;
+        const timing *limit = &t[ways[i].limit];
         snprintf(text, sizeof text, "at most %g", most);
         bench_text(b, l->disk ? "disk" : "memory");
         bench_text(b, name);
         bench_text(b, ways[i].name);
-        bench_number(b, megabytes / t[i]);
-        bench_number(b, t[i] / t[0]);
-        if (with_limit) bench_number(b, t[i] / limit);
+        bench_number(b, megabytes / t[i].seconds);
+        bench_number(b, t[i].seconds / t[0].seconds);
+        if (with_limit) {
+            bench_number(b, t[i].seconds / limit->seconds);
+            bench_number(b, t[i].most > 0 ? t[i].most / limit->most : NAN);
+            bench_number(b, t[i].all > 0 ? t[i].all / limit->all : NAN);
+        }
         bench_text(b, isnan(most) ? "-" : text);
-        bench_text(b, isnan(most) ? "-" : t[i] <= most * limit ? "reached" : "missed");
+        const int reached = t[i].seconds <= most * limit->seconds;
+        bench_text(b, isnan(most) ? "-" : reached ? "reached" : "missed");
     }
 }
 
 /* Takes the times of count ways, with the node of l->options. disk: where the copies go,
  * or NULL: to memory. */
 static inline void take_times(bench *b, load *l, const char *disk, int count,
-                              const way ways[], double t[])
+                              const way ways[], timing t[])
 {
     bench_require(b, count <= WAYS_MAX, "too many ways");
     load loads[WAYS_MAX];
     bench_case cases[WAYS_MAX];
+    double seconds[WAYS_MAX];
     l->disk = disk != NULL;
     snprintf(l->local, sizeof l->local, "%s/local", b->folder);
     snprintf(l->prefix, sizeof l->prefix, "%s/prefix", disk ? disk : b->folder);
@@ -165,11 +192,15 @@ static inline void take_times(bench *b, load *l, const char *disk, int count,
     make_list(l);
     for (int i = 0; i < count; i++) {
         loads[i] = *l;
+        loads[i].runs = 0;
         loads[i].options = ways[i].options;
         loads[i].options.node = l->options.node;
         cases[i] = (bench_case){ways[i].run, &loads[i]};
     }
-    bench_measure(b, count, cases, t);
+    bench_measure(b, count, cases, seconds);
+    for (int i = 0; i < count; i++)
+        t[i] = (timing){seconds[i], bench_median(b->rounds, loads[i].most + 1),
+                        bench_median(b->rounds, loads[i].all + 1)};
     clear(l, l->local);
     l->list = filo_files_free(l->count, l->list);
 }

@@ -30,7 +30,7 @@ static void measure(bench *b, const char *name, int writers, int files, size_t s
 {
     load l = {.b = b, .writers = writers, .files = files, .size = size};
     way to_reach[WAYS];
-    double t[WAYS];
+    timing t[WAYS];
     memcpy(to_reach, ways, sizeof ways);
     for (int i = 0; i < WAYS && !disk; i++)
         to_reach[i].most = NAN;

@@ -94,27 +94,27 @@ static void make_prefix(const load *l)
 
 static double run_writer(void *arg)
 {
-    const load *l = arg;
+    load *l = arg;
     make_prefix(l);
-    double start = bench_mpi_start(MPI_COMM_WORLD), seconds = 0;
+    double start = bench_mpi_start(MPI_COMM_WORLD), cpu = bench_cpu(), seconds = 0;
     if (is_leader()) {
         write_container(l);
         seconds = bench_now() - start;
     }
-    return end_of_some(l, seconds);
+    return end_of_some(l, seconds, bench_cpu() - cpu);
 }
 
 static double run_reader(void *arg)
 {
-    const load *l = arg;
+    load *l = arg;
     make_prefix(l);
     if (is_leader()) write_container(l);
-    double start = bench_mpi_start(MPI_COMM_WORLD), seconds = 0;
+    double start = bench_mpi_start(MPI_COMM_WORLD), cpu = bench_cpu(), seconds = 0;
     if (is_leader()) {
         read_container(l);
         seconds = bench_now() - start;
     }
-    return end_of_some(l, seconds);
+    return end_of_some(l, seconds, bench_cpu() - cpu);
 }
 
 /* ---- cases ---- */
@@ -139,7 +139,7 @@ static void measure(bench *b, const char *name, int files, size_t size, const ch
               .files = files,
               .size = size,
               .options = {.node = node}};
-    double t[WAYS];
+    timing t[WAYS];
     take_times(b, &l, disk, WAYS, ways, t);
     report(b, &l, name, WAYS, ways, t, 1);
 }
@@ -147,7 +147,8 @@ static void measure(bench *b, const char *name, int files, size_t size, const ch
 int main(int argc, char **argv)
 {
     static const char *const columns[] = {
-        "to", "files", "by", "MB/s", "time/cp", "time/limit", "to reach", "result", NULL};
+        "to",         "files",     "by",       "MB/s",   "time/cp", "time/limit",
+        "most/limit", "all/limit", "to reach", "result", NULL};
     char disk[] = "/var/tmp/bench-nodes-XXXXXX";
     bench b;
     bench_mpi_begin(&b, &argc, &argv, columns);

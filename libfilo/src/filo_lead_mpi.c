@@ -10,13 +10,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a leader is told of each part, as the key of an element: its number, places and
- * length, the length of the source's path, a blank, and both paths end to end. */
-#define PART_FORMAT "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %zu"
+/* What a leader is told of each part. Both paths follow, with their NULs. Ranks of one
+ * node have numbers of one kind. */
+typedef struct lead_part {
+    uint64_t source_offset, destination_offset, length;
+    size_t source_size, destination_size; /* of the paths */
+    struct stat seen;
+} lead_part;
 
 /* What it replies: numbers of each part. */
 enum { FOUND_SIZE, FOUND_CRC, FOUND };
@@ -99,9 +104,7 @@ int filo_lead_begin(filo_job *job)
     if (!rc) rc = lead_meet(job);
     if (rc) return rc;
     rc = lead_number(job);
-    lead->list = kvtree_new();
-    if (!rc && (!lead->list || lead_make_room(job) != 0))
-        rc = err_sys(&job->err, -ENOMEM, "lead a node");
+    if (!rc && lead_make_room(job) != 0) rc = err_sys(&job->err, -ENOMEM, "lead a node");
     return filo_job_agree(job, rc);
 }
 
@@ -120,12 +123,13 @@ void filo_lead_end(filo_lead *lead)
     lead_free(&lead->group);
     lead_free(&lead->leaders);
     lead_free(&lead->node);
-    kvtree_delete(&lead->list);
+    free(lead->told);
     free(lead->sizes);
     free(lead->offsets);
     free(lead->counts);
     free(lead->starts);
     free(lead->found);
+    lead->told = NULL;
     lead->sizes = lead->offsets = lead->found = NULL;
     lead->counts = lead->starts = NULL;
 }
@@ -198,81 +202,134 @@ int filo_lead_count_containers(const filo_job *job)
 
 /* ---- parts ---- */
 
-int filo_lead_add(filo_job *job, const axl_part *part)
+static int lead_grow(filo_lead *lead, size_t size)
 {
-    kvtree *list = job->lead.list;
-    char *told = NULL;
-    int n = asprintf(&told, PART_FORMAT " %s%s", kvtree_size(list), part->source_offset,
-                     part->destination_offset, part->length, strlen(part->source),
-                     part->source, part->destination);
-    if (n < 0) told = NULL;
-    int rc = told && kvtree_set(list, told, NULL) ? 0 : -ENOMEM;
-    free(told);
-    return rc ? err_sys(&job->err, rc, "list files") : 0;
-}
-
-/* Adds a part that a rank told. */
-static int lead_take_part(filo_job *job, const char *told, axl_transfer *transfer)
-{
-    axl_part part = {0};
-    size_t length;
-    int number, at = 0;
-    if (sscanf(told, PART_FORMAT "%n", &number, &part.source_offset,
-               &part.destination_offset, &part.length, &length, &at) != 5 ||
-        told[at++] != ' ' || strlen(told + at) < length)
-        return err_set(&job->err, -EIO, "a part that a rank told is incomplete");
-    char *source = strndup(told + at, length);
-    part.source = source;
-    part.destination = told + at + length;
-    int rc = source ? axl_add_part(transfer, &part, &job->err)
-                    : err_sys(&job->err, -ENOMEM, "list files");
-    free(source);
-    return rc;
-}
-
-/* Adds the parts of one rank of the node. */
-static int lead_take(filo_job *job, const kvtree *list, int rank, axl_transfer *transfer)
-{
-    const kvtree_elem *e = kvtree_elem_first(list);
-    for (; e; e = kvtree_elem_next(e)) {
-        int rc = lead_take_part(job, kvtree_elem_key(e), transfer);
-        if (rc) return rc;
-        job->lead.counts[rank] += FOUND;
-    }
+    size_t room = lead->told_room;
+    while (room - lead->told_size < size)
+        room = 2 * room + 4096;
+    char *told = room > lead->told_room ? realloc(lead->told, room) : lead->told;
+    if (!told) return -ENOMEM;
+    lead->told = told;
+    lead->told_room = room;
     return 0;
 }
 
-/* After a failure the others still send. */
-static int lead_take_all(filo_job *job, int rc, axl_transfer *transfer)
+/* The rank that has a file looks at it, so that the leader need not, and an error is that
+ * of this rank. Of parts of one file only the first one is looked at. */
+static int lead_look(filo_job *job, const char *source, struct stat *seen)
+{
+    const filo_lead *lead = &job->lead;
+    const char *last = lead->parts ? lead->told + lead->told_last : NULL;
+    if (!last || strcmp(last + sizeof(lead_part), source) != 0)
+        return axl_look(source, seen, &job->err);
+    memcpy(seen, last + offsetof(lead_part, seen), sizeof *seen);
+    return 0;
+}
+
+int filo_lead_add(filo_job *job, const axl_part *part)
 {
     filo_lead *lead = &job->lead;
-    for (int r = 0; r < lead->size; r++) {
-        kvtree *list = r ? kvtree_new() : lead->list;
-        int received = r ? kvtree_recv(list, r, lead->node) : 0;
-        if (!list) received = -ENOMEM;
-        if (!rc && received) rc = err_sys(&job->err, received, "files of the node");
-        if (!rc && axl_count(transfer) + (size_t)kvtree_size(list) > INT_MAX / FOUND)
-            rc = err_sys(&job->err, -EFBIG, "files of the node");
-        if (!rc) rc = lead_take(job, list, r, transfer);
-        if (r) kvtree_delete(&list);
-        if (r + 1 < lead->size) lead->starts[r + 1] = lead->starts[r] + lead->counts[r];
+    lead_part told = {.source_offset = part->source_offset,
+                      .destination_offset = part->destination_offset,
+                      .length = part->length,
+                      .source_size = strlen(part->source) + 1,
+                      .destination_size = strlen(part->destination) + 1};
+    const size_t size = sizeof told + told.source_size + told.destination_size;
+    int rc = lead_look(job, part->source, &told.seen);
+    if (rc) return rc;
+    if (lead_grow(lead, size) != 0) return err_sys(&job->err, -ENOMEM, "list files");
+    char *at = lead->told + lead->told_size;
+    memcpy(at, &told, sizeof told);
+    memcpy(at + sizeof told, part->source, told.source_size);
+    memcpy(at + sizeof told + told.source_size, part->destination, told.destination_size);
+    lead->told_last = lead->told_size;
+    lead->told_size += size;
+    lead->parts++;
+    return 0;
+}
+
+/* Adds the parts of one rank of the node. */
+static int lead_take(filo_job *job, const char *told, size_t size, int rank,
+                     axl_transfer *transfer)
+{
+    int rc = 0;
+    lead_part from;
+    for (size_t at = 0; at < size && !rc;
+         at += sizeof from + from.source_size + from.destination_size) {
+        const char *source = told + at + sizeof from;
+        memcpy(&from, told + at, sizeof from);
+        const axl_part part = {.source = source,
+                               .source_offset = from.source_offset,
+                               .destination = source + from.source_size,
+                               .destination_offset = from.destination_offset,
+                               .length = from.length,
+                               .seen = &from.seen};
+        rc = axl_add_part(transfer, &part, &job->err);
+        job->lead.counts[rank] += FOUND;
     }
     return rc;
+}
+
+/* On a leader: room for all lists, which begin at starts and have counts bytes. */
+static int lead_open_lists(filo_job *job, int rc, char **all)
+{
+    filo_lead *lead = &job->lead;
+    uint64_t bytes = 0;
+    for (int r = 0; r < lead->size && bytes <= INT_MAX; bytes += lead->sizes[r++]) {
+        lead->starts[r] = (int)bytes;
+        lead->counts[r] = (int)lead->sizes[r];
+    }
+    if (rc) return rc;
+    if (bytes > INT_MAX) return err_sys(&job->err, -EFBIG, "files of the node");
+    *all = malloc((size_t)bytes + 1);
+    return *all ? 0 : err_sys(&job->err, -ENOMEM, "files of the node");
+}
+
+/* On a leader, whose counts and starts become those of what it replies. */
+static int lead_take_all(filo_job *job, const char *all, axl_transfer *transfer)
+{
+    filo_lead *lead = &job->lead;
+    int rc = 0, start = 0;
+    for (int r = 0; r < lead->size && !rc; r++) {
+        const char *told = all + lead->starts[r];
+        const size_t size = (size_t)lead->counts[r];
+        lead->starts[r] = start;
+        lead->counts[r] = 0;
+        rc = lead_take(job, told, size, r, transfer);
+        start += lead->counts[r];
+    }
+    return rc;
+}
+
+/* Collective, the result is this rank's own. Lists are sent where the leader has room. */
+static int lead_tell(filo_job *job, int rc, char **all)
+{
+    filo_lead *lead = &job->lead;
+    const uint64_t mine = rc ? 0 : lead->told_size;
+    int gathered =
+        MPI_Gather(&mine, 1, MPI_UINT64_T, lead->sizes, 1, MPI_UINT64_T, 0, lead->node);
+    int open = 0;
+    if (gathered && !rc) rc = lead_mpi_failed(job);
+    if (lead->rank == 0) rc = lead_open_lists(job, rc, all);
+    open = *all != NULL;
+    int answered = MPI_Bcast(&open, 1, MPI_INT, 0, lead->node);
+    if (answered || !open) return rc || !answered ? rc : lead_mpi_failed(job);
+    int told = MPI_Gatherv(lead->told, (int)mine, MPI_BYTE, *all, lead->counts,
+                           lead->starts, MPI_BYTE, 0, lead->node);
+    return rc || !told ? rc : lead_mpi_failed(job);
 }
 
 int filo_lead_hand(filo_job *job, int rc, axl_transfer *transfer)
 {
     filo_lead *lead = &job->lead;
-    size_t parts = (size_t)kvtree_size(lead->list);
-    if (lead->rank == 0) {
-        rc = lead_take_all(job, rc, transfer);
-        parts = axl_count(transfer);
-    } else {
-        int sent = kvtree_send(rc ? NULL : lead->list, 0, lead->node);
-        if (!rc && sent) rc = err_sys(&job->err, sent, "tell files to the leader");
-    }
-    lead->parts = kvtree_size(lead->list);
-    kvtree_delete(&lead->list);
+    char *all = NULL;
+    size_t parts = (size_t)lead->parts;
+    rc = lead_tell(job, rc, &all);
+    if (!rc && all) rc = lead_take_all(job, all, transfer);
+    free(all);
+    free(lead->told);
+    lead->told = NULL;
+    if (lead->rank == 0) parts = axl_count(transfer);
     lead->found = calloc(FOUND * parts + 1, sizeof *lead->found);
     return rc || lead->found ? rc : err_sys(&job->err, -ENOMEM, "list files");
 }

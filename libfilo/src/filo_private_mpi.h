@@ -53,11 +53,12 @@ typedef struct filo_lead {
     int number;       /* of the node, by lowest ranks */
     int nodes;        /* number of all */
     uint64_t *sizes, *offsets; /* on leaders: of ranks of the node, or of the group */
-    kvtree *list;              /* parts of this rank until they are handed over, ... */
-    int parts;                 /* ... and their number then */
-    int *counts, *starts;      /* on leaders: numbers in found by rank of the node */
-    uint64_t *found;           /* sizes and checksums of the parts of this rank, and then,
-                                  on leaders, of all others */
+    char *told; /* what the leader is to know of the parts of this rank, until then: */
+    size_t told_size, told_room, told_last; /* bytes; where the last part begins */
+    int parts;                              /* of this rank */
+    int *counts, *starts; /* on leaders: numbers in found by rank of the node */
+    uint64_t *found;      /* sizes and checksums of the parts of this rank, and then,
+                             on leaders, of all others */
 } filo_lead;
 
 typedef struct filo_job {
@@ -163,7 +164,7 @@ int filo_lead_container(const filo_job *job);
 bool filo_lead_makes_container(const filo_job *job);
 int filo_lead_count_containers(const filo_job *job);
 
-/* Lists a part, which is copied. */
+/* Lists a part, which is copied, and looks at its source. */
 int filo_lead_add(filo_job *job, const axl_part *part);
 
 /* Collective, the result is this rank's own; rc is of this rank so far. All parts of the

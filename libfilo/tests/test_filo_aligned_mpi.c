@@ -17,6 +17,10 @@ enum { PER_RANK = 4, ALIGN = 4096 };
 static atomic_long named, opened, synced;
 static atomic_int counting, full;
 
+/* Opens of local files; one that cannot be opened. */
+static atomic_long sources, folders;
+static const char *unreadable;
+
 /* Only below the directory that is flushed to. */
 static int is_prefix(int dir, const char *name)
 {
@@ -38,6 +42,14 @@ int openat(int dir, const char *name, int flags, ...)
     if (is_prefix(dir, name)) {
         named++;
         if (strstr(name, "ctr.") && (flags & O_ACCMODE) == O_WRONLY) opened++;
+    } else if (flags & O_DIRECTORY) {
+        folders += counting && strncmp(name, folder, strlen(folder)) == 0;
+    } else if (flags & O_NOFOLLOW) {
+        sources += counting && strncmp(name, folder, strlen(folder)) == 0;
+    }
+    if (unreadable && strcmp(name, unreadable) == 0) {
+        errno = EACCES;
+        return -1;
     }
     return (int)syscall(SYS_openat, dir, name, flags, mode);
 }
@@ -324,6 +336,24 @@ static void test_shared_files(void)
 
 /* ---- what it costs ---- */
 
+/* Files of a rank that have bytes. */
+static long count_files(int rank)
+{
+    long count = 0;
+    for (int f = 0; f < PER_RANK; f++)
+        count += list_size(rank, f) > 0;
+    return count;
+}
+
+/* Each rank opens its files once, and a leader those of its node once more. */
+static void expect_sources(void)
+{
+    long count = count_files(check_rank);
+    for (int r = check_rank; check_rank < nodes_there() && r < check_ranks; r += nodes)
+        count += count_files(r);
+    CHECK_INT(sources, count);
+}
+
 static void count_flush(const char *name, int on_nodes, const char *method, long sum[3])
 {
     list l;
@@ -333,12 +363,13 @@ static void count_flush(const char *name, int on_nodes, const char *method, long
     options.method = method;
     begin(&l, name);
     MPI_Barrier(MPI_COMM_WORLD);
-    named = opened = synced = 0;
+    named = opened = synced = sources = 0;
     counting = 1;
     CHECK_INT(flush(&l, &options), 0);
     counting = 0;
     long mine[3] = {named, opened, synced};
     if (check_rank >= nodes_there() && check_rank > 0) CHECK_INT(mine[0], 0);
+    expect_sources();
     MPI_Allreduce(mine, sum, 3, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     list_unlink(&l);
 }
@@ -362,6 +393,26 @@ static void test_counts(void)
             CHECK_INT(sum[SYNCED], on);
             CHECK_INT(sum[NAMED], FIRST + EACH * (on - 1));
         }
+}
+
+/* A fetch opens the directory of its files when it makes them, when it writes them, and
+ * when it names them, however many they are. */
+static void test_fetch_counts(void)
+{
+    list l;
+    char node[32];
+    nodes = 2;
+    const filo_options options = options_of(1, node);
+    for (int count = PER_RANK; count <= LIST_MAX; count += PER_RANK) {
+        flushed_begin(&l, count > PER_RANK ? "many" : "few", count);
+        CHECK_INT(flush(&l, &options), 0);
+        folders = 0;
+        counting = 1;
+        flushed_fetch_all(&l);
+        counting = 0;
+        CHECK_INT(folders, 3);
+        list_unlink(&l);
+    }
 }
 
 /* Ranks for which another one copies sleep meanwhile. */
@@ -408,7 +459,12 @@ static void test_failures(void)
     CHECK_INT(flush(&l, &options), -EIO);
     CHECK(list_folder_sum(prefix) == before);
     if (is_culprit()) l.files[1].size--;
-    full = 1;
+    full = 1; /* it does not come to that */
+    unreadable = is_culprit() ? l.local[2] : NULL;
+    CHECK_INT(flush(&l, &options), -EACCES);
+    unreadable = NULL;
+    if (check_ranks > 1) list_expect_text(err.text, who);
+    CHECK(list_folder_sum(prefix) == before);
     CHECK_INT(flush(&l, &options), -ENOSPC);
     full = 0;
     list_expect_text(err.text, "No space left");
@@ -501,6 +557,7 @@ int main(int argc, char **argv)
     test_maps();
     test_shared_files();
     test_counts();
+    test_fetch_counts();
     test_asleep();
     test_failures();
     test_refused();

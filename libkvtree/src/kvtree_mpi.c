@@ -13,6 +13,10 @@
 /* Most bytes of the first piece of a broadcast. */
 #define FIRST_PIECE 4096
 
+/* Most bytes of a large piece, in those of the limit: 256 MiB, so that a count is an int.
+ */
+#define BCAST_LIMITS 4096
+
 /* What arrives is kept apart until it is known that all went well. An empty tree can be
  * filled at once, as it can be emptied again; only others need a tree of their own. */
 static kvtree *kvtree_mpi_apart(kvtree *tree)
@@ -124,24 +128,45 @@ static int kvtree_bcast_piece(const struct channel *ch, char *piece, size_t size
                                                                                 : -EIO;
 }
 
-/* Packs piece by piece into scratch, so root needs no memory. */
-static int kvtree_bcast_send(const struct channel *ch, const kvtree *tree, int root)
+/* Collective, agreed. More than scratch could take off the network goes at once to all,
+ * or to nobody, if one has no memory for it. */
+static int kvtree_bcast_large(const struct channel *ch, char *bytes, size_t size,
+                              int root, struct kvtree_packer *packer)
 {
-    struct kvtree_packer packer = {.tree = tree};
-    size_t first = (size_t)kvtree_bcast_first_size(ch), room = first - MESSAGE_HEADER;
-    char *body = message_put_header(ch->scratch, (int64_t)kvtree_pack_size(tree));
-    size_t n = kvtree_packer_next(&packer, body, room);
-    memset(body + n, 0, room - n);
-    int rc = kvtree_bcast_piece(ch, ch->scratch, first, root);
-    while (!packer.end) {
-        n = kvtree_packer_next(&packer, ch->scratch, (size_t)ch->limit);
-        int sent = kvtree_bcast_piece(ch, ch->scratch, n, root);
-        rc = rc ? rc : sent;
+    const size_t most = (size_t)ch->limit * BCAST_LIMITS;
+    int rc = channel_agree(ch, bytes ? 0 : -ENOMEM);
+    if (rc) return rc;
+    if (packer) kvtree_packer_next(packer, bytes, size);
+    for (size_t n, done = 0; done < size; done += n) {
+        n = size - done < most ? size - done : most;
+        int moved = kvtree_bcast_piece(ch, bytes + done, n, root);
+        rc = rc ? rc : moved;
     }
     return rc;
 }
 
-/* Without memory the pieces pass through scratch. */
+static int kvtree_bcast_send(const struct channel *ch, const kvtree *tree, int root)
+{
+    struct kvtree_packer packer = {.tree = tree};
+    const size_t size = kvtree_pack_size(tree);
+    size_t first = (size_t)kvtree_bcast_first_size(ch), room = first - MESSAGE_HEADER;
+    char *body = message_put_header(ch->scratch, (int64_t)size);
+    size_t n = kvtree_packer_next(&packer, body, room);
+    memset(body + n, 0, room - n);
+    int rc = kvtree_bcast_piece(ch, ch->scratch, first, root), sent = 0;
+    const size_t left = size - n;
+    if (left > (size_t)ch->limit) {
+        char *bytes = malloc(left);
+        sent = kvtree_bcast_large(ch, bytes, left, root, &packer);
+        free(bytes);
+    } else if (left > 0) {
+        kvtree_packer_next(&packer, ch->scratch, left);
+        sent = kvtree_bcast_piece(ch, ch->scratch, left, root);
+    }
+    return rc ? rc : sent;
+}
+
+/* What is not large passes through scratch without memory. */
 static int kvtree_bcast_receive(const struct channel *ch, kvtree *tree, int root)
 {
     size_t first = (size_t)kvtree_bcast_first_size(ch), done = first - MESSAGE_HEADER;
@@ -150,15 +175,12 @@ static int kvtree_bcast_receive(const struct channel *ch, kvtree *tree, int root
     size_t size = (size_t)message_get_header(ch->scratch);
     const char *body = ch->scratch + MESSAGE_HEADER;
     if (done >= size) return message_deliver(body, size, tree);
-    char *bytes = malloc(size);
+    char *bytes = malloc(size), *rest = bytes ? bytes + done : NULL;
     if (bytes) memcpy(bytes, body, done);
-    while (done < size) {
-        size_t left = size - done;
-        size_t n = left < (size_t)ch->limit ? left : (size_t)ch->limit;
-        int got = kvtree_bcast_piece(ch, bytes ? bytes + done : ch->scratch, n, root);
-        rc = rc ? rc : got;
-        done += n;
-    }
+    if (size - done <= (size_t)ch->limit)
+        rc = kvtree_bcast_piece(ch, rest ? rest : ch->scratch, size - done, root);
+    else
+        rc = kvtree_bcast_large(ch, rest, size - done, root, NULL);
     if (!rc) rc = bytes ? message_deliver(bytes, size, tree) : -ENOMEM;
     free(bytes);
     return rc;

@@ -8,7 +8,8 @@
  * is an error of the sender, which must not leave the receiver waiting, and no bytes
  * follow. Messages are cut into pieces of at most `limit` bytes: so a count always fits
  * an int, and a receiver without memory for a large tree can still take it off the
- * network, piece by piece. */
+ * network, piece by piece. A broadcast has larger ones, where all agree that they have
+ * memory. */
 
 #include <kvtree/kvtree_mpi.h>
 #include <stdint.h>

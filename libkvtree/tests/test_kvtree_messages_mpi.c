@@ -9,6 +9,7 @@
  * there those within MPI's collective calls are counted, too. */
 #include "build_tree.h"
 #include "count_mpi.h"
+#include "src/kvtree_mpi_private.h"
 
 #include <kvtree/kvtree_mpi.h>
 
@@ -82,6 +83,20 @@ static tally count_bcast(const job *j)
     return t;
 }
 
+/* A large one is a beginning, an agreement, all the rest, and an agreement. */
+static void count_large_bcast(const job *j)
+{
+    kvtree *wide = wide_tree(50000), *tree = j->rank ? kvtree_new() : wide;
+    CHECK(kvtree_pack_size(wide) > 4 * MESSAGE_LIMIT);
+    begin_counting(j->comm);
+    CHECK_INT(kvtree_bcast(tree, 0, j->comm), 0);
+    tally t = end_counting(j->comm);
+    CHECK_INT(kvtree_size(tree), 50000);
+    CHECK_INT(t.own[COLLECTIVES], 4);
+    if (j->rank) kvtree_delete(&tree);
+    kvtree_delete(&wide);
+}
+
 /* Small trees fit into one file, whose writer gets one message from each rank, ... */
 static tally count_gather(const job *j)
 {
@@ -138,6 +153,7 @@ static void count_all(const job *j, tally t[CALLS])
     t[ONE_TO_ALL] = count_exchange(j, kvtree_exchange, one_to_all);
     t[RING_LEFT] = count_exchange(j, to_the_left, ring);
     t[BCAST] = count_bcast(j);
+    count_large_bcast(j);
     t[GATHER] = count_gather(j);
     t[SCATTER] = count_scatter(j);
 }

@@ -52,6 +52,17 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *mad
     return result(PMPI_Comm_create_group(comm, group, tag, made), made);
 }
 
+static int groupless; /* this process makes no group */
+
+int MPI_Group_incl(MPI_Group from, int count, const int process[], MPI_Group *made)
+{
+    int rc = PMPI_Group_incl(from, count, process, made);
+    if (rc != MPI_SUCCESS || !groupless) return rc;
+    groupless = 0;
+    PMPI_Group_free(made);
+    return MPI_ERR_INTERN;
+}
+
 /* ---- chance, the same on all processes ---- */
 
 static uint64_t chance;
@@ -261,6 +272,19 @@ static void adopt_without_communicator(int process, MPI_Comm comm, int n, int co
         CHECK(list[i].manifest == NULL);
 }
 
+/* The same where one process cannot make the group of those that it is to meet. */
+static void adopt_without_group(int process, MPI_Comm comm, int count,
+                                redset_acted list[])
+{
+    if (wanted_of(0) < 3) return;
+    groupless = process == 0;
+    int rc = redset_adopt(comm, folder_of(RANKS + process), ranks, count, list, &err);
+    CHECK_INT(groupless, 0);
+    CHECK_INT(rc, -ECOMM);
+    for (int i = 0; i < count; i++)
+        CHECK(list[i].manifest == NULL);
+}
+
 static void adopt(int process, MPI_Comm comm)
 {
     seen moved = {0};
@@ -273,6 +297,7 @@ static void adopt(int process, MPI_Comm comm)
                 (redset_acted){.rank = r, .file = all[r].given ? all[r].file : NULL};
     for (int n = 1; n <= 3 && is_recoverable(); n++)
         adopt_without_communicator(process, comm, n, count, list);
+    if (is_recoverable()) adopt_without_group(process, comm, count, list);
     const int wanted = is_recoverable() ? 0 : REDSET_UNRECOVERABLE;
     int rc = redset_adopt_with(comm, folder_of(RANKS + process), ranks, count, list, see,
                                &moved, &err);

@@ -26,6 +26,7 @@
 #include <kvtree/kvtree_error.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,8 +85,10 @@ typedef struct axl_part {
     const char *destination;     /* is there, and a regular file, no link */
     uint64_t destination_offset; /* bytes */
     uint64_t length;             /* bytes */
-    uint64_t device, inode; /* of the source that the caller has checked: another file in
-                             * its place is refused (-ESTALE); inode 0: any */
+    uint64_t device, inode;  /* of the source that the caller has checked: another file in
+                              * its place is refused (-ESTALE); inode 0: any */
+    const struct stat *seen; /* the source as axl_look found it, which must be that when
+                              * it is read; NULL: axl_dispatch looks at it */
 } axl_part;
 
 /* How far a transfer is. */
@@ -159,6 +162,10 @@ int axl_add(axl_transfer *transfer, const char *source, const char *destination,
  * the list already are -EEXIST, and so are a part and a whole file for one destination.
  * An offset or end above INT64_MAX is -EINVAL. */
 int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err);
+
+/* Opens a source and looks at it, as axl_dispatch does with those of files, and of parts
+ * that nobody has seen. -EINVAL unless it is a regular file, -ELOOP for a link. */
+int axl_look(const char *source, struct stat *seen, axl_error *err);
 
 /* Starts the transfer, once. Fails at once, with nothing moved, when a source is missing
  * or no regular file, or shorter than its part (-ENODATA). What goes wrong while files

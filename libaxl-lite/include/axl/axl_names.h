@@ -19,6 +19,7 @@
 #define axl_free scr_axl_free
 #define axl_get scr_axl_get
 #define axl_is_busy scr_axl_is_busy
+#define axl_look scr_axl_look
 #define axl_progress_get scr_axl_progress_get
 #define axl_resume scr_axl_resume
 #define axl_set_patience scr_axl_set_patience

@@ -12,7 +12,7 @@
  *
  * Collective functions talk over a private duplicate of comm that is kept as its
  * attribute, so messages and collective calls of the application are never touched; it is
- * made on first use (1 MB per process and comm) and freed with comm. They give the same
+ * made on first use and freed with comm. They give the same
  * result on every rank, and no rank gets anything unless all succeed (but for -ENOMEM
  * while merging into a tree that held something before). send, recv and sendrecv use the
  * tag KVTREE_TAG on comm itself. */

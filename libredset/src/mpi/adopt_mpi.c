@@ -39,45 +39,68 @@ static int adopt_index(int count, const int process[], int wanted)
     return (int)(found - process);
 }
 
-/* The processes of a set, of which all call this, in a communicator. */
-static int adopt_meet(MPI_Comm world, int id, int count, const int process[],
-                      MPI_Comm *comm, redset_error *err)
+/* The processes of a set, before they meet. */
+typedef struct adopt_meeting {
+    MPI_Group group;
+    int count;
+    int process[];
+} adopt_meeting;
+
+static int adopt_make_group(MPI_Comm world, adopt_meeting *m, redset_error *err)
 {
-    MPI_Group all, some;
+    MPI_Group all;
     int rc = agree_mpi_check(MPI_Comm_group(world, &all), err);
     if (rc) return rc;
-    rc = agree_mpi_check(MPI_Group_incl(all, count, process, &some), err);
-    if (!rc) {
-        rc = agree_mpi_check(MPI_Comm_create_group(world, some, id % ADOPT_TAGS, comm),
-                             err);
-        MPI_Group_free(&some);
-    }
+    rc = agree_mpi_check(MPI_Group_incl(all, m->count, m->process, &m->group), err);
     MPI_Group_free(&all);
     return rc;
 }
 
-static int adopt_make_transport(MPI_Comm comm, int size, const int actor[], int count,
-                                const int process[], redset_transport **members)
+static int adopt_prepare(void *arg, int size, const int actor[], void **meeting,
+                         redset_error *err)
+{
+    const size_t numbers = (size_t)size * sizeof *actor;
+    adopt_meeting *m = malloc(sizeof *m + numbers);
+    if (!m) return err_sys(err, -ENOMEM, "members of a set");
+    memcpy(m->process, actor, numbers);
+    m->count = adopt_unique(size, m->process);
+    int rc = adopt_make_group(((redset_transport_mpi *)arg)->comm, m, err);
+    if (rc)
+        free(m);
+    else
+        *meeting = m;
+    return rc;
+}
+
+static void adopt_leave(void *meeting)
+{
+    MPI_Group_free(&((adopt_meeting *)meeting)->group);
+    free(meeting);
+}
+
+static int adopt_make_transport(MPI_Comm comm, int size, const int actor[],
+                                const adopt_meeting *m, redset_transport **members)
 {
     int *place = calloc((size_t)size, sizeof *place);
     if (!place) return -ENOMEM;
-    for (int m = 0; m < size; m++)
-        place[m] = adopt_index(count, process, actor[m]);
+    for (int i = 0; i < size; i++)
+        place[i] = adopt_index(m->count, m->process, actor[i]);
     *members = redset_transport_acting(comm, size, place);
     free(place);
     return *members ? 0 : -ENOMEM;
 }
 
-static int adopt_connect(void *arg, int id, int size, const int actor[], int process[],
-                         redset_transport **members, redset_error *err)
+static int adopt_connect(void *arg, int id, int size, const int actor[],
+                         const void *meeting, redset_transport **members,
+                         redset_error *err)
 {
+    const adopt_meeting *m = meeting;
     MPI_Comm comm = MPI_COMM_NULL, world = ((redset_transport_mpi *)arg)->comm;
     *members = NULL;
-    memcpy(process, actor, (size_t)size * sizeof *process);
-    int count = adopt_unique(size, process);
-    int rc = adopt_meet(world, id, count, process, &comm, err);
+    int rc = agree_mpi_check(
+        MPI_Comm_create_group(world, m->group, id % ADOPT_TAGS, &comm), err);
     if (rc) return rc;
-    rc = adopt_make_transport(comm, size, actor, count, process, members);
+    rc = adopt_make_transport(comm, size, actor, m, members);
     if (!rc) return 0;
     MPI_Comm_free(&comm);
     return err_sys(err, rc, "members of a set");
@@ -107,8 +130,13 @@ int redset_adopt_with(MPI_Comm comm, const char *folder, int ranks, int count,
     }
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
     redset_transport_mpi_init(&world, own);
-    const redset_adopt_host host = {&world.base, adopt_connect, adopt_release, &world,
-                                    report ? &meter : NULL};
+    const redset_adopt_host host = {.world = &world.base,
+                                    .prepare = adopt_prepare,
+                                    .connect = adopt_connect,
+                                    .release = adopt_release,
+                                    .leave = adopt_leave,
+                                    .arg = &world,
+                                    .meter = report ? &meter : NULL};
     for (int i = 0; i < count; i++) {
         list[i].manifest = NULL;
         list[i].rebuilt = 0;

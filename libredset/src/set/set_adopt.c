@@ -14,7 +14,8 @@
 /* A set that this process helps to rebuild. */
 typedef struct adopt_set {
     redset set;
-    int *actors;          /* of all members, and room for as many numbers */
+    int *actors;          /* of all members */
+    void *meeting;        /* of these; NULL: not prepared */
     const kvtree *layout; /* in the tree of damaged sets */
 } adopt_set;
 
@@ -266,9 +267,11 @@ static int adopt_read_set(const adopt *a, const kvtree *told, adopt_set *s,
     int rc = redset_layout_from_tree(s->layout, &s->set.layout, err);
     if (rc) return rc;
     s->set.layout.place.member = -1;
-    s->actors = calloc(2 * (size_t)s->set.layout.place.members, sizeof *s->actors);
+    const int members = s->set.layout.place.members;
+    s->actors = calloc((size_t)members, sizeof *s->actors);
     if (!s->actors) return err_sys(err, -ENOMEM, "members of a set");
-    return adopt_read_actors(told, &s->set.layout, s->actors, err);
+    rc = adopt_read_actors(told, &s->set.layout, s->actors, err);
+    return rc ? rc : a->host->prepare(a->host->arg, members, s->actors, &s->meeting, err);
 }
 
 static void adopt_drop_sets(adopt *a)
@@ -276,6 +279,7 @@ static void adopt_drop_sets(adopt *a)
     for (int i = 0; i < a->set_count; i++) {
         if (a->sets[i].set.members) a->host->release(a->sets[i].set.members);
         redset_layout_done(&a->sets[i].set.layout);
+        if (a->sets[i].meeting) a->host->leave(a->sets[i].meeting);
         free(a->sets[i].actors);
     }
     free(a->sets);
@@ -378,8 +382,7 @@ static int adopt_connect_sets(adopt *a, redset_error *err)
         const redset_place *place = &s->set.layout.place;
         redset_error other;
         int failed = a->host->connect(a->host->arg, place->id, place->members, s->actors,
-                                      s->actors + place->members, &s->set.members,
-                                      rc ? &other : err);
+                                      s->meeting, &s->set.members, rc ? &other : err);
         s->set.world = s->set.members;
         if (!rc) rc = failed;
     }

@@ -22,13 +22,19 @@
 typedef struct redset_adopt_host {
     redset_transport *world; /* all processes; peers are their numbers */
 
-    /* Collective over the processes that act for the members of a set, the result is this
-     * process's own: none uses *members before all know that all have theirs. actor has
-     * their numbers, which they agree on. room is for as many numbers: no process may
-     * lack memory for them where the others wait for it. *members is NULL without one. */
-    int (*connect)(void *arg, int id, int size, const int actor[], int room[],
+    /* By this process alone: all that may fail on one of those that act for the members
+     * of a set where the others would wait for it. actor has their numbers, which they
+     * agree on. *meeting is to be left. */
+    int (*prepare)(void *arg, int size, const int actor[], void **meeting,
+                   redset_error *err);
+
+    /* Collective over these, when all are known to have prepared; the result is this
+     * process's own: none uses *members before all know that all have theirs. *members is
+     * NULL without one. */
+    int (*connect)(void *arg, int id, int size, const int actor[], const void *meeting,
                    redset_transport **members, redset_error *err);
     void (*release)(redset_transport *members);
+    void (*leave)(void *meeting);
     void *arg;
     redset_meter *meter; /* of the bytes of this process, or NULL */
 } redset_adopt_host;
