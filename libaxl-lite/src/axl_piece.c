@@ -97,15 +97,27 @@ static int piece_move_by_kernel(axl_piece *p, uint64_t at, uint64_t end, axl_err
 
 /* ---- holes ---- */
 
+static bool piece_is_known(const axl_piece *p, uint64_t at)
+{
+    const axl_extent *data = p->data;
+    if (!data || !data->item || at < data->begin || at >= data->end) return false;
+    return data->item == p->item || axl_has_same_source(p->item, data->item);
+}
+
 /* Where the data at or behind an offset begins and ends, at most at end. File systems
- * that know of no holes have data everywhere. A file without holes is not asked for them:
- * some file systems look through all of it up to the next one. */
+ * that know of no holes have data everywhere. Some look through all of a file up to the
+ * next hole: so a file without holes is not asked for them, and what was asked for one
+ * piece is known for those behind it. */
 static void piece_find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *from,
                             uint64_t *to)
 {
     *from = at;
     *to = end;
     if (p->item->dense) return;
+    if (piece_is_known(p, at)) {
+        if (p->data->end < end) *to = p->data->end;
+        return;
+    }
     off_t data = lseek(p->in, (off_t)at, SEEK_DATA);
     if (data >= 0 || errno == ENXIO) *from = data >= 0 ? (uint64_t)data : end;
     if (*from >= end) {
@@ -113,7 +125,9 @@ static void piece_find_data(const axl_piece *p, uint64_t at, uint64_t end, uint6
         return;
     }
     off_t hole = lseek(p->in, (off_t)*from, SEEK_HOLE);
-    if (hole > (off_t)*from && (uint64_t)hole < end) *to = (uint64_t)hole;
+    if (hole <= (off_t)*from) return;
+    if ((uint64_t)hole < end) *to = (uint64_t)hole;
+    if (p->data) *p->data = (axl_extent){p->item, *from, (uint64_t)hole};
 }
 
 static int piece_write_zeros(axl_piece *p, uint64_t at, uint64_t end, axl_error *err)

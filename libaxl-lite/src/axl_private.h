@@ -355,9 +355,16 @@ int axl_serve(axl_service *service, axl_error *err);
 
 /* ---- axl_piece.c ---- */
 
+/* Bytes of a source without a hole, as far as is known. */
+typedef struct axl_extent {
+    const axl_item *item; /* whose source it is; NULL: none */
+    uint64_t begin, end;
+} axl_extent;
+
 /* Some bytes of an item on their way. */
 typedef struct axl_piece {
     const axl_item *item;
+    axl_extent *data;        /* is kept from piece to piece; NULL: it is not */
     int in, out;             /* out -1: only the checksum is wanted */
     int there;               /* what out has is read here, and written only where it
                               * differs from in; -1: it is written */

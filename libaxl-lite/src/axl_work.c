@@ -226,6 +226,7 @@ static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece
     piece->kernel_step =
         t->bandwidth > 0 || t->percent > 0 ? worker->buffer_size : KERNEL_STEP;
     piece->worker = worker;
+    piece->data = &worker->data;
     int rc = work_open_source(worker, piece->item, err);
     piece->in = worker->in;
     if (!rc) rc = work_open_destination(worker, now, &piece->out, err);

@@ -40,6 +40,7 @@ struct axl_worker {
     const axl_item *into; /* holder of the last destination, ... */
     struct stat there;    /* ... as it was, if it has several parts, ... */
     bool by_kernel;       /* ... and whether the kernel copies to it */
+    axl_extent data;      /* that was found last */
 };
 
 /* The first error counts, and ends the work. */

@@ -2,8 +2,8 @@
 /* axl_copy and axl_checksum with real files: bytes, checksums, modes, directories, and
  * the kinds of files that are refused. */
 #include "scratch.h"
+#include "src/axl_private.h"
 
-#include <axl/axl.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -286,6 +286,47 @@ static void test_asks_for_holes(void **state)
     assert_true(st.st_blocks * 512 < st.st_size / 2);
 }
 
+/* A file of 16 pieces of data behind a hole. */
+static unsigned char *write_behind_hole(const scratch *s)
+{
+    unsigned char *bytes = scratch_bytes(17 * BUFFER);
+    memset(bytes, 0, BUFFER);
+    int fd = open(s->source, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(pwrite(fd, bytes + BUFFER, 16 * BUFFER, (off_t)BUFFER), 16 * BUFFER);
+    close(fd);
+    return bytes;
+}
+
+/* Where data begins and ends is asked once, and not for each part or piece in it. */
+static void test_asks_once(void **state)
+{
+    enum { PARTS = 68 };
+    const scratch *s = *state;
+    const uint64_t part = 17 * BUFFER / PARTS;
+    unsigned char *bytes = write_behind_hole(s);
+    for (int parts = 0; parts < 2; parts++) {
+        axl_transfer *t = NULL;
+        assert_int_equal(axl_create("sync", NULL, &t, NULL), 0);
+        t->piece = part;
+        if (!parts) assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+        for (uint64_t i = 0; parts && i < PARTS; i++) {
+            const axl_part one = {.source = s->source,
+                                  .source_offset = i * part,
+                                  .destination = s->destination,
+                                  .destination_offset = i * part,
+                                  .length = part};
+            assert_int_equal(axl_add_part(t, &one, NULL), 0);
+        }
+        questions = 0;
+        assert_int_equal(axl_dispatch(t, NULL), 0);
+        assert_int_equal(axl_wait(t, NULL), 0);
+        axl_free(t);
+        assert_int_equal(questions, PARTS / 17 + 2); /* the hole ends behind 4 of them */
+        scratch_expect(s->destination, bytes, 17 * BUFFER);
+    }
+    free(bytes);
+}
+
 int main(void)
 {
 #define WITH_FOLDER(test)                                                                \
@@ -293,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(test_sizes),
         WITH_FOLDER(test_asks_for_holes),
+        WITH_FOLDER(test_asks_once),
         WITH_FOLDER(test_results_are_optional),
         WITH_FOLDER(test_flags),
         WITH_FOLDER(test_mode),
