@@ -47,7 +47,7 @@ size_t scr_part_list_find(const scr_part list[], size_t count, uint64_t offset)
 void scr_part_memo_forget(scr_part_memo *memo)
 {
     free(memo->list);
-    *memo = (scr_part_memo){NULL};
+    *memo = (scr_part_memo){.parts = NULL};
 }
 
 const scr_part *scr_part_memo_list(scr_part_memo *memo, const kvtree *parts,
