@@ -107,9 +107,9 @@ def test_no_place():
     """A file that SCR cannot give a place is missing, whatever the application says."""
     for bypass, code in ((0, "CACHE"), (1, "PREFIX")):
         with Job(2, 2, SCR_FLUSH=0, SCR_CACHE_BYPASS=bypass) as job:
-            run = job.run("init", checkpoint("a"), "start:b:c", "no_room@1:b", f"route@1:b/rank_1 => {code}", "no_room@1:",
+            run = job.run("init", checkpoint("a"), "start:b:c", "no_room@1:deep", f"route@1:b/deep/rank_1 => {code}", "no_room@1:",
                           "complete:1 => INVALID", restart("a"), checkpoint("b"), restart("b"))
-            run.says("ROUTE_REFUSED", "rank 1: make directory .*b: No space", times=1)
+            run.says("ROUTE_REFUSED", "rank 1: make directory .*deep: No space", times=1)
             run.says("OUTPUT_FAILED", "dataset 2 .b.", "rank 1", "SCR_Route_file failed", times=1)
 
 
