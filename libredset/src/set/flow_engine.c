@@ -20,6 +20,7 @@
 #include "src/set/flow_engine.h"
 
 #include "common/errtext.h"
+#include "common/io.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,9 +326,7 @@ static int engine_allocate(redset_engine *e)
     e->ended = calloc(members + 1, sizeof *e->ended);
     e->schedule = redset_schedule_new(&e->shape, engine_together(e));
     e->sum = calloc((size_t)sums, sizeof *e->sum);
-    e->memory =
-        aligned_alloc(ENGINE_ALIGNMENT, slots * e->stride + members * e->gathered_size +
-                                            engine_align(most + 1));
+    e->memory = io_buffer(slots * e->stride + members * e->gathered_size + most + 1);
     if (!e->schedule || !e->sum || !e->memory || !e->ended) return -ENOMEM;
     e->gathered = e->memory + slots * e->stride;
     e->own = e->gathered + members * e->gathered_size;
