@@ -220,7 +220,10 @@ static int recovery_execute(recovery *r, int resumed)
     filo_form form = {0};
     if (resumed >= 0) recovery_check_state(scr, scr->job.rank);
     recovery_stop(r);
-    if (r->has_stages) scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);
+    if (r->has_stages) {
+        scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);
+        scr_index_settle(&scr->prefix);
+    }
     if (resumed < 0) return SCR_SUCCESS;
     if (scr->job.rank == 0) form = r->stages.list[resumed].form;
     MPI_Bcast(&form, sizeof form, MPI_BYTE, 0, scr->job.world);

@@ -13,6 +13,7 @@
 #include "base/versions.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
+#include "common/io.h"
 #include "prefix/flush_file.h"
 #include "prefix/nodes.h"
 #include "prefix/scan.h"
@@ -60,12 +61,20 @@ static void store_report_rebuilt(const scr_prefix *prefix, const scr_scan *scan,
                 : "");
 }
 
-/* Fills the empty index by what was found, and writes it. If that fails, it is right for
- * this run only, and the next one makes it again; likewise if a dataset could not be read
- * just now, which a written index would hide. must: an index that is not written is an
- * error. */
-static int store_make(scr_prefix *prefix, const scr_scan *scan, bool must, kvtree *index,
-                      kvtree_error *err)
+/* Fills the empty index by what was found. */
+static int store_fill(const scr_scan *scan, kvtree *index, kvtree_error *err)
+{
+    int added;
+    return scr_index_enter(index, scan->found, scan->count, &added)
+               ? err_set(err, -ENOMEM, "no memory for the index")
+               : 0;
+}
+
+/* The same, and writes it. If that fails, it is right for this run only, and the next one
+ * makes it again; likewise if a dataset could not be read just now, which a written index
+ * would hide. must: an index that is not written is an error. */
+static int store_make(const scr_prefix *prefix, const scr_scan *scan, bool must,
+                      kvtree *index, kvtree_error *err)
 {
     kvtree_error why = {""};
     int added;
@@ -78,11 +87,11 @@ static int store_make(scr_prefix *prefix, const scr_scan *scan, bool must, kvtre
     if (!rc) return 0;
     if (must) return err_set(err, rc, "%s", why.text);
     kvtree_unset_all(index);
-    if (scr_index_enter(index, scan->found, scan->count, &added) != 0)
-        return err_set(err, -ENOMEM, "no memory for the index");
-    scr_say(prefix->job->report, SCR_MSG_INDEX_NOT_WRITTEN,
-            "the index could not be written: %s", why.text);
-    return 0;
+    rc = store_fill(scan, index, err);
+    if (!rc)
+        scr_say(prefix->job->report, SCR_MSG_INDEX_NOT_WRITTEN,
+                "the index could not be written: %s", why.text);
+    return rc;
 }
 
 /* A dataset that cannot be entered may be the newest. */
@@ -107,24 +116,36 @@ static int store_refuse_unread(const scr_scan *scan, kvtree_error *err)
                : 0;
 }
 
+static int store_search(const scr_prefix *prefix, scr_scan *scan, kvtree_error *err)
+{
+    int rc = scr_scan_open(scan, prefix->real, err);
+    if (!rc) rc = scr_scan_all(scan, NULL, err);
+    if (!rc) rc = store_refuse_other_version(scan, err);
+    if (!rc) rc = store_refuse_unread(scan, err);
+    return rc;
+}
+
+/* Stages of flushes are found by the search alone: unless it must be, the index is not
+ * written before they are removed (scr_index_settle). */
 static int store_rebuild(scr_prefix *prefix, const char *lost, bool must, kvtree *index,
                          kvtree_error *err)
 {
-    scr_scan scan;
-    int rc = scr_scan_open(&scan, prefix->real, err);
-    if (rc) return rc;
-    rc = scr_scan_all(&scan, NULL, err);
-    if (!rc) rc = store_refuse_other_version(&scan, err);
-    if (!rc) rc = store_refuse_unread(&scan, err);
-    if (!rc) store_report_rebuilt(prefix, &scan, lost);
-    if (!rc) rc = store_make(prefix, &scan, must, index, err);
-    if (!rc) {
-        kvtree_delete(&prefix->staged);
-        prefix->staged = scan.staged;
-        scan.staged = NULL;
+    scr_scan *scan = malloc(sizeof *scan);
+    if (!scan) return err_set(err, -ENOMEM, "no memory");
+    int rc = store_search(prefix, scan, err);
+    if (!rc) store_report_rebuilt(prefix, scan, lost);
+    if (!rc)
+        rc = !must && kvtree_size(scan->staged) > 0
+                 ? store_fill(scan, index, err)
+                 : store_make(prefix, scan, must, index, err);
+    if (rc) {
+        scr_scan_free(&scan);
+        return rc;
     }
-    scr_scan_close(&scan);
-    return rc;
+    io_close(&scan->dir);
+    scr_scan_free(&prefix->search);
+    prefix->search = scan;
+    return 0;
 }
 
 /* ---- the view ---- */
@@ -166,6 +187,17 @@ int scr_index_view(scr_prefix *prefix, const kvtree **index, kvtree_error *err)
 void scr_index_close(scr_prefix *prefix)
 {
     kvtree_delete(&prefix->index);
+}
+
+void scr_index_settle(scr_prefix *prefix)
+{
+    kvtree_error err = {""};
+    if (!prefix->index || !prefix->search || kvtree_size(prefix->search->staged) == 0)
+        return;
+    kvtree_unset_all(prefix->index);
+    if (store_make(prefix, prefix->search, false, prefix->index, &err) != 0)
+        scr_index_close(prefix);
+    scr_scan_free(&prefix->search);
 }
 
 /* ---- changes ---- */
@@ -335,7 +367,7 @@ int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err
     rc = store_open_view(prefix, !store_had_runs(prefix), err);
     if (rc) return rc;
     scr_locations_read(prefix);
-    if (!prefix->staged) rc = store_enter_flushed(prefix, err);
+    if (!prefix->search) rc = store_enter_flushed(prefix, err);
     if (rc) return rc;
     *highest = scr_index_highest(prefix->index);
     scr_locations_correct(prefix, prefix->index);

@@ -28,6 +28,7 @@
 #include "plan/resume.h"
 #include "prefix/dataset_records.h"
 #include "prefix/index.h"
+#include "prefix/scan.h"
 #include "scr.h"
 #include <filo/filo_mpi.h>
 #include <stdbool.h>
@@ -52,8 +53,7 @@ typedef struct scr_prefix {
     bool has_group; /* files in it are for this group (beneath_has_group) */
     gid_t group;
     kvtree *flush_file; /* rank 0's copy counts */
-    kvtree *staged;     /* rank 0, where the index was lost and made again: the search met
-                           stages of flushes in these directories, as keys; else NULL */
+    scr_scan *search;   /* rank 0, where the index was lost: what is there; else NULL */
     kvtree *index;      /* rank 0: the view (prefix/index_store.c); NULL: not read yet */
     scr_direct direct;
 } scr_prefix;
@@ -147,6 +147,10 @@ int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err
  * the prefix directory, which is reported. Valid until the next change; NULL on failure.
  */
 int scr_index_view(scr_prefix *prefix, const kvtree **index, kvtree_error *err);
+
+/* The stages that the search for a lost index met are removed: writes the index that was
+ * made again. A failure is reported. */
+void scr_index_settle(scr_prefix *prefix);
 
 /* A new SCR call begins: what the last one has read does not count. Any rank. */
 void scr_index_close(scr_prefix *prefix);

@@ -104,7 +104,7 @@ void scr_prefix_close(scr_prefix *prefix)
 {
     io_close(&prefix->fd);
     kvtree_delete(&prefix->flush_file);
-    kvtree_delete(&prefix->staged);
+    scr_scan_free(&prefix->search);
     kvtree_delete(&prefix->index);
     scr_direct_close(prefix);
     kvtree_delete(&prefix->direct.files);

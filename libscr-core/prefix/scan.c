@@ -43,6 +43,14 @@ void scr_scan_close(scr_scan *scan)
     scan->count = 0;
 }
 
+void scr_scan_free(scr_scan **scan)
+{
+    if (!*scan) return;
+    scr_scan_close(*scan);
+    free(*scan);
+    *scan = NULL;
+}
+
 /* Opens the directory of a dataset; "" is the prefix directory. */
 static int scan_open_folder(const scr_scan *scan, const char *name, int *folder,
                             kvtree_error *err)

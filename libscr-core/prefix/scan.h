@@ -47,6 +47,9 @@ typedef struct scr_scan {
 int scr_scan_open(scr_scan *scan, const char *prefix, kvtree_error *err);
 void scr_scan_close(scr_scan *scan);
 
+/* The same for one in the caller's allocated memory, which it frees. NULL is allowed. */
+void scr_scan_free(scr_scan **scan);
+
 /* Inspects the directory name: -ENOENT if no dataset is there. One that cannot be used is
  * counted as refused, which is no error. With a damaged map it is found as not complete.
  * It is not found if a disk, a permission or a limit keeps this process from reading it:

@@ -100,7 +100,7 @@ int scr_stages_find(scr_prefix *prefix, scr_stages *stages, kvtree_error *err)
     struct visit v = {.prefix = prefix, .stages = stages};
     int rc = scr_index_view(prefix, &index, err);
     if (rc) return rc;
-    kvtree_merge(stages->names, prefix->staged);
+    if (prefix->search) kvtree_merge(stages->names, prefix->search->staged);
     stages_add_indexed(prefix, stages, index);
     const kvtree_elem *e = kvtree_elem_first(stages->names);
     for (; e; e = kvtree_elem_next(e)) {

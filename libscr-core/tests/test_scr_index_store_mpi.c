@@ -153,6 +153,23 @@ static void test_failure(scr_prefix *prefix)
     CHECK(store_has(prefix, 4) && store_has(prefix, 5) && !store_has(prefix, 3));
 }
 
+/* A search alone meets stages: the next run makes it again unless they were removed. */
+static void test_stages(scr_prefix *prefix)
+{
+    struct stat st;
+    CHECK_INT(mkdirat(prefix->fd, "ckpt.4/.scr/stage", 0777), 0);
+    CHECK_INT(unlinkat(prefix->fd, SCR_INDEX_NAME, 0), 0);
+    for (int run = 0; run < 2; run++) {
+        store_call(prefix);
+        CHECK(store_has(prefix, 4));
+        CHECK(prefix->search && kvtree_get(prefix->search->staged, "ckpt.4"));
+        CHECK_INT(fstatat(prefix->fd, SCR_INDEX_NAME, &st, 0), -1);
+    }
+    scr_index_settle(prefix);
+    CHECK(store_has(prefix, 4));
+    CHECK_INT(fstatat(prefix->fd, SCR_INDEX_NAME, &st, 0), 0);
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
@@ -173,6 +190,7 @@ int main(int argc, char **argv)
     test_changes(&prefix);
     test_flush(&prefix);
     test_failure(&prefix);
+    test_stages(&prefix);
     scr_prefix_close(&prefix);
     snprintf(remove, sizeof remove, "rm -rf '%s'", path);
     CHECK_INT(system(remove), 0);
