@@ -9,14 +9,15 @@
 #include "common/owner.h"
 #include "lib/tool.h"
 #include "lib/tool_progress.h"
+#include "lib/tool_table.h"
 #include <errno.h>
 #include <filo/filo.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_gather.h>
-#include <kvtree/kvtree_util.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum task { EXTRACT, LIST, VERIFY };
 
@@ -44,7 +45,7 @@ typedef struct extract_work {
     kvtree *shared_files; /* ... and of files that ranks wrote together */
     int count[OUTCOMES];
     uint64_t done, total; /* bytes of chosen files */
-    int lost;             /* the errno of lost output, or 0 */
+    int code;             /* COMMAND_BAD if a row could not be made */
 } extract_work;
 
 /* ---- output ---- */
@@ -66,47 +67,57 @@ static void extract_print_row(int rank, const filo_file *file)
     printf("%s\n", file->packed && file->segments == 0 ? "  packed" : "");
 }
 
-/* The keys of the map (docs/formats/rank2file.md). 0 or -ENOMEM. */
-static int extract_put_segments(kvtree *tree, const filo_file *file)
+static char **extract_free_texts(char **texts)
 {
-    char text[16];
-    kvtree *segments = kvtree_set(tree, "SEG", NULL);
-    snprintf(text, sizeof text, "%04o", file->mode & 0777);
-    int rc = segments ? kvtree_util_set_str(tree, "MODE", text) : -ENOMEM;
-    for (int i = 0; i < file->segments && !rc; i++) {
-        const filo_segment *s = &file->segment[i];
-        snprintf(text, sizeof text, "%d", i);
-        kvtree *place = kvtree_set(segments, text, NULL);
-        rc = place ? kvtree_util_set_str(place, "FILE", s->container) : -ENOMEM;
-        if (!rc) rc = kvtree_util_set_bytecount(place, "OFFSET", s->offset);
-        if (!rc) rc = kvtree_util_set_bytecount(place, "LENGTH", s->length);
-    }
-    return rc;
+    for (int i = 0; texts && texts[i]; i++)
+        free(texts[i]);
+    free(texts);
+    return NULL;
 }
 
-static int extract_put_file(kvtree *tree, int rank, const filo_file *file)
+/* Container, offset and length of each segment; NULL without memory. */
+static char **extract_segment_texts(const filo_file *file)
 {
-    int rc = kvtree_util_set_int(tree, "RANK", rank);
-    if (!rc) rc = kvtree_util_set_str(tree, "NAME", file->name);
-    if (!rc) rc = kvtree_util_set_bytecount(tree, "SIZE", file->size);
-    if (!rc && file->has_crc) rc = kvtree_util_set_crc32(tree, "CRC", file->crc);
-    if (!rc && file->has_mtime) rc = kvtree_util_set_int64(tree, "MTIME", file->mtime);
-    if (!rc && file->shared) rc = kvtree_util_set_int(tree, "SHARED", 1);
-    return rc || !file->packed ? rc : extract_put_segments(tree, file);
+    char **texts = calloc((size_t)file->segments + 1, sizeof *texts);
+    for (int i = 0; texts && i < file->segments; i++) {
+        const filo_segment *s = &file->segment[i];
+        if (asprintf(&texts[i], "%s %" PRIu64 " %" PRIu64, s->container, s->offset,
+                     s->length) >= 0)
+            continue;
+        texts[i] = NULL;
+        return extract_free_texts(texts);
+    }
+    return texts;
 }
 
 /* An object per file: what the map says about it, and the outcome. */
 static int extract_print_json(int rank, const filo_file *file, enum outcome outcome,
                               const char *reason)
 {
-    kvtree *tree = kvtree_new();
-    int rc = extract_put_file(tree, rank, file);
-    if (!rc && outcome != LISTED)
-        rc = kvtree_util_set_str(tree, "RESULT", outcome_names[outcome]);
-    if (!rc && *reason) rc = kvtree_util_set_str(tree, "REASON", reason);
-    if (!rc) rc = kvtree_fprint(stdout, tree, KVTREE_FORM_JSON, 0);
-    kvtree_delete(&tree);
-    return rc;
+    static const tool_column columns[] = {
+        {"rank", NULL, TOOL_NUMBER},   {"name", NULL, TOOL_TEXT},
+        {"size", NULL, TOOL_NUMBER},   {"crc32", NULL, TOOL_TEXT},
+        {"mode", NULL, TOOL_TEXT},     {"shared", NULL, TOOL_SWITCH},
+        {"packed", NULL, TOOL_SWITCH}, {"segments", NULL, TOOL_LIST},
+        {"result", NULL, TOOL_TEXT},   {"reason", NULL, TOOL_TEXT}};
+    char crc[16], mode[16];
+    char **segments = extract_segment_texts(file);
+    if (!segments) return tool_no_memory();
+    tool_table *table = tool_table_new(columns, sizeof columns / sizeof *columns);
+    snprintf(crc, sizeof crc, "0x%08" PRIx32, file->crc);
+    snprintf(mode, sizeof mode, "%04o", file->mode & 0777);
+    tool_table_number(table, rank);
+    tool_table_text(table, file->name);
+    tool_table_number(table, (int64_t)file->size);
+    tool_table_text(table, file->has_crc ? crc : NULL);
+    tool_table_text(table, file->packed ? mode : NULL);
+    tool_table_switch(table, file->shared);
+    tool_table_switch(table, file->packed);
+    tool_table_list(table, (const char *const *)segments, file->segments);
+    tool_table_text(table, outcome == LISTED ? NULL : outcome_names[outcome]);
+    tool_table_text(table, *reason ? reason : NULL);
+    extract_free_texts(segments);
+    return tool_table_print(table, TOOL_JSON);
 }
 
 static void extract_report(extract_work *w, int rank, const filo_file *file,
@@ -114,11 +125,11 @@ static void extract_report(extract_work *w, int rank, const filo_file *file,
 {
     w->count[outcome]++;
     tool_progress_hide();
-    if (w->r->json && w->lost == 0) {
-        w->lost = -extract_print_json(rank, file, outcome, reason);
+    if (w->r->json) {
+        w->code |= extract_print_json(rank, file, outcome, reason);
     } else if (outcome == LISTED) {
         extract_print_row(rank, file);
-    } else if (!w->r->json && outcome < DAMAGED) {
+    } else if (outcome < DAMAGED) {
         tool_print(file->name);
         printf(": %s\n", outcome_names[outcome]);
     }
@@ -127,10 +138,21 @@ static void extract_report(extract_work *w, int rank, const filo_file *file,
                  reason);
 }
 
+/* Nothing was packed, and nobody asked for some files only. */
+static bool extract_is_idle(const extract_work *w)
+{
+    int done = 0;
+    for (int i = 0; i < OUTCOMES; i++)
+        done += w->count[i];
+    return w->r->task == EXTRACT && !w->r->names && w->r->rank < 0 && done == 0;
+}
+
 static void extract_print_summary(const extract_work *w)
 {
     const int *count = w->count;
     if (w->r->json || w->r->task == LIST) return;
+    if (extract_is_idle(w))
+        printf("no file is packed: all have their names already; --verify reads them\n");
     if (w->r->task == VERIFY)
         printf("%d good, ", count[GOOD]);
     else
@@ -336,13 +358,12 @@ static int extract_run(const extract_request *r)
     int code = extract_open_folder(&w);
     if (code == COMMAND_GOOD) code = extract_check_map(&w);
     if (code == COMMAND_GOOD) code = extract_all(&w);
-    int flushed = w.lost ? command_write_failed(w.lost) : command_flush();
     io_close(&w.dir);
     io_close(&w.to);
     kvtree_delete(&w.wanted);
     kvtree_delete(&w.containers);
     kvtree_delete(&w.shared_files);
-    return code == COMMAND_GOOD ? flushed : code;
+    return tool_finish(code == COMMAND_GOOD ? w.code : code);
 }
 
 /* ---- arguments ---- */

@@ -214,8 +214,6 @@ static void halt_explain(const tool_prefix *prefix, const kvtree *halt)
     char reason[SCR_HALT_REASON_SIZE];
     scr_halt_end end = {0, NULL};
     int64_t now = time(NULL);
-    int any = kvtree_size(halt) > 0;
-    if (!any) tool_prefix_tell_unused(prefix);
     scr_halt_find_end(&end, NULL); /* others are for scr_run to ask */
     if (!scr_halt_check(halt, &end, now, reason)) return;
     if (tool_halt_is_own(halt, &end, now)) {
@@ -236,6 +234,8 @@ static int halt_run(request *r, const char *dir)
     kvtree *halt = kvtree_new();
     int code = tool_prefix_open(&prefix, dir);
     if (code == COMMAND_GOOD) {
+        /* before a change makes .scr: conditions in a wrong directory end no run */
+        if (!r->json) tool_prefix_tell_unused(&prefix);
         int rc = halt ? halt_change(&prefix, r, halt, &err) : -ENOMEM;
         code = rc ? tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix.path, err.text)
                   : halt_print(halt, r);

@@ -27,9 +27,8 @@ int index_read(const tool_prefix *prefix, kvtree **index)
     if (rc != -ENOENT)
         return tool_say(INDEX_UNREADABLE, "%s: %s%s", prefix->path, err.text,
                         rc == -EBADMSG ? "; --rebuild makes a new one" : "");
-    tool_say(INDEX_MISSING, "%s: no index; --rebuild makes one", prefix->path);
-    tool_prefix_tell_unused(prefix);
-    return COMMAND_BAD;
+    if (tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
+    return tool_say(INDEX_MISSING, "%s: no index; --rebuild makes one", prefix->path);
 }
 
 int index_find(const tool_prefix *prefix, const char *name, kvtree **index,

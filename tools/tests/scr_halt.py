@@ -95,7 +95,9 @@ def test_several_directories():
     """As in SCR 3: each of them. An error does not keep the others from being changed."""
     for folder in ('one', 'two', 'three'):
         os.mkdir(folder)
-    expect(run('-c', '4', 'one', 'two'), 0, 'one:\nCheckpointsLeft  4\ntwo:\nCheckpointsLeft  4\n')
+    expect(run('-c', '4', 'one', 'two'), 0, 'one:\nCheckpointsLeft  4\ntwo:\nCheckpointsLeft  4\n',
+           [f'{os.getcwd()}/one: no run has used this prefix directory', f'{os.getcwd()}/two: no run', 'PREFIX_UNUSED'])
+    expect(run('-c', '4', 'one'), 0, 'CheckpointsLeft  4\n')
     done = run('-c', '5', 'one', 'no', 'three')
     assert done.returncode == 1 and b'DIRECTORY_UNUSABLE' in done.stderr, done
     assert [listed(folder)['checkpoints_left'] for folder in ('one', 'two', 'three')] == [5, 4, 5]
@@ -164,7 +166,7 @@ def test_by_root():
 
 
 def test_nothing_is_made_for_nothing():
-    for options in (['--list'], ['--unset-reason']):
+    for options in (['--list'], ['--unset-reason'], ['--remove']):
         expect(run(*options), 0, 'no halt conditions\n', ['PREFIX_UNUSED', os.getcwd(), '.scr'])
     assert not os.listdir('.')
 

@@ -308,8 +308,11 @@ def test_prefix_folder_without_anything():
     expect(run('--rebuild'), 1, '', ['PREFIX_UNUSED'])
     assert not os.path.exists('.scr')
     for arguments in ([], ['--verify'], ['--current', 'c1']):
-        expect(run(*arguments), 1, '', ['INDEX_MISSING', 'PREFIX_UNUSED'])
+        done = run(*arguments)
+        expect(done, 1, '', ['PREFIX_UNUSED'])
+        assert b'--rebuild' not in done.stderr, done
     os.mkdir('.scr')
+    expect(run(), 1, '', ['INDEX_MISSING', '--rebuild'])
     expect(run('--rebuild'), 0, '0 datasets found, 0 added to the index\n')
     assert state() == {}
     expect(run('-p', 'no'), 1, '', ['DIRECTORY_UNUSABLE'])
