@@ -50,7 +50,7 @@ static int halt_take_time(const tool *t, request *r, enum condition which)
     const char *text = r->given[which];
     if (!text) return -1;
     if (tool_time_parse(text, time(NULL), &when) != 0)
-        return tool_misused(t, "--%s %s: no time; there are " TOOL_TIME_FORMS,
+        return tool_misused(t, "--%s %s: not a time; valid are " TOOL_TIME_FORMS,
                             which == AFTER ? "after" : "before", text);
     snprintf(r->value[which], VALUE_SIZE, "%" PRId64, when);
     return -1;
@@ -61,11 +61,12 @@ static int halt_take_numbers(const tool *t, request *r)
     int64_t value;
     const char *left = r->given[LEFT], *seconds = r->given[SECONDS];
     if (left && (number_int64(left, &value) != 0 || value < 0 || value > 1000000000))
-        return tool_misused(t, "--checkpoints %s: no number of checkpoints, as 3", left);
+        return tool_misused(t, "--checkpoints %s: not a number of checkpoints, such as 3",
+                            left);
     if (left) snprintf(r->value[LEFT], VALUE_SIZE, "%" PRId64, value);
     if (seconds && scr_parse_seconds(seconds, &value) != 0)
-        return tool_misused(t, "--seconds %s: no number of seconds, as 600 or 10min",
-                            seconds);
+        return tool_misused(
+            t, "--seconds %s: not a number of seconds, such as 600 or 10min", seconds);
     if (seconds) snprintf(r->value[SECONDS], VALUE_SIZE, "%" PRId64, value);
     return -1;
 }

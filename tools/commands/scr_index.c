@@ -367,7 +367,7 @@ static int index_take_request(const tool *t, const index_given *g, const tool_ar
         return COMMAND_WRONG_USAGE;
     if (r->name && !by_id && (*task)->run != index_import &&
         scr_dataset_check_name(r->name, NULL) != 0)
-        return tool_misused(t, "'%s' is no name of a dataset", r->name);
+        return tool_misused(t, "'%s' is not a name of a dataset", r->name);
     if (args->count && (*task)->run != index_verify)
         return tool_misused(t, "names of datasets stand alone with --verify only");
     if (r->json && (*task)->changes)
@@ -375,7 +375,7 @@ static int index_take_request(const tool *t, const index_given *g, const tool_ar
     if ((*task)->run != index_import && (r->dataset || r->map))
         return tool_misused(t, "--name and --map go with --import");
     if (r->dataset && scr_dataset_check_name(r->dataset, NULL) != 0)
-        return tool_misused(t, "'%s' is no name of a dataset", r->dataset);
+        return tool_misused(t, "'%s' is not a name of a dataset", r->dataset);
     r->names = args->count;
     r->list = args->list;
     return -1;

@@ -188,11 +188,11 @@ def test_times():
     assert seconds('2026-11-22T12:00am') == of(2026, 11, 22) and seconds('2026-11-22T12:05PM') == of(2026, 11, 22, 12, 5)
     assert seconds('2024-02-29T23:59:59') == of(2024, 2, 29, 23, 59, 59)
     assert seconds('2026-07-01T12:00', 'CET-1CEST,M3.5.0,M10.5.0') == of(2026, 7, 1, 10)
-    for text in ('18:30', '6:30pm', '00:00', '23:59:59', '12:00am'):
+    for text in ('18:30', '6:30pm', '00:00', '23:59:59', '12:00am', '8pm', '12am', '11am'):
         now = time.time()
         found = seconds(text)
         assert now - 1 <= found <= time.time() + 86400, text
-        hour = {'18:30': '18:30:00', '6:30pm': '18:30:00', '00:00': '00:00:00', '12:00am': '00:00:00'}.get(text, text)
+        hour = {'18:30': '18:30:00', '6:30pm': '18:30:00', '00:00': '00:00:00', '12:00am': '00:00:00', '8pm': '20:00:00', '12am': '00:00:00', '11am': '11:00:00'}.get(text, text)
         assert time.strftime('%H:%M:%S', time.gmtime(found)) == hour, text
     midnight = datetime.datetime.fromtimestamp(time.time(), datetime.timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
     today = int(midnight.timestamp())
