@@ -394,6 +394,16 @@ static int index_run(const index_task *task, const index_request *r)
     return tool_finish(code);
 }
 
+/* A shell completes the directory of a dataset with a slash at its end. */
+static void index_strip_slashes(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        size_t n = strlen(argv[i]);
+        while (n > 1 && argv[i][n - 1] == '/' && argv[i][n - 2] != '=')
+            argv[i][--n] = 0;
+    }
+}
+
 int main(int argc, char **argv)
 {
     index_request r = {.width = 4};
@@ -427,6 +437,7 @@ int main(int argc, char **argv)
         .options = options,
         .most = -1};
     tool_args args;
+    index_strip_slashes(argc, argv);
     int code = tool_start(&t, argc, argv, &args);
     if (code < 0) code = index_take_request(&t, &g, &args, &r, &chosen);
     return code >= 0 ? code : index_run(chosen, &r);

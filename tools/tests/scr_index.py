@@ -104,6 +104,17 @@ def test_current():
     assert pathlib.Path(INDEX).read_bytes() == before
 
 
+def test_names_with_a_slash():
+    """As a shell completes the directory of a dataset."""
+    fill()
+    expect(run('--current', 'ckpt.6/'), 0, 'ckpt.6: current: the next run begins with it, unless it finds a newer one in its caches\n')
+    assert run('--current=ckpt.18/').returncode == 0 and state()['ckpt.18'] == (True, True)
+    assert run('--inspect', 'ckpt.6//').stdout == run('--inspect', 'ckpt.6').stdout
+    assert run('--verify', 'ckpt.6/', '--prefix', './').stdout == run('--verify', 'ckpt.6').stdout
+    expect_wrong_usage(['--current', '/'])
+    expect(run('--prefix=/', '--current=ckpt.6'), 1, '', ['PREFIX_UNUSED'])
+
+
 def test_by_root():
     fill('run/ckpt.12')
     expect_owner_kept(['--current', 'ckpt.6'], ['--drop', 'ckpt.6'], ['--add', 'ckpt.6'], ['--rebuild'])
