@@ -369,7 +369,10 @@ static int index_take_request(const tool *t, const index_given *g, const tool_ar
         scr_dataset_check_name(r->name, NULL) != 0)
         return tool_misused(t, "'%s' is not a name of a dataset", r->name);
     if (args->count && (*task)->run != index_verify)
-        return tool_misused(t, "names of datasets stand alone with --verify only");
+        return tool_misused(t,
+                            "'%s': names of datasets stand alone with --verify only; "
+                            "--prefix DIRECTORY names the prefix directory",
+                            args->list[0]);
     if (r->json && (*task)->changes)
         return tool_misused(t, "--json goes with tasks that print a table");
     if ((*task)->run != index_import && (r->dataset || r->map))

@@ -409,6 +409,7 @@ def test_hostile_index():
 def test_usage():
     fill()
     expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--current', 'ckpt.6'])
+    expect(run('some/folder'), 2, '', ['USAGE_WRONG', "'some/folder': ", '--prefix DIRECTORY'])
     expect_wrong_usage(['out'], ['--list', 'out'], ['--list', '--rebuild'], ['--add', 'a', '--remove', 'a'], ['--add', 'a', '--json'],
                        ['--rebuild', '--json'], ['--verify', '--list'], ['--no'], ['--build', 'ckpt.6'], ['--build', '-1'],
                        ['--build', '6', 'ckpt.6'], ['--build', ''])
