@@ -191,7 +191,7 @@ int SCR_Abandon(void)
     int rc = api_enter(SCR_CALL_ABANDON);
     if (rc) return rc;
     scr_say(&scr->report, SCR_MSG_RUN_ABANDONED,
-            "SCR_Abandon: the run is given up; what is complete in the cache stays");
+            "SCR_Abandon: the run is abandoned; what is complete in the cache stays");
     scr_flush_forget(scr);
     scr_release(scr);
     api_reset(SCR_STATE_ABANDONED);
