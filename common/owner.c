@@ -179,7 +179,7 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
         int config = decisive[i].config;
         rc = owner_check_entry(folder, name, *owner, config, &inner, &known, err);
         if (!rc && known && *owner && !config && !S_ISDIR(inner.st_mode))
-            rc = err_set(err, -EPERM, "%s in it is no directory", name);
+            rc = err_set(err, -EPERM, "%s in it is not a directory", name);
         if (!rc && known && !*owner && !config && !owner_is_root_only(&inner))
             rc = err_set(err, -EPERM,
                          "it belongs to root, but others may write to %s in it; run this "

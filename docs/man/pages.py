@@ -17,7 +17,7 @@ import sys
 
 TITLE = re.compile(r"^---- (.*?) ----")
 FUNCTION = re.compile(r"[\w\s*]+?\b(\w+)\s*\(")
-WIDTH = 90  # of a prototype in one line
+WIDTH = 72  # of a prototype in one line: with its margin it fits a terminal of 80 columns
 
 
 class Block:

@@ -44,7 +44,7 @@ static int owner_open_lock(const char *name, axl_error *err)
     if (fd < 0) return err_sys(err, fd, "open %s", name);
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1) return fd;
     io_close(&fd);
-    return err_set(err, -EPERM, "%s is no file of its own, and is not locked", name);
+    return err_set(err, -EPERM, "%s is not a file of its own, and is not locked", name);
 }
 
 int axl_owner_take(const char *path, int *owner, axl_error *err)

@@ -203,7 +203,7 @@ static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *
     const char *path = item->file.destination;
     size_t length = beneath_folder_length(path);
     *last = path + length;
-    if (!path[length]) return err_set(err, -EISDIR, "\"%s\" is no file name", path);
+    if (!path[length]) return err_set(err, -EISDIR, "\"%s\" is not a file name", path);
     if (folder->path && strlen(folder->path) == length &&
         memcmp(folder->path, path, length) == 0)
         return 0;

@@ -110,7 +110,7 @@ static int fetch_check_file(filo_job *job, filo_file *file)
     if (!file->local || !*file->local)
         return err_set(&job->err, -EINVAL, "file \"%s\" has no local path", file->name);
     if (!file->local[beneath_folder_length(file->local)])
-        return err_set(&job->err, -EISDIR, "\"%s\" is no file name", file->local);
+        return err_set(&job->err, -EISDIR, "\"%s\" is not a file name", file->local);
     if (file->packed) return fetch_check_segments(job, file);
     ((fetch *)job)->container = NULL;
     int rc = fetch_inspect(job, file->name, &st);

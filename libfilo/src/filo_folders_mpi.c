@@ -109,7 +109,7 @@ static int folders_make_one(const filo_job *job, const char *name, filo_error *e
     if (!there && mkdirat(parent, last, 0777) != 0 && errno != EEXIST) rc = -errno;
     if (rc) err_sys(err, rc, "make directory %s/%s", job->folder, name);
     if (there && !S_ISDIR(st.st_mode))
-        rc = err_set(err, -ENOTDIR, "%s/%s is no directory", job->folder, name);
+        rc = err_set(err, -ENOTDIR, "%s/%s is not a directory", job->folder, name);
     io_close(&parent);
     return rc;
 }

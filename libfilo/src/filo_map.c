@@ -81,13 +81,6 @@ int filo_map_set_dataset(kvtree *entry, const char *dataset)
     return dataset && *dataset ? kvtree_util_set_str(entry, "DATASET", dataset) : 0;
 }
 
-kvtree *filo_map_entry(int count, const filo_file files[])
-{
-    kvtree *entry = kvtree_new();
-    if (filo_map_fill(entry, count, files) != 0) kvtree_delete(&entry);
-    return entry;
-}
-
 /* ---- checking ---- */
 
 static const char *map_value(const kvtree *tree, const char *key)

@@ -8,7 +8,6 @@
 #define filo_begun_remove scr_filo_begun_remove
 #define filo_begun_write scr_filo_begun_write
 #define filo_map_check scr_filo_map_check
-#define filo_map_entry scr_filo_map_entry
 #define filo_map_fill scr_filo_map_fill
 #define filo_map_files scr_filo_map_files
 #define filo_map_make_folder scr_filo_map_make_folder

@@ -32,10 +32,7 @@ static inline unsigned filo_limit_mode(unsigned mode, const struct stat *st, gid
 /* Key over all others in the files of the map that list files. */
 #define FILO_MAP_TOP "RANK2FILE"
 
-/* The entry of a rank that wrote these files; NULL without memory. */
-kvtree *filo_map_entry(int count, const filo_file files[]);
-
-/* Adds files to an entry. 0 or -ENOMEM. */
+/* Adds files to the entry of the rank that wrote them. 0 or -ENOMEM. */
 int filo_map_fill(kvtree *entry, int count, const filo_file files[]);
 
 /* Adds the text of filo_options or filo_place, if there is one. 0 or -ENOMEM. */

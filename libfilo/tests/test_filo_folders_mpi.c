@@ -130,7 +130,7 @@ static void test_in_the_way(void)
     if (check_rank == 0) CHECK(symlink("/tmp", path) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_INT(make(file, 1, &own), -ENOTDIR);
-    list_expect_text(err.text, "/file is no directory");
+    list_expect_text(err.text, "/file is not a directory");
     CHECK_INT(make(link, 1, &own), -ENOTDIR);
     CHECK(own == NULL);
 }

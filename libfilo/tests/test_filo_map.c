@@ -14,6 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static kvtree *entry_of(int count, const filo_file files[])
+{
+    kvtree *entry = kvtree_new();
+    assert_int_equal(filo_map_fill(entry, count, files), 0);
+    return entry;
+}
+
 static kvtree *sample_entry(void)
 {
     char plain[] = "rank_0.ckpt", odd[] = "a/b c";
@@ -26,7 +33,7 @@ static kvtree *sample_entry(void)
          .has_mtime = 1,
          .others = INT64_MAX},
     };
-    kvtree *entry = filo_map_entry(2, files);
+    kvtree *entry = entry_of(2, files);
     assert_non_null(entry);
     return entry;
 }
@@ -92,7 +99,7 @@ static void test_no_files(void **state)
 {
     int count = 77;
     filo_file *files = NULL;
-    kvtree *entry = filo_map_entry(0, NULL);
+    kvtree *entry = entry_of(0, NULL);
     assert_non_null(kvtree_get(entry, "FILE"));
     assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     assert_int_equal(filo_map_files(entry, &count, &files), 0);
@@ -152,7 +159,7 @@ static void test_segments(void **state)
                             .segment = segments};
     int count;
     filo_file *files;
-    kvtree *entry = filo_map_entry(1, &file);
+    kvtree *entry = entry_of(1, &file);
     assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt MODE 0640"));
     assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 0 FILE .scr/ctr.1.scr"));
     assert_non_null(kvtree_getf(entry, "FILE rank_2.ckpt SEG 0 OFFSET 224295"));
@@ -175,7 +182,7 @@ static void test_empty_packed_file(void **state)
     int count;
     filo_file *files;
     const filo_file file = {.name = name, .packed = 1, .mode = 0600};
-    kvtree *entry = filo_map_entry(1, &file);
+    kvtree *entry = entry_of(1, &file);
     assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     assert_int_equal(filo_map_files(entry, &count, &files), 0);
     assert_int_equal(files[0].packed, 1);
@@ -192,7 +199,7 @@ static void refuse_segments(const char *what, const char *key, const char *value
     filo_segment segments[] = {{container, 10, 60}, {container, 70, 40}};
     const filo_file file = {
         .name = name, .size = 100, .packed = 1, .segments = 2, .segment = segments};
-    kvtree *entry = filo_map_entry(1, &file);
+    kvtree *entry = entry_of(1, &file);
     assert_int_equal(filo_map_check(entry, NULL, NULL), 0);
     char path[32];
     snprintf(path, sizeof path, "FILE f%s", what);

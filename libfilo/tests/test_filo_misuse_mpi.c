@@ -179,7 +179,7 @@ static void test_local_paths(void)
     snprintf(path, sizeof path, "%s%s", l.local[1], is_last() ? ".d/" : "");
     files[1].local = path;
     rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, &err);
-    expect_local(&l, rc, -EISDIR, "is no file name");
+    expect_local(&l, rc, -EISDIR, "is not a file name");
     if (is_last()) snprintf(path, sizeof path, "%s/%0300d", folder, 1);
     rc = filo_fetch(MPI_COMM_WORLD, prefix, FILES, files, NULL, &err);
     expect_local(&l, rc, -ENAMETOOLONG, "File name too long");

@@ -250,7 +250,7 @@ def test_no_redundancy():
     put('f', {'r0.ckpt': b'other'})
     done = run('-n', 'f')
     assert done.returncode == 1 and b'set 0: SINGLE over 1 rank: cannot be rebuilt\n  rank 0 was lost' in done.stdout
-    assert b'r0.ckpt is no file of 300 bytes' in done.stderr, done
+    assert b'r0.ckpt is not a file of 300 bytes' in done.stderr, done
     put('f', whole)
 
 

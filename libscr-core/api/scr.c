@@ -36,7 +36,7 @@ static void api_report(scr_message message, const char *text)
     struct scr *scr = scr_default();
     kvtree_error err;
     int rank = scr->report.rank;
-    if (api_is_mpi_up() && scr->lifecycle.state == SCR_STATE_UNINITIALIZED &&
+    if (api_is_mpi_up() && scr_state_is_outside(scr->lifecycle.state) &&
         scr_mpi_check(&err) == 0)
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     scr_say(&(scr_report){.rank = rank}, message, "%s", text);
@@ -50,7 +50,7 @@ static int api_enter(scr_call call)
     if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
     int rc = scr_lifecycle_check(scr->lifecycle.state, call, &err);
     /* SCR_Route_file and SCR_Route_file_part are local: they need no MPI */
-    if (!rc && scr->lifecycle.state != SCR_STATE_UNINITIALIZED &&
+    if (!rc && !scr_state_is_outside(scr->lifecycle.state) &&
         call != SCR_CALL_ROUTE_FILE && call != SCR_CALL_ROUTE_FILE_PART &&
         !api_is_mpi_up())
         rc =
@@ -95,15 +95,16 @@ static int api_init_config(void)
     return scr_config_init(&scr->config);
 }
 
-/* Returns to the state before SCR_Init. The rank is kept for messages: MPI may be
- * finalized before the next one. */
-static void api_reset(void)
+/* Forgets the run. The rank is kept for messages: MPI may be finalized before the next
+ * one. */
+static void api_reset(scr_state state)
 {
     struct scr *scr = scr_default();
     int rank = scr->report.rank;
     scr_config_done(&scr->config);
     memset(scr, 0, sizeof *scr);
     scr->report.rank = rank;
+    scr->lifecycle.state = state;
 }
 
 /* With another MPI than ours no call after this may reach it: they are disabled. */
@@ -145,7 +146,7 @@ int SCR_Init_comm(MPI_Comm comm)
     rc = scr_start(scr, comm, api_init_config());
     if (rc) {
         scr_release(scr);
-        api_reset();
+        api_reset(SCR_STATE_UNINITIALIZED);
         scr->lifecycle.disabled = rc == SCR_ERR_DISABLED;
         scr->lifecycle.init_failed = !scr->lifecycle.disabled;
         return rc;
@@ -180,7 +181,7 @@ int SCR_Finalize(void)
     int open = api_close_open();
     rc = scr_finish(scr);
     scr_release(scr);
-    api_reset();
+    api_reset(SCR_STATE_FINALIZED);
     return open ? open : rc;
 }
 
@@ -190,10 +191,10 @@ int SCR_Abandon(void)
     int rc = api_enter(SCR_CALL_ABANDON);
     if (rc) return rc;
     scr_say(&scr->report, SCR_MSG_RUN_ABANDONED,
-            "SCR_Abandon: the run is given up; what is complete in the cache stays");
+            "SCR_Abandon: the run is abandoned; what is complete in the cache stays");
     scr_flush_forget(scr);
     scr_release(scr);
-    api_reset();
+    api_reset(SCR_STATE_ABANDONED);
     return SCR_SUCCESS;
 }
 

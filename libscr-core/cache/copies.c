@@ -24,7 +24,7 @@ static int copies_check_file(const scr_cache *cache, int id, const kvtree_elem *
     int rc = beneath_stat(scr_cache_of(cache, id)->fd, path, &st, NULL);
     if (rc == -EACCES || scr_is_transient(rc)) return rc;
     if (rc) return err_set(err, 0, "%s is not there", name);
-    if (!S_ISREG(st.st_mode)) return err_set(err, 0, "%s is no regular file", name);
+    if (!S_ISREG(st.st_mode)) return err_set(err, 0, "%s is not a regular file", name);
     if (kvtree_util_get_bytecount(kvtree_elem_hash(file), SCR_META_SIZE, &size) != 0)
         return err_set(err, 0, "%s has no size on record", name);
     if ((unsigned long)st.st_size == size) return 1;

@@ -135,7 +135,7 @@ static void lock_remove_obstacles(const scr_cache *cache)
         if (strncmp(item->d_name, SCR_ONCE_PREFIX, strlen(SCR_ONCE_PREFIX)) == 0)
             unlinkat(cache->control_fd, item->d_name, 0);
         if (!lock_is_obstacle(cache, item->d_name)) continue;
-        err_set(&err, 0, "%s is no regular file, or has another name, and is removed",
+        err_set(&err, 0, "%s is not a regular file, or has another name, and is removed",
                 item->d_name);
         scr_control_warn(cache, err.text);
         if (beneath_unlink(cache->control_fd, item->d_name, NULL) != 0 &&

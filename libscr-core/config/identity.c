@@ -81,7 +81,7 @@ static int identity_find_flux(char job[SCR_JOB_ID_SIZE], kvtree_error *err)
     else if (launch)
         rc = scr_identity_flux(launch, job) == 0 ? 1 : -EINVAL;
     return rc >= 0 ? rc
-                   : err_set(err, rc, "%.60s is no job id of Flux",
+                   : err_set(err, rc, "%.60s is not a job id of Flux",
                              instance ? instance
                              : path   ? path
                                       : launch);

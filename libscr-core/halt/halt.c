@@ -52,7 +52,7 @@ int scr_halt_find_end(scr_halt_end *end, kvtree_error *err)
     const char *text = getenv(END_VARIABLE);
     if (!text || !*text) return 0;
     if (number_int64(text, &time) != 0 || time <= 0)
-        return err_set(err, -EINVAL, "%s=\"%.60s\" is no time (seconds since 1970)",
+        return err_set(err, -EINVAL, "%s=\"%.60s\" is not a time (seconds since 1970)",
                        END_VARIABLE, text);
     *end = (scr_halt_end){.time = time, .source = END_VARIABLE};
     return 0;

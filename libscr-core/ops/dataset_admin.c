@@ -91,7 +91,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     const char *reason = found.d.id ? scr_index_why_not(&found.d, &found.state)
                                     : "the prefix directory does not have it";
     if (id && !admin_is_checkpoint(scr, id)) {
-        reason = "it is no checkpoint";
+        reason = "it is not a checkpoint";
         id = 0;
     }
     /* what the cache has may be older than what the prefix directory has under that name,

@@ -42,7 +42,7 @@ void scr_halt_exit(struct scr *scr)
     if (scr->job.rank == 0) halt_exit_report(scr);
     int rc = scr_finish(scr);
     scr_release(scr);
-    scr->lifecycle.state = SCR_STATE_UNINITIALIZED; /* for what runs at exit */
+    scr->lifecycle.state = SCR_STATE_FINALIZED; /* for what runs at exit */
     MPI_Finalize();
     exit(rc == SCR_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE);
 }

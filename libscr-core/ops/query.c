@@ -56,7 +56,7 @@ static char *query_found_value(const scr_config *config, const char *name)
 /* The same once SCR_Init has found it. */
 static const char *query_settled_value(const struct scr *scr, const char *name)
 {
-    if (scr->lifecycle.state == SCR_STATE_UNINITIALIZED) return NULL;
+    if (scr_state_is_outside(scr->lifecycle.state)) return NULL;
     if (strcmp(name, "SCR_PREFIX") == 0) return scr->prefix.path;
     if (strcmp(name, "SCR_USER_NAME") == 0) return scr->job.user;
     if (strcmp(name, "SCR_JOB_ID") == 0) return scr->job.id;
@@ -100,7 +100,7 @@ char *scr_query(struct scr *scr, const char *question)
 {
     scr_question q;
     int is_desc = scr_config_question(question, &q) != -EINVAL;
-    if (scr->lifecycle.state == SCR_STATE_UNINITIALIZED)
+    if (scr_state_is_outside(scr->lifecycle.state))
         return query_before_init(scr, question, is_desc);
     return is_desc ? scr_descs_answer(&scr->descs, question)
                    : query_parameter(scr, &scr->config, question);

@@ -5,7 +5,7 @@
 #include "common/errtext.h"
 #include <errno.h>
 
-#define UNINITIALIZED (1u << SCR_STATE_UNINITIALIZED)
+#define OUTSIDE ((1u << SCR_STATE_IDLE) - 1)
 #define IDLE (1u << SCR_STATE_IDLE)
 #define OUTPUT (1u << SCR_STATE_OUTPUT)
 #define RESTART (1u << SCR_STATE_RESTART)
@@ -15,21 +15,20 @@ static const struct {
     unsigned legal;
     scr_state needs; /* the state that the message asks for */
 } lifecycle_calls[SCR_CALLS] = {
-    [SCR_CALL_INIT] = {"SCR_Init", UNINITIALIZED, SCR_STATE_UNINITIALIZED},
+    [SCR_CALL_INIT] = {"SCR_Init", OUTSIDE, SCR_STATE_UNINITIALIZED},
     /* it closes an open output or restart */
     [SCR_CALL_FINALIZE] = {"SCR_Finalize", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
     [SCR_CALL_ABANDON] = {"SCR_Abandon", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
-    [SCR_CALL_CONFIG_SET] = {"SCR_Config", UNINITIALIZED, SCR_STATE_UNINITIALIZED},
+    [SCR_CALL_CONFIG_SET] = {"SCR_Config", OUTSIDE, SCR_STATE_UNINITIALIZED},
     [SCR_CALL_NEED_CHECKPOINT] = {"SCR_Need_checkpoint", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_OUTPUT] = {"SCR_Start_output", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_CHECKPOINT] = {"SCR_Start_checkpoint", IDLE, SCR_STATE_IDLE},
     /* outside of output and restart it copies the name, or returns the path of a file of
      * the newest checkpoint */
-    [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", UNINITIALIZED | IDLE | OUTPUT | RESTART,
+    [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", OUTSIDE | IDLE | OUTPUT | RESTART,
                              SCR_STATE_IDLE},
     [SCR_CALL_ROUTE_FILE_PART] = {"SCR_Route_file_part",
-                                  UNINITIALIZED | IDLE | OUTPUT | RESTART,
-                                  SCR_STATE_IDLE},
+                                  OUTSIDE | IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
     [SCR_CALL_COMPLETE_OUTPUT] = {"SCR_Complete_output", OUTPUT, SCR_STATE_OUTPUT},
     [SCR_CALL_COMPLETE_CHECKPOINT] = {"SCR_Complete_checkpoint", OUTPUT,
                                       SCR_STATE_OUTPUT},
@@ -55,6 +54,12 @@ const char *scr_call_name(scr_call call)
 /* Why a call is illegal in state, and the call that leads towards the needed state. */
 static const char *lifecycle_advice(scr_state state, scr_state needs)
 {
+    if (state == SCR_STATE_FINALIZED)
+        return "SCR_Finalize has ended the run already; this call belongs before it, or "
+               "after another SCR_Init";
+    if (state == SCR_STATE_ABANDONED)
+        return "SCR_Abandon has ended the run already; this call belongs before it, or "
+               "after another SCR_Init_comm";
     if (state == SCR_STATE_OUTPUT)
         return "an output is open; SCR_Complete_output is missing";
     if (state == SCR_STATE_RESTART)

@@ -5,12 +5,17 @@
 /* Which SCR_* call is legal in which state. A pure function of a table. */
 
 #include <kvtree/kvtree_error.h>
+#include <stdbool.h>
 
 typedef enum scr_state {
     SCR_STATE_UNINITIALIZED,
+    SCR_STATE_FINALIZED, /* by SCR_Finalize; the same calls are legal as before SCR_Init
+                          */
+    SCR_STATE_ABANDONED, /* by SCR_Abandon; the same */
     SCR_STATE_IDLE,
     SCR_STATE_OUTPUT,
-    SCR_STATE_RESTART
+    SCR_STATE_RESTART,
+    SCR_STATES
 } scr_state;
 
 typedef enum scr_call {
@@ -40,11 +45,17 @@ typedef enum scr_call {
     SCR_CALLS
 } scr_call;
 
+/* Whether there is no run: before SCR_Init, or after its end. */
+static inline bool scr_state_is_outside(scr_state state)
+{
+    return state < SCR_STATE_IDLE;
+}
+
 /* The name for messages: "SCR_Start_output". */
 const char *scr_call_name(scr_call call);
 
 /* 0 if call is legal in state; otherwise -EPERM, and err (common/errtext.h) names the
- * call that is missing. */
+ * call that is missing, or the one that came too early. */
 int scr_lifecycle_check(scr_state state, scr_call call, kvtree_error *err);
 
 #endif

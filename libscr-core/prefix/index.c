@@ -160,7 +160,7 @@ const char *scr_index_time(const scr_index *index, const scr_dataset *dataset,
 
 const char *scr_index_why_not(const scr_dataset *dataset, const scr_index_state *state)
 {
-    if (dataset->ckpt == 0) return "it is no checkpoint";
+    if (dataset->ckpt == 0) return "it is not a checkpoint";
     if (state->deleting) return "it is being deleted";
     if (state->complete != 1) return "it is not complete on the prefix directory";
     return NULL;

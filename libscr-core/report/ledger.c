@@ -73,9 +73,12 @@ static void ledger_turn(scr_ledger *l, scr_ledger_run *run, int64_t time,
                         scr_ledger_kind doing)
 {
     int place = (int)(run - l->runs);
-    if (time > run->mark)
+    if (time > run->mark) {
         ledger_add_span(l, (scr_ledger_span){run->doing, place, run->mark, time});
-    if (time > run->mark) run->mark = time;
+        run->kinds[run->doing] += time - run->mark;
+        if (run->doing == LEDGER_COMPUTE) run->recent += time - run->mark;
+        run->mark = time;
+    }
     run->doing = doing;
 }
 
@@ -95,8 +98,9 @@ static void ledger_take_output(scr_ledger *l, scr_ledger_run *run, const scr_log
     }
     if (e->kind != SCR_LOG_OUTPUT_COMPLETE) return;
     run->checkpoints++;
-    run->newest = e->time;
-    ledger_add_point(l, (scr_ledger_point){e->dset, e->time, (int)(run - l->runs)});
+    run->newest = run->mark; /* not before it, also where a clock was set back */
+    run->recent = 0;
+    ledger_add_point(l, (scr_ledger_point){e->dset, run->mark, (int)(run - l->runs)});
     if (e->secs < 0) return;
     l->cost_sum += e->secs;
     l->costs++;
@@ -112,9 +116,30 @@ static void ledger_take_flush(scr_ledger *l, scr_ledger_run *run, const scr_log_
         ledger_turn(l, run, e->time, LEDGER_COMPUTE);
 }
 
+/* Of a run. The totals know it from its begin and from its newest checkpoint on. */
+static int64_t ledger_computed_since(const scr_ledger *l, int run, int64_t time)
+{
+    int64_t computed = 0;
+    if (time <= l->runs[run].start) return l->runs[run].kinds[LEDGER_COMPUTE];
+    if (time == l->runs[run].newest) return l->runs[run].recent;
+    for (int i = 0; i < l->span_count; i++) {
+        const scr_ledger_span *s = &l->spans[i];
+        if (s->kind == LEDGER_COMPUTE && s->run == run && s->from >= time)
+            computed += s->to - s->from;
+    }
+    return computed;
+}
+
 /* Computing of earlier runs since that checkpoint was in vain. */
 static void ledger_lose(scr_ledger *l, int before, int since, int64_t time)
 {
+    for (int k = since; k < before; k++) {
+        scr_ledger_run *run = &l->runs[k];
+        const int64_t lost = ledger_computed_since(l, k, time);
+        run->kinds[LEDGER_COMPUTE] -= lost;
+        run->kinds[LEDGER_LOST] += lost;
+        run->recent -= time > run->newest ? lost : run->recent;
+    }
     for (int i = 0; i < l->span_count; i++) {
         scr_ledger_span *s = &l->spans[i];
         if (s->kind == LEDGER_COMPUTE && s->run < before && s->run >= since &&
@@ -336,23 +361,17 @@ int scr_ledger_read(int prefix, scr_ledger *l, kvtree_error *err)
     return err_set(err, -ENOMEM, "no memory");
 }
 
-static void *ledger_copy_list(const void *list, int count, size_t size)
-{
-    size_t room = 1; /* as array_grow makes it */
-    while (room < (size_t)count)
-        room = 2 * room + 1;
-    void *copy = calloc(room, size);
-    if (copy && count) memcpy(copy, list, (size_t)count * size);
-    return copy;
-}
-
 int scr_ledger_sum_now(const scr_ledger *l, scr_ledger_sum *sum)
 {
+    /* closing needs the totals of the runs, and no span */
     scr_ledger now = *l;
-    now.runs = ledger_copy_list(l->runs, l->run_count, sizeof *now.runs);
-    now.spans = ledger_copy_list(l->spans, l->span_count, sizeof *now.spans);
-    if (now.runs && now.spans) scr_ledger_close(&now);
-    bool is_short = !now.runs || !now.spans || now.is_short;
+    now.spans = NULL;
+    now.span_count = 0;
+    now.runs = calloc((size_t)l->run_count + 1, sizeof *now.runs);
+    if (now.runs && l->run_count)
+        memcpy(now.runs, l->runs, (size_t)l->run_count * sizeof *now.runs);
+    if (now.runs) scr_ledger_close(&now);
+    bool is_short = !now.runs || now.is_short;
     if (!is_short) *sum = scr_ledger_add_up(&now);
     free(now.runs);
     free(now.spans);

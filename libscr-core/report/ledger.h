@@ -54,6 +54,8 @@ typedef struct scr_ledger_run {
     int64_t newest;        /* when its newest checkpoint was complete; 0: it has none */
     scr_ledger_kind doing; /* since mark: of the span that is not ended yet */
     int64_t mark;
+    int64_t kinds[LEDGER_KINDS]; /* of its spans, in all */
+    int64_t recent;              /* of these: computing since newest */
 } scr_ledger_run;
 
 /* Where files go: to the cache, and so on. */
@@ -121,7 +123,8 @@ typedef struct scr_ledger_sum {
 
 scr_ledger_sum scr_ledger_add_up(const scr_ledger *l);
 
-/* The figures of a ledger that is not closed. 0 or -ENOMEM. */
+/* The figures of a ledger that is not closed, from the totals of its runs: as fast with
+ * many events as with few. 0 or -ENOMEM. */
 int scr_ledger_sum_now(const scr_ledger *l, scr_ledger_sum *sum);
 
 /* The share of time that checkpoints of a cost and failures take at an interval: a

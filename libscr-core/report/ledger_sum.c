@@ -18,10 +18,13 @@ double scr_ledger_waste(double interval, double cost, double mtbf)
 
 static void ledger_count_runs(const scr_ledger *l, scr_ledger_sum *sum, double *ready)
 {
+    int64_t kinds[LEDGER_KINDS] = {0};
     for (int i = 0; i < l->run_count; i++) {
         const scr_ledger_run *run = &l->runs[i];
         double seconds = ledger_seconds(run->start, run->end);
         sum->total += seconds;
+        for (int k = 0; k < LEDGER_KINDS; k++)
+            kinds[k] += run->kinds[k];
         sum->checkpoints += run->checkpoints;
         sum->finished += run->how == LEDGER_FINISHED;
         sum->halted += run->how == LEDGER_HALTED;
@@ -32,6 +35,8 @@ static void ledger_count_runs(const scr_ledger *l, scr_ledger_sum *sum, double *
             run[1].start > run->end)
             sum->down += ledger_seconds(run->end, run[1].start);
     }
+    for (int k = 0; k < LEDGER_KINDS; k++)
+        sum->kinds[k] = ledger_seconds(0, kinds[k]);
     sum->total += sum->down;
 }
 
@@ -46,8 +51,6 @@ scr_ledger_sum scr_ledger_add_up(const scr_ledger *l)
                           .best = -1,
                           .saved = -1};
     ledger_count_runs(l, &sum, &ready);
-    for (int i = 0; i < l->span_count; i++)
-        sum.kinds[l->spans[i].kind] += ledger_seconds(l->spans[i].from, l->spans[i].to);
     if (sum.total > 0) sum.efficiency = sum.kinds[LEDGER_COMPUTE] / sum.total;
     if (l->costs) sum.cost = l->cost_sum / l->costs;
     if (l->computes) sum.interval = l->compute_sum / l->computes;

@@ -60,7 +60,7 @@ static void job_of_flux(void **state)
         if (rows[i].launch) setenv(others[1], rows[i].launch, 1);
         assert_int_equal(scr_identity_job("/p/run1", job, &err), rows[i].rc);
         assert_string_equal(job, rows[i].job ? rows[i].job : "old");
-        if (rows[i].rc < 0) assert_says(err.text, "is no job id of Flux");
+        if (rows[i].rc < 0) assert_says(err.text, "is not a job id of Flux");
     }
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Every command of tools/ has its source, its page and its test, and stands in the table of tools/README.md. The table of commands in
-docs/migration.md names tests that exist. Each verb of scr has a page, and stands in the table of its own page."""
+docs/migration.md names tests that exist. Each verb of scr has a page, and stands in the table of its own page. Command lines in documents have
+options that the pages of their commands have."""
 import re
 
 from house import ROOT, finish
@@ -54,4 +55,33 @@ def check_verbs():
         yield from (f"{place}: {pair} is in one table of verbs alone" for pair in sorted(set(found) ^ set(table)))
 
 
-finish([*check(), *check_migration(), *check_verbs()])
+def pages():
+    """The options of each command, as its page has them."""
+    found = {path.stem: set(re.findall(r"--?[\w-]+", re.sub(r"\\f.|\\", "", path.read_text()))) for path in ROOT.glob("*/commands/*.1")}
+    for verb, command in re.findall(r'^    \{"([\w-]+)", "(scr_\w+)", ', (TOOLS / "commands/scr.c").read_text(), re.MULTILINE):
+        found[f"scr {verb}"] = found[command]
+    return found
+
+
+def command_lines(text):
+    """What stands in code: blocks, with lines that go on, and words within a sentence."""
+    block = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    for language, lines in block.findall(text):
+        yield from lines.replace("\\\n", " ").splitlines() if language in ("", "sh") else []
+    yield from re.findall(r"`([^`\n]+)`", block.sub("", text))
+
+
+def check_documents():
+    options, seen = pages(), 0
+    for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")]:
+        for line in command_lines(path.read_text()):
+            for command, rest in re.findall(r"(?<![\w/-])(scr [\w-]+|(?:scr|redset|kvtree)_\w+)((?: +[^\s|;&)]+)*)", line):
+                words = re.split(r" \.?/|\bPROGRAM\b", rest.split("#")[0])[0].split()
+                for word in words if command in options else []:
+                    seen += 1
+                    if re.match(r"--?[a-zA-Z]", word) and word.split("=")[0] not in options[command]:
+                        yield f"{path.relative_to(ROOT)}: {command} {word}: its page does not have this option"
+    assert seen > 100, "the command lines were not found"
+
+
+finish([*check_documents(), *check(), *check_migration(), *check_verbs()])

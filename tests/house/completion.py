@@ -74,7 +74,7 @@ def check_values(folder):
 def check_verbs(folder):
     """Verbs of scr; behind one, the options of its command, with its values."""
     for words, wanted in ((["scr", "l"], ["list"]), (["scr", "--prefix", "data", "ver"], ["verify"]), (["scr", "-p", "=", "data", "ver"], ["verify"]),
-                          (["scr", "--pre"], ["--prefix"]), (["scr", "halt", "--che"], ["--checkpoints"]),
+                          (["scr", "--pre"], ["--prefix"]), (["scr", "help", "ver"], ["verify"]), (["scr", "halt", "--che"], ["--checkpoints"]),
                           (["scr", "halt", "--prefix", "d"], ["data"]), (["scr", "--prefix", "d"], ["data"])):
         found = ask(["bash", "--norc"], ASK_BASH, BASH, *words, cwd=folder)
         if found != wanted:
@@ -109,7 +109,7 @@ def typed(command, lines, keys, wanted, folder):
 
 
 def check_typed(folder):
-    for keys, wanted in (("scr_env --mana\t", "--manager"), ("scr_env --prefix da\t", "data/"), ("scr verif\t", "verify"),
+    for keys, wanted in (("scr_env --mana\t", "--manager"), ("scr_env --prefix da\t", "data/"), ("scr verif\t", "verify"), ("scr help verif\t", "verify"),
                          ("scr halt --checkp\t", "--checkpoints"), ("scr halt --prefix da\t", "data/")):
         yield typed(["bash", "--norc", "-i"], f"PS1='$ '; source {BASH}", keys, wanted, folder)
         if shutil.which("zsh"):

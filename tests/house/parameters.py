@@ -46,7 +46,7 @@ def main():
         if named.count(parameter) != 1:
             yield f"{DOC}: {parameter} has {named.count(parameter)} tests, not one"
     for parameter in set(named) - set(wanted):
-        yield f"{DOC}: {parameter} is no parameter"
+        yield f"{DOC}: {parameter} is not a parameter"
     yield from filter(None, (check(*row) for row in rows))
 
 

@@ -344,10 +344,13 @@ def test_heat():
 def test_abandon():
     """With an output, a restart and a flush that are open: what was complete is there for the next run of the process."""
     with Job(2, 2, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, **ANY) as job:
-        job.run("abandon => STATE", "init", checkpoint("a", size=300000), "abandon", "need => STATE 0", "abandon => STATE",
+        run = job.run("abandon => STATE", "init", checkpoint("a", size=300000), "abandon", "need => STATE 0", "abandon => STATE",
                 "init", "have => 1 a", "start:b:c", "put:b/rank_%r:1000", "abandon",
                 "init", take("a", 4, 300000), checkpoint("c"), "have => 1 c", "start_restart", "take:1000 => 4", "abandon",
                 "init", take("c", 4), "finalize", "abandon => STATE")
+        run.says("CALL_OUT_OF_ORDER", "SCR_Abandon: SCR is not initialized", times=1)
+        run.says("CALL_OUT_OF_ORDER", "(SCR_Need_checkpoint|SCR_Abandon): SCR_Abandon has ended the run already; .* SCR_Init_comm", times=2)
+        run.says("CALL_OUT_OF_ORDER", "SCR_Abandon: SCR_Finalize has ended the run already", times=1)
         assert (job.prefix / "c/rank_0").exists() and not (job.prefix / "b").exists()
         job.run("init => DISABLED", "abandon => DISABLED", SCR_ENABLE=0)
 

@@ -399,7 +399,7 @@ def test_current_that_cannot_be():
         lose_all(job)
         run = job.run("init", "current:c2 => NO_DATASET", "current:o => NO_DATASET", restart("c1"))
         run.says("DATASET_NOT_SELECTABLE", "c2", "it is not complete", times=1)
-        run.says("DATASET_NOT_SELECTABLE", "o", "it is no checkpoint", times=1)
+        run.says("DATASET_NOT_SELECTABLE", "o", "it is not a checkpoint", times=1)
 
 
 # ---- where a dataset is ----

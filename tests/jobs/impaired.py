@@ -62,7 +62,7 @@ def test_no_control_file():
                 path.unlink()
                 put(path)
                 run = job.run("init", restart("c1"), checkpoint("c2"))
-                run.says("CONTROL_FILE_LOST", "node n2", f"{name} is no regular file, or has another name, and is removed",
+                run.says("CONTROL_FILE_LOST", "node n2", f"{name} is not a regular file, or has another name, and is removed",
                          times=1)
                 run.not_said("REBUILD_COMPLETE|error")
                 assert path.is_file() and not path.is_symlink()

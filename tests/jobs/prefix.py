@@ -54,7 +54,7 @@ def test_damaged_again():
     """What was set aside before stays."""
     with Job(**PAIR) as job:
         index = job.prefix / ".scr/index.scr"
-        texts = {"not an index", "nor is this", "and this is no index"}
+        texts = {"not an index", "nor is this", "and this is not an index"}
         for text in texts:
             index.parent.mkdir(exist_ok=True)
             index.write_text(text)

@@ -103,13 +103,17 @@ def missing(state, call):
     if state in IDLE:
         return {"init": "SCR_Finalize", "init_comm": "SCR_Finalize", "start_restart": "SCR_Have_restart",
                 **dict.fromkeys(["complete_restart", "fetch_files", "fetch_parts", "dataset_file"], "SCR_Start_restart")}.get(verb, "SCR_Start_output")
+    if state.startswith("finalised"):
+        return None if verb.startswith("init") else "ended"
     return None if "MPI" in state and verb.startswith("init") else "SCR_Init"
 
 
 def expect_messages(state, run, calls):
     """One for each call, on one rank."""
     for name, count in collections.Counter(missing(state, call) for call in calls).items():
-        if name:
+        if name == "ended":
+            run.says("CALL_OUT_OF_ORDER", ": SCR_Finalize has ended the run already; this call belongs before it", times=count)
+        elif name:
             run.says("(CALL_OUT_OF_ORDER|RESTART_NOT_OFFERED)", f"{name} is missing", times=count)
 
 
@@ -208,7 +212,7 @@ def test_finalize_in_an_output():
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:1000", "finalize => STATE", "finalize => STATE")
             run.says("CALL_OUT_OF_ORDER", "SCR_Finalize: an output is open; SCR_Complete_output is missing", times=1)
             run.says("OUTPUT_FAILED", r"dataset 2 \(b\)", times=1)
-            run.says("CALL_OUT_OF_ORDER", "SCR_Finalize: SCR is not initialized", times=1)
+            run.says("CALL_OUT_OF_ORDER", "SCR_Finalize: SCR_Finalize has ended the run already", times=1)
             job.run("init", restart("a"), "finalize")
 
 

@@ -175,7 +175,7 @@ def test_no_end():
         run = job.run("init", "exit => 0", "need => 0")
         run.says("HALT_END_UNKNOWN", times=1)
         run = job.run("init", "exit => 0", SLURM_JOB_END_TIME="tomorrow")
-        run.says("HALT_END_TIME_INVALID", 'SLURM_JOB_END_TIME="tomorrow" is no time', times=1)
+        run.says("HALT_END_TIME_INVALID", 'SLURM_JOB_END_TIME="tomorrow" is not a time', times=1)
         run = job.run("init => CONFIG", SCR_END_TIME="tomorrow")
         run.says("CONFIG_MISTAKE", 'SCR_END_TIME="tomorrow" .*not a whole number', times=1)
         wish(job, ExitBefore=4000000000)

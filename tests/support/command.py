@@ -163,12 +163,15 @@ def expect_documented(count, values=()):
 
 
 def expect_well_formed_page():
+    """Without warnings, and as wide as a terminal."""
     if shutil.which('mandoc'):
         done = subprocess.run(['mandoc', '-Tlint', '-Wwarning', MAN_PAGE], capture_output=True)
     elif shutil.which('man') and shutil.which('groff'):
         done = subprocess.run(['man', '--warnings', '-E', 'UTF-8', '-P', 'cat', '-l', MAN_PAGE],
-                              capture_output=True, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
-        assert COMMAND.name.encode() in done.stdout
+                              capture_output=True, env={**os.environ, 'LC_ALL': 'C.UTF-8', 'MANWIDTH': '80', 'GROFF_NO_SGR': '1'})
+        lines = re.sub('.\b', '', done.stdout.decode()).splitlines()
+        assert COMMAND.name in '\n'.join(lines)
+        assert max(map(len, lines)) <= 80, max(lines, key=len)
     else:
         print('no mandoc and no man here')
         return

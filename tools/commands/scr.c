@@ -151,8 +151,8 @@ static int scr_call(const tool *t, const tool_args *args)
     if (!v) return scr_miss_verb(t, args->list[0]);
     if (v->value &&
         (args->count < 2 || (args->list[1][0] == '-' && !scr_asks_only(args->list[1]))))
-        return tool_misused(t, "scr %s %s [OPTION]...: %s comes first", v->name, v->value,
-                            v->value);
+        return tool_misused(t, "%s needs %s, before its options: scr %s %s [OPTION]...",
+                            v->name, v->value, v->name, v->value);
     return scr_execute(v, args->list + 1, args->count - 1);
 }
 

@@ -80,7 +80,7 @@ static int ckpt_interval_parse_seconds(const tool *t, const char *text, double *
     if (!text) return -1;
     if (number_double(text, seconds) == 0 && *seconds > 0 && *seconds < 1e12) return -1;
     if (scr_parse_seconds(text, &whole) != 0 || whole <= 0)
-        return tool_misused(t, "'%s' is no time, as 12.5, 90, 30min or 2d", text);
+        return tool_misused(t, "'%s' is not a time, such as 12.5, 90, 30min or 2d", text);
     *seconds = (double)whole;
     return -1;
 }

@@ -112,7 +112,8 @@ static int copy_take_sets(const tool *t, const char *text, scavenge_wish *wish)
     int *sets = calloc((size_t)list.count + 1, sizeof *sets);
     for (int i = 0; sets && i < list.count && !rc; i++)
         if (number_int64(list.names[i], &id) != 0 || id < 0 || id > INT_MAX)
-            rc = err_set(&err, -EINVAL, "'%.60s' is no number of a set", list.names[i]);
+            rc =
+                err_set(&err, -EINVAL, "'%.60s' is not a number of a set", list.names[i]);
         else
             sets[i] = (int)id;
     wish->set_count = list.count;
@@ -128,7 +129,7 @@ static int copy_take_request(const tool *t, copy_request *r)
     if (r->wish.dset < 1) return tool_misused(t, "--id is missing");
     if (r->created &&
         (number_int64(r->created, &r->wish.created) != 0 || r->wish.created < 1))
-        return tool_misused(t, "'%.60s' is no time in microseconds", r->created);
+        return tool_misused(t, "'%.60s' is not a time in microseconds", r->created);
     if (r->files && r->sets) return tool_misused(t, "--files or --sets, not both");
     if (r->wish.width < 1) return tool_misused(t, "--width is at least 1");
     r->wish.files = !r->sets;

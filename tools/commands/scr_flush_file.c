@@ -143,7 +143,8 @@ static int flush_file_work(const flush_file_request *r, const tool_prefix *prefi
         code = tool_say(FLUSH_FILE_UNUSABLE, "%s: %s", prefix->path, err.text);
         tool_prefix_tell_unused(prefix);
     } else if (scr_flush_file_list(flush, &count, &ids) != 0)
-        code = tool_say(FLUSH_FILE_UNUSABLE, SCR_FLUSH_FILE_NAME ": an id is no number");
+        code =
+            tool_say(FLUSH_FILE_UNUSABLE, SCR_FLUSH_FILE_NAME ": an id is not a number");
     else if (r->output || r->ckpt)
         code = flush_file_print_kind(r, flush, count, ids);
     else if (r->latest)
@@ -163,7 +164,7 @@ static int flush_file_work(const flush_file_request *r, const tool_prefix *prefi
 static int flush_file_check_id(const tool *t, int id, int least)
 {
     if (id == -1 || (id >= least && id <= SCR_ID_MAX)) return -1;
-    return tool_misused(t, "'%d' is no id of a dataset", id);
+    return tool_misused(t, "'%d' is not an id of a dataset", id);
 }
 
 /* Two names of one option. */

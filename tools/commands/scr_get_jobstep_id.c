@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code >= 0) return code;
     if (number_int64(args.list[0], &pid) != 0 || pid < 2 || pid > INT_MAX)
-        return tool_misused(&t, "'%s' is no process id", args.list[0]);
+        return tool_misused(&t, "'%s' is not a process id", args.list[0]);
     code = COMMAND_GOOD;
     if (tool_jobstep_find((pid_t)pid, step, &err) != 0) {
         code = tool_say(JOBSTEP_UNKNOWN, "%s", err.text);

@@ -62,7 +62,8 @@ static int glob_hosts_parse_two(const char *text, hostlist *a, hostlist *b)
 {
     const char *colon = strchr(text, ':');
     if (!colon || strchr(colon + 1, ':'))
-        return tool_say(NODELIST_INVALID, "'%s' is no pair of lists, as A:B", text);
+        return tool_say(NODELIST_INVALID, "'%s' is not a pair of lists, such as A:B",
+                        text);
     char *first = strndup(text, (size_t)(colon - text));
     int code = first ? tool_manager_parse(first, a) : tool_no_memory();
     free(first);

@@ -50,7 +50,7 @@ static int halt_take_time(const tool *t, request *r, enum condition which)
     const char *text = r->given[which];
     if (!text) return -1;
     if (tool_time_parse(text, time(NULL), &when) != 0)
-        return tool_misused(t, "--%s %s: no time; there are " TOOL_TIME_FORMS,
+        return tool_misused(t, "--%s %s: not a time; valid are " TOOL_TIME_FORMS,
                             which == AFTER ? "after" : "before", text);
     snprintf(r->value[which], VALUE_SIZE, "%" PRId64, when);
     return -1;
@@ -61,11 +61,12 @@ static int halt_take_numbers(const tool *t, request *r)
     int64_t value;
     const char *left = r->given[LEFT], *seconds = r->given[SECONDS];
     if (left && (number_int64(left, &value) != 0 || value < 0 || value > 1000000000))
-        return tool_misused(t, "--checkpoints %s: no number of checkpoints, as 3", left);
+        return tool_misused(t, "--checkpoints %s: not a number of checkpoints, such as 3",
+                            left);
     if (left) snprintf(r->value[LEFT], VALUE_SIZE, "%" PRId64, value);
     if (seconds && scr_parse_seconds(seconds, &value) != 0)
-        return tool_misused(t, "--seconds %s: no number of seconds, as 600 or 10min",
-                            seconds);
+        return tool_misused(
+            t, "--seconds %s: not a number of seconds, such as 600 or 10min", seconds);
     if (seconds) snprintf(r->value[SECONDS], VALUE_SIZE, "%" PRId64, value);
     return -1;
 }
@@ -214,8 +215,6 @@ static void halt_explain(const tool_prefix *prefix, const kvtree *halt)
     char reason[SCR_HALT_REASON_SIZE];
     scr_halt_end end = {0, NULL};
     int64_t now = time(NULL);
-    int any = kvtree_size(halt) > 0;
-    if (!any) tool_prefix_tell_unused(prefix);
     scr_halt_find_end(&end, NULL); /* others are for scr_run to ask */
     if (!scr_halt_check(halt, &end, now, reason)) return;
     if (tool_halt_is_own(halt, &end, now)) {
@@ -236,6 +235,8 @@ static int halt_run(request *r, const char *dir)
     kvtree *halt = kvtree_new();
     int code = tool_prefix_open(&prefix, dir);
     if (code == COMMAND_GOOD) {
+        /* before a change makes .scr: conditions in a wrong directory end no run */
+        if (!r->json) tool_prefix_tell_unused(&prefix);
         int rc = halt ? halt_change(&prefix, r, halt, &err) : -ENOMEM;
         code = rc ? tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix.path, err.text)
                   : halt_print(halt, r);

@@ -27,9 +27,8 @@ int index_read(const tool_prefix *prefix, kvtree **index)
     if (rc != -ENOENT)
         return tool_say(INDEX_UNREADABLE, "%s: %s%s", prefix->path, err.text,
                         rc == -EBADMSG ? "; --rebuild makes a new one" : "");
-    tool_say(INDEX_MISSING, "%s: no index; --rebuild makes one", prefix->path);
-    tool_prefix_tell_unused(prefix);
-    return COMMAND_BAD;
+    if (tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
+    return tool_say(INDEX_MISSING, "%s: no index; --rebuild makes one", prefix->path);
 }
 
 int index_find(const tool_prefix *prefix, const char *name, kvtree **index,
@@ -368,15 +367,18 @@ static int index_take_request(const tool *t, const index_given *g, const tool_ar
         return COMMAND_WRONG_USAGE;
     if (r->name && !by_id && (*task)->run != index_import &&
         scr_dataset_check_name(r->name, NULL) != 0)
-        return tool_misused(t, "'%s' is no name of a dataset", r->name);
+        return tool_misused(t, "'%s' is not a name of a dataset", r->name);
     if (args->count && (*task)->run != index_verify)
-        return tool_misused(t, "names of datasets stand alone with --verify only");
+        return tool_misused(t,
+                            "'%s': names of datasets stand alone with --verify only; "
+                            "--prefix DIRECTORY names the prefix directory",
+                            args->list[0]);
     if (r->json && (*task)->changes)
         return tool_misused(t, "--json goes with tasks that print a table");
     if ((*task)->run != index_import && (r->dataset || r->map))
         return tool_misused(t, "--name and --map go with --import");
     if (r->dataset && scr_dataset_check_name(r->dataset, NULL) != 0)
-        return tool_misused(t, "'%s' is no name of a dataset", r->dataset);
+        return tool_misused(t, "'%s' is not a name of a dataset", r->dataset);
     r->names = args->count;
     r->list = args->list;
     return -1;
@@ -393,6 +395,16 @@ static int index_run(const index_task *task, const index_request *r)
     if (code == COMMAND_GOOD) code = task->run(&prefix, r);
     tool_prefix_close(&prefix);
     return tool_finish(code);
+}
+
+/* A shell completes the directory of a dataset with a slash at its end. */
+static void index_strip_slashes(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        size_t n = strlen(argv[i]);
+        while (n > 1 && argv[i][n - 1] == '/' && argv[i][n - 2] != '=')
+            argv[i][--n] = 0;
+    }
 }
 
 int main(int argc, char **argv)
@@ -428,6 +440,7 @@ int main(int argc, char **argv)
         .options = options,
         .most = -1};
     tool_args args;
+    index_strip_slashes(argc, argv);
     int code = tool_start(&t, argc, argv, &args);
     if (code < 0) code = index_take_request(&t, &g, &args, &r, &chosen);
     return code >= 0 ? code : index_run(chosen, &r);

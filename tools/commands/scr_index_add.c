@@ -40,7 +40,8 @@ static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
     scr_config_bytes(&prefix->config, "SCR_CONTAINER_SIZE", &size, &problems);
     int code = tool_tell_problems(&problems);
     if (code == COMMAND_GOOD && containers && (size == 0 || size > INT64_MAX))
-        code = tool_say(CONFIG_MISTAKE, "SCR_CONTAINER_SIZE is no size of a container");
+        code =
+            tool_say(CONFIG_MISTAKE, "SCR_CONTAINER_SIZE is not a size of a container");
     *bytes = containers ? size : 0;
     return code;
 }

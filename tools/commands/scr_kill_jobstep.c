@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         return tool_misused(&t, "one job step is needed");
     if (!step) step = args.list[0];
     if (tool_jobstep_check(step) != 0)
-        return tool_misused(&t, "'%.60s' is no id of a job step", step);
+        return tool_misused(&t, "'%.60s' is not an id of a job step", step);
     command_outlive_reader();
     int rc = tool_jobstep_kill(step, seconds, &err);
     if (rc)

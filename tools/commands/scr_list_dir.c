@@ -82,7 +82,7 @@ static int list_dir_check_name(const tool *t, const char *name, size_t size)
 {
     if (name && (!*name || strlen(name) >= size || strchr(name, '/') ||
                  strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
-        return tool_misused(t, "'%.60s' is no name of a user or a job", name);
+        return tool_misused(t, "'%.60s' is not a name of a user or a job", name);
     return -1;
 }
 

@@ -134,8 +134,8 @@ int main(int argc, char **argv)
         return tool_misused(&t, "--check prints nothing that could be chosen");
     for (int i = 0; i < args.count; i++)
         if (!scr_param_find(args.list[i]))
-            return tool_misused(&t, "%s is no parameter; did you mean %s?", args.list[i],
-                                scr_param_nearest(args.list[i]));
+            return tool_misused(&t, "%s is not a parameter; did you mean %s?",
+                                args.list[i], scr_param_nearest(args.list[i]));
     if (r.system && access(r.system, R_OK) != 0)
         return tool_say(CONFIG_FILE_UNREADABLE, "%s: %s", r.system, strerror(errno));
     code = tool_prefix_configure_by(&prefix, r.dir, r.system);

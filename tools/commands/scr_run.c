@@ -124,7 +124,7 @@ static int run_check_runs(const tool *t, const char *text, int *runs)
     if (number_int64(text, &number) != 0 || number < -1 || number == 0 ||
         number > 1000000)
         return tool_misused(t,
-                            "--runs %s: no number of runs; it is 1 to 1000000, or -1: "
+                            "--runs %s: not a number of runs; it is 1 to 1000000, or -1: "
                             "any number",
                             text);
     *runs = (int)number;

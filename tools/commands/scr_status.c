@@ -108,7 +108,7 @@ static int scr_status_take_interval(const tool *t, request *r)
     if (!r->interval_text) return -1;
     if (number_double(r->interval_text, &r->interval) != 0 || r->interval < 0.1 ||
         r->interval > 86400)
-        return tool_misused(t, "--interval %s: no number of seconds from 0.1 to 86400",
+        return tool_misused(t, "--interval %s: not a number of seconds from 0.1 to 86400",
                             r->interval_text);
     return -1;
 }

@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     if (code >= 0) return code;
     if (!r.step) return tool_misused(&t, "--jobStepId is needed");
     if (tool_jobstep_check(r.step) != 0)
-        return tool_misused(&t, "'%.60s' is no id of a job step", r.step);
+        return tool_misused(&t, "'%.60s' is not an id of a job step", r.step);
     command_outlive_reader();
     code = tool_prefix_configure(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = watchdog_run(&prefix, &r);

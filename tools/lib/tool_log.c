@@ -168,7 +168,7 @@ static int log_event_set_kind(const tool *t, const char *name, int transfer,
         return -1;
     }
     if (!found || (transfer && !tool_log_has(*kind, "from")))
-        return tool_misused(t, "'%s' is no such event; --kinds lists them", name);
+        return tool_misused(t, "'%s' is not an event; --kinds lists them", name);
     return -1;
 }
 
@@ -179,7 +179,7 @@ static int log_event_set_field(const tool *t, scr_log_event *event, const char *
     if (rc == -ENOENT)
         return tool_misused(t, "an event %s has no field %s",
                             scr_log_types[event->kind].name, field);
-    if (rc) return tool_misused(t, "'%s' is no value of %s", text, field);
+    if (rc) return tool_misused(t, "'%s' is not a value of %s", text, field);
     return -1;
 }
 
@@ -271,8 +271,8 @@ int tool_log_main(int argc, char **argv, int transfer)
     if (kinds) return log_event_list_kinds(transfer);
     code = log_event_set_kind(&t, type, transfer, &event.kind);
     if (code < 0 && start && tool_time_parse(start, time(NULL), &begun) != 0)
-        code =
-            tool_misused(&t, "--jobstart %s: no time; there are " TOOL_TIME_FORMS, start);
+        code = tool_misused(&t, "--jobstart %s: not a time; valid are " TOOL_TIME_FORMS,
+                            start);
     if (code < 0) code = log_event_set_all(&t, &args, &event);
     if (code >= 0) return code;
     log_event_name(&event, type, note, sizeof note);

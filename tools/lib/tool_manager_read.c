@@ -55,7 +55,7 @@ int manager_read_squeue_end(char *output, const char *job, int64_t *end,
         if (!text || strcasecmp(text, without[i]) == 0) return 0;
     return tool_time_parse(text, time(NULL), end) == 0
                ? 0
-               : err_set(err, -EINVAL, "squeue: \"%.60s\" is no time", text);
+               : err_set(err, -EINVAL, "squeue: \"%.60s\" is not a time", text);
 }
 
 /* ---- PBS ---- */
@@ -103,7 +103,7 @@ int manager_read_qstat_end(char *output, const char *job, int64_t *end, kvtree_e
     tm.tm_isdst = -1;
     time_t begin = rest && !*rest ? mktime(&tm) : (time_t)-1;
     if (begin == (time_t)-1 || !manager_parse_duration(limit, &seconds))
-        return err_set(err, -EINVAL, "qstat: \"%s\" and \"%s\" are no times", start,
+        return err_set(err, -EINVAL, "qstat: \"%s\" and \"%s\" are not times", start,
                        limit);
     *end = begin + seconds;
     return 0;
@@ -127,7 +127,7 @@ int manager_read_bjobs_end(char *output, const char *job, int64_t *end, kvtree_e
     if (!*output || strcmp(output, "-") == 0 || strcmp(output, "- -") == 0) return 0;
     if (sscanf(output, "%ld:%2ld%n", &hours, &minutes, &used) != 2 || hours < 0 ||
         hours > 1000000 || minutes < 0)
-        return err_set(err, -EINVAL, "bjobs: \"%.60s\" is no time", output);
+        return err_set(err, -EINVAL, "bjobs: \"%.60s\" is not a time", output);
     if (strcmp(output + used, " E") == 0) return 0;
     *end = time(NULL) + (hours * 60 + minutes) * 60;
     return 0;
@@ -144,7 +144,8 @@ int manager_read_timeleft(char *output, const char *job, int64_t *end, kvtree_er
     output[strcspn(output, "\n")] = 0;
     if (strcmp(output, "infinity") == 0) return 0;
     if (number_int64(output, &seconds) != 0 || seconds < 0)
-        return err_set(err, -EINVAL, "flux job timeleft: \"%.60s\" is no time", output);
+        return err_set(err, -EINVAL, "flux job timeleft: \"%.60s\" is not a time",
+                       output);
     if (seconds < UINT32_MAX) *end = time(NULL) + seconds;
     return 0;
 }

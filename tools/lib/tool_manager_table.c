@@ -151,7 +151,7 @@ int manager_find_job(const manager *m, char job[SCR_JOB_ID_SIZE], kvtree_error *
     if (answer.code)
         rc = manager_has_no_job(m, err);
     else if (scr_identity_flux(answer.output, job) != 0)
-        rc = err_set(err, -EINVAL, "%s: \"%.60s\" is no job id", m->ask_job,
+        rc = err_set(err, -EINVAL, "%s: \"%.60s\" is not a job id", m->ask_job,
                      answer.output);
     else
         rc = 1;

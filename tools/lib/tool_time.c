@@ -25,14 +25,16 @@ static const char *time_parse_form(const char *text, const char *form, const cha
     return strptime(text, format, tm);
 }
 
-/* "18:30", "18:30:05", "6:30pm"; true if that is all. */
+/* "18:30", "18:30:05", "6:30pm", "6pm"; true if that is all. */
 static bool time_parse_clock(const char *text, struct tm *tm)
 {
     static const char *const forms[][3] = {{"99:99:99", "%H:%M:%S", "%I:%M:%S%p"},
                                            {"9:99:99", "%H:%M:%S", "%I:%M:%S%p"},
                                            {"99:99", "%H:%M", "%I:%M%p"},
-                                           {"9:99", "%H:%M", "%I:%M%p"}};
-    tm->tm_sec = 0;
+                                           {"9:99", "%H:%M", "%I:%M%p"},
+                                           {"99", "%I%p", "%I%p"},
+                                           {"9", "%I%p", "%I%p"}};
+    tm->tm_min = tm->tm_sec = 0;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         for (int k = 1; k < 3; k++) {
             const char *rest = time_parse_form(text, forms[i][0], forms[i][k], tm);

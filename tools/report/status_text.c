@@ -43,11 +43,11 @@ static void lines_quote(const lines *l, const char *text)
     scr_quote_text(l->out, text, "");
 }
 
-static void lines_ago(const lines *l, int64_t micro)
+static void lines_ago(const lines *l, const char *before, int64_t micro)
 {
     char span[SCR_AMOUNT_SIZE];
     if (micro > 0 && micro <= l->s->now)
-        fprintf(l->out, ", %s ago",
+        fprintf(l->out, "%s%s ago", before,
                 scr_text_span((double)(l->s->now - micro) / 1e6, span));
 }
 
@@ -84,8 +84,8 @@ static void lines_run(const lines *l)
     }
     fprintf(l->out, "\n");
     lines_title(l, "");
-    fprintf(l->out, "began %s; last event", started);
-    lines_ago(l, r->last);
+    fprintf(l->out, "began %s", started);
+    lines_ago(l, "; last event ", r->last);
     fputc('\n', l->out);
 }
 
@@ -115,7 +115,7 @@ static void lines_dataset(const lines *l, const char *title, const char *where,
     if (d->id) {
         lines_quote(l, d->name);
         fprintf(l->out, " (dataset %d)", d->id);
-        lines_ago(l, d->created);
+        lines_ago(l, ", ", d->created);
     } else {
         fprintf(l->out, "none");
     }

@@ -315,7 +315,7 @@ static void run_report_abandoned(run *r)
 {
     r->given_up = r->signals.last;
     run_say(r, RUN_SAVE_ABANDONED,
-            "signal %d came: saving is given up; scr_postrun --prefix=%s saves what real "
+            "signal %d came: saving is abandoned; scr_postrun --prefix=%s saves what real "
             "nodes keep",
             r->given_up, r->prefix.path);
 }

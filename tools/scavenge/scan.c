@@ -181,7 +181,7 @@ bool scavenge_has_file(int dir, const scavenge_file *f, kvtree_error *why)
     if (beneath_stat(dir, f->name, &st, why) != 0) return false;
     if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) return true;
     err_set(why, 0, "%.200s %s", f->name,
-            S_ISREG(st.st_mode) ? "has another size" : "is no regular file");
+            S_ISREG(st.st_mode) ? "has another size" : "is not a regular file");
     return false;
 }
 

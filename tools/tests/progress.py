@@ -149,6 +149,27 @@ def test_lines():
     assert len(lines) == 1 and re.fullmatch(r'scr_index: verify: \d\d%, [\d.]+ MB of 3\.9 MB, \d+ kB/s, [\d.]+ s left \[COMMAND_PROGRESS\]', lines[0]), done
 
 
+def test_extract():
+    """Its lines and its bar do not disturb each other."""
+    put_large()
+    napping = slow(pathlib.Path('large').resolve(), 100)
+    for options, first in ((['--verify'], 'verify'), (['--to', 'out'], 'extract')):
+        terminal = Terminal('scr_extract', *options, 'large', 'f_0', 'f_1', **napping)
+        status, lines = terminal.end()
+        found = [BAR.fullmatch(bar.replace(first, 'verify', 1)) for bar in terminal.bars]
+        assert len(found) > 8 and all(found) and all(bar.startswith(first) for bar in terminal.bars), terminal.bars
+        shares = [int(one[2]) for one in found]
+        assert shares == sorted(shares) and shares[0] < 60 < shares[-1], shares
+        word = 'good' if first == 'verify' else 'extracted'
+        assert status == 0 and lines[:2] == [f'f_0: {word}', f'f_1: {word}'] and len(lines) == 3, lines
+    done = subprocess.run([shutil.which('scr_extract', path=BUILD_PATH), '-n', 'large'], env={**os.environ, **slow(pathlib.Path('large').resolve(), 200)},
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and re.fullmatch(r'scr_extract: verify: \d\d%, [\d.]+ MB of 3\.9 MB, .* \[COMMAND_PROGRESS\]\n', done.stderr), done
+    terminal = Terminal('scr_extract', '--list', 'large')
+    terminal.end()
+    assert not terminal.bars, terminal.bars
+
+
 def test_scavenge():
     """What the nodes have copied, of which one has not told yet how much it has."""
     without_scr_variables()

@@ -83,6 +83,7 @@ def test_help():
 
 def test_usage():
     expect_output_fails()
+    expect(run('restore'), 2, '', ['USAGE_WRONG', 'scr: restore needs NAME, before its options: scr restore NAME [OPTION]...'])
     expect_wrong_usage(['no'], ['--no'], ['restore'], ['restore', '--json', 'a'], ['import'], ['--prefix', '', 'list'], ['--prefix'])
     expect_documented(3, {'--prefix': 'x'})
     expect_well_formed_page()

@@ -95,7 +95,9 @@ def test_several_directories():
     """As in SCR 3: each of them. An error does not keep the others from being changed."""
     for folder in ('one', 'two', 'three'):
         os.mkdir(folder)
-    expect(run('-c', '4', 'one', 'two'), 0, 'one:\nCheckpointsLeft  4\ntwo:\nCheckpointsLeft  4\n')
+    expect(run('-c', '4', 'one', 'two'), 0, 'one:\nCheckpointsLeft  4\ntwo:\nCheckpointsLeft  4\n',
+           [f'{os.getcwd()}/one: no run has used this prefix directory', f'{os.getcwd()}/two: no run', 'PREFIX_UNUSED'])
+    expect(run('-c', '4', 'one'), 0, 'CheckpointsLeft  4\n')
     done = run('-c', '5', 'one', 'no', 'three')
     assert done.returncode == 1 and b'DIRECTORY_UNUSABLE' in done.stderr, done
     assert [listed(folder)['checkpoints_left'] for folder in ('one', 'two', 'three')] == [5, 4, 5]
@@ -164,7 +166,7 @@ def test_by_root():
 
 
 def test_nothing_is_made_for_nothing():
-    for options in (['--list'], ['--unset-reason']):
+    for options in (['--list'], ['--unset-reason'], ['--remove']):
         expect(run(*options), 0, 'no halt conditions\n', ['PREFIX_UNUSED', os.getcwd(), '.scr'])
     assert not os.listdir('.')
 
@@ -186,11 +188,11 @@ def test_times():
     assert seconds('2026-11-22T12:00am') == of(2026, 11, 22) and seconds('2026-11-22T12:05PM') == of(2026, 11, 22, 12, 5)
     assert seconds('2024-02-29T23:59:59') == of(2024, 2, 29, 23, 59, 59)
     assert seconds('2026-07-01T12:00', 'CET-1CEST,M3.5.0,M10.5.0') == of(2026, 7, 1, 10)
-    for text in ('18:30', '6:30pm', '00:00', '23:59:59', '12:00am'):
+    for text in ('18:30', '6:30pm', '00:00', '23:59:59', '12:00am', '8pm', '12am', '11am'):
         now = time.time()
         found = seconds(text)
         assert now - 1 <= found <= time.time() + 86400, text
-        hour = {'18:30': '18:30:00', '6:30pm': '18:30:00', '00:00': '00:00:00', '12:00am': '00:00:00'}.get(text, text)
+        hour = {'18:30': '18:30:00', '6:30pm': '18:30:00', '00:00': '00:00:00', '12:00am': '00:00:00', '8pm': '20:00:00', '12am': '00:00:00', '11am': '11:00:00'}.get(text, text)
         assert time.strftime('%H:%M:%S', time.gmtime(found)) == hour, text
     midnight = datetime.datetime.fromtimestamp(time.time(), datetime.timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
     today = int(midnight.timestamp())

@@ -104,6 +104,17 @@ def test_current():
     assert pathlib.Path(INDEX).read_bytes() == before
 
 
+def test_names_with_a_slash():
+    """As a shell completes the directory of a dataset."""
+    fill()
+    expect(run('--current', 'ckpt.6/'), 0, 'ckpt.6: current: the next run begins with it, unless it finds a newer one in its caches\n')
+    assert run('--current=ckpt.18/').returncode == 0 and state()['ckpt.18'] == (True, True)
+    assert run('--inspect', 'ckpt.6//').stdout == run('--inspect', 'ckpt.6').stdout
+    assert run('--verify', 'ckpt.6/', '--prefix', './').stdout == run('--verify', 'ckpt.6').stdout
+    expect_wrong_usage(['--current', '/'])
+    expect(run('--prefix=/', '--current=ckpt.6'), 1, '', ['PREFIX_UNUSED'])
+
+
 def test_by_root():
     fill('run/ckpt.12')
     expect_owner_kept(['--current', 'ckpt.6'], ['--drop', 'ckpt.6'], ['--add', 'ckpt.6'], ['--rebuild'])
@@ -308,8 +319,11 @@ def test_prefix_folder_without_anything():
     expect(run('--rebuild'), 1, '', ['PREFIX_UNUSED'])
     assert not os.path.exists('.scr')
     for arguments in ([], ['--verify'], ['--current', 'c1']):
-        expect(run(*arguments), 1, '', ['INDEX_MISSING', 'PREFIX_UNUSED'])
+        done = run(*arguments)
+        expect(done, 1, '', ['PREFIX_UNUSED'])
+        assert b'--rebuild' not in done.stderr, done
     os.mkdir('.scr')
+    expect(run(), 1, '', ['INDEX_MISSING', '--rebuild'])
     expect(run('--rebuild'), 0, '0 datasets found, 0 added to the index\n')
     assert state() == {}
     expect(run('-p', 'no'), 1, '', ['DIRECTORY_UNUSABLE'])
@@ -395,6 +409,7 @@ def test_hostile_index():
 def test_usage():
     fill()
     expect_output_fails([], ['--json'], ['-i', 'out'], ['--verify'], ['--verify', '--json'], ['--current', 'ckpt.6'])
+    expect(run('some/folder'), 2, '', ['USAGE_WRONG', "'some/folder': ", '--prefix DIRECTORY'])
     expect_wrong_usage(['out'], ['--list', 'out'], ['--list', '--rebuild'], ['--add', 'a', '--remove', 'a'], ['--add', 'a', '--json'],
                        ['--rebuild', '--json'], ['--verify', '--list'], ['--no'], ['--build', 'ckpt.6'], ['--build', '-1'],
                        ['--build', '6', 'ckpt.6'], ['--build', ''])

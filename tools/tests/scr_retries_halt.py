@@ -38,7 +38,7 @@ def test_end_of_allocation():
             assert done.returncode == code and (f'({name})' in done.stdout.decode()) == (code == 0), done
         del os.environ[name]
     os.environ['SLURM_JOB_END_TIME'] = 'soon'
-    expect(run(), 1, '', ['END_TIME_INVALID', 'SLURM_JOB_END_TIME="soon" is no time'])
+    expect(run(), 1, '', ['END_TIME_INVALID', 'SLURM_JOB_END_TIME="soon" is not a time'])
     del os.environ['SLURM_JOB_END_TIME']
     os.environ['SLURM_JOB_ID'] = '17'
     for when, code in ((end, 0), (end + 86400, 1)):

@@ -136,7 +136,7 @@ static void test_missing(void **state)
     expect(3, "c6/f_2 has another size");
     unlinkat(folder.dir, "c6/f_2", 0);
     assert_int_equal(symlinkat("f_1", folder.dir, "c6/f_2"), 0);
-    expect(3, "c6/f_2 is no regular file");
+    expect(3, "c6/f_2 is not a regular file");
     /* its set has another member that is whole */
     assert_int_equal(scavenge_scan_read(&folder, &scan, NULL), 0);
     assert_true(scavenge_scan_has(&scan, 1) && !scavenge_scan_has(&scan, 2));

@@ -33,7 +33,7 @@ static int member_compare_sizes(const redset_member *m, redset_error *why)
         int rc = beneath_stat(m->dir, file->name, &st, why);
         if (rc) return rc;
         if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != file->size)
-            return err_set(why, -EBADMSG, "%s is no file of %llu bytes", file->name,
+            return err_set(why, -EBADMSG, "%s is not a file of %llu bytes", file->name,
                            (unsigned long long)file->size);
     }
     return 0;

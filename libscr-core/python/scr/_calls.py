@@ -53,7 +53,7 @@ def config(text: str) -> Optional[str]:
     is_descriptor = name.split()[:1] in (["CKPT"], ["STORE"], ["GROUPS"])
     if not equals or (is_descriptor and text.count("=") == 1 and len(text.split()) > 1):
         return _get_config(text)  # a question
-    if State.phase != "start":
+    if _library.is_in_run():
         raise error("SCR_Config", ERR_STATE)
     answer = _get_config(text)
     if is_descriptor:
@@ -107,7 +107,8 @@ def finalize() -> None:
     """Ends SCR, and flushes the newest checkpoint where it is not on the prefix directory yet. Collective."""
     code = call("SCR_Finalize")
     failure = error("SCR_Finalize", code) if code not in (SUCCESS, ERR_DISABLED) else None
-    State.phase, State.comm = "start", None
+    if code != ERR_STATE or _library.is_in_run():
+        State.phase, State.comm = "finalized", None
     if failure:
         raise failure
 
@@ -116,7 +117,8 @@ def abandon() -> None:
     """Gives up the run on this rank, because others have died or leave; init() over the communicator of those that are
     left goes on from the cache. Sends nothing to other ranks."""
     code = call("SCR_Abandon")
-    State.phase, State.comm = "start", None
+    if code == SUCCESS:
+        State.phase, State.comm = "abandoned", None
     if code not in (SUCCESS, ERR_DISABLED):
         raise error("SCR_Abandon", code)
 

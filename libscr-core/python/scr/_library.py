@@ -43,7 +43,7 @@ class State:
 
     library: Optional[ctypes.CDLL] = None
     lock = threading.Lock()  # one thread at a time may be inside SCR
-    phase = "start"          # or idle, output, restart: what SCR was told last
+    phase = "start"          # or idle, output, restart, finalized, abandoned: what SCR was told last
     comm: Any = None         # the communicator of mpi4py that SCR was given
     last_code = 0            # of the last call that completed an output or a restart
     started_mpi = False      # by this package
@@ -169,6 +169,11 @@ def start_mpi() -> None:
     State.started_mpi = True
 
 
+def is_in_run() -> bool:
+    """Between init() and the end of the run."""
+    return State.phase in ("idle", "output", "restart")
+
+
 def _end_of_program() -> None:
     """MPI_Finalize waits for all ranks: after a failure of this one the others would never come to it."""
     library = State.library
@@ -177,7 +182,7 @@ def _end_of_program() -> None:
     failed = State.exit_code
     if failed is None and getattr(sys, "last_value", None) is not None:
         failed = 1
-    if State.phase != "start" and failed is not None:
+    if is_in_run() and failed is not None:
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -193,6 +198,8 @@ def _end_of_program() -> None:
 
 _ADVICE = {
     "start": "SCR is not initialized; scr.init() is missing or has failed",
+    "finalized": "scr.finalize() has ended the run already; this call belongs before it, or after another scr.init()",
+    "abandoned": "scr.abandon() has ended the run already; this call belongs before it, or after another scr.init()",
     "idle": "SCR is initialized, and no output and no restart is open",
     "output": "an output is open; scr.complete_output() or the end of its block is missing",
     "restart": "a restart is open; scr.complete_restart() or the end of its block is missing",

@@ -47,7 +47,7 @@ class session:
                  trace: Optional[TracebackType]) -> None:
         code = reason.code if isinstance(reason, SystemExit) else None
         if reason is None or (isinstance(reason, SystemExit) and code in (None, 0)):
-            if State.phase != "start":
+            if _library.is_in_run():
                 _calls.finalize()
         else:
             State.exit_code = code if isinstance(code, int) else 1

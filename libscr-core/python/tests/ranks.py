@@ -326,10 +326,10 @@ def config():
     scr.init({"SCR_FLUSH": 0})
     assert scr.config("SCR_FLUSH") == "0"
     scr.abandon()
-    failure(scr.abandon, code=scr.ERR_STATE, kind=scr.StateError, told="scr.init() is missing")
+    failure(scr.abandon, code=scr.ERR_STATE, kind=scr.StateError, told="scr.abandon() has ended the run already")
     scr.init()
     scr.finalize()
-    failure(scr.finalize, code=scr.ERR_STATE, kind=scr.StateError, told="scr.init() is missing")
+    failure(scr.finalize, code=scr.ERR_STATE, kind=scr.StateError, told="scr.finalize() has ended the run already")
 
 
 def main(name, *arguments):

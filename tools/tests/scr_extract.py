@@ -182,6 +182,14 @@ def test_modes():
         assert run('f').returncode == 0 and mode_of('f/three') == got, mode
 
 
+def test_nothing_is_packed():
+    """That is no failure, and what is there is told."""
+    fill(Dataset({}, {(0, 'plain'): b'x'}))
+    expect(run('f'), 0, 'no file is packed: all have their names already; --verify reads them\n'
+           '0 extracted, 0 there already, 0 damaged, 0 failed\n')
+    expect(run('--verify', 'f'), 0, said(['plain'], 'good', '1 good, 0 damaged, 0 failed'))
+
+
 def test_another_map():
     data = sample()
     files = data.files()
@@ -235,7 +243,7 @@ def test_shared_file():
     expect(run('--to', 'named', 'f', 'all', 'all.part.60'), 0,
            said(['all', 'all.part.60'], 'extracted', '2 extracted, 0 there already, 0 damaged, 0 failed'))
     assert everything('named') == {'all': files['all'], 'all.part.60': bytes_of(8, 40)}
-    assert [one['NAME'] for one in objects(run('--list', '--json', 'f').stdout) if 'SHARED' in one] == ['all']
+    assert [one['name'] for one in objects(run('--list', '--json', 'f').stdout) if one['shared']] == ['all']
 
 
 def test_verify_shared_file():
@@ -275,30 +283,24 @@ def test_list():
 
 
 def objects(text):
-    """JSON objects, one after the other."""
-    text, found = text.decode().strip(), []
-    while text:
-        one, end = json.JSONDecoder().raw_decode(text)
-        found.append(one)
-        text = text[end:].strip()
-    return found
+    """One on each line."""
+    return [json.loads(line) for line in text.decode().splitlines()]
 
 
 def test_json():
     whole = fill(sample())
     listed = objects(run('--list', '--json', 'f').stdout)
-    assert [one['NAME'] for one in listed] == ORDER + ['plain']
+    assert [one['name'] for one in listed] == ORDER + ['plain']
     assert listed[0] == {
-        'RANK': '0', 'NAME': 'three', 'SIZE': '2500', 'CRC': crc_text(bytes_of(0, 2500)), 'MODE': '0640',
-        'SEG': {'0': {'FILE': '.scr/ctr.0.scr', 'OFFSET': '7', 'LENGTH': '993'},
-                '1': {'FILE': '.scr/ctr.1.scr', 'OFFSET': '0', 'LENGTH': '1000'},
-                '2': {'FILE': '.scr/ctr.2.scr', 'OFFSET': '0', 'LENGTH': '507'}}}, listed[0]
+        'rank': 0, 'name': 'three', 'size': 2500, 'crc32': crc_text(bytes_of(0, 2500)), 'mode': '0640', 'shared': False, 'packed': True,
+        'segments': ['.scr/ctr.0.scr 7 993', '.scr/ctr.1.scr 0 1000', '.scr/ctr.2.scr 0 507'], 'result': None, 'reason': None}, listed[0]
+    assert (listed[5]['mode'], listed[5]['packed'], listed[5]['segments']) == (None, False, []), listed[5]
     put('f', {'.scr/ctr.2.scr': flipped(whole['.scr/ctr.2.scr'], 0), 'one': b'1'})
     done = run('--json', 'f')
-    results = {one['NAME']: one['RESULT'] for one in objects(done.stdout)}
+    results = {one['name']: one['result'] for one in objects(done.stdout)}
     assert done.returncode == 1 and results == {
         'three': 'damaged', 'empty': 'extracted', 'one': 'there already', 'a/b/deep': 'extracted', 'last': 'extracted'}
-    assert objects(done.stdout)[0]['REASON'].startswith('altered: CRC32 0x'), done
+    assert objects(done.stdout)[0]['reason'].startswith('altered: CRC32 0x'), done
 
 
 def test_verify():
@@ -468,7 +470,7 @@ def test_what_people_see():
     done = run('f')
     assert f'{shown}: failed: {shown} is there'.encode() in done.stderr and '\u202e'.encode() not in done.stderr, done
     assert shown.encode() in run('--list', 'f').stdout
-    assert objects(run('--list', '--json', 'f').stdout)[0]['NAME'] == name
+    assert objects(run('--list', '--json', 'f').stdout)[0]['name'] == name
 
 
 # ---- what is there already ----

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_extract: extracts, lists or verifies the files of a dataset that are packed into
  * containers (SCR Developer Guide 1.2, section 2.12). */
-#include "common/command.h"
+#include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/folder.h"
 #include "common/io.h"
 #include "common/others.h"
 #include "common/owner.h"
-#include "common/quote.h"
-#include "src/filo_private.h"
-
+#include "lib/tool.h"
+#include "lib/tool_progress.h"
+#include "lib/tool_table.h"
 #include <errno.h>
-#include <getopt.h>
+#include <filo/filo.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_gather.h>
-#include <kvtree/kvtree_util.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-
-#define ARGUMENTS "[OPTION]... DIRECTORY [NAME]..."
+#include <stdlib.h>
 
 enum task { EXTRACT, LIST, VERIFY };
 
@@ -46,7 +44,8 @@ typedef struct extract_work {
     kvtree *containers;   /* names of all containers, ... */
     kvtree *shared_files; /* ... and of files that ranks wrote together */
     int count[OUTCOMES];
-    int lost; /* the errno of lost output, or 0 */
+    uint64_t done, total; /* bytes of chosen files */
+    int code;             /* COMMAND_BAD if a row could not be made */
 } extract_work;
 
 /* ---- output ---- */
@@ -58,55 +57,102 @@ static void extract_print_row(int rank, const filo_file *file)
         printf("0x%08" PRIx32 "  ", file->crc);
     else
         printf("         -  ");
-    quote_text(stdout, file->name, "");
+    tool_print(file->name);
     for (int i = 0; i < file->segments; i++) {
         const filo_segment *s = &file->segment[i];
         printf("%s", i ? ", " : "  in ");
-        quote_text(stdout, s->container, "");
+        tool_print(s->container);
         printf(" at %" PRIu64 " (%" PRIu64 ")", s->offset, s->length);
     }
     printf("%s\n", file->packed && file->segments == 0 ? "  packed" : "");
 }
 
-/* An object per file: its entry in the map (docs/formats/rank2file.md), and the outcome.
- */
+static char **extract_free_texts(char **texts)
+{
+    for (int i = 0; texts && texts[i]; i++)
+        free(texts[i]);
+    free(texts);
+    return NULL;
+}
+
+/* Container, offset and length of each segment; NULL without memory. */
+static char **extract_segment_texts(const filo_file *file)
+{
+    char **texts = calloc((size_t)file->segments + 1, sizeof *texts);
+    for (int i = 0; texts && i < file->segments; i++) {
+        const filo_segment *s = &file->segment[i];
+        if (asprintf(&texts[i], "%s %" PRIu64 " %" PRIu64, s->container, s->offset,
+                     s->length) >= 0)
+            continue;
+        texts[i] = NULL;
+        return extract_free_texts(texts);
+    }
+    return texts;
+}
+
+/* An object per file: what the map says about it, and the outcome. */
 static int extract_print_json(int rank, const filo_file *file, enum outcome outcome,
                               const char *reason)
 {
-    kvtree *tree = kvtree_new(), *entry = filo_map_entry(1, file);
-    int rc = kvtree_util_set_int(tree, "RANK", rank);
-    if (!rc) rc = kvtree_util_set_str(tree, "NAME", file->name);
-    if (!rc) rc = kvtree_merge(tree, kvtree_get_kv(entry, "FILE", file->name));
-    if (!rc && outcome != LISTED)
-        rc = kvtree_util_set_str(tree, "RESULT", outcome_names[outcome]);
-    if (!rc && *reason) rc = kvtree_util_set_str(tree, "REASON", reason);
-    if (!rc) rc = kvtree_fprint(stdout, tree, KVTREE_FORM_JSON, 0);
-    kvtree_delete(&entry);
-    kvtree_delete(&tree);
-    return rc;
+    static const tool_column columns[] = {
+        {"rank", NULL, TOOL_NUMBER},   {"name", NULL, TOOL_TEXT},
+        {"size", NULL, TOOL_NUMBER},   {"crc32", NULL, TOOL_TEXT},
+        {"mode", NULL, TOOL_TEXT},     {"shared", NULL, TOOL_SWITCH},
+        {"packed", NULL, TOOL_SWITCH}, {"segments", NULL, TOOL_LIST},
+        {"result", NULL, TOOL_TEXT},   {"reason", NULL, TOOL_TEXT}};
+    char crc[16], mode[16];
+    char **segments = extract_segment_texts(file);
+    if (!segments) return tool_no_memory();
+    tool_table *table = tool_table_new(columns, sizeof columns / sizeof *columns);
+    snprintf(crc, sizeof crc, "0x%08" PRIx32, file->crc);
+    snprintf(mode, sizeof mode, "%04o", file->mode & 0777);
+    tool_table_number(table, rank);
+    tool_table_text(table, file->name);
+    tool_table_number(table, (int64_t)file->size);
+    tool_table_text(table, file->has_crc ? crc : NULL);
+    tool_table_text(table, file->packed ? mode : NULL);
+    tool_table_switch(table, file->shared);
+    tool_table_switch(table, file->packed);
+    tool_table_list(table, (const char *const *)segments, file->segments);
+    tool_table_text(table, outcome == LISTED ? NULL : outcome_names[outcome]);
+    tool_table_text(table, *reason ? reason : NULL);
+    extract_free_texts(segments);
+    return tool_table_print(table, TOOL_JSON);
 }
 
 static void extract_report(extract_work *w, int rank, const filo_file *file,
                            enum outcome outcome, const char *reason)
 {
     w->count[outcome]++;
-    if (w->r->json && w->lost == 0) {
-        w->lost = -extract_print_json(rank, file, outcome, reason);
+    tool_progress_hide();
+    if (w->r->json) {
+        w->code |= extract_print_json(rank, file, outcome, reason);
     } else if (outcome == LISTED) {
         extract_print_row(rank, file);
-    } else if (!w->r->json && outcome < DAMAGED) {
-        quote_text(stdout, file->name, "");
+    } else if (outcome < DAMAGED) {
+        tool_print(file->name);
         printf(": %s\n", outcome_names[outcome]);
     }
     if (outcome >= DAMAGED)
-        command_complain("EXTRACT_FILE_FAILED", "%s: %s: %s", file->name,
-                         outcome_names[outcome], reason);
+        tool_say(EXTRACT_FILE_FAILED, "%s: %s: %s", file->name, outcome_names[outcome],
+                 reason);
+}
+
+/* Nothing was packed, and nobody asked for some files only. */
+static bool extract_is_idle(const extract_work *w)
+{
+    int done = 0;
+    for (int i = 0; i < OUTCOMES; i++)
+        done += w->count[i];
+    return w->r->task == EXTRACT && !w->r->names && w->r->rank < 0 && done == 0;
 }
 
 static void extract_print_summary(const extract_work *w)
 {
     const int *count = w->count;
     if (w->r->json || w->r->task == LIST) return;
+    if (extract_is_idle(w))
+        printf("no file is packed: all have their names already; --verify reads them\n");
     if (w->r->task == VERIFY)
         printf("%d good, ", count[GOOD]);
     else
@@ -160,7 +206,7 @@ static int extract_open_folder(extract_work *w)
         w->shared = others_put_below(w->dir, records, &err);
     }
     if (rc || w->shared < 0)
-        return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);
+        return tool_say(EXTRACT_FAILED, "%s: %s", r->place.folder, err.text);
     return COMMAND_GOOD;
 }
 
@@ -183,21 +229,19 @@ static int extract_check_map(extract_work *w)
     for (int i = 0; i < r->names && !rc; i++)
         rc = kvtree_set(w->wanted, r->name[i], NULL) ? 0 : -ENOMEM;
     if (!rc) rc = extract_read_map(w, &ranks, extract_note, &err);
-    if (rc)
-        return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);
+    if (rc) return tool_say(EXTRACT_FAILED, "%s: %s", r->place.folder, err.text);
     if (r->rank >= ranks)
-        return command_complain("EXTRACT_NOT_IN_MAP",
-                                "%s: no rank %d in the map, which is of %d ranks",
-                                r->place.folder, r->rank, ranks);
+        return tool_say(EXTRACT_NOT_IN_MAP,
+                        "%s: no rank %d in the map, which is of %d ranks",
+                        r->place.folder, r->rank, ranks);
     for (kvtree_elem *e = kvtree_elem_first(w->wanted); e; e = kvtree_elem_next(e)) {
         if (kvtree_size(kvtree_elem_hash(e)) > 0) continue;
         w->count[FAILED]++;
         if (r->rank < 0)
-            command_complain("EXTRACT_NOT_IN_MAP", "%s: not in the map",
-                             kvtree_elem_key(e));
+            tool_say(EXTRACT_NOT_IN_MAP, "%s: not in the map", kvtree_elem_key(e));
         else
-            command_complain("EXTRACT_NOT_IN_MAP", "%s: no file of rank %d",
-                             kvtree_elem_key(e), r->rank);
+            tool_say(EXTRACT_NOT_IN_MAP, "%s: no file of rank %d", kvtree_elem_key(e),
+                     r->rank);
     }
     return COMMAND_GOOD;
 }
@@ -219,7 +263,23 @@ static bool extract_is_chosen(const extract_work *w, int rank, const filo_file *
     return w->r->task != EXTRACT || (file->packed && !extract_shared_of(w, file));
 }
 
-static int extract_file(const extract_work *w, const filo_file *file, filo_error *err)
+/* Of one file. */
+static void extract_progress(void *arg, uint64_t done, uint64_t total)
+{
+    const extract_work *w = arg;
+    (void)total;
+    tool_progress_set(w->done + done, w->total);
+}
+
+static int extract_pass(extract_work *w, const filo_file *file, const filo_target *to,
+                        filo_error *err)
+{
+    int rc = filo_extract_with(w->dir, file, to, extract_progress, w, err);
+    w->done += file->shared ? 0 : file->size;
+    return rc;
+}
+
+static int extract_file(extract_work *w, const filo_file *file, filo_error *err)
 {
     const char *map = w->r->place.map ? w->r->place.map : FILO_MAP;
     const filo_target to = {
@@ -227,7 +287,7 @@ static int extract_file(const extract_work *w, const filo_file *file, filo_error
         .name = file->name,
         .replace = w->r->force,
         .shared = w->to < 0 ? others_join_noted(w->shared, file->others) : 0};
-    if (w->r->task == VERIFY) return filo_extract(w->dir, file, NULL, err);
+    if (w->r->task == VERIFY) return extract_pass(w, file, NULL, err);
     if (kvtree_gather_owns(map, file->name))
         return err_set(err, -EINVAL, "the name belongs to the map %s", map);
     if (kvtree_get(w->containers, file->name) && !file->shared)
@@ -236,9 +296,21 @@ static int extract_file(const extract_work *w, const filo_file *file, filo_error
         return err_set(err, -EINVAL,
                        "it is a part of %.200s, which is there; extract it with --to",
                        extract_shared_of(w, file));
-    if (w->to >= 0 || file->packed) return filo_extract(w->dir, file, &to, err);
-    int rc = filo_extract(w->dir, file, NULL, err);
+    if (w->to >= 0 || file->packed) return extract_pass(w, file, &to, err);
+    int rc = extract_pass(w, file, NULL, err);
     return rc ? rc : FILO_THERE; /* it has its name already */
+}
+
+/* Only when all of the map is known, it is known what is chosen. */
+static int extract_add_up(void *arg, int rank, int count, const filo_file files[],
+                          filo_error *err)
+{
+    extract_work *w = arg;
+    (void)err;
+    for (int i = 0; i < count; i++)
+        if (!files[i].shared && extract_is_chosen(w, rank, &files[i]))
+            w->total += files[i].size;
+    return 0;
 }
 
 static int extract_files(void *arg, int rank, int count, const filo_file files[],
@@ -264,10 +336,13 @@ static int extract_all(extract_work *w)
     const extract_request *r = w->r;
     filo_error err = {""};
     if (r->to && folder_make(r->to, 0777, &w->to, &err) != 0)
-        return command_complain("EXTRACT_FAILED", "%s", err.text);
+        return tool_say(EXTRACT_FAILED, "%s", err.text);
     if (r->task == LIST && !r->json) printf("   rank           size crc32       name\n");
-    if (extract_read_map(w, NULL, extract_files, &err) != 0)
-        return command_complain("EXTRACT_FAILED", "%s: %s", r->place.folder, err.text);
+    int rc = r->task == LIST ? 0 : extract_read_map(w, NULL, extract_add_up, &err);
+    tool_progress_begin(r->task == VERIFY ? "verify" : "extract", NULL);
+    rc = rc ? rc : extract_read_map(w, NULL, extract_files, &err);
+    tool_progress_end();
+    if (rc) return tool_say(EXTRACT_FAILED, "%s: %s", r->place.folder, err.text);
     extract_print_summary(w);
     return w->count[DAMAGED] || w->count[FAILED] ? COMMAND_BAD : COMMAND_GOOD;
 }
@@ -283,105 +358,64 @@ static int extract_run(const extract_request *r)
     int code = extract_open_folder(&w);
     if (code == COMMAND_GOOD) code = extract_check_map(&w);
     if (code == COMMAND_GOOD) code = extract_all(&w);
-    int flushed = w.lost ? command_write_failed(w.lost) : command_flush();
     io_close(&w.dir);
     io_close(&w.to);
     kvtree_delete(&w.wanted);
     kvtree_delete(&w.containers);
     kvtree_delete(&w.shared_files);
-    return code == COMMAND_GOOD ? flushed : code;
+    return tool_finish(code == COMMAND_GOOD ? w.code : code);
 }
 
 /* ---- arguments ---- */
 
-static int extract_help(void)
+static int extract_start(const tool *t, int argc, char **argv, extract_request *r)
 {
-    command_usage(stdout, ARGUMENTS);
-    printf(
-        "Copies the files NAME (default: all packed files) of the dataset in DIRECTORY\n"
-        "out of its containers. Sizes and checksums are compared with the map, and a "
-        "file\n"
-        "gets its name when it is complete.\n"
-        "\n"
-        "  -t, --to DIRECTORY2\n"
-        "                     put them there (default: DIRECTORY, under their names)\n"
-        "  -f, --force        replace other files that have these names\n"
-        "  -l, --list         only list: rank, size, checksum, name, place\n"
-        "  -n, --verify       only check, also files that are not packed\n"
-        "  -r, --rank N       only files of that rank\n"
-        "  -m, --map NAME     the map below DIRECTORY (default: " FILO_MAP ")\n"
-        "  -j, --json         print a JSON object per file\n"
-        "  -h, --help         print this text\n"
-        "  -V, --version      print the version\n"
-        "\n"
-        "Exit code: 0 success, 1 a file is damaged or missing, or an error, 2 "
-        "wrong\n"
-        "usage.\n");
-    return command_flush();
-}
-
-static int extract_conflict(const char *options)
-{
-    return command_misused(ARGUMENTS, "%s exclude each other", options);
-}
-
-/* Takes one option; -1 to continue, or an exit code. */
-static int extract_take_option(int c, extract_request *r)
-{
-    switch (c) {
-    case 't':
-        r->to = optarg;
-        break;
-    case 'f':
-        r->force = 1;
-        break;
-    case 'l':
-    case 'n':
-        if (r->task != EXTRACT) return extract_conflict("--list and --verify");
-        r->task = c == 'l' ? LIST : VERIFY;
-        break;
-    case 'r':
-        if (command_number(ARGUMENTS, "--rank", optarg, &r->rank) != COMMAND_GOOD)
-            return COMMAND_WRONG_USAGE;
-        break;
-    case 'm':
-        r->place.map = optarg;
-        break;
-    case 'j':
-        r->json = 1;
-        break;
-    case 'h':
-        return extract_help();
-    case 'V':
-        return command_version();
-    default:
-        return command_wrong_usage(ARGUMENTS);
-    }
+    tool_args args;
+    int code = tool_start(t, argc, argv, &args);
+    if (code >= 0) return code;
+    if (command_names(t->arguments, args.count, args.list) != COMMAND_GOOD)
+        return COMMAND_WRONG_USAGE;
+    r->place.folder = args.list[0];
+    r->name = args.list + 1;
+    r->names = args.count - 1;
     return -1;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"to", required_argument, NULL, 't'},   {"force", no_argument, NULL, 'f'},
-        {"list", no_argument, NULL, 'l'},       {"verify", no_argument, NULL, 'n'},
-        {"rank", required_argument, NULL, 'r'}, {"map", required_argument, NULL, 'm'},
-        {"json", no_argument, NULL, 'j'},       {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},    {NULL, 0, NULL, 0}};
+    int list = 0, verify = 0;
     extract_request r = {.rank = -1};
-    command_open_streams();
-    for (int c; (c = getopt_long(argc, argv, "t:flnr:m:jhV", options, NULL)) != -1;) {
-        int code = extract_take_option(c, &r);
-        if (code >= 0) return code;
-    }
-    if ((r.to || r.force) && r.task != EXTRACT)
-        return extract_conflict("--to or --force and --list or --verify");
-    if (command_count(ARGUMENTS, argc - optind, 1, -1) != COMMAND_GOOD ||
-        command_names(ARGUMENTS, argc - optind, argv + optind) != COMMAND_GOOD)
-        return COMMAND_WRONG_USAGE;
-    r.place.folder = argv[optind];
-    r.name = argv + optind + 1;
-    r.names = argc - optind - 1;
-    int code = owner_enter("directory", r.place.folder);
+    const tool_option options[] = {
+        {'t', "to", "DIRECTORY2",
+         "put them there (default: DIRECTORY, under their names)", .text = &r.to},
+        {'f', "force", NULL, "replace other files that have these names",
+         .flag = &r.force},
+        {'l', "list", NULL, "only list: rank, size, checksum, name, place",
+         .flag = &list},
+        {'n', "verify", NULL, "only check, also files that are not packed",
+         .flag = &verify},
+        {'r', "rank", "N", "only files of that rank", .number = &r.rank},
+        {'m', "map", "NAME", "the map below DIRECTORY (default: " FILO_MAP ")",
+         .text = &r.place.map},
+        {'j', "json", NULL, "print a JSON object per file", .flag = &r.json},
+        {0}};
+    const tool t = {
+        .arguments = "[OPTION]... DIRECTORY [NAME]...",
+        .about = "Copies the files NAME (default: all packed files) of the dataset in "
+                 "DIRECTORY\nout of its containers. Sizes and checksums are compared "
+                 "with the map, and a file\ngets its name when it is complete.\n",
+        .codes = "0 success, 1 a file is damaged or missing, or an error, 2 wrong "
+                 "usage.\n",
+        .options = options,
+        .least = 1,
+        .most = -1};
+    int code = extract_start(&t, argc, argv, &r);
+    if (code >= 0) return code;
+    if (list && verify) return tool_misused(&t, "--list and --verify exclude each other");
+    if ((r.to || r.force) && (list || verify))
+        return tool_misused(&t,
+                            "--to or --force and --list or --verify exclude each other");
+    r.task = list ? LIST : verify ? VERIFY : EXTRACT;
+    code = owner_enter("directory", r.place.folder);
     return code == COMMAND_GOOD ? extract_run(&r) : code;
 }
