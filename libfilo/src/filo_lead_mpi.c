@@ -9,7 +9,6 @@
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,16 +270,17 @@ static int lead_take(filo_job *job, const char *told, size_t size, int rank,
 }
 
 /* On a leader: room for all lists, which begin at starts and have counts bytes. */
-static int lead_open_lists(filo_job *job, int rc, char **all)
+static int lead_open_lists(filo_job *job, int rc, int most, char **all)
 {
     filo_lead *lead = &job->lead;
+    const uint64_t limit = (uint64_t)most;
     uint64_t bytes = 0;
-    for (int r = 0; r < lead->size && bytes <= INT_MAX; bytes += lead->sizes[r++]) {
+    for (int r = 0; r < lead->size && bytes <= limit; bytes += lead->sizes[r++]) {
         lead->starts[r] = (int)bytes;
         lead->counts[r] = (int)lead->sizes[r];
     }
     if (rc) return rc;
-    if (bytes > INT_MAX) return err_sys(&job->err, -EFBIG, "files of the node");
+    if (bytes > limit) return err_sys(&job->err, -EFBIG, "files of the node");
     *all = malloc((size_t)bytes + 1);
     return *all ? 0 : err_sys(&job->err, -ENOMEM, "files of the node");
 }
@@ -302,7 +302,7 @@ static int lead_take_all(filo_job *job, const char *all, axl_transfer *transfer)
 }
 
 /* Collective, the result is this rank's own. Lists are sent where the leader has room. */
-static int lead_tell(filo_job *job, int rc, char **all)
+static int lead_tell(filo_job *job, int rc, int most, char **all)
 {
     filo_lead *lead = &job->lead;
     const uint64_t mine = rc ? 0 : lead->told_size;
@@ -310,7 +310,7 @@ static int lead_tell(filo_job *job, int rc, char **all)
         MPI_Gather(&mine, 1, MPI_UINT64_T, lead->sizes, 1, MPI_UINT64_T, 0, lead->node);
     int open = 0;
     if (gathered && !rc) rc = lead_mpi_failed(job);
-    if (lead->rank == 0) rc = lead_open_lists(job, rc, all);
+    if (lead->rank == 0) rc = lead_open_lists(job, rc, most, all);
     open = *all != NULL;
     int answered = MPI_Bcast(&open, 1, MPI_INT, 0, lead->node);
     if (answered || !open) return rc || !answered ? rc : lead_mpi_failed(job);
@@ -319,12 +319,12 @@ static int lead_tell(filo_job *job, int rc, char **all)
     return rc || !told ? rc : lead_mpi_failed(job);
 }
 
-int filo_lead_hand(filo_job *job, int rc, axl_transfer *transfer)
+int filo_lead_hand(filo_job *job, int rc, int most, axl_transfer *transfer)
 {
     filo_lead *lead = &job->lead;
     char *all = NULL;
     size_t parts = (size_t)lead->parts;
-    rc = lead_tell(job, rc, &all);
+    rc = lead_tell(job, rc, most, &all);
     if (!rc && all) rc = lead_take_all(job, all, transfer);
     free(all);
     free(lead->told);

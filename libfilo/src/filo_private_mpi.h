@@ -168,8 +168,9 @@ int filo_lead_count_containers(const filo_job *job);
 int filo_lead_add(filo_job *job, const axl_part *part);
 
 /* Collective, the result is this rank's own; rc is of this rank so far. All parts of the
- * node become those of the leader's transfer, in the order of ranks. */
-int filo_lead_hand(filo_job *job, int rc, axl_transfer *transfer);
+ * node become those of the leader's transfer, in the order of ranks. most: bytes of all
+ * lists together, which MPI counts; the leader returns -EFBIG for more. */
+int filo_lead_hand(filo_job *job, int rc, int most, axl_transfer *transfer);
 
 /* Collective, the result is this rank's own. All parts are copied: each rank gets to know
  * what was found in its own. */
