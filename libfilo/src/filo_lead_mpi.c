@@ -60,12 +60,12 @@ static int lead_meet(filo_job *job)
 }
 
 /* Collective, the result is this rank's own. Numbers nodes by their lowest ranks, and
- * forms groups of them. */
-static int lead_number(filo_job *job)
+ * forms groups of them. Only leaders have numbers, so the greatest ones are theirs. */
+static int lead_number(filo_job *job, int *wish)
 {
     filo_lead *lead = &job->lead;
-    enum { NUMBER, NODES, NUMBERS };
-    int told[NUMBERS] = {0, 0}, rc = 0;
+    enum { NUMBER, NODES, WISH, NUMBERS };
+    int told[NUMBERS] = {[WISH] = *wish}, rc = 0;
     if (lead->rank == 0) {
         MPI_Comm_rank(lead->leaders, &told[NUMBER]);
         MPI_Comm_size(lead->leaders, &told[NODES]);
@@ -75,9 +75,11 @@ static int lead_number(filo_job *job)
                              &job->err);
         if (rc) lead->group = MPI_COMM_NULL;
     }
-    int told_all = MPI_Bcast(told, NUMBERS, MPI_INT, 0, lead->node);
+    int told_all =
+        MPI_Allreduce(MPI_IN_PLACE, told, NUMBERS, MPI_INT, MPI_MAX, lead->node);
     lead->number = told[NUMBER];
     lead->nodes = told[NODES];
+    *wish = told[WISH];
     return rc ? rc : agree_mpi_check(told_all, &job->err);
 }
 
@@ -96,15 +98,17 @@ static int lead_make_room(filo_job *job)
     return lead->sizes && lead->offsets && lead->counts && lead->starts ? 0 : -ENOMEM;
 }
 
-int filo_lead_begin(filo_job *job)
+int filo_lead_meet(filo_job *job)
 {
-    filo_lead *lead = &job->lead;
-    int rc = filo_lead_split_node(job, &lead->node);
-    if (!rc) rc = lead_meet(job);
-    if (rc) return rc;
-    rc = lead_number(job);
-    if (!rc && lead_make_room(job) != 0) rc = err_sys(&job->err, -ENOMEM, "lead a node");
-    return filo_job_agree(job, rc);
+    int rc = filo_lead_split_node(job, &job->lead.node);
+    return rc ? rc : lead_meet(job);
+}
+
+int filo_lead_begin(filo_job *job, int *wish)
+{
+    int rc = lead_number(job, wish);
+    return rc || lead_make_room(job) == 0 ? rc
+                                          : err_sys(&job->err, -ENOMEM, "lead a node");
 }
 
 bool filo_lead_is_here(const filo_job *job)

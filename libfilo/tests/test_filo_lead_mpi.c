@@ -53,9 +53,12 @@ static int hand(int most, int expected)
     axl_transfer *transfer = NULL;
     filo_error err = {""};
     filo_job job;
+    int wish = check_rank;
     CHECK_INT(filo_job_begin(&job, MPI_COMM_WORLD, folder, NULL, &options), 0);
     CHECK_INT(filo_job_agree(&job, 0), 0);
-    CHECK_INT(filo_lead_begin(&job), 0);
+    CHECK_INT(filo_lead_meet(&job), 0);
+    CHECK_INT(filo_lead_begin(&job, &wish), 0);
+    CHECK_INT(wish, check_ranks - 1);
     if (check_rank == 0) CHECK_INT(axl_create("sync", &plain, &transfer, &job.err), 0);
     list_parts(&job);
     int bytes = (int)job.lead.told_size, all;
