@@ -149,17 +149,17 @@ static int containers_plan_nodes(filo_job *job, int rc, int count, filo_file fil
     if (!rc) rc = containers_add_sizes(job, count, files, &mine);
     int placed = filo_lead_place(job, rc ? 0 : (uint64_t)mine, &offset, &size);
     if (!rc) rc = placed;
-    rc = filo_job_agree(job, rc);
-    if (rc) return rc;
-    rc = containers_agree_mode(job, count, files, &rights);
-    if (!rc && filo_lead_makes_container(job))
+    int limited = containers_agree_mode(job, count, files, &rights);
+    if (!rc) rc = limited;
+    *containers = filo_lead_count_containers(job);
+    if (rc) return filo_job_agree(job, rc);
+    if (filo_lead_makes_container(job))
         rc = containers_stage_one(job, number, size, &rights, stage);
     for (int i = 0; i < count && !rc; i++) {
         if (files[i].packed) continue;
         rc = filo_layout_place(job->map, number, offset, &files[i]);
         offset += files[i].size;
     }
-    *containers = filo_lead_count_containers(job);
     if (rc) err_sys(&job->err, rc, "place files in containers");
     return filo_job_agree(job, rc);
 }

@@ -219,19 +219,17 @@ static int flush_add_shared(filo_transfer *t)
     return rc;
 }
 
-/* Collective, agreed. Prepares the stage. An earlier process may have copied data to it
- * already. Containers and shared files are created before any rank writes to them, but
- * after every rank has checked what they contain. */
-static int flush_plan(filo_transfer *t)
+/* Collective, agreed. rc is of this rank so far. Prepares the stage. An earlier process
+ * may have copied data to it already. Containers and shared files are created before any
+ * rank writes to them, but after every rank has checked what they contain. */
+static int flush_plan(filo_transfer *t, int rc)
 {
     filo_job *job = &t->job;
     const bool packed = job->options.container || job->options.align;
     const bool early = packed || job->shares, copies = filo_lead_is_here(job);
-    int rc = job->rank ? 0
-                       : filo_map_make_folder(job->options.base, job->folder, job->map,
-                                              &job->err);
-    rc = filo_job_agree(job, rc);
-    if (!rc) rc = filo_job_make_stage(job);
+    if (!rc && job->rank == 0)
+        rc = filo_map_make_folder(job->options.base, job->folder, job->map, &job->err);
+    rc = filo_job_make_stage(job, rc);
     if (rc) return rc;
     rc = copies ? flush_enter_stage(t) : 0;
     /* axl syncs files, filo_commit directories */
@@ -375,11 +373,9 @@ static int flush_begin_move(filo_transfer *t, int checksum)
 static int flush_find_leader(filo_transfer *t, int checksum)
 {
     filo_job *job = &t->job;
-    int rc = filo_lead_begin(job);
+    int rc = filo_lead_meet(job);
     if (rc) return rc;
-    if (MPI_Allreduce(MPI_IN_PLACE, &checksum, 1, MPI_INT, MPI_MAX, job->lead.node) !=
-        MPI_SUCCESS)
-        rc = err_set(&job->err, -EIO, "find the leader of a node: MPI failed");
+    rc = filo_lead_begin(job, &checksum);
     return filo_job_agree(job, rc ? rc : flush_begin_move(t, checksum));
 }
 
@@ -403,8 +399,7 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
     if (!rc) rc = filo_names_compare(job, t->count, t->files, &t->shared);
     if (rc) return rc;
     rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
-    if (leads) rc = filo_job_agree(job, rc); /* leaders alone agreed on it */
-    return rc ? rc : flush_plan(t);
+    return rc && !leads ? rc : flush_plan(t, rc); /* leaders alone agreed on it */
 }
 
 /* Collective. This rank has no memory for a transfer, and reports that to the others. */

@@ -9,7 +9,6 @@
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,12 +60,12 @@ static int lead_meet(filo_job *job)
 }
 
 /* Collective, the result is this rank's own. Numbers nodes by their lowest ranks, and
- * forms groups of them. */
-static int lead_number(filo_job *job)
+ * forms groups of them. Only leaders have numbers, so the greatest ones are theirs. */
+static int lead_number(filo_job *job, int *wish)
 {
     filo_lead *lead = &job->lead;
-    enum { NUMBER, NODES, NUMBERS };
-    int told[NUMBERS] = {0, 0}, rc = 0;
+    enum { NUMBER, NODES, WISH, NUMBERS };
+    int told[NUMBERS] = {[WISH] = *wish}, rc = 0;
     if (lead->rank == 0) {
         MPI_Comm_rank(lead->leaders, &told[NUMBER]);
         MPI_Comm_size(lead->leaders, &told[NODES]);
@@ -76,9 +75,11 @@ static int lead_number(filo_job *job)
                              &job->err);
         if (rc) lead->group = MPI_COMM_NULL;
     }
-    int told_all = MPI_Bcast(told, NUMBERS, MPI_INT, 0, lead->node);
+    int told_all =
+        MPI_Allreduce(MPI_IN_PLACE, told, NUMBERS, MPI_INT, MPI_MAX, lead->node);
     lead->number = told[NUMBER];
     lead->nodes = told[NODES];
+    *wish = told[WISH];
     return rc ? rc : agree_mpi_check(told_all, &job->err);
 }
 
@@ -97,15 +98,17 @@ static int lead_make_room(filo_job *job)
     return lead->sizes && lead->offsets && lead->counts && lead->starts ? 0 : -ENOMEM;
 }
 
-int filo_lead_begin(filo_job *job)
+int filo_lead_meet(filo_job *job)
 {
-    filo_lead *lead = &job->lead;
-    int rc = filo_lead_split_node(job, &lead->node);
-    if (!rc) rc = lead_meet(job);
-    if (rc) return rc;
-    rc = lead_number(job);
-    if (!rc && lead_make_room(job) != 0) rc = err_sys(&job->err, -ENOMEM, "lead a node");
-    return filo_job_agree(job, rc);
+    int rc = filo_lead_split_node(job, &job->lead.node);
+    return rc ? rc : lead_meet(job);
+}
+
+int filo_lead_begin(filo_job *job, int *wish)
+{
+    int rc = lead_number(job, wish);
+    return rc || lead_make_room(job) == 0 ? rc
+                                          : err_sys(&job->err, -ENOMEM, "lead a node");
 }
 
 bool filo_lead_is_here(const filo_job *job)
@@ -271,16 +274,17 @@ static int lead_take(filo_job *job, const char *told, size_t size, int rank,
 }
 
 /* On a leader: room for all lists, which begin at starts and have counts bytes. */
-static int lead_open_lists(filo_job *job, int rc, char **all)
+static int lead_open_lists(filo_job *job, int rc, int most, char **all)
 {
     filo_lead *lead = &job->lead;
+    const uint64_t limit = (uint64_t)most;
     uint64_t bytes = 0;
-    for (int r = 0; r < lead->size && bytes <= INT_MAX; bytes += lead->sizes[r++]) {
+    for (int r = 0; r < lead->size && bytes <= limit; bytes += lead->sizes[r++]) {
         lead->starts[r] = (int)bytes;
         lead->counts[r] = (int)lead->sizes[r];
     }
     if (rc) return rc;
-    if (bytes > INT_MAX) return err_sys(&job->err, -EFBIG, "files of the node");
+    if (bytes > limit) return err_sys(&job->err, -EFBIG, "files of the node");
     *all = malloc((size_t)bytes + 1);
     return *all ? 0 : err_sys(&job->err, -ENOMEM, "files of the node");
 }
@@ -302,7 +306,7 @@ static int lead_take_all(filo_job *job, const char *all, axl_transfer *transfer)
 }
 
 /* Collective, the result is this rank's own. Lists are sent where the leader has room. */
-static int lead_tell(filo_job *job, int rc, char **all)
+static int lead_tell(filo_job *job, int rc, int most, char **all)
 {
     filo_lead *lead = &job->lead;
     const uint64_t mine = rc ? 0 : lead->told_size;
@@ -310,7 +314,7 @@ static int lead_tell(filo_job *job, int rc, char **all)
         MPI_Gather(&mine, 1, MPI_UINT64_T, lead->sizes, 1, MPI_UINT64_T, 0, lead->node);
     int open = 0;
     if (gathered && !rc) rc = lead_mpi_failed(job);
-    if (lead->rank == 0) rc = lead_open_lists(job, rc, all);
+    if (lead->rank == 0) rc = lead_open_lists(job, rc, most, all);
     open = *all != NULL;
     int answered = MPI_Bcast(&open, 1, MPI_INT, 0, lead->node);
     if (answered || !open) return rc || !answered ? rc : lead_mpi_failed(job);
@@ -319,12 +323,12 @@ static int lead_tell(filo_job *job, int rc, char **all)
     return rc || !told ? rc : lead_mpi_failed(job);
 }
 
-int filo_lead_hand(filo_job *job, int rc, axl_transfer *transfer)
+int filo_lead_hand(filo_job *job, int rc, int most, axl_transfer *transfer)
 {
     filo_lead *lead = &job->lead;
     char *all = NULL;
     size_t parts = (size_t)lead->parts;
-    rc = lead_tell(job, rc, &all);
+    rc = lead_tell(job, rc, most, &all);
     if (!rc && all) rc = lead_take_all(job, all, transfer);
     free(all);
     free(lead->told);

@@ -97,7 +97,7 @@ int filo_move_add(filo_move *move, int i, const struct stat *checked, char *sour
 
 int filo_move_hand(filo_move *move, int rc)
 {
-    return move_leads(move) ? filo_lead_hand(move->job, rc, move->transfer) : rc;
+    return move_leads(move) ? filo_lead_hand(move->job, rc, INT_MAX, move->transfer) : rc;
 }
 
 /* Whether this rank has to copy anything. */

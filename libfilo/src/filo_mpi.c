@@ -245,25 +245,26 @@ int filo_job_enter(filo_job *job)
 static int job_make_part(filo_job *job)
 {
     char name[FILO_PART_SIZE];
-    if (job_packs(job) || job->rank % FILO_STAGE_SPREAD != 0) return 0;
+    if (job->rank % FILO_STAGE_SPREAD != 0) return 0;
     snprintf(name, sizeof name, "%s/%d", job->stage, job->rank / FILO_STAGE_SPREAD);
     int rc = filo_job_open(job);
     return rc ? rc : job_make_folder(job, name, 0700);
 }
 
-int filo_job_make_stage(filo_job *job)
+int filo_job_make_stage(filo_job *job, int rc)
 {
     size_t length = strlen(job->stage);
     snprintf(job->stage + length, sizeof job->stage - length, "/%016" PRIx64, job->key);
     job->staged = true;
-    int rc = filo_job_agree(job, job->rank == 0 ? job_make_record(job) : 0);
-    return rc ? rc : filo_job_agree(job, job_make_part(job));
+    if (!rc && job->rank == 0) rc = job_make_record(job);
+    rc = filo_job_agree(job, rc);
+    return rc || job_packs(job) ? rc : filo_job_agree(job, job_make_part(job));
 }
 
 /* The stage itself stays only where another flush has something in it. */
 void filo_job_remove_stage(filo_job *job)
 {
-    bool mine = job->staged && job->rank == 0;
+    bool mine = job->staged && job->dir >= 0 && job->rank == 0;
     job->staged = false;
     if (!mine) return;
     int rc = filo_begun_remove(job->dir, job->stage, &job->left);

@@ -81,26 +81,26 @@ static int names_take_owners(const kvtree *replies, int rank, int count,
     return rc;
 }
 
-/* Collective, agreed. */
-static int names_find_owners(filo_job *job, int count, const filo_file files[],
+/* Collective, the result is this rank's own; rc is of this rank so far. */
+static int names_find_owners(filo_job *job, int rc, int count, const filo_file files[],
                              int owner[])
 {
     kvtree *send = kvtree_new(), *received = kvtree_new();
     kvtree *reply = kvtree_new(), *replies = kvtree_new();
-    int rc = send && received && reply && replies
-                 ? names_address(job, count, files, send)
-                 : err_sys(&job->err, -ENOMEM, "compare file names");
+    if (!send || !received || !reply || !replies) rc = -ENOMEM;
+    rc = rc ? err_sys(&job->err, rc, "compare file names")
+            : names_address(job, count, files, send);
     int met = kvtree_exchange(send, received, job->comm);
     if (!rc && !met) met = names_find_lowest(received, reply);
     int told = kvtree_exchange(reply, replies, job->comm);
     if (!met) met = told;
-    if (!met) met = names_take_owners(replies, job->rank, count, files, owner);
+    if (!rc && !met) met = names_take_owners(replies, job->rank, count, files, owner);
     if (!rc && met) rc = err_sys(&job->err, met, "compare file names");
     kvtree_delete(&send);
     kvtree_delete(&received);
     kvtree_delete(&reply);
     kvtree_delete(&replies);
-    return filo_job_agree(job, rc);
+    return rc;
 }
 
 int filo_names_compare(filo_job *job, int count, const filo_file files[],
@@ -109,19 +109,16 @@ int filo_names_compare(filo_job *job, int count, const filo_file files[],
     int rc = job->shares ? filo_shared_plan(job, count, files, shared) : 0, all;
     if (rc) return rc;
     filo_file *list = filo_shared_join(shared, count, files, FILO_ALL, &all);
-    int *owner = calloc((size_t)all + 1, sizeof *owner);
-    rc = filo_job_agree(
-        job, list && owner ? 0 : err_sys(&job->err, -ENOMEM, "compare file names"));
-    if (!rc) rc = names_find_owners(job, all, list, owner);
-    int own = rc;
-    for (int i = 0; i < all && !own; i++)
+    int *owner = list ? calloc((size_t)all + 1, sizeof *owner) : NULL;
+    rc = names_find_owners(job, list && owner ? 0 : -ENOMEM, all, list, owner);
+    for (int i = 0; i < all && !rc; i++)
         if (owner[i] != job->rank)
-            own = err_set(&job->err, -EEXIST,
-                          "file name \"%s\" is listed by ranks %d and %d", list[i].name,
-                          owner[i], job->rank);
+            rc = err_set(&job->err, -EEXIST,
+                         "file name \"%s\" is listed by ranks %d and %d", list[i].name,
+                         owner[i], job->rank);
     free(owner);
     free(list);
-    return rc ? rc : filo_job_agree(job, own);
+    return filo_job_agree(job, rc);
 }
 
 /* ---- the calls ---- */
@@ -149,7 +146,7 @@ int filo_find_owners(MPI_Comm comm, int count, const filo_file files[], int owne
 {
     filo_job job;
     int rc = names_check_list(&job, comm, count, files);
-    if (!rc) rc = names_find_owners(&job, count, files, owner);
+    if (!rc) rc = filo_job_agree(&job, names_find_owners(&job, 0, count, files, owner));
     return filo_job_end(&job, rc, err);
 }
 

@@ -107,12 +107,12 @@ void filo_job_name_part(const filo_job *job, char name[FILO_PART_SIZE]);
  * folder, map and options. */
 int filo_job_agree_key(filo_job *job, int rc);
 
-/* Collective, agreed. Creates the directory of a flush in the stage, or finds that of an
- * earlier flush with the same key, and, unless files are packed, the subdirectory that
- * this rank writes to. Each rank that copies may enter it then, and holds it: it is
- * private (beneath_open_private), so that files in it are those of the flush, even if
- * another user can change the directories above it. */
-int filo_job_make_stage(filo_job *job);
+/* Collective, agreed; rc is of this rank so far. Creates the directory of a flush in the
+ * stage, or finds that of an earlier flush with the same key, and, unless files are
+ * packed, the subdirectory that this rank writes to. Each rank that copies may enter it
+ * then, and holds it: it is private (beneath_open_private), so that files in it are those
+ * of the flush, even if another user can change the directories above it. */
+int filo_job_make_stage(filo_job *job, int rc);
 
 /* Rank 0 removes it with all that is in it, and the stage where no other flush is in it.
  * Where that fails, it stays, and job->left has the reason. */
@@ -149,8 +149,12 @@ kvtree_gather filo_map_place(filo_job *job);
 /* Collective, agreed. */
 int filo_lead_split_node(filo_job *job, MPI_Comm *node);
 
-/* Collective, agreed. To be ended in any case. */
-int filo_lead_begin(filo_job *job);
+/* Collective, agreed: nodes and their leaders. To be ended in any case. */
+int filo_lead_meet(filo_job *job);
+
+/* Collective after that, the result is this rank's own. *wish becomes the greatest one of
+ * the node. */
+int filo_lead_begin(filo_job *job, int *wish);
 
 /* Whether this rank copies: it is a leader, or each rank copies its own. */
 bool filo_lead_is_here(const filo_job *job);
@@ -168,8 +172,9 @@ int filo_lead_count_containers(const filo_job *job);
 int filo_lead_add(filo_job *job, const axl_part *part);
 
 /* Collective, the result is this rank's own; rc is of this rank so far. All parts of the
- * node become those of the leader's transfer, in the order of ranks. */
-int filo_lead_hand(filo_job *job, int rc, axl_transfer *transfer);
+ * node become those of the leader's transfer, in the order of ranks. most: bytes of all
+ * lists together, which MPI counts; the leader returns -EFBIG for more. */
+int filo_lead_hand(filo_job *job, int rc, int most, axl_transfer *transfer);
 
 /* Collective, the result is this rank's own. All parts are copied: each rank gets to know
  * what was found in its own. */

@@ -27,8 +27,8 @@
 /* A file that another version or another program wrote. */
 #define OTHER_FORMAT (-EPROTONOSUPPORT)
 
-#define HEADER_SIZE 20
-#define CRC_SIZE 4
+#define HEADER_SIZE KVTREE_FILE_BEFORE
+#define CRC_SIZE KVTREE_FILE_BEHIND
 #define PIECE_SIZE 65536
 
 /* ---- writing ---- */
@@ -92,6 +92,13 @@ ssize_t kvtree_write_fd(const char *path, int fd, const kvtree *tree)
     return path ? kvtree_fd_write(fd, KVTREE_ANY_SIZE, tree, NULL) : -EINVAL;
 }
 
+/* Header and checksum. */
+static void file_complete(char *bytes, size_t size)
+{
+    file_put_header(bytes, size);
+    kvtree_put32(bytes + size - CRC_SIZE, crc32_add(0, bytes, size - CRC_SIZE));
+}
+
 int kvtree_write_persist(void **buffer, size_t *size, const kvtree *tree)
 {
     size_t whole;
@@ -100,9 +107,8 @@ int kvtree_write_persist(void **buffer, size_t *size, const kvtree *tree)
     if (rc) return rc;
     char *bytes = malloc(whole);
     if (!bytes) return -ENOMEM;
-    char *packed = bytes + file_put_header(bytes, whole);
-    char *end = packed + kvtree_pack(packed, tree);
-    kvtree_put32(end, crc32_add(0, bytes, (size_t)(end - bytes)));
+    kvtree_pack(bytes + HEADER_SIZE, tree);
+    file_complete(bytes, whole);
     *buffer = bytes;
     *size = whole;
     return KVTREE_SUCCESS;
@@ -127,6 +133,19 @@ int kvtree_file_write(int dir, const char *name, uint64_t limit, const kvtree *t
 {
     if (!name) return err_set(err, -EINVAL, "write a tree: no file name");
     int rc = kvtree_write_below(dir, name, limit, tree, KVTREE_PLAIN, err);
+    return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;
+}
+
+int kvtree_write_packed(int dir, const char *name, char *bytes, size_t size,
+                        kvtree_error *err)
+{
+    batch b = {.dir = dir};
+    int fd, rc = batch_open(&b, name, 0, &fd, err);
+    file_complete(bytes, size);
+    if (!rc && (rc = io_write(fd, bytes, size)) != 0)
+        err_sys(err, rc, "write a tree of %zu bytes", size);
+    if (!rc) rc = batch_commit(&b, err);
+    batch_drop(&b);
     return rc ? err_wrap(err, rc, "write %s", name) : KVTREE_SUCCESS;
 }
 

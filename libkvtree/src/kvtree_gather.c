@@ -11,6 +11,7 @@
 #include "common/errtext.h"
 #include "common/number.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct gather_writer {
@@ -48,50 +49,50 @@ static int gather_write_file(gather_writer *w, kvtree_gather_group *group, int r
 
 static int gather_write_group(gather_writer *w)
 {
-    return w->group.items ? gather_write_file(w, &w->group, w->rank) : 0;
+    return w->group.count ? gather_write_file(w, &w->group, w->rank) : 0;
 }
 
 /* An item that is larger than a width gets a file, ahead of its neighbors. */
-static int gather_write_alone(gather_writer *w, int rank, kvtree *offer)
+static int gather_write_alone(gather_writer *w, int rank, kvtree_gather_item item)
 {
     kvtree_gather_group alone = {0};
-    int rc = kvtree_gather_group_add(&alone, rank, offer);
+    int rc = kvtree_gather_group_add(&alone, rank, item);
     rc = rc ? gather_no_memory(w) : gather_write_file(w, &alone, rank);
-    kvtree_delete(&alone.items);
+    kvtree_gather_group_free(&alone);
     return rc;
 }
 
-/* Takes the item out of the offer. */
-static int gather_add(gather_writer *w, int rank, kvtree *offer)
+/* Takes the item, of room bytes, over. */
+static int gather_add(gather_writer *w, int rank, kvtree_gather_item item, uint64_t room)
 {
-    uint64_t bytes;
-    int rc = kvtree_gather_offer_size(w->to->top, rank, offer, &bytes, w->err);
-    if (rc) return err_wrap(w->err, rc, "rank %d", rank);
-    if (bytes > w->width) return gather_write_alone(w, rank, offer);
+    if (room > w->width) return gather_write_alone(w, rank, item);
     uint64_t number = w->laid / w->width;
-    rc = number != w->number ? gather_write_group(w) : 0;
-    if (rc) return rc;
-    if (!w->group.items) {
+    int rc = number != w->number ? gather_write_group(w) : 0;
+    if (rc) {
+        free(item.bytes);
+        return rc;
+    }
+    if (!w->group.count) {
         w->number = number;
         w->rank = rank;
     }
-    w->laid += bytes;
-    return kvtree_gather_group_add(&w->group, rank, offer) ? gather_no_memory(w) : 0;
+    w->laid += room;
+    return kvtree_gather_group_add(&w->group, rank, item) ? gather_no_memory(w) : 0;
 }
 
 static int gather_add_tree(gather_writer *w, int rank, kvtree_gather_give *give,
                            void *arg)
 {
+    kvtree_gather_item item;
+    uint64_t room;
     kvtree *tree = kvtree_new();
     int rc = tree ? give(arg, rank, tree, w->err) : gather_no_memory(w);
-    if (rc) {
-        kvtree_delete(&tree);
-        return rc;
+    if (!rc) {
+        rc = kvtree_gather_pack(w->to, rank, 1, tree, &item, &room, w->err);
+        if (rc && rc != -ENOMEM) err_wrap(w->err, rc, "rank %d", rank);
     }
-    kvtree *offer = kvtree_gather_offer(1, tree);
-    rc = offer ? gather_add(w, rank, offer) : gather_no_memory(w);
-    kvtree_delete(&offer);
-    return rc;
+    kvtree_delete(&tree);
+    return rc ? rc : gather_add(w, rank, item, room);
 }
 
 static int gather_begin_level(gather_writer *w, int level)
@@ -114,12 +115,13 @@ static int gather_write_trees(gather_writer *w, kvtree_gather_give *give, void *
 /* Adds the pointer to a file of the level below. */
 static int gather_add_pointer(gather_writer *w, const kvtree_elem *file)
 {
+    kvtree_gather_item item;
+    uint64_t room;
     int rank = kvtree_elem_key_int(file);
     int ranks = kvtree_elem_key_int(kvtree_elem_first(kvtree_elem_hash(file)));
-    kvtree *offer = kvtree_gather_offer_file(w->to->name, w->level - 1, rank, ranks);
-    int rc = offer ? gather_add(w, rank, offer) : gather_no_memory(w);
-    kvtree_delete(&offer);
-    return rc;
+    int rc = kvtree_gather_pack_pointer(w->to, w->level - 1, rank, ranks, &item, &room,
+                                        w->err);
+    return rc ? rc : gather_add(w, rank, item, room);
 }
 
 /* In the order of ranks: large items came first. */
@@ -146,7 +148,7 @@ int kvtree_gather_write_all(const kvtree_gather_place *to, int ranks,
     do
         rc = rc ? rc : gather_write_pointers(&w);
     while (rc == 0 && kvtree_size(w.files) > 1);
-    kvtree_delete(&w.group.items);
+    kvtree_gather_group_free(&w.group);
     kvtree_delete(&w.files);
     return rc;
 }

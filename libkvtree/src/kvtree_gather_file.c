@@ -4,12 +4,15 @@
  * from anyone, so all of it is checked before any of it is used. */
 #include "src/kvtree_gather_private.h"
 
+#include "common/array.h"
 #include "common/errtext.h"
 #include "common/record_size.h"
+#include "src/kvtree_private.h"
 #include <errno.h>
 #include <kvtree/kvtree_util.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SUFFIX ".scr"
@@ -72,67 +75,117 @@ int kvtree_gather_check_size(const char *top, uint64_t size, kvtree_error *err)
                    (unsigned long long)size);
 }
 
-int kvtree_gather_offer_size(const char *top, int rank, const kvtree *offer,
-                             uint64_t *size, kvtree_error *err)
-{
-    char key[16];
-    *size = (uint64_t)snprintf(key, sizeof key, "%d", rank) + 1 +
-            kvtree_pack_size(kvtree_get(offer, "ITEM"));
-    return kvtree_gather_check_size(top, *size, err);
-}
-
 /* ---- making ---- */
 
-kvtree *kvtree_gather_offer(int ranks, kvtree *item)
-{
-    kvtree *offer = kvtree_new();
-    if (item && kvtree_util_set_int(offer, "RANKS", ranks) == 0 &&
-        kvtree_set(offer, "ITEM", item))
-        return offer;
-    kvtree_delete(&item);
-    kvtree_delete(&offer);
-    return NULL;
-}
+/* Bytes of an item before its packed tree. */
+#define RANKS_SIZE KVTREE_COUNT_SIZE
 
-kvtree *kvtree_gather_offer_file(const char *root, int level, int rank, int ranks)
+int kvtree_gather_pack(const kvtree_gather_place *to, int rank, int ranks,
+                       const kvtree *tree, kvtree_gather_item *item, uint64_t *room,
+                       kvtree_error *err)
 {
-    char name[BENEATH_NAME_MAX];
-    kvtree *pointer = kvtree_new();
-    kvtree_gather_file_name(root, level, rank, name);
-    if (kvtree_util_set_int(pointer, "OFFSET", 0) != 0 ||
-        kvtree_util_set_str(pointer, "FILE", name) != 0)
-        kvtree_delete(&pointer);
-    return kvtree_gather_offer(ranks, pointer);
-}
-
-int kvtree_gather_group_add(kvtree_gather_group *group, int rank, kvtree *offer)
-{
-    int ranks, rc = kvtree_util_get_int(offer, "RANKS", &ranks);
-    kvtree *item = rc ? NULL : kvtree_extract(offer, "ITEM");
-    if (!item) return -EBADMSG;
-    if (!group->items) group->items = kvtree_new();
-    if (!kvtree_setf(group->items, item, "%d", rank)) {
-        kvtree_delete(&item);
-        return -ENOMEM;
-    }
-    group->ranks += ranks;
+    char key[16];
+    size_t depth, size = kvtree_measure(tree, &depth);
+    *room = (uint64_t)snprintf(key, sizeof key, "%d", rank) + 1 + size;
+    const size_t above = to->top ? 3 : 2; /* the top key, RANK, a rank */
+    if (depth + above > KVTREE_DEPTH_MAX)
+        return err_set(err, -EOVERFLOW, "write a tree of %zu levels: more than %zu",
+                       depth, KVTREE_DEPTH_MAX - above);
+    int rc = kvtree_gather_check_size(to->top, *room, err);
+    if (rc) return rc;
+    item->size = RANKS_SIZE + size;
+    item->bytes = malloc(item->size);
+    if (!item->bytes) return err_sys(err, -ENOMEM, "write %s", to->name);
+    kvtree_pack(kvtree_put32(item->bytes, (uint32_t)ranks), tree);
     return 0;
 }
 
-/* The tree of a file with the items of the group, which it takes over; NULL without
- * memory. */
-static kvtree *gather_make_file(kvtree_gather_group *group, const char *top, int level)
+int kvtree_gather_pack_pointer(const kvtree_gather_place *to, int level, int rank,
+                               int ranks, kvtree_gather_item *item, uint64_t *room,
+                               kvtree_error *err)
+{
+    char name[BENEATH_NAME_MAX];
+    kvtree *pointer = kvtree_new();
+    kvtree_gather_file_name(to->name, level, rank, name);
+    int rc = kvtree_util_set_int(pointer, "OFFSET", 0) != 0 ||
+                     kvtree_util_set_str(pointer, "FILE", name) != 0
+                 ? err_sys(err, -ENOMEM, "write %s", to->name)
+                 : kvtree_gather_pack(to, rank, ranks, pointer, item, room, err);
+    kvtree_delete(&pointer);
+    return rc;
+}
+
+/* An item in a group. */
+struct kvtree_gather_member {
+    int rank;
+    kvtree_gather_item item;
+};
+
+int kvtree_gather_group_add(kvtree_gather_group *group, int rank, kvtree_gather_item item)
+{
+    const bool valid = item.bytes && item.size >= RANKS_SIZE + KVTREE_COUNT_SIZE;
+    struct kvtree_gather_member *members =
+        valid ? array_grow(group->members, group->count, sizeof *members) : NULL;
+    if (!members) {
+        free(item.bytes);
+        return valid ? -ENOMEM : -EBADMSG;
+    }
+    members[group->count++] = (struct kvtree_gather_member){rank, item};
+    group->members = members;
+    group->ranks += (int)kvtree_get32(item.bytes);
+    return 0;
+}
+
+void kvtree_gather_group_free(kvtree_gather_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        free(group->members[i].item.bytes);
+    free(group->members);
+    *group = (kvtree_gather_group){0};
+}
+
+static int gather_compare_ranks(const void *a, const void *b)
+{
+    const struct kvtree_gather_member *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The tree of a file without its items. Packed, it ends with their number, 0, because
+ * RANK is the last key at all levels: they only have to be appended. */
+static kvtree *gather_make_frame(const kvtree_gather_group *group, const char *top,
+                                 int level)
 {
     kvtree *tree = kvtree_new();
     kvtree *body = level == 0 && top ? kvtree_set(tree, top, NULL) : tree;
     if (kvtree_util_set_int(body, "LEVEL", level) != 0 ||
         kvtree_util_set_int(body, "RANKS", group->ranks) != 0 ||
-        !kvtree_set(body, "RANK", group->items)) {
-        kvtree_delete(&group->items);
+        !kvtree_set(body, "RANK", NULL))
         kvtree_delete(&tree);
-    }
-    *group = (kvtree_gather_group){0};
     return tree;
+}
+
+/* The bytes of a file, and room for what is not its tree. NULL without memory. */
+static char *gather_pack_file(const kvtree_gather_group *group, const kvtree *frame,
+                              size_t *size)
+{
+    enum { KEY_SIZE = 12 }; /* of a rank */
+    size_t most = KVTREE_FILE_BEFORE + kvtree_pack_size(frame) + KVTREE_FILE_BEHIND;
+    for (size_t i = 0; i < group->count; i++)
+        most += KEY_SIZE + group->members[i].item.size - RANKS_SIZE;
+    char *bytes = malloc(most);
+    if (!bytes) return NULL;
+    char *p = bytes + KVTREE_FILE_BEFORE;
+    p += kvtree_pack(p, frame);
+    kvtree_put32(p - KVTREE_COUNT_SIZE, (uint32_t)group->count);
+    for (size_t i = 0; i < group->count; i++) {
+        const struct kvtree_gather_member *m = &group->members[i];
+        const size_t packed = m->item.size - RANKS_SIZE;
+        p += snprintf(p, KEY_SIZE, "%d", m->rank) + 1;
+        memcpy(p, m->item.bytes + RANKS_SIZE, packed);
+        p += packed;
+    }
+    *size = (size_t)(p - bytes) + KVTREE_FILE_BEHIND;
+    return bytes;
 }
 
 int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_place *to,
@@ -140,11 +193,16 @@ int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_pl
 {
     char lower[BENEATH_NAME_MAX];
     const char *name = is_root ? to->name : lower;
+    size_t size = 0;
     kvtree_gather_file_name(to->name, level, rank, lower);
-    kvtree *tree = gather_make_file(group, to->top, level);
-    int rc = tree ? kvtree_file_write(to->dir, name, RECORD_SIZE_FILES, tree, err)
-                  : err_sys(err, -ENOMEM, "write %s", name);
-    kvtree_delete(&tree);
+    qsort(group->members, group->count, sizeof *group->members, gather_compare_ranks);
+    kvtree *frame = gather_make_frame(group, to->top, level);
+    char *bytes = frame ? gather_pack_file(group, frame, &size) : NULL;
+    kvtree_delete(&frame);
+    kvtree_gather_group_free(group);
+    int rc = bytes ? kvtree_write_packed(to->dir, name, bytes, size, err)
+                   : err_sys(err, -ENOMEM, "write %s", name);
+    free(bytes);
     return rc;
 }
 

@@ -6,7 +6,8 @@
  * writers of the level below a pointer to their file) are cut into groups of neighbors.
  * The items of a group fit into one file, which its first rank collects and writes. A
  * level above 0 with one group is the root. Rank 0 has an item on every level, and is the
- * first of its group, so it writes the root.
+ * first of its group, so it writes the root. An item travels, and goes into the file,
+ * packed: nobody needs its tree on the way.
  *
  * A level ends with one agreement, which also adds up how many files it has and how many
  * bytes the next one needs. Where these fit into one file, groups need no communication,
@@ -23,14 +24,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct gather_mpi {
     const kvtree_gather *to;
     kvtree_gather_place place; /* the same, of one file */
-    MPI_Comm comm;             /* the private one */
+    const struct channel *ch;
+    MPI_Comm comm; /* its own */
     int rank, size;
     int level;
-    kvtree *offer;             /* the item of this rank, at this level; or NULL */
+    kvtree_gather_item item;   /* of this rank, at this level, if there is one */
     uint64_t bytes;            /* that it takes in a file */
     int writer;                /* the rank that writes it */
     kvtree_gather_group group; /* at a writer */
@@ -45,7 +49,7 @@ typedef struct gather_mpi {
  * true also where a lower rank did. */
 static int gather_mpi_choose_writer(gather_mpi *w, uint64_t width, bool *failed)
 {
-    bool shares = w->offer && w->bytes <= width;
+    bool shares = w->item.bytes && w->bytes <= width;
     uint64_t mine[2] = {shares ? w->bytes : 0, *failed}, before[2] = {0, 0};
     int added = MPI_Exscan(mine, before, 2, MPI_UINT64_T, MPI_SUM, w->comm);
     if (w->rank == 0) before[0] = before[1] = 0;
@@ -60,58 +64,58 @@ static int gather_mpi_choose_writer(gather_mpi *w, uint64_t width, bool *failed)
     return fails ? err_set(&w->err, -EIO, "form groups: MPI failed") : 0;
 }
 
-/* Moves the item of this rank to where it is written: into its own group, or into send.
- */
-static int gather_mpi_dispatch(gather_mpi *w, kvtree *send)
+/* The item becomes one of its own group. */
+static int gather_mpi_keep(gather_mpi *w)
 {
-    int rc = 0;
-    if (!w->offer) return 0;
-    if (w->writer != w->rank) {
-        if (!kvtree_setf(send, w->offer, "%d", w->writer)) return -ENOMEM;
-    } else {
-        rc = kvtree_gather_group_add(&w->group, w->rank, w->offer);
-        kvtree_delete(&w->offer);
-    }
-    w->offer = NULL;
-    return rc;
+    const kvtree_gather_item own = w->item;
+    w->item = (kvtree_gather_item){NULL, 0};
+    return own.bytes ? kvtree_gather_group_add(&w->group, w->rank, own) : 0;
 }
 
-static int gather_mpi_collect(gather_mpi *w, const kvtree *received)
+/* For exchange_until_done. */
+static int gather_mpi_take(void *arg, int source, const char *packed, size_t size)
 {
-    int rc = 0;
-    for (kvtree_elem *e = kvtree_elem_first(received); e && !rc; e = kvtree_elem_next(e))
-        rc = kvtree_gather_group_add(&w->group, kvtree_elem_key_int(e),
-                                     kvtree_elem_hash(e));
-    return rc ? rc : kvtree_sort_int(w->group.items, KVTREE_SORT_ASCENDING);
+    gather_mpi *w = arg;
+    kvtree_gather_item item = {malloc(size + 1), size};
+    if (!item.bytes) return -ENOMEM;
+    memcpy(item.bytes, packed, size);
+    return kvtree_gather_group_add(&w->group, source, item);
+}
+
+static int gather_mpi_send(gather_mpi *w, const struct channel *ch, struct outbox *box)
+{
+    const size_t size = MESSAGE_HEADER + w->item.size;
+    int rc = outbox_open(box, size, message_pieces(size, ch->limit));
+    return rc ? rc : outbox_post_packed(box, ch, w->item.bytes, w->item.size, w->writer);
 }
 
 /* Collective; the result is this rank's own. Brings the items of each group to its
  * writer. */
 static int gather_mpi_route(gather_mpi *w)
 {
-    kvtree *send = kvtree_new(), *received = kvtree_new();
-    int dispatched = send && received ? gather_mpi_dispatch(w, send) : -ENOMEM;
-    int rc = kvtree_exchange(send, received, w->to->comm);
-    if (rc == 0) rc = dispatched;
-    if (rc == 0) rc = gather_mpi_collect(w, received);
-    kvtree_delete(&send);
-    kvtree_delete(&received);
+    char scratch[MESSAGE_LIMIT];
+    const struct channel ch = {w->comm, w->ch->tag, sizeof scratch, scratch};
+    struct outbox box;
+    int rc = outbox_open(&box, 0, 0);
+    if (w->writer == w->rank)
+        rc = gather_mpi_keep(w);
+    else if (w->item.bytes)
+        rc = gather_mpi_send(w, &ch, &box);
+    int routed = exchange_until_done(&ch, &box, gather_mpi_take, w);
+    int closed = outbox_close(&box);
+    free(w->item.bytes);
+    w->item = (kvtree_gather_item){NULL, 0};
+    rc = rc ? rc : routed ? routed : closed;
     return rc ? err_sys(&w->err, rc, "gather level %d of %s", w->level, w->to->name) : 0;
 }
 
 /* ---- files ---- */
 
-static int gather_mpi_measure(gather_mpi *w)
-{
-    return kvtree_gather_offer_size(w->to->top, w->rank, w->offer, &w->bytes, &w->err);
-}
-
 /* Writes the group; the pointer to its file is this rank's item at the next level. */
 static int gather_mpi_write_file(gather_mpi *w, int level, bool is_root)
 {
-    w->offer = kvtree_gather_offer_file(w->to->name, level, w->rank, w->group.ranks);
-    int rc = w->offer ? gather_mpi_measure(w)
-                      : err_sys(&w->err, -ENOMEM, "write %s", w->to->name);
+    int rc = kvtree_gather_pack_pointer(&w->place, level, w->rank, w->group.ranks,
+                                        &w->item, &w->bytes, &w->err);
     if (rc) return rc;
     return kvtree_gather_group_write(&w->group, &w->place, level, w->rank, is_root,
                                      &w->err);
@@ -121,7 +125,7 @@ static int gather_mpi_write_file(gather_mpi *w, int level, bool is_root)
  * any other level it is the root. */
 static int gather_mpi_write_group(gather_mpi *w)
 {
-    if (!w->group.items) return 0;
+    if (!w->group.count) return 0;
     if (w->place.dir < 0 && w->to->open) {
         int opened = w->to->open(w->to->arg, &w->place.dir, &w->err);
         if (opened) return opened;
@@ -130,7 +134,7 @@ static int gather_mpi_write_group(gather_mpi *w)
     if (w->level > 0 || !is_all) return gather_mpi_write_file(w, w->level, is_all);
     int rc = gather_mpi_write_file(w, 0, false);
     if (rc) return rc;
-    rc = gather_mpi_dispatch(w, NULL);
+    rc = gather_mpi_keep(w);
     return rc ? err_sys(&w->err, rc, "write %s", w->to->name)
               : gather_mpi_write_file(w, 1, true);
 }
@@ -160,8 +164,8 @@ static int gather_mpi_write_levels(gather_mpi *w, int rc)
     rc = agree_sum(w->comm, rc, &w->err, 2, sum);
     for (; rc == 0 && sum[FILES] != 1; w->level++) {
         rc = gather_mpi_write_level(w, sum[BYTES]);
-        sum[BYTES] = (int64_t)(w->offer ? w->bytes : 0);
-        sum[FILES] = w->offer != NULL;
+        sum[BYTES] = (int64_t)(w->item.bytes ? w->bytes : 0);
+        sum[FILES] = w->item.bytes != NULL;
         rc = agree_sum(w->comm, rc, &w->err, 2, sum);
     }
     return rc;
@@ -173,12 +177,9 @@ static int gather_mpi_write_levels(gather_mpi *w, int rc)
 static int gather_mpi_prepare(gather_mpi *w, const kvtree *tree)
 {
     int rc = kvtree_gather_check_root(w->to->name, &w->err);
-    if (rc) return rc;
-    kvtree *copy = kvtree_new();
-    if (kvtree_merge(copy, tree) != 0) kvtree_delete(&copy);
-    w->offer = kvtree_gather_offer(1, copy);
-    if (!w->offer) return err_sys(&w->err, -ENOMEM, "write %s", w->to->name);
-    return gather_mpi_measure(w);
+    return rc ? rc
+              : kvtree_gather_pack(&w->place, w->rank, 1, tree, &w->item, &w->bytes,
+                                   &w->err);
 }
 
 /* Collective, agreed. rc and text are of this rank so far. */
@@ -189,15 +190,17 @@ static int gather_mpi_write(const kvtree_gather *to, const kvtree *tree, int rc,
     if (agree_possible(to->comm, err) != 0) return err_wrap(err, -EINVAL, "write");
     int opened = channel_of(to->comm, &ch);
     if (opened) return err_sys(err, opened, "duplicate the communicator");
-    gather_mpi w = {
-        .to = to, .place = {to->dir, to->name, to->top, to->limit, 0}, .comm = ch->comm};
+    gather_mpi w = {.to = to,
+                    .place = {to->dir, to->name, to->top, to->limit, 0},
+                    .ch = ch,
+                    .comm = ch->comm};
     snprintf(w.err.text, sizeof w.err.text, "%s", text);
     MPI_Comm_rank(w.comm, &w.rank);
     MPI_Comm_size(w.comm, &w.size);
     if (rc == 0) rc = gather_mpi_prepare(&w, tree);
     rc = gather_mpi_write_levels(&w, rc);
-    kvtree_delete(&w.offer);
-    kvtree_delete(&w.group.items);
+    free(w.item.bytes);
+    kvtree_gather_group_free(&w.group);
     return rc ? err_set(err, rc, "%s", w.err.text) : KVTREE_SUCCESS;
 }
 

@@ -28,11 +28,11 @@
 #define kvtree_gather_file_read COMMON(kvtree_gather_file_read)
 #define kvtree_gather_file_take COMMON(kvtree_gather_file_take)
 #define kvtree_gather_group_add COMMON(kvtree_gather_group_add)
+#define kvtree_gather_group_free COMMON(kvtree_gather_group_free)
 #define kvtree_gather_group_write COMMON(kvtree_gather_group_write)
 #define kvtree_gather_listed_twice COMMON(kvtree_gather_listed_twice)
-#define kvtree_gather_offer COMMON(kvtree_gather_offer)
-#define kvtree_gather_offer_file COMMON(kvtree_gather_offer_file)
-#define kvtree_gather_offer_size COMMON(kvtree_gather_offer_size)
+#define kvtree_gather_pack COMMON(kvtree_gather_pack)
+#define kvtree_gather_pack_pointer COMMON(kvtree_gather_pack_pointer)
 #define kvtree_gather_stem COMMON(kvtree_gather_stem)
 #define kvtree_gather_width COMMON(kvtree_gather_width)
 
@@ -62,28 +62,40 @@ int kvtree_gather_check_root(const char *name, kvtree_error *err);
  * not larger than to->limit. */
 uint64_t kvtree_gather_width(const kvtree_gather_place *to, int level);
 
-/* An item on its way into a file, as a tree: ITEM, and RANKS, the number of ranks at and
- * below it. Takes item over; NULL without memory, with item freed. */
-kvtree *kvtree_gather_offer(int ranks, kvtree *item);
-
-/* The pointer to the file of rank at level, for the next one. */
-kvtree *kvtree_gather_offer_file(const char *root, int level, int rank, int ranks);
-
 /* -EFBIG for an item of that number of bytes if no reader accepts its file. */
 int kvtree_gather_check_size(const char *top, uint64_t size, kvtree_error *err);
 
-/* Bytes of the item that rank offers in a file, with the same check. */
-int kvtree_gather_offer_size(const char *top, int rank, const kvtree *offer,
-                             uint64_t *size, kvtree_error *err);
+/* An item on its way into a file: four bytes with the number of ranks at and below it,
+ * and the packed tree, which nobody unpacks on this way. */
+typedef struct kvtree_gather_item {
+    char *bytes; /* NULL: there is none */
+    size_t size;
+} kvtree_gather_item;
+
+/* Makes an item of what rank has, of that number of ranks. *room: bytes that it takes in
+ * a file. -EFBIG and -EOVERFLOW where no reader accepts it. */
+int kvtree_gather_pack(const kvtree_gather_place *to, int rank, int ranks,
+                       const kvtree *tree, kvtree_gather_item *item, uint64_t *room,
+                       kvtree_error *err);
+
+/* The same of the pointer to the file of rank at level, for the next one. */
+int kvtree_gather_pack_pointer(const kvtree_gather_place *to, int level, int rank,
+                               int ranks, kvtree_gather_item *item, uint64_t *room,
+                               kvtree_error *err);
 
 /* The contents of a file that is being collected; starts as zeros. */
 typedef struct kvtree_gather_group {
-    kvtree *items; /* NULL: none */
-    int ranks;     /* at and below them */
+    int ranks; /* at and below all items */
+    size_t count;
+    struct kvtree_gather_member *members;
 } kvtree_gather_group;
 
-/* Moves the item out of offer into the group. -ENOMEM, -EBADMSG. */
-int kvtree_gather_group_add(kvtree_gather_group *group, int rank, kvtree *offer);
+/* Adds what rank has; the bytes are taken over, and freed on failure: -ENOMEM, or
+ * -EBADMSG where they are no item. */
+int kvtree_gather_group_add(kvtree_gather_group *group, int rank,
+                            kvtree_gather_item item);
+
+void kvtree_gather_group_free(kvtree_gather_group *group);
 
 /* Writes the group to the file of rank at level, or to the root, and empties it. */
 int kvtree_gather_group_write(kvtree_gather_group *group, const kvtree_gather_place *to,

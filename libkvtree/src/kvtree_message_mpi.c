@@ -36,15 +36,15 @@ static int message_piece_size(size_t left, int limit)
 
 /* ---- receiving ---- */
 
-int message_deliver(const char *packed, size_t size, kvtree *tree)
+int message_deliver(void *arg, int source, const char *packed, size_t size)
 {
-    if (!tree) return KVTREE_SUCCESS;
-    return kvtree_unpack_merge(packed, size, tree, NULL);
+    (void)source;
+    return arg ? kvtree_unpack_merge(packed, size, arg, NULL) : KVTREE_SUCCESS;
 }
 
 /* Receives the pieces after the first, which brought `have` bytes of the packed tree. */
 static int message_receive_rest(const struct channel *ch, int source, size_t have,
-                                size_t size, kvtree *tree)
+                                size_t size, char **all)
 {
     char *bytes = malloc(size);
     int rc = bytes ? 0 : -ENOMEM;
@@ -57,14 +57,15 @@ static int message_receive_rest(const struct channel *ch, int source, size_t hav
             rc = -EIO;
         have += (size_t)n;
     }
-    if (!rc) rc = message_deliver(bytes, size, tree);
-    free(bytes);
+    *all = bytes;
     return rc;
 }
 
 int message_receive(const struct channel *ch, MPI_Message *first,
-                    const MPI_Status *status, kvtree *tree)
+                    const MPI_Status *status, message_take *take, void *arg)
 {
+    const int source = status->MPI_SOURCE;
+    char *all;
     int count;
     MPI_Get_count(status, MPI_BYTE, &count);
     if (MPI_Mrecv(ch->scratch, ch->limit, MPI_BYTE, first, MPI_STATUS_IGNORE) !=
@@ -75,8 +76,11 @@ int message_receive(const struct channel *ch, MPI_Message *first,
     if (number < 0) return number >= -INT_MAX ? (int)number : -EBADMSG;
     size_t size = (size_t)number, have = (size_t)count - MESSAGE_HEADER;
     if (have > size || (have < size && count < ch->limit)) return -EBADMSG;
-    if (have == size) return message_deliver(ch->scratch + MESSAGE_HEADER, size, tree);
-    return message_receive_rest(ch, status->MPI_SOURCE, have, size, tree);
+    if (have == size) return take(arg, source, ch->scratch + MESSAGE_HEADER, size);
+    int rc = message_receive_rest(ch, source, have, size, &all);
+    if (!rc) rc = take(arg, source, all, size);
+    free(all);
+    return rc;
 }
 
 /* ---- sending ---- */
@@ -96,12 +100,12 @@ int outbox_open(struct outbox *box, size_t size, size_t pieces)
     return -ENOMEM;
 }
 
-int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree,
-                int rank, int synchronous)
+/* Sends the message that begins with room for its header. */
+static int outbox_send(struct outbox *box, const struct channel *ch, size_t packed,
+                       int rank, int synchronous)
 {
     int rc = 0;
     char *bytes = box->bytes + box->used;
-    size_t packed = kvtree_pack(bytes + MESSAGE_HEADER, tree);
     size_t size = MESSAGE_HEADER + packed;
     message_put_header(bytes, (int64_t)packed);
     for (size_t done = 0; done < size;) {
@@ -119,6 +123,20 @@ int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree
     }
     box->used += size;
     return rc;
+}
+
+int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree,
+                int rank, int synchronous)
+{
+    size_t packed = kvtree_pack(box->bytes + box->used + MESSAGE_HEADER, tree);
+    return outbox_send(box, ch, packed, rank, synchronous);
+}
+
+int outbox_post_packed(struct outbox *box, const struct channel *ch, const char *packed,
+                       size_t size, int rank)
+{
+    memcpy(box->bytes + box->used + MESSAGE_HEADER, packed, size);
+    return outbox_send(box, ch, size, rank, 1);
 }
 
 int outbox_post_error(struct outbox *box, const struct channel *ch, int code, int rank)

@@ -42,9 +42,9 @@ static int kvtree_mpi_receive(const struct channel *ch, kvtree *tree, int rank)
     MPI_Status status;
     if (rank == MPI_PROC_NULL) return 0;
     if (MPI_Mprobe(rank, ch->tag, ch->comm, &first, &status) != MPI_SUCCESS) return -EIO;
-    if (!tree) return message_receive(ch, &first, &status, NULL);
+    if (!tree) return message_receive(ch, &first, &status, message_deliver, NULL);
     kvtree *arrived = kvtree_mpi_apart(tree);
-    int rc = message_receive(ch, &first, &status, arrived);
+    int rc = message_receive(ch, &first, &status, message_deliver, arrived);
     if (!arrived) return rc ? rc : -ENOMEM;
     if (arrived == tree) return rc;
     if (!rc) kvtree_replace(tree, arrived);
@@ -174,14 +174,14 @@ static int kvtree_bcast_receive(const struct channel *ch, kvtree *tree, int root
     if (rc) return rc;
     size_t size = (size_t)message_get_header(ch->scratch);
     const char *body = ch->scratch + MESSAGE_HEADER;
-    if (done >= size) return message_deliver(body, size, tree);
+    if (done >= size) return message_deliver(tree, root, body, size);
     char *bytes = malloc(size), *rest = bytes ? bytes + done : NULL;
     if (bytes) memcpy(bytes, body, done);
     if (size - done <= (size_t)ch->limit)
         rc = kvtree_bcast_piece(ch, rest ? rest : ch->scratch, size - done, root);
     else
         rc = kvtree_bcast_large(ch, rest, size - done, root, NULL);
-    if (!rc) rc = bytes ? message_deliver(bytes, size, tree) : -ENOMEM;
+    if (!rc) rc = bytes ? message_deliver(tree, root, bytes, size) : -ENOMEM;
     free(bytes);
     return rc;
 }
@@ -251,34 +251,40 @@ static int exchange_post(struct outbox *box, const struct channel *ch, const kvt
     return rc;
 }
 
-static int exchange_receive(const struct channel *ch, kvtree *recv, int *received)
+/* A tree below the rank that sent it, for exchange_until_done. */
+static int exchange_take_tree(void *recv, int source, const char *packed, size_t size)
 {
     char key[16];
+    snprintf(key, sizeof key, "%d", source);
+    kvtree *from = kvtree_get(recv, key);
+    if (!from) from = kvtree_set(recv, key, NULL);
+    return from ? message_deliver(from, source, packed, size) : -ENOMEM;
+}
+
+static int exchange_receive(const struct channel *ch, message_take *take, void *arg,
+                            int *received)
+{
     MPI_Message first;
     MPI_Status status;
     *received = 0;
     if (MPI_Improbe(MPI_ANY_SOURCE, ch->tag, ch->comm, received, &first, &status) !=
         MPI_SUCCESS)
         return -EIO;
-    if (!*received) return 0;
-    snprintf(key, sizeof key, "%d", status.MPI_SOURCE);
-    kvtree *from = kvtree_get(recv, key);
-    if (!from) from = kvtree_set(recv, key, NULL);
-    int rc = message_receive(ch, &first, &status, from);
-    return from ? rc : -ENOMEM;
+    return *received ? message_receive(ch, &first, &status, take, arg) : 0;
 }
 
 /* Nonblocking consensus. A synchronous send is done once its receiver matched it; a rank
  * enters the barrier when all its sends are done, so when the barrier is through, every
  * message has been matched, and no one needs to be told how many to expect. Failures do
  * not leave the loop: the others rely on this rank until the barrier is through. */
-static int exchange_until_done(const struct channel *ch, struct outbox *box, kvtree *recv)
+int exchange_until_done(const struct channel *ch, struct outbox *box, message_take *take,
+                        void *arg)
 {
     MPI_Request barrier = MPI_REQUEST_NULL;
     int rc = 0, in_barrier = 0, done = 0;
     while (!done) {
         int received, sent;
-        int got = exchange_receive(ch, recv, &received);
+        int got = exchange_receive(ch, take, arg, &received);
         rc = rc ? rc : got;
         if (received) continue;
         if (in_barrier) {
@@ -323,7 +329,7 @@ static int exchange_trees(const struct channel *ch, const kvtree *send, kvtree *
     kvtree *arrived = kvtree_mpi_apart(recv);
     int rc = arrived ? exchange_check_ranks(ch, send) : -ENOMEM;
     int posted = exchange_post(&box, ch, rc ? NULL : send);
-    int served = exchange_until_done(ch, &box, arrived);
+    int served = exchange_until_done(ch, &box, exchange_take_tree, arrived);
     int closed = outbox_close(&box);
     rc = rc ? rc : posted ? posted : served ? served : closed;
     if (!rc) rc = kvtree_sort_int(arrived, KVTREE_SORT_ASCENDING);

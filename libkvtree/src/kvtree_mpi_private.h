@@ -46,13 +46,16 @@ int64_t message_get_header(const char *bytes);
 size_t message_size(const kvtree *tree);
 size_t message_pieces(size_t size, int limit);
 
-/* Merges a packed tree into tree (NULL: nowhere). */
-int message_deliver(const char *packed, size_t size, kvtree *tree);
+/* Takes the bytes that a rank sent, which are gone after the return. 0 or -errno. */
+typedef int message_take(void *arg, int source, const char *packed, size_t size);
 
-/* Receives the message after its first piece was matched, and merges its tree into tree,
- * or returns the sender's error. Whatever the result is, all its pieces were received. */
+/* Merges a packed tree into the tree arg (NULL: nowhere). */
+int message_deliver(void *arg, int source, const char *packed, size_t size);
+
+/* Receives the message after its first piece was matched, and has its bytes taken, or
+ * returns the sender's error. Whatever the result is, all its pieces were received. */
 int message_receive(const struct channel *ch, MPI_Message *first,
-                    const MPI_Status *status, kvtree *tree);
+                    const MPI_Status *status, message_take *take, void *arg);
 
 /* Makes room for messages of that number of bytes and pieces in all. */
 int outbox_open(struct outbox *box, size_t size, size_t pieces);
@@ -66,6 +69,16 @@ int outbox_post_error(struct outbox *box, const struct channel *ch, int code, in
 
 /* *sent tells whether all is sent. */
 int outbox_test(struct outbox *box, int *sent);
+
+/* The same with bytes that are packed already. */
+int outbox_post_packed(struct outbox *box, const struct channel *ch, const char *packed,
+                       size_t size, int rank);
+
+/* Collective, the result is this rank's own. Has the messages of all ranks to this one
+ * taken; those in box are synchronous. Before the next exchange all ranks must agree on
+ * something. */
+int exchange_until_done(const struct channel *ch, struct outbox *box, message_take *take,
+                        void *arg);
 
 /* Waits until all is sent, and frees the memory. */
 int outbox_close(struct outbox *box);

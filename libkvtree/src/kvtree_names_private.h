@@ -7,9 +7,11 @@
 
 #define kvtree_fprint_at scr_kvtree_fprint_at
 #define kvtree_fprint_key scr_kvtree_fprint_key
+#define kvtree_measure scr_kvtree_measure
 #define kvtree_packer_next scr_kvtree_packer_next
 #define kvtree_read_whole scr_kvtree_read_whole
 #define kvtree_replace scr_kvtree_replace
 #define kvtree_unpack_merge scr_kvtree_unpack_merge
+#define kvtree_write_packed scr_kvtree_write_packed
 
 #endif

@@ -155,6 +155,15 @@ enum kvtree_kind {
 int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *tree,
                        enum kvtree_kind kind, kvtree_error *err);
 
+/* What a file has before and behind its packed tree: header, checksum. */
+#define KVTREE_FILE_BEFORE 20
+#define KVTREE_FILE_BEHIND 4
+
+/* Writes the file name below dir, as kvtree_file_write does, of size bytes, within which
+ * the packed tree stands in its place; the rest is filled in. */
+int kvtree_write_packed(int dir, const char *name, char *bytes, size_t size,
+                        kvtree_error *err);
+
 struct kvtree_file_facts {
     uint64_t size;     /* bytes of the file */
     uint64_t elements; /* of the tree, at all levels */

@@ -47,26 +47,48 @@ static void test_names(void **state)
     assert_int_equal(kvtree_gather_file_name(large, 0, 0, name), -ENAMETOOLONG);
 }
 
-/* Writes the item of rank 7 to a file, and reads that. */
-static kvtree *written(const kvtree_gather_place *to, int level, int ranks, kvtree *item)
+/* An item as the tree that it has, which is freed with it. */
+static kvtree *unpacked(kvtree_gather_item item)
+{
+    kvtree *tree = kvtree_new();
+    assert_int_equal(kvtree_unpack_merge(item.bytes + 4, item.size - 4, tree, NULL), 0);
+    free(item.bytes);
+    return tree;
+}
+
+static void check_pointer(const kvtree_gather_place *to, int level, const char *name)
+{
+    kvtree_gather_item item;
+    kvtree_error err = {""};
+    uint64_t room;
+    assert_int_equal(kvtree_gather_pack_pointer(to, level, 7, 5, &item, &room, &err), 0);
+    assert_int_equal(room, strlen("7") + 1 + item.size - 4);
+    assert_int_equal(kvtree_get32(item.bytes), 5);
+    kvtree *pointer = unpacked(item);
+    assert_non_null(kvtree_getf(pointer, "OFFSET 0"));
+    assert_non_null(kvtree_getf(pointer, "FILE %s", name));
+    kvtree_delete(&pointer);
+}
+
+/* Writes the tree of rank 7 to a file, and reads that. */
+static kvtree *written(const kvtree_gather_place *to, int level, int ranks, kvtree *value)
 {
     char name[BENEATH_NAME_MAX];
     kvtree_error err = {""};
     kvtree_gather_group group = {0};
-    kvtree *tree = kvtree_new(), *offer = kvtree_gather_offer(ranks, item);
-    assert_int_equal(kvtree_gather_group_add(&group, 7, offer), 0);
-    assert_int_equal(kvtree_gather_group_add(&group, 7, offer), -EBADMSG);
-    kvtree_delete(&offer);
+    kvtree_gather_item item, short_one = {malloc(7), 7}, none = {NULL, 0};
+    kvtree *tree = kvtree_new();
+    uint64_t room;
+    assert_int_equal(kvtree_gather_pack(to, 7, ranks, value, &item, &room, &err), 0);
+    kvtree_delete(&value);
+    assert_int_equal(kvtree_gather_group_add(&group, 7, item), 0);
+    assert_int_equal(kvtree_gather_group_add(&group, 7, short_one), -EBADMSG);
+    assert_int_equal(kvtree_gather_group_add(&group, 7, none), -EBADMSG);
     assert_int_equal(kvtree_gather_group_write(&group, to, level, 7, level == 2, &err),
                      0);
     assert_int_equal(kvtree_gather_file_name(to->name, level, 7, name), 0);
-    assert_null(group.items);
-    assert_int_equal(group.ranks, 0);
-    offer = kvtree_gather_offer_file(to->name, level, 7, ranks);
-    assert_non_null(kvtree_getf(offer, "RANKS %d", ranks));
-    assert_non_null(kvtree_getf(offer, "ITEM OFFSET 0"));
-    assert_non_null(kvtree_getf(offer, "ITEM FILE %s", name));
-    kvtree_delete(&offer);
+    assert_true(group.count == 0 && !group.members && group.ranks == 0);
+    check_pointer(to, level, name);
     if (level == 2) snprintf(name, sizeof name, "%s", to->name);
     assert_int_equal(kvtree_file_read(to->dir, name, KVTREE_ANY_SIZE, tree, &err), 0);
     return tree;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "build_tree.h"
+#include "src/kvtree_gather_private.h"
 #include "src/kvtree_private.h"
 #include <cmocka.h>
 #include <errno.h>
@@ -255,6 +256,24 @@ static void too_many_levels_are_refused(void **state)
     kvtree_delete(&back);
 }
 
+/* The same below the levels of a file of many ranks. */
+static void pack_for_file(const kvtree *tree, const char *top, int expected)
+{
+    const kvtree_gather_place to = {-1, "x", top, 0, 0};
+    kvtree_gather_item item = {NULL, 0};
+    kvtree_error err = {""};
+    uint64_t room;
+    assert_int_equal(kvtree_gather_pack(&to, 0, 1, tree, &item, &room, &err), expected);
+    assert_int_equal(!item.bytes, expected != 0);
+    if (expected) assert_non_null(strstr(err.text, " levels: more than 41943"));
+    free(item.bytes);
+}
+
+static const kvtree *first_value(const kvtree *tree)
+{
+    return kvtree_elem_hash(kvtree_elem_first(tree));
+}
+
 /* ... and on the way out: what nobody could read is not written. */
 static void too_many_levels_are_not_written(void **state)
 {
@@ -262,6 +281,11 @@ static void too_many_levels_are_not_written(void **state)
     kvtree *tree = deep_tree(KVTREE_DEPTH_MAX + 1);
     assert_int_equal(kvtree_fd_write(-1, KVTREE_ANY_SIZE, tree, &err), -EOVERFLOW);
     assert_non_null(strstr(err.text, "4194305 levels"));
+    const kvtree *less = first_value(first_value(tree)); /* KVTREE_DEPTH_MAX - 1 */
+    pack_for_file(less, NULL, -EOVERFLOW);
+    pack_for_file(first_value(less), NULL, 0);
+    pack_for_file(first_value(less), "TOP", -EOVERFLOW);
+    pack_for_file(first_value(first_value(less)), "TOP", 0);
     kvtree_delete(&tree);
 }
 

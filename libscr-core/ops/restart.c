@@ -535,6 +535,7 @@ static void restart_close(struct scr *scr)
     scr_bring_end(scr);
     scr_listing_end(scr);
     scr_route_forget(scr);
+    scr_direct_forget_others(&scr->prefix);
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->restart.offered = 0;
 }

@@ -310,7 +310,7 @@ static int route_find_own(struct scr *scr, const scr_dataset *d, scr_file_match 
 }
 
 /* The same for a file of another rank. */
-static int route_find_of_others(const struct scr *scr, const scr_file_match *match,
+static int route_find_of_others(struct scr *scr, const scr_file_match *match,
                                 char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
     const scr_dataset *d = &scr->lifecycle.open;

@@ -4,6 +4,7 @@
 #include "prefix/prefix.h"
 
 #include "common/agree_mpi.h"
+#include "common/array.h"
 #include "common/beneath.h"
 #include "common/errtext.h"
 #include "common/io.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Key in direct.packed: number of a file in the list. */
+/* Key below a name: number of its file in the list. */
 #define DIRECT_NUMBER "NUMBER"
 
 /* Files of this rank, as a map has them. */
@@ -294,36 +295,103 @@ int scr_direct_find(scr_prefix *prefix, scr_file_match *match,
 
 /* ---- files of other ranks ---- */
 
+/* Most files that are kept, of some hundred bytes each: a run of few ranks, which asks
+ * for many files, has a small map; one that asks for few can read it each time. */
+enum { DIRECT_OTHERS_MAX = 1 << 15 };
+
 /* A search in the map of the open dataset. */
 struct search {
     scr_file_match match;
+    filo_place from;
     const char *cache_prefix;
-    filo_file *found; /* without its segments */
+    filo_file found; /* without its segments; name NULL: none */
+    scr_others *others;
 };
 
+static int direct_copy_file(const filo_file *file, filo_file *copy)
+{
+    *copy = *file;
+    copy->segment = NULL;
+    copy->segments = 0;
+    copy->name = strdup(file->name);
+    return copy->name ? 0 : -ENOMEM;
+}
+
+void scr_direct_forget_others(scr_prefix *prefix)
+{
+    kvtree_delete(&prefix->others.names);
+    filo_files_free(prefix->others.count, prefix->others.list);
+    prefix->others = (scr_others){.id = 0};
+}
+
+/* -E2BIG where there are too many, or two of one name, which only a search tells. */
+static int direct_keep_file(scr_others *o, const char *name, const filo_file *file)
+{
+    if (o->count == DIRECT_OTHERS_MAX || scr_file_names_has(o->names, name))
+        return -E2BIG;
+    filo_file *list = array_grow(o->list, (size_t)o->count, sizeof *list);
+    if (list) o->list = list;
+    if (!list || direct_copy_file(file, &list[o->count]) != 0) return -ENOMEM;
+    return kvtree_util_set_int(scr_file_names_add(o->names, name, NULL), DIRECT_NUMBER,
+                               o->count++);
+}
+
 /* Local, for filo_map_read: the files of a rank. */
+static int direct_keep(void *arg, int rank, int count, const filo_file files[],
+                       kvtree_error *err)
+{
+    const struct search *s = arg;
+    char name[SCR_DIRECT_NAME_SIZE];
+    int rc = 0;
+    (void)rank;
+    for (int i = 0; i < count && !rc; i++) {
+        snprintf(name, sizeof name, "%s%s", s->cache_prefix, files[i].name);
+        rc = direct_keep_file(s->others, name, &files[i]);
+    }
+    return !rc || rc == -E2BIG ? rc : err_set(err, -ENOMEM, "no memory");
+}
+
+/* The same. */
 static int direct_match(void *arg, int rank, int count, const filo_file files[],
                         kvtree_error *err)
 {
     struct search *s = arg;
-    char name[2 * SCR_NAME_SIZE];
+    char name[SCR_DIRECT_NAME_SIZE];
     (void)rank;
     for (int i = 0; i < count; i++) {
         snprintf(name, sizeof name, "%s%s", s->cache_prefix, files[i].name);
         if (!scr_file_match_try(&s->match, name, NULL)) continue;
-        s->found = filo_files_free(1, s->found);
-        s->found = calloc(1, sizeof *s->found);
-        if (!s->found || !(s->found->name = strdup(files[i].name)))
+        free(s->found.name);
+        if (direct_copy_file(&files[i], &s->found) != 0)
             return err_set(err, -ENOMEM, "no memory");
-        s->found->size = files[i].size;
-        s->found->crc = files[i].crc;
-        s->found->has_crc = files[i].has_crc;
-        s->found->packed = files[i].packed;
-        s->found->shared = files[i].shared;
-        s->found->mtime = files[i].mtime;
-        s->found->has_mtime = files[i].has_mtime;
     }
     return 0;
+}
+
+/* Local. Reads the map of the dataset, once. Where not all of it can be kept there are no
+ * names afterwards. */
+static int direct_read_others(scr_prefix *prefix, int id, struct search *s,
+                              kvtree_error *err)
+{
+    scr_others *o = s->others = &prefix->others;
+    if (o->id == id) return 0;
+    scr_direct_forget_others(prefix);
+    o->names = kvtree_new();
+    int rc = o->names ? filo_map_read(&s->from, NULL, direct_keep, s, err)
+                      : err_set(err, -ENOMEM, "no memory");
+    if (rc) scr_direct_forget_others(prefix);
+    if (rc && rc != -E2BIG) return rc;
+    o->id = id;
+    return 0;
+}
+
+static int direct_look_up(const scr_others *o, struct search *s, kvtree_error *err)
+{
+    const kvtree_elem *e;
+    int number, rc = scr_file_names_find(o->names, &s->match, &e);
+    if (!rc && e) rc = kvtree_util_get_int(kvtree_elem_hash(e), DIRECT_NUMBER, &number);
+    if (!rc && e) rc = direct_copy_file(&o->list[number], &s->found);
+    return rc ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
 /* Local. 0 when it is the file that its rank wrote. Of a dataset that is read in the
@@ -349,35 +417,39 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
     return rc > 0 ? -EKEYREJECTED : rc;
 }
 
-static int direct_find_in_map(struct search *s, const scr_place *place, kvtree_error *err)
+static int direct_find_in_map(scr_prefix *prefix, int id, struct search *s,
+                              kvtree_error *err)
 {
-    const filo_place from = {
-        .folder = place->folder, .map = place->map, .dataset = place->dataset};
-    int rc = filo_map_read(&from, NULL, direct_match, s, err);
+    int rc = direct_read_others(prefix, id, s, err);
+    if (!rc)
+        rc = s->others->names ? direct_look_up(s->others, s, err)
+                              : filo_map_read(&s->from, NULL, direct_match, s, err);
     if (rc > 0) rc = -EKEYREJECTED;
     if (rc) return rc;
     if (s->match.files > 1)
         return err_set(err, -ENOTUNIQ, "\"%.200s\" may be any of %d files", s->match.name,
                        s->match.files);
-    if (s->found) return 0;
+    if (s->found.name) return 0;
     return err_set(err, -ENOENT, "the dataset has no file \"%.200s\"", s->match.name);
 }
 
-int scr_direct_find_other(const scr_prefix *prefix, const scr_dataset *d,
+int scr_direct_find_other(scr_prefix *prefix, const scr_dataset *d,
                           const scr_file_match *match, char path[SCR_MAX_FILENAME],
                           kvtree_error *err)
 {
     scr_place place = {.folder = NULL};
-    struct search s = {.match = *match};
     if (scr_place_of(prefix, d, &place) != 0) return err_set(err, -ENOMEM, "no memory");
-    s.cache_prefix = place.cache_prefix;
-    int rc = direct_find_in_map(&s, &place, err);
-    rc = rc ? rc : direct_check_found(prefix, d, &place, s.found, err);
-    if (!rc && snprintf(path, SCR_MAX_FILENAME, "%s/%s", place.folder, s.found->name) >=
+    struct search s = {
+        .match = *match,
+        .from = {.folder = place.folder, .map = place.map, .dataset = place.dataset},
+        .cache_prefix = place.cache_prefix};
+    int rc = direct_find_in_map(prefix, d->id, &s, err);
+    rc = rc ? rc : direct_check_found(prefix, d, &place, &s.found, err);
+    if (!rc && snprintf(path, SCR_MAX_FILENAME, "%s/%s", place.folder, s.found.name) >=
                    SCR_MAX_FILENAME)
         rc = err_set(err, -ENAMETOOLONG, "the path of \"%.200s\" is too long",
                      match->name);
-    filo_files_free(1, s.found);
+    free(s.found.name);
     free(place.folder);
     return rc;
 }

@@ -44,6 +44,15 @@ typedef struct scr_direct {
     scr_dataset dataset; /* id 0: none */
 } scr_direct;
 
+/* What the map of a dataset has of all ranks. */
+typedef struct scr_others {
+    int id; /* of the dataset; 0: none was asked for */
+    int count;
+    struct filo_file *list;
+    kvtree
+        *names; /* numbers in the list (plan/file_names.h); NULL: too many to be kept */
+} scr_others;
+
 typedef struct scr_prefix {
     scr_job *job;
     const struct scr_settings *set;
@@ -56,6 +65,7 @@ typedef struct scr_prefix {
     scr_scan *search;   /* rank 0, where the index was lost: what is there; else NULL */
     kvtree *index;      /* rank 0: the view (prefix/index_store.c); NULL: not read yet */
     scr_direct direct;
+    scr_others others;
 } scr_prefix;
 
 /* ---- prefix/prefix_dir.c: the directory, and places of datasets in it ---- */
@@ -297,9 +307,10 @@ int scr_direct_find(scr_prefix *prefix, scr_file_match *match,
 
 /* The same for a file of another rank, in any complete dataset. 0; -ENOENT; -ENOTUNIQ: it
  * may be several; -EKEYREJECTED: what is there is damaged; or another -errno, with a
- * text. */
-int scr_direct_find_other(const scr_prefix *prefix, const scr_dataset *dataset,
+ * text. A map that is not large is read once, until it is forgotten. */
+int scr_direct_find_other(scr_prefix *prefix, const scr_dataset *dataset,
                           const scr_file_match *match, char path[SCR_MAX_FILENAME],
                           kvtree_error *err);
+void scr_direct_forget_others(scr_prefix *prefix);
 
 #endif

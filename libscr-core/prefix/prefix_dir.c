@@ -107,6 +107,7 @@ void scr_prefix_close(scr_prefix *prefix)
     scr_scan_free(&prefix->search);
     kvtree_delete(&prefix->index);
     scr_direct_close(prefix);
+    scr_direct_forget_others(prefix);
     kvtree_delete(&prefix->direct.files);
     kvtree_delete(&prefix->direct.packed);
     free(prefix->path);

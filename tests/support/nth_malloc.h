@@ -29,7 +29,7 @@ static long live;     /* blocks that were allocated and not freed */
 
 /* ---- whose blocks these are ---- */
 
-enum { NTH_BLOCKS = 1 << 17 };
+enum { NTH_BLOCKS = 1 << 19 };
 
 static void *nth_block[NTH_BLOCKS]; /* a hash table without gaps on the way to a block */
 static pthread_mutex_t nth_lock = PTHREAD_MUTEX_INITIALIZER;
