@@ -9,9 +9,8 @@
 
 typedef enum scr_state {
     SCR_STATE_UNINITIALIZED,
-    SCR_STATE_FINALIZED, /* by SCR_Finalize; the same calls are legal as before SCR_Init
-                          */
-    SCR_STATE_ABANDONED, /* by SCR_Abandon; the same */
+    SCR_STATE_FINALIZED, /* the same calls are legal as in the state before, ... */
+    SCR_STATE_ABANDONED, /* ... and in this one */
     SCR_STATE_IDLE,
     SCR_STATE_OUTPUT,
     SCR_STATE_RESTART,

@@ -411,7 +411,7 @@ static void why_not(void **state)
     assert_null(scr_index_why_not(&sets[0], &failed)); /* another attempt is allowed */
     assert_says(scr_index_why_not(&sets[0], &half), "not complete");
     assert_says(scr_index_why_not(&sets[0], &going), "being deleted");
-    assert_says(scr_index_why_not(&sets[2], &good), "no checkpoint");
+    assert_says(scr_index_why_not(&sets[2], &good), "not a checkpoint");
 }
 
 static void times(void **state)

@@ -134,7 +134,7 @@ static double cost_of_sums(const scr_ledger *l, int times)
     return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
-/* Of 1,000 times as many events a sum that read them all would cost 1,000 times as much.
+/* With 1,000 times as many events, a sum that reads them all costs 1,000 times as much.
  */
 static void cost_is_that_of_runs(void **state)
 {

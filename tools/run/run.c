@@ -314,10 +314,11 @@ static void run_warn_first_signal(void *arg)
 static void run_report_abandoned(run *r)
 {
     r->given_up = r->signals.last;
-    run_say(r, RUN_SAVE_ABANDONED,
-            "signal %d came: saving is abandoned; scr_postrun --prefix=%s saves what real "
-            "nodes keep",
-            r->given_up, r->prefix.path);
+    run_say(
+        r, RUN_SAVE_ABANDONED,
+        "signal %d came: saving is abandoned; scr_postrun --prefix=%s saves what real "
+        "nodes keep",
+        r->given_up, r->prefix.path);
 }
 
 /* True when all is saved. */

@@ -48,7 +48,7 @@ def test_whom_root_becomes():
     (folder / '.scr').symlink_to(other / '.scr')
     refused(folder, f'belongs to user {ATTACKER.pw_uid}', '.scr in it')
     give(folder / '.scr', ATTACKER)
-    refused(folder, '.scr in it is no ')
+    refused(folder, '.scr in it is not a directory')
     (folder / '.scr').unlink()
     (folder / '.scr').mkdir()
     give(folder / '.scr', VICTIM)

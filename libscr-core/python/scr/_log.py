@@ -62,7 +62,7 @@ def _parse_text(line: bytes) -> Event:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _parse_json(line: bytes) -> Event:

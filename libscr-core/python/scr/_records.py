@@ -83,7 +83,7 @@ def _number(tree: Tree, key: str, least: int, most: int, default: int = 0) -> in
     if text is None:
         return default
     if len(text) > 40 or not re.fullmatch(r"[+-]?[0-9]+", text) or not least <= int(text) <= most:
-        raise FormatError(f"{key} is no number from {least} to {most}")
+        raise FormatError(f"{key} is not a number from {least} to {most}")
     return int(text)
 
 
@@ -98,7 +98,7 @@ def _optional(tree: Tree, key: str, least: int = -INT64_MAX - 1, most: int = INT
 def _size(tree: Tree) -> int:
     text = _only(tree, "SIZE")
     if text is not None and not re.fullmatch("[0-9]+", text):
-        raise FormatError("SIZE is no number of bytes")
+        raise FormatError("SIZE is not a number of bytes")
     return _number(tree, "SIZE", 0, UINT64_MAX)
 
 
@@ -113,7 +113,7 @@ def _name(tree: Tree) -> str:
     name = _text(tree, "NAME", NAME_MAX)
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts) or parts[0] == ".scr" or re.search("[\x00-\x1f\x7f]", name):
-        raise FormatError("NAME is no name of a dataset")
+        raise FormatError("NAME is not a name of a dataset")
     return name
 
 
