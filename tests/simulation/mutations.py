@@ -90,7 +90,7 @@ MUTATIONS = {
         "libscr-core/ops/recover.c", "int rc = whole ? 0 : recover_distribute(scr, dataset, &moved, err);",
         "(void)recover_distribute;\n    int rc = 0;"),
     "an interrupted flush leaves its stage": (
-        "libscr-core/ops/flush_recovery.c", "    if (r->has_stages) scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);\n", ""),
+        "libscr-core/ops/flush_recovery.c", "        scr_stages_clean(&scr->prefix, &r->stages, r->facts.flushes);\n", ""),
     "the code of a set rebuilds one member less": (
         "libredset/src/codec/flow.c", "count <= shape->failures;", "count < shape->failures;"),
     "a dataset leaves the cache too early": (
@@ -111,7 +111,8 @@ MUTATIONS = {
         "libredset/src/set/adopt_rank.c", "    int rc = redset_member_verify(&r->member, err);\n    if (rc) return rc;\n    r->lost =",
         "    (void)redset_member_verify;\n    r->lost ="),
     "remains in the cache are taken for files in containers": (
-        "libscr-core/ops/bring.c", "    if (scr->prefix.direct.dataset.id == d->id) return false;\n", ""),
+        "libscr-core/ops/bring.c", "    return scr->prefix.direct.dataset.id == id ? 0 : scr_route_has(scr, id, name);\n",
+        "    return scr_route_has(scr, id, name);\n"),
     "an older checkpoint takes the place of one of other ranks": (
         "libscr-core/ops/restart.c", "scr_fetch_dataset(scr, d, leaves);", "scr_fetch_dataset(scr, d, false && leaves);"),
     "a flush is resumed with another number of ranks": (

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """simulation.py SOURCE BUILD [WORLDS]: builds the simulator in BUILD and plays worlds. The disks are compared with real ones first,
-and some seeds are played twice: all of their system calls must be the same. What a rank does on 32 and 64 nodes
+and some seeds are played twice: all of their system calls must be the same. The sources have the texts that mutations.py changes. What a rank does on 32 and 64 nodes
 is what the formulas in docs/scale.md tell. Of the states that a loss of power may leave,
 of lost nodes, and of the moments at which a process can be killed, a part is judged."""
 import pathlib
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 
+import mutations
 import scale as scale_tables
 
 SKIP = 77
@@ -33,6 +34,7 @@ def main(source, build, worlds="1000"):
     if not shutil.which("pkg-config") or subprocess.run(["pkg-config", "--exists", "simgrid"]).returncode != 0:
         print("SimGrid is not installed (Debian: libsimgrid-dev)")
         sys.exit(SKIP)
+    mutations.check()
     build = pathlib.Path(build)
     if not (build / "build.ninja").exists():
         run("meson", "setup", build, source, *OPTIONS)
