@@ -64,15 +64,15 @@ int outbox_open(struct outbox *box, size_t size, size_t pieces);
 int outbox_post(struct outbox *box, const struct channel *ch, const kvtree *tree,
                 int rank, int synchronous);
 
+/* The same, synchronous, with bytes that are packed already. */
+int outbox_post_packed(struct outbox *box, const struct channel *ch, const char *packed,
+                       size_t size, int rank);
+
 /* Starts to send code in place of a tree, when outbox_open failed. */
 int outbox_post_error(struct outbox *box, const struct channel *ch, int code, int rank);
 
 /* *sent tells whether all is sent. */
 int outbox_test(struct outbox *box, int *sent);
-
-/* The same with bytes that are packed already. */
-int outbox_post_packed(struct outbox *box, const struct channel *ch, const char *packed,
-                       size_t size, int rank);
 
 /* Collective, the result is this rank's own. Has the messages of all ranks to this one
  * taken; those in box are synchronous. Before the next exchange all ranks must agree on
