@@ -47,17 +47,22 @@ int beneath_open_folder(const char *path, int *dir, kvtree_error *err)
     return 0;
 }
 
-/* Opens a directory, which is made if it is missing and mode is not 0. Most are there:
- * looking first changes nothing in the directory above, which may be one of a node that
- * many ranks share. *made: dir was made just now, and has nothing that could be found;
- * afterwards, whether this one was. */
-static int beneath_open_component(int dir, const char *part, mode_t mode, bool *made)
+/* Looks for a directory, which is made if it is missing and mode is not 0. Most are
+ * there: looking first changes nothing in the directory above, which may be one of a node
+ * that many ranks share. *made: dir was made just now, and has nothing that could be
+ * found; afterwards, whether this one was, which is not opened then. */
+static int beneath_find_component(int dir, const char *part, mode_t mode, bool *made)
 {
     int fd = *made ? -ENOENT : io_open(dir, part, FOLDER_FLAGS, 0);
-    if (fd != -ENOENT || !mode) return fd;
-    *made = mkdirat(dir, part, mode) == 0;
-    if (!*made && errno != EEXIST) return -errno;
-    return io_open(dir, part, FOLDER_FLAGS, 0);
+    *made = fd == -ENOENT && mode && mkdirat(dir, part, mode) == 0;
+    if (fd != -ENOENT || !mode || *made) return fd;
+    return errno == EEXIST ? io_open(dir, part, FOLDER_FLAGS, 0) : -errno;
+}
+
+static int beneath_open_component(int dir, const char *part, mode_t mode, bool *made)
+{
+    int fd = beneath_find_component(dir, part, mode, made);
+    return *made ? io_open(dir, part, FOLDER_FLAGS, 0) : fd;
 }
 
 /* Describes why a component could not be opened: for a link the system reports that it is
@@ -306,12 +311,13 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err)
     bool made;
     int rc = beneath_walk(dir, name, mode, &parent, &last, &made, err);
     if (rc) return rc;
-    int folder = beneath_open_component(parent, last, mode, &made);
-    if (folder < 0)
+    int folder = beneath_find_component(parent, last, mode, &made);
+    if (folder >= 0)
+        io_close(&folder);
+    else if (!made)
         rc = beneath_component_failed(parent, last, folder, mode, (int)strlen(name), name,
                                       err);
     beneath_leave(dir, &parent);
-    io_close(&folder);
     return rc;
 }
 
