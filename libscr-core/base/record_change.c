@@ -26,8 +26,7 @@ static int record_apply(const scr_change *c, kvtree *tree, kvtree_error *err)
     return rc < 0 ? err_sys(err, rc, "change %s", c->name) : rc;
 }
 
-/* 1 if the record changed. */
-static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error *err)
+int scr_change_look(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
     kvtree_error why;
     kvtree_unset_all(tree);
@@ -74,11 +73,11 @@ int scr_change_record(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
     int lock;
     /* usually nothing changes, and no lock is needed */
-    int rc = c->at_once ? 1 : record_read_and_apply(c, tree, err);
+    int rc = c->at_once ? 1 : scr_change_look(c, tree, err);
     if (rc <= 0) return rc;
     rc = record_lock(c->prefix, c->seconds ? c->seconds : PATIENCE, &lock, err);
     if (rc) return rc;
-    rc = record_read_and_apply(c, tree, err);
+    rc = scr_change_look(c, tree, err);
     if (rc > 0) rc = kvtree_file_write(c->prefix, c->name, c->limit, tree, err);
     io_unlock(&lock);
     return rc;

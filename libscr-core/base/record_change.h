@@ -34,6 +34,10 @@ typedef struct scr_change {
 } scr_change;
 int scr_change_record(const scr_change *c, kvtree *tree, kvtree_error *err);
 
+/* The first step of it, without the lock: 1 if the record must be changed, 0 if it stays
+ * as it is, or the error. */
+int scr_change_look(const scr_change *c, kvtree *tree, kvtree_error *err);
+
 /* The lock alone; io_unlock(fd) ends it. *fd is -1 on a file system without locks.
  * -ENOENT without .scr, -ETIMEDOUT after 30 seconds. */
 int scr_change_lock(int prefix, int *fd, kvtree_error *err);

@@ -29,15 +29,20 @@ int scr_halt_write(int prefix, const kvtree *halt, kvtree_error *err)
     return kvtree_file_write(prefix, SCR_HALT_NAME, RECORD_SIZE_SMALL, halt, err);
 }
 
+scr_change scr_halt_changing(int prefix, scr_changer *change, void *arg)
+{
+    return (scr_change){.prefix = prefix,
+                        .name = SCR_HALT_NAME,
+                        .limit = RECORD_SIZE_SMALL,
+                        .make = 1,
+                        .change = change,
+                        .arg = arg};
+}
+
 int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt,
                     kvtree_error *err)
 {
-    const scr_change c = {.prefix = prefix,
-                          .name = SCR_HALT_NAME,
-                          .limit = RECORD_SIZE_SMALL,
-                          .make = 1,
-                          .change = change,
-                          .arg = arg};
+    const scr_change c = scr_halt_changing(prefix, change, arg);
     return scr_change_record(&c, halt, err);
 }
 

@@ -36,7 +36,9 @@ enum { SCR_HALT_REASON_SIZE = 128 };
 int scr_halt_read(int prefix, kvtree *halt, kvtree_error *err);
 int scr_halt_write(int prefix, const kvtree *halt, kvtree_error *err);
 
-/* Changes the halt file under its lock (base/record_change.h); a missing one is empty. */
+/* A change of the halt file, for base/record_change.h, and the same made under its lock;
+ * a missing one is empty. */
+scr_change scr_halt_changing(int prefix, scr_changer *change, void *arg);
 int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt,
                     kvtree_error *err);
 

@@ -15,14 +15,19 @@ static int64_t halt_today(void)
     return (int64_t)time(NULL);
 }
 
+/* Mostly nothing changes, and a thread that announces a wait costs more than a look. */
 static int halt_change(const scr_halt *halt, scr_changer *change, void *arg, kvtree *file,
                        kvtree_error *err)
 {
     scr_wait wait;
+    scr_change c = scr_halt_changing(halt->prefix, change, arg);
+    int rc = scr_change_look(&c, file, err);
+    if (rc <= 0) return rc;
+    c.at_once = true;
     scr_wait_begin(halt->job->report, &wait, SCR_MSG_HALT_LOCK_WAIT,
                    "waits to change " SCR_HALT_NAME ": another process has " SCR_LOCK_NAME
                    ", or the file system is slow");
-    int rc = scr_halt_change(halt->prefix, change, arg, file, err);
+    rc = scr_change_record(&c, file, err);
     scr_wait_end(&wait);
     return rc;
 }
