@@ -47,14 +47,22 @@ int beneath_open_folder(const char *path, int *dir, kvtree_error *err)
     return 0;
 }
 
-/* Most are there already: looking first changes nothing in the directory, which may be
- * one of a node that many ranks share. */
-static int beneath_open_component(int dir, const char *part, mode_t mode)
+/* Looks for a directory, which is made if it is missing and mode is not 0. Most are
+ * there: looking first changes nothing in the directory above, which may be one of a node
+ * that many ranks share. *made: dir was made just now, and has nothing that could be
+ * found; afterwards, whether this one was, which is not opened then. */
+static int beneath_find_component(int dir, const char *part, mode_t mode, bool *made)
 {
-    int fd = io_open(dir, part, FOLDER_FLAGS, 0);
-    if (fd != -ENOENT || !mode) return fd;
-    if (mkdirat(dir, part, mode) != 0 && errno != EEXIST) return -errno;
-    return io_open(dir, part, FOLDER_FLAGS, 0);
+    int fd = *made ? -ENOENT : io_open(dir, part, FOLDER_FLAGS, 0);
+    *made = fd == -ENOENT && mode && mkdirat(dir, part, mode) == 0;
+    if (fd != -ENOENT || !mode || *made) return fd;
+    return errno == EEXIST ? io_open(dir, part, FOLDER_FLAGS, 0) : -errno;
+}
+
+static int beneath_open_component(int dir, const char *part, mode_t mode, bool *made)
+{
+    int fd = beneath_find_component(dir, part, mode, made);
+    return *made ? io_open(dir, part, FOLDER_FLAGS, 0) : fd;
 }
 
 /* Describes why a component could not be opened: for a link the system reports that it is
@@ -70,29 +78,56 @@ static int beneath_component_failed(int dir, const char *part, int rc, mode_t mo
     return rc;
 }
 
-int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
-                        const char **last, kvtree_error *err)
+/* Closes what a walk from dir has opened. */
+static void beneath_leave(int dir, int *opened)
+{
+    if (*opened != dir) io_close(opened);
+}
+
+/* As beneath_open_parent, but *parent is dir itself for a name of one component: it is
+ * closed by beneath_leave. *made: whether it was made just now. */
+static int beneath_walk(int dir, const char *name, mode_t mode, int *parent,
+                        const char **last, bool *made, kvtree_error *err)
 {
     char part[BENEATH_NAME_MAX];
-    int rc = beneath_check_name(name, err);
+    int here = dir, rc = beneath_check_name(name, err);
     if (rc) return rc;
-    int here = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-    if (here < 0) return err_sys(err, -errno, "open directory of %s", name);
     const char *start = name, *slash;
+    *made = false;
     while ((slash = strchr(start, '/')) != NULL) {
         memcpy(part, start, (size_t)(slash - start));
         part[slash - start] = 0;
-        int next = beneath_open_component(here, part, mode);
+        int next = beneath_open_component(here, part, mode, made);
         if (next < 0)
             next = beneath_component_failed(here, part, next, mode, (int)(slash - name),
                                             name, err);
-        io_close(&here);
+        beneath_leave(dir, &here);
         if (next < 0) return next;
         here = next;
         start = slash + 1;
     }
     *parent = here;
     *last = start;
+    return 0;
+}
+
+/* The way to something that is there, or nothing. */
+static int beneath_find(int dir, const char *name, int *parent, const char **last,
+                        kvtree_error *err)
+{
+    bool made;
+    return beneath_walk(dir, name, 0, parent, last, &made, err);
+}
+
+int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
+                        const char **last, kvtree_error *err)
+{
+    bool made;
+    int here, rc = beneath_walk(dir, name, mode, &here, last, &made, err);
+    if (rc) return rc;
+    if (here == dir) here = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    if (here < 0) return err_sys(err, -errno, "open directory of %s", name);
+    *parent = here;
     return 0;
 }
 
@@ -152,14 +187,14 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc) return rc;
     /* a pipe in its place is refused, not waited for */
     const int extra = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int file = io_open(parent, last, flags | extra, mode);
     rc = file < 0 ? beneath_name_failed(err, file, "open", name)
                   : beneath_check_file(file, name, flags, err);
-    io_close(&parent);
+    beneath_leave(dir, &parent);
     if (rc) {
         if (file >= 0) io_close(&file);
         return rc;
@@ -273,14 +308,16 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err)
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, mode, &parent, &last, err);
+    bool made;
+    int rc = beneath_walk(dir, name, mode, &parent, &last, &made, err);
     if (rc) return rc;
-    int made = beneath_open_component(parent, last, mode);
-    if (made < 0)
-        rc = beneath_component_failed(parent, last, made, mode, (int)strlen(name), name,
+    int folder = beneath_find_component(parent, last, mode, &made);
+    if (folder >= 0)
+        io_close(&folder);
+    else if (!made)
+        rc = beneath_component_failed(parent, last, folder, mode, (int)strlen(name), name,
                                       err);
-    io_close(&parent);
-    io_close(&made);
+    beneath_leave(dir, &parent);
     return rc;
 }
 
@@ -289,10 +326,10 @@ static int beneath_sync_parent(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc) return rc;
     rc = io_fsync(parent);
-    io_close(&parent);
+    beneath_leave(dir, &parent);
     return rc ? err_sys(err, rc, "fsync of the directory of %s", name) : 0;
 }
 
@@ -313,12 +350,12 @@ static int beneath_remove_at(int dir, const char *name, int flags, kvtree_error 
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc == -ENOENT) return 0;
     if (rc) return rc;
     if (unlinkat(parent, last, flags) != 0 && errno != ENOENT)
         rc = err_sys(err, -errno, "remove %s", name);
-    io_close(&parent);
+    beneath_leave(dir, &parent);
     return rc;
 }
 
@@ -336,13 +373,13 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc) return rc;
     if (unlinkat(parent, last, 0) != 0 && errno != ENOENT)
         rc = err_sys(err, -errno, "remove %s", name);
     else if ((rc = io_fsync(parent)) != 0)
         err_sys(err, rc, "fsync of the directory of %s", name);
-    io_close(&parent);
+    beneath_leave(dir, &parent);
     return rc;
 }
 
@@ -389,7 +426,7 @@ int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc == -ENOENT) return 0;
     if (rc) return rc;
     int folder = io_open(parent, last, FOLDER_FLAGS, 0);
@@ -399,7 +436,7 @@ int beneath_remove_tree(int dir, const char *name, kvtree_error *err)
         rc = err_sys(err, folder, "open directory %s", name);
     if (!rc && unlinkat(parent, last, AT_REMOVEDIR) != 0 && errno != ENOENT)
         rc = err_sys(err, -errno, "remove directory %s", name);
-    io_close(&parent);
+    beneath_leave(dir, &parent);
     return rc;
 }
 
@@ -425,11 +462,11 @@ int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err)
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc) return rc;
     if (fstatat(parent, last, st, AT_SYMLINK_NOFOLLOW) != 0)
         rc = beneath_name_failed(err, -errno, "stat", name);
-    io_close(&parent);
+    beneath_leave(dir, &parent);
     return rc;
 }
 
@@ -437,7 +474,7 @@ int beneath_stat_source(int dir, const char *name, struct stat *st, kvtree_error
 {
     int parent;
     const char *last;
-    int rc = beneath_open_parent(dir, name, 0, &parent, &last, err);
+    int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc) return rc;
     int fd = io_open(parent, last, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0 || fstat(fd, st) != 0)
@@ -445,7 +482,7 @@ int beneath_stat_source(int dir, const char *name, struct stat *st, kvtree_error
     else if (S_ISREG(st->st_mode))
         others_limit_mode(fd, st);
     io_close(&fd);
-    io_close(&parent);
+    beneath_leave(dir, &parent);
     return rc;
 }
 
@@ -497,13 +534,14 @@ int beneath_private_folder_at(int opened, const char *base, const char *name, in
 {
     char part[BENEATH_NAME_MAX];
     int here = opened, rc = beneath_check_name(name, err);
+    bool made = false;
     if (rc) return rc;
     for (const char *start = name; start;) {
         size_t len = strcspn(start, "/"), end = (size_t)(start - name) + len;
         memcpy(part, start, len);
         part[len] = 0;
-        int next = beneath_open_component(here, part, 0700);
-        if (here != opened) io_close(&here);
+        int next = beneath_open_component(here, part, 0700, &made);
+        beneath_leave(opened, &here);
         if (next < 0) return beneath_refuse_component(next, base, name, (int)end, err);
         here = next;
         rc = beneath_refuse_foreign(here, base, name, end, err);

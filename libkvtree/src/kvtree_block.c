@@ -9,16 +9,10 @@
 #include <sys/mman.h>
 
 #define BLOCK_SIZE_MAX (2 << 20)
-#define UNIT _Alignof(kvtree_elem)
 
 /* A packed element takes at least five bytes, about eleven in the trees of a job, and its
  * memory with a key of that length 72: a guess at what the rest of the input needs. */
 #define BYTES_PER_PACKED_BYTE 8
-
-/* The elements stand behind it. */
-struct kvtree_block {
-    size_t live; /* elements in it, and one as long as it is being filled */
-};
 
 kvtree_elem *kvtree_elem_new(size_t key_size)
 {
@@ -36,7 +30,7 @@ void kvtree_elem_free(kvtree_elem *elem)
 {
     size_t place = elem->own.place;
     if (place)
-        kvtree_block_leave((void *)((char *)elem - place * UNIT));
+        kvtree_block_leave((void *)((char *)elem - place * KVTREE_UNIT));
     else
         free(elem);
 }
@@ -67,20 +61,14 @@ static bool kvtree_block_open(struct kvtree_blocks *blocks, size_t least,
     return true;
 }
 
-kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks, size_t key_size,
+kvtree_elem *kvtree_blocks_more(struct kvtree_blocks *blocks, size_t key_size,
                                 size_t packed_rest)
 {
-    size_t size = (sizeof(kvtree_elem) + key_size + UNIT - 1) / UNIT * UNIT;
+    const size_t least = sizeof(kvtree_elem) + key_size + KVTREE_UNIT;
     /* one that would fill a block is not worth one */
-    if (size > BLOCK_SIZE_MAX / 4) return kvtree_elem_new(key_size);
-    if (size > blocks->size - blocks->used &&
-        !kvtree_block_open(blocks, size, packed_rest))
-        return NULL;
-    kvtree_elem *elem = (void *)((char *)blocks->block + blocks->used);
-    elem->own.place = (unsigned)(blocks->used / UNIT) & KVTREE_PLACE_MAX;
-    blocks->used += size;
-    blocks->block->live++;
-    return elem;
+    if (least > BLOCK_SIZE_MAX / 4) return kvtree_elem_new(key_size);
+    if (!kvtree_block_open(blocks, least, packed_rest)) return NULL;
+    return kvtree_blocks_elem(blocks, key_size, packed_rest);
 }
 
 void kvtree_blocks_close(struct kvtree_blocks *blocks)

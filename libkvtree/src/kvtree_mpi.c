@@ -131,12 +131,11 @@ static int kvtree_bcast_piece(const struct channel *ch, char *piece, size_t size
 /* Collective, agreed. More than scratch could take off the network goes at once to all,
  * or to nobody, if one has no memory for it. */
 static int kvtree_bcast_large(const struct channel *ch, char *bytes, size_t size,
-                              int root, struct kvtree_packer *packer)
+                              int root)
 {
     const size_t most = (size_t)ch->limit * BCAST_LIMITS;
     int rc = channel_agree(ch, bytes ? 0 : -ENOMEM);
     if (rc) return rc;
-    if (packer) kvtree_packer_next(packer, bytes, size);
     for (size_t n, done = 0; done < size; done += n) {
         n = size - done < most ? size - done : most;
         int moved = kvtree_bcast_piece(ch, bytes + done, n, root);
@@ -156,8 +155,9 @@ static int kvtree_bcast_send(const struct channel *ch, const kvtree *tree, int r
     int rc = kvtree_bcast_piece(ch, ch->scratch, first, root), sent = 0;
     const size_t left = size - n;
     if (left > (size_t)ch->limit) {
-        char *bytes = malloc(left);
-        sent = kvtree_bcast_large(ch, bytes, left, root, &packer);
+        char *bytes = malloc(size);
+        kvtree_pack(bytes, tree);
+        sent = kvtree_bcast_large(ch, bytes ? bytes + n : NULL, left, root);
         free(bytes);
     } else if (left > 0) {
         kvtree_packer_next(&packer, ch->scratch, left);
@@ -180,7 +180,7 @@ static int kvtree_bcast_receive(const struct channel *ch, kvtree *tree, int root
     if (size - done <= (size_t)ch->limit)
         rc = kvtree_bcast_piece(ch, rest ? rest : ch->scratch, size - done, root);
     else
-        rc = kvtree_bcast_large(ch, rest, size - done, root, NULL);
+        rc = kvtree_bcast_large(ch, rest, size - done, root);
     if (!rc) rc = bytes ? message_deliver(tree, root, bytes, size) : -ENOMEM;
     free(bytes);
     return rc;

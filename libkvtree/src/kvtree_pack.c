@@ -132,24 +132,28 @@ static int unpack_open_level(struct unpacker *r, uint32_t count)
     return 0;
 }
 
-static int unpack_count(struct unpacker *r)
+/* The elements of a count, which r->pos is behind. Promises beyond the input are refused
+ * before anything is allocated for them. */
+static int unpack_promise(struct unpacker *r, uint32_t count)
 {
-    size_t left = r->len - r->pos;
-    if (left < KVTREE_COUNT_SIZE)
-        return err_set(r->err, -EBADMSG, "packed tree ends within the count at byte %zu",
-                       r->pos);
-    uint32_t count = kvtree_get32(r->buf + r->pos);
-    left -= KVTREE_COUNT_SIZE;
-    /* Promises beyond the input are refused before anything is allocated for them. */
-    size_t promised = r->owed + count;
-    if (count > INT_MAX || (count > 0 && promised > left / ELEM_SIZE_MIN))
+    const size_t left = r->len - r->pos, promised = r->owed + count;
+    if (count > INT_MAX || promised > left / ELEM_SIZE_MIN)
         return err_set(
             r->err, -EBADMSG,
             "packed tree: count %lu at byte %zu is more than %zu bytes can hold",
-            (unsigned long)count, r->pos, left);
+            (unsigned long)count, r->pos - KVTREE_COUNT_SIZE, left);
     r->owed = promised;
+    return unpack_open_level(r, count);
+}
+
+static int unpack_count(struct unpacker *r)
+{
+    if (r->len - r->pos < KVTREE_COUNT_SIZE)
+        return err_set(r->err, -EBADMSG, "packed tree ends within the count at byte %zu",
+                       r->pos);
+    uint32_t count = kvtree_get32(r->buf + r->pos);
     r->pos += KVTREE_COUNT_SIZE;
-    return count ? unpack_open_level(r, count) : 0;
+    return count ? unpack_promise(r, count) : 0;
 }
 
 /* Longer keys after shorter ones, those of one length as strcmp has them: an order in
@@ -167,8 +171,9 @@ static int unpack_find_key(const struct unpacker *r, kvtree *tree, const char *k
                            size_t size, uint64_t *hash)
 {
     size_t all = tree->count + (size_t)r->pending[r->depth - 1] + 1;
+    if (!tree->first) return 0;
     if (!tree->index && all > KVTREE_NARROW) {
-        if (!tree->first || unpack_is_ascending(tree->first->prev, key, size)) return 0;
+        if (unpack_is_ascending(tree->first->prev, key, size)) return 0;
         if (kvtree_index_reserve(tree, all) != 0) return -ENOMEM;
     }
     return kvtree_elem_find(tree, key, hash) != NULL;

@@ -10,7 +10,9 @@
  * needs a stack or recursion, however deep the tree is. */
 
 #include "src/kvtree_names_private.h"
+#include <errno.h>
 #include <kvtree/kvtree.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -46,12 +48,6 @@ kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key);
 /* As kvtree_elem_get; *hash is that of key where tree has an index. */
 kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *hash);
 
-/* Appends elem, new memory for a key of size bytes with its NUL that is known to be
- * missing, with the hash that kvtree_elem_find gave, where tree has an index. -ENOMEM:
- * elem is still the caller's. */
-int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key, size_t size,
-                       uint64_t hash);
-
 /* Moves the elements of `from`, which becomes empty, into tree, in place of those there.
  * No tree lies within the other. */
 void kvtree_replace(kvtree *tree, kvtree *from);
@@ -78,7 +74,10 @@ static inline kvtree_elem *kvtree_walk(const kvtree *root, const kvtree_elem *el
 
 #define KVTREE_PLACE_MAX 0x7fffffff
 
-struct kvtree_block;
+/* The elements stand behind it. */
+struct kvtree_block {
+    size_t live; /* elements in it, and one as long as it is being filled */
+};
 
 /* The block that is being filled; starts as zeros. */
 struct kvtree_blocks {
@@ -86,13 +85,30 @@ struct kvtree_blocks {
     size_t used, size;
 };
 
+#define KVTREE_UNIT _Alignof(kvtree_elem)
+
 /* Memory for an element with a key of key_size bytes, of which only own.place is set;
  * NULL without memory. */
 kvtree_elem *kvtree_elem_new(size_t key_size);
 
-/* The same in a block; packed_rest bytes of input are still to be unpacked. */
-kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks, size_t key_size,
+/* The same where the block has no room for it: in a new one, or alone. */
+kvtree_elem *kvtree_blocks_more(struct kvtree_blocks *blocks, size_t key_size,
                                 size_t packed_rest);
+
+/* The same in a block; packed_rest bytes of input are still to be unpacked. */
+static inline kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks,
+                                              size_t key_size, size_t packed_rest)
+{
+    size_t size =
+        (sizeof(kvtree_elem) + key_size + KVTREE_UNIT - 1) / KVTREE_UNIT * KVTREE_UNIT;
+    if (size > blocks->size - blocks->used)
+        return kvtree_blocks_more(blocks, key_size, packed_rest);
+    kvtree_elem *elem = (void *)((char *)blocks->block + blocks->used);
+    elem->own.place = (unsigned)(blocks->used / KVTREE_UNIT) & KVTREE_PLACE_MAX;
+    blocks->used += size;
+    blocks->block->live++;
+    return elem;
+}
 
 /* No more elements; those there are live on. */
 void kvtree_blocks_close(struct kvtree_blocks *blocks);
@@ -113,6 +129,30 @@ int kvtree_index_reserve(kvtree *tree, size_t count);
 int kvtree_index_add(kvtree *tree, kvtree_elem *elem, uint64_t hash);
 
 void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
+
+/* Appends elem, new memory for a key of size bytes with its NUL that is known to be
+ * missing, with the hash that kvtree_elem_find gave, where tree has an index. -ENOMEM:
+ * elem is still the caller's. */
+static inline int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key,
+                                     size_t size, uint64_t hash)
+{
+    unsigned place = elem->own.place & KVTREE_PLACE_MAX;
+    if (tree->count == INT_MAX) return -ENOMEM;
+    *elem =
+        (kvtree_elem){.tree = tree, .own = {.owner = elem, .place = place, .inside = 1}};
+    elem->value = &elem->own;
+    memcpy(elem->key, key, size);
+    if (tree->index && kvtree_index_add(tree, elem, hash) != 0) return -ENOMEM;
+    if (tree->first) {
+        elem->prev = tree->first->prev;
+        elem->prev->next = elem;
+    } else {
+        elem->prev = tree->first = elem;
+    }
+    tree->first->prev = elem;
+    tree->count++;
+    return 0;
+}
 
 /* ---- kvtree_pack.c ---- */
 
@@ -209,10 +249,8 @@ static inline char *kvtree_put32(char *p, uint32_t v)
 
 static inline uint32_t kvtree_get32(const char *p)
 {
-    uint32_t v = 0;
-    for (int i = 0; i < 4; i++)
-        v = v << 8 | (unsigned char)p[i];
-    return v;
+    const unsigned char *b = (const unsigned char *)p;
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
 #endif

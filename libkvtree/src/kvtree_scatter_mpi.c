@@ -189,7 +189,8 @@ static int scatter_mpi_read_levels(scatter_mpi *r, int rc)
 /* What callers want: each tree below the rank that wrote it, or all in one. */
 enum scatter_form { SCATTER_APART, SCATTER_TOGETHER };
 
-/* Moves the trees that came to this rank into the empty tree fresh. */
+/* Moves the trees that came to this rank into the empty tree fresh. The first one, of
+ * mostly one, is not copied. */
 static int scatter_mpi_collect(scatter_mpi *r, enum scatter_form form, kvtree *fresh)
 {
     int rc = fresh ? kvtree_sort_int(r->items, KVTREE_SORT_ASCENDING) : -ENOMEM;
@@ -197,7 +198,11 @@ static int scatter_mpi_collect(scatter_mpi *r, enum scatter_form form, kvtree *f
         if (form == SCATTER_APART) {
             rc = scatter_mpi_move(r->items, kvtree_elem_key_int(e), fresh);
         } else {
-            rc = kvtree_merge(fresh, kvtree_elem_hash(e));
+            kvtree *item = kvtree_elem_hash(e);
+            if (kvtree_size(fresh) == 0)
+                kvtree_replace(fresh, item);
+            else
+                rc = kvtree_merge(fresh, item);
             kvtree_unset(r->items, kvtree_elem_key(e));
         }
     }

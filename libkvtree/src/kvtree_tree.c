@@ -105,27 +105,6 @@ kvtree_elem *kvtree_elem_get(const kvtree *tree, const char *key)
     return tree && key ? kvtree_elem_find(tree, key, &hash) : NULL;
 }
 
-int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key, size_t size,
-                       uint64_t hash)
-{
-    unsigned place = elem->own.place & KVTREE_PLACE_MAX;
-    if (tree->count == INT_MAX) return -ENOMEM;
-    *elem =
-        (kvtree_elem){.tree = tree, .own = {.owner = elem, .place = place, .inside = 1}};
-    elem->value = &elem->own;
-    memcpy(elem->key, key, size);
-    if (tree->index && kvtree_index_add(tree, elem, hash) != 0) return -ENOMEM;
-    if (tree->first) {
-        elem->prev = tree->first->prev;
-        elem->prev->next = elem;
-    } else {
-        elem->prev = tree->first = elem;
-    }
-    tree->first->prev = elem;
-    tree->count++;
-    return 0;
-}
-
 kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key)
 {
     uint64_t hash = 0;

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <redset/redset.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct scr_removal {
     pthread_t thread;
     int dir;                    /* of the store */
     char name[SCR_FOLDER_SIZE]; /* of the directory */
+    atomic_bool is_done;        /* the thread ends at once */
 };
 
 static void removal_name(int id, char name[SCR_FOLDER_SIZE])
@@ -44,7 +46,7 @@ static void removal_rename_folder(int dir, int id, char name[SCR_FOLDER_SIZE])
  * it. */
 static void *removal_run(void *arg)
 {
-    const struct scr_removal *r = arg;
+    struct scr_removal *r = arg;
     redset_place place;
     int folder =
         io_open(r->dir, r->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
@@ -59,6 +61,7 @@ static void *removal_run(void *arg)
         closedir(stream);
     else
         io_close(&folder);
+    r->is_done = true;
     return NULL;
 }
 
@@ -108,12 +111,13 @@ void scr_removal_settle(scr_cache *cache)
     kvtree_error err = {""};
     struct scr_removal *r = cache->removing;
     const int id = cache->leaving;
-    scr_wait wait;
+    scr_wait wait = {.start = 0};
     cache->leaving = 0;
     if (!r) return;
-    scr_wait_begin(cache->job->report, &wait, SCR_MSG_CACHE_REMOVAL_WAIT,
-                   "waits for the removal of dataset %d from %.400s", id,
-                   cache->stores[cache->leaving_from].path);
+    if (!r->is_done)
+        scr_wait_begin(cache->job->report, &wait, SCR_MSG_CACHE_REMOVAL_WAIT,
+                       "waits for the removal of dataset %d from %.400s", id,
+                       cache->stores[cache->leaving_from].path);
     pthread_join(r->thread, NULL);
     scr_wait_end(&wait);
     if (beneath_remove_tree(r->dir, r->name, &err) != 0)

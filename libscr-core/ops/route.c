@@ -147,13 +147,12 @@ static int route_add(struct scr *scr, const routed_file *add)
 static int route_make_parent(struct scr *scr, const char *below, kvtree_error *err)
 {
     char name[SCR_CACHED_NAME_SIZE];
-    int parent;
-    const char *last;
     scr_cached_name(scr->lifecycle.open.id, below, name);
-    int rc = beneath_open_parent(scr_cache_of(&scr->cache, scr->lifecycle.open.id)->fd,
-                                 name, 0700, &parent, &last, err);
-    if (!rc) io_close(&parent);
-    return rc;
+    int rc = beneath_check_name(name, err);
+    if (rc) return rc;
+    name[beneath_folder_length(name) - 1] = 0; /* that of the dataset at least */
+    return beneath_mkdirs(scr_cache_of(&scr->cache, scr->lifecycle.open.id)->fd, name,
+                          0700, err);
 }
 
 int scr_route_cached_path(const scr_cache *cache, int id, const char *below,
