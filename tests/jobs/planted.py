@@ -65,8 +65,8 @@ def private_files(job, *operations, **how):
     process = job.by(ALICE).start(os.environ["JOB_PROBE"], "init", "have => ANY", "start:b:c", *PUTS, "sleep:300", *operations, **how)
     while process.poll() is None:
         time.sleep(0.02)
-        for path in job.root.glob("nodes/*/cache/**/f*_?"):
-            with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # files and directories go meanwhile
+            for path in job.root.glob("nodes/*/cache/**/f*_?"):
                 path.chmod(0o600)
     return process.communicate()
 

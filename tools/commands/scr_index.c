@@ -27,8 +27,12 @@ int index_read(const tool_prefix *prefix, kvtree **index)
     if (rc != -ENOENT)
         return tool_say(INDEX_UNREADABLE, "%s: %s%s", prefix->path, err.text,
                         rc == -EBADMSG ? "; --rebuild makes a new one" : "");
-    if (tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
-    return tool_say(INDEX_MISSING, "%s: no index; --rebuild makes one", prefix->path);
+    if (!tool_prefix_tell_unused(prefix))
+        return tool_say(INDEX_MISSING, "%s: no index; --rebuild makes one", prefix->path);
+    return tool_say(INDEX_MISSING,
+                    "%s: no index; if .scr was removed, --rebuild makes one of the "
+                    "datasets that are left",
+                    prefix->path);
 }
 
 int index_find(const tool_prefix *prefix, const char *name, kvtree **index,

@@ -320,8 +320,8 @@ def test_prefix_folder_without_anything():
     assert not os.path.exists('.scr')
     for arguments in ([], ['--verify'], ['--current', 'c1']):
         done = run(*arguments)
-        expect(done, 1, '', ['PREFIX_UNUSED'])
-        assert b'--rebuild' not in done.stderr, done
+        expect(done, 1, '', ['PREFIX_UNUSED', 'INDEX_MISSING', 'if .scr was removed, --rebuild'])
+        assert done.stderr.index(b'PREFIX_UNUSED') < done.stderr.index(b'INDEX_MISSING'), done
     os.mkdir('.scr')
     expect(run(), 1, '', ['INDEX_MISSING', '--rebuild'])
     expect(run('--rebuild'), 0, '0 datasets found, 0 added to the index\n')
