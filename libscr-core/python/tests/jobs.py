@@ -53,6 +53,11 @@ def test_example():
             assert process.returncode == 0 and out == f"counting from {start}\n", out + err
 
 
+def test_page():
+    with job(SCR_RESTART_RANKS="any") as j:
+        run(j, "page", str(pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"))
+
+
 def test_refused_by_one_rank():
     with job(SCR_FLUSH=1) as j:
         run(j, "two")

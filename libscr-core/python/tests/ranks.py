@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each rank of a job does in jobs.py: ranks.py NAME [ARGUMENT]... calls the function of that name in a session."""
 import os
+import pathlib
+import re
 import signal
 import sys
 import time
@@ -223,6 +225,19 @@ def read_parts(writers):
         return True
 
     assert scr.restart(take)
+
+
+def page(path):
+    """The programs of docs/python.md: a file per rank, and one of all ranks."""
+    with open(path) as file:
+        files, of_all = re.findall(r"^```python\n(.*?)^```$", file.read(), re.M | re.S)
+    names = {"scr": scr, "load": lambda path: pathlib.Path(path).read_text()}
+    write("ckpt.1", 1)
+    exec(files, names)
+    assert scr.restart(names["read"]) == [f"1 of {scr.rank()}"]
+    names = {"scr": scr, "os": os, "step": 2, "offset": 10 * scr.rank(), "length": 10, "data": bytes([scr.rank()]) * 10}
+    exec(of_all, names)
+    assert scr.restart(names["read"]) == names["data"]
 
 
 def no_list():
