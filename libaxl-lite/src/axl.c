@@ -118,21 +118,22 @@ int axl_set_private(axl_transfer *transfer, const char *folder, int dir, axl_err
 /* ---- the list ---- */
 
 /* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
-static uint64_t transfer_hash(const char *text, uint64_t number)
+static uint64_t transfer_hash(const char *text)
 {
     uint64_t h = 14695981039346656037u;
     for (; *text; text++)
         h = (h ^ (unsigned char)*text) * 1099511628211u;
-    for (; number; number >>= 8)
-        h = (h ^ (number & 255)) * 1099511628211u;
     return h;
 }
 
-/* The slot that holds destination at that offset, or the free one where it belongs. */
+/* The slot that holds the destination of that hash at that offset, or the free one where
+ * it belongs. */
 static axl_slot *transfer_find_slot(const axl_transfer *t, const char *destination,
-                                    uint64_t offset)
+                                    uint64_t hash, uint64_t offset)
 {
-    size_t i = transfer_hash(destination, offset) & (t->slots - 1);
+    for (uint64_t rest = offset; rest; rest >>= 8)
+        hash = (hash ^ (rest & 255)) * 1099511628211u;
+    size_t i = hash & (t->slots - 1);
     while (t->index[i].item &&
            (t->index[i].offset != offset ||
             strcmp(t->items[t->index[i].item - 1].file.destination, destination) != 0))
@@ -140,9 +141,9 @@ static axl_slot *transfer_find_slot(const axl_transfer *t, const char *destinati
     return &t->index[i];
 }
 
-static void transfer_occupy(axl_transfer *t, size_t item, uint64_t offset)
+static void transfer_occupy(axl_transfer *t, size_t item, uint64_t hash, uint64_t offset)
 {
-    axl_slot *slot = transfer_find_slot(t, t->items[item].file.destination, offset);
+    axl_slot *slot = transfer_find_slot(t, t->items[item].file.destination, hash, offset);
     if (slot->item) return;
     *slot = (axl_slot){item + 1, offset};
     t->used++;
@@ -159,7 +160,11 @@ static int transfer_grow_index(axl_transfer *t)
     t->slots = slots;
     t->used = 0;
     for (size_t i = 0; i < before; i++)
-        if (old[i].item) transfer_occupy(t, old[i].item - 1, old[i].offset);
+        if (old[i].item) {
+            const axl_item *item = &t->items[old[i].item - 1];
+            transfer_occupy(t, old[i].item - 1, transfer_hash(item->file.destination),
+                            old[i].offset);
+        }
     free(old);
     return 0;
 }
@@ -180,12 +185,12 @@ static uint64_t transfer_offset_of(const axl_item *item)
     return item->part ? item->to : AXL_FILE_ITSELF;
 }
 
-static int transfer_check_free(const axl_transfer *t, const axl_item *item,
+static int transfer_check_free(const axl_transfer *t, const axl_item *item, uint64_t hash,
                                axl_error *err)
 {
     const char *path = item->file.destination;
-    const axl_slot *slot = transfer_find_slot(t, path, transfer_offset_of(item)),
-                   *whole = transfer_find_slot(t, path, AXL_FILE_ITSELF);
+    const axl_slot *slot = transfer_find_slot(t, path, hash, transfer_offset_of(item)),
+                   *whole = transfer_find_slot(t, path, hash, AXL_FILE_ITSELF);
     if (slot->item && item->part)
         return err_set(err, -EEXIST, "add %s: a part of %s goes to byte %llu of %s",
                        item->file.source, t->items[slot->item - 1].file.source,
@@ -218,7 +223,8 @@ static int transfer_add_item(axl_transfer *t, axl_item item, axl_error *err)
     int rc = transfer_check_base(t, destination, err);
     if (rc) return rc;
     if (transfer_grow(t)) return err_sys(err, -ENOMEM, "add %s", source);
-    rc = transfer_check_free(t, &item, err);
+    const uint64_t hash = transfer_hash(destination);
+    rc = transfer_check_free(t, &item, hash, err);
     if (rc) return rc;
     item.file.source = strdup(source);
     item.file.destination = strdup(destination);
@@ -229,8 +235,8 @@ static int transfer_add_item(axl_transfer *t, axl_item item, axl_error *err)
     }
     item.fd = -1;
     t->items[t->count] = item;
-    transfer_occupy(t, t->count, AXL_FILE_ITSELF);
-    transfer_occupy(t, t->count++, transfer_offset_of(&item));
+    transfer_occupy(t, t->count, hash, AXL_FILE_ITSELF);
+    transfer_occupy(t, t->count++, hash, transfer_offset_of(&item));
     return 0;
 }
 
