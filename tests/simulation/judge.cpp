@@ -67,15 +67,18 @@ static void leave(Dataset &d, bool is_spared)
 
 /* One more dataset comes to the cache, for which an older one may leave; or another one
  * instead, if that is being flushed. Remains that this run cannot rebuild may leave, too;
- * what it has too many or too few ranks for stays. */
+ * what it has too many or too few ranks for stays, and leaves when a run that can use it
+ * adds another one. */
 void Judge::push(const Dataset *pushing, const Dataset *spared)
 {
     const Dataset *last = newest(story.jobs);
     for (const auto &d : datasets) {
-        if (d->job != now->job || d.get() == pushing || !is_usable(*d)) continue;
+        if (d->job != now->job || d.get() == pushing) continue;
+        d->behind++;
+        if (!is_usable(*d)) continue;
         d->gone = d->gone || !is_whole(*d);
         const bool waits = story.background && d.get() != last;
-        if (++d->behind < story.room - waits) continue;
+        if (d->behind < story.room - waits) continue;
         if (d.get() == last && story.room > 1) continue; /* another one leaves */
         leave(*d, d.get() == spared);
     }
