@@ -337,7 +337,7 @@ static int starve(kvtree_gather *to, int who, const kvtree *tree, enum task task
         CHECK(kvtree_size(got) == kept + (task != WRITE && !rc) || (kept && rc));
         kvtree_unset_all(got);
         int left = kvtree_scatter_read(to, NULL, got, NULL);
-        /* the tree is copied before the earlier root is removed */
+        /* the tree is packed before the earlier root is removed */
         CHECK(left == 0 || (left == -ENOENT && task == WRITE && rc && spared > 0));
         CHECK_INT(kvtree_size(got), !left);
         kvtree_delete(&got);

@@ -25,7 +25,7 @@ struct scr_removal {
     pthread_t thread;
     int dir;                    /* of the store */
     char name[SCR_FOLDER_SIZE]; /* of the directory */
-    atomic_bool is_done;        /* the thread ends at once */
+    atomic_bool is_done;        /* the thread has nothing left to do */
 };
 
 static void removal_name(int id, char name[SCR_FOLDER_SIZE])
