@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A directory that is passed, or only looked up in, is not opened by a file server. */
+#define PASS_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 int beneath_check_name(const char *name, kvtree_error *err)
@@ -51,18 +53,20 @@ int beneath_open_folder(const char *path, int *dir, kvtree_error *err)
  * there: looking first changes nothing in the directory above, which may be one of a node
  * that many ranks share. *made: dir was made just now, and has nothing that could be
  * found; afterwards, whether this one was, which is not opened then. */
-static int beneath_find_component(int dir, const char *part, mode_t mode, bool *made)
+static int beneath_find_component(int dir, const char *part, int flags, mode_t mode,
+                                  bool *made)
 {
-    int fd = *made ? -ENOENT : io_open(dir, part, FOLDER_FLAGS, 0);
+    int fd = *made ? -ENOENT : io_open(dir, part, flags, 0);
     *made = fd == -ENOENT && mode && mkdirat(dir, part, mode) == 0;
     if (fd != -ENOENT || !mode || *made) return fd;
-    return errno == EEXIST ? io_open(dir, part, FOLDER_FLAGS, 0) : -errno;
+    return errno == EEXIST ? io_open(dir, part, flags, 0) : -errno;
 }
 
-static int beneath_open_component(int dir, const char *part, mode_t mode, bool *made)
+static int beneath_open_component(int dir, const char *part, int flags, mode_t mode,
+                                  bool *made)
 {
-    int fd = beneath_find_component(dir, part, mode, made);
-    return *made ? io_open(dir, part, FOLDER_FLAGS, 0) : fd;
+    int fd = beneath_find_component(dir, part, flags, mode, made);
+    return *made ? io_open(dir, part, flags, 0) : fd;
 }
 
 /* Describes why a component could not be opened: for a link the system reports that it is
@@ -84,9 +88,10 @@ static void beneath_leave(int dir, int *opened)
     if (*opened != dir) io_close(opened);
 }
 
-/* As beneath_open_parent, but *parent is dir itself for a name of one component: it is
- * closed by beneath_leave. *made: whether it was made just now. */
-static int beneath_walk(int dir, const char *name, mode_t mode, int *parent,
+/* As beneath_open_parent, but *parent is opened with flags, and is dir itself for a name
+ * of one component: it is closed by beneath_leave. *made: whether it was made just now.
+ */
+static int beneath_walk(int dir, const char *name, int flags, mode_t mode, int *parent,
                         const char **last, bool *made, kvtree_error *err)
 {
     char part[BENEATH_NAME_MAX];
@@ -97,7 +102,8 @@ static int beneath_walk(int dir, const char *name, mode_t mode, int *parent,
     while ((slash = strchr(start, '/')) != NULL) {
         memcpy(part, start, (size_t)(slash - start));
         part[slash - start] = 0;
-        int next = beneath_open_component(here, part, mode, made);
+        int how = strchr(slash + 1, '/') ? PASS_FLAGS : flags;
+        int next = beneath_open_component(here, part, how, mode, made);
         if (next < 0)
             next = beneath_component_failed(here, part, next, mode, (int)(slash - name),
                                             name, err);
@@ -111,19 +117,28 @@ static int beneath_walk(int dir, const char *name, mode_t mode, int *parent,
     return 0;
 }
 
-/* The way to something that is there, or nothing. */
+/* The way to something that is there, or nothing. *parent is for names in it, not for
+ * fsync. */
 static int beneath_find(int dir, const char *name, int *parent, const char **last,
                         kvtree_error *err)
 {
     bool made;
-    return beneath_walk(dir, name, 0, parent, last, &made, err);
+    return beneath_walk(dir, name, PASS_FLAGS, 0, parent, last, &made, err);
+}
+
+/* The same, for fsync. */
+static int beneath_find_to_sync(int dir, const char *name, int *parent, const char **last,
+                                kvtree_error *err)
+{
+    bool made;
+    return beneath_walk(dir, name, FOLDER_FLAGS, 0, parent, last, &made, err);
 }
 
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
                         const char **last, kvtree_error *err)
 {
     bool made;
-    int here, rc = beneath_walk(dir, name, mode, &here, last, &made, err);
+    int here, rc = beneath_walk(dir, name, FOLDER_FLAGS, mode, &here, last, &made, err);
     if (rc) return rc;
     if (here == dir) here = fcntl(dir, F_DUPFD_CLOEXEC, 0);
     if (here < 0) return err_sys(err, -errno, "open directory of %s", name);
@@ -309,9 +324,9 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err)
     int parent;
     const char *last;
     bool made;
-    int rc = beneath_walk(dir, name, mode, &parent, &last, &made, err);
+    int rc = beneath_walk(dir, name, PASS_FLAGS, mode, &parent, &last, &made, err);
     if (rc) return rc;
-    int folder = beneath_find_component(parent, last, mode, &made);
+    int folder = beneath_find_component(parent, last, PASS_FLAGS, mode, &made);
     if (folder >= 0)
         io_close(&folder);
     else if (!made)
@@ -326,7 +341,7 @@ static int beneath_sync_parent(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
-    int rc = beneath_find(dir, name, &parent, &last, err);
+    int rc = beneath_find_to_sync(dir, name, &parent, &last, err);
     if (rc) return rc;
     rc = io_fsync(parent);
     beneath_leave(dir, &parent);
@@ -373,7 +388,7 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
 {
     int parent;
     const char *last;
-    int rc = beneath_find(dir, name, &parent, &last, err);
+    int rc = beneath_find_to_sync(dir, name, &parent, &last, err);
     if (rc) return rc;
     if (unlinkat(parent, last, 0) != 0 && errno != ENOENT)
         rc = err_sys(err, -errno, "remove %s", name);
@@ -540,7 +555,7 @@ int beneath_private_folder_at(int opened, const char *base, const char *name, in
         size_t len = strcspn(start, "/"), end = (size_t)(start - name) + len;
         memcpy(part, start, len);
         part[len] = 0;
-        int next = beneath_open_component(here, part, 0700, &made);
+        int next = beneath_open_component(here, part, FOLDER_FLAGS, 0700, &made);
         beneath_leave(opened, &here);
         if (next < 0) return beneath_refuse_component(next, base, name, (int)end, err);
         here = next;

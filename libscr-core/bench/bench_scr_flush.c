@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What flushes cost, and restarts: four ranks on four simulated nodes, XOR, two
  * checkpoints kept. The prefix directory is in memory, too. */
-#include "load.h"
+#include "limit.h"
 
 enum { RANKS = 4 };
 
@@ -84,6 +84,7 @@ typedef struct restart {
     load l;
     int lose;     /* the node of rank 1 */
     double start; /* seconds of SCR_Init in the last run */
+    limit limit;
 } restart;
 
 /* SCR_Init to SCR_Have_restart, of two checkpoints that an earlier run left. */
@@ -111,31 +112,79 @@ static double init_alone(void *arg)
     return r->start;
 }
 
+/* What a rebuild of one checkpoint moves: each rank that is left reads and sums its file,
+ * and reads and passes on as many bytes as the lost one had, with its redundancy file;
+ * the lost one writes them. */
+static bool limit_rebuild(const restart *r, const char *mine)
+{
+    const load *l = &r->l;
+    const double bytes = 4. / 3 * (double)l->size;
+    char made[64];
+    bool ok = true;
+    int next = l->rank == 0 ? MPI_PROC_NULL : l->rank - 1,
+        before = l->rank == RANKS - 1 ? MPI_PROC_NULL : l->rank + 1;
+    snprintf(made, sizeof made, "made.%d", l->rank);
+    if (l->rank) ok = limit_read(&r->limit, mine);
+    limit_send(&r->limit, next, before, bytes);
+    if (!l->rank) ok = limit_write(&r->limit, made, bytes);
+    unlink(made);
+    return ok;
+}
+
+/* The bytes of a restart, without SCR. Nothing lost: each rank reads and sums its file. A
+ * node lost: two checkpoints are rebuilt. */
+static double at_limit(void *arg)
+{
+    const restart *r = arg;
+    char mine[64];
+    bool ok = true;
+    snprintf(mine, sizeof mine, "mine.%d", r->l.rank);
+    double start = bench_mpi_start(r->l.comm);
+    if (!r->lose) ok = limit_read(&r->limit, mine);
+    for (int i = 0; i < 2 && r->lose; i++)
+        ok = limit_rebuild(r, mine) && ok;
+    double seconds = bench_mpi_slowest(r->l.comm, bench_now() - start);
+    bench_require(r->l.b, ok, mine);
+    return seconds;
+}
+
+enum { RESTART, INIT, LIMIT, CASES };
+
+static void report(bench *b, const char *lost, const double t[CASES], double most)
+{
+    bench_text(b, lost);
+    bench_number(b, 1e3 * t[INIT]);
+    bench_number(b, 1e3 * t[RESTART]);
+    bench_number(b, 1e3 * t[LIMIT]);
+    bench_number(b, t[RESTART] / t[LIMIT]);
+    simulate_goal(b, 1e3 * t[RESTART], most);
+}
+
 static void restarts(bench *b, MPI_Comm comm)
 {
-    restart whole = {.l = load_new(b, comm, 64 * (size_t)MiB)}, lost = whole;
-    const bench_case cases[] = {{run_restart, &whole},
-                                {init_alone, &whole},
-                                {run_restart, &lost},
-                                {init_alone, &lost}};
-    double t[4];
+    restart whole = {.l = load_new(b, comm, 64 * (size_t)MiB)};
+    whole.limit = limit_new(&whole.l);
+    restart lost = whole;
+    const bench_case cases[] = {{run_restart, &whole}, {init_alone, &whole},
+                                {at_limit, &whole},    {run_restart, &lost},
+                                {init_alone, &lost},   {at_limit, &lost}};
+    double t[2 * CASES];
+    char mine[64];
     lost.lose = 1;
+    lost.limit.load = &lost.l;
     simulate_nodes(b, comm, "XOR");
+    snprintf(mine, sizeof mine, "mine.%d", whole.l.rank);
+    bench_require(b, load_write(&whole.l, mine, 0), mine);
     bench_require(b, SCR_Init_comm(comm) == SCR_SUCCESS, "SCR_Init_comm failed");
     load_checkpoint(&whole.l);
     load_checkpoint(&whole.l);
     SCR_Finalize();
     simulate_set("SCR_CACHE_PURGE", "0");
-    bench_measure(b, 4, cases, t);
+    bench_measure(b, 2 * CASES, cases, t);
+    limit_free(&whole.limit);
     free(whole.l.data);
-    bench_text(b, "nothing");
-    bench_number(b, 1e3 * t[1]);
-    bench_number(b, 1e3 * t[0]);
-    simulate_goal(b, 1e3 * t[0], 10);
-    bench_text(b, "a node");
-    bench_number(b, 1e3 * t[3]);
-    bench_number(b, 1e3 * t[2]);
-    simulate_goal(b, 1e3 * t[2], 100);
+    report(b, "nothing", t, 10);
+    report(b, "a node", t + CASES, 100);
 }
 
 int main(int argc, char **argv)
@@ -148,9 +197,14 @@ int main(int argc, char **argv)
                                           "computing after it [ms]",
                                           "taken from the program [ms]",
                                           NULL};
-    static const char *const lost[] = {
-        "lost",      "SCR_Init [ms]", "SCR_Init to SCR_Have_restart [ms]",
-        "goal [ms]", "verdict",       NULL};
+    static const char *const lost[] = {"lost",
+                                       "SCR_Init [ms]",
+                                       "SCR_Init to SCR_Have_restart [ms]",
+                                       "limit [ms]",
+                                       "with/limit",
+                                       "goal [ms]",
+                                       "verdict",
+                                       NULL};
     bench b;
     int rank;
     MPI_Comm comm;

@@ -183,6 +183,59 @@ static void links_planted_on_the_way(void **state)
     swap_while(*state, remove_file, "a/b/file");
 }
 
+/* ---- directories on the way are not opened for reading ---- */
+
+static int make_folder(void *arg)
+{
+    int dir = open_ours(arg);
+    return beneath_mkdirs(dir, "a/b/new", 0700, NULL) != 0;
+}
+
+static int unlink_durably(void *arg)
+{
+    int dir = open_ours(arg);
+    return beneath_unlink_durable(dir, "a/b/file", NULL) != 0;
+}
+
+static int open_parent(void *arg)
+{
+    int parent, dir = open_ours(arg);
+    const char *last;
+    return beneath_open_parent(dir, "a/b/file", 0, &parent, &last, NULL) != 0;
+}
+
+/* A file server opens a directory, and closes it, unless it has O_PATH: the one that is
+ * synced, or handed out for anything, and that of open_ours. */
+static void directories_that_are_passed(void **state)
+{
+    const struct {
+        int (*act)(void *);
+        unsigned opened, passed;
+    } acts[] = {{read_file, 1, 2},
+                {remove_file, 1, 2},
+                {make_folder, 1, 3}, /* looks for the third, in vain */
+                {unlink_durably, 2, 1},
+                {open_parent, 2, 1}};
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        unsigned opened = 0, passed = 0;
+        make_trees(*state);
+        nth_fault none = {.at = 0};
+        int rc = nth_run(acts[i].act, *state, nth_at, &none, &result);
+        if (rc) {
+            print_message("the kernel refuses seccomp notifications: %s\n", strerror(rc));
+            skip();
+        }
+        assert_int_equal(nth_returned(&result), 0);
+        for (unsigned n = 0; n < result.count; n++) {
+            const nth_call *call = &result.calls[n];
+            if (strcmp(call->name, "open") || !(call->args[2] & O_DIRECTORY)) continue;
+            *(call->args[2] & O_PATH ? &passed : &opened) += 1;
+        }
+        assert_int_equal(opened, acts[i].opened);
+        assert_int_equal(passed, acts[i].passed);
+    }
+}
+
 /* ---- private directories ---- */
 
 static void private_folders(void **state)
@@ -389,6 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(refused_names),
         scratch_test(links_planted_on_the_way),
+        scratch_test(directories_that_are_passed),
         scratch_test(private_folders),
         scratch_test(modes_of_others),
         scratch_test(files_of_two_names),
