@@ -132,13 +132,12 @@ const char *folder_rest(const char *base, const char *path)
 int folder_make_below(const char *base, const char *path, mode_t mode, int *fd,
                       kvtree_error *err)
 {
-    int start;
     if (!base) return folder_make(path, mode, fd, err);
     const char *rest = folder_rest(base, path);
     if (!rest) return err_set(err, -EINVAL, "%s is not below directory %s", path, base);
-    int rc = folder_make(base, 0, &start, err);
-    if (rc) return rc;
-    rc = folder_make_beneath(start, rest, mode, fd, err);
+    int start = io_open(AT_FDCWD, *base ? base : ".", *rest ? PASS_FLAGS : USE_FLAGS, 0);
+    if (start < 0) return err_sys(err, start, "open directory %s", base);
+    int rc = folder_make_beneath(start, rest, mode, fd, err);
     io_close(&start);
     return rc ? err_wrap(err, rc, "%s", base) : 0;
 }
