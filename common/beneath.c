@@ -326,7 +326,7 @@ int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err)
     bool made;
     int rc = beneath_walk(dir, name, PASS_FLAGS, mode, &parent, &last, &made, err);
     if (rc) return rc;
-    int folder = beneath_find_component(parent, last, PASS_FLAGS, mode, &made);
+    int folder = beneath_find_component(parent, last, FOLDER_FLAGS, mode, &made);
     if (folder >= 0)
         io_close(&folder);
     else if (!made)
