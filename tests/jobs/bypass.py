@@ -141,7 +141,9 @@ def test_killed_while_it_writes_again():
     """Nobody knows what it wrote: nothing is removed, and nothing but an older one is offered, as often as one asks."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", checkpoint("a"), unnamed(2, "put:rank_%r:1000"))
-        job.run("init", "have => 1 scr.dataset.2", unnamed(3, "route:rank_%r", "put@1:rank_1:1000", end=["kill:1"]), dies=True)
+        written = f"{job.root}/written"  # no rank ends before
+        job.run("init", "have => 1 scr.dataset.2",
+                unnamed(3, "route:rank_%r", "put@1:rank_1:1000", f"touch@1:{written}", f"await:{written}", end=["kill:1"]), dies=True)
         for times in (1, 0):
             run = job.run("init", restart("a"))
             run.says("FETCH_CHECKPOINT_DAMAGED", "scr.dataset.2", '"rank_1" was written again', times=times)
