@@ -54,11 +54,11 @@ typedef struct filo_lead {
     int nodes;        /* number of all */
     uint64_t *sizes, *offsets; /* on leaders: of ranks of the node, or of the group */
     char *told; /* what the leader is to know of the parts of this rank, until then: */
-    size_t told_size, told_room, told_last; /* bytes; where the last part begins */
-    int parts;                              /* of this rank */
-    int *counts, *starts; /* on leaders: numbers in found by rank of the node */
-    uint64_t *found;      /* sizes and checksums of the parts of this rank, and then,
-                             on leaders, of all others */
+    size_t told_size, told_room; /* bytes */
+    int parts;                   /* of this rank */
+    int *counts, *starts;        /* on leaders: numbers in found by rank of the node */
+    uint64_t *found; /* sizes and checksums of the parts of this rank, and then,
+                        on leaders, of all others */
 } filo_lead;
 
 typedef struct filo_job {
@@ -168,7 +168,7 @@ int filo_lead_container(const filo_job *job);
 bool filo_lead_makes_container(const filo_job *job);
 int filo_lead_count_containers(const filo_job *job);
 
-/* Lists a part, which is copied, and looks at its source. */
+/* Lists a part with what was seen of its source; all of it is copied. */
 int filo_lead_add(filo_job *job, const axl_part *part);
 
 /* Collective, the result is this rank's own; rc is of this rank so far. All parts of the
@@ -345,8 +345,9 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
                     filo_file files[], bool checksum);
 
 /* Adds a part of file number i. checked: what the source was found to be, so that another
- * file in its place is refused; NULL: any. Paths are taken over, also on failure; NULL is
- * -ENOMEM. */
+ * file in its place is refused; NULL: any. Where leaders copy it is what axl_look found,
+ * and a source that was changed since is refused as well. Paths are taken over, also on
+ * failure; NULL is -ENOMEM. */
 int filo_move_add(filo_move *move, int i, const struct stat *checked, char *source,
                   uint64_t source_offset, char *destination, uint64_t destination_offset,
                   uint64_t length);
