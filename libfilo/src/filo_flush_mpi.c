@@ -267,8 +267,8 @@ static int flush_plan(filo_transfer *t, int rc)
                        .from = job->stage};
     if (packed)
         rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
-    if ((!packed || job->shares) && !(packed && rc)) rc = flush_make_folders(t, rc);
-    if (rc) return rc;
+    if (!packed || job->shares) rc = flush_make_folders(t, rc);
+    if (rc && !job->options.align) return rc; /* not agreed where leaders copy */
     for (int i = 0; i < t->count && !rc; i++)
         rc = t->files[i].packed ? flush_add_segments(t, i) : flush_add_file(t, i);
     if (!rc) rc = flush_add_shared(t);
@@ -396,15 +396,15 @@ static int flush_begin_move(filo_transfer *t, int checksum)
                            t->files, checksum != 0);
 }
 
-/* Collective, agreed. One rank copies for a node, with checksums if one of its files
- * needs one. */
+/* Collective, the result is this rank's own. One rank copies for a node, with checksums
+ * if one of its files needs one. */
 static int flush_find_leader(filo_transfer *t, int checksum)
 {
     filo_job *job = &t->job;
     int rc = filo_lead_meet(job);
     if (rc) return rc;
     rc = filo_lead_begin(job, &checksum);
-    return filo_job_agree(job, rc ? rc : flush_begin_move(t, checksum));
+    return rc ? rc : flush_begin_move(t, checksum);
 }
 
 /* Collective, agreed. rc is of this rank so far. */
@@ -424,8 +424,9 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
         checksum |= t->files[i].has_crc;
     if (!rc && !leads) rc = flush_begin_move(t, checksum);
     rc = filo_job_agree_key(job, rc);
-    if (!rc && leads) rc = flush_find_leader(t, checksum != 0);
-    if (!rc) rc = filo_names_compare(job, t->count, t->files, &t->shared);
+    if (rc) return rc;
+    if (leads) rc = flush_find_leader(t, checksum != 0);
+    rc = filo_names_compare(job, rc, t->count, t->files, &t->shared);
     if (rc) return rc;
     rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
     return rc && !leads ? rc : flush_plan(t, rc); /* leaders alone agreed on it */

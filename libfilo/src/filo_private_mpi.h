@@ -249,10 +249,10 @@ void filo_shared_end(filo_shared *shared);
 /* Selects the rank that has to do with a name: 24 bits. */
 unsigned filo_name_hash(const char *name);
 
-/* Collective, agreed. -EEXIST when a name is in the lists of two ranks, or twice in one.
- * Where ranks share files (else shared may be NULL), *shared, which was all zeros, gets
- * those, whose names count, and is to be ended in any case. */
-int filo_names_compare(filo_job *job, int count, const filo_file files[],
+/* Collective, agreed; rc is of this rank so far. -EEXIST when a name is in the lists of
+ * two ranks, or twice in one. Where ranks share files (else shared may be NULL), *shared,
+ * which was all zeros, gets those, whose names count, and is to be ended in any case. */
+int filo_names_compare(filo_job *job, int rc, int count, const filo_file files[],
                        filo_shared *shared);
 
 /* ---- filo_folders_mpi.c ---- */
@@ -268,9 +268,10 @@ int filo_folders_sync(filo_job *job, const kvtree *own);
 
 /* ---- filo_containers_mpi.c ---- */
 
-/* Collective, agreed. rc is of this rank so far. Packs the files: their segments are
- * filled in. stage gets the containers that begin with bytes of this rank; *containers is
- * their number on all ranks together. */
+/* Collective, agreed, but where leaders copy; then the result is this rank's own. rc is
+ * of this rank so far. Packs the files: their segments are filled in. stage gets the
+ * containers that begin with bytes of this rank; *containers is their number on all ranks
+ * together. */
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
                          batch *stage, int64_t *containers);
 
