@@ -172,15 +172,11 @@ static int piece_move_hole(axl_piece *p, uint64_t at, uint64_t end, axl_error *e
     return 0;
 }
 
-/* The kernel may know a short way: blocks that both files share, or a server that copies.
- * In memory there is none. It takes page by page there, while it keeps all other writers
- * from the file: two threads that shared one took a third longer than one alone, while
- * with buffers one reads when the other one writes. */
-bool axl_kernel_is_better(int out)
+bool axl_is_in_memory(int fd)
 {
     struct statfs fs;
-    return fstatfs(out, &fs) != 0 ||
-           (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC);
+    return fstatfs(fd, &fs) == 0 &&
+           (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
 int axl_piece_move(axl_piece *piece, axl_error *err)

@@ -379,8 +379,8 @@ typedef struct axl_piece {
     axl_worker *worker; /* NULL: it is not stopped, and does not pay */
 } axl_piece;
 
-/* Whether it is faster than a buffer where out is. */
-bool axl_kernel_is_better(int out);
+/* Whether an open file is on no disk, nor on a server. */
+bool axl_is_in_memory(int fd);
 
 /* Moves it. Holes are not written: the destination of a file has its final size already,
  * and that of a part gets them punched. -ESTALE when the source ends before the piece. */

@@ -341,9 +341,9 @@ static void fetch_counted(list *l, int checksum)
 }
 
 /* A fetch opens the directory of its files when it makes them and when it names them,
- * however many they are, and without checksums it asks once what lies there. Of each file
- * it asks for what has its name, makes it, looks at it, closes and renames it; one that
- * is written is synced. */
+ * however many they are, and asks what file system that is before it syncs, and without
+ * checksums before it copies. Of each file it asks for what has its name, makes it, looks
+ * at it, closes and renames it; one that is written is synced. */
 static void test_fetch_counts(void)
 {
     enum { EACH = 5 };
@@ -357,7 +357,8 @@ static void test_fetch_counts(void)
         for (int checksum = 0; checksum < 2; checksum++) {
             fetch_counted(&l, checksum);
             CHECK_INT(folders, 2);
-            CHECK_INT(local, EACH * count + count_files(check_rank, count) + !checksum);
+            const long written = count_files(check_rank, count), asked = 1 + !checksum;
+            CHECK_INT(local, EACH * count + written + asked);
         }
         list_unlink(&l);
     }
