@@ -138,11 +138,10 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
 }
 
 /* What does not change is asked once: of each destination with several parts what it is,
- * and where no checksum is wanted, of those in one directory who copies. The kernel may
- * know a short way: blocks that both files share, or a server that copies. In memory
- * there is none. It takes page by page there, while it keeps all other writers from the
- * file: two threads that shared one took a third longer than one alone, while with
- * buffers one reads when the other one writes. */
+ * and without checksums, of those in one directory who copies. The kernel may know a
+ * short way: blocks that files share, or a server that copies. In memory it copies page
+ * by page, and keeps other writers from the file: two threads that shared one took a
+ * third longer than one alone; with buffers one reads when the other writes. */
 static int work_look_at_destination(axl_worker *worker, const axl_item *holder, int fd,
                                     axl_error *err)
 {

@@ -192,8 +192,8 @@ static void move_finish(filo_move *move)
 }
 
 /* As many of the files of this rank stay open as leave half of the descriptors that the
- * program may have. Files of a transfer that may be resumed have their size before: it
- * shows which of them are those of then. */
+ * program may have. None of a transfer that may be resumed: these get their sizes first,
+ * because what was copied of one that does not reach its end is copied again. */
 static int move_hold(const filo_move *move)
 {
     enum { MOST = 1024 };

@@ -107,7 +107,7 @@ int filo_names_compare(filo_job *job, int rc, int count, const filo_file files[]
                        filo_shared *shared)
 {
     int all;
-    if (job->shares) rc = filo_job_agree(job, rc);
+    if (job->shares && job->options.align) rc = filo_job_agree(job, rc);
     if (job->shares && !rc) rc = filo_shared_plan(job, count, files, shared);
     if (job->shares && rc) return rc;
     filo_file *list = filo_shared_join(shared, count, files, FILO_ALL, &all);

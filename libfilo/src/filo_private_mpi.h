@@ -249,9 +249,10 @@ void filo_shared_end(filo_shared *shared);
 /* Selects the rank that has to do with a name: 24 bits. */
 unsigned filo_name_hash(const char *name);
 
-/* Collective, agreed; rc is of this rank so far. -EEXIST when a name is in the lists of
- * two ranks, or twice in one. Where ranks share files (else shared may be NULL), *shared,
- * which was all zeros, gets those, whose names count, and is to be ended in any case. */
+/* Collective, agreed; rc is of this rank so far where leaders copy, else agreed. -EEXIST
+ * when a name is in the lists of two ranks, or twice in one. Where ranks share files
+ * (else shared may be NULL), *shared, which was all zeros, gets those, whose names count,
+ * and is to be ended in any case. */
 int filo_names_compare(filo_job *job, int rc, int count, const filo_file files[],
                        filo_shared *shared);
 
