@@ -300,7 +300,7 @@ static int batch_prepare(batch_item *item, int fd, bool sized)
     return 0;
 }
 
-/* Bytes and time of a file that is taken over stay. */
+/* Bytes and time of a file that is taken over stay. One that is held has no bytes. */
 static int batch_make_temporary(const batch *b, batch_item *item, int parent,
                                 const char *temporary, kvtree_error *err)
 {
@@ -309,8 +309,10 @@ static int batch_make_temporary(const batch *b, batch_item *item, int parent,
     if (fd == -EEXIST && b->resumed)
         rc = fd = batch_take_over(item, parent, temporary, &size);
     if (fd >= 0) {
-        rc = batch_prepare(item, fd, size == item->size);
-        int closed = io_close(&fd);
+        const bool hold = fd < b->hold && size == 0;
+        rc = batch_prepare(item, fd, hold || size == item->size);
+        if (!rc && hold) item->fd = fd;
+        int closed = item->fd == fd ? 0 : io_close(&fd);
         if (!rc) rc = closed;
         if (rc) unlinkat(parent, temporary, 0);
     }

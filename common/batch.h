@@ -72,9 +72,10 @@ typedef struct batch_item {
     dev_t device; /* of the temporary file that batch_make created */
     ino_t inode;
     uid_t owner;
-    int fd, lock, parent; /* of batch_open, or -1: the file, a duplicate of fd that keeps
-                             the lock, the directory */
-    bool made;            /* the temporary file is ours to remove */
+    int fd;           /* of batch_open, or of batch_make with hold, or -1: the file */
+    int lock, parent; /* of batch_open, or -1: a duplicate of fd that keeps the lock, the
+                         directory */
+    bool made;        /* the temporary file is ours to remove */
     bool synced, named;
 } batch_item;
 
@@ -92,6 +93,10 @@ typedef struct batch {
                        (common/others.h), or 0: they must be able to change the directory
                        of a name in which a file is created or renamed, and the directory
                        below another `from` that loses the file; else -EPERM */
+
+    int hold; /* batch_make leaves open, for batch_take, what it creates with a descriptor
+                 below this number; such a file is empty, who writes it gives it its size.
+                 0: none */
 
     const char *from; /* what messages call the directory of the temporary files; NULL:
                          the one of their names */
@@ -141,6 +146,16 @@ int batch_add(batch *b, const batch_file *file, kvtree_error *err);
  * of the final name. Callers that rename existing files do not call it: batch_drop does
  * not remove these. */
 int batch_make(batch *b, kvtree_error *err);
+
+/* The descriptor for writing that batch_make has left open, which is the caller's from
+ * then on; -1: none, or taken. It refers to the file that was created, also where others
+ * may put another one in its place. */
+static inline int batch_take(batch *b, size_t i)
+{
+    int fd = b->items[i].fd;
+    b->items[i].fd = -1;
+    return fd;
+}
 
 /* Opens a temporary file that batch_make created, in a directory where others may have
  * put another file in its place: -ESTALE then. flags as for open. */

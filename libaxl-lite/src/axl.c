@@ -23,6 +23,13 @@ bool axl_is_limit(double limit)
     return limit == 0 || (limit >= 1e-6 && isfinite(limit));
 }
 
+double axl_seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static int transfer_check_options(const axl_options *o, axl_error *err)
 {
     if (o->flags & ~(AXL_CHECKSUM | AXL_KEEP_MODE | AXL_KEEP_TIMES | AXL_COMPARE))
@@ -270,6 +277,27 @@ int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err)
     return transfer_add_item(transfer, item, err);
 }
 
+/* Another process cannot use it. */
+static int transfer_take_opened(axl_transfer *t, size_t i, int *fd, axl_error *err)
+{
+    if (t->state != AXL_FILLING || i >= t->count || !t->items[i].part ||
+        t->items[i].given || *fd < 0)
+        return err_set(err, -EINVAL, "entry %zu of a transfer cannot get an open file",
+                       i);
+    t->items[i].given = true;
+    if (t->method->remote) return 0;
+    t->items[i].fd = *fd;
+    *fd = -1;
+    return 0;
+}
+
+int axl_set_opened(axl_transfer *transfer, size_t i, int fd, axl_error *err)
+{
+    int rc = transfer_take_opened(transfer, i, &fd, err);
+    io_close(&fd);
+    return rc;
+}
+
 size_t axl_count(const axl_transfer *transfer)
 {
     return transfer->count;
@@ -441,6 +469,7 @@ axl_transfer *axl_free(axl_transfer *transfer)
         free((char *)transfer->items[i].file.destination);
         free(transfer->items[i].crcs);
         free(transfer->items[i].moved);
+        io_close(&transfer->items[i].fd);
     }
     free(transfer->items);
     free(transfer->index);

@@ -61,6 +61,7 @@ static void continue_take_over(axl_transfer *t, const axl_transfer *old)
         axl_item item = old->items[i];
         item.file.source = t->items[i].file.source;
         item.file.destination = t->items[i].file.destination;
+        io_close(&t->items[i].fd);
         if (t->flags & AXL_COMPARE) item.file.done = 0; /* not yet */
         t->items[i] = item;
     }

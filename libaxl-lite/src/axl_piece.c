@@ -152,25 +152,31 @@ static bool piece_punch(const axl_piece *p, uint64_t at, uint64_t end)
                      piece_target(p, at), (off_t)(end - at)) == 0;
 }
 
+/* A hole at the end of an open file that the caller gave may be the end of that, too. */
+static bool piece_is_last(const axl_piece *p, uint64_t end)
+{
+    return p->item->given && p->out >= 0 && end == p->item->from + p->item->size;
+}
+
 /* A hole is done without a byte that moves, but where the file system cannot punch holes,
  * or now will not: zeros are written there. */
 static int piece_move_hole(axl_piece *p, uint64_t at, uint64_t end, axl_error *err)
 {
     if (at == end) return 0;
     if (!piece_punch(p, at, end)) return piece_write_zeros(p, at, end, err);
+    if (piece_is_last(p, end)) {
+        int rc = io_pwrite(p->out, "", 1, piece_target(p, end - 1));
+        if (rc) return err_sys(err, rc, "write %s", p->item->file.destination);
+    }
     if (p->worker) axl_worker_skip(p->worker, end - at);
     return 0;
 }
 
-/* The kernel may know a short way: blocks that both files share, or a server that copies.
- * In memory there is none. It takes page by page there, while it keeps all other writers
- * from the file: two threads that shared one took a third longer than one alone, while
- * with buffers one reads when the other one writes. */
-bool axl_kernel_is_better(int out)
+bool axl_is_in_memory(int fd)
 {
     struct statfs fs;
-    return fstatfs(out, &fs) != 0 ||
-           (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC);
+    return fstatfs(fd, &fs) == 0 &&
+           (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
 int axl_piece_move(axl_piece *piece, axl_error *err)

@@ -510,7 +510,8 @@ int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
     int rc = 0;
     *placed = 0;
     /* what can be written meanwhile is, before the first one waits for it */
-    for (int k = 0; k < batch->count && batch->count > 1; k++)
+    const bool waits = batch->count > 1 && !axl_is_in_memory(batch->fds[0]);
+    for (int k = 0; k < batch->count && waits; k++)
         sync_file_range(batch->fds[k], 0, 0, SYNC_FILE_RANGE_WRITE);
     for (int k = 0; k < batch->count && !rc; k++)
         rc = place_finish_file(transfer, &transfer->items[batch->items[k]],

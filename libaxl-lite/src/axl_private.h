@@ -66,7 +66,8 @@ typedef struct axl_item {
                             other to the same destination; else its own */
     size_t held;         /* of a holder: its parts that are not complete */
     size_t last;         /* of a holder: number of the last of them */
-    int fd;              /* of a holder, while pieces are moved; else -1 */
+    bool given;          /* fd is the caller's: the file may be shorter than the part */
+    int fd;              /* of a holder, while pieces are moved, or given; else -1 */
     size_t pieces, left; /* of it; not done yet */
     uint32_t *crcs;      /* of the pieces */
     uint8_t *moved;      /* 1 of those that are done */
@@ -378,8 +379,8 @@ typedef struct axl_piece {
     axl_worker *worker; /* NULL: it is not stopped, and does not pay */
 } axl_piece;
 
-/* Whether it is faster than a buffer where out is. */
-bool axl_kernel_is_better(int out);
+/* Whether an open file is on no disk, nor on a server. */
+bool axl_is_in_memory(int fd);
 
 /* Moves it. Holes are not written: the destination of a file has its final size already,
  * and that of a part gets them punched. -ESTALE when the source ends before the piece. */

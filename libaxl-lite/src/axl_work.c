@@ -6,6 +6,7 @@
  * together. The first error ends the work; what is whole by then still gets its name. */
 #include "src/axl_work.h"
 
+#include "common/beneath.h"
 #include "common/crc32.h"
 #include "common/io.h"
 #include <errno.h>
@@ -31,13 +32,6 @@ enum { BATCHED_SHARE = 4 };
 typedef struct task {
     size_t item, piece;
 } task;
-
-double axl_seconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- the end, and how it comes about ---- */
 
@@ -143,8 +137,11 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
     return left < transfer->piece ? left : transfer->piece;
 }
 
-/* What does not change is asked once for each destination: of one with several parts what
- * it is, and where no checksum is wanted, who copies. */
+/* What does not change is asked once: of each destination with several parts what it is,
+ * and without checksums, of those in one directory who copies. The kernel may know a
+ * short way: blocks that files share, or a server that copies. In memory it copies page
+ * by page, and keeps other writers from the file: two threads that shared one took a
+ * third longer than one alone; with buffers one reads when the other writes. */
 static int work_look_at_destination(axl_worker *worker, const axl_item *holder, int fd,
                                     axl_error *err)
 {
@@ -152,7 +149,9 @@ static int work_look_at_destination(axl_worker *worker, const axl_item *holder, 
     if (worker->into == holder) return 0;
     if (holder != &t->items[holder->last] && fstat(fd, &worker->there) != 0)
         return err_sys(err, -errno, "stat %s", holder->file.destination);
-    worker->by_kernel = !(t->flags & AXL_CHECKSUM) && axl_kernel_is_better(fd);
+    if (!worker->into ||
+        !beneath_is_same_folder(worker->into->file.destination, holder->file.destination))
+        worker->by_kernel = !(t->flags & AXL_CHECKSUM) && !axl_is_in_memory(fd);
     worker->into = holder;
     return 0;
 }
@@ -165,13 +164,14 @@ static int work_open_destination(axl_worker *worker, const task *now, int *out,
     axl_work *w = worker->work;
     axl_item *item = &w->transfer->items[now->item];
     axl_item *holder = &w->transfer->items[item->holder];
-    const bool opens = now->piece == 0 && item == holder;
+    const bool begins = now->piece == 0 && item == holder;
+    const bool opens = begins && holder->fd < 0;
     int rc = 0;
     *out = holder->fd;
     if (opens) rc = axl_place_open(w->transfer, now->item, &worker->folder, out, err);
     if (rc) return rc;
     rc = work_look_at_destination(worker, holder, *out, err);
-    if (!rc && now->piece == 0 && !opens)
+    if (!rc && now->piece == 0 && !begins)
         rc = axl_place_reach_end(item, &worker->there, *out, err);
     if (rc && opens) io_close(out);
     if (rc || now->piece > 0) return rc;

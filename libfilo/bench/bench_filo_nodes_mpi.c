@@ -2,10 +2,11 @@
 /* Containers of nodes, flushed and fetched, beside files, and beside the limit: one
  * process per node, which writes the files of all of its ranks into one file, each rank's
  * at a round offset, or reads them from there, with the same syncs, and no more than
- * that. Ranks 0 to 3 and 4 to 7 are a node each. */
+ * that. Half of the ranks are a node each. With two ranks on two cores each leader has a
+ * core of its own; a node has the same files as with eight. */
 #include "bench_filo.h"
 
-enum { NODES = 2, ALIGN = 16 * MiB, BUFFER = 256 * KiB };
+enum { NODES = 2, TOGETHER = 8, ALIGN = 16 * MiB, BUFFER = 256 * KiB };
 
 static char node[32];
 
@@ -132,8 +133,14 @@ static const way ways[] = {
 
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
-static void measure(bench *b, const char *name, int files, size_t size, const char *disk)
+/* TOGETHER files of that size, or so many times more. */
+static void measure(bench *b, int times, size_t size, const char *disk)
 {
+    char name[32], text[32] = "";
+    const int files = times * TOGETHER / ranks, large = size >= (size_t)MiB;
+    if (files > 1) snprintf(text, sizeof text, "%d x ", files);
+    snprintf(name, sizeof name, "%d x %s%zu %s", ranks, text,
+             size / (large ? (size_t)MiB : (size_t)KiB), large ? "MiB" : "KiB");
     load l = {.b = b,
               .writers = ranks,
               .files = files,
@@ -154,12 +161,13 @@ int main(int argc, char **argv)
     bench_mpi_begin(&b, &argc, &argv, columns);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    bench_require(&b, ranks % NODES == 0, "an even number of ranks is needed");
+    bench_require(&b, ranks % NODES == 0 && TOGETHER % ranks == 0,
+                  "2, 4 or 8 ranks are needed");
     snprintf(node, sizeof node, "node %d", rank / (ranks / NODES));
     make_disk(&b, sizeof disk, disk);
     for (int to = 0; to < 2; to++) {
-        measure(&b, "8 x 64 MiB", 1, 64 * (size_t)MiB, to ? disk : NULL);
-        measure(&b, "8 x 250 x 64 KiB", 250, 64 * (size_t)KiB, to ? disk : NULL);
+        measure(&b, 1, 64 * (size_t)MiB, to ? disk : NULL);
+        measure(&b, 250, 64 * (size_t)KiB, to ? disk : NULL);
     }
     if (rank == 0) bench_remove(disk);
     return bench_mpi_end(&b);

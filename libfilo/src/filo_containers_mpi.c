@@ -138,7 +138,7 @@ static int containers_stage_own(const filo_job *job, const filo_layout *layout,
     return rc;
 }
 
-/* Collective, agreed. Each group of nodes has a container. */
+/* Collective, the result is this rank's own. Each group of nodes has a container. */
 static int containers_plan_nodes(filo_job *job, int rc, int count, filo_file files[],
                                  batch *stage, int64_t *containers)
 {
@@ -152,7 +152,7 @@ static int containers_plan_nodes(filo_job *job, int rc, int count, filo_file fil
     int limited = containers_agree_mode(job, count, files, &rights);
     if (!rc) rc = limited;
     *containers = filo_lead_count_containers(job);
-    if (rc) return filo_job_agree(job, rc);
+    if (rc) return rc;
     if (filo_lead_makes_container(job))
         rc = containers_stage_one(job, number, size, &rights, stage);
     for (int i = 0; i < count && !rc; i++) {
@@ -160,8 +160,7 @@ static int containers_plan_nodes(filo_job *job, int rc, int count, filo_file fil
         rc = filo_layout_place(job->map, number, offset, &files[i]);
         offset += files[i].size;
     }
-    if (rc) err_sys(&job->err, rc, "place files in containers");
-    return filo_job_agree(job, rc);
+    return rc ? err_sys(&job->err, rc, "place files in containers") : 0;
 }
 
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],

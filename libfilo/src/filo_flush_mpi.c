@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 struct filo_transfer {
-    filo_job job;
+    filo_job job; /* first: checks of a list get it */
     filo_move move;
     batch stage;     /* files that this rank creates and renames */
     kvtree *folders; /* that this rank makes and syncs */
@@ -30,6 +30,8 @@ struct filo_transfer {
     char *folder, *map; /* of the job */
     int count;
     filo_file *files;
+    struct stat *seen; /* of each: what it was when it was checked, for the leader that
+                          copies it; NULL: this rank does */
     bool ended;
     int result;
 };
@@ -56,6 +58,22 @@ static int flush_check_parts(filo_job *job, const filo_file *file)
                    file->size);
 }
 
+/* What a leader copies is opened by the rank that has it, so that an error is that of
+ * this rank. */
+static int flush_look(filo_job *job, const filo_file *file, struct stat *st)
+{
+    const filo_transfer *t = (const filo_transfer *)job;
+    int rc = 0;
+    if (t->seen)
+        rc = axl_look(file->local, st, &job->err);
+    else if (lstat(file->local, st) != 0)
+        return err_sys(&job->err, -errno, "stat %s", file->local);
+    if (rc == -ELOOP || rc == -EISDIR || (!rc && !S_ISREG(st->st_mode)))
+        return err_set(&job->err, -EINVAL, "%s is not a regular file", file->local);
+    if (!rc && t->seen) t->seen[file - t->files] = *st;
+    return rc;
+}
+
 static int flush_check_file(filo_job *job, filo_file *file)
 {
     struct stat st;
@@ -66,10 +84,8 @@ static int flush_check_file(filo_job *job, filo_file *file)
                        file->name, job->map);
     if (!file->local)
         return err_set(&job->err, -EINVAL, "file \"%s\" has no local path", file->name);
-    if (lstat(file->local, &st) != 0)
-        return err_sys(&job->err, -errno, "stat %s", file->local);
-    if (!S_ISREG(st.st_mode))
-        return err_set(&job->err, -EINVAL, "%s is not a regular file", file->local);
+    rc = flush_look(job, file, &st);
+    if (rc) return rc;
     if ((uint64_t)st.st_size != file->size)
         return err_set(&job->err, -EIO, "%s has %lld bytes, not %" PRIu64, file->local,
                        (long long)st.st_size, file->size);
@@ -118,6 +134,13 @@ static int flush_copy_list(filo_transfer *t, int count, const filo_file files[])
     return 0;
 }
 
+static int flush_make_seen(filo_transfer *t)
+{
+    if (t->count <= 0) return 0;
+    t->seen = calloc((size_t)t->count, sizeof *t->seen);
+    return t->seen ? 0 : err_sys(&t->job.err, -ENOMEM, "flush %d files", t->count);
+}
+
 static int flush_copy_path(char **copy, const char *path)
 {
     *copy = path ? strdup(path) : NULL;
@@ -147,6 +170,11 @@ static int flush_enter_stage(filo_transfer *t)
     return rc;
 }
 
+static const struct stat *flush_seen(const filo_transfer *t, int i)
+{
+    return t->seen ? &t->seen[i] : NULL;
+}
+
 static int flush_add_segments(filo_transfer *t, int i)
 {
     const filo_file *file = &t->files[i];
@@ -156,7 +184,7 @@ static int flush_add_segments(filo_transfer *t, int i)
         const filo_segment *segment = &file->segment[s];
         const char *staged = filo_shared_find(&t->shared, segment->container);
         if (!staged) staged = filo_containers_stage(segment->container);
-        rc = filo_move_add(&t->move, i, NULL, strdup(file->local), at,
+        rc = filo_move_add(&t->move, i, flush_seen(t, i), strdup(file->local), at,
                            flush_path(t, staged), segment->offset, segment->length);
         at += segment->length;
     }
@@ -182,7 +210,7 @@ static int flush_add_file(filo_transfer *t, int i)
         snprintf(staged, sizeof staged, "%d.%d", job->rank, i);
     int rc = batch_add(&t->stage, &add, &t->job.err);
     return rc ? rc
-              : filo_move_add(&t->move, i, NULL, strdup(file->local), 0,
+              : filo_move_add(&t->move, i, flush_seen(t, i), strdup(file->local), 0,
                               flush_path(t, staged), 0, file->size);
 }
 
@@ -239,8 +267,8 @@ static int flush_plan(filo_transfer *t, int rc)
                        .from = job->stage};
     if (packed)
         rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
-    if ((!packed || job->shares) && !(packed && rc)) rc = flush_make_folders(t, rc);
-    if (rc) return rc;
+    if (!packed || job->shares) rc = flush_make_folders(t, rc);
+    if (rc && !job->options.align) return rc; /* not agreed where leaders copy */
     for (int i = 0; i < t->count && !rc; i++)
         rc = t->files[i].packed ? flush_add_segments(t, i) : flush_add_file(t, i);
     if (!rc) rc = flush_add_shared(t);
@@ -368,15 +396,15 @@ static int flush_begin_move(filo_transfer *t, int checksum)
                            t->files, checksum != 0);
 }
 
-/* Collective, agreed. One rank copies for a node, with checksums if one of its files
- * needs one. */
+/* Collective, the result is this rank's own. One rank copies for a node, with checksums
+ * if one of its files needs one. */
 static int flush_find_leader(filo_transfer *t, int checksum)
 {
     filo_job *job = &t->job;
     int rc = filo_lead_meet(job);
     if (rc) return rc;
     rc = filo_lead_begin(job, &checksum);
-    return filo_job_agree(job, rc ? rc : flush_begin_move(t, checksum));
+    return rc ? rc : flush_begin_move(t, checksum);
 }
 
 /* Collective, agreed. rc is of this rank so far. */
@@ -388,6 +416,7 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
     if (rc) err_sys(&job->err, rc, "flush %d files", t->count);
     if (!rc) rc = begun;
     if (!rc) rc = filo_map_check_name(job);
+    if (!rc && job->options.align) rc = flush_make_seen(t);
     if (!rc) rc = filo_list_check(job, t->count, t->files, flush_check_file);
     int checksum = job->options.checksum;
     const bool leads = job->options.align > 0;
@@ -395,8 +424,9 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
         checksum |= t->files[i].has_crc;
     if (!rc && !leads) rc = flush_begin_move(t, checksum);
     rc = filo_job_agree_key(job, rc);
-    if (!rc && leads) rc = flush_find_leader(t, checksum != 0);
-    if (!rc) rc = filo_names_compare(job, t->count, t->files, &t->shared);
+    if (rc) return rc;
+    if (leads) rc = flush_find_leader(t, checksum != 0);
+    rc = filo_names_compare(job, rc, t->count, t->files, &t->shared);
     if (rc) return rc;
     rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
     return rc && !leads ? rc : flush_plan(t, rc); /* leaders alone agreed on it */
@@ -474,6 +504,7 @@ static filo_transfer *flush_release(filo_transfer *transfer)
     filo_shared_end(&transfer->shared);
     filo_job_end(&transfer->job, 0, NULL);
     filo_files_free(transfer->count, transfer->files);
+    free(transfer->seen);
     free(transfer->folder);
     free(transfer->map);
     free(transfer);

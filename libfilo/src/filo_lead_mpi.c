@@ -9,7 +9,6 @@
 #include "src/filo_layout.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,18 +216,6 @@ static int lead_grow(filo_lead *lead, size_t size)
     return 0;
 }
 
-/* The rank that has a file looks at it, so that the leader need not, and an error is that
- * of this rank. Of parts of one file only the first one is looked at. */
-static int lead_look(filo_job *job, const char *source, struct stat *seen)
-{
-    const filo_lead *lead = &job->lead;
-    const char *last = lead->parts ? lead->told + lead->told_last : NULL;
-    if (!last || strcmp(last + sizeof(lead_part), source) != 0)
-        return axl_look(source, seen, &job->err);
-    memcpy(seen, last + offsetof(lead_part, seen), sizeof *seen);
-    return 0;
-}
-
 int filo_lead_add(filo_job *job, const axl_part *part)
 {
     filo_lead *lead = &job->lead;
@@ -236,16 +223,14 @@ int filo_lead_add(filo_job *job, const axl_part *part)
                       .destination_offset = part->destination_offset,
                       .length = part->length,
                       .source_size = strlen(part->source) + 1,
-                      .destination_size = strlen(part->destination) + 1};
+                      .destination_size = strlen(part->destination) + 1,
+                      .seen = *part->seen};
     const size_t size = sizeof told + told.source_size + told.destination_size;
-    int rc = lead_look(job, part->source, &told.seen);
-    if (rc) return rc;
     if (lead_grow(lead, size) != 0) return err_sys(&job->err, -ENOMEM, "list files");
     char *at = lead->told + lead->told_size;
     memcpy(at, &told, sizeof told);
     memcpy(at + sizeof told, part->source, told.source_size);
     memcpy(at + sizeof told + told.source_size, part->destination, told.destination_size);
-    lead->told_last = lead->told_size;
     lead->told_size += size;
     lead->parts++;
     return 0;

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 #define DEFAULT_METHOD "sync"
@@ -79,7 +80,8 @@ int filo_move_add(filo_move *move, int i, const struct stat *checked, char *sour
                              .destination_offset = destination_offset,
                              .length = length,
                              .device = checked ? checked->st_dev : 0,
-                             .inode = checked ? checked->st_ino : 0};
+                             .inode = checked ? checked->st_ino : 0,
+                             .seen = move_leads(move) ? checked : NULL};
     int *owner = array_grow(move->owner, move->parts, sizeof *owner);
     if (owner) move->owner = owner;
     int rc = 0;
@@ -189,6 +191,33 @@ static void move_finish(filo_move *move)
     move->step = FILO_DONE;
 }
 
+/* As many of the files of this rank stay open as leave half of the descriptors that the
+ * program may have. None of a transfer that may be resumed: these get their sizes first,
+ * because what was copied of one that does not reach its end is copied again. */
+static int move_hold(const filo_move *move)
+{
+    enum { MOST = 1024 };
+    struct rlimit limit;
+    if (move_can_resume(&move->job->options)) return 0;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 2 > MOST) return MOST;
+    return (int)(limit.rlim_cur / 2);
+}
+
+/* Files that were made just now are not opened again. */
+static int move_make(filo_move *move)
+{
+    filo_error *err = &move->job->err;
+    move->stage->hold = move_hold(move);
+    int rc = batch_make(move->stage, err);
+    for (size_t k = 0; k < move->parts && !rc; k++) {
+        int fd = -1;
+        if (k == 0 || move->owner[k] != move->owner[k - 1])
+            fd = batch_take(move->stage, (size_t)move->owner[k]);
+        if (fd >= 0) rc = axl_set_opened(move->transfer, k, fd, err);
+    }
+    return rc;
+}
+
 /* It is this rank's turn. */
 static void move_start(filo_move *move)
 {
@@ -197,7 +226,7 @@ static void move_start(filo_move *move)
         move_finish(move);
         return;
     }
-    int rc = move->stage ? batch_make(move->stage, &job->err) : 0;
+    int rc = move->stage ? move_make(move) : 0;
     if (!rc && move_has_parts(move)) rc = axl_dispatch(move->transfer, &job->err);
     move_fail(move, rc);
     move->step = FILO_MOVES;

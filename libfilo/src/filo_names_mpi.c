@@ -87,9 +87,9 @@ static int names_find_owners(filo_job *job, int rc, int count, const filo_file f
 {
     kvtree *send = kvtree_new(), *received = kvtree_new();
     kvtree *reply = kvtree_new(), *replies = kvtree_new();
-    if (!send || !received || !reply || !replies) rc = -ENOMEM;
-    rc = rc ? err_sys(&job->err, rc, "compare file names")
-            : names_address(job, count, files, send);
+    if (!rc && !(send && received && reply && replies))
+        rc = err_sys(&job->err, -ENOMEM, "compare file names");
+    if (!rc) rc = names_address(job, count, files, send);
     int met = kvtree_exchange(send, received, job->comm);
     if (!rc && !met) met = names_find_lowest(received, reply);
     int told = kvtree_exchange(reply, replies, job->comm);
@@ -103,14 +103,17 @@ static int names_find_owners(filo_job *job, int rc, int count, const filo_file f
     return rc;
 }
 
-int filo_names_compare(filo_job *job, int count, const filo_file files[],
+int filo_names_compare(filo_job *job, int rc, int count, const filo_file files[],
                        filo_shared *shared)
 {
-    int rc = job->shares ? filo_shared_plan(job, count, files, shared) : 0, all;
-    if (rc) return rc;
+    int all;
+    if (job->shares && job->options.align) rc = filo_job_agree(job, rc);
+    if (job->shares && !rc) rc = filo_shared_plan(job, count, files, shared);
+    if (job->shares && rc) return rc;
     filo_file *list = filo_shared_join(shared, count, files, FILO_ALL, &all);
     int *owner = list ? calloc((size_t)all + 1, sizeof *owner) : NULL;
-    rc = names_find_owners(job, list && owner ? 0 : -ENOMEM, all, list, owner);
+    if (!rc && !owner) rc = err_sys(&job->err, -ENOMEM, "compare file names");
+    rc = names_find_owners(job, rc, all, list, owner);
     for (int i = 0; i < all && !rc; i++)
         if (owner[i] != job->rank)
             rc = err_set(&job->err, -EEXIST,
@@ -155,7 +158,7 @@ int filo_check_names(MPI_Comm comm, int count, const filo_file files[], filo_err
     filo_job job;
     filo_shared shared = {.count = 0};
     int rc = names_check_list(&job, comm, count, files);
-    if (!rc) rc = filo_names_compare(&job, count, files, &shared);
+    if (!rc) rc = filo_names_compare(&job, 0, count, files, &shared);
     filo_shared_end(&shared);
     return filo_job_end(&job, rc, err);
 }

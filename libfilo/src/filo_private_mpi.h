@@ -54,11 +54,11 @@ typedef struct filo_lead {
     int nodes;        /* number of all */
     uint64_t *sizes, *offsets; /* on leaders: of ranks of the node, or of the group */
     char *told; /* what the leader is to know of the parts of this rank, until then: */
-    size_t told_size, told_room, told_last; /* bytes; where the last part begins */
-    int parts;                              /* of this rank */
-    int *counts, *starts; /* on leaders: numbers in found by rank of the node */
-    uint64_t *found;      /* sizes and checksums of the parts of this rank, and then,
-                             on leaders, of all others */
+    size_t told_size, told_room; /* bytes */
+    int parts;                   /* of this rank */
+    int *counts, *starts;        /* on leaders: numbers in found by rank of the node */
+    uint64_t *found; /* sizes and checksums of the parts of this rank, and then,
+                        on leaders, of all others */
 } filo_lead;
 
 typedef struct filo_job {
@@ -168,7 +168,7 @@ int filo_lead_container(const filo_job *job);
 bool filo_lead_makes_container(const filo_job *job);
 int filo_lead_count_containers(const filo_job *job);
 
-/* Lists a part, which is copied, and looks at its source. */
+/* Lists a part with what was seen of its source; all of it is copied. */
 int filo_lead_add(filo_job *job, const axl_part *part);
 
 /* Collective, the result is this rank's own; rc is of this rank so far. All parts of the
@@ -249,10 +249,11 @@ void filo_shared_end(filo_shared *shared);
 /* Selects the rank that has to do with a name: 24 bits. */
 unsigned filo_name_hash(const char *name);
 
-/* Collective, agreed. -EEXIST when a name is in the lists of two ranks, or twice in one.
- * Where ranks share files (else shared may be NULL), *shared, which was all zeros, gets
- * those, whose names count, and is to be ended in any case. */
-int filo_names_compare(filo_job *job, int count, const filo_file files[],
+/* Collective, agreed; rc is of this rank so far where leaders copy, else agreed. -EEXIST
+ * when a name is in the lists of two ranks, or twice in one. Where ranks share files
+ * (else shared may be NULL), *shared, which was all zeros, gets those, whose names count,
+ * and is to be ended in any case. */
+int filo_names_compare(filo_job *job, int rc, int count, const filo_file files[],
                        filo_shared *shared);
 
 /* ---- filo_folders_mpi.c ---- */
@@ -268,9 +269,10 @@ int filo_folders_sync(filo_job *job, const kvtree *own);
 
 /* ---- filo_containers_mpi.c ---- */
 
-/* Collective, agreed. rc is of this rank so far. Packs the files: their segments are
- * filled in. stage gets the containers that begin with bytes of this rank; *containers is
- * their number on all ranks together. */
+/* Collective, agreed, but where leaders copy; then the result is this rank's own. rc is
+ * of this rank so far. Packs the files: their segments are filled in. stage gets the
+ * containers that begin with bytes of this rank; *containers is their number on all ranks
+ * together. */
 int filo_containers_plan(filo_job *job, int rc, int count, filo_file files[],
                          batch *stage, int64_t *containers);
 
@@ -345,8 +347,9 @@ int filo_move_begin(filo_move *move, filo_job *job, const char *base, int count,
                     filo_file files[], bool checksum);
 
 /* Adds a part of file number i. checked: what the source was found to be, so that another
- * file in its place is refused; NULL: any. Paths are taken over, also on failure; NULL is
- * -ENOMEM. */
+ * file in its place is refused; NULL: any. Where leaders copy it is what axl_look found,
+ * and a source that was changed since is refused as well. Paths are taken over, also on
+ * failure; NULL is -ENOMEM. */
 int filo_move_add(filo_move *move, int i, const struct stat *checked, char *source,
                   uint64_t source_offset, char *destination, uint64_t destination_offset,
                   uint64_t length);

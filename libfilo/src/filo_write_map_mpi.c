@@ -165,7 +165,7 @@ int filo_write_map(MPI_Comm comm, const char *folder, const char *map, int count
     if (!rc) rc = filo_map_check_name(&job);
     if (!rc) rc = filo_list_check(&job, count, files, write_map_check_file);
     rc = filo_job_agree_key(&job, rc);
-    if (!rc) rc = filo_names_compare(&job, count, files, NULL);
+    if (!rc) rc = filo_names_compare(&job, 0, count, files, NULL);
     if (!rc) rc = write_map_alone(&job, count, files);
     return filo_job_end(&job, rc, err);
 }

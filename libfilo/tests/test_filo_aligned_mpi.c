@@ -2,90 +2,15 @@
 /* Containers of nodes: what lies where, that all of it comes back, by each method; what
  * one rank of a node does for all, counted in system calls; and what happens when
  * something fails. */
-#include "flushed.h"
+#include "calls.h"
 
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 enum { PER_RANK = 4, ALIGN = 4096 };
 
 /* ---- system calls ---- */
 
-/* Calls that a shared file system hears of: with names, and those that sync. */
-static atomic_long named, opened, synced;
-static atomic_int counting, full;
-
-/* Opens of local files; one that cannot be opened. */
-static atomic_long sources, folders;
-static const char *unreadable;
-
-/* Only below the directory that is flushed to. */
-static int is_prefix(int dir, const char *name)
-{
-    char link[64], path[1024] = "";
-    if (*name != '/' && dir != AT_FDCWD) {
-        snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
-        if (readlink(link, path, sizeof path - 1) < 0) return 0;
-        name = path;
-    }
-    return counting && strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-int openat(int dir, const char *name, int flags, ...)
-{
-    va_list rest;
-    va_start(rest, flags);
-    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
-    va_end(rest);
-    if (is_prefix(dir, name)) {
-        named++;
-        if (strstr(name, "ctr.") && (flags & O_ACCMODE) == O_WRONLY) opened++;
-    } else if (flags & O_DIRECTORY) {
-        folders += counting && strncmp(name, folder, strlen(folder)) == 0;
-    } else if (flags & O_NOFOLLOW) {
-        sources += counting && strncmp(name, folder, strlen(folder)) == 0;
-    }
-    if (unreadable && strcmp(name, unreadable) == 0) {
-        errno = EACCES;
-        return -1;
-    }
-    return (int)syscall(SYS_openat, dir, name, flags, mode);
-}
-
-int mkdirat(int dir, const char *name, mode_t mode)
-{
-    named += is_prefix(dir, name);
-    return (int)syscall(SYS_mkdirat, dir, name, mode);
-}
-
-int unlinkat(int dir, const char *name, int flags)
-{
-    named += is_prefix(dir, name);
-    return (int)syscall(SYS_unlinkat, dir, name, flags);
-}
-
-int renameat(int from, const char *old, int to, const char *name)
-{
-    named += is_prefix(to, name);
-    return (int)syscall(SYS_renameat2, from, old, to, name, 0);
-}
-
-int fstatat(int dir, const char *name, struct stat *st, int flags)
-{
-    named += is_prefix(dir, name);
-    return (int)syscall(SYS_newfstatat, dir, name, st, flags);
-}
-
-int fsync(int fd)
-{
-    char link[64], path[1024] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (counting && readlink(link, path, sizeof path - 1) > 0)
-        synced += strstr(path, "/ctr.") != NULL;
-    return (int)syscall(SYS_fsync, fd);
-}
+static atomic_int full;
 
 /* Seconds in naps that are not MPI's own, which are shorter. */
 static double slept;
@@ -336,22 +261,26 @@ static void test_shared_files(void)
 
 /* ---- what it costs ---- */
 
-/* Files of a rank that have bytes. */
-static long count_files(int rank)
+/* Of the first count files of a rank, those that have bytes. */
+static long count_files(int rank, int count)
 {
-    long count = 0;
-    for (int f = 0; f < PER_RANK; f++)
-        count += list_size(rank, f) > 0;
-    return count;
+    long files = 0;
+    for (int f = 0; f < count; f++)
+        files += list_size(rank, f) > 0;
+    return files;
 }
 
-/* Each rank opens its files once, and a leader those of its node once more. */
+/* Each rank opens its files once, and a leader those of its node that have bytes once
+ * more. The rank looks at each when it is open, and by its name when it is copied; the
+ * leader before the first and behind the last byte. */
 static void expect_sources(void)
 {
-    long count = count_files(check_rank);
+    enum { OWN = 4, COPIED = 4 }; /* both with open and close */
+    long copied = 0;
     for (int r = check_rank; check_rank < nodes_there() && r < check_ranks; r += nodes)
-        count += count_files(r);
-    CHECK_INT(sources, count);
+        copied += count_files(r, PER_RANK);
+    CHECK_INT(sources, PER_RANK + copied);
+    CHECK_INT(local, PER_RANK * OWN + copied * COPIED);
 }
 
 static void count_flush(const char *name, int on_nodes, const char *method, long sum[3])
@@ -363,7 +292,7 @@ static void count_flush(const char *name, int on_nodes, const char *method, long
     options.method = method;
     begin(&l, name);
     MPI_Barrier(MPI_COMM_WORLD);
-    named = opened = synced = sources = 0;
+    named = opened = synced = sources = local = 0;
     counting = 1;
     CHECK_INT(flush(&l, &options), 0);
     counting = 0;
@@ -395,10 +324,29 @@ static void test_counts(void)
         }
 }
 
-/* A fetch opens the directory of its files when it makes them, when it writes them, and
- * when it names them, however many they are. */
+/* The calls of a fetch alone. */
+static void fetch_counted(list *l, int checksum)
+{
+    const filo_options options = {.checksum = checksum};
+    int ranks, count;
+    list_unlink(l);
+    filo_file *files = flushed_read_map(&ranks, &count);
+    list_adopt(l, count, files);
+    folders = local = 0;
+    counting = 1;
+    CHECK_INT(fetch(count, files, &options), 0);
+    counting = 0;
+    list_expect(l, check_rank);
+    filo_files_free(count, files);
+}
+
+/* A fetch opens the directory of its files when it makes them and when it names them,
+ * however many they are, and asks what file system that is before it syncs, and without
+ * checksums before it copies. Of each file it asks for what has its name, makes it, looks
+ * at it, closes and renames it; one that is written is synced. */
 static void test_fetch_counts(void)
 {
+    enum { EACH = 5 };
     list l;
     char node[32];
     nodes = 2;
@@ -406,11 +354,12 @@ static void test_fetch_counts(void)
     for (int count = PER_RANK; count <= LIST_MAX; count += PER_RANK) {
         flushed_begin(&l, count > PER_RANK ? "many" : "few", count);
         CHECK_INT(flush(&l, &options), 0);
-        folders = 0;
-        counting = 1;
-        flushed_fetch_all(&l);
-        counting = 0;
-        CHECK_INT(folders, 3);
+        for (int checksum = 0; checksum < 2; checksum++) {
+            fetch_counted(&l, checksum);
+            CHECK_INT(folders, 2);
+            const long written = count_files(check_rank, count), asked = 1 + !checksum;
+            CHECK_INT(local, EACH * count + written + asked);
+        }
         list_unlink(&l);
     }
 }

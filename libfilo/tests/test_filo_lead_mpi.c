@@ -19,15 +19,18 @@ static char folder[64];
 static void list_parts(filo_job *job)
 {
     char source[100], destination[100];
+    struct stat seen;
     snprintf(source, sizeof source, "%s/%d", folder, check_rank);
     FILE *file = fopen(source, "w");
     CHECK(file && fputs("abc", file) >= 0 && fclose(file) == 0);
+    CHECK_INT(axl_look(source, &seen, NULL), 0);
     for (int i = 0; i < PARTS; i++) {
         snprintf(destination, sizeof destination, "%s/%d.%d", folder, check_rank, i);
         const axl_part part = {.source = source,
                                .source_offset = (uint64_t)i,
                                .destination = destination,
-                               .length = 1};
+                               .length = 1,
+                               .seen = &seen};
         CHECK_INT(filo_lead_add(job, &part), 0);
     }
 }

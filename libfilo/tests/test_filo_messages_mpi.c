@@ -13,7 +13,7 @@ enum { FILES = 2, WIDTH = 3 };
 
 /* Collective calls of a leader where not all leaders copy at once, which takes two of
  * them; other ranks have fewer. */
-enum { FLUSH_NODES_MOST = 36 };
+enum { FLUSH_NODES_MOST = 34 };
 
 enum {
     CHECK_NAMES,

@@ -496,6 +496,35 @@ static void test_abandoned(uint64_t container)
     list_unlink(&l);
 }
 
+static int64_t staged; /* bytes */
+
+static int add_size(const char *path, const struct stat *st, int type,
+                    struct FTW *position)
+{
+    if (type == FTW_F && is_copy(path)) staged += (int64_t)st->st_size;
+    return 0;
+}
+
+/* Files have their sizes before their bytes: what an earlier process copied of one that
+ * does not reach its end is copied again. */
+static void test_sized_first(void)
+{
+    filo_options options = begin("pthread", 0);
+    options.bandwidth = 1e5; /* many seconds */
+    int64_t all = 0;
+    for (int f = 0; f < l.count; f++)
+        all += (int64_t)l.files[f].size;
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    filo_transfer *t = start(MPI_COMM_WORLD, &options);
+    MPI_Barrier(MPI_COMM_WORLD);
+    staged = 0;
+    nftw(prefix, add_size, 16, FTW_PHYS);
+    CHECK(staged == all);
+    MPI_Barrier(MPI_COMM_WORLD);
+    filo_flush_free(t);
+    list_unlink(&l);
+}
+
 static void test_refused(void)
 {
     filo_transfer *t = NULL;
@@ -539,6 +568,7 @@ int main(int argc, char **argv)
     if (check_ranks > 1) test_fewer_ranks();
     test_abandoned(0);
     test_abandoned(123456);
+    test_sized_first();
     test_refused();
     while (deaths > 0)
         filo_flush_free(dead[--deaths]);

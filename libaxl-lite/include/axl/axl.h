@@ -163,6 +163,15 @@ int axl_add(axl_transfer *transfer, const char *source, const char *destination,
  * An offset or end above INT64_MAX is -EINVAL. */
 int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err);
 
+/* Gives part number i of the list an open file to be written to, so that its path is not
+ * opened; parts that follow it and have the same destination go there, too. fd is open
+ * for writing, and its file is a regular one, has that path, and is the source of no
+ * part. It belongs to the transfer from now on, also on failure: it is synced and closed
+ * when these parts are written, or closed by axl_free. scr_transfer (the method "daemon")
+ * opens the path all the same, and so does what axl_continue goes on with. Once for a
+ * part, before axl_dispatch: else -EINVAL. */
+int axl_set_opened(axl_transfer *transfer, size_t i, int fd, axl_error *err);
+
 /* Opens a source and looks at it, as axl_dispatch does with those of files, and of parts
  * that nobody has seen. -EINVAL unless it is a regular file, -ELOOP for a link. */
 int axl_look(const char *source, struct stat *seen, axl_error *err);

@@ -22,6 +22,7 @@
 #define axl_look scr_axl_look
 #define axl_progress_get scr_axl_progress_get
 #define axl_resume scr_axl_resume
+#define axl_set_opened scr_axl_set_opened
 #define axl_set_patience scr_axl_set_patience
 #define axl_set_private scr_axl_set_private
 #define axl_set_progress scr_axl_set_progress
