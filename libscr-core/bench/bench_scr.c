@@ -48,7 +48,7 @@ static double at_limit(void *arg)
     snprintf(path, sizeof path, "plain.%d.%d", l->turn, l->rank);
     snprintf(redundancy, sizeof redundancy, "redundancy.%d", l->rank);
     double seconds = without_scr(w->load), start = bench_mpi_start(l->comm);
-    bool ok = w->scheme.unsummed || limit_read(&w->limit, path);
+    bool ok = w->scheme.unsummed || limit_read(&w->limit, path, l->size);
     limit_send(&w->limit, (l->rank + 1) % ranks, (l->rank + ranks - 1) % ranks,
                w->scheme.sent * size);
     ok = ok && limit_write(&w->limit, redundancy, w->scheme.written * size);
@@ -68,7 +68,7 @@ static double at_limit_small(void *arg)
     for (int i = 0; i < 2; i++)
         snprintf(record[i], sizeof record[i], "record.%d.%d", i, l->rank);
     double seconds = without_scr(w->load), start = bench_mpi_start(l->comm);
-    bool ok = limit_read(&w->limit, path);
+    bool ok = limit_read(&w->limit, path, l->size);
     for (int i = 0; i < 2; i++)
         ok = limit_record(&w->limit, record[i]) && ok;
     for (int i = 0; i < l->done.collectives; i++)

@@ -124,15 +124,16 @@ static bool limit_rebuild(const restart *r, const char *mine)
     int next = l->rank == 0 ? MPI_PROC_NULL : l->rank - 1,
         before = l->rank == RANKS - 1 ? MPI_PROC_NULL : l->rank + 1;
     snprintf(made, sizeof made, "made.%d", l->rank);
-    if (l->rank) ok = limit_read(&r->limit, mine);
+    if (l->rank) ok = limit_read(&r->limit, mine, l->size);
     limit_send(&r->limit, next, before, bytes);
     if (!l->rank) ok = limit_write(&r->limit, made, bytes);
     unlink(made);
     return ok;
 }
 
-/* The bytes of a restart, without SCR. Nothing lost: each rank reads and sums its file. A
- * node lost: two checkpoints are rebuilt. */
+/* The bytes of a restart, without SCR. Nothing lost: each rank reads and sums its file,
+ * and a third of that for its redundancy file. A node lost: two checkpoints are rebuilt.
+ */
 static double at_limit(void *arg)
 {
     const restart *r = arg;
@@ -140,7 +141,9 @@ static double at_limit(void *arg)
     bool ok = true;
     snprintf(mine, sizeof mine, "mine.%d", r->l.rank);
     double start = bench_mpi_start(r->l.comm);
-    if (!r->lose) ok = limit_read(&r->limit, mine);
+    if (!r->lose)
+        ok = limit_read(&r->limit, mine, r->l.size) &&
+             limit_read(&r->limit, mine, r->l.size / 3);
     for (int i = 0; i < 2 && r->lose; i++)
         ok = limit_rebuild(r, mine) && ok;
     double seconds = bench_mpi_slowest(r->l.comm, bench_now() - start);

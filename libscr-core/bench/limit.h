@@ -29,18 +29,19 @@ static inline void limit_free(const limit *m)
     free(m->other);
 }
 
-/* The file has the load's data. Each byte is summed. */
-static inline bool limit_read(const limit *m, const char *path)
+/* Reads and sums bytes of a file that has the load's data. */
+static inline bool limit_read(const limit *m, const char *path, size_t bytes)
 {
     uint32_t crc = 0;
     size_t done = 0;
     ssize_t n = 1;
     int fd = open(path, O_RDONLY);
-    for (; fd >= 0 && n > 0 && done < m->load->size; done += (size_t)n) {
-        n = read(fd, m->piece, MiB);
+    for (; fd >= 0 && n > 0 && done < bytes; done += (size_t)n) {
+        n = read(fd, m->piece, bytes - done < MiB ? bytes - done : MiB);
         if (n > 0) crc = crc32_add(crc, m->piece, (size_t)n);
     }
-    return fd >= 0 && close(fd) == 0 && crc == m->crc;
+    return fd >= 0 && close(fd) == 0 && done == bytes &&
+           (bytes < m->load->size || crc == m->crc);
 }
 
 /* bytes to one rank, from another one; MPI_PROC_NULL: to or from none. */
@@ -64,7 +65,7 @@ static inline bool limit_write(const limit *m, const char *path, double bytes)
 /* A KiB under a temporary name, synced before it gets its own. */
 static inline bool limit_record(const limit *m, const char *path)
 {
-    char part[128];
+    char part[256];
     snprintf(part, sizeof part, "%s.part", path);
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL, 0600);
     bool ok = fd >= 0 && write(fd, m->other, KiB) == KiB && fsync(fd) == 0;
