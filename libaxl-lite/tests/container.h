@@ -78,4 +78,21 @@ static inline unsigned char *write_source(const scratch *s, size_t size)
     return bytes;
 }
 
+/* By any method; TEST_TRANSFER is the path of scr_transfer. */
+static inline axl_transfer *create_transfer(const scratch *s, const char *method,
+                                            unsigned flags)
+{
+    static const char program[] = TEST_TRANSFER;
+    static char path[128];
+    axl_error err = {""};
+    axl_transfer *t = NULL;
+    snprintf(path, sizeof path, "%s/state", s->folder);
+    const axl_options options = {.flags = flags,
+                                 .workers = 3,
+                                 .daemon = program,
+                                 .state = strcmp(method, "daemon") == 0 ? path : NULL};
+    assert_int_equal(axl_create(method, &options, &t, &err), 0);
+    return t;
+}
+
 #endif

@@ -9,19 +9,9 @@
 
 enum { SIZE = 300000, PIECE = 65536 };
 
-static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
-
-static axl_transfer *create(const scratch *s, const char *method)
+static axl_transfer *create_in_pieces(const scratch *s, const char *method)
 {
-    static char path[128];
-    axl_error err = {""};
-    axl_transfer *t = NULL;
-    snprintf(path, sizeof path, "%s/state", s->folder);
-    const axl_options options = {.flags = AXL_CHECKSUM,
-                                 .workers = 3,
-                                 .daemon = program,
-                                 .state = strcmp(method, "daemon") == 0 ? path : NULL};
-    assert_int_equal(axl_create(method, &options, &t, &err), 0);
+    axl_transfer *t = create_transfer(s, method, AXL_CHECKSUM);
     t->piece = PIECE;
     return t;
 }
@@ -57,7 +47,7 @@ static void each_method(void **state)
     snprintf(moved, sizeof moved, "%s/moved", s->folder);
     for (int m = 0; m < 3; m++) {
         const int remote = m == 2;
-        axl_transfer *t = create(s, methods[m]);
+        axl_transfer *t = create_in_pieces(s, methods[m]);
         axl_file part;
         int fd = open_container(s);
         add(t, part_of(s, 1000, 1000, SIZE - 1000));
@@ -87,7 +77,7 @@ static void ends_with_a_hole(void **state)
     for (int data = 0; data < 2; data++)
         for (int sums = 0; sums < 2; sums++) {
             unsigned char *bytes = calloc(1, SIZE);
-            axl_transfer *t = create(s, "pthread");
+            axl_transfer *t = create_in_pieces(s, "pthread");
             if (!sums) t->flags = 0;
             int in = open(s->source, O_WRONLY | O_CREAT | O_TRUNC, 0600);
             assert_int_equal(ftruncate(in, SIZE), 0);
@@ -110,7 +100,7 @@ static void misused(void **state)
     axl_error err = {""};
     free(write_source(s, 100));
     for (int wrong = 0; wrong < 4; wrong++) {
-        axl_transfer *t = create(s, "sync");
+        axl_transfer *t = create_in_pieces(s, "sync");
         int first = open_container(s), fd = dup(first);
         if (wrong == 0)
             assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
@@ -135,7 +125,7 @@ static void closed_after_all(void **state)
 {
     scratch *s = *state;
     for (int started = 0; started < 2; started++) {
-        axl_transfer *t = create(s, "pthread");
+        axl_transfer *t = create_in_pieces(s, "pthread");
         free(write_source(s, SIZE));
         add(t, part_of(s, 0, 0, SIZE));
         int fd = open_container(s);

@@ -18,22 +18,6 @@ enum { SIZE = 300000, PIECE = 65536 };
 static const char *const methods[] = {"sync", "pthread", "daemon"};
 enum { METHODS = 3 };
 
-static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
-
-static axl_transfer *create(const scratch *s, const char *method, unsigned flags)
-{
-    static char path[128];
-    axl_error err = {""};
-    axl_transfer *t = NULL;
-    snprintf(path, sizeof path, "%s/state", s->folder);
-    const axl_options options = {.flags = flags,
-                                 .workers = 3,
-                                 .daemon = program,
-                                 .state = strcmp(method, "daemon") == 0 ? path : NULL};
-    assert_int_equal(axl_create(method, &options, &t, &err), 0);
-    return t;
-}
-
 /* ---- bytes ---- */
 
 /* Not in the order of the container, with a gap, over its end, and of odd places. */
@@ -51,7 +35,7 @@ static void each_method(void **state)
         struct stat before, after;
         assert_int_equal(chmod(s->destination, 0640), 0);
         assert_int_equal(stat(s->destination, &before), 0);
-        axl_transfer *t = create(s, methods[run / 2], flags);
+        axl_transfer *t = create_transfer(s, methods[run / 2], flags);
         for (int i = 0; i < COUNT; i++) {
             add(t, part_of(s, parts[i].from, parts[i].to, parts[i].length));
             paint(shall, parts[i].to, bytes + parts[i].from, parts[i].length);
@@ -83,7 +67,7 @@ static void beyond_the_end(void **state)
     unsigned char *bytes = write_source(s, SIZE);
     for (unsigned flags = 0; flags <= AXL_CHECKSUM; flags++) {
         image *shall = make_container(s, 0);
-        axl_transfer *t = create(s, "sync", flags);
+        axl_transfer *t = create_transfer(s, "sync", flags);
         add(t, part_of(s, 5, 700001, 1000));
         add(t, part_of(s, 5, 1000, 1));
         paint(shall, 700001, bytes + 5, 1000);
@@ -101,7 +85,7 @@ static void files_beside_parts(void **state)
     char whole[2][160];
     unsigned char *bytes = write_source(s, SIZE);
     image *shall = make_container(s, 1000);
-    axl_transfer *t = create(s, "pthread", AXL_CHECKSUM);
+    axl_transfer *t = create_transfer(s, "pthread", AXL_CHECKSUM);
     for (int i = 0; i < 2; i++) {
         snprintf(whole[i], sizeof whole[i], "%s/whole%d", s->folder, i);
         add(t, part_of(s, 0, 10 + 100 * (uint64_t)i, 30));
@@ -124,20 +108,20 @@ static void of_no_length(void **state)
     axl_file file;
     free(write_source(s, 100));
     image *shall = make_container(s, 50);
-    axl_transfer *t = create(s, "sync", AXL_CHECKSUM);
+    axl_transfer *t = create_transfer(s, "sync", AXL_CHECKSUM);
     add(t, part_of(s, 100, 20, 0));
     add(t, part_of(s, 0, 70, 0));
     finish(t);
     assert_int_equal(axl_get(t, 1, &file), 0);
     assert_true(file.done == 1 && file.size == 0 && file.crc == 0);
     axl_free(t);
-    t = create(s, "sync", 0);
+    t = create_transfer(s, "sync", 0);
     add(t, part_of(s, 101, 20, 0));
     assert_int_equal(axl_dispatch(t, &err), -ENODATA);
     axl_free(t);
     expect_image(s, shall);
     assert_int_equal(unlink(s->destination), 0);
-    t = create(s, "sync", 0);
+    t = create_transfer(s, "sync", 0);
     add(t, part_of(s, 0, 0, 0));
     assert_int_equal(axl_dispatch(t, NULL), 0);
     assert_int_equal(axl_wait(t, &err), -ENOENT);
@@ -182,7 +166,7 @@ static void holes_over_old_bytes(void **state)
         struct stat st;
         axl_file file;
         image *shall = make_container(s, run & 1 ? IMAGE_MAX : 8 * PIECE);
-        axl_transfer *t = create(s, run & 2 ? "sync" : "pthread", run & 1);
+        axl_transfer *t = create_transfer(s, run & 2 ? "sync" : "pthread", run & 1);
         t->piece = PIECE;
         no_punching = run >= 8;
         add(t, part_of(s, FROM, TO, LENGTH));
@@ -234,7 +218,7 @@ static void parts_share_a_descriptor(void **state)
     for (int run = 0; run < 4; run++) {
         image *shall = make_container(s, run & 1 ? IMAGE_MAX : 100);
         scratch_write(other, "", 0);
-        axl_transfer *t = create(s, methods[run / 2], AXL_CHECKSUM);
+        axl_transfer *t = create_transfer(s, methods[run / 2], AXL_CHECKSUM);
         t->piece = PIECE;
         for (size_t i = 0; i < PARTS; i++) {
             const size_t to = 10 + i * (LENGTH + i), length = i % 3 ? LENGTH : 5;
@@ -269,7 +253,7 @@ static void threads_share_a_part(void **state)
     for (unsigned flags = 0; flags <= AXL_CHECKSUM; flags++) {
         axl_file file;
         image *shall = make_container(s, 2 * SIZE);
-        axl_transfer *t = create(s, "pthread", flags);
+        axl_transfer *t = create_transfer(s, "pthread", flags);
         t->piece = PIECE;
         add(t, part_of(s, 10, 99, IMAGE_MAX - 110));
         paint(shall, 99, bytes + 10, IMAGE_MAX - 110);
@@ -295,7 +279,7 @@ static void more_than_a_piece(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(pwrite(fd, bytes, 100, (off_t)places[i]), 100);
     close(fd);
-    axl_transfer *t = create(s, "pthread", AXL_CHECKSUM);
+    axl_transfer *t = create_transfer(s, "pthread", AXL_CHECKSUM);
     add(t, part_of(s, 0, 1000, size));
     finish(t);
     axl_file file;
@@ -333,7 +317,8 @@ static uint64_t stripe_at(int writer, int source, int stripe)
 static int write_stripes(const scratch *s, int writer, int ready)
 {
     char path[160], go;
-    axl_transfer *t = create(s, writer ? "pthread" : "sync", writer ? AXL_CHECKSUM : 0);
+    axl_transfer *t =
+        create_transfer(s, writer ? "pthread" : "sync", writer ? AXL_CHECKSUM : 0);
     for (int k = STRIPES - 1; k >= 0; k--)
         for (int i = 0; i < SOURCES; i++) {
             name_source(s, writer, i, path);
@@ -459,7 +444,7 @@ static void source_is_exchanged(void **state)
     part.device = st.st_dev;
     part.inode = st.st_ino;
     for (int exchanged = 0; exchanged < 2; exchanged++) {
-        axl_transfer *t = create(s, "sync", 0);
+        axl_transfer *t = create_transfer(s, "sync", 0);
         add(t, part);
         part.inode++;
         assert_int_equal(axl_dispatch(t, &err), exchanged ? -ESTALE : 0);
@@ -483,7 +468,7 @@ static void source_is_seen(void **state)
     for (int now = 0; now < 4; now++) {
         static const int dispatched[] = {0, -ENODATA, 0, 0};
         static const int copied[] = {0, -ENODATA, -ESTALE, -ENOENT};
-        axl_transfer *t = create(s, "sync", 0);
+        axl_transfer *t = create_transfer(s, "sync", 0);
         seen.st_size -= now == 1;
         if (now == 3) assert_int_equal(unlink(s->source), 0);
         add(t, part);
@@ -502,7 +487,7 @@ static void twice_in_a_list(void **state)
 {
     scratch *s = *state;
     axl_error err = {""};
-    axl_transfer *t = create(s, "sync", 0);
+    axl_transfer *t = create_transfer(s, "sync", 0);
     axl_part part = {"/a", 0, "/x", 10, 5, 0, 0, NULL};
     add(t, part);
     part.source = "/b";
@@ -524,7 +509,7 @@ static void twice_in_a_list(void **state)
 static void many_in_a_list(void **state)
 {
     scratch *s = *state;
-    axl_transfer *t = create(s, "sync", 0);
+    axl_transfer *t = create_transfer(s, "sync", 0);
     axl_part part = {"/source", 0, "/container", 0, 10, 0, 0, NULL};
     for (; part.destination_offset < 2000000; part.destination_offset += 10)
         add(t, part);
@@ -540,7 +525,8 @@ static void many_of_one_source(void **state)
 {
     enum { COUNT = 5000 };
     scratch *s = *state;
-    axl_transfer *t = create(s, "sync", 0), *read = create(s, "sync", 0);
+    axl_transfer *t = create_transfer(s, "sync", 0),
+                 *read = create_transfer(s, "sync", 0);
     axl_part part = {"/the/source", 1, "/container", 2, 3, 0, 0, NULL};
     axl_error err = {""};
     kvtree *tree;
