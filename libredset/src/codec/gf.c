@@ -75,6 +75,14 @@ void redset_factors_add_portable(const redset_factors *factors, uint8_t *const s
             gf_add_multiple(sum[i], from, factors->multiple + 256 * i, size);
 }
 
+void redset_factors_begin_portable(const redset_factors *factors, uint8_t *const sum[],
+                                   const uint8_t *from, size_t size)
+{
+    for (int i = 0; i < factors->sums; i++)
+        memset(sum[i], 0, size);
+    redset_factors_add_portable(factors, sum, from, size);
+}
+
 /* ---- factors ---- */
 
 /* Bytes of ISA-L's table for one factor. */
@@ -121,6 +129,17 @@ void redset_factors_set(redset_factors *factors, int sums, const uint8_t each[])
     }
 #ifdef HAVE_ISAL
     ec_init_tables(1, sums, factors->each, factors->table);
+#endif
+}
+
+void redset_factors_begin(const redset_factors *factors, uint8_t *const sum[],
+                          const uint8_t *from, size_t size)
+{
+#ifdef HAVE_ISAL
+    ec_encode_data((int)size, 1, factors->sums, factors->table, (unsigned char **)&from,
+                   (unsigned char **)sum);
+#else
+    redset_factors_begin_portable(factors, sum, from, size);
 #endif
 }
 

@@ -28,11 +28,17 @@ void redset_factors_done(redset_factors *factors);
 /* Sets the factors of the next source: sums of them, at most as many as there is room. */
 void redset_factors_set(redset_factors *factors, int sums, const uint8_t each[]);
 
-/* sum[i] ^= each[i] * from, for every sum; size is at most INT_MAX. */
+/* sum[i] = each[i] * from, for every sum; size is at most INT_MAX. */
+void redset_factors_begin(const redset_factors *factors, uint8_t *const sum[],
+                          const uint8_t *from, size_t size);
+
+/* sum[i] ^= each[i] * from. */
 void redset_factors_add(const redset_factors *factors, uint8_t *const sum[],
                         const uint8_t *from, size_t size);
 
 /* The same without ISA-L; public for tests. */
+void redset_factors_begin_portable(const redset_factors *factors, uint8_t *const sum[],
+                                   const uint8_t *from, size_t size);
 void redset_factors_add_portable(const redset_factors *factors, uint8_t *const sum[],
                                  const uint8_t *from, size_t size);
 

@@ -178,13 +178,12 @@ static void engine_find_gathered(const redset_engine *e, const engine_turn *t, i
 
 /* The sums of the piece before may be under way. The slot of their turn is theirs as long
  * as no other turn got it, and that waits for them. */
-static void engine_begin_gathered(redset_engine *e, const engine_turn *t, int index)
+static void engine_reclaim_gathered(redset_engine *e, const engine_turn *t, int index)
 {
     const uint64_t ended = e->ended[index];
     if (ended && t->number - (ended - 1) < (uint64_t)e->slots)
         engine_wait_for_sends(e, engine_port(e, t),
                               (int)((ended - 1) % (uint64_t)e->slots));
-    memset(e->sum[0], 0, engine_bytes(e, t) * (size_t)e->shape.failures);
 }
 
 static void engine_end_gathered(redset_engine *e, const engine_turn *t, int index)
@@ -204,6 +203,18 @@ static void engine_end_gathered(redset_engine *e, const engine_turn *t, int inde
     e->ended[index] = t->number + 1;
 }
 
+/* Adds bytes of a source to the sums, or begins them. */
+static void engine_add_to_sums(redset_engine *e, const engine_turn *t, int sums,
+                               const unsigned char *from, bool begins)
+{
+    const size_t bytes = engine_bytes(e, t);
+    redset_factors_set(&e->factors, sums, t->task->coefs);
+    if (begins)
+        redset_factors_begin(&e->factors, e->sum, from, bytes);
+    else
+        redset_factors_add(&e->factors, e->sum, from, bytes);
+}
+
 /* Adds what a source sent to all sums. */
 static void engine_gather(redset_engine *e, const engine_turn *t)
 {
@@ -212,9 +223,8 @@ static void engine_gather(redset_engine *e, const engine_turn *t)
         engine_together(e) == 1 ? 0 : redset_transport_index(e->transport, task->member);
     engine_find_gathered(e, t, index);
     engine_wait(e, engine_port(e, t), engine_slot(e, t) * e->transfers);
-    if (task->begins) engine_begin_gathered(e, t, index);
-    redset_factors_set(&e->factors, e->shape.failures, task->coefs);
-    redset_factors_add(&e->factors, e->sum, engine_sums(e, t), engine_bytes(e, t));
+    if (task->begins) engine_reclaim_gathered(e, t, index);
+    engine_add_to_sums(e, t, e->shape.failures, engine_sums(e, t), task->begins);
     if (task->ends) engine_end_gathered(e, t, index);
 }
 
@@ -231,11 +241,9 @@ static void engine_add(redset_engine *e, const engine_turn *t)
     }
     engine_read(e, t, e->own);
     engine_wait(e, engine_port(e, t), engine_slot(e, t) * e->transfers);
-    if (begins) memset(sums, 0, bytes * (size_t)task->sums);
     for (int i = 0; i < task->sums; i++)
         e->sum[i] = sums + (size_t)i * bytes;
-    redset_factors_set(&e->factors, task->sums, task->coefs);
-    redset_factors_add(&e->factors, e->sum, e->own, bytes);
+    engine_add_to_sums(e, t, task->sums, e->own, begins);
 }
 
 static void engine_write(redset_engine *e, const engine_turn *t)
