@@ -259,7 +259,7 @@ def test_memory_stays_with_root():
     """The owner ends what works for root by a signal that writes the memory of a process into its directory."""
     folder = put_hook('kill -SEGV $PPID')
     done = subprocess.run([BIN / 'scr_prerun', '-p', '.'], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
-                          env={**os.environ, 'SCR_NODELIST': 'localhost'},
+                          env={**os.environ, 'SCR_NODELIST': 'localhost', 'ASAN_OPTIONS': 'handle_segv=0'},
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (-1, -1)))
     assert done.returncode == -11 and not list(folder.glob('*core*')), (done, list(folder.iterdir()))
 
