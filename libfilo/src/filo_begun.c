@@ -60,15 +60,15 @@ static bool begun_is_number(const char *name)
     return *name && !name[strspn(name, "0123456789")];
 }
 
-/* "<rank>.<i>", as flush_add_file makes it. */
+/* "<rank>.<i>", the name that flush_add_file uses. */
 static bool begun_is_staged(const char *name)
 {
     const size_t rank = strspn(name, "0123456789");
     return rank > 0 && name[rank] == '.' && begun_is_number(name + rank + 1);
 }
 
-/* "ctr.<i>.scr", as filo_container_name makes it; "shared.<home>.<i>", as
- * filo_shared_plan makes it; the record, and its temporary file. */
+/* "ctr.<i>.scr" of filo_container_name; "shared.<home>.<i>" of filo_shared_plan; the
+ * record, and its temporary file. */
 static bool begun_is_record(const char *name)
 {
     const char *number = name + strlen("ctr.");

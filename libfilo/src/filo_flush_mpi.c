@@ -267,7 +267,7 @@ static int flush_plan(filo_transfer *t, int rc)
     if (packed)
         rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
     if (!packed || job->shares) rc = flush_make_folders(t, rc);
-    if (rc && !job->options.align) return rc; /* not agreed where leaders copy */
+    if (rc && !job->options.align) return rc; /* not agreed if leaders copy */
     for (int i = 0; i < t->count && !rc; i++)
         rc = t->files[i].packed ? flush_add_segments(t, i) : flush_add_file(t, i);
     if (!rc) rc = flush_add_shared(t);

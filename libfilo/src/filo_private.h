@@ -2,13 +2,13 @@
 #ifndef FILO_PRIVATE_H
 #define FILO_PRIVATE_H
 
-/* What the sources without MPI share, and filo_private_mpi.h has of them.
+/* What the sources without MPI share. Included by filo_private_mpi.h.
  *
  *     filo_list.c       lists of files
- *     filo_map.c        what the map says about one rank: pure functions on trees
- *     filo_extract.c    filo_extract: a file out of its containers
- *     filo_map_file.c   filo_map_write, filo_map_read: the map by one process
- *     filo_begun.c      flushes that have begun and not ended */
+ *     filo_map.c        the map entry of one rank: pure functions on trees
+ *     filo_extract.c    filo_extract: a file from its containers
+ *     filo_map_file.c   filo_map_write, filo_map_read: the map in one process
+ *     filo_begun.c      unfinished flushes */
 
 #include "common/beneath.h"
 #include "common/errtext.h"
