@@ -87,7 +87,7 @@ typedef struct filo_job {
     int stage_dir;   /* the directory in it that this rank writes to, once open; else -1.
                         Private to this user */
     filo_error err;  /* why a step failed; inner functions write to it */
-    filo_error left; /* on rank 0: why the stage could not be removed; "" */
+    filo_error left; /* on rank 0: why the stage was not removed; "": no failure */
 } filo_job;
 
 /* Collective, the result is this rank's own. Stores the arguments, with defaults, and
@@ -147,8 +147,7 @@ void filo_job_rest(const filo_job *job);
  * waits for all ranks (filo_job_meet) and sets err. */
 int filo_job_end(filo_job *job, int rc, filo_error *err);
 
-/* Checks each file before any of them is copied, so that errors are found before data
- * moves. */
+/* Checks each file, so that errors are found before any data is copied. */
 int filo_list_check(filo_job *job, int count, filo_file files[],
                     int (*check)(filo_job *, filo_file *));
 

@@ -5,7 +5,8 @@
     libredset/fuzz/make_corpus.py
 
 Headers of redundancy files as text, a line for each key, indented by its depth in blanks. They were
-written from docs/formats/redset.md and share no code with the library. Inputs named found-* were found by fuzzing (tests/fuzz.py --merge) and stay.
+written from docs/formats/redset.md and share no code with the library. Inputs named found-*
+were found by fuzzing (tests/fuzz.py --merge) and stay.
 """
 import pathlib
 import sys

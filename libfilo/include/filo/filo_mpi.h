@@ -33,7 +33,7 @@ extern "C" {
 /* Verdict of filo_flush_test: still moving. */
 #define FILO_RUNNING 2
 
-/* Zeros are the defaults; a NULL pointer to options, too. */
+/* The defaults are zeros, or a NULL pointer to options. */
 typedef struct filo_options {
     const char *method; /* transfer method of libaxl-lite; NULL: "sync" */
     int checksum;       /* flush: compute checksums; fetch: verify those in the map */
@@ -46,10 +46,11 @@ typedef struct filo_options {
     int turn; /* each rank's own: with more ranks than width, ranks with lower turns copy
                  first. The number of a rank on its node lets all nodes copy from the
                  start */
-    const char *slots;  /* each rank's own, NULL on all or on none: at most slot_count */
-    int slot_count;     /* ranks with the same slots on one node copy at a time, as for
-                           axl_set_slots, and width is ignored: a transfer in the
-                           background waits for its turn by itself */
+    const char *slots;  /* each rank's own; NULL on all or on none. Name of slots, as for
+                           axl_set_slots */
+    int slot_count;     /* with slots: maximum number of ranks with the same slots on one
+                           node that copy at a time; width is ignored, and a transfer in
+                           the background waits for its turn by itself */
     uint64_t container; /* flush: files are packed into containers of at most this number
                            of bytes; 0: each file lies under its own name */
     uint64_t align;     /* flush: each node packs its files into a container, in which the
@@ -64,8 +65,8 @@ typedef struct filo_options {
                              interrupted flush is resumed by a flush with the same
                              identity, see below. NULL: it cannot be resumed */
     int workers;          /* workers to daemon: for each rank's transfer, as in
-                             axl_options; they may */
-    size_t buffer;        /* differ between ranks */
+                             axl_options; may differ between ranks */
+    size_t buffer;
     double bandwidth;
     double percent;
     const char *state;
@@ -107,11 +108,11 @@ int filo_flush(MPI_Comm comm, const char *folder, const char *map, int count,
                filo_file files[], const filo_options *options, filo_error *err);
 
 /* With the option align the lowest rank of each node reads the local files of all ranks
- * of the node, whose paths mean the same to it, and writes them. Only this rank opens the
- * directory and the container, once, and syncs the container once. width counts only such
- * ranks, and only the values of workers, buffer, bandwidth, percent, state and daemon on
- * these ranks count. A failure is reported as from the rank that copied, or from the rank
- * that has the file. */
+ * of the node and writes them. The local paths must lead it to the same files. Only this
+ * rank opens the directory and the container, once, and syncs the container once. width
+ * counts only such ranks, and only the values of workers, buffer, bandwidth, percent,
+ * state and daemon on these ranks count. A failure is reported as from the rank that
+ * copied, or from the rank that has the file. */
 
 /* A flush that runs in the background. */
 typedef struct filo_transfer filo_transfer;

@@ -128,8 +128,8 @@ int redset_adopt_with(MPI_Comm comm, const char *folder, int ranks, int count,
         if (!failed) MPI_Comm_free(&own);
         return err_set(err, rc, "%s", cause.text);
     }
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by communicators made
-                                                        from it */
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* derived communicators inherit
+                                                        it */
     redset_transport_mpi_init(&world, own);
     const redset_adopt_host host = {.world = &world.base,
                                     .prepare = adopt_prepare,

@@ -49,8 +49,8 @@ static int mpi_start(MPI_Comm comm, mpi_set **set, redset_error *err)
         if (!failed) MPI_Comm_free(&own);
         return rc;
     }
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by communicators made
-                                                        from it */
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* derived communicators inherit
+                                                        it */
     redset_transport_mpi_init(&s->world, own);
     s->members.comm = MPI_COMM_NULL;
     s->base.world = &s->world.base;
