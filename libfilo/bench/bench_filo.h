@@ -2,8 +2,8 @@
 #ifndef FILO_BENCH_FILO_H
 #define FILO_BENCH_FILO_H
 
-/* What the benchmarks of flushes share: files of all ranks, in memory, that are copied to
- * memory or to disk and back, in several ways that take turns. */
+/* What the benchmarks of flushes share: files of all ranks in memory, copied to memory or
+ * to disk and back, in several ways that take turns. */
 
 #include "bench_mpi.h"
 #include <filo/filo_mpi.h>
@@ -19,13 +19,14 @@ typedef struct load {
     filo_options options;
     int count; /* of this rank */
     filo_file *list;
-    double most[BENCH_ROUNDS + 1]; /* processor time of the rank that has most, ... */
-    double all[BENCH_ROUNDS + 1];  /* ... and of all together, of each run */
+    double most[BENCH_ROUNDS + 1]; /* of each run: processor time of the rank that used
+                                      most, ... */
+    double all[BENCH_ROUNDS + 1];  /* ... and of all ranks together */
     int runs;
 } load;
 
-/* A way to copy. limit: number of the one that it is compared with; most: the most time
- * that it may take, in that of the limit. */
+/* A way to copy. limit: index of the way that it is compared with; most: the maximum
+ * time, as a multiple of the time of the limit. */
 typedef struct way {
     const char *name;
     double (*run)(void *arg);
@@ -36,12 +37,13 @@ typedef struct way {
 
 enum { WAYS_MAX = 9 };
 
-/* Medians of a way: seconds; processor time of the rank that has most, and of all. */
+/* Medians of a way: seconds; processor time of the rank that used most, and of all ranks.
+ */
 typedef struct timing {
     double seconds, most, all;
 } timing;
 
-/* The path of a file of a rank. */
+/* Returns the path of file i of a rank. */
 static inline char *path_of(const load *l, int of, int i)
 {
     char *path;
@@ -62,7 +64,7 @@ static inline void make_list(load *l)
     }
 }
 
-/* Rank 0 alone does it, and nothing of it goes on afterwards. */
+/* Rank 0 removes the directory. All writing has ended when clear returns. */
 static inline void clear(const load *l, const char *folder)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -80,7 +82,7 @@ static inline void note_cpu(load *l, double cpu)
     MPI_Allreduce(&cpu, &l->all[l->runs++], 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* What some ranks alone have done since start, where the others sleep. */
+/* Ends a run in which only some ranks work and the others sleep. */
 static inline double end_of_some(load *l, double seconds, double cpu)
 {
     bench_mpi_rest(MPI_COMM_WORLD);
@@ -122,7 +124,8 @@ static inline double run_flush(void *arg)
     return seconds;
 }
 
-/* What was flushed comes back to the local directory: its map is read, its files are. */
+/* Fetches the flushed files back to the local directory. Only reading the map and the
+ * files is measured. */
 static inline double run_fetch(void *arg)
 {
     load *l = arg;
@@ -148,8 +151,8 @@ static inline double run_fetch(void *arg)
 
 /* ---- measuring ---- */
 
-/* Rows of the table: the time in that of the first way, and, with_limit, both times in
- * those of the limit of each. */
+/* Prints the rows of the table: times relative to the first way, and, with_limit, times
+ * and processor times relative to the limit of each way. */
 static inline void report(bench *b, const load *l, const char *name, int count,
                           const way ways[], const timing t[], int with_limit)
 {
@@ -175,8 +178,8 @@ static inline void report(bench *b, const load *l, const char *name, int count,
     }
 }
 
-/* Takes the times of count ways, with the node of l->options. disk: where the copies go,
- * or NULL: to memory. */
+/* Measures count ways, with the node of l->options. disk: directory of the copies, or
+ * NULL: in memory. */
 static inline void take_times(bench *b, load *l, const char *disk, int count,
                               const way ways[], timing t[])
 {
@@ -205,7 +208,7 @@ static inline void take_times(bench *b, load *l, const char *disk, int count,
     l->list = filo_files_free(l->count, l->list);
 }
 
-/* A directory on disk that all ranks know. */
+/* Creates a directory on disk, and sends its path to all ranks. */
 static inline void make_disk(const bench *b, size_t size, char disk[])
 {
     if (rank == 0) bench_require(b, mkdtemp(disk) != NULL, disk);

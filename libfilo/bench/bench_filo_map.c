@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The map (rank2file) of many ranks with two files each, size and checksum, written and
- * read by one process: its files, nanoseconds of the processor per rank, and the largest
- * memory of the process, beside plain files of the same sizes that are written with fsync
- * and rename, or read. Each measurement is a process of its own, so that none uses memory
- * of another. */
+/* The map (rank2file) of many ranks with two files each, with size and checksum, written
+ * and read by one process: its files, processor time per rank, and peak memory of the
+ * process, compared with plain files of the same sizes that are written with fsync and
+ * rename, or read. Each measurement runs in its own process, so that memory use is
+ * measured separately. */
 #include "bench.h"
 
 #include <dirent.h>
@@ -20,13 +20,13 @@ typedef struct load {
     const bench *b;
     int ranks;
     char folder[96], plain[96];
-    int files;                  /* of the map, ... */
-    size_t size[MAP_FILES_MAX]; /* ... of so many bytes each */
-    size_t bytes, largest;      /* all, and most */
+    int files;                  /* number of files of the map */
+    size_t size[MAP_FILES_MAX]; /* size of each, in bytes */
+    size_t bytes, largest;      /* of all files, and of the largest */
     int level;                  /* of the root */
 } load;
 
-/* What a child leaves: seconds, and the largest memory it had in bytes. */
+/* Results of a child process: seconds, and peak memory in bytes. */
 static struct {
     double seconds, memory;
 } * told;
@@ -121,7 +121,7 @@ static void read_plain(const load *l)
 
 /* ---- measuring ---- */
 
-/* VmHWM, the largest memory of this process, in bytes; 0 if it is not known. */
+/* VmHWM, the peak memory of this process, in bytes; 0 if it is unknown. */
 static double largest_memory(void)
 {
     char line[128];
@@ -133,7 +133,7 @@ static double largest_memory(void)
     return 1024 * kilobytes;
 }
 
-/* From here on it is counted anew. */
+/* Resets the peak memory. */
 static void forget_largest_memory(void)
 {
     int fd = open("/proc/self/clear_refs", O_WRONLY);
@@ -273,8 +273,8 @@ static void report_times(bench *b, int count, figures all[], const int ranks[])
         }
 }
 
-/* Beside what they are to reach: a hundred times as many ranks take a hundred times as
- * long, and no more memory. */
+/* Compares with the goals: a hundred times as many ranks take about a hundred times as
+ * long, and hardly more memory. */
 static void report_goals(bench *b, const figures *few, const figures *many)
 {
     static const struct {

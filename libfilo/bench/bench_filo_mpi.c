@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of all ranks flushed from memory to memory and to disk, plain and packed, and
- * fetched back to memory, beside `cp -r` of the same files by one process; to disk `cp`
- * is followed by a sync of its file system, as a flush syncs. */
+/* Files of all ranks, flushed from memory to memory and to disk, plain and packed, and
+ * fetched back to memory, compared with `cp -r` of the same files by one process. To
+ * disk, `cp` is followed by a sync of its file system, because a flush syncs. */
 #include "bench_filo.h"
 
-/* To disk; to memory, cp needs no sync. */
+/* Goals apply to disk only: to memory, cp needs no sync. */
 static const way ways[] = {
     {"cp", run_cp, {0}, 0, NAN},
     {"flush", run_flush, {.method = "sync"}, 0, 1.1},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Containers of nodes, flushed and fetched, beside files, and beside the limit: one
- * process per node, which writes the files of all of its ranks into one file, each rank's
- * at a round offset, or reads them from there, with the same syncs, and no more than
- * that. Half of the ranks are a node each. With two ranks on two cores each leader has a
- * core of its own; a node has the same files as with eight. */
+/* Containers of nodes, flushed and fetched, compared with files, and with the limit: one
+ * process per node does only the necessary work. It writes the files of all ranks of the
+ * node into one file, each rank's at a multiple of the alignment, or reads them from
+ * there, with the same syncs. Each half of the ranks is a node. With two ranks on two
+ * cores each leader has a core of its own; a node has the same files as with eight. */
 #include "bench_filo.h"
 #include "common/crc32.h"
 
@@ -45,7 +45,7 @@ static int open_container(const load *l, int flags)
     return fd;
 }
 
-/* Where in the container the bytes of a rank begin. */
+/* Offset of the bytes of a rank in the container. */
 static off_t offset_of(const load *l, int of)
 {
     size_t bytes = (size_t)l->files * l->size;
@@ -74,7 +74,7 @@ static void write_container(const load *l)
     sync_folder(l, l->prefix);
 }
 
-/* As a fetch it writes new files, syncs them, and gives them their names. */
+/* Like a fetch, writes new files, syncs and renames them. */
 static void read_container(const load *l)
 {
     int in = open_container(l, O_RDONLY);
@@ -140,7 +140,7 @@ static const way ways[] = {
 
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
-/* TOGETHER files of that size, or so many times more. */
+/* Measures times * TOGETHER files of this size. */
 static void measure(bench *b, int times, size_t size, const char *disk)
 {
     char name[32], text[32] = "";

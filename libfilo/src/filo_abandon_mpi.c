@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends what a rank of an interrupted flush may still do on this node. */
+/* Stops the process that may still copy for a rank of an interrupted flush on this node.
+ */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes that have begun and not ended: each has a directory in a stage, with a record
- * of what it is of (docs/formats/rank2file.md). The record is written first. */
+/* Unfinished flushes: each has a directory in a stage, with a record that identifies the
+ * flush (docs/formats/rank2file.md). The record is written first. */
 #include "src/filo_private.h"
 
 #include "common/batch.h"
@@ -21,7 +21,7 @@
 #define KEY_ALIGN "ALIGN"
 #define KEY_NODES "NODES"
 
-/* Not synced: without a whole record the flush is not resumed, but begun anew. */
+/* Not synced: a flush whose record is incomplete starts over instead of being resumed. */
 static int begun_write_record(int folder, const kvtree *record, filo_error *err)
 {
     batch b = {.dir = folder, .durability = BATCH_UNSYNCED};
@@ -52,23 +52,23 @@ int filo_begun_write(int folder, const filo_begun *flush, filo_error *err)
 
 /* ---- removing ----
  *
- * Others may have moved a directory of the user's here: files are removed by the names
- * that a flush gives them, never a whole tree. */
+ * Others may have moved a directory of the user here. Therefore only files with names
+ * that a flush uses are removed, never a whole tree. */
 
 static bool begun_is_number(const char *name)
 {
     return *name && !name[strspn(name, "0123456789")];
 }
 
-/* "<rank>.<i>", as of flush_add_file. */
+/* "<rank>.<i>", the name that flush_add_file uses. */
 static bool begun_is_staged(const char *name)
 {
     const size_t rank = strspn(name, "0123456789");
     return rank > 0 && name[rank] == '.' && begun_is_number(name + rank + 1);
 }
 
-/* "ctr.<i>.scr", as of filo_container_name; "shared.<home>.<i>", as of filo_shared_plan;
- * the record, and what becomes it. */
+/* "ctr.<i>.scr" of filo_container_name; "shared.<home>.<i>" of filo_shared_plan; the
+ * record, and its temporary file. */
 static bool begun_is_record(const char *name)
 {
     const char *number = name + strlen("ctr.");
@@ -80,8 +80,8 @@ static bool begun_is_record(const char *name)
            strcmp(number + strspn(number, "0123456789"), ".scr") == 0;
 }
 
-/* Removes files of such names from the directory fd, which it closes, and what else is a
- * part of a flush: with `deeper`, directories of files. The first error. */
+/* Removes the files of a flush from the directory fd, and closes fd. With `deeper`, also
+ * empties and removes subdirectories of staged files. Returns the first error. */
 static int begun_empty(int fd, bool (*is_ours)(const char *name), bool deeper,
                        filo_error *err)
 {
@@ -117,14 +117,14 @@ int filo_begun_remove(int stage, const char *folder, filo_error *err)
                : rc;
 }
 
-/* What is no directory has the place of a flush only under the name of one. */
+/* Removes a non-directory only if it has the name of a flush. */
 static int begun_remove_file(int stage, const char *name, filo_error *err)
 {
     const bool in_the_way = strlen(name) == 16 && strspn(name, "0123456789abcdef") == 16;
     return in_the_way ? beneath_unlink(stage, name, err) : 0;
 }
 
-/* Whether the record has these, or none of them. */
+/* Whether the record has a valid form. */
 static bool begun_read_form(const kvtree *record, filo_form *form)
 {
     unsigned long container = 0, align = 0, nodes = 0;
@@ -138,7 +138,7 @@ static bool begun_read_form(const kvtree *record, filo_form *form)
     return true;
 }
 
-/* A record that is missing or damaged is that of a flush that cannot be resumed. */
+/* A flush whose record is missing or damaged cannot be resumed: identity is "". */
 static int begun_read(int stage, const char *folder, kvtree *record, filo_begun *flush,
                       filo_error *err)
 {
@@ -152,8 +152,8 @@ static int begun_read(int stage, const char *folder, kvtree *record, filo_begun 
     return 0;
 }
 
-/* The flush of another user, in a directory that only that user can read: it stays, and
- * that user removes it. */
+/* Whether this is the flush of another user in a directory that only that user can read.
+ * Such a flush stays; its owner removes it. */
 static bool begun_is_foreign(int stage, const char *folder)
 {
     struct stat st;
@@ -194,6 +194,8 @@ int filo_begun_sweep(int dir, const char *stage, filo_begun_keep *keep, void *ar
     }
     if (stream) closedir(stream);
     io_close(&fd);
-    if (!first) beneath_rmdir(dir, stage, NULL); /* where one is kept, it stays */
+    if (!first)
+        beneath_rmdir(dir, stage, NULL); /* fails, and the stage stays, if a flush
+                                            was kept */
     return first;
 }

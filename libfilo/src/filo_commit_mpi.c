@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The step in which a directory changes: an earlier map is removed, files are renamed,
- * the new map is written. */
+/* The step that changes a directory: an earlier map is removed, files are renamed, the
+ * new map is written. */
 #include "src/filo_private_mpi.h"
 
 #include "common/io.h"
@@ -28,8 +28,7 @@ bool filo_map_owns(const filo_job *job, const char *name)
     }
 }
 
-/* The names of its lower files, X.<level>.<rank>.scr, are longer than that of the root.
- */
+/* The lower files of the map, X.<level>.<rank>.scr, have longer names than the root. */
 int filo_map_check_name(filo_job *job)
 {
     const size_t more = strlen(".32.2147483647.scr"), all = strlen(job->map);
@@ -43,14 +42,13 @@ int filo_map_check_name(filo_job *job)
 
 /* ---- names and map ---- */
 
-/* The prefix of the text of every failure from here on. */
+/* Every failure from here on has this prefix in its text. */
 static int commit_lacks_map(filo_job *job, int rc)
 {
     return err_wrap(&job->err, rc, "%s may have no map now", job->folder);
 }
 
-/* The root of an earlier map is removed before the first file is replaced that it names.
- */
+/* Removes the root of an earlier map before the first file that it names is replaced. */
 static int commit_remove_map(filo_job *job)
 {
     struct stat st;
@@ -72,8 +70,9 @@ static bool commit_has_container(const filo_job *job, uint64_t i,
            beneath_stat(job->dir, name, &st, NULL) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Rank 0: containers of an earlier flush that had more of them; no map names them now.
- * The last one goes first: if it ends halfway, the next flush finds all others. */
+/* Rank 0: removes containers of an earlier flush that had more of them; no map names them
+ * now. The last one is removed first, so that after an interruption the next flush finds
+ * all remaining ones. */
 static int commit_remove_surplus(filo_job *job, uint64_t containers)
 {
     char name[BENEATH_NAME_MAX];
@@ -86,8 +85,8 @@ static int commit_remove_surplus(filo_job *job, uint64_t containers)
     return rc;
 }
 
-/* Rank 0: the directory itself; the others have owners, and that of the map is synced
- * with each file of it. */
+/* Syncs the directories of this rank, and, on rank 0, the directory itself. libkvtree
+ * syncs the directory of the map with each file of the map. */
 static int commit_sync_folders(filo_job *job, const kvtree *folders, int64_t containers)
 {
     int rc = filo_folders_sync(job, folders);

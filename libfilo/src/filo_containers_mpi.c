@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where each rank's bytes begin in the sequence of all: ranks of one node side by side,
- * so that a node has to do with few containers (SCR Developer Guide 1.2, sections 2.12
- * and 2.32.5). */
+/* The offset of each rank's bytes in the sequence of all bytes: ranks of one node are
+ * adjacent, so that a node accesses few containers (SCR Developer Guide 1.2, sections
+ * 2.12 and 2.32.5). */
 #include "src/filo_private_mpi.h"
 
 #include "src/filo_layout.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of each container: a mode, and the group that it is meant for. */
+/* Mode of the containers, and the group that it applies to. */
 typedef struct containers_rights {
     mode_t mode;
     gid_t group;
@@ -24,8 +24,8 @@ static int containers_mpi_failed(filo_job *job)
 
 /* ---- offsets ---- */
 
-/* Collective over the ranks of a node. *before: bytes of those below this one; *all: of
- * all, on the lowest. */
+/* Collective over the ranks of a node. *before: bytes of all lower ranks of the node;
+ * *all: bytes of the node, on its lowest rank. */
 static int containers_add_node(MPI_Comm node, uint64_t mine, uint64_t *before,
                                uint64_t *all)
 {
@@ -37,8 +37,9 @@ static int containers_add_node(MPI_Comm node, uint64_t mine, uint64_t *before,
     return rc ? rc : added;
 }
 
-/* Collective, the result is this rank's own. *offset: of its first byte. Nodes are in the
- * order of their lowest ranks, the ranks of each side by side. */
+/* Collective, the result is this rank's own. *offset: of the first byte of this rank.
+ * Nodes are in the order of their lowest ranks, and the ranks of each node are adjacent.
+ */
 static int containers_find_offset(filo_job *job, uint64_t mine, uint64_t *offset)
 {
     MPI_Comm node;
@@ -73,7 +74,8 @@ static int containers_add_sizes(filo_job *job, int count, const filo_file files[
     return 0;
 }
 
-/* Collective, agreed. In two halves, because the sums of those fit. */
+/* Collective, agreed. Adds the bytes of all ranks, in two halves, whose sums cannot
+ * overflow. */
 static int containers_add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *total)
 {
     int64_t halves[2] = {mine >> 32, mine & UINT32_MAX};
@@ -85,8 +87,8 @@ static int containers_add_ranks(filo_job *job, int rc, int64_t mine, uint64_t *t
     return 0;
 }
 
-/* Collective, agreed. Who may not read one of the files may not read a container. Groups
- * are the same where no bit is 1 in one of them, and 0 in another. */
+/* Collective, the result is this rank's own. A container grants only permissions that all
+ * files grant. All groups are equal if no bit is 1 in one group and 0 in another. */
 static int containers_agree_mode(filo_job *job, int count, const filo_file files[],
                                  containers_rights *rights)
 {
@@ -138,7 +140,7 @@ static int containers_stage_own(const filo_job *job, const filo_layout *layout,
     return rc;
 }
 
-/* Collective, the result is this rank's own. Each group of nodes has a container. */
+/* Collective, the result is this rank's own. Each group of nodes has one container. */
 static int containers_plan_nodes(filo_job *job, int rc, int count, filo_file files[],
                                  batch *stage, int64_t *containers)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_extract: copies one file, out of its containers or from where it lies, or only
- * verifies it. The bytes are compared with the map on the way, and the copy gets its name
- * when it is complete. */
+/* filo_extract: copies one file from its containers or from its own place, or only
+ * verifies it. The bytes are compared with the map while they are read, and the copy gets
+ * its name when it is complete. */
 #include "src/filo_private.h"
 
 #include "common/batch.h"
@@ -15,19 +15,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file that is read. */
+/* State of one extraction. */
 typedef struct passage {
-    int dir; /* of the containers */
+    int dir; /* directory of the containers */
     const filo_file *file;
-    const filo_target *to; /* NULL: nowhere */
-    int out;               /* where bytes go; -1: nowhere */
-    const char *target;    /* its name */
+    const filo_target *to; /* NULL: verify only */
+    int out;               /* descriptor of the copy; -1: verify only */
+    const char *target;    /* name of the copy */
     uint32_t crc;
     int source;       /* the container that was read last, ... */
     const char *name; /* ... its name, ... */
     struct stat st;   /* ... and its attributes */
     gid_t group;      /* of out */
-    unsigned mode;    /* permissions that all containers give */
+    unsigned mode;    /* permissions that all containers grant */
     void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
     void *report_arg;
     uint64_t done; /* bytes */
@@ -36,8 +36,8 @@ typedef struct passage {
 
 /* ---- reading ---- */
 
-/* Errors that come from what lies in the directory mean damage; others (no memory, no
- * permission, a failing disk) stay what they are. */
+/* Errors caused by the contents of the directory mean damage. Others (no memory, no
+ * permission, a failing disk) are passed on unchanged. */
 static int extract_judge(int rc)
 {
     int damage = rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP || rc == -EISDIR ||
@@ -45,7 +45,7 @@ static int extract_judge(int rc)
     return damage ? FILO_DAMAGED : rc;
 }
 
-/* Opens a container, if it is not the one that is open. */
+/* Opens a container, unless it is already open. */
 static int extract_open_source(passage *p, const char *name)
 {
     if (p->name && strcmp(p->name, name) == 0) return 0;
@@ -100,7 +100,7 @@ static int extract_segment(passage *p, const filo_segment *s)
     return rc;
 }
 
-/* A file that is not packed is one segment: all of the file with its name. */
+/* A file that is not packed is one segment: the whole file of this name. */
 static int extract_plain(passage *p)
 {
     const filo_segment whole = {.container = p->file->name, .length = p->file->size};
@@ -123,7 +123,7 @@ static int extract_packed(passage *p)
                    p->file->size);
 }
 
-/* All bytes of the file, which must be those of the map. */
+/* Reads all bytes of the file, which must match the map. */
 static int extract_bytes(passage *p)
 {
     const filo_file *file = p->file;
@@ -135,7 +135,8 @@ static int extract_bytes(passage *p)
                    p->crc, file->crc);
 }
 
-/* The bytes of a file that ranks wrote together are those of others in the map. */
+/* The bytes of a file that ranks wrote together are those of other files in the map: only
+ * the size is checked. */
 static int extract_look(passage *p)
 {
     int rc = extract_open_source(p, p->file->name);
@@ -144,7 +145,7 @@ static int extract_look(passage *p)
     return extract_size_differs(p, NULL);
 }
 
-/* Without a checksum, a file that was written after the map is not known to be good. */
+/* A file that was written after the map, and has no checksum, cannot be verified. */
 static int extract_verify(passage *p)
 {
     if (p->file->shared) return extract_look(p);
@@ -167,7 +168,7 @@ static int extract_compare_target(const filo_file *file, const filo_target *to)
     return extract_bytes(&p);
 }
 
-/* FILO_THERE if the target is the same file; 0 if it is missing, or may be replaced. */
+/* FILO_THERE if the target has the same bytes; 0 if it is missing or may be replaced. */
 static int extract_inspect_target(const filo_file *file, const filo_target *to,
                                   filo_error *err)
 {
@@ -188,8 +189,8 @@ static int extract_inspect_target(const filo_file *file, const filo_target *to,
 
 /* ---- writing ---- */
 
-/* The mode of the file: that of the map, without the permissions that its containers do
- * not give to others, or that of the copied file. */
+/* Sets the mode of the copy. Packed: the mode of the map, without the permissions that
+ * the containers do not grant to others. Not packed: the mode of the copied file. */
 static int extract_set_mode(const passage *p)
 {
     gid_t from = p->to->has_group ? p->to->group : p->st.st_gid;
@@ -219,7 +220,8 @@ static int extract_write(passage *p, batch *out)
     return rc ? rc : batch_commit(out, p->err);
 }
 
-/* Directories that exist cost no fsync. */
+/* The first attempt creates no directories, so that existing directories cost no fsync.
+ */
 static int extract_write_file(passage *p, const filo_target *to)
 {
     batch out = {.dir = to->dir, .exclusive = !to->replace, .shared = to->shared};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_fetch: checks all files, copies, compares; ranks agree on each step before the
- * next. An incomplete cache is of no use, so local files are renamed when the files of
- * all ranks are complete. */
+/* filo_fetch: checks all files, copies them, and compares. Ranks agree on each step
+ * before the next one. An incomplete cache is useless, so local files are renamed only
+ * when the files of all ranks are complete. */
 #include "src/filo_private_mpi.h"
 
 #include "common/array.h"
@@ -14,14 +14,15 @@
 #include <sys/stat.h>
 
 typedef struct fetch {
-    filo_job job; /* first: checks of a list get it */
+    filo_job job; /* must be first: the checks of a list cast it back */
     filo_move move;
     batch stage;
     int count;
-    filo_file *files;     /* as the caller gave them, then as they were copied */
-    struct stat *sources; /* what was checked, in the order of files and their segments */
+    filo_file *files;     /* as given by the caller, later as copied */
+    struct stat *sources; /* attributes when checked, in the order of files and their
+                             segments */
     size_t source_count, source_next;
-    const char *container; /* the last one of them, if it is one; else NULL */
+    const char *container; /* the last of the sources, if it is a container; else NULL */
 } fetch;
 
 /* ---- before anything is copied ---- */
@@ -33,8 +34,8 @@ static int fetch_size_differs(filo_job *job, const filo_file *file, uint64_t siz
                    file->name, size, file->size);
 }
 
-/* The file is opened by its path later, on which others may have exchanged a directory.
- */
+/* Keeps the attributes of a source: the file is opened by its path later, and others may
+ * have replaced a directory on the path by then. */
 static int fetch_keep_source(fetch *f, const struct stat *st)
 {
     struct stat *sources = array_grow(f->sources, f->source_count, sizeof *sources);
@@ -44,7 +45,7 @@ static int fetch_keep_source(fetch *f, const struct stat *st)
     return 0;
 }
 
-/* Looks at a file below the directory, or at a container. */
+/* Checks a file or container below the directory. */
 static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
 {
     int rc = beneath_check_name(name, &job->err);
@@ -59,7 +60,8 @@ static int fetch_inspect(filo_job *job, const char *name, struct stat *st)
                          job->folder, name);
 }
 
-/* The permissions that a container gives to those who read the file in the cache. */
+/* Reduces the mode of a file to the permissions that its container grants to those who
+ * can read the file in the cache. */
 static void fetch_limit_mode(const filo_job *job, filo_file *file, const struct stat *st,
                              bool first)
 {
@@ -70,7 +72,7 @@ static void fetch_limit_mode(const filo_job *job, filo_file *file, const struct 
     file->group = group;
 }
 
-/* Files lie one behind the other in a container, which is looked at once for them. */
+/* Consecutive files often lie in the same container, which is then checked only once. */
 static int fetch_inspect_container(filo_job *job, const char *name, struct stat *st)
 {
     fetch *f = (fetch *)job;
@@ -128,8 +130,8 @@ static int fetch_check_file(filo_job *job, filo_file *file)
 
 enum { FETCH_PLACE_SIZE = 512 };
 
-/* Where the bytes of a file lie in the directory: a file in containers has no path there.
- */
+/* Describes where the bytes of a file lie in the directory: a file in containers has no
+ * path. */
 static void fetch_describe_place(const filo_job *job, const filo_file *file,
                                  char place[FETCH_PLACE_SIZE])
 {
@@ -155,7 +157,7 @@ static int fetch_compare(filo_job *job, const filo_file *known, const filo_file 
                    place, moved->crc, known->crc);
 }
 
-/* One part of a file, from where it lies in the directory. */
+/* Adds one part of a file, with its source in the directory. */
 static int fetch_add_part(fetch *f, int i, const filo_segment *from, uint64_t at)
 {
     const char *local = f->files[i].local;
@@ -169,7 +171,7 @@ static int fetch_add_part(fetch *f, int i, const filo_segment *from, uint64_t at
                          from->length);
 }
 
-/* Of two files with one path only the second would stay. */
+/* Refuses two files with the same local path: the second would replace the first. */
 static int fetch_refuse_doubles(fetch *f)
 {
     kvtree *paths = kvtree_new();
@@ -190,7 +192,7 @@ static int fetch_add_file(fetch *f, int i)
 {
     const filo_file *file = &f->files[i];
     const filo_segment whole = {.container = file->name, .length = file->size};
-    char temporary[64]; /* beside it: there is no stage in the cache */
+    char temporary[64]; /* beside the file: the cache has no stage */
     const batch_file add = {.name = file->local,
                             .from = BATCH_BESIDE,
                             .temporary = temporary,
@@ -239,7 +241,7 @@ static int fetch_rename_files(fetch *f)
 static int fetch_copy_list(fetch *f, int count, const filo_file files[])
 {
     f->count = count;
-    if (count < 0 || !files) return 0; /* refused by filo_list_check */
+    if (count < 0 || !files) return 0; /* filo_list_check refuses it */
     f->files = malloc(((size_t)count + 1) * sizeof *files);
     if (!f->files) return err_sys(&f->job.err, -ENOMEM, "fetch %d files", count);
     f->count = 0;
@@ -251,7 +253,7 @@ static int fetch_copy_list(fetch *f, int count, const filo_file files[])
 int filo_fetch(MPI_Comm comm, const char *folder, int count, filo_file files[],
                const filo_options *options, filo_error *err)
 {
-    /* local paths; axl syncs files */
+    /* names are local paths; axl syncs the files */
     fetch f = {.stage = {.dir = AT_FDCWD,
                          .folders = 0777,
                          .durability = BATCH_SYNCED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flow control: how many ranks copy at a time; see filo_private_mpi.h. SCR Developer
- * Guide 1.2, section 2.32.7, has one keeper, rank 0, which exchanges messages with all
- * ranks. */
+/* Flow control limits the number of ranks that copy at a time; see filo_private_mpi.h.
+ * SCR Developer Guide 1.2, section 2.32.7, has one keeper, rank 0, which exchanges
+ * messages with all ranks. */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@ enum { TAG = 0x6669 };
 /* GO: the receiver is admitted. FINISHED: the sender has finished. */
 enum flow_kind { GO, FINISHED, KINDS };
 
-/* A message: its kind, and whether a rank failed. It must stay until it has arrived. */
+/* A message: its kind, and whether a rank failed. Messages are constants, because MPI
+ * reads them until they have arrived. */
 static const int flow_messages[KINDS][2][2] = {{{GO, 0}, {GO, 1}},
                                                {{FINISHED, 0}, {FINISHED, 1}}};
 
@@ -42,7 +43,7 @@ int filo_flow_begin(filo_flow *flow, MPI_Comm comm, int width, filo_error *err)
     MPI_Comm_size(comm, &flow->size);
     if (flow->width > flow->size) flow->width = flow->size;
     flow->admitted = flow->rank < flow->width;
-    /* a keeper admits all others of its wave; and every rank may send FINISHED */
+    /* a keeper admits all other ranks of its wave, and every rank may send FINISHED */
     flow->requests = calloc((size_t)flow->width, sizeof(MPI_Request));
     return flow->requests ? 0 : err_sys(err, -ENOMEM, "start a transfer");
 }
@@ -120,7 +121,7 @@ int filo_flow_finish(filo_flow *flow, bool failed, filo_error *err)
     return next >= 0 ? flow_send(flow, FINISHED, next, err) : 0;
 }
 
-/* *arrived: all messages of this rank have arrived. */
+/* Sets *arrived if all messages of this rank have arrived. */
 static int flow_complete(filo_flow *f, bool wait, bool *arrived, filo_error *err)
 {
     int rc = MPI_SUCCESS, done = 1;
@@ -131,7 +132,8 @@ static int flow_complete(filo_flow *f, bool wait, bool *arrived, filo_error *err
     return rc == MPI_SUCCESS ? 0 : flow_mpi_failed(err);
 }
 
-/* A keeper of a short wave may finish before all of the previous wave have. */
+/* The keeper of a short wave may finish before all ranks of the previous wave have: it
+ * still receives their messages. */
 int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, filo_error *err)
 {
     bool some = true;
@@ -143,7 +145,7 @@ int filo_flow_settle(filo_flow *flow, bool wait, bool *settled, filo_error *err)
     return flow_complete(flow, wait, settled, err);
 }
 
-/* Messages on their way stay where they are: they are constants. */
+/* Messages in transit stay valid: they are constants. */
 void filo_flow_forget(filo_flow *flow)
 {
     for (int i = 0; i < flow->sent; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_flush (SCR Developer Guide 1.2, section 2.32), and the asynchronous form that it
- * uses: everything is checked and planned; each rank copies to the stage when flow
- * control admits it; when all have, files are renamed and the map is written. Ranks agree
- * on the result of each step before the next one. */
+/* filo_flush (SCR Developer Guide 1.2, section 2.32), built on its asynchronous form.
+ * Everything is checked and planned; each rank copies to the stage when flow control
+ * admits it; when all ranks have copied, files are renamed and the map is written. Ranks
+ * agree on the result of each step before the next one. */
 #include "src/filo_private_mpi.h"
 
 #include "common/folder.h"
@@ -20,25 +20,25 @@
 #include <unistd.h>
 
 struct filo_transfer {
-    filo_job job; /* first: checks of a list get it */
+    filo_job job; /* must be first: the checks of a list cast it back */
     filo_move move;
     batch stage;     /* files that this rank creates and renames */
-    kvtree *folders; /* that this rank makes and syncs */
-    kvtree *entry;   /* of this rank in the map, once it has copied all */
+    kvtree *folders; /* directories that this rank creates and syncs */
+    kvtree *entry;   /* map entry of this rank, once it has copied everything */
     int64_t containers;
     filo_shared shared;
-    char *folder, *map; /* of the job */
+    char *folder, *map; /* copies of the arguments, used by job */
     int count;
     filo_file *files;
-    struct stat *seen; /* of each: what it was when it was checked, for the leader that
-                          copies it; NULL: this rank does */
+    struct stat *seen; /* of each file: its attributes when it was checked, for the leader
+                          that copies the file; NULL: this rank copies */
     bool ended;
     int result;
 };
 
 /* ---- before anything is written ---- */
 
-/* Parts of shared files. */
+/* Checks the names and sizes of parts of shared files. */
 static int flush_check_parts(filo_job *job, const filo_file *file)
 {
     uint64_t left = file->size;
@@ -58,8 +58,8 @@ static int flush_check_parts(filo_job *job, const filo_file *file)
                    file->size);
 }
 
-/* What a leader copies is opened by the rank that has it, so that an error is that of
- * this rank. */
+/* A file that a leader copies is opened here by its owner as well, so that the error is
+ * reported by this rank. */
 static int flush_look(filo_job *job, const filo_file *file, struct stat *st)
 {
     const filo_transfer *t = (const filo_transfer *)job;
@@ -111,8 +111,8 @@ static int flush_copy_parts(filo_file *copy, const filo_file *file)
     return 0;
 }
 
-/* The caller may change its list during the flush. One that is invalid is refused later
- * (filo_list_check). */
+/* Copies the list, because the caller may change it during the flush. filo_list_check
+ * refuses an invalid list later. */
 static int flush_copy_list(filo_transfer *t, int count, const filo_file files[])
 {
     if (count < 0 || !files) {
@@ -149,7 +149,7 @@ static int flush_copy_path(char **copy, const char *path)
 
 /* ---- the directory ---- */
 
-/* A staged file as a path, to be freed; NULL without memory. */
+/* Returns the path of a staged file, freed by the caller; NULL without memory. */
 static char *flush_path(const filo_transfer *t, const char *staged)
 {
     char *path, part[FILO_PART_SIZE];
@@ -158,7 +158,7 @@ static char *flush_path(const filo_transfer *t, const char *staged)
     return n < 0 ? NULL : path;
 }
 
-/* What copies the files uses the same private directory. */
+/* The transfer uses the private directory through the same descriptor. */
 static int flush_enter_stage(filo_transfer *t)
 {
     int rc = filo_job_enter(&t->job);
@@ -203,7 +203,7 @@ static int flush_add_file(filo_transfer *t, int i)
                             .mode = file->mode,
                             .has_group = true,
                             .group = file->group};
-    if (job->shares) /* the rank is in the directory of the flush */
+    if (job->shares) /* paths begin at the directory of the flush */
         snprintf(staged, sizeof staged, "%d/%d.%d", job->rank / FILO_STAGE_SPREAD,
                  job->rank, i);
     else
@@ -214,9 +214,8 @@ static int flush_add_file(filo_transfer *t, int i)
                               flush_path(t, staged), 0, file->size);
 }
 
-/* Collective, agreed. rc is of this rank so far. The directories of files that get a
- * name.
- */
+/* Collective, agreed. rc is the result of this rank so far. Creates the directories of
+ * files that are not packed and of shared files. */
 static int flush_make_folders(filo_transfer *t, int rc)
 {
     int count;
@@ -228,7 +227,7 @@ static int flush_make_folders(filo_transfer *t, int rc)
     return rc;
 }
 
-/* Shared files that this rank makes. */
+/* Adds the shared files that this rank creates. */
 static int flush_add_shared(filo_transfer *t)
 {
     int rc = t->shared.count ? filo_job_enter(&t->job) : 0;
@@ -247,9 +246,9 @@ static int flush_add_shared(filo_transfer *t)
     return rc;
 }
 
-/* Collective, agreed. rc is of this rank so far. Prepares the stage. An earlier process
- * may have copied data to it already. Containers and shared files are created before any
- * rank writes to them, but after every rank has checked what they contain. */
+/* Collective, agreed. rc is the result of this rank so far. Prepares the stage, to which
+ * an earlier process may already have copied data. Containers and shared files are
+ * created before any rank writes to them, but after every rank has checked its files. */
 static int flush_plan(filo_transfer *t, int rc)
 {
     filo_job *job = &t->job;
@@ -268,7 +267,7 @@ static int flush_plan(filo_transfer *t, int rc)
     if (packed)
         rc = filo_containers_plan(job, rc, t->count, t->files, &t->stage, &t->containers);
     if (!packed || job->shares) rc = flush_make_folders(t, rc);
-    if (rc && !job->options.align) return rc; /* not agreed where leaders copy */
+    if (rc && !job->options.align) return rc; /* not agreed if leaders copy */
     for (int i = 0; i < t->count && !rc; i++)
         rc = t->files[i].packed ? flush_add_segments(t, i) : flush_add_file(t, i);
     if (!rc) rc = flush_add_shared(t);
@@ -282,13 +281,13 @@ static int flush_plan(filo_transfer *t, int rc)
 
 /* ---- the files ---- */
 
-/* Compares the data that was copied with what the caller gave. */
+/* Compares the copied data with the size and checksum that the caller gave. */
 static int flush_compare(filo_job *job, const filo_file *given, const filo_file *moved)
 {
     struct stat st;
     uint64_t size = moved->size;
     if (lstat(given->local, &st) == 0 && (uint64_t)st.st_size != given->size)
-        size = (uint64_t)st.st_size; /* it grew, or was cut, since it was checked */
+        size = (uint64_t)st.st_size; /* its size changed since it was checked */
     if (size != given->size)
         return err_set(&job->err, -EIO, "%s has %" PRIu64 " bytes, not %" PRIu64,
                        given->local, size, given->size);
@@ -301,7 +300,7 @@ static int flush_compare(filo_job *job, const filo_file *given, const filo_file 
 
 /* ---- a flush under way ---- */
 
-/* Collective; rc is agreed. State files are removed before what they record. */
+/* Collective; rc is agreed. State files are removed before the data that they record. */
 static int flush_end(filo_transfer *t, int rc)
 {
     if (rc && t->move.transfer) axl_cancel(t->move.transfer, NULL);
@@ -321,8 +320,8 @@ static int flush_result(const filo_transfer *t, filo_error *err)
     return t->result ? err_set(err, t->result, "%s", t->job.err.text) : 0;
 }
 
-/* The times of staged files, which a rename keeps. Where one cannot be read the map has
- * none. */
+/* Stores the times of staged files; a rename keeps them. A file whose time cannot be read
+ * has none in the map. */
 static void flush_note_times(filo_transfer *t)
 {
     const batch_item *item = t->stage.items;
@@ -335,8 +334,8 @@ static void flush_note_times(filo_transfer *t)
     }
 }
 
-/* Those of shared files, when all ranks have copied all. One that is opened now has the
- * time that they left, also where clients of a file system keep attributes. */
+/* Stores the times of shared files after all ranks have copied everything. Opening each
+ * file fetches its current time, also on file systems whose clients cache attributes. */
 static void flush_note_shared(filo_transfer *t)
 {
     for (int i = 0; i < t->shared.count; i++) {
@@ -363,7 +362,8 @@ static int flush_make_entry(filo_transfer *t)
     return rc;
 }
 
-/* Collective, agreed. Of what other ranks have to do with: all of them are ready. */
+/* Collective, agreed. Makes the entry after all ranks have copied: files were copied by
+ * leaders, or shared files have parts of other ranks. */
 static int flush_make_late_entry(filo_transfer *t)
 {
     int rc = filo_move_return(&t->move);
@@ -377,7 +377,9 @@ static int flush_go_on(filo_transfer *t, bool wait)
     const bool late = job->shares || job->options.align;
     int64_t busy = filo_move_go_on(&t->move, wait) == FILO_RUNNING;
     if (!busy && !t->move.rc && !late) t->move.rc = flush_make_entry(t);
-    if (wait && job->options.align) filo_job_rest(job); /* leaders copy */
+    if (wait && job->options.align)
+        filo_job_rest(job); /* other ranks sleep while leaders
+                               copy */
     int rc = agree_sum(job->own, t->move.rc, &job->err, 1, &busy);
     if (!rc && busy) return FILO_RUNNING;
     if (!rc && late) rc = flush_make_late_entry(t);
@@ -397,7 +399,7 @@ static int flush_begin_move(filo_transfer *t, int checksum)
 }
 
 /* Collective, the result is this rank's own. One rank copies for a node, with checksums
- * if one of its files needs one. */
+ * if any file of the node needs one. */
 static int flush_find_leader(filo_transfer *t, int checksum)
 {
     filo_job *job = &t->job;
@@ -407,7 +409,7 @@ static int flush_find_leader(filo_transfer *t, int checksum)
     return rc ? rc : flush_begin_move(t, checksum);
 }
 
-/* Collective, agreed. rc is of this rank so far. */
+/* Collective, agreed. rc is the result of this rank so far. */
 static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *options,
                        int rc)
 {
@@ -429,10 +431,11 @@ static int flush_begin(filo_transfer *t, MPI_Comm comm, const filo_options *opti
     rc = filo_names_compare(job, rc, t->count, t->files, &t->shared);
     if (rc) return rc;
     rc = filo_flow_order(&t->move.flow, job->options.turn, &job->err);
-    return rc && !leads ? rc : flush_plan(t, rc); /* leaders alone agreed on it */
+    return rc && !leads ? rc : flush_plan(t, rc); /* only leaders agreed on rc */
 }
 
-/* Collective. This rank has no memory for a transfer, and reports that to the others. */
+/* Collective. This rank has no memory for a transfer, and reports that to the other
+ * ranks. */
 static int flush_refuse(MPI_Comm comm, const char *folder, filo_error *err)
 {
     filo_job job;

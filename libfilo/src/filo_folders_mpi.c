@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The directories that files need: the union of what all ranks name, each made and synced
- * by one rank.
+/* The directories that files need: the union of the directories on all ranks, each
+ * created and synced by one rank.
  *
- * A directory belongs to the rank that its hash selects. Names travel there in log2(P)
- * steps of a hypercube: in step i a rank and its partner, with numbers that differ in bit
- * i, swap the names that belong to ranks with the other's bit. Equal names become one
- * wherever they meet, so a directory that all ranks name costs each of them one name per
- * step, and no rank ever holds all. */
+ * The hash of a directory selects the rank that owns it. Names travel to their owners in
+ * log2(P) steps of a hypercube: in step i, two partners, whose ranks differ in bit i,
+ * swap the names whose owners have the other partner's bit. Equal names merge wherever
+ * they meet. So a directory that all ranks name costs each rank one name per step, and no
+ * rank ever holds all names. */
 #include "src/filo_private_mpi.h"
 
 #include "common/io.h"
@@ -17,7 +17,7 @@
 
 /* ---- owners ---- */
 
-/* All directories of a name, from the top. */
+/* Adds all directories of a name, from the top. */
 static int folders_add(kvtree *folders, const char *name)
 {
     char folder[BENEATH_NAME_MAX];
@@ -30,7 +30,7 @@ static int folders_add(kvtree *folders, const char *name)
     return 0;
 }
 
-/* Moves the names that belong to ranks with another bit than this one to away. */
+/* Moves the names of owners whose bit differs from this rank's bit to away. */
 static int folders_pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *away)
 {
     kvtree_elem *e = kvtree_elem_first(folders), *next;
@@ -44,8 +44,8 @@ static int folders_pick(kvtree *folders, unsigned bit, unsigned mine, kvtree *aw
     return 0;
 }
 
-/* One message in each direction; either may go to no rank. The tree that was sent is
- * freed. */
+/* Sends one message and receives one; each partner may be MPI_PROC_NULL. Frees the tree
+ * that was sent. */
 static int folders_swap(const filo_job *job, kvtree *folders, kvtree **away, int to,
                         int from)
 {
@@ -57,9 +57,9 @@ static int folders_swap(const filo_job *job, kvtree *folders, kvtree **away, int
     return rc;
 }
 
-/* Collective, the result is this rank's own. With P ranks the largest power of two of
- * them are owners; the others first hand all they have to one of these. A rank that has
- * failed still takes part, so that no other rank blocks. */
+/* Collective, the result is this rank's own. Of P ranks, the largest power of two are
+ * owners; the other ranks first send all their names to one of the owners. A rank that
+ * has failed still takes part, so that no other rank blocks. */
 static int folders_to_owners(const filo_job *job, kvtree *folders)
 {
     unsigned owners = 1, me = (unsigned)job->rank, size = (unsigned)job->size;
@@ -87,7 +87,7 @@ static int folders_to_owners(const filo_job *job, kvtree *folders)
     return rc;
 }
 
-/* ---- made ---- */
+/* ---- creating ---- */
 
 static int folder_depth(const char *name)
 {
@@ -97,8 +97,8 @@ static int folder_depth(const char *name)
     return depth;
 }
 
-/* What is there already costs no mkdir. All directories are synced when files have their
- * names, before there is a map. */
+/* An existing directory costs no mkdir. All directories are synced after the files are
+ * renamed, before the map is written. */
 static int folders_make_one(const filo_job *job, const char *name, filo_error *err)
 {
     const char *last;
@@ -114,7 +114,7 @@ static int folders_make_one(const filo_job *job, const char *name, filo_error *e
     return rc;
 }
 
-/* Makes this rank's directories of one depth; *deeper counts those that are deeper. */
+/* Creates this rank's directories of one depth; *deeper is the number of deeper ones. */
 static int folders_make_level(filo_job *job, const kvtree *folders, int depth,
                               int64_t *deeper)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where in containers bytes lie; see filo_layout.h. */
+/* The places of bytes in containers; see filo_layout.h. */
 #include "src/filo_layout.h"
 
 #include "src/filo_private.h"
@@ -31,7 +31,7 @@ int filo_container_owns(const char *map, const char *name)
     return digits > 0 && strcmp(name + digits, SUFFIX) == 0;
 }
 
-/* Containers that begin before offset. */
+/* Number of containers that begin before offset. */
 static uint64_t layout_begun(const filo_layout *layout, uint64_t offset)
 {
     return offset / layout->limit + (offset % layout->limit != 0);

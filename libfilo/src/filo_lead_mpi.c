@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank of each node, its leader, copies the files of all of its ranks, so that what
- * the shared file system is asked for depends on the number of nodes, and not of ranks.
- * The others tell it the parts that they would have copied, and are told what was found
- * in each; all else they do themselves. */
+/* One rank of each node, its leader, copies the files of all ranks of the node. So the
+ * load on the shared file system depends on the number of nodes, not on the number of
+ * ranks. The other ranks send the leader their lists of parts, and receive the size and
+ * checksum of each part. Everything else they do themselves. */
 #include "src/filo_private_mpi.h"
 
 #include "common/split_mpi.h"
@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a leader is told of each part. Both paths follow, with their NULs. Ranks of one
- * node have numbers of one kind. */
+/* Description of a part, sent to the leader. Both paths follow, with their NULs. The
+ * format is binary: all ranks of a node represent numbers alike. */
 typedef struct lead_part {
     uint64_t source_offset, destination_offset, length;
     size_t source_size, destination_size; /* of the paths */
     struct stat seen;
 } lead_part;
 
-/* What it replies: numbers of each part. */
+/* The leader's reply: numbers per part. */
 enum { FOUND_SIZE, FOUND_CRC, FOUND };
 
 static int lead_mpi_failed(filo_job *job)
@@ -45,7 +45,7 @@ int filo_lead_split_node(filo_job *job, MPI_Comm *node)
     return rc;
 }
 
-/* Collective, agreed: all leaders. */
+/* Collective, agreed. Creates the communicator of the leaders. */
 static int lead_meet(filo_job *job)
 {
     filo_lead *lead = &job->lead;
@@ -59,7 +59,8 @@ static int lead_meet(filo_job *job)
 }
 
 /* Collective, the result is this rank's own. Numbers nodes by their lowest ranks, and
- * forms groups of them. Only leaders have numbers, so the greatest ones are theirs. */
+ * forms groups of nodes. Ranks that are not leaders contribute 0, so the maximum over a
+ * node is the number of its leader. */
 static int lead_number(filo_job *job, int *wish)
 {
     filo_lead *lead = &job->lead;
@@ -82,7 +83,7 @@ static int lead_number(filo_job *job, int *wish)
     return rc ? rc : agree_mpi_check(told_all, &job->err);
 }
 
-/* Room for a number of each rank of the node, or of each leader of the group. */
+/* Allocates arrays with one element per rank of the node, or per leader of the group. */
 static int lead_make_room(filo_job *job)
 {
     filo_lead *lead = &job->lead;
@@ -138,8 +139,8 @@ void filo_lead_end(filo_lead *lead)
 
 /* ---- places ---- */
 
-/* Collective over the leaders of a group. Where the bytes of this node begin in its
- * container, and the size of that. */
+/* Collective over the leaders of a group. *base: where the bytes of this node begin in
+ * its container; *size: of the container. */
 static int lead_place_node(filo_job *job, uint64_t bytes, uint64_t *base, uint64_t *size)
 {
     filo_lead *lead = &job->lead;
@@ -154,7 +155,8 @@ static int lead_place_node(filo_job *job, uint64_t bytes, uint64_t *base, uint64
     return rc ? err_sys(&job->err, rc, "files of %d nodes in one container", nodes) : 0;
 }
 
-/* On a leader, which has the sizes of its ranks: offsets become those of all. */
+/* On a leader, which has the sizes of its ranks: computes the offsets of all ranks of the
+ * node. */
 static int lead_place_ranks(filo_job *job, uint64_t *size)
 {
     filo_lead *lead = &job->lead;
@@ -236,7 +238,7 @@ int filo_lead_add(filo_job *job, const axl_part *part)
     return 0;
 }
 
-/* Adds the parts of one rank of the node. */
+/* Adds the parts of one rank of the node to the transfer. */
 static int lead_take(filo_job *job, const char *told, size_t size, int rank,
                      axl_transfer *transfer)
 {
@@ -258,7 +260,8 @@ static int lead_take(filo_job *job, const char *told, size_t size, int rank,
     return rc;
 }
 
-/* On a leader: room for all lists, which begin at starts and have counts bytes. */
+/* On a leader: allocates memory for all lists, which begin at starts and have counts
+ * bytes. */
 static int lead_open_lists(filo_job *job, int rc, int most, char **all)
 {
     filo_lead *lead = &job->lead;
@@ -274,7 +277,8 @@ static int lead_open_lists(filo_job *job, int rc, int most, char **all)
     return *all ? 0 : err_sys(&job->err, -ENOMEM, "files of the node");
 }
 
-/* On a leader, whose counts and starts become those of what it replies. */
+/* On a leader: adds the parts of all ranks; counts and starts become those of the reply.
+ */
 static int lead_take_all(filo_job *job, const char *all, axl_transfer *transfer)
 {
     filo_lead *lead = &job->lead;
@@ -290,7 +294,8 @@ static int lead_take_all(filo_job *job, const char *all, axl_transfer *transfer)
     return rc;
 }
 
-/* Collective, the result is this rank's own. Lists are sent where the leader has room. */
+/* Collective, the result is this rank's own. Ranks send their lists only if the leader
+ * has memory for them. */
 static int lead_tell(filo_job *job, int rc, int most, char **all)
 {
     filo_lead *lead = &job->lead;

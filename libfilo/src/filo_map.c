@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the map says about one rank (docs/formats/rank2file.md): its entry made and taken
- * apart. What is taken apart may come from anyone, so all of it is checked before any of
- * it is used. */
+/* The entry of one rank in the map (docs/formats/rank2file.md): building and parsing it.
+ * A parsed entry may come from anyone, so all of it is checked before any of it is used.
+ */
 #include "src/filo_private.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ int filo_file_was_written(const filo_file *file, const struct stat *st)
            (!now.has_mtime || now.mtime != file->mtime);
 }
 
-/* ---- making ---- */
+/* ---- building ---- */
 
 static int map_add_segment(kvtree *segments, int i, const filo_segment *segment)
 {
@@ -88,7 +88,7 @@ static const char *map_value(const kvtree *tree, const char *key)
     return kvtree_elem_get_first_val(tree, key);
 }
 
-/* Three or four octal digits; no MODE is fine. */
+/* MODE is three or four octal digits, or missing. */
 static int map_get_mode(const kvtree *known, unsigned *mode)
 {
     const char *text = map_value(known, "MODE");
@@ -118,7 +118,7 @@ static int map_get_segment(const kvtree *segments, int i, const char **container
     return 0;
 }
 
-/* Keys that are not 0, 1, 2, ... show by a number that is missing. */
+/* Any key other than 0, 1, 2, ... implies that one of these numbers is missing. */
 static int map_check_segments(const char *name, const kvtree *segments, uint64_t size,
                               filo_error *err)
 {
@@ -136,7 +136,7 @@ static int map_check_segments(const char *name, const kvtree *segments, uint64_t
                    "the segments of file \"%s\" do not add up to its SIZE", name);
 }
 
-/* 0 where there is none. */
+/* *others is 0 without OTHERS. */
 static int map_get_others(const kvtree *known, int64_t *others)
 {
     *others = 0;
@@ -182,7 +182,7 @@ int filo_map_check(const kvtree *entry, const char *dataset, filo_error *err)
     return rc;
 }
 
-/* ---- taking apart ---- */
+/* ---- parsing ---- */
 
 static int map_take_segments(const kvtree *segments, filo_file *file)
 {

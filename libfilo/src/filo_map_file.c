@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_map_write and filo_map_read: the map of all ranks, by one process. libkvtree
- * writes and reads the files; here each rank's entry is checked, made and taken apart. */
+/* filo_map_write and filo_map_read: the map of all ranks, in one process. libkvtree
+ * writes and reads the files; this file checks, builds and parses the entry of each rank.
+ */
 #include "src/filo_private.h"
 
 #include "common/folder.h"
@@ -11,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One call of either function. */
+/* State of one call. */
 typedef struct work {
     const char *folder, *base, *map, *dataset;
     filo_map_give *give;
     filo_map_take *take;
     void *arg;
-    int said; /* what a function of the caller ended it with */
+    int said; /* non-zero result of the caller's function */
     int dir;  /* directory, once open; else -1 */
     size_t skip;
 } work;
@@ -59,7 +60,7 @@ int filo_map_make_folder(const char *base, const char *folder, const char *map,
     return rc;
 }
 
-/* Opens the directory, and makes that of the map below it. */
+/* Opens the directory, and creates the directory of the map below it. */
 static int map_file_make_folder(work *w, const filo_place *to, filo_error *err)
 {
     char folder[BENEATH_NAME_MAX];
@@ -92,8 +93,8 @@ static int map_file_check_names(const work *w, const filo_file *file, filo_error
     return rc;
 }
 
-/* Checks what a rank gave, and fills entry with it. What a reader would refuse is not
- * written. */
+/* Checks the files of a rank and fills entry with them. Nothing is written that a reader
+ * would refuse. */
 static int map_file_fill(const work *w, kvtree *entry, int count, const filo_file files[],
                          filo_error *err)
 {
@@ -154,7 +155,7 @@ static int map_file_take(void *arg, int rank, kvtree *entry, filo_error *err)
     return w->said;
 }
 
-/* Opens the directory of a map that is to be read. */
+/* Opens the directory of the map for reading. */
 static int map_file_open(work *w, const filo_place *from, filo_error *err)
 {
     int rc = map_file_begin(w, from, err);
@@ -165,7 +166,7 @@ static int map_file_open(work *w, const filo_place *from, filo_error *err)
     return rc;
 }
 
-/* Passes on the result of libkvtree. */
+/* Converts the result of libkvtree. */
 static int map_file_close(work *w, const filo_place *from, int rc, filo_error *err)
 {
     if (!from->dir) io_close(&w->dir);

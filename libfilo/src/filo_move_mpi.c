@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one rank copies: a transfer of libaxl-lite that starts when flow control admits
- * the rank. Every file consists of parts, which are written into staged files that exist:
- * so files and containers are handled alike, in both directions. */
+/* The copying of one rank: a transfer of libaxl-lite that starts when flow control admits
+ * the rank. Every file consists of parts, which are written into existing staged files.
+ * So files and containers are handled alike, in both directions. */
 #include "src/filo_private_mpi.h"
 
 #include "common/array.h"
@@ -18,7 +18,7 @@ enum { DEFAULT_WIDTH = 256 };
 
 /* ---- the list ---- */
 
-/* Whether it may take over what an earlier process copied. */
+/* Whether the transfer can use the copies of an earlier process. */
 static bool move_can_resume(const filo_options *o)
 {
     return o->identity && o->state;
@@ -30,7 +30,7 @@ static bool move_leads(const filo_move *move)
     return move->job->lead.node != MPI_COMM_NULL;
 }
 
-/* With slots all ranks start at once, and wait on their nodes. */
+/* With slots, all ranks start at once, and wait for a slot on their node. */
 static int move_width(const filo_options *o)
 {
     if (o->slots) return INT_MAX;
@@ -102,7 +102,7 @@ int filo_move_hand(filo_move *move, int rc)
     return move_leads(move) ? filo_lead_hand(move->job, rc, INT_MAX, move->transfer) : rc;
 }
 
-/* Whether this rank has to copy anything. */
+/* Whether this rank copies anything. */
 static bool move_has_parts(const filo_move *move)
 {
     return move->transfer && axl_count(move->transfer) > 0;
@@ -118,8 +118,8 @@ int filo_move_continue(filo_move *move)
 
 /* ---- the result ---- */
 
-/* Joins size and checksum of the parts of a file. *next: the first part of the next file.
- */
+/* Combines size and checksum of the parts of a file. *next: the first part of the next
+ * file. */
 static int move_join_parts(const filo_move *move, size_t *next, filo_file *moved)
 {
     axl_file part;
@@ -137,7 +137,7 @@ static int move_join_parts(const filo_move *move, size_t *next, filo_file *moved
     return 0;
 }
 
-/* Of several that are damaged the first is named, and the others are counted. */
+/* Names the first damaged file, and counts the others. */
 static int move_report_damaged(filo_move *move, const char *first, int damaged)
 {
     if (damaged == 0) return 0;
@@ -146,7 +146,8 @@ static int move_report_damaged(filo_move *move, const char *first, int damaged)
                    "%d files of this rank are damaged, the first: %s", damaged, first);
 }
 
-/* All parts are copied: compares each file with what it should be. */
+/* Called when all parts are copied: compares each file with its expected size and
+ * checksum. */
 static int move_verify(filo_move *move)
 {
     filo_error first = {""};
@@ -191,9 +192,9 @@ static void move_finish(filo_move *move)
     move->step = FILO_DONE;
 }
 
-/* As many of the files of this rank stay open as leave half of the descriptors that the
- * program may have. None of a transfer that may be resumed: these get their sizes first,
- * because what was copied of one that does not reach its end is copied again. */
+/* Number of file descriptors below which batch_make leaves files open: half of the limit
+ * of the process, at most 1024. 0 for a transfer that may be resumed: its files get their
+ * sizes first, because a file that does not reach its end is copied again. */
 static int move_hold(const filo_move *move)
 {
     enum { MOST = 1024 };
@@ -203,7 +204,7 @@ static int move_hold(const filo_move *move)
     return (int)(limit.rlim_cur / 2);
 }
 
-/* Files that were made just now are not opened again. */
+/* Passes the descriptors of new files to the transfer, which need not open them again. */
 static int move_make(filo_move *move)
 {
     filo_error *err = &move->job->err;
@@ -218,7 +219,7 @@ static int move_make(filo_move *move)
     return rc;
 }
 
-/* It is this rank's turn. */
+/* Starts the copying when it is this rank's turn. */
 static void move_start(filo_move *move)
 {
     filo_job *job = move->job;
@@ -267,7 +268,7 @@ int filo_move_go_on(filo_move *move, bool wait)
 {
     int rc = move_step(move, wait);
     move_fail(move, rc);
-    if (rc) move->step = FILO_SETTLED; /* without messages there is nothing to wait for */
+    if (rc) move->step = FILO_SETTLED; /* messages failed: no message will arrive */
     return move->step == FILO_SETTLED ? 0 : FILO_RUNNING;
 }
 
@@ -278,11 +279,12 @@ void filo_move_abort(filo_move *move)
         move_fail(move, -ECANCELED);
         move_finish(move);
     }
-    move_fail(move, -ECANCELED); /* a rank that waits does not start */
+    move_fail(move, -ECANCELED); /* a waiting rank does not start */
     while (filo_move_go_on(move, true) == FILO_RUNNING) {
     }
     if (move->transfer)
-        axl_cancel(move->transfer, NULL); /* removes its state file: it is not resumed */
+        axl_cancel(move->transfer, NULL); /* removes the state file, so that the transfer
+                                             is not resumed */
 }
 
 void filo_move_forget(filo_move *move)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every call has: arguments that are checked, a communicator of its own, a directory
- * that is opened and closed, the text of its failure; and the stage of a flush. */
+/* What all calls share: checked arguments, a private communicator, a directory that is
+ * opened and closed, the text of a failure; and the stage of a flush. */
 #include "src/filo_private_mpi.h"
 
 #include "common/agree_mpi.h"
@@ -54,7 +54,7 @@ static int job_check_options(filo_job *job)
     return 0;
 }
 
-/* "stage" beside the map, where the caller names no other. */
+/* The default stage is "stage" beside the map. */
 static int job_name_stage(filo_job *job)
 {
     const char *given = job->options.stage;
@@ -94,7 +94,8 @@ int filo_job_open(filo_job *job)
     return folder_make_below(job->options.base, job->folder, 0, &job->dir, &job->err);
 }
 
-/* Where the first agreement fails, nobody uses the duplicate, which some may not have. */
+/* If the first agreement fails, the duplicate is not used, because some ranks may not
+ * have one. */
 int filo_job_agree_sum(filo_job *job, int rc, int count, int64_t numbers[])
 {
     const MPI_Comm over = job->over;
@@ -110,7 +111,7 @@ int filo_job_agree(filo_job *job, int rc)
     return filo_job_agree_sum(job, rc, 0, NULL);
 }
 
-/* 20 bits of what must be the same on all ranks. */
+/* 20 bits that depend on the arguments that must be the same on all ranks. */
 static int64_t job_fingerprint(const filo_job *job)
 {
     const filo_options *o = &job->options;
@@ -127,7 +128,7 @@ static int64_t job_fingerprint(const filo_job *job)
     return h & 0xfffff;
 }
 
-/* For equal arguments the same on all ranks and in every run. FNV-1a, 64 bits
+/* The key is the same on all ranks and in every run with equal arguments. FNV-1a, 64 bits
  * (http://www.isthe.com/chongo/tech/comp/fnv/). */
 static uint64_t job_identity_key(const filo_options *o, int ranks)
 {
@@ -143,8 +144,9 @@ static uint64_t job_identity_key(const filo_options *o, int ranks)
     return h;
 }
 
-/* n times the sum of the squares of n numbers is the square of their sum only where all
- * are equal: so every rank knows by sums whether all ranks have the same. */
+/* For n numbers, n times the sum of squares equals the square of the sum only if all
+ * numbers are equal. So two sums show every rank whether all ranks have the same
+ * fingerprint. */
 int filo_job_agree_key(filo_job *job, int rc)
 {
     enum { KEY, SUM, SQUARES, SHARES, NUMBERS };
@@ -155,7 +157,7 @@ int filo_job_agree_key(filo_job *job, int rc)
     if (!rc) n[SUM] = job_fingerprint(job);
     n[SQUARES] = n[SUM] * n[SUM];
     n[SHARES] = job->shares;
-    rc = filo_job_agree_sum(job, rc, NUMBERS, n); /* the others have no key */
+    rc = filo_job_agree_sum(job, rc, NUMBERS, n); /* the other ranks add 0 to KEY */
     job->shares = n[SHARES] > 0;
     job->key = job->options.identity ? job_identity_key(&job->options, job->size)
                                      : (uint64_t)n[KEY];
@@ -185,8 +187,9 @@ static int job_open_private(filo_job *job, const char *name, int *fd)
     return rc ? err_wrap(&job->err, rc, "stage in %s", job->folder) : 0;
 }
 
-/* Makes the directory, and the stage above it, and opens it. What has its name and is not
- * private, as one of another user, is removed if possible. */
+/* Creates the directory of the flush and the stage above it, and opens the directory. An
+ * entry of the same name that is not private, such as one of another user, is removed if
+ * possible. */
 static int job_make_folders(filo_job *job, int *fd)
 {
     char *slash = strrchr(job->stage, '/');
@@ -199,7 +202,7 @@ static int job_make_folders(filo_job *job, int *fd)
     return rc;
 }
 
-/* Rank 0. The record is there before any file. */
+/* Runs on rank 0. The record is written before any file. */
 static int job_make_record(filo_job *job)
 {
     const filo_options *o = &job->options;
@@ -241,7 +244,7 @@ int filo_job_enter(filo_job *job)
     return job_open_private(job, name, &job->stage_dir);
 }
 
-/* One rank makes a subdirectory for all that write to it. */
+/* The first rank that writes to a subdirectory creates it. */
 static int job_make_part(filo_job *job)
 {
     char name[FILO_PART_SIZE];
@@ -261,7 +264,7 @@ int filo_job_make_stage(filo_job *job, int rc)
     return rc || job_packs(job) ? rc : filo_job_agree(job, job_make_part(job));
 }
 
-/* The stage itself stays only where another flush has something in it. */
+/* The stage itself stays only if another flush is in it. */
 void filo_job_remove_stage(filo_job *job)
 {
     bool mine = job->staged && job->dir >= 0 && job->rank == 0;
@@ -276,7 +279,8 @@ void filo_job_remove_stage(filo_job *job)
     if (!rc || rc == -ENOENT) job->left.text[0] = 0;
 }
 
-/* For ranks that write a file of the map, and have not copied, or read one. */
+/* Called by libkvtree on ranks that read or write a map file and have not opened the
+ * directory yet. */
 static int job_give_folder(void *arg, int *dir, kvtree_error *err)
 {
     filo_job *job = arg;

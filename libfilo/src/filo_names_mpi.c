@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks that give the same name would overwrite each other's file. Each name is sent
- * to a rank that its hash selects, where equal names meet: no rank sees more than its
- * share of them. */
+/* Duplicate names: two ranks that list the same name would overwrite each other's file.
+ * Each name is sent to the rank that its hash selects, where equal names meet. No rank
+ * receives more than its share of the names. */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Its low bits alone would
- * do badly for names that differ in few places. */
+/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). The final mixing is
+ * needed because the low bits of FNV-1a are poor for names that differ in few places. */
 unsigned filo_name_hash(const char *name)
 {
     uint32_t h = 2166136261u;
@@ -37,8 +37,8 @@ static int names_address(filo_job *job, int count, const filo_file files[], kvtr
 
 /* ---- the lowest rank of a name ---- */
 
-/* The reply to each sender: those of its names that a lower rank has, too. Senders come
- * in any order. */
+/* Replies to each sender the names that a lower rank has as well. Senders come in any
+ * order. */
 static int names_find_lowest(kvtree *received, kvtree *reply)
 {
     kvtree_elem *sender, *name;
@@ -64,7 +64,7 @@ static int names_find_lowest(kvtree *received, kvtree *reply)
     return rc;
 }
 
-/* The owners of all names, from the replies. */
+/* Finds the owners of all names, from the replies. */
 static int names_take_owners(const kvtree *replies, int rank, int count,
                              const filo_file files[], int owner[])
 {

@@ -2,7 +2,7 @@
 #ifndef FILO_NAMES_PRIVATE_H
 #define FILO_NAMES_PRIVATE_H
 
-/* What functions are called that only other parts of this library may call; see
+/* The symbols of functions that only other parts of this library may call; see
  * filo_names.h. */
 
 #define filo_begun_remove scr_filo_begun_remove

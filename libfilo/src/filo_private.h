@@ -2,13 +2,13 @@
 #ifndef FILO_PRIVATE_H
 #define FILO_PRIVATE_H
 
-/* What the sources without MPI share, and filo_private_mpi.h has of them.
+/* What the sources without MPI share. Included by filo_private_mpi.h.
  *
  *     filo_list.c       lists of files
- *     filo_map.c        what the map says about one rank: pure functions on trees
- *     filo_extract.c    filo_extract: a file out of its containers
- *     filo_map_file.c   filo_map_write, filo_map_read: the map by one process
- *     filo_begun.c      flushes that have begun and not ended */
+ *     filo_map.c        the map entry of one rank: pure functions on trees
+ *     filo_extract.c    filo_extract: a file from its containers
+ *     filo_map_file.c   filo_map_write, filo_map_read: the map in one process
+ *     filo_begun.c      unfinished flushes */
 
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Clears permissions of group and others in a mode that they do not have for the
- * container that st describes: the map may be of another user. group: of the file that
- * comes out of the container. */
+/* Clears the permissions of group and others in mode that group and others do not have
+ * for the container described by st: the map may come from another user. group is the
+ * group of the file that is extracted from the container. */
 static inline unsigned filo_limit_mode(unsigned mode, const struct stat *st, gid_t group)
 {
     mode_t reader = st->st_gid == group ? S_IRGRP : S_IROTH;
@@ -29,31 +29,32 @@ static inline unsigned filo_limit_mode(unsigned mode, const struct stat *st, gid
     return mode;
 }
 
-/* Key over all others in the files of the map that list files. */
+/* Top key of the map files that list files. */
 #define FILO_MAP_TOP "RANK2FILE"
 
 /* Adds files to the entry of the rank that wrote them. 0 or -ENOMEM. */
 int filo_map_fill(kvtree *entry, int count, const filo_file files[]);
 
-/* Adds the text of filo_options or filo_place, if there is one. 0 or -ENOMEM. */
+/* Adds the dataset text of filo_options or filo_place, if there is one. 0 or -ENOMEM. */
 int filo_map_set_dataset(kvtree *entry, const char *dataset);
 
-/* Checks an entry that was read, also whether it has the text of another dataset (NULL:
- * any). FILO_DAMAGED, and err says what is wrong. */
+/* Checks an entry that was read, including that it does not have the text of another
+ * dataset (NULL: any). FILO_DAMAGED, and err names the fault. */
 int filo_map_check(const kvtree *entry, const char *dataset, filo_error *err);
 
-/* Files of a checked entry, local being NULL. */
+/* Lists the files of a checked entry, with local NULL. */
 int filo_map_files(const kvtree *entry, int *count, filo_file **files);
 
-/* Makes the directory of the map below folder, and all above it, where missing. */
+/* Creates the directory of the map below folder, and all directories above it, where
+ * missing. */
 int filo_map_make_folder(const char *base, const char *folder, const char *map,
                          filo_error *err);
 
-/* Writes the record of a flush into its open directory, durably. */
+/* Writes the record of a flush into its open directory. The record is not synced. */
 int filo_begun_write(int folder, const filo_begun *flush, filo_error *err);
 
-/* Removes the files of a flush, and its directory, from the open directory stage. Other
- * files stay, with -ENOTEMPTY. */
+/* Removes the files of a flush, and its directory, from the open directory stage. Files
+ * that no flush makes stay, and the result is -ENOTEMPTY. */
 int filo_begun_remove(int stage, const char *folder, filo_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_read_map: libkvtree reads the map and brings each entry to a rank, which checks
- * all of those that it gets and keeps its own. */
+/* filo_read_map: libkvtree reads the map and sends each entry to a rank, which checks all
+ * entries that it receives and keeps its own. */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ int filo_read_map(MPI_Comm comm, const char *folder, const char *map, int *ranks
     kvtree *entries = kvtree_new();
     int rc = filo_job_begin(&job, comm, folder, map, options);
     if (rc == 0 && job.rank == 0)
-        rc = filo_job_open(&job); /* the others when they read */
+        rc = filo_job_open(&job); /* the other ranks open it when they read */
     if (rc == 0 && !entries) rc = err_sys(&job.err, -ENOMEM, "read the map");
     rc = filo_job_agree(&job, rc);
     if (rc == 0) rc = read_map_entries(&job, &all, entries);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filo_register: a map for files that are in the directory already. */
+/* filo_register: a map for files that are already in the directory. */
 #include "src/filo_private_mpi.h"
 
 #include "common/crc32.h"
@@ -31,7 +31,7 @@ static int register_read_crc(filo_job *job, filo_file *file, int fd)
     while (n >= 0 && done < file->size) {
         size_t left = file->size - done < STEP ? (size_t)(file->size - done) : STEP;
         n = io_read(fd, buffer, left);
-        if (n == 0) n = -EIO; /* it was cut meanwhile */
+        if (n == 0) n = -EIO; /* the file was truncated meanwhile */
         if (n > 0) file->crc = crc32_add(file->crc, buffer, (size_t)n);
         if (n > 0) done += (uint64_t)n;
     }
@@ -48,7 +48,7 @@ static int register_inspect(filo_job *job, filo_file *file)
     if (rc) return err_wrap(&job->err, rc, "file %s", file->name);
     rc = io_fsync(fd);
     if (rc) err_sys(&job->err, rc, "fsync %s/%s", job->folder, file->name);
-    /* its time is final only when all is written */
+    /* the modification time is final only after the fsync */
     if (!rc && fstat(fd, &st) != 0)
         rc = err_sys(&job->err, -errno, "stat %s/%s", job->folder, file->name);
     if (!rc) {
@@ -73,7 +73,7 @@ static int register_write_map(filo_job *job, int count, filo_file files[])
     rc = job->rank
              ? 0
              : filo_map_make_folder(job->options.base, job->folder, job->map, &job->err);
-    /* they are there; it is shared out who syncs which */
+    /* the directories exist; this call distributes the work of syncing them */
     rc = filo_folders_make(job, rc, count, files, &folders);
     rc = rc ? rc : filo_map_make(job, count, files, &entry);
     rc = filo_job_agree(job, rc);

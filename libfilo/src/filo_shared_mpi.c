@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that ranks write together: each has parts of them, files of its own that a flush
- * puts at their offsets. All parts of a shared file meet at the rank that the hash of its
- * name selects, its home. The home sees that no two overlap, and selects the rank that
- * makes the file: that of the part with the lowest offset. */
+/* Files that ranks write together: each rank has parts of them in files of its own, and a
+ * flush copies the parts to their offsets. The descriptions of all parts of a shared file
+ * are sent to its home, the rank that the hash of its name selects. The home checks that
+ * no two parts overlap, and selects the rank that creates the file: the rank of the part
+ * with the lowest offset. */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
@@ -12,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a home learns about each part. */
+/* Description of a part, sent to the home. */
 #define KEY_OFFSET "OFFSET"
 #define KEY_LENGTH "LENGTH"
 #define KEY_MODE "MODE"
 #define KEY_GROUP "GROUP"
 #define KEY_RANK "RANK"
 
-/* What it replies about the file: its name in the stage, and, to the rank that makes it,
- * LENGTH, MODE, GROUP and RANK. */
+/* Reply of the home about the file: its name in the stage, and, to the rank that creates
+ * it, LENGTH, MODE, GROUP and RANK. */
 #define KEY_STAGED "STAGED"
 
 /* A part, at the home of its file. */
@@ -36,7 +37,7 @@ bool filo_shared_has_parts(const filo_file *file)
     return file->packed && file->segments > 0;
 }
 
-/* ---- what a rank tells ---- */
+/* ---- requests to homes ---- */
 
 static int shared_tell_segment(const filo_job *job, const filo_file *file, int number,
                                kvtree *tell)
@@ -81,7 +82,7 @@ static int shared_take_part(const kvtree *told, shared_part *part)
     return 0;
 }
 
-/* Appends the parts that one process told. */
+/* Appends the parts that one process sent. */
 static int shared_take(const kvtree_elem *sender, size_t *count, shared_part **parts)
 {
     const kvtree_elem *f = kvtree_elem_first(kvtree_elem_hash(sender));
@@ -103,7 +104,7 @@ static int shared_take(const kvtree_elem *sender, size_t *count, shared_part **p
     return 0;
 }
 
-/* By file and offset. */
+/* Orders parts by file and offset. */
 static int shared_compare(const void *a, const void *b)
 {
     const shared_part *x = a, *y = b;
@@ -122,8 +123,8 @@ static int shared_reply_maker(kvtree *known, const shared_part *first, uint64_t 
     return rc ? rc : kvtree_util_set_bytecount(known, KEY_RANK, first->rank);
 }
 
-/* The parts of one file, the number-th of this home; who may not read one of them may not
- * read the file. */
+/* Checks the parts of one file, which is number `number` of this home, and writes the
+ * replies. The file grants only permissions that all parts grant. */
 static int shared_judge_file(filo_job *job, int number, size_t count,
                              const shared_part parts[], kvtree *reply)
 {
@@ -169,9 +170,9 @@ static int shared_judge(filo_job *job, kvtree *received, kvtree *reply)
     return rc;
 }
 
-/* ---- what a rank learns ---- */
+/* ---- replies from homes ---- */
 
-/* Adds a file that this rank makes. */
+/* Adds a file that this rank creates. */
 static int shared_add_own(filo_shared *shared, const kvtree_elem *e)
 {
     unsigned long size = 0, mode = 0, group = 0, rank = 0;

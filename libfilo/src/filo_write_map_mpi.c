@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The map of the files that the ranks of a job have: theirs, or those of another number
- * of ranks. That of others is written by rank 0, which gets the entries one by one, in
- * the order of the ranks that they are of: rank r comes from process r modulo the size of
- * the job. */
+/* The map of the files of a job, written either by the ranks of this job or, with the
+ * option ranks, by another number of ranks. In the second case rank 0 writes the map. It
+ * receives the entries one by one, in the order of the ranks that wrote the files: the
+ * entry of rank r comes from process r modulo the size of the job. */
 #include "src/filo_private_mpi.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 /* ---- entries ---- */
 
-/* <process> -> <rank> -> entry. */
+/* Fills entries with <process> -> <rank> -> entry. */
 static int write_map_address(const filo_job *job, int count, const filo_file files[],
                              kvtree *entries)
 {
@@ -42,7 +42,7 @@ int filo_map_make(filo_job *job, int count, const filo_file files[], kvtree **en
     return err_sys(&job->err, rc, "make the map");
 }
 
-/* ---- the map of others ---- */
+/* ---- the map of another number of ranks ---- */
 
 typedef struct write_map_source {
     filo_job *job;
@@ -59,7 +59,8 @@ static int write_map_own_entry(const write_map_source *s, int rank, kvtree *entr
     return rc ? rc : filo_map_fill(entry, 0, NULL);
 }
 
-/* On rank 0, for kvtree_gather_write_all. A sender that failed sends an empty tree. */
+/* Called on rank 0 by kvtree_gather_write_all. A sender that failed sends an empty tree.
+ */
 static int write_map_give(void *arg, int rank, kvtree *entry, kvtree_error *err)
 {
     write_map_source *s = arg;
@@ -87,7 +88,8 @@ static int write_map_send_all(const write_map_source *s)
     return first;
 }
 
-/* On rank 0. After a failure the others still send. */
+/* On rank 0. After a failure, receives the remaining messages, because the other ranks
+ * still send them. */
 static int write_map_receive_all(write_map_source *s)
 {
     filo_job *job = s->job;
@@ -105,7 +107,8 @@ static int write_map_receive_all(write_map_source *s)
     return rc;
 }
 
-/* Collective. What has come is one tree per sender. */
+/* Collective. Sends each process its entries, and merges the received trees, one per
+ * sender. */
 static int write_map_exchange(write_map_source *s, const kvtree *entries)
 {
     kvtree *received = kvtree_new();
@@ -149,7 +152,8 @@ static int write_map_alone(filo_job *job, int count, const filo_file files[])
                                               &job->err);
     rc = filo_job_agree(job, rc);
     if (rc) return rc;
-    rc = job->rank == 0 ? filo_job_open(job) : 0; /* the others when they write */
+    rc = job->rank == 0 ? filo_job_open(job) : 0; /* the other ranks open it when they
+                                                     write */
     rc = rc ? rc : filo_map_make(job, count, files, &entry);
     rc = filo_job_agree(job, rc);
     rc = rc ? rc : filo_map_write_all(job, entry);

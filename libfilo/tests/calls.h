@@ -3,7 +3,7 @@
 #define FILO_TESTS_CALLS_H
 
 /* For tests that count system calls of a flush and a fetch: while `counting` is set, each
- * one about a file below `prefix` or about a local file is counted. */
+ * call about a file below `prefix`, or about a local file, is counted. */
 
 #include "flushed.h"
 
@@ -14,8 +14,8 @@
 
 static atomic_int counting;
 
-/* Below the directory that is flushed to, calls that a shared file system hears of: with
- * names, those that open a container for writing, and those that sync one. */
+/* Calls below the prefix directory that reach a shared file system: calls with names,
+ * calls that open a container for writing, and calls that sync one. */
 static atomic_long named, opened, synced;
 
 /* Opens of local files that are copied, and of their directory; calls about local files
@@ -39,13 +39,13 @@ static inline void get_path(int dir, const char *name, char path[1024])
     snprintf(path + n, 512, "%s", name);
 }
 
-/* Whether a path is that of the directory that is flushed to, or below it. */
+/* Whether a path is the prefix directory, or below it. */
 static inline int is_prefix(const char *path)
 {
     return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether it is a file beside that directory, where local files are. */
+/* Whether a path is a local file: local files lie beside the prefix directory. */
 static inline int is_local(const char *path)
 {
     const size_t length = strlen(folder);
@@ -53,8 +53,8 @@ static inline int is_local(const char *path)
            strcmp(path + length, "/.") != 0 && !is_prefix(path);
 }
 
-/* Counts a call if it is about a local file, by its name, or open, without one. Whether
- * it is about a name below the directory that is flushed to. */
+/* Counts a call if it is about a local file, by name or by descriptor. Returns whether it
+ * is about a name below the prefix directory. */
 static inline int note_call(int dir, const char *name)
 {
     char path[1024];
@@ -134,7 +134,7 @@ int ftruncate(int fd, off_t size)
     return (int)syscall(SYS_ftruncate, fd, size);
 }
 
-/* Of use on a disk, and in memory of none. */
+/* Counted in memory only, where the call is useless; on a disk it is useful. */
 int sync_file_range(int fd, off64_t from, off64_t size, unsigned flags)
 {
     if (strncmp(folder, "/dev/shm/", 9) == 0) note_call(fd, "");

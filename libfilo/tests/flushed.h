@@ -2,8 +2,8 @@
 #ifndef FILO_TESTS_FLUSHED_H
 #define FILO_TESTS_FLUSHED_H
 
-/* For tests of what a flush of all ranks makes, and of the way back. A test has a
- * directory of its own, `prefix` below `folder`, and the list of this rank. */
+/* For tests of the result of a flush by all ranks, and of the fetch back. A test has its
+ * own directory, `prefix` below `folder`, and the list of this rank. */
 
 #include "lists.h"
 
@@ -17,7 +17,7 @@ static inline void flushed_begin(list *l, const char *name, int count)
     list_create(l, folder, check_rank, count);
 }
 
-/* The rank that fails where one does. */
+/* Whether this is the rank that fails, in tests where one rank fails. */
 static inline int is_culprit(void)
 {
     return check_rank == check_ranks - 1;
@@ -42,7 +42,7 @@ static inline int fetch(int count, filo_file *files, const filo_options *options
     return filo_fetch(MPI_COMM_WORLD, prefix, count, files, options, &err);
 }
 
-/* The files of the list, which are gone here, come back with their bytes. */
+/* Fetches the files of the list, which were removed, and checks their bytes. */
 static inline void flushed_fetch_all(list *l)
 {
     int ranks, count;

@@ -2,9 +2,9 @@
 #ifndef FILO_TESTS_FORGE_MAP_H
 #define FILO_TESTS_FORGE_MAP_H
 
-/* Maps that somebody made up or broke, for all who read maps: those of
- * tests/support/forge_gather.h, of eight ranks with a file each, and those in which only
- * libfilo finds what is wrong. */
+/* Forged and damaged maps, for all tests of reading maps: the maps of
+ * tests/support/forge_gather.h, of eight ranks with one file each, and maps whose damage
+ * only libfilo can detect. */
 
 #include "forge_gather.h"
 
@@ -24,7 +24,7 @@ static inline void forge_map_fill(kvtree *tree, int rank)
     kvtree_util_set_crc32(file, "CRC", 0x1234);
 }
 
-/* The files of rank 5, and the one. */
+/* The files of rank 5, and its only file. */
 static inline kvtree *forge_map_files(const forged *f)
 {
     return kvtree_getf(f->tree[FORGE_HIGH], "RANK2FILE RANK %d FILE", 5);
@@ -122,7 +122,7 @@ static const struct forge_case forge_map_only[] = {
 
 enum { FORGE_MAP_CASES = FORGE_CASES + sizeof forge_map_only / sizeof *forge_map_only };
 
-/* The change of case i, and the text that a reader has to say. */
+/* Returns the change of case i, and the text that a reader must report. */
 static inline void (*forge_map_case(int i, char text[256]))(forged *)
 {
     const forged f = {.stem = ".scr/rank2file"};
@@ -141,7 +141,7 @@ static inline int forge_map_open(const char *prefix)
     return dir;
 }
 
-/* Makes the directory prefix with a good map in which one thing is changed. */
+/* Creates the directory prefix with a valid map in which one thing is changed. */
 static inline void forge_map(const char *prefix, void (*change)(forged *))
 {
     forged f;

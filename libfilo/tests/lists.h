@@ -2,8 +2,8 @@
 #ifndef FILO_TESTS_LISTS_H
 #define FILO_TESTS_LISTS_H
 
-/* Lists of files for the tests: rank r of a communicator has some files of known bytes in
- * a cache directory; after a flush and a fetch they must be there again. */
+/* Lists of files for the tests: rank r of a communicator has some files with known bytes
+ * in a cache directory; after a flush and a fetch they must have these bytes again. */
 
 #include "check.h"
 
@@ -95,7 +95,7 @@ static inline void list_unlink(const list *l)
         CHECK(unlink(l->local[f]) == 0 || errno == ENOENT);
 }
 
-/* None of the local files is there. */
+/* Checks that no local file exists. */
 static inline void list_expect_none(const list *l)
 {
     for (int f = 0; f < l->count; f++)
@@ -109,10 +109,10 @@ static inline int list_exists(const char *folder, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* A number for all files below a directory, with their names and bytes; directories count
- * for nothing. */
+/* A checksum of all files below a directory, with their names, bytes and modes;
+ * directories are ignored. */
 static uint64_t list_sum;
-static int list_temporaries; /* that were seen meanwhile */
+static int list_temporaries; /* temporary files found on the way */
 
 static inline uint64_t list_hash(uint64_t h, unsigned char byte)
 {
@@ -155,17 +155,17 @@ static inline uint64_t list_folder_sum(const char *path)
     return list_sum;
 }
 
-/* The same text on every rank, and it has part in it. */
+/* Checks that the text is the same on every rank, and contains part. */
 static inline void list_expect_text(const char *err, const char *part)
 {
     filo_error first;
     memcpy(first.text, err, sizeof first.text);
     MPI_Bcast(first.text, (int)sizeof first.text, MPI_CHAR, 0, MPI_COMM_WORLD);
     CHECK_STR(err, first.text);
-    if (!strstr(err, part)) CHECK_STR(err, part); /* shows both */
+    if (!strstr(err, part)) CHECK_STR(err, part); /* reports both texts */
 }
 
-/* The map that was read has the names, sizes and checksums of the list; gives the local
+/* Checks that the map has the names, sizes and checksums of the list, and adds the local
  * paths to it. */
 static inline void list_adopt(const list *l, int count, filo_file *files)
 {

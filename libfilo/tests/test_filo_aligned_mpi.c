@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Containers of nodes: what lies where, that all of it comes back, by each method; what
- * one rank of a node does for all, counted in system calls; and what happens when
- * something fails. */
+/* Containers of nodes: the places of all bytes; that every method restores all files; the
+ * work that one rank of a node does for all ranks, counted in system calls; and failures.
+ */
 #include "calls.h"
 
 #include <time.h>
@@ -12,7 +12,7 @@ enum { PER_RANK = 4, ALIGN = 4096 };
 
 static atomic_int full;
 
-/* Seconds in naps that are not MPI's own, which are shorter. */
+/* Seconds slept in naps of libfilo; naps of MPI are shorter. */
 static double slept;
 
 int nanosleep(const struct timespec *nap, struct timespec *rest)
@@ -23,7 +23,7 @@ int nanosleep(const struct timespec *nap, struct timespec *rest)
     return rc;
 }
 
-/* Of a full disk, in the middle of the copies. */
+/* Simulates a full disk, in the middle of the copies. */
 static ssize_t write_or_not(ssize_t done)
 {
     if (!full) return done;
@@ -50,7 +50,8 @@ static void begin(list *l, const char *name)
     flushed_begin(l, name, PER_RANK);
 }
 
-/* Ranks in turn; the node of a rank is not that of its neighbors. */
+/* Number of nodes. Ranks are dealt out in turn, so the node of a rank is not that of its
+ * neighbors. */
 static int nodes = 1;
 
 static int node_of(int rank)
@@ -75,8 +76,8 @@ static uint64_t round_up(uint64_t at)
     return (at + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* The files of all ranks of a group are in its container, each rank at a round offset,
- * and there are only zeros between. */
+/* Checks that the container of a group has the files of all its ranks, each rank at an
+ * aligned offset, and zeros between them. */
 static void expect_container(int number, int per_container)
 {
     char path[256];
@@ -142,7 +143,7 @@ static void test_round_trips(void)
     round_trip("threads", 2, 2, 0, "pthread");
 }
 
-/* Without names of nodes: those of MPI, here one. */
+/* Without names of nodes, MPI determines the nodes: here there is one. */
 static void test_nodes_of_mpi(void)
 {
     list l;
@@ -156,7 +157,7 @@ static void test_nodes_of_mpi(void)
     list_unlink(&l);
 }
 
-/* Nobody has a byte: an empty container, and empty files. */
+/* No rank has any bytes: the container and the files are empty. */
 static void test_no_bytes(void)
 {
     list l;
@@ -184,7 +185,7 @@ static void test_no_bytes(void)
     list_unlink(&l);
 }
 
-/* Of another form before and after: no container of it stays. */
+/* Flushes in different forms follow each other: no container of an earlier form stays. */
 static void test_forms(void)
 {
     list l;
@@ -261,7 +262,7 @@ static void test_shared_files(void)
 
 /* ---- what it costs ---- */
 
-/* Of the first count files of a rank, those that have bytes. */
+/* Counts the files with bytes among the first count files of a rank. */
 static long count_files(int rank, int count)
 {
     long files = 0;
@@ -270,9 +271,9 @@ static long count_files(int rank, int count)
     return files;
 }
 
-/* Each rank opens its files once, and a leader those of its node that have bytes once
- * more. The rank looks at each when it is open, and by its name when it is copied; the
- * leader before the first and behind the last byte. */
+/* Each rank opens its files once, and a leader once more opens the files with bytes of
+ * its node. Each rank checks each file when it is open, and by its name when it was
+ * copied; the leader checks it before the first byte and after the last. */
 static void expect_sources(void)
 {
     enum { OWN = 4, COPIED = 4 }; /* both with open and close */
@@ -303,9 +304,9 @@ static void count_flush(const char *name, int on_nodes, const char *method, long
     list_unlink(&l);
 }
 
-/* Ranks that copy for nobody ask for nothing. A container is opened for writing twice,
- * when it is made and when it is written, and synced once. Each node costs the same, and
- * ranks cost nothing. */
+/* Ranks that do not copy make no calls. A container is opened for writing twice, when it
+ * is created and when it is written, and synced once. The cost depends on the number of
+ * nodes, not on the number of ranks. */
 static void test_counts(void)
 {
     enum { NAMED, OPENED, SYNCED, NUMBERS, MOST = 4, FIRST = 45, EACH = 10 };
@@ -340,10 +341,10 @@ static void fetch_counted(list *l, int checksum)
     filo_files_free(count, files);
 }
 
-/* A fetch opens the directory of its files when it makes them and when it names them,
- * however many they are, and asks what file system that is before it syncs, and without
- * checksums before it copies. Of each file it asks for what has its name, makes it, looks
- * at it, closes and renames it; one that is written is synced. */
+/* A fetch opens the directory of its files when it creates them and when it renames them,
+ * whatever their number. It looks up the file system of the directory before it syncs,
+ * and, without checksums, before it copies. For each file it checks for an existing
+ * entry, creates the file, stats, closes and renames it; a file with bytes is synced. */
 static void test_fetch_counts(void)
 {
     enum { EACH = 5 };
@@ -364,7 +365,7 @@ static void test_fetch_counts(void)
     }
 }
 
-/* Ranks for which another one copies sleep meanwhile. */
+/* Ranks whose leader copies for them sleep meanwhile. */
 static void test_asleep(void)
 {
     list l;
@@ -385,8 +386,8 @@ static void test_asleep(void)
 
 /* ---- failures ---- */
 
-/* One rank's file, which another one copies, is not what it says, or the disk is full:
- * the containers of before stay as they were, and nothing is left. */
+/* A file of one rank, which another rank copies, differs from its description, or the
+ * disk is full: the earlier containers stay unchanged, and no temporary file is left. */
 static void test_failures(void)
 {
     list l;
@@ -408,7 +409,7 @@ static void test_failures(void)
     CHECK_INT(flush(&l, &options), -EIO);
     CHECK(list_folder_sum(prefix) == before);
     if (is_culprit()) l.files[1].size--;
-    full = 1; /* it does not come to that */
+    full = 1; /* no effect yet: the open fails first */
     unreadable = is_culprit() ? l.local[2] : NULL;
     CHECK_INT(flush(&l, &options), -EACCES);
     unreadable = NULL;

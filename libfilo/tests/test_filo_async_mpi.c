@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A flush that goes on while the program does something else, by each method: started,
- * looked at, waited for, stopped, and failing on one rank. */
+/* A flush in the background, by each method: started, polled, waited for, stopped, and
+ * failing on one rank. */
 #include "flushed.h"
 
 #include <fcntl.h>
@@ -43,8 +43,8 @@ static filo_transfer *start(list *l, const filo_options *options)
     return t;
 }
 
-/* Looked at until it is complete. What the program does to its list meanwhile does not
- * matter. */
+/* Polls until the flush is complete. Changes that the program makes to its list meanwhile
+ * have no effect. */
 static void test_goes_on(const char *method, int width, uint64_t container)
 {
     list l;
@@ -65,7 +65,7 @@ static void test_goes_on(const char *method, int width, uint64_t container)
         rest();
     }
     CHECK_INT(rc, 0);
-    CHECK_INT(filo_flush_test(t, &err), 0); /* it stays what it is */
+    CHECK_INT(filo_flush_test(t, &err), 0); /* the result is repeated */
     CHECK_INT(filo_flush_wait(t, &err), 0);
     CHECK_INT(filo_flush_stop(t, &err), 0);
     const filo_file *files = filo_flush_files(t, &count);
@@ -101,7 +101,7 @@ static bool is_copied(void)
     return done;
 }
 
-/* With slots all ranks copy without a call of the program; width does not count. */
+/* With slots all ranks copy without calls by the program; width is ignored. */
 static void test_slots(int count)
 {
     list l;
@@ -115,14 +115,14 @@ static void test_slots(int count)
     filo_transfer *t = start(&l, &options);
     while (!is_copied())
         rest();
-    CHECK(!list_exists(prefix, FILO_MAP)); /* names come from filo_flush_test */
+    CHECK(!list_exists(prefix, FILO_MAP)); /* filo_flush_test renames the files */
     CHECK_INT(filo_flush_wait(t, &err), 0);
     filo_flush_free(t);
     CHECK(list_exists(prefix, FILO_MAP));
     list_unlink(&l);
 }
 
-/* One rank has none. */
+/* One rank has no slots. */
 static void test_wrong_slots(void)
 {
     list l;
@@ -151,7 +151,7 @@ static void test_waited_for(const char *method)
     list_unlink(&l);
 }
 
-/* So slow that it runs for sure, and stopped: all is as it was before. */
+/* Stops a flush that is slow enough to run still: the directory is as it was before. */
 static void test_stopped(const char *method, int by_free)
 {
     list l;
@@ -160,7 +160,7 @@ static void test_stopped(const char *method, int by_free)
     CHECK_INT(flush(&l, NULL), 0);
     uint64_t before = list_folder_sum(prefix);
     options.bandwidth = 50000;
-    options.width = check_ranks > 2 ? check_ranks - 1 : 0; /* one has not started */
+    options.width = check_ranks > 2 ? check_ranks - 1 : 0; /* one rank has not started */
     filo_transfer *t = start(&l, &options);
     CHECK_INT(filo_flush_test(t, &err), FILO_RUNNING);
     if (!by_free) {
@@ -175,8 +175,8 @@ static void test_stopped(const char *method, int by_free)
     list_unlink(&l);
 }
 
-/* One rank's file has not the checksum that it should have; the others' transfers, which
- * are fine, end as well. */
+/* A file of one rank has a wrong checksum; the valid transfers of the other ranks end as
+ * well. */
 static void test_fails(const char *method)
 {
     list l;
@@ -189,7 +189,7 @@ static void test_fails(const char *method)
         l.files[2].has_crc = 1;
         l.files[2].crc = 0xdeadbeef;
     } else if (strcmp(method, "sync") != 0) {
-        options.bandwidth = 30000; /* runs still when the other has failed */
+        options.bandwidth = 30000; /* still runs when the other rank has failed */
     }
     filo_transfer *t = start(&l, &options);
     while ((rc = filo_flush_test(t, &err)) == FILO_RUNNING)
@@ -237,9 +237,9 @@ static void test_source_grows(void)
     list_unlink(&l);
 }
 
-/* Somebody who may write to the directory above it puts a link in the directory's place,
- * to a private directory with files of the same names: before the flush, or while it
- * moves files. That stays as it was. */
+/* Another user who may write to the directory above puts a link in the place of the
+ * prefix directory, to a private directory with files of the same names: before the
+ * flush, or while it moves files. The private directory stays unchanged. */
 static void test_link(const char *method, int meanwhile)
 {
     list l;
@@ -266,7 +266,7 @@ static void test_link(const char *method, int meanwhile)
     if (check_rank == 0 && meanwhile)
         CHECK(rename(prefix, moved) == 0 && symlink(private, prefix) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (meanwhile) filo_flush_wait(t, &err); /* it may have been fast enough */
+    if (meanwhile) filo_flush_wait(t, &err); /* the flush may have ended before */
     filo_flush_free(t);
     CHECK(list_folder_sum(private) == before);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What interrupted flushes leave in a stage: presented with their records, removed where
- * they are not kept, and nothing else is touched. */
+/* Interrupted flushes in a stage: all are passed to the callback with their records,
+ * removed if they are not kept, and nothing else is touched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static int exists(const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* What was presented. */
+/* The flushes that the callback received. */
 typedef struct seen {
     int count, unknown;
     unsigned long containers;
@@ -91,7 +91,7 @@ static void swept(void **state)
     assert_true(exists(STAGE "/2/0/0.0") && exists(STAGE "/2/stage.scr"));
     assert_false(exists(STAGE "/1") || exists(STAGE "/3") || exists(STAGE "/4") ||
                  exists(STAGE "/0123456789abcdef"));
-    /* what is not of a flush stays */
+    /* files that belong to no flush stay */
     assert_true(exists(STAGE "/other"));
     assert_int_equal(unlinkat(dir, STAGE "/other", 0), 0);
     s = (seen){.keep = NULL};
@@ -126,7 +126,7 @@ static void damaged_record(void **state)
     assert_false(exists(STAGE));
 }
 
-/* Numbers of the record of a flush, and whether it can be resumed. */
+/* Stores the numbers in the record of a flush, and whether it can be resumed. */
 static int note_form(void *arg, const filo_begun *flush)
 {
     filo_form *form = arg;
@@ -165,7 +165,7 @@ static void forms(void **state)
         assert_true(read_form(bad[i][0], bad[i][1], bad[i][2]).container == UINT64_MAX);
 }
 
-/* Links are removed, not followed; a stage that is one is refused. */
+/* Links are removed, not followed; a stage that is a link is refused. */
 static void links(void **state)
 {
     assert_int_equal(mkdirat(dir, "far", 0700), 0);
@@ -180,7 +180,7 @@ static void links(void **state)
     assert_int_equal(unlinkat(dir, STAGE, 0), 0);
 }
 
-/* What cannot be read now may be whole: it stays, and the others go. */
+/* A flush that cannot be read now may be valid: it stays, and the others are removed. */
 static void unreadable(void **state)
 {
     seen s = {.keep = NULL};

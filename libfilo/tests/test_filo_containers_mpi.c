@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files packed into containers: what lies where, that all of it comes back, and what is
- * said when a container is not what it was. */
+/* Files packed into containers: the places of all bytes, that all files are restored, and
+ * the errors that report a changed container. */
 #include "flushed.h"
 
 #include "src/filo_layout.h"
@@ -38,7 +38,7 @@ static int count_containers(void)
     return i;
 }
 
-/* ---- there ---- */
+/* ---- flush ---- */
 
 /* All ranks in the order in which their bytes must lie, given the node of each. */
 static void order_ranks(const int node[], int order[])
@@ -54,7 +54,8 @@ static void order_ranks(const int node[], int order[])
     CHECK_INT(n, check_ranks);
 }
 
-/* The containers, one behind the other, are the files of the ranks in this order. */
+/* Checks that the containers, one after the other, are the files of the ranks in this
+ * order. */
 static void expect_bytes(const int order[], uint64_t limit)
 {
     FILE *stream = NULL;
@@ -83,7 +84,7 @@ static void expect_bytes(const int order[], uint64_t limit)
     if (stream) fclose(stream);
 }
 
-/* A flush into containers, and back. nodes: how ranks are spread over nodes. */
+/* Flushes into containers and fetches back. nodes: distribution of ranks over nodes. */
 static void round_trip(const char *name, uint64_t limit, int (*node_of)(int), int width)
 {
     list l;
@@ -137,7 +138,7 @@ static void test_round_trips(void)
     round_trip("many", 4096, in_pairs, 3);
 }
 
-/* Ranks that share memory, where nobody says anything about nodes: here all of them. */
+/* Without names of nodes, the nodes are ranks that share memory: here all ranks. */
 static void test_nodes_of_mpi(void)
 {
     list l;
@@ -151,7 +152,7 @@ static void test_nodes_of_mpi(void)
     list_unlink(&l);
 }
 
-/* Who may not read one of the files may not read the container that it is in. */
+/* A container grants only permissions that all of its files grant. */
 static void test_modes(void)
 {
     list l;
@@ -170,7 +171,8 @@ static void test_modes(void)
     list_unlink(&l);
 }
 
-/* Nor what is read from it, whatever the map says. */
+/* Fetched files get no permissions that their container does not grant, whatever the map
+ * says. */
 static void test_fetched_modes(void)
 {
     list l;
@@ -192,7 +194,7 @@ static void test_fetched_modes(void)
     list_unlink(&l);
 }
 
-/* Nobody has a byte: no container, and the empty files come back. */
+/* No rank has any bytes: there is no container, and the empty files are restored. */
 static void test_no_bytes(void)
 {
     list l;
@@ -219,7 +221,8 @@ static void test_no_bytes(void)
 
 /* ---- one after the other in one directory ---- */
 
-/* A smaller flush leaves no container of the larger one, and a plain one none at all. */
+/* A smaller flush leaves no container of the larger flush before, and a flush without
+ * containers leaves none at all. */
 static void test_surplus(void)
 {
     list l;
@@ -234,7 +237,8 @@ static void test_surplus(void)
     list_unlink(&l);
 }
 
-/* One rank's file is not what it says: the containers of before stay as they were. */
+/* A file of one rank differs from its description: the earlier containers stay unchanged.
+ */
 static void test_failure_keeps_earlier(void)
 {
     list l;
@@ -326,7 +330,7 @@ static void fetch_harmed(void (*harm)(const char *path), int last, const char *t
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Every byte of this container and of those that follow. */
+/* Changes every byte of this container and of all later ones. */
 static void alter_all(const char *path)
 {
     static unsigned char bytes[100000];
@@ -359,7 +363,7 @@ static void test_damage(void)
     fetch_harmed(put_folder, 0, "not a regular file");
 }
 
-/* Segments that a caller made up, or a map that nobody checked. */
+/* Segments made up by a caller, or taken from an unchecked map. */
 static void test_refused_segments(void)
 {
     list l;
@@ -383,7 +387,7 @@ static void test_refused_segments(void)
     segment.length = 100;
     segment.container = is_culprit() ? bad : good;
     CHECK_INT(fetch(1, &file, NULL), -EINVAL);
-    list_expect(&l, check_rank); /* nothing was touched */
+    list_expect(&l, check_rank); /* nothing was changed */
     list_unlink(&l);
 }
 

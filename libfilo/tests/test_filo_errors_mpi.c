@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI cannot make a communicator, on all ranks or on one alone: the duplicate of that of
- * the application, the order of ranks that copy, nodes, leaders and their groups. All
- * ranks get one error, nobody waits, and what was there stays; then all goes well. */
+/* MPI cannot create a communicator, on all ranks or on one rank only: the duplicate of
+ * the application's communicator, the order of ranks that copy, nodes, leaders and their
+ * groups. All ranks get the same error, no rank blocks, and existing files stay; then the
+ * next try succeeds. */
 #include "flushed.h"
 
 enum { PER_RANK = 4 };
 
-static int left; /* the call that fails is so many calls away; 0: it has failed */
+static int left; /* number of calls until the one that fails; 0: it has failed */
 
-/* Other ranks wait for this one, so the call is done. */
+/* Makes the call in any case, because other ranks wait for this one, and then returns an
+ * error. */
 static int result(int rc, MPI_Comm *made)
 {
     if (rc != MPI_SUCCESS || left == 0 || --left > 0) return rc;
@@ -31,8 +33,8 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
     return result(PMPI_Comm_dup(comm, made), made);
 }
 
-/* The n-th communicator fails, on all ranks that have so many, or on one; n == 0: none
- * does. */
+/* The n-th communicator fails, on all ranks that create that many, or on one rank; n ==
+ * 0: none fails. */
 static void arm(int n, int one)
 {
     left = one < 0 || one == check_rank ? n : 0;
@@ -57,7 +59,7 @@ static void expect_failed(int rc, int one)
     list_expect_text(err.text, who);
 }
 
-/* 1: a split failed; 0: there are fewer. */
+/* Returns 1 if a communicator failed; 0 if there are fewer than n. */
 static int fail_flush(list *l, const filo_options *options, int n, int one)
 {
     uint64_t before = list_folder_sum(prefix);
@@ -93,7 +95,7 @@ static int fail_fetch(list *l, const filo_options *options, int n, int one)
     return hit;
 }
 
-/* made: communicators of a flush, on the rank that has most. */
+/* made: number of communicators of a flush, on the rank that creates most. */
 static void each(const char *name, const filo_options *options, int one, int made)
 {
     list l;
@@ -110,8 +112,8 @@ static void each(const char *name, const filo_options *options, int one, int mad
     list_unlink(&l);
 }
 
-/* On all ranks, on one that is the first of its node, if nodes have names, and on one
- * that never is: communicators of each. */
+/* Fails on all ranks, on a rank that is the first of its node if nodes have names, and on
+ * a rank that never is. all, first, other: numbers of communicators in these cases. */
 static void each_rank(const char *name, const filo_options *options, int all, int first,
                       int other)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One file out of its containers: what appears where, what is left alone, and what is
- * there after a kill or an error at each system call. More kinds of damage, and whole
- * datasets: scr_extract.py. */
+/* filo_extract: the file that appears, the files that stay unchanged, and the state after
+ * a kill or an error at each system call. More kinds of damage, and whole datasets:
+ * scr_extract.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ static filo_error err;
 static unsigned char bytes[SIZE];
 static int dir = -1;
 
-/* The file lies in two containers, behind ten bytes and at the begin. */
+/* The file lies in two containers: after ten bytes of one, and at the beginning of the
+ * other. */
 static char name[] = "file", one[] = "one", two[] = "two";
 static filo_segment segments[] = {{one, 10, FIRST}, {two, 0, SIZE - FIRST}};
 static const filo_file packed = {.name = name,
@@ -52,7 +53,7 @@ static void put(const char *file, const void *data, size_t size, size_t before)
     assert_int_equal(close(fd), 0);
 }
 
-/* The file is there with all its bytes; -1: it has others. */
+/* 1: the file exists with all its bytes; -1: it has other bytes. */
 static int there(const char *file)
 {
     static unsigned char found[SIZE + 1];
@@ -96,7 +97,7 @@ static int end(void **state)
     return system(command);
 }
 
-/* ---- what appears ---- */
+/* ---- results ---- */
 
 static void test_good(void **state)
 {
@@ -110,7 +111,7 @@ static void test_good(void **state)
     assert_true(fstatat(dir, "a/b/c", &st, 0) == 0 && (st.st_mode & 07777) == 0604);
     assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_THERE);
     assert_string_equal(err.text, "");
-    /* as it lies there it is a file that is not packed */
+    /* the container itself is a file that is not packed */
     char lies[] = "a/b/c";
     filo_file plain = {.name = lies, .size = SIZE, .crc = file.crc, .has_crc = 1};
     const filo_target copy = {.dir = dir, .name = "copy"};
@@ -130,7 +131,7 @@ static void note_bytes(void *arg, uint64_t done, uint64_t total)
     *before = done;
 }
 
-/* Whether it is copied or only read, each piece is told. */
+/* Each piece is reported, whether the file is copied or only read. */
 static void test_reports(void **state)
 {
     filo_file file = sample();
@@ -144,12 +145,12 @@ static void test_reports(void **state)
     }
 }
 
-/* The map may be somebody else's. */
+/* The map may belong to another user. */
 static void test_private_container(void **state)
 {
     static const struct {
         mode_t first, second, map, wanted;
-        gid_t group; /* of the first container; only root can give it away */
+        gid_t group; /* group of the first container; only root can change it */
     } cases[] = {{0600, 0644, 0755, 0700, -1},   {0644, 0600, 0666, 0600, -1},
                  {0640, 0644, 0755, 0750, -1},   {0644, 0644, 0755, 0755, -1},
                  {0604, 0604, 0664, 0604, -1},   {0640, 0644, 0644, 0600, 12345},
@@ -186,7 +187,7 @@ static void test_there(void **state)
     assert_string_equal(err.text, "");
     assert_int_equal(there(name), 1);
     assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_THERE);
-    /* without a checksum the same bytes are written again, or it is another file */
+    /* without a checksum the file is written again, or refused as another file */
     file.has_crc = 0;
     assert_int_equal(filo_extract(dir, &file, &to, &err), 0);
     to.replace = 0;
@@ -213,7 +214,7 @@ static void test_damaged(void **state)
     assert_int_equal(filo_extract(dir, &file, &to, &err), FILO_DAMAGED);
     assert_string_equal(err.text, "two is missing");
     assert_int_equal(there("a/file"), 0);
-    assert_int_equal(unlinkat(dir, "a", AT_REMOVEDIR), 0); /* nothing is left in it */
+    assert_int_equal(unlinkat(dir, "a", AT_REMOVEDIR), 0); /* the directory is empty */
 }
 
 static void test_refused(void **state)
@@ -249,7 +250,7 @@ static int extract(void *replace)
     return 0;
 }
 
-/* Before: no directory, or an older file in it. */
+/* The state before: no directory, or an older file in it. */
 static void try(int replace, nth_fault fault)
 {
     unlinkat(dir, "new/file", 0);
@@ -268,7 +269,7 @@ static void try(int replace, nth_fault fault)
     assert_true(result.count <= NTH_CALLS);
 }
 
-/* The file appears with the rename; until then there is what was there. */
+/* The file appears with the rename; until then the earlier state remains. */
 static int is_right(int replace, unsigned n)
 {
     unsigned renamed = nth_next(&result, "rename", 0);
@@ -317,7 +318,7 @@ static void test_any_call_fails(void **state)
     assert_true(failures > 60);
 }
 
-/* Somebody else makes a file of that name at the last moment. */
+/* Another process creates a file of that name at the last moment. */
 static int be_faster(void *arg, unsigned n, const nth_call *call)
 {
     if (nth_is(call, "rename")) put("new/file", "theirs", 6, 0);
@@ -334,7 +335,7 @@ static void test_somebody_is_faster(void **state)
     assert_true(nth_next(&result, "unlink", nth_next(&result, "rename", 0)) > 0);
 }
 
-/* A new directory, the file and its name are on disk in this order. */
+/* A new directory, the file and its name reach the disk in this order. */
 static void test_synced(void **state)
 {
     try(0, (nth_fault){0, NTH_GO});

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank fails, at each of the calls that change files, in a flush over an earlier
- * dataset with the same names and in a fetch: every rank gets the same code and text,
- * nobody waits, and what can be read afterwards is the earlier dataset or the new one, or
- * there is no map. The calls are answered by functions of this program that stand in
- * front of the system's. */
+ * dataset with the same names and in a fetch. Every rank gets the same code and text, no
+ * rank blocks, and the directory then has the earlier dataset, the new one, or no map.
+ * Functions of this program replace the system calls. */
 #include "lists.h"
 
 #include <stdarg.h>
@@ -23,7 +22,7 @@ static const int code_of[CALLS] = {EROFS,  ENOSPC, EPERM, EDQUOT, EIO,
 static struct {
     int armed;
     enum call call;
-    int left; /* the call that fails is so many calls away */
+    int left; /* number of calls until the one that fails */
 } fault;
 
 static int fails(enum call call)
@@ -64,7 +63,7 @@ int fsync(int fd)
     return fails(SYNC) ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
-/* Of files that were written. The descriptor is gone all the same. */
+/* Fails for files that were written. The descriptor is closed all the same. */
 int close(int fd)
 {
     int written = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
@@ -113,7 +112,7 @@ enum { PER_RANK = 2, OLD = 0, NEW = 100 };
 
 static const char *const names[PER_RANK] = {"top.%d", "a/b/deep.%d"};
 
-/* Files of the rank with the bytes of another one that is `shift` higher. */
+/* Files of this rank with the bytes of the rank that is `shift` higher. */
 static void create(list *l, int shift)
 {
     list_init(l, folder, check_rank, PER_RANK);
@@ -127,7 +126,8 @@ static void create(list *l, int shift)
     }
 }
 
-/* What is in the directory now: OLD or NEW, whole, or -1 if there is no map. */
+/* Returns which dataset is complete in the directory: OLD or NEW, or -1 if there is no
+ * map. */
 static int look(void)
 {
     int ranks, count, all;
@@ -183,7 +183,7 @@ static struct {
     int untouched, no_map, complete;
 } seen;
 
-/* Fails the n-th call on one rank; 0 when it was never made. */
+/* Fails the n-th call on one rank. Returns 0 if there was no n-th call. */
 static int fail_flush(const filo_options *options, enum call call, int n, int culprit)
 {
     list l;
@@ -226,7 +226,7 @@ static void test_flush(const filo_options *options, int culprit)
     }
 }
 
-/* Into a directory that is not there: there is no map, and nothing half done. */
+/* Flushes into a missing directory: a failure leaves no map and no partial files. */
 static void test_first_flush(enum call call, int culprit)
 {
     list l;
@@ -255,7 +255,7 @@ static void test_surplus(void)
     list l;
     flush_old(&many);
     create(&l, NEW);
-    arm(UNLINK, 3, 0); /* behind the map and one container */
+    arm(UNLINK, 3, 0); /* after the map and one container */
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, PER_RANK, l.files, &one, &err),
               -EROFS);
     CHECK(fired(0));
@@ -272,11 +272,11 @@ static void test_surplus(void)
 
 /* ---- a fetch that fails ---- */
 
-/* Local files are those of the dataset; after a failure all of all ranks are what they
- * were, or there is none. */
+/* After success, local files are those of the dataset. After a failure, all files of all
+ * ranks are unchanged, or none exists. */
 static int fail_fetch(enum call call, int n, int culprit)
 {
-    int ranks, count, found[2] = {0}, all[2]; /* of the dataset; older ones */
+    int ranks, count, found[2] = {0}, all[2]; /* files of the dataset; older files */
     filo_file *files;
     list l;
     const filo_options options = {.checksum = 1};
@@ -320,9 +320,9 @@ static void test_fetch(int culprit)
     remove_prefix();
 }
 
-/* ---- who is slow ---- */
+/* ---- a slow rank ---- */
 
-/* No barrier before this one: what the others left is to be seen. */
+/* No barrier before this check, so that temporary files of other ranks are seen. */
 static void expect_no_temporaries(const char *path)
 {
     list_temporaries = 0;
@@ -330,8 +330,8 @@ static void expect_no_temporaries(const char *path)
     CHECK_INT(list_temporaries, 0);
 }
 
-/* The last rank takes long to remove its temporary files; no other one returns before
- * these are gone. */
+/* The last rank takes long to remove its temporary files; no other rank returns before
+ * they are gone. */
 static void test_slow_rank(void)
 {
     list l;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flow control: never more ranks inside than its width, none waits for ever, a failure
- * reaches those who wait before they start, and nobody sends or receives more messages
- * than its width asks for. Ranks see each other through memory that they share. */
+/* Flow control: never more ranks inside than its width, no rank waits forever, a failure
+ * reaches waiting ranks before they start, and no rank sends or receives more messages
+ * than the width. Ranks observe each other through shared memory. */
 #include "count_mpi.h"
 #include "src/filo_private_mpi.h"
 
@@ -50,7 +50,8 @@ static void go_in(void)
     }
 }
 
-/* Waits until all who may be inside at the start are, so that the width is reached. */
+/* Waits until all ranks that may be inside at the start are inside, so that the width is
+ * reached. */
 static void stay_inside(int rank, int width)
 {
     int expected = least(width, check_ranks);
@@ -77,14 +78,14 @@ static void settle(filo_flow *flow, bool wait)
         CHECK_INT(filo_flow_settle(flow, wait, &settled, &err), 0);
 }
 
-/* The place of this rank when those with even numbers come first. */
+/* The position of this rank when even ranks come first. */
 static int place_of_even(void)
 {
     int even = (check_ranks + 1) / 2;
     return check_rank % 2 ? even + check_rank / 2 : check_rank / 2;
 }
 
-/* Once through flow control, as a rank that waits or that looks in from time to time. */
+/* Goes once through flow control, waiting or polling. */
 static void pass(int width, bool wait, bool ordered)
 {
     filo_flow flow;
@@ -107,8 +108,8 @@ static void pass(int width, bool wait, bool ordered)
     tally t = end_counting(MPI_COMM_WORLD);
     CHECK_INT(atomic_load(&shared->entered), check_ranks);
     CHECK_INT(atomic_load(&shared->most), least(width, check_ranks));
-    /* one GONE for each rank that has a wave behind it, one GO for each of a later wave
-     * but its keeper */
+    /* one FINISHED for each rank with a later wave, one GO for each rank of a later wave
+     * except its keeper */
     int waves = (check_ranks - 1) / width + 1;
     int last = check_ranks - (waves - 1) * width;
     CHECK_INT(t.sum[SENDS],
@@ -117,15 +118,16 @@ static void pass(int width, bool wait, bool ordered)
     CHECK(t.most[RECEIVES] <= width);
 }
 
-/* A rank fails while all others of its wave are still inside: none of a later wave may
- * start. */
+/* A rank fails while all other ranks of its wave are still inside: no rank of a later
+ * wave may start. */
 static void fail_in(int wave, int width, bool wait)
 {
     filo_flow flow;
     filo_error err = {""};
     int culprit = wave * width + width / 2,
         start = least((wave + 1) * width, check_ranks);
-    int someone = culprit < check_ranks && start < check_ranks; /* who can hear of it */
+    int someone = culprit < check_ranks &&
+                  start < check_ranks; /* there are ranks that can learn of the failure */
     clear_board();
     CHECK_INT(filo_flow_begin(&flow, MPI_COMM_WORLD, width, &err), 0);
     enter(&flow, wait);
@@ -142,8 +144,8 @@ static void fail_in(int wave, int width, bool wait)
     CHECK_INT(atomic_load(&shared->skipped), someone ? check_ranks - start : 0);
 }
 
-/* Rank 0 stays inside until all who can enter did: only the keepers of whole waves, and
- * who comes behind a keeper that waits for another one, have to wait for it. */
+/* Rank 0 stays inside until all ranks that can enter have entered. Only the keepers of
+ * full waves, and ranks behind a keeper that waits, must wait for rank 0. */
 static void hold(int width, bool wait)
 {
     const struct timespec nap = {0, 10000000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories: each that is missing costs one mkdir, on one rank, whatever ranks name it;
- * no rank looks after more than its share; and each is synced once. The calls are counted
- * by functions of this program that stand in front of the system's. */
+/* Directories: each missing directory costs one mkdir, on one rank, whatever ranks name
+ * it; no rank is responsible for more than its share; and each is synced once. Functions
+ * of this program count the system calls. */
 #include "lists.h"
 
 #include "common/io.h"
@@ -53,7 +53,8 @@ static void begin(const char *name)
     made = synced_folders = denied = 0;
 }
 
-/* The directories of `count` files below prefix; who owns what. */
+/* Creates the directories of `count` files below prefix; own: the directories of this
+ * rank. */
 static int make(char names[][64], int count, kvtree **own)
 {
     filo_job job;
@@ -80,11 +81,11 @@ static void test_shared(void)
     kvtree_delete(&own);
     made = 0;
     CHECK_INT(make(names, 4, &own), 0);
-    CHECK_INT(sum_of(made), 0); /* all are there */
+    CHECK_INT(sum_of(made), 0); /* all exist already */
     kvtree_delete(&own);
 }
 
-/* Each rank has 32 of its own below some that others have, too. */
+/* Each rank has 32 directories of its own below directories that all ranks share. */
 static void test_many(void)
 {
     enum { FILES = 32 };
@@ -118,7 +119,7 @@ static void test_none(void)
     kvtree_delete(&own);
 }
 
-/* A file, and a link to a directory elsewhere, stand where a directory must be. */
+/* A file, or a link to a directory elsewhere, is in the place of a directory. */
 static void test_in_the_way(void)
 {
     char file[1][64] = {"file/x/y"}, link[1][64] = {"link/x"}, path[256];
@@ -146,8 +147,9 @@ static void test_denied(void)
     denied = 0;
 }
 
-/* A whole flush: every directory is synced once for its new names, that of the map when
- * it is made or its earlier root removed, and by libkvtree. */
+/* A whole flush: every directory is synced once for its new names. The directory of the
+ * map is also synced when it is created or its earlier root is removed, and by libkvtree.
+ */
 static void test_flush(void)
 {
     list l;
@@ -155,7 +157,8 @@ static void test_flush(void)
     list_create(&l, folder, check_rank, 3);
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, NULL, &err), 0);
     int folders = sum_of(made);
-    const int stage = 3; /* it, the flush in it, the files of 256 ranks */
+    const int stage = 3; /* the stage, the directory of the flush, the subdirectory of 256
+                            ranks */
     CHECK_INT(folders, 1 + stage + 3 * check_ranks); /* .scr, sub of R, deep, er */
     int renamed = 3 * check_ranks + 1, map = 5;      /* with the record in the stage */
     CHECK(sum_of(synced_folders) <= renamed + map);

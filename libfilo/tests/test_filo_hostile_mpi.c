@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Maps that somebody made up or broke (tests/support/forge_gather.h, forge_map.h): every
- * rank gets FILO_DAMAGED with the name of the file, nobody waits, nothing is given out.
- * One process that reads alone: test_filo_map_file.c. */
+/* Forged and damaged maps (tests/support/forge_gather.h, forge_map.h): every rank gets
+ * FILO_DAMAGED with the name of the file, no rank blocks, and no files are returned.
+ * Reading by one process: test_filo_map_file.c. */
 #include "forge_map.h"
 #include "lists.h"
 
@@ -39,7 +39,7 @@ static void test_changed_maps(void)
     }
 }
 
-/* The map that the cases start from is good, for any number of readers. */
+/* The map that the cases start from is valid, for any number of readers. */
 static void test_unchanged_map(void)
 {
     char prefix[128], name[32];

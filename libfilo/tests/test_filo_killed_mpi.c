@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program is killed, at each system call of a flush over an earlier dataset with the
- * same names: then the earlier dataset is there, or the new one, or there is no map, and
- * the next flush works. One with an identity is resumed then: the new dataset is there,
- * and nothing else is left. On one rank, in a child process, which needs nobody for MPI.
- */
+ * same names. The directory then has the earlier dataset, the new one, or no map, and the
+ * next flush works. A flush with an identity is resumed: the new dataset is complete, and
+ * nothing else is left. Runs on one rank, in a child process, which needs no other rank
+ * for MPI. */
 #include "lists.h"
 #include "nth_syscall.h"
 
@@ -40,7 +40,7 @@ static int flush_new(void *arg)
     return rc != 0;
 }
 
-/* Fetches what is there; it must be whole. */
+/* Fetches the dataset in the directory, which must be complete. */
 static int look(void)
 {
     int ranks, count, found;
@@ -75,7 +75,7 @@ static int count_left(const char *path, const struct stat *st, int type,
     return 0;
 }
 
-/* Whatever the one did that was killed. */
+/* Resumes the flush, whatever the killed one did. */
 static void resume(void)
 {
     CHECK_INT(flush_new(NULL), 0);
@@ -86,8 +86,8 @@ static void resume(void)
     CHECK(access(state, F_OK) != 0);
 }
 
-/* The number of a call, without those of malloc: they change nothing on disk, and there
- * are more or less of them from flush to flush. */
+/* The number of a call, not counting calls of malloc: these change nothing on disk, and
+ * their number varies from flush to flush. */
 typedef struct kill_point {
     int at, seen;
 } kill_point;
@@ -113,7 +113,7 @@ static void test_killed(const char *what)
         int found = look();
         seen[found == OLD ? 0 : found == NONE ? 1 : 2]++;
         if (found == NEW) order = NEW;
-        CHECK(found == NEW || order == OLD); /* never back */
+        CHECK(found == NEW || order == OLD); /* the earlier dataset never returns */
         runs++;
         if (options->identity) resume();
         if (options->identity) order = OLD;

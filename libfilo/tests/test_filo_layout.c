@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where in containers bytes lie: the documented example, borders, and random lists of
- * files, of which every byte must have exactly one place. */
+/* The places of bytes in containers: the documented example, borders, and random lists of
+ * files, in which every byte must have exactly one place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static void test_nothing(void **state)
     assert_int_equal(first, end);
 }
 
-/* Numbers beyond 32 bits, and a file of more segments than an int counts. */
+/* Numbers beyond 32 bits, and a file with more segments than an int can count. */
 static void test_large(void **state)
 {
     const uint64_t gb = (uint64_t)1 << 30;
@@ -91,7 +91,7 @@ static uint64_t draw(uint64_t *seed)
     return *seed >> 33;
 }
 
-/* The segments of all files, in order, go through all containers without a gap, and each
+/* The segments of all files, in order, fill all containers without a gap, and each
  * container begins with exactly one file. */
 static void check_list(uint64_t seed)
 {
@@ -179,8 +179,8 @@ static void test_align(void **state)
     assert_int_equal(end, 0);
 }
 
-/* Every block begins at a multiple, and where the ones before end, but for less than
- * that. */
+/* Every block begins at the first multiple of align at or after the end of the blocks
+ * before. */
 static void test_align_random(void **state)
 {
     enum { COUNT = 50 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts that ranks hand to the leader of their node: all of them arrive in the order of
- * ranks, or, where the lists are longer than MPI can count, none, and no rank waits for
- * ever. */
+/* Parts that ranks send to the leader of their node: all of them arrive in the order of
+ * ranks, or, if the lists are longer than MPI can count, none, and no rank waits forever.
+ */
 #include "check.h"
 #include "src/filo_private_mpi.h"
 
@@ -48,7 +48,7 @@ static void check_parts(const axl_transfer *transfer)
     }
 }
 
-/* Of all ranks, with a limit; the bytes of all lists. */
+/* Sends the parts of all ranks, with a limit. Returns the bytes of all lists. */
 static int hand(int most, int expected)
 {
     const filo_options options = {.align = 4096, .node = "one"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the map says about one rank, made and taken apart; without MPI and without a disk.
- * The map as a whole: test_filo_map_mpi.c; what is refused: test_filo_hostile_mpi.c. */
+/* The map entry of one rank, built and parsed, without MPI and without a disk. The map as
+ * a whole: test_filo_map_mpi.c; refused maps: test_filo_hostile_mpi.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static void test_entry(void **state)
     kvtree_delete(&entry);
 }
 
-/* A file has the time that was noted, to the nanosecond. */
+/* A file has the recorded time, to the nanosecond. */
 static void test_times(void **state)
 {
     filo_file file = {.name = NULL};
@@ -66,7 +66,7 @@ static void test_times(void **state)
     file.packed = 1;
     assert_int_equal(filo_file_was_written(&file, &st), 0);
     file.packed = 0;
-    st.st_mtim.tv_sec = (time_t)INT64_MAX; /* not to be told */
+    st.st_mtim.tv_sec = (time_t)INT64_MAX; /* cannot be represented */
     assert_int_equal(filo_file_was_written(&file, &st), 1);
     filo_file_note_time(&file, &st);
     assert_int_equal(file.has_mtime, 0);
@@ -131,7 +131,7 @@ static void test_dataset(void **state)
     filo_error err = {""};
     kvtree *entry = sample_entry();
     assert_int_equal(filo_map_check(entry, "2.1795", &err),
-                     0); /* of an earlier version */
+                     0); /* map of an earlier version */
     assert_int_equal(filo_map_set_dataset(entry, NULL), 0);
     assert_int_equal(filo_map_set_dataset(entry, ""), 0);
     assert_null(kvtree_get(entry, "DATASET"));
@@ -144,7 +144,7 @@ static void test_dataset(void **state)
     kvtree_delete(&entry);
 }
 
-/* A packed file: the keys of the documented sample, there and back. */
+/* A packed file: the keys of the documented sample, built and parsed. */
 static void test_segments(void **state)
 {
     char name[] = "rank_2.ckpt", one[] = ".scr/ctr.1.scr", two[] = ".scr/ctr.2.scr",
@@ -191,7 +191,7 @@ static void test_empty_packed_file(void **state)
     kvtree_delete(&entry);
 }
 
-/* One thing at a time is wrong with an entry of a file in two segments. */
+/* An entry of a file in two segments, with one error at a time. */
 static void refuse_segments(const char *what, const char *key, const char *value)
 {
     char name[] = "f", container[] = ".scr/ctr.0.scr";

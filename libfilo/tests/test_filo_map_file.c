@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The map of many ranks, written and read by one process: what comes back, what is
- * refused on either side, and which errors pass through. That it is the map of
- * filo_flush: test_filo_map_file_mpi.c. */
+/* The map of many ranks, written and read by one process: the result of reading, refused
+ * input on both sides, and errors that pass through. test_filo_map_file_mpi.c checks that
+ * it is the same map as that of filo_flush. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,8 +34,8 @@ static int remove_folder(void **state)
 
 enum { MOST = 4 };
 
-/* What rank r gives, and where its texts are until the next one. Rank 0, 4, ... has none;
- * the last file of each other one is packed into two containers. */
+/* The files that rank r gives, with their texts until the next rank. Ranks 0, 4, ... have
+ * no files; the last file of every other rank is packed into two containers. */
 typedef struct giver {
     int ranks, rank_of_end, end;
     filo_file files[MOST];
@@ -111,7 +111,7 @@ static int take(void *arg, int rank, int count, const filo_file files[],
     return g->end;
 }
 
-/* ---- what comes back ---- */
+/* ---- round trips ---- */
 
 static void round_trip(const filo_place *at, int ranks)
 {
@@ -152,13 +152,14 @@ static void test_round_trips(void **state)
     for (int i = 0; i < 12; i++)
         round_trip(&(filo_place){.folder = folder, .limit = limits[i / 4]}, ranks[i % 4]);
     assert_true(there(".scr/rank2file.scr") && there(".scr/rank2file.0.999.scr"));
-    /* directories are made */
+    /* directories are created */
     snprintf(below, sizeof below, "%s/a/b", folder);
     round_trip(&(filo_place){.folder = below, .map = "c/d/the map"}, 5);
     assert_true(there("a/b/c/d/the map") && there("a/b/c/d/the map.0.0"));
 }
 
-/* Reads the map in an open directory; another one may have its name by now. */
+/* Reads the map in an open directory, although another directory may have its name now.
+ */
 static void test_open_folder(void **state)
 {
     const filo_place at = {.folder = folder, .map = "x/.scr/rank2file.scr"};
@@ -174,7 +175,7 @@ static void test_open_folder(void **state)
     g.ranks = 0;
     assert_int_equal(filo_map_read(&from, &told, take, &g, &err), 0);
     assert_int_equal(told, 3);
-    /* files that the map names elsewhere are not read */
+    /* lower files in another directory than the root are refused */
     from.map = "z/.scr/rank2file.scr";
     assert_int_equal(filo_map_read(&from, &told, NULL, NULL, &err), FILO_DAMAGED);
     assert_non_null(strstr(err.text, "x/.scr/rank2file.0.0.scr is not beside z/"));
@@ -199,7 +200,7 @@ static void test_errors_of_callers(void **state)
     }
 }
 
-/* A list that is given as it is. */
+/* A list that is given unchanged. */
 typedef struct lot {
     int count;
     filo_file files[2];
@@ -223,7 +224,7 @@ static void expect_refused(lot l, int code, const char *text)
     if (!strstr(err.text, text)) assert_string_equal(err.text, text);
 }
 
-/* The earlier map stays, as nothing was written. */
+/* The earlier map stays, because nothing was written. */
 static void test_refused_files(void **state)
 {
     static char good[] = "x", twice[] = "x", out[] = "../x", whole[] = "/x", none[] = "",
@@ -308,7 +309,8 @@ static void expect_damaged(const char *prefix, const char *text)
     assert_int_equal(filo_map_read(&at, &ranks, NULL, NULL, &err), FILO_DAMAGED);
     assert_int_equal(ranks, 77);
     assert_non_null(strstr(err.text, prefix));
-    if (!strstr(err.text, text)) assert_string_equal(err.text, text); /* shows both */
+    if (!strstr(err.text, text))
+        assert_string_equal(err.text, text); /* reports both texts */
 }
 
 static void test_forged(void **state)

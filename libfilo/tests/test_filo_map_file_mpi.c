@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One process writes the map that filo_flush writes, byte for byte, and each side reads
- * what the other wrote. */
+/* One process writes the same map as filo_flush, byte for byte, and each side reads the
+ * map of the other. */
 #include "lists.h"
 
 #include <dirent.h>
@@ -8,13 +8,13 @@
 static char folder[64], flushed[128], written[128];
 static filo_error err;
 
-/* How many files a rank has: none, or some. */
+/* The number of files of a rank: none, or some. */
 static int count_of(int rank, int most)
 {
     return most ? rank * 7 % (most + 1) : 0;
 }
 
-/* What one process knows of the files of all ranks: sizes, and checksums where they were
+/* The files of all ranks, as known to one process: sizes, and checksums if they were
  * computed. */
 typedef struct all {
     int most, taken;
@@ -22,7 +22,7 @@ typedef struct all {
     list list;
 } all;
 
-/* The flush took the time of the file that it made. */
+/* Takes the time from the file that the flush made. */
 static void note_time(filo_file *file)
 {
     char path[2048];
@@ -82,7 +82,8 @@ static ssize_t read_bytes(const char *prefix, const char *name, char bytes[1 << 
     return n;
 }
 
-/* Each file of the map in directory a is in b, too, with the same bytes; their number. */
+/* Checks that each file of the map in directory a is in b, with the same bytes. Returns
+ * their number. */
 static int count_same(const char *a, const char *b)
 {
     static char x[1 << 17], y[1 << 17];
@@ -103,7 +104,7 @@ static int count_same(const char *a, const char *b)
 
 /* ---- both ways ---- */
 
-/* Rank 0, for all of them. */
+/* Rank 0 writes and reads for all ranks. */
 static void one_process(all *a, size_t limit)
 {
     int ranks = 0;
@@ -154,7 +155,7 @@ static void both_ways(const char *name, int most, int checksum, size_t limit)
 
 /* ---- packed files ---- */
 
-/* Where rank is read from one map, to be given to the other: one rank at a time. */
+/* The files that pass from one map to the other, of one rank at a time. */
 typedef struct again {
     int rank, count;
     filo_file *files;
@@ -196,7 +197,7 @@ static int give_again(void *arg, int rank, int *count, const filo_file **files,
     return 0;
 }
 
-/* The map of a flush into containers, read and written again, is the same. */
+/* The map of a flush into containers is the same after reading and writing it again. */
 static void packed(const char *name, uint64_t container)
 {
     list l;

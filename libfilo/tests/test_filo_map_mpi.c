@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The map as a tree: how many levels and files a limit gives, and that any number of
- * ranks reads it. */
+/* The map as a tree: the number of levels and files for a limit, and reading by any
+ * number of ranks. */
 #include "lists.h"
 
 #include <kvtree/kvtree_util.h>
@@ -15,7 +15,7 @@ static void begin(const char *name)
     snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
 }
 
-/* On rank 0: LEVEL and RANKS of a file of the map; -1 if it is not there. */
+/* On rank 0: LEVEL and RANKS of a file of the map; -1 if it does not exist. */
 static int level_of(const char *name, int *ranks)
 {
     char path[256];
@@ -47,7 +47,7 @@ static int files_at(int level, size_t most)
     return count;
 }
 
-/* Ranks of comm read the map that all ranks wrote; what each gets is right. */
+/* Ranks of comm read the map that all ranks wrote; checks the files that each gets. */
 static void read_by(MPI_Comm comm, const list *l)
 {
     int ranks = 0, count = 0, rank;
@@ -102,8 +102,8 @@ static void test_three_levels(void)
     CHECK(ranks < check_ranks);
 }
 
-/* The limit holds for every file whose entries are small enough, and files are used well:
- * at most twice as many and one more than what the bytes need. */
+/* The limit holds for every file whose entries are small enough, and files are well
+ * filled: at most twice as many, plus one, as the bytes need. */
 static void test_limit_holds(void)
 {
     const size_t limit = 2000;
@@ -141,7 +141,7 @@ static void test_large_entry(void)
         int own = level_of("rank2file.0.1.scr", &ranks);
         CHECK_INT(own, check_ranks > 1 ? 0 : -1);
         if (check_ranks > 1) CHECK_INT(ranks, 1);
-        /* the neighbours of rank 1 are together in one file, over its head */
+        /* the neighbors of rank 1 share one file, although rank 1 is between them */
         CHECK_INT(level_of("rank2file.0.0.scr", &ranks), 0);
         CHECK(check_ranks > 4 || ranks == (check_ranks > 1 ? check_ranks - 1 : 1));
     }
@@ -196,7 +196,7 @@ static void test_more_readers(size_t limit)
     list_unlink(&l);
 }
 
-/* No rank has any file: there is a map, and it says so. */
+/* No rank has any file: the map exists and lists none. */
 static void test_no_files(void)
 {
     int ranks = 0, count = 77;
@@ -212,7 +212,7 @@ static void test_no_files(void)
     filo_files_free(count, files);
 }
 
-/* The smaller map is the one that counts, though files of a larger one lie there. */
+/* The smaller map is valid, although files of a larger map are still there. */
 static void test_map_is_replaced(void)
 {
     list l;
@@ -231,7 +231,7 @@ static void test_map_is_replaced(void)
 
 enum { FILES = 2, OTHERS_MAX = 64 };
 
-/* Which of the processes has the files of a rank. */
+/* The process that has the files of a rank. */
 static int holder_of(int rank)
 {
     return (rank * 5 + 3) % check_ranks;
@@ -284,8 +284,7 @@ static void read_share(int ranks, bool fetched)
     filo_files_free(count, files);
 }
 
-/* A map of ranks that are more or fewer than the processes, with and without the files.
- */
+/* A map of more or fewer ranks than processes, with and without the files. */
 static void test_other_ranks(int ranks, uint64_t container)
 {
     static list lists[OTHERS_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a flush and its way back ask of MPI, counted between libfilo and MPI for 4 to 32
- * ranks: nobody sends more than its files, the width and log P ask for, whatever the
- * number of ranks is; all else is a fixed number of MPI's own collective calls; and all
- * that the communicator of the application sees is that it is duplicated, and an
- * agreement on that. */
+/* The use of MPI by a flush and a fetch, counted between libfilo and MPI for 4 to 32
+ * ranks. The messages of a rank depend on its files, the width and log P, not on the
+ * number of ranks. Everything else is a fixed number of MPI's own collective calls. The
+ * communicator of the application is only duplicated, and used for one agreement about
+ * that. */
 #include "count_mpi.h"
 #include "lists.h"
 
@@ -11,8 +11,8 @@
 
 enum { FILES = 2, WIDTH = 3 };
 
-/* Collective calls of a leader where not all leaders copy at once, which takes two of
- * them; other ranks have fewer. */
+/* Collective calls of a leader if not all leaders copy at once, which takes two of them;
+ * other ranks make fewer. */
 enum { FLUSH_NODES_MOST = 34 };
 
 enum {
@@ -102,10 +102,11 @@ static void fetch(job *j)
     filo_files_free(count, files);
 }
 
-/* ---- what they may send ---- */
+/* ---- limits ---- */
 
-/* Names go to one rank each, where they are compared; directories to one rank in each of
- * log P + 1 steps; the gate takes up to WIDTH; and the map is one message. */
+/* Each name goes to one rank, which compares it; directories go to one rank in each of
+ * log P + 1 steps; flow control takes up to WIDTH messages; and the map is one message.
+ */
 static long most_sends(const job *j, int call)
 {
     const long compared = FILES, folders = j->log + 1, gate = WIDTH, map = 1;
@@ -127,8 +128,9 @@ static long most_sends(const job *j, int call)
     }
 }
 
-/* The application's communicator is duplicated, at its first use a second time, by
- * libkvtree; all agree that they have a duplicate, and nothing else happens on it. */
+/* The application's communicator is duplicated, at its first use a second time by
+ * libkvtree; all ranks agree that they have a duplicate, and nothing else happens on it.
+ */
 static void check(const job *j, int call, int first)
 {
     const tally *t = &j->t[call];

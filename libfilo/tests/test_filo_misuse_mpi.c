@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a caller, or one rank of it, asks for and cannot have: all ranks are told before
- * anything is changed that was there. And when a flush is stopped on one rank, no other
- * one is still at work in the directory. */
+/* Invalid requests of all ranks or of one rank: all ranks get an error before any
+ * existing file is changed. And when a flush is stopped on one rank, no other rank still
+ * works in the directory. */
 #include "lists.h"
 
 #include <limits.h>
@@ -12,7 +12,7 @@ enum { FILES = 2 };
 
 static char folder[64], prefix[128];
 static filo_error err;
-static int slow; /* this rank takes its time to remove a file */
+static int slow; /* this rank removes files slowly */
 
 int unlinkat(int dir, const char *name, int flags)
 {
@@ -31,7 +31,7 @@ static int flush(list *l, const char *map, const filo_options *options)
     return filo_flush(MPI_COMM_WORLD, prefix, map, l->count, l->files, options, &err);
 }
 
-/* A dataset that nothing may harm. */
+/* Creates a dataset that must stay unchanged. */
 static uint64_t begin(list *l, const char *name)
 {
     snprintf(prefix, sizeof prefix, "%s/%s", folder, name);
@@ -71,7 +71,8 @@ static void test_intercommunicator(void)
     list_expect_text(err.text, "MPI_COMM_NULL");
 }
 
-/* No file system has them, which a rename would tell when others have their names. */
+/* Names that no file system supports: otherwise the error would come from a rename, after
+ * other files have their names. */
 static void test_long_names(void)
 {
     list l;
@@ -101,7 +102,8 @@ static void test_names_of_the_map(void)
     }
 }
 
-/* What is no file is no container of an earlier flush. */
+/* A directory with the name of a container is not taken for a container of an earlier
+ * flush. */
 static void test_folder_like_a_container(void)
 {
     list l;
@@ -137,7 +139,7 @@ static void test_different_options(void)
                    -EINVAL, "not the same on all ranks", before);
 }
 
-/* More bytes than a number has, in files that are one hole. */
+/* More bytes than a number can count, in files that are one hole. */
 static void test_too_many_bytes(void)
 {
     const filo_options packed = {.container = INT64_MAX};
@@ -214,7 +216,7 @@ static void test_empty_segments(void)
     list_unlink(&l);
 }
 
-/* ---- nobody is still at work ---- */
+/* ---- no rank still works ---- */
 
 static void expect_nothing_left(void)
 {

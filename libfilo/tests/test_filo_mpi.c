@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flush, read the map, fetch; and what each of them says when something is wrong. */
+/* Flush, read the map, fetch; and the errors of each. */
 #include "lists.h"
 
 #include <zlib.h>
@@ -105,7 +105,7 @@ static void refuse_flush(list *l, int code, const char *text)
     list_unlink(l);
 }
 
-/* On one rank only, the last, so that the others have to be told. */
+/* Fails on one rank only, the last, so that the other ranks learn of it by messages. */
 static int is_culprit(void)
 {
     return check_rank == check_ranks - 1;
@@ -142,7 +142,7 @@ static void test_flush_refuses_bad_lists(void)
     if (is_culprit()) l.files[0].local = other;
     refuse_flush(&l, -EINVAL, "not a regular file");
     CHECK(unlink(other) == 0);
-    CHECK(!list_exists(prefix, "")); /* nothing was made so far */
+    CHECK(!list_exists(prefix, "")); /* nothing was created so far */
 }
 
 static void test_flush_refuses_names_twice(void)
@@ -173,7 +173,7 @@ static void test_flush_demands_checksum(void)
     l.files[2].crc = crc_of(check_rank, 2);
     CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, l.count, l.files, &plain, &err),
               0);
-    CHECK_INT(l.files[1].has_crc, 0); /* nobody asked for it */
+    CHECK_INT(l.files[1].has_crc, 0); /* not requested */
     CHECK_INT(l.files[2].has_crc, is_culprit());
     list_unlink(&l);
 }
@@ -202,8 +202,8 @@ static void test_flush_refuses_arguments(void)
     list_unlink(&l);
 }
 
-/* A directory stands where a file must go, on one rank, which is found out when it
- * copies: everything that was there before still is, and nothing else. */
+/* On one rank, a directory has the name of a file, which is detected while copying:
+ * existing files stay unchanged, and no new ones are left. */
 static void test_flush_fails_midway(void)
 {
     list l;
@@ -256,7 +256,8 @@ static void test_map_cannot_be_written(void)
 
 /* ---- fetch ---- */
 
-/* Flushes three files per rank, lets `harm` treat those of the last rank, and fetches. */
+/* Flushes three files per rank, lets `harm` damage those of the last rank, and fetches.
+ */
 static void fetch_harmed(void (*harm)(const char *path), const filo_options *options,
                          int code, const char *text)
 {
@@ -273,7 +274,7 @@ static void fetch_harmed(void (*harm)(const char *path), const filo_options *opt
     CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, options, &err), code);
     if (code) {
         list_expect_text(err.text, text);
-        list_expect_text(err.text, "/deep/er"); /* whose it is */
+        list_expect_text(err.text, "/deep/er"); /* the error names the file */
         list_expect_none(&l);
     }
     list_unlink(&l);
@@ -307,7 +308,7 @@ static void put_folder(const char *path)
     CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
 }
 
-/* A link to the very bytes that should be there is not the file that was written. */
+/* A link to the right bytes is not the file that was written. */
 static void put_link(const char *path)
 {
     char away[600];
@@ -351,12 +352,12 @@ static void test_fetch_refuses_harmed_files(void)
         fetch_harmed(cases[i].harm, &with_crc, FILO_DAMAGED, cases[i].text);
         restore_folder();
     }
-    fetch_harmed(alter, NULL, 0, ""); /* without the checksum nobody can know */
+    fetch_harmed(alter, NULL, 0, ""); /* undetectable without the checksum */
     restore_folder();
 }
 
-/* One rank cannot store its files: the others, which could, store none either. What was
- * there before stays. */
+/* One rank cannot store its files: the other ranks, which could, do not store theirs
+ * either. Earlier local files stay. */
 static void test_fetch_cannot_store(void)
 {
     list l;
@@ -390,7 +391,7 @@ static void test_fetch_refuses_arguments(void)
     l.files[0].name = l.name[0];
     if (is_culprit()) l.files[0].local = NULL;
     CHECK_INT(filo_fetch(MPI_COMM_WORLD, prefix, l.count, l.files, NULL, &err), -EINVAL);
-    list_expect(&l, check_rank); /* refused before anything was touched */
+    list_expect(&l, check_rank); /* refused before anything was changed */
     list_unlink(&l);
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank has no memory, at each allocation of a flush, of the reading of its map, and
- * of a fetch: all ranks are told, an earlier dataset or none is there, no temporary file,
- * and the next try succeeds. */
+/* One rank has no memory, at each allocation of a flush, of reading its map, and of a
+ * fetch: all ranks get an error, the directory has an earlier dataset or none and no
+ * temporary files, and the next try succeeds. */
 #include "lists.h"
 #include "nth_each_mpi.h"
 
 static char folder[64], prefix[128];
 
-/* Files of a rank that it has alone; and a part of one that all write. */
+/* Files of one rank only; and one part of a file that all ranks write. */
 enum { OWN = 3, ALL = 4 };
 
-/* What the tries of a way have in common. */
+/* Common to all tries of one way. */
 typedef struct way {
     filo_options options;
     int count; /* files: OWN or ALL */
 } way;
 
-/* The last file of the list is a part of one that all ranks write. */
+/* Makes the last file of the list a part of a file that all ranks write. */
 static void share_last(list *l, filo_segment *segment)
 {
     const int f = OWN;
@@ -80,7 +80,7 @@ static int do_fetch(void *arg)
     return rc;
 }
 
-/* The files that the fetch reads are in place already: only their map is written. */
+/* Registers the files, which are already in place: only their map is written. */
 static int do_register(void *arg)
 {
     list l;
@@ -94,7 +94,7 @@ static int do_register(void *arg)
                          &w->options, &nth_text);
 }
 
-/* There and back. */
+/* Flushes and fetches back. */
 static void try_way(const char *method, const char *how, way *w)
 {
     char name[64];
@@ -126,7 +126,8 @@ int main(int argc, char **argv)
             if (m == packed)
                 try_way(methods[m], packed ? ", packed, shared" : ", shared", &w);
         }
-    for (int nodes = 1; nodes <= 2; nodes++) { /* of both ranks, and of each */
+    for (int nodes = 1; nodes <= 2; nodes++) { /* one node for both ranks, and one node
+                                                  for each */
         const char node[] = {(char)('a' + (nodes - 1) * check_rank), 0};
         way w = {.count = OWN,
                  .options = {.checksum = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A map for files that were written in place: it is that of a flush, every file is synced
- * before it is written, and what is wrong leaves all as it was. And whose a file is that
- * several ranks wrote. */
+/* A map for files that were written in place: it equals the map of a flush, every file is
+ * synced before the map is written, and errors leave everything as it was. And the owner
+ * of a file that several ranks wrote. */
 #include "lists.h"
 
 #include <sys/syscall.h>
@@ -10,7 +10,8 @@ enum { FILES = 3 };
 
 static char folder[64], prefix[128];
 static filo_error err;
-static int syncs, failing; /* fsync is called so often; fails at that call, from 1 */
+static int syncs, failing; /* number of fsync calls; number of the call that fails, from
+                              1 */
 
 int fsync(int fd)
 {
@@ -21,7 +22,7 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
-/* Names are the caller's, and nobody changes them. */
+/* Names belong to the caller, and do not change. */
 static void rename_file(filo_file *file, const char *name)
 {
     file->name = (char *)(uintptr_t)name;
@@ -36,7 +37,7 @@ static void make_folders(const char *path)
     }
 }
 
-/* The files of a list, in the directory itself. */
+/* Creates the files of a list in the directory itself. */
 static void begin(list *l, const char *name, int count)
 {
     char path[512];
@@ -52,7 +53,7 @@ static void begin(list *l, const char *name, int count)
         list_write(path, bytes, size);
         free(bytes);
         l->files[f].local = NULL;
-        l->files[f].size = 77; /* it is found out */
+        l->files[f].size = 77; /* the call finds the real size */
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -64,7 +65,7 @@ static int reg(list *l, int checksum)
                          &err);
 }
 
-/* The map names them, and a fetch brings them. */
+/* Checks that the map names the files, and that a fetch restores them. */
 static void expect_mapped(const list *l, int checksum)
 {
     const filo_options options = {.checksum = 1};
@@ -97,7 +98,7 @@ static void test_maps(void)
     for (int f = 0; f < FILES; f++)
         CHECK(l.files[f].size == list_size(check_rank, f) && l.files[f].has_crc);
     expect_mapped(&l, 1);
-    /* a second one takes the place of the first */
+    /* a second map replaces the first */
     begin(&l, "in place", check_rank % 2 ? FILES : 1);
     CHECK_INT(reg(&l, 0), 0);
     expect_mapped(&l, 0);
@@ -139,7 +140,7 @@ static void test_mistakes(void)
     CHECK_INT(reg(&l, 1), check_ranks > 1 ? -EEXIST : -ENOENT);
 }
 
-/* What cannot be synced is not in a map. */
+/* A file that cannot be synced gets no map. */
 static void test_failing_sync(void)
 {
     list l;
@@ -158,7 +159,7 @@ static void test_failing_sync(void)
     expect_mapped(&l, 0);
 }
 
-/* Name k is that of ranks k, k + 1, ..., so that rank k owns it. */
+/* Ranks k, k + 1, ... list name k, so rank k owns it. */
 static void test_owners(void)
 {
     char name[LIST_MAX][32];

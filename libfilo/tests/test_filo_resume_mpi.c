@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A flush whose program died, and what another start with its identity makes of it: what
- * was copied is not copied again, what was not is, and nothing is left. A program that
- * died is one that has forgotten its transfer here; scr_transfer goes on in both cases.
- */
+/* A flush whose program died, resumed with the same identity: copied data is not copied
+ * again, other data is, and nothing is left. Here, a died program is one that has
+ * forgotten its transfer; scr_transfer continues in both cases. */
 #include "lists.h"
 
 #include <axl/axl.h>
@@ -18,14 +17,14 @@ static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char state[128];
 static list l;
 
-static filo_transfer *dead[DEAD]; /* nobody looks at them again, until all is over */
+static filo_transfer *dead[DEAD]; /* unused until the end of the test */
 static int deaths;
 
-/* In place of a size of containers: those of nodes. Each rank has a node of its own, and
- * two nodes have a container. */
+/* In place of a container size: containers of nodes. Each rank has its own node, and two
+ * nodes share a container. */
 enum { ALIGNED = 1 };
 
-/* A list in the cache, and no trace of earlier tests. */
+/* Creates a list in the cache, and removes files of earlier tests. */
 static filo_options begin(const char *method, uint64_t container)
 {
     static char node[32];
@@ -62,7 +61,7 @@ static void start_and_die(const filo_options *options)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Whether all is copied, as the state file tells. */
+/* Whether everything is copied, according to the state file. */
 static int is_copied(void)
 {
     axl_transfer *t = NULL;
@@ -75,10 +74,10 @@ static int is_copied(void)
     return copied;
 }
 
-/* scr_transfer has done all, but nobody gave the files their names. */
+/* Lets scr_transfer copy everything, but leaves the files without their names. */
 static void copy_and_die(const filo_options *options)
 {
-    /* each look locks the state file, for which scr_transfer waits */
+    /* each poll locks the state file, and scr_transfer waits for the lock */
     const struct timespec nap = {0, 30000000};
     start_and_die(options);
     for (int i = 0; i < 3000 && !is_copied(); i++)
@@ -92,13 +91,13 @@ static int is_culprit(void)
     return check_rank == check_ranks - 1;
 }
 
-/* ---- what is there ---- */
+/* ---- inspection ---- */
 
 static int left; /* temporary files */
 static int marked;
-static int private; /* the first of the files that were exchanged, open */
+static int private; /* descriptor of the first replaced file */
 
-/* Staged data, no record. */
+/* Whether a path is staged data, not a record. */
 static int is_copy(const char *path)
 {
     return list_is_staged(path) && !strstr(path, "/stage.scr");
@@ -119,7 +118,7 @@ static int count_left(void)
     return left;
 }
 
-/* Somebody changes what is within a file or container, but not between two ranks. */
+/* Changes bytes within a file or container, but not at the border of two ranks. */
 static int alter_one(const char *path, const struct stat *st, int type,
                      struct FTW *position)
 {
@@ -130,7 +129,7 @@ static int alter_one(const char *path, const struct stat *st, int type,
     return 0;
 }
 
-/* An old time of each: it stays only where nobody copies. */
+/* Sets an old time: it stays only if the file is not copied again. */
 static int mark_one(const char *path, const struct stat *st, int type,
                     struct FTW *position)
 {
@@ -154,7 +153,7 @@ static int is_old(const struct stat *st)
     return st->st_size > 0 && st->st_mtim.tv_sec == OLD;
 }
 
-/* Files of this rank that nobody copied again. */
+/* Counts the files of this rank that were not copied again. */
 static int count_kept(void)
 {
     char path[200];
@@ -174,7 +173,7 @@ static int look_at_one(const char *path, const struct stat *st, int type,
     return 0;
 }
 
-/* Files of this rank whose bytes are not those of its list. */
+/* Counts the files of this rank with wrong bytes. */
 static int count_wrong(void)
 {
     int ranks, count = 0, wrong = 0;
@@ -199,7 +198,7 @@ static void expect_no_traces(void)
     CHECK(access(state, F_OK) != 0);
 }
 
-/* Nobody resumes anything. */
+/* Removes all flushes in the stage. */
 static void sweep(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -219,7 +218,7 @@ static void resume(const filo_options *options)
     expect_no_traces();
 }
 
-/* Files with bytes in the list of a rank. */
+/* Counts the files with bytes in the list of a rank. */
 static int full_files(int rank)
 {
     int full = 0;
@@ -230,7 +229,7 @@ static int full_files(int rank)
 
 /* ---- tests ---- */
 
-/* All was copied, and nobody does it again. */
+/* Everything was copied, and is not copied again. */
 static void test_finished(const char *method, uint64_t container)
 {
     filo_options options = begin("daemon", container);
@@ -245,7 +244,7 @@ static void test_finished(const char *method, uint64_t container)
     CHECK_INT(count_wrong(), 0);
 }
 
-/* One rank has copied for all, and goes on for all. */
+/* One rank has copied for all ranks, and resumes for all. */
 static void test_led(int harmed)
 {
     char node[] = "all";
@@ -269,7 +268,7 @@ static void test_led(int harmed)
     CHECK_INT(count_wrong(), 0);
 }
 
-/* It was, but is not there any more as it was. */
+/* Everything was copied, but the copies were changed. */
 static void test_altered(const char *method, uint64_t container)
 {
     filo_options options = begin("daemon", container);
@@ -282,7 +281,7 @@ static void test_altered(const char *method, uint64_t container)
     CHECK_INT(count_wrong(), 0);
 }
 
-/* A colleague has put a private file of the user's there. */
+/* Simulates another user who put a private file of this user in the place of a copy. */
 static int exchange_one(const char *path, const struct stat *st, int type,
                         struct FTW *position)
 {
@@ -292,7 +291,7 @@ static int exchange_one(const char *path, const struct stat *st, int type,
     return 0;
 }
 
-/* It stays private, and is not taken for what was copied. */
+/* The file stays private, and is not taken for the copy. */
 static void test_exchanged(uint64_t container)
 {
     struct stat st;
@@ -307,7 +306,8 @@ static void test_exchanged(uint64_t container)
     close(private);
 }
 
-/* The last rank cannot go on: it copies its part, and only that. harm: what happened. */
+/* The last rank cannot resume: it copies its part again, and only that. harm: the cause.
+ */
 static void test_one_anew(uint64_t container, void (*harm)(void))
 {
     filo_options options = begin("daemon", container);
@@ -336,7 +336,7 @@ static void touch_source(void)
     CHECK(utimensat(AT_FDCWD, l.local[2], times, 0) == 0);
 }
 
-/* Whose bytes were in a container that is gone copies all of his own. */
+/* Removes one file: a rank whose bytes were in it copies all of its files again. */
 static int remove_one(const char *path, const struct stat *st, int type,
                       struct FTW *position)
 {
@@ -354,7 +354,7 @@ static void test_file_gone(uint64_t container)
     CHECK_INT(count_wrong(), 0);
 }
 
-/* While scr_transfer works, and ranks of later waves never began. */
+/* Resumes while scr_transfer works, and ranks of later waves never began. */
 static void test_runs(int width, uint64_t container)
 {
     filo_options options = begin("daemon", container);
@@ -364,7 +364,7 @@ static void test_runs(int width, uint64_t container)
     start_and_die(&options);
     CHECK((access(state, F_OK) == 0) == (!width || check_rank < width));
     CHECK(!list_exists(prefix, FILO_MAP));
-    options.bandwidth = 0; /* of those that were not begun */
+    options.bandwidth = 0; /* for ranks that have not begun */
     resume(&options);
     for (int f = 0; f < l.count; f++)
         l.files[f].has_crc = 0;
@@ -385,7 +385,8 @@ static void test_runs(int width, uint64_t container)
     list_unlink(&l);
 }
 
-/* It fails, or is stopped: the directory is what it was before, and nobody copies. */
+/* The resumed flush fails, or is stopped: the directory is as it was before, and no
+ * process copies. */
 static void test_ends_badly(int fails)
 {
     filo_options options = begin("daemon", 0), none = {0};
@@ -416,7 +417,8 @@ static void test_ends_badly(int fails)
     list_unlink(&l);
 }
 
-/* With another list nothing of the first one is in the dataset, or left. */
+/* With another list, the dataset has no file of the first list, and none is left in the
+ * stage. */
 static void test_other_list(void)
 {
     filo_options options = begin("daemon", 0);
@@ -430,7 +432,7 @@ static void test_other_list(void)
     list_unlink(&l);
 }
 
-/* What another flush has in the stage stays, and neither takes the place of the other. */
+/* The files of another flush in the stage stay, and neither flush replaces the other. */
 static void test_other_identity(uint64_t container)
 {
     filo_options options = begin("daemon", container);
@@ -452,7 +454,7 @@ static void test_other_identity(uint64_t container)
     CHECK_INT(count_wrong(), 0);
 }
 
-/* One rank less: the dataset is theirs. */
+/* One rank less: the dataset has the files of the remaining ranks. */
 static void test_fewer_ranks(void)
 {
     MPI_Comm fewer;
@@ -475,7 +477,7 @@ static void test_fewer_ranks(void)
     list_unlink(&l);
 }
 
-/* Those that run are stopped. */
+/* Running transfers are stopped. */
 static void test_abandoned(uint64_t container)
 {
     filo_options options = begin("daemon", container);
@@ -505,8 +507,8 @@ static int add_size(const char *path, const struct stat *st, int type,
     return 0;
 }
 
-/* Files have their sizes before their bytes: what an earlier process copied of one that
- * does not reach its end is copied again. */
+/* Files get their sizes before their bytes, because a copy that does not reach the end of
+ * its file is copied again. */
 static void test_sized_first(void)
 {
     filo_options options = begin("pthread", 0);

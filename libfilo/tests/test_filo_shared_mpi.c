@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that ranks write together: a flush puts the parts of all ranks where they belong,
- * a fetch takes them apart again, and what cannot be is refused. */
+/* Files that ranks write together: a flush copies the parts of all ranks to their
+ * offsets, a fetch restores the parts, and invalid parts are refused. */
 #include "lists.h"
 
 #include <inttypes.h>
@@ -11,13 +11,14 @@ static filo_error err;
 #define SHARED "out/state of all.dat"
 
 enum {
-    FILES = 5, /* of each rank: three of its own, and two of parts */
+    FILES = 5, /* per rank: three files of its own, and two of parts */
     OWN = 3,
     UNIT = 1000,
-    GAP = 77 /* bytes between the parts of two rounds that nobody has */
+    GAP = 77 /* bytes between the parts of two rounds that no rank has */
 };
 
-/* Parts lie in rounds: of each round every rank has one, the highest rank the first. */
+/* Parts lie in rounds: every rank has one part in each round, the highest rank the first.
+ */
 static uint64_t part_length(int rank, int round)
 {
     return (uint64_t)(UNIT * (1 + (rank + round) % 3) + rank);
@@ -93,7 +94,7 @@ static int part_is_good(const char *path, uint64_t at, int rank, int round)
     return !bad;
 }
 
-/* ---- there and back ---- */
+/* ---- round trips ---- */
 
 static void expect_shared(void)
 {
@@ -120,7 +121,7 @@ static void expect_shared(void)
         }
 }
 
-/* Of the shared file the rank with the first bytes has an entry, too. */
+/* The rank with the first bytes of the shared file also has an entry of this file. */
 static void expect_map(const shared_list *s, int count, filo_file *files)
 {
     int own = 0, shared = 0;
@@ -192,7 +193,7 @@ static void test_round_trips(void)
     round_trip("containers", 123457, 2);
 }
 
-/* The same data again, with the shared file in its place: names stay, bytes are new. */
+/* Flushes the same data again, over the shared file: names stay, bytes are new. */
 static void test_again(void)
 {
     shared_list s;
@@ -205,7 +206,8 @@ static void test_again(void)
     list_unlink(&s.l);
 }
 
-/* A rank with nothing but an empty part, and one with several in one file of its own. */
+/* A rank with only an empty part, and a rank with several parts in one file of its own.
+ */
 static void test_shapes(void)
 {
     char name[] = "wide", path[256];
@@ -252,7 +254,7 @@ static void test_refused(void)
     char text[128];
     begin(&s, "refused");
     CHECK_INT(filo_check_names(MPI_COMM_WORLD, FILES, s.l.files, &err), 0);
-    /* the last byte of one part is the first one of another */
+    /* the last byte of one part is the first byte of another */
     snprintf(text, sizeof text, " both have byte %" PRIu64 " of file \"" SHARED "\"",
              part_offset(check_ranks - 1, 1) - 1);
     s.segment[4].offset -= is_culprit() ? GAP + 1 : 0;
@@ -265,7 +267,7 @@ static void test_refused(void)
     if (is_culprit()) strcpy(s.l.name[0], SHARED);
     refuse(&s, -EEXIST, "file name \"" SHARED "\" is listed ");
     CHECK_INT(filo_check_names(MPI_COMM_WORLD, FILES, s.l.files, &err), -EEXIST);
-    /* not as long as the file, or too far */
+    /* shorter than the file, or beyond the limit */
     begin(&s, "refused");
     s.segment[3].length -= is_culprit();
     refuse(&s, -EINVAL, "the parts of file \"part 0 of ");
@@ -286,7 +288,7 @@ static void test_refused(void)
     list_unlink(&s.l);
 }
 
-/* A part that is cut after the call began, as a failing rank has it: the earlier dataset
+/* A part is truncated after the call began, as on a failing rank: the earlier dataset
  * stays. */
 static void test_failure_keeps_earlier(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In which order changes reach the disk: a file gets its name when its bytes are there, a
- * file of the new dataset when the removal of the earlier map is, and the root of the new
- * map when all other names are; a fetch returns when all of it is. Nobody writes who
- * waits behind one that failed, nor faster than it may. The calls are watched
- * by functions of this program that stand in front of the system's; all ranks write down
- * what they see in memory that they share. */
+/* The order in which changes reach the disk. A file gets its name after its bytes are on
+ * disk, a file of the new dataset after the removal of the earlier map is, and the root
+ * of the new map after all other names are; a fetch returns after all of its changes are.
+ * No rank writes after a rank before it has failed, nor faster than allowed. Functions of
+ * this program watch the system calls; all ranks record what they see in shared memory.
+ */
 #include "lists.h"
 
 #include <sched.h>
@@ -107,13 +107,13 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
-/* Whether it has the name of a root, .scr/rank2file.scr. */
+/* Whether name is the name of a root, .scr/rank2file.scr. */
 static int is_root(const char *name)
 {
     return strcmp(name, strrchr(FILO_MAP, '/') + 1) == 0;
 }
 
-/* Directories and the record of a stage go before the flush is complete. */
+/* Directories and the record of a stage are removed before the flush is complete. */
 static int is_of_stage(int dir, const char *name)
 {
     char link[64], path[512] = "";
@@ -173,7 +173,7 @@ static void begin(void)
     watching = 1;
 }
 
-/* Nothing is left to be synced; so many names were given. */
+/* Checks that nothing is left to be synced, and the numbers of roots and names. */
 static void end(int roots, int names)
 {
     watching = 0;
@@ -222,7 +222,7 @@ static void fetch(const filo_options *options)
     filo_files_free(count, files);
 }
 
-/* Each over an earlier dataset, too. */
+/* Runs each flush also over an earlier dataset. */
 static void test_order(const char *name, const filo_options *options)
 {
     int names = options->container ? 1 : PER_RANK * check_ranks;
@@ -232,7 +232,7 @@ static void test_order(const char *name, const filo_options *options)
     fetch(options);
 }
 
-/* Rank 0 copies, alone, and fails: nobody who waited for it writes anything. */
+/* Rank 0 copies, alone, and fails: no waiting rank writes anything. */
 static void test_who_waits(void)
 {
     list l;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The arithmetic alone, on one core: sums of one source into k targets, beside memcpy of
+/* The arithmetic alone, on one core: adding one source to k sums, compared with memcpy of
  * the same bytes. Once with buffers that stay in the cache, as in an encode, and once
- * with buffers that do not fit it. */
+ * with buffers that do not fit into it. */
 #include "bench.h"
 #include "src/codec/gf.h"
 
@@ -9,7 +9,7 @@ enum { MOST = 4 };
 
 typedef struct load {
     size_t size; /* of each buffer */
-    int times;   /* that it is gone through */
+    int times;   /* number of passes over it */
     redset_factors factors;
     uint8_t *from, *sum[MOST];
 } load;
@@ -64,7 +64,7 @@ static void end(load *l)
         free(l->sum[i]);
 }
 
-/* bound: least GB/s of source, in those of memcpy. */
+/* bound: minimum throughput of source bytes, relative to memcpy. */
 static void measure(bench *b, const char *name, size_t size, int sums,
                     const uint8_t each[], double bound)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protecting one file per rank in memory, each rank a node of its own, all ranks one set:
- * encode and rebuild of every scheme, beside all ranks together copying their files by
- * read and write in the same memory, and beside what the work is made of. */
+/* Protects one file per rank in memory; each rank is a node of its own, and all ranks are
+ * one set. Measures encode and rebuild of every scheme, compared with all ranks copying
+ * their files by read and write in the same memory, and with the basic operations that
+ * the work consists of. */
 #include "bench_mpi.h"
 
 #include <redset/redset_mpi.h>
 
 enum {
-    COPY_BUFFER = 128 * KiB /* as cp takes */,
+    COPY_BUFFER = 128 * KiB /* as in cp */,
     MESSAGE = MiB,
     FOLDER_SIZE = 128,
     PATH_SIZE = 256
@@ -22,7 +23,7 @@ typedef struct load {
     char *memory, *other; /* size bytes each */
 } load;
 
-/* A scheme with a directory of its own, in which the files have further names. */
+/* A scheme with its own directory, in which the files have additional names. */
 typedef struct subject {
     const load *l;
     char folder[FOLDER_SIZE], name[REDSET_NAME_SIZE]; /* of the redundancy file */
@@ -37,7 +38,7 @@ static char *path_of(const subject *s, const char *name, char path[PATH_SIZE])
     return path;
 }
 
-/* ---- what the work is made of ---- */
+/* ---- basic operations ---- */
 
 static int pump(int in, int out)
 {
@@ -85,7 +86,7 @@ static double write_file(void *arg)
     return seconds;
 }
 
-/* Between pairs of ranks, all bytes forth and then back. */
+/* Sends all bytes between pairs of ranks, in one direction and then back. */
 static double ping_pong(void *arg)
 {
     const load *l = arg;
@@ -108,7 +109,7 @@ static double encode(void *arg)
     subject *s = arg;
     char path[PATH_SIZE];
     redset_file file = {.name = "data"};
-    unlink(path_of(s, s->name, path)); /* of the round before */
+    unlink(path_of(s, s->name, path)); /* from the previous round */
     double start = bench_mpi_start(s->l->comm);
     int rc = redset_encode(s->set, s->folder, NULL, 1, &file, &s->err);
     double seconds = bench_mpi_slowest(s->l->comm, bench_now() - start);
@@ -116,7 +117,7 @@ static double encode(void *arg)
     return seconds;
 }
 
-/* As after a restart: the sets are found again, then the lost files are made. */
+/* Works as after a restart: the sets are located, then the lost files are rebuilt. */
 static double rebuild(const subject *of, int lose)
 {
     subject copy = *of, *s = &copy;
@@ -176,7 +177,7 @@ static void end_subject(subject *s)
 
 enum { SINGLE, PARTNER, XOR, RS1, RS2, SUBJECTS };
 
-/* A step: what its time is compared with, and how many times that it may take. */
+/* A step: what its time is compared with, and the maximum multiple of that time. */
 typedef struct step {
     const char *name;
     double (*run)(void *arg);
@@ -268,7 +269,7 @@ static void measure(bench *b, MPI_Comm comm, size_t size)
     free(l.other);
 }
 
-/* With the first ranks of the job; the others rest. */
+/* Measures with the first ranks of the job; the other ranks sleep. */
 static void measure_with(bench *b, int ranks)
 {
     int rank;

@@ -44,7 +44,7 @@ static void rebuild_print_member(const redset_found_member *member)
     printf("\n");
 }
 
-/* failed: nothing was done, and some files may not have been read. */
+/* failed: nothing was changed, and some files may not have been read. */
 static const char *rebuild_state(const redset_found_set *set, int failed)
 {
     if (set->verdict == REDSET_UNRECOVERABLE) return "cannot be rebuilt";
@@ -65,7 +65,7 @@ static void rebuild_print_set(const redset_found_set *set, int failed)
 
 /* ---- work ---- */
 
-/* Many members need many descriptors. */
+/* Raises the limit of open files: many members need many descriptors. */
 static void rebuild_raise_limit(void)
 {
     struct rlimit limit;
@@ -74,7 +74,8 @@ static void rebuild_raise_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Others may have exchanged it since root became its owner. */
+/* Opens the directory, and checks that others have not replaced it since this process,
+ * started by root, became its owner. */
 static int rebuild_open_folder(const request *r, int *dir, redset_error *err)
 {
     *dir =
@@ -135,7 +136,7 @@ static int rebuild_help(void)
     return command_flush();
 }
 
-/* Takes one option; -1 to continue, or an exit code. */
+/* Processes one option. Returns -1 to continue, or an exit code. */
 static int rebuild_take_option(int c, request *r)
 {
     switch (c) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any text as the header of a redundancy file: a line for each key, with as many blanks
- * before it as it stands deep, so that every text is some tree, and small changes of it
- * are small changes of the tree. The file itself ends its header with a checksum that no
- * change would come past.
+/* Any text as the header of a redundancy file: a line for each key, indented by its depth
+ * in blanks, so that every text is some tree, and small changes of the text are small
+ * changes of the tree. In a real file the header ends with a checksum that would reject
+ * every change.
  *
- * A header is accepted exactly when a reader that was written from docs/formats/redset.md
- * accepts it, and says the same. What was accepted can be worked with: it makes a
- * manifest, streams, a header that is accepted again, and a file. */
+ * A header is accepted exactly if a reader that was written from docs/formats/redset.md
+ * accepts it, with the same contents. An accepted header can be used: for a manifest,
+ * streams, a header that is accepted again, and a file. */
 #include "fuzz.h"
 #include "fuzz_lines.h"
 #include "src/files/streams.h"
@@ -24,21 +24,21 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define FILE_MOST ((uint64_t)1 << 40) /* of redundancy data in a (sparse) file */
+#define FILE_MOST ((uint64_t)1 << 40) /* bytes of redundancy data in a (sparse) file */
 
-/* Parsing may ask for this many bytes in all per byte of a packed header, and a constant.
- * The worst are entries of files: 6 bytes packed, 32 in a list. */
+/* Parsing may allocate this number of bytes in total per byte of a packed header, plus a
+ * constant. The worst case is entries of files: 6 bytes packed, 32 in a list. */
 #define PARSE_BYTES_PER_BYTE 8
 #define PARSE_BYTES_MORE 1024
 
-/* ---- what the format says ---- */
+/* ---- the independent reader ---- */
 
 typedef struct told_file {
     const char *name;
     uint64_t size, crc;
 } told_file;
 
-/* What a header tells. */
+/* The contents of a header. */
 typedef struct told {
     const kvtree *header;
     redset_place place;
@@ -144,7 +144,7 @@ static bool tell_files(told *t, int distance)
     return true;
 }
 
-/* Which member it is of follows from the list of its own files. */
+/* The list of a member's own files determines which member the header is of. */
 static bool tell_rank(told *t, int distance)
 {
     int rank;
@@ -182,7 +182,7 @@ static bool tell_lists(told *t)
     return true;
 }
 
-/* Sixteen small hexadecimal digits. */
+/* ENCODE is sixteen lower-case hexadecimal digits. */
 static bool tell_encode(told *t)
 {
     const char *text = fuzz_value(t->header, "ENCODE");
@@ -195,7 +195,8 @@ static bool tell_encode(told *t)
     return true;
 }
 
-/* A checksum of the redundancy data, or that there are none, also not of files. */
+/* Either CRC, the checksum of the redundancy data, or CHECKSUMS 0: then files have none
+ * either. */
 static bool tell_checksum(told *t)
 {
     int none;
@@ -205,7 +206,7 @@ static bool tell_checksum(told *t)
     return fuzz_integer(t->header, "CHECKSUMS", 0, 0, &none);
 }
 
-/* Whether t->header is one, and what it tells. */
+/* Whether t->header is a valid header; fills in its contents. */
 static bool tell(told *t)
 {
     const kvtree *h = t->header;
@@ -219,7 +220,7 @@ static bool tell(told *t)
            (f < 2 || kvtree_size(kvtree_get(h, "PARTNERS")) == f - 1);
 }
 
-/* ---- what the library says ---- */
+/* ---- the library's reader ---- */
 
 static void require_files(const told *t, const redset_header *h, int distance)
 {
@@ -252,7 +253,7 @@ static void require_told(const told *t, const redset_header *h)
     }
 }
 
-/* ---- what is made of a header ---- */
+/* ---- using a header ---- */
 
 static void require_manifest(const told *t, const redset_manifest *m)
 {
@@ -280,7 +281,7 @@ static void make_manifest(const told *t, const redset_header *h, uint32_t hash)
     redset_manifest *m = redset_manifest_new(h);
     struct fuzz_memory memory = fuzz_memory_end();
     require_manifest(t, m);
-    REQUIRE(m->file_size == 0); /* h was in no file */
+    REQUIRE(m->file_size == 0); /* h was not read from a file */
     redset_manifest_free(m);
     fuzz_memory_begin(hash % memory.calls);
     m = redset_manifest_new(h);
@@ -288,7 +289,7 @@ static void make_manifest(const told *t, const redset_header *h, uint32_t hash)
     redset_manifest_free(m);
 }
 
-/* From the lists of h, as it holds them or as they stand in its tree. */
+/* Builds a header from the lists of h, or from the lists in its tree. */
 static kvtree *build(const redset_header *h, bool from_tree)
 {
     int lists = h->shape.failures + 1;
@@ -309,7 +310,7 @@ static kvtree *build(const redset_header *h, bool from_tree)
     return tree;
 }
 
-/* A header that is built from it says the same, and is always the same. */
+/* Checks that a header built from h has the same contents, and is always the same. */
 static void build_again(const told *t, const redset_header *h)
 {
     redset_error err;
@@ -342,7 +343,7 @@ static void require_cut(const redset_file_stream *logical, uint64_t chunk)
     for (int i = 0; i < logical->chunk_count; i++) {
         const redset_chunk *at = &logical->chunks[i];
         uint64_t inside = 0;
-        if (at->end == 0) continue; /* behind the files */
+        if (at->end == 0) continue; /* after the files */
         REQUIRE(at->next == next && at->end > next);
         for (; next < at->end; next++) {
             const redset_segment *s = &logical->segments[next];
@@ -390,7 +391,8 @@ static int read_file(const char *name, redset_manifest **manifest)
     return rc;
 }
 
-/* Under its name and with its length it is read; with another it is refused. */
+/* Checks that a file is read under its name and with its length, and refused with another
+ * name or length. */
 static void put_into_file(const told *t)
 {
     static int folder = -1;

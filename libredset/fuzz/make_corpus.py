@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the inputs from which the fuzz target of libredset starts.
+"""Writes the initial inputs of the fuzz target of libredset.
 
     libredset/fuzz/make_corpus.py
 
-Headers of redundancy files as text, a line for each key, with as many blanks before it as it stands
-deep. They were written from docs/formats/redset.md and share no code with the library. Inputs named
-found-* were found by fuzzing (tests/fuzz.py --merge) and stay.
+Headers of redundancy files as text, a line for each key, indented by its depth in blanks. They were
+written from docs/formats/redset.md and share no code with the library. Inputs named found-*
+were found by fuzzing (tests/fuzz.py --merge) and stay.
 """
 import pathlib
 import sys
@@ -31,7 +31,7 @@ def one_each(rank):
 
 
 def header(kind, failures, members, member, *, sets=1, index=0, files=one_each, about=None):
-    """That of one member; files(rank) are those of a process: names, sizes and meta data."""
+    """The header of one member. files(rank) returns the files of a process: names, sizes and meta data."""
     ranks = [index + i * sets for i in range(members)]
     largest = max(sum(file[1] for file in files(rank)) for rank in ranks)
     coded = kind in ("XOR", "RS")
@@ -53,7 +53,7 @@ def header(kind, failures, members, member, *, sets=1, index=0, files=one_each, 
 
 
 def unchecked(tree):
-    """The same without checksums."""
+    """The tree without checksums."""
     if not isinstance(tree, dict):
         return tree
     return {key: unchecked(value) for key, value in tree.items() if key != "CRC"}
@@ -91,7 +91,7 @@ HEADERS = {
     "single-unchecked": unchecked(header("SINGLE", 0, 1, 0)) | {"CHECKSUMS": 0},
     "rs-unchecked": unchecked(header("RS", 2, 5, 1, files=some_files)) | {"CHECKSUMS": 0},
     "rs-255": header("RS", 1, 255, 254, files=no_files),
-    # at the limits of numbers
+    # at the limits of number types
     "rs-256": header("RS", 1, 256, 255, files=no_files),
     "partner-256": header("PARTNER", 1, 256, 255, files=no_files),
     "single-largest": header("SINGLE", 0, 1, 0, files=of_size(2**63 - 1)),
@@ -148,7 +148,7 @@ LIES = {
     "lie-unknown-key-in-group": changed("single", "GROUP", "COLOUR", to="blue"),
     "lie-unknown-key-in-list": changed("single", "CURRENT", "COLOUR", to="blue"),
     "lie-file-among-none": changed("xor-no-files", "CURRENT", "FILE", to={}),
-    # as much memory as can be asked for with so few bytes
+    # allocates the most memory for its number of bytes
     "lie-files-of-nothing": changed("single", "CURRENT", to={"RANK": 0, "FILES": 400, "FILE": {
         chr(i): {} for i in range(0x100, 0x100 + 400)}}),
 }

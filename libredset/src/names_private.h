@@ -2,8 +2,7 @@
 #ifndef REDSET_NAMES_PRIVATE_H
 #define REDSET_NAMES_PRIVATE_H
 
-/* Names in the libraries (see redset_names.h) of the functions that the MPI part calls.
- */
+/* The symbols of functions that the MPI part calls; see redset_names.h. */
 
 #define redset_assign_scheme scr_redset_assign_scheme
 #define redset_layout_done scr_redset_layout_done

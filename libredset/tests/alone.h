@@ -2,8 +2,8 @@
 #ifndef REDSET_TESTS_ALONE_H
 #define REDSET_TESTS_ALONE_H
 
-/* One set in one directory, encoded by this process, and what is left of it: for tests of
- * what can be done without MPI. */
+/* One set in one directory, encoded by this process, and its remains after damage: for
+ * tests without MPI. */
 
 #include "scratch.h"
 #include "src/header/header.h"
@@ -18,7 +18,8 @@ typedef struct alone {
     redset_shape shape;
     redset_layout layout;
     int ranks[ALONE_MOST];
-    int count; /* of files, redundancy files among them; those of a member in a row */
+    int count; /* number of files, including redundancy files; the files of each member
+                  are consecutive */
     char names[ALONE_NAMES][REDSET_NAME_SIZE];
     unsigned char *bytes[ALONE_NAMES]; /* as they were after the encode */
     size_t sizes[ALONE_NAMES];
@@ -47,7 +48,7 @@ static inline kvtree *alone_list(const alone *a, int member)
     return redset_list_to_tree(&list);
 }
 
-/* The redundancy data of all members, by the flows. */
+/* Computes the redundancy data of all members, by the flows. */
 static inline void alone_encode(const alone *a, uint64_t chunk, unsigned char **data,
                                 unsigned char **parity)
 {
@@ -145,7 +146,7 @@ static inline void alone_begin(alone *a, redset_scheme scheme, int members, int 
     }
 }
 
-/* Puts file number i where it was. */
+/* Restores file number i. */
 static inline void alone_put(const alone *a, int i)
 {
     char path[1200];

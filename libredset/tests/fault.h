@@ -2,13 +2,13 @@
 #ifndef REDSET_TESTS_FAULT_H
 #define REDSET_TESTS_FAULT_H
 
-/* Makes the n-th call of one kind fail: a test program that includes this defines the
- * system calls itself, so that the library in it gets these. Include in one source only.
+/* Makes the n-th call of one kind fail: a test program that includes this header defines
+ * the system calls itself, so that the library in it calls these. Include in one source
+ * only.
  *
  *     fault_arm(FAULT_WRITE, 3, ENOSPC);
  *     rc = redset_encode(...);
- *     if (!fault_disarm()) ... there were fewer than three calls
- */
+ *     if (!fault_disarm()) ... there were fewer than three calls */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ enum fault_call {
 static struct {
     enum fault_call call;
     int countdown, error, fired;
-    void (*instead)(void); /* what happens in place of an error; NULL: the error */
+    void (*instead)(void); /* called instead of failing; NULL: fail */
 } fault;
 
 static inline void fault_arm(enum fault_call call, int number, int error)
@@ -44,7 +44,7 @@ static inline void fault_arm(enum fault_call call, int number, int error)
     fault.instead = NULL;
 }
 
-/* Something happens just before the n-th call, which then goes on. */
+/* Calls a function just before the n-th call, which then proceeds. */
 static inline void fault_arm_event(enum fault_call call, int number, void (*event)(void))
 {
     fault_arm(call, number, 0);
@@ -68,7 +68,7 @@ static inline int fault_now(enum fault_call call)
     return !fault.instead;
 }
 
-/* MPI writes to sockets and pipes; only files are meant. */
+/* Only calls on files count: MPI writes to sockets and pipes. */
 static inline int fault_is_file(int fd)
 {
     struct stat st;

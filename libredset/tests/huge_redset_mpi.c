@@ -22,7 +22,7 @@ static char folder[600];
 
 /* ---- the file: a hole with a few marks ---- */
 
-/* Places that some type of number cannot count past, and both ends. */
+/* Places around the limits of number types, and both ends. */
 static uint64_t mark_at(int i)
 {
     const uint64_t at[] = {0, bytes / 3, (1u << 31) - 4, (uint64_t)(1u << 31) * 2 - 4};
@@ -41,7 +41,7 @@ static uint64_t own_size(void)
     return check_rank == 0 ? bytes : 1000 + (uint64_t)check_rank;
 }
 
-/* The bytes of the own file from an offset on. */
+/* Fills a block with the bytes of the own file from an offset on. */
 static void fill(unsigned char *block, uint64_t offset)
 {
     memset(block, check_rank, BLOCK);

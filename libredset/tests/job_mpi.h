@@ -2,8 +2,8 @@
 #ifndef REDSET_TESTS_JOB_MPI_H
 #define REDSET_TESTS_JOB_MPI_H
 
-/* A job for tests: every rank has a directory of its own with files of very different
- * kinds (one large, none, nested, many, only empty ones), as if on a node of its own. */
+/* A job for tests: every rank has its own directory with files of very different kinds
+ * (one large, none, nested, many, only empty ones), as if on its own node. */
 
 #include "check.h"
 #include "scratch.h"
@@ -19,7 +19,7 @@ typedef struct job {
     int failures;
     int no_checksums, unsynced;
     size_t piece;              /* bytes of a message, JOB_PIECE at first */
-    char root[64], folder[80]; /* of all; of this rank */
+    char root[64], folder[80]; /* directory of all ranks; of this rank */
     int count;
     redset_file files[JOB_FILES];
     char names[JOB_FILES][24];
@@ -112,7 +112,7 @@ static inline int job_intact(const job *j)
     return intact;
 }
 
-/* All that this rank has is gone, as with its node. */
+/* Removes everything that this rank has, as if its node were lost. */
 static inline void job_lose(const job *j)
 {
     scratch_remove(j->folder);
@@ -154,10 +154,9 @@ static inline int job_has(const job *j, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* A checksum over names and inodes of all below this rank's directory, and over sizes,
- * times and bytes of its files. (A directory has another time when temporary files came
- * and went.)
- */
+/* A checksum over names and inodes of everything below this rank's directory, and over
+ * sizes, times and bytes of its files. (The time of a directory changes when temporary
+ * files come and go.) */
 static uint64_t job_sum;
 
 static inline void job_sum_add(const void *data, size_t size)
@@ -208,7 +207,7 @@ static inline int job_any(const job *j, int value)
     return most;
 }
 
-/* Two members change places, as a forged header tells it. */
+/* Swaps two members in a forged header. */
 static inline void job_swap_members(kvtree *group)
 {
     kvtree *ranks = kvtree_get(group, "RANK");
@@ -217,7 +216,7 @@ static inline void job_swap_members(kvtree *group)
     kvtree_set(ranks, "1", first);
 }
 
-/* Changes GROUP in the header of this rank's redundancy file, which then lies well. */
+/* Forges GROUP in the header of this rank's redundancy file, with a valid checksum. */
 static inline void job_forge(const job *j, const char *name,
                              void (*change)(kvtree *group))
 {

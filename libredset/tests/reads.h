@@ -2,7 +2,8 @@
 #ifndef REDSET_TESTS_READS_H
 #define REDSET_TESTS_READS_H
 
-/* How much of files this process reads; headers are read another way. */
+/* Counts the bytes of files that this process reads; headers are read by other calls, and
+ * not counted. */
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
 
 usage: redset_rebuild.py redset_rebuild redset_rebuild.1
 
-The encoder was written from docs/formats/redset.md and shares no code with the library; so the command, the
-library and that document have to agree byte for byte.
+The encoder was written from docs/formats/redset.md and shares no code with the library. So the command, the
+library and that document must agree byte for byte.
 """
 import itertools
 import os
@@ -105,7 +105,7 @@ class Set:
         return tree
 
     def of_member(self, m, redundancy=''):
-        """All that belongs to a member: name -> bytes."""
+        """All files of a member: name -> bytes."""
         return {**self.files[self.members[m]], redundancy + self.name(m): image(self.header(m)) + self.data[m]}
 
     def can_rebuild(self, lost):
@@ -122,7 +122,7 @@ def bytes_of(seed, size):
 
 
 def some_files(rank, draw=None, largest=300):
-    """Of very different kinds."""
+    """Files of very different kinds."""
     kind = draw.randrange(6) if draw else rank % 6
     if kind == 0:
         return {f'r{rank}.ckpt': bytes_of(rank, largest + rank)}
@@ -160,7 +160,7 @@ def everything(folder):
 
 
 def fill(folder, sets, redundancy=''):
-    """All of all sets; returns it."""
+    """Writes all files of all sets, and returns them."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(pathlib.Path(folder, redundancy))
     whole = {}
@@ -176,7 +176,7 @@ def flipped(data, at):
 
 
 def damage(folder, s, m, draw):
-    """Makes something of a member unusable, one way or another."""
+    """Damages or removes files of a member, in one of several ways."""
     own = {name: data for name, data in s.of_member(m).items()}
     kind = draw.randrange(5)
     name = draw.choice(list(own)) if kind else None
@@ -193,7 +193,7 @@ def damage(folder, s, m, draw):
 
 
 def check_losses(folder, whole, s, lost, rebuilt_only=False):
-    """What the command says and does about a set of which members were lost."""
+    """Checks the output and the effect of the command for a set with lost members."""
     damaged = everything(folder)
     can = s.can_rebuild(lost)
     if not rebuilt_only:
@@ -289,7 +289,7 @@ def test_all_or_nothing():
     assert b'set 0: XOR over 4 ranks: can be rebuilt' in done.stdout, done
     assert b'set 1: XOR over 4 ranks: cannot be rebuilt' in done.stdout
     assert b'set 1 (XOR over 4 ranks) lost members 0 (rank 1), 2 (rank 5); rank 1: ' in done.stderr, done
-    # one set can still be had
+    # set 0 alone can be rebuilt
     done = run('--set', '0', 'f')
     assert done.returncode == 0 and done.stdout.startswith(b'set 0: XOR over 4 ranks: rebuilt\n  rank 2')
     assert everything('f') == {**before, **sets[0].of_member(1)}
@@ -357,7 +357,7 @@ def test_redundancy_in_a_folder_below():
 
 
 def test_in_the_way_of_a_file_in_a_folder_below():
-    """What is set aside is what has its name in that directory, and nothing else."""
+    """Only an entry with the name of a rebuilt file, in its directory, is set aside."""
     files = {rank: {f'ckpt{rank}': bytes_of(rank, 100)} for rank in range(4)}
     s = Set('XOR', 1, {**files, 0: {'r/r': b'a file of the name of its folder'}})
     whole = fill('f', [s], 'r/')
@@ -387,7 +387,7 @@ def test_one_folder_cannot_hold_all():
 
 
 def test_a_file_is_a_folder_of_another():
-    """Then nothing that is good is set aside for it."""
+    """Valid files are not set aside to rebuild a file whose name contradicts theirs."""
     for first, second, redundancy in (('a', 'a/b', ''), ('a/b', 'a', ''), ('a/b', 'a/b/c/d', ''), ('b', 'b/a', 'r/'),
                                       ('2_of_4_in_0.rs/x', 'b', ''), ('r', 'b', 'r/')):
         files = {0: {'a.b': b'0', first: b'12'}, 1: {'a-b': b'3', second: b'45'}, 2: {}, 3: {'d': b'6'}}
@@ -418,9 +418,9 @@ def test_files_of_different_encodes():
             put('f', {old[0].name(2): old[0].of_member(2)[old[0].name(2)]})
         elif case == 1:  # a whole set
             put('f', {old[1].name(m): old[1].of_member(m)[old[1].name(m)] for m in range(4)})
-        elif case == 2:  # of a member whose lists are those of the other encode
+        elif case == 2:  # a member whose lists are those of the other encode
             put('f', {alike.name(2): alike.of_member(2)[alike.name(2)]})
-        else:  # of another number of ranks
+        else:  # another number of ranks
             more = several_sets('RS', 1, 8, 1)[0]
             put('f', {more.name(m): more.of_member(m)[more.name(m)] for m in range(8)})
         take('f', new[0].files[new[0].members[1]])
@@ -433,7 +433,7 @@ def test_files_of_different_encodes():
 
 
 def test_hostile_headers():
-    """Names that lead elsewhere are no names; what tells them counts as lost."""
+    """Names that lead elsewhere are invalid; a header with such a name counts as lost."""
     pathlib.Path('outside').write_bytes(b'precious')
     for name in ('../outside', '/dev/null', 'a/../../outside', 'x\ny', '.'):
         s = Set('XOR', 1, {rank: some_files(rank) for rank in range(4)})
@@ -508,7 +508,7 @@ def test_few_descriptors():
     before = everything('f')
     done = run('f', preexec_fn=limited(resource.RLIMIT_NOFILE, 256))
     assert done.returncode == 1 and b'Too many open files' in done.stderr and everything('f') == before, done
-    # the command raises a limit that may be raised
+    # the command raises the soft limit
     soft = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1024))
     assert run('f', preexec_fn=soft).returncode == 0 and everything('f') == whole
 

@@ -2,7 +2,7 @@
 #ifndef REDSET_TESTS_SCRATCH_H
 #define REDSET_TESTS_SCRATCH_H
 
-/* Files for tests: made of bytes that a seed tells, compared, counted, removed. */
+/* Files for tests: with bytes that depend on a seed; compared, counted, removed. */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A new directory, in memory where possible, because some tests sync thousands of files;
- * scratch_remove takes it away with all below it. */
+/* A new directory, in memory if possible, because some tests sync thousands of files;
+ * scratch_remove removes it with its contents. */
 static inline void scratch_make(char path[64])
 {
     strcpy(path, "/dev/shm/redset-test-XXXXXX");
@@ -59,7 +59,7 @@ static inline void scratch_put(const char *path, const void *data, size_t size)
     if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
 }
 
-/* Writes a file with the bytes of a seed, and makes the directories above it. */
+/* Writes a file with the bytes of a seed, and creates the directories above it. */
 static inline void scratch_write(const char *folder, const char *name, size_t size,
                                  unsigned seed)
 {
@@ -76,7 +76,7 @@ static inline void scratch_write(const char *folder, const char *name, size_t si
     free(data);
 }
 
-/* All bytes of a file, to be freed; NULL if it is not there. */
+/* Returns all bytes of a file, freed by the caller; NULL if it does not exist. */
 static inline unsigned char *scratch_read(const char *folder, const char *name,
                                           size_t *size)
 {
@@ -121,7 +121,8 @@ static inline void scratch_flip(const char *folder, const char *name, size_t off
     free(data);
 }
 
-/* Entries in a directory, hidden ones too, those of directories below not counted. */
+/* Counts the entries of a directory, including hidden ones, but not those of
+ * subdirectories. */
 static inline int scratch_count(const char *folder)
 {
     int count = 0;

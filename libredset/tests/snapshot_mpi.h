@@ -2,11 +2,11 @@
 #ifndef REDSET_TESTS_SNAPSHOT_MPI_H
 #define REDSET_TESTS_SNAPSHOT_MPI_H
 
-/* What a job had after an encode, and what it has after a rebuild. */
+/* The state of a job after an encode, compared with its state after a rebuild. */
 
 #include "job_mpi.h"
 
-/* What a rank had after the encode. */
+/* The state of a rank after the encode. */
 typedef struct snapshot {
     redset *set;
     char name[REDSET_NAME_SIZE];
@@ -33,7 +33,8 @@ static inline void forget(job *j, snapshot *s)
     MPI_Barrier(j->comm);
 }
 
-/* Everything is as it was after the encode, byte for byte, and nothing else is there. */
+/* Checks that everything is as after the encode, byte for byte, and that nothing else
+ * exists. */
 static inline void check_restored(const job *j, const snapshot *s, int entries)
 {
     size_t size;
@@ -67,7 +68,7 @@ static inline void check_manifest(const job *j, const redset_manifest *m,
     }
 }
 
-/* Looking tells what a rebuild will do, and changes nothing. */
+/* Checks that a verification predicts the result of a rebuild, and changes nothing. */
 static inline void expect_state(const job *j, const snapshot *s, int state, int lost)
 {
     redset_error err = {""};
@@ -109,7 +110,7 @@ static inline void expect_hopeless(const job *j, const snapshot *s, const char *
     CHECK(job_fingerprint(j) == before);
 }
 
-/* The sets are recovered anew, as after a restart. */
+/* Recovers the sets again, as after a restart. */
 static inline void recover_again(const job *j, snapshot *s)
 {
     redset_error err = {""};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Other numbers of processes continue with an encode. Everything is drawn from a seed:
- * how many encoded and how many adopt, schemes, sets, files, who acts for whom, and what
- * is lost or damaged. What the scheme can rebuild comes back byte for byte on the process
- * that acts for it; more gives the verdict everywhere.
+ * the numbers of processes that encode and that adopt, schemes, sets, files, which
+ * process acts for which rank, and the losses and damage. What the scheme can rebuild is
+ * restored byte for byte on the process that acts for it; a larger loss gives the verdict
+ * everywhere.
  *
  * usage: mpiexec -n N test_redset_adopt_mpi [SEED [ROUNDS]] */
 #include "check.h"
@@ -14,27 +15,27 @@
 
 enum { RANKS = 8, FILES = 3 };
 
-/* What one rank encoded. All processes know it of all ranks. */
+/* The files that one rank encoded. All processes know this of all ranks. */
 typedef struct encoded {
     redset_place place;
     char file[REDSET_NAME_SIZE];
     int count;
     size_t size[FILES];
-    int lost;  /* by what the test did */
+    int lost;  /* caused by the test */
     int given; /* its redundancy file is named to redset_adopt */
     int actor;
 } encoded;
 
 static char root[64];
 static encoded all[RANKS];
-static int ranks; /* that encoded */
+static int ranks; /* number of ranks that encoded */
 static redset_error err;
 
 /* ---- between libredset and MPI ---- */
 
-static int left; /* the communicator that is not made is so many away; 0: all are */
+static int left; /* number of communicators until the one that fails; 0: none fails */
 
-/* Other processes wait for this one, so the call is done. */
+/* Makes the call in any case, because other processes wait for this one. */
 static int result(int rc, MPI_Comm *made)
 {
     if (rc != MPI_SUCCESS || left == 0 || --left > 0) return rc;
@@ -102,7 +103,7 @@ static unsigned seed_of(int rank, int i)
     return (unsigned)(10 * rank + i + 1);
 }
 
-/* As if the files had been found on another node. */
+/* Moves a file, as if it had been found on another node. */
 static void move_to_actor(const encoded *e, const char *name)
 {
     char from[1200], to[1200], folder[1300];
@@ -174,14 +175,14 @@ static void damage(encoded *e, int kind)
         scratch_path(path, folder, name_of(rank, i));
         if (check_rank == 0) CHECK(unlink(path) == 0);
     } else if (kind == 2) {
-        e->given = 0; /* the file lies there all the same */
+        e->given = 0; /* the file still exists */
     } else {
         if (check_rank == 0) scratch_remove(folder);
         e->given = draw(2);
     }
 }
 
-/* Whether all that is lost can be rebuilt. */
+/* Whether all losses can be rebuilt. */
 static int is_recoverable(void)
 {
     for (int r = 0; r < ranks; r++) {
@@ -226,7 +227,7 @@ static void expect_adopted(const redset_acted *acted)
     CHECK(files_are_right(acted->rank));
 }
 
-/* Progress, as it was reported last. */
+/* The last reported progress. */
 typedef struct seen {
     uint64_t done, total;
     int calls;
@@ -247,7 +248,7 @@ static int none_is_lost(void)
     return !lost;
 }
 
-/* Communicators that a process needs: two in any case. */
+/* Number of communicators that a process needs: two in any case. */
 static int wanted_of(int process)
 {
     for (int r = 0; r < ranks; r++)
@@ -255,8 +256,8 @@ static int wanted_of(int process)
     return 2;
 }
 
-/* On one process MPI does not make the n-th communicator: nobody waits, and nothing is
- * rebuilt. */
+/* On one process, MPI fails to create the n-th communicator: no process blocks, and
+ * nothing is rebuilt. */
 static void adopt_without_communicator(int process, MPI_Comm comm, int n, int count,
                                        redset_acted list[])
 {
@@ -272,7 +273,7 @@ static void adopt_without_communicator(int process, MPI_Comm comm, int n, int co
         CHECK(list[i].manifest == NULL);
 }
 
-/* The same where one process cannot make the group of those that it is to meet. */
+/* Fails to create the group of processes of a set, on one process. */
 static void adopt_without_group(int process, MPI_Comm comm, int count,
                                 redset_acted list[])
 {
@@ -306,7 +307,7 @@ static void adopt(int process, MPI_Comm comm)
     if (rc != wanted) fprintf(stderr, "%s\n", err.text);
     for (int i = 0; i < count; i++) {
         if (!rc) expect_adopted(&list[i]);
-        /* what is lost too far changes nothing that was left */
+        /* after an unrecoverable loss, remaining files are unchanged */
         if (rc) CHECK(list[i].manifest == NULL);
         if (rc && !set_is_lost(list[i].rank)) CHECK(files_are_right(list[i].rank));
         redset_manifest_free(list[i].manifest);
@@ -357,7 +358,7 @@ static void run_round(int losses)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Each rank has one process that acts for it. */
+/* Each rank needs exactly one process that acts for it. */
 static void test_wrong_use(void)
 {
     redset_acted list[3] = {{.rank = 0}, {.rank = 1}, {.rank = 0}};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Headers of all schemes with every field altered in turn, by walking along the tree:
- * each element is removed, renamed, doubled and emptied, each value replaced by others.
- * What a header alone shows is refused with a text. What might as well be true, such as
- * another name of a file, does not go together with the headers of the other members, or
- * with the data. */
+ * each element is removed, renamed, doubled and emptied, each value replaced by others. A
+ * header that is invalid by itself is refused with a text. An alteration that could be
+ * valid, such as another name of a file, contradicts the headers of the other members, or
+ * the data. */
 #include "src/set/plan.h"
 
 #include <errno.h>
@@ -26,12 +26,12 @@ typedef struct set {
     uint64_t chunk;
     kvtree *headers[MEMBERS_MOST];
     void *states;
-    int member;          /* the one whose header is altered */
-    redset_header *good; /* that header */
+    int member;          /* member whose header is altered */
+    redset_header *good; /* its header, unaltered */
     int refused, noticed;
 } set;
 
-/* ---- a set that is in order ---- */
+/* ---- a valid set ---- */
 
 /* The member has none to three files; one of them is empty. */
 static kvtree *list_tree(const set *s, int member)
@@ -112,10 +112,11 @@ static void drop_set(set *s)
     free(s->states);
 }
 
-/* ---- what is noticed of an altered header ---- */
+/* ---- detection of an altered header ---- */
 
-/* The headers of all members, this one altered, are not of one encode; or this one does
- * not have the set's layout any more, which shows when sets are found. */
+/* Whether the headers of all members, with this one altered, are of different encodes; or
+ * whether the altered header has another layout, which is detected when sets are located.
+ */
 static bool is_mixed(const set *s, const redset_header *altered)
 {
     uint8_t lost[MEMBERS_MOST];
@@ -131,7 +132,7 @@ static bool is_mixed(const set *s, const redset_header *altered)
     return plan.kind == REDSET_PLAN_MIXED;
 }
 
-/* The files beside it are not those that it tells of. */
+/* Whether the altered header lists other files than those beside it. */
 static bool has_other_files(const set *s, const redset_header *altered)
 {
     const redset_list *a = &altered->list[0], *b = &s->good->list[0];
@@ -142,15 +143,16 @@ static bool has_other_files(const set *s, const redset_header *altered)
     return !same;
 }
 
-/* One thing that was done to a header. */
+/* One alteration of a header. */
 typedef struct alteration {
     const char *const *path; /* the element, by its keys */
     int depth;
     const char *what;
-    bool wrong; /* no header has that: it must be refused */
+    bool wrong; /* invalid in any header: it must be refused */
 } alteration;
 
-/* In the description, and beside a file, may be anything. */
+/* Whether the element belongs to the caller: the description and the meta data of a file
+ * may contain anything. */
 static bool is_callers_own(const alteration *a)
 {
     if (strcmp(a->path[0], "DSET") == 0) return a->depth > 1 || !a->wrong;
@@ -160,7 +162,8 @@ static bool is_callers_own(const alteration *a)
            strcmp(a->path[key], "CRC") != 0;
 }
 
-/* A process alone has nobody to ask. */
+/* Whether the alteration is detected. A set of one member has no other headers to
+ * compare. */
 static bool is_noticed(const set *s, const alteration *a, const redset_header *altered)
 {
     bool alone = s->shape.members == 1;
@@ -170,7 +173,7 @@ static bool is_noticed(const set *s, const alteration *a, const redset_header *a
     return is_mixed(s, altered) || (alone && has_other_files(s, altered));
 }
 
-/* Takes altered. */
+/* Takes ownership of altered. */
 static void expect_noticed(set *s, kvtree *altered, const alteration *a)
 {
     redset_error err = {""};
@@ -187,7 +190,7 @@ static void expect_noticed(set *s, kvtree *altered, const alteration *a)
              s->shape.members, path, a->what, rc, err.text);
 }
 
-/* ---- what is done to a header ---- */
+/* ---- alterations ---- */
 
 enum change { REMOVED, RENAMED, DOUBLED, EMPTIED, CHANGES };
 
@@ -201,7 +204,8 @@ static void change(kvtree *tree, const char *key, const char *other, enum change
     if (how == EMPTIED) kvtree_unset_all(value);
 }
 
-/* A copy of the header, and in it the tree that has the element at the end of path. */
+/* Returns a copy of the header; *inner: the tree in it that has the element at the end of
+ * path. */
 static kvtree *copy_at(const set *s, const char *const path[], int depth, kvtree **inner)
 {
     kvtree *copy = copy_of(s->headers[s->member]);
@@ -211,7 +215,7 @@ static kvtree *copy_at(const set *s, const char *const path[], int depth, kvtree
     return copy;
 }
 
-/* In a value's place stands no other key, but another value. */
+/* Applies every change to an element. A value is not renamed: alter_value replaces it. */
 static void alter_element(set *s, const char *path[], int depth, bool is_value)
 {
     static const char *const names[] = {"removed", "renamed", "doubled", "emptied"};
@@ -226,7 +230,7 @@ static void alter_element(set *s, const char *path[], int depth, bool is_value)
             continue;
         }
         change(at, key, other, (enum change)how);
-        /* what is doubled counts as what is new */
+        /* a doubled element counts as a new one */
         path[depth - 1] = how == DOUBLED ? other : key;
         expect_noticed(s, copy, &(alteration){path, depth, names[how], how != EMPTIED});
     }

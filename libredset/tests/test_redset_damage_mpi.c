@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One member is damaged in each way, short of a lost directory: together with no more
- * losses than the scheme can bear it is rebuilt, bit for bit, and with one more the
+/* One member is damaged in each way, short of a lost directory. Together with as many
+ * other losses as the scheme can bear it is rebuilt, bit for bit; with one more the
  * verdict names set, member and reason, and nothing is changed. */
 #include "snapshot_mpi.h"
 
@@ -70,14 +70,14 @@ static void replace_by_folder(const char *path, size_t size)
 /* A path outside of all directories of ranks. */
 static char elsewhere[100];
 
-/* What the link leads to has the right bytes. */
+/* Replaces the file by a link to a file with the right bytes. */
 static void replace_by_link(const char *path, size_t size)
 {
     scratch_remove(elsewhere);
     if (rename(path, elsewhere) != 0 || symlink(elsewhere, path) != 0) abort();
 }
 
-/* The same with the directory of the file. */
+/* Replaces the directory of the file by a link. */
 static void replace_folder_by_link(const char *path, size_t size)
 {
     char folder[1200];
@@ -96,9 +96,9 @@ static void replace_folder_by_file(const char *path, size_t size)
 static const struct {
     const char *name; /* of the file; NULL: the redundancy file */
     change *change;
-    const char *reason; /* in the verdict, behind the rank, ... */
+    const char *reason; /* in the verdict, after the rank, ... */
     const char *detail; /* and further on */
-    int aside;          /* what was there stays under another name */
+    int aside;          /* the earlier entry stays under another name */
 } kinds[] = {
     {"data", flip_first, "data has checksum", "", 0},
     {"data", flip_middle, "data has checksum", "", 0},
@@ -136,8 +136,8 @@ static void damage(const job *j, const snapshot *s, int kind)
 
 /* ---- with other losses ---- */
 
-/* Whether the rank is one of so many that lose their directories, too: those to the right
- * of the victim, who have copies of its files. */
+/* Whether the rank is one of `count` ranks that lose their directories, too: ranks to the
+ * right of the victim, who have copies of its files. */
 static int loses_folder(const job *j, int count)
 {
     int distance = (j->rank - VICTIM + j->ranks) % j->ranks;

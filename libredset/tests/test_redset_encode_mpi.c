@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Encoding: that the parity is that of the definition, and that every failure on one rank
- * is one of all and leaves nothing behind. Who is in which set: test_redset_groups_mpi.c.
- */
+/* Encoding: the parity equals its definition, and every failure on one rank is a failure
+ * of all ranks and leaves nothing behind. Members of sets: test_redset_groups_mpi.c. */
 #include "fault.h"
 #include "job_mpi.h"
 #include <fcntl.h>
@@ -58,7 +57,7 @@ static void test_refused_sets(const job *j)
     expect_no_set(j, &bad, "differ");
 }
 
-/* Memory without a bound may be written in several ways. */
+/* Unlimited memory can be specified in several ways. */
 static void test_any_memory(job *j)
 {
     static const size_t sizes[] = {1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX};
@@ -80,7 +79,8 @@ static void test_any_memory(job *j)
 
 /* ---- parity ---- */
 
-/* The files of a rank (which all are on this machine) in a row, padded to size. */
+/* The files of a rank (all ranks are on this machine) one after the other, padded to
+ * size. */
 static unsigned char *file_stream_bytes(const job *j, int rank, size_t size)
 {
     job other = {.rank = rank};
@@ -98,9 +98,9 @@ static unsigned char *file_stream_bytes(const job *j, int rank, size_t size)
     return all;
 }
 
-/* Compares the redundancy data with its definition: members' files are cut into N-1
- * chunks, an empty one is put where the member's number is, and this member keeps the XOR
- * over all at its own number. */
+/* Compares the redundancy data with its definition: the files of each member are cut into
+ * N-1 chunks, an empty chunk is inserted at the member's number, and this member stores
+ * the XOR over all members at its own number. */
 static void check_parity(const job *j, const redset *set)
 {
     const redset_place *place = redset_get_place(set);
@@ -183,7 +183,7 @@ static void test_encode(job *j)
             check_manifest(j, set);
             check_parity(j, set);
             CHECK(job_intact(j));
-            MPI_Barrier(j->comm); /* others still look at this rank's files */
+            MPI_Barrier(j->comm); /* other ranks still read this rank's files */
             redset_free(set);
             job_lose(j);
             job_write(j, 0);
@@ -208,7 +208,7 @@ static void test_single(job *j)
 
 /* ---- failures ---- */
 
-/* Encode fails with code everywhere, and nothing but the files is there. */
+/* Checks that encode fails with code everywhere, and leaves nothing but the files. */
 static void expect_failure(job *j, redset *set, int code, const char *text)
 {
     char name[REDSET_NAME_SIZE];
@@ -252,7 +252,8 @@ static void test_bad_files(job *j, redset *set)
     expect_failure(j, set, -EINVAL, "folder/x is listed twice");
     *j = all;
     int count = j->count;
-    CHECK_INT(job_encode(j, set, &err), 0); /* its file does not stay either */
+    CHECK_INT(job_encode(j, set, &err), 0); /* the file of this encode is removed as
+                                               well */
     if (last) j->count = -1;
     expect_failure(j, set, -EINVAL, "-1 files");
     j->count = count;
@@ -271,7 +272,7 @@ static void test_bad_files(job *j, redset *set)
     }
 }
 
-/* Set while a test wants this rank's largest file to change under the reader. */
+/* Set by tests in which this rank's largest file changes while it is read. */
 static char change_path[1200];
 static long change_size;
 
@@ -316,8 +317,9 @@ static void test_faults(job *j, redset *set, int victim)
     CHECK(total >= 10);
 }
 
-/* Names of all ranks' redundancy files below the directory of all, and how many of these
- * were of the earlier encode, which have a second link, when a new one got its name. */
+/* Paths of all ranks' redundancy files. old_ones: number of redundancy files of the
+ * earlier encode, which have a second link, that still existed when a new one got its
+ * name. */
 static char (*own_names)[1200];
 static int own_count, old_ones;
 
@@ -328,8 +330,8 @@ static void count_old_ones(void)
         old_ones += stat(own_names[i], &st) == 0 && st.st_nlink > 1;
 }
 
-/* Whoever is killed while new redundancy files get their names leaves no mixture: by then
- * no old one is left, on any rank. */
+/* A process that is killed while new redundancy files get their names leaves no mixture:
+ * by then no old file is left, on any rank. */
 static void test_again(job *j, redset *set)
 {
     char name[REDSET_NAME_SIZE], own[1200], link_path[1200];
@@ -355,7 +357,7 @@ static void test_again(job *j, redset *set)
 struct step {
     const job *j;
     char name[REDSET_NAME_SIZE];
-    int fails, calls, ready; /* ready: it was called when all was done but itself */
+    int fails, calls, ready; /* ready: it was called when everything else was done */
 };
 
 static int own_step(void *arg, redset_error *err)
@@ -370,7 +372,7 @@ static int own_step(void *arg, redset_error *err)
     return -EPERM;
 }
 
-/* The caller's last step: its failure on one rank is that of the encode on all. */
+/* The caller's last step: its failure on one rank makes the encode fail on all. */
 static void test_own_step(job *j, redset *set)
 {
     redset_error err = {""};
@@ -392,7 +394,7 @@ static void test_own_step(job *j, redset *set)
     check_manifest(j, set);
 }
 
-/* Who wants nothing synced has nothing synced, also when an earlier file is replaced. */
+/* With unsynced nothing is synced, also when an earlier file is replaced. */
 static void test_unsynced(job *j, redset_scheme scheme)
 {
     redset_error err = {""};
@@ -411,7 +413,7 @@ static void test_unsynced(job *j, redset_scheme scheme)
     j->unsynced = 0;
 }
 
-/* What changes or fails while any scheme encodes. */
+/* Changes and failures during an encode, with any scheme. */
 static void test_trouble(job *j, redset_scheme scheme)
 {
     redset_error err = {""};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI returns an error, at its first, second, ... call of a kind, on all ranks, and where
- * it makes communicators on one alone: each ends with an error, without a crash or an
- * endless wait, though the application's communicator would end the program; and what was
- * protected is still there. */
+/* MPI returns an error, at its first, second, ... call of a kind, on all ranks, and, for
+ * calls that create communicators, on one rank only. Each call of the library ends with
+ * an error, without a crash or an endless wait, although the application's communicator
+ * would end the program; and the protected files still exist. */
 #include "job_mpi.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ enum kind {
     EXSCAN,
     SPLIT,
     DUP,
-    SEND, /* of the data of flows */
+    SEND, /* messages with data of flows */
     RECEIVE,
     KINDS
 };
@@ -24,9 +24,9 @@ enum kind {
 enum { DATA_TAG = 0x7273, MANY = 200 };
 
 static enum kind failing;
-static int left; /* the call that fails is so many calls away; 0: it has failed */
+static int left; /* number of calls until the one that fails; 0: it has failed */
 
-/* The call is done, so that nobody waits for it, but its result says otherwise. */
+/* The call is made, so that no rank blocks, but returns an error. */
 static int result(enum kind kind, int rc)
 {
     return failing == kind && left > 0 && --left == 0 ? MPI_ERR_INTERN : rc;
@@ -55,8 +55,8 @@ int MPI_Exscan(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op,
     return result(EXSCAN, PMPI_Exscan(in, out, n, type, op, comm));
 }
 
-/* A communicator that the caller does not know of would stay for ever. Others wait for
- * the only rank on which the call fails, so it is done there. */
+/* Frees the communicator, which the caller does not get. The call is made even if it
+ * fails on one rank only, because other ranks wait for it. */
 static int result_made(enum kind kind, int rc, MPI_Comm *made)
 {
     int failed = rc == MPI_SUCCESS ? result(kind, rc) : rc;
@@ -88,7 +88,7 @@ int MPI_Irecv(void *buf, int n, MPI_Datatype type, int from, int tag, MPI_Comm c
     return tag == DATA_TAG ? result(RECEIVE, rc) : rc;
 }
 
-/* Looks and rebuilds. */
+/* Verifies and rebuilds. */
 static int restart(job *j, const char *name, redset_error *err)
 {
     redset *set = NULL;
@@ -103,8 +103,8 @@ static int restart(job *j, const char *name, redset_error *err)
     return rc;
 }
 
-/* Protects, loses the files of rank 0, and gets them back. All ranks are in one set, and
- * so do the same calls. */
+/* Protects files, removes those of rank 0, and rebuilds them. All ranks are in one set,
+ * and so make the same calls. */
 static int run(job *j, redset_error *err)
 {
     char name[REDSET_NAME_SIZE] = "";
@@ -120,7 +120,7 @@ static int run(job *j, redset_error *err)
     return rc;
 }
 
-/* Returns how often somebody failed. */
+/* Returns the number of failed calls. */
 static int fail_calls(job *j, enum kind kind, bool here)
 {
     for (int n = 1; n < MANY; n++) {
@@ -143,7 +143,7 @@ static int fail_calls(job *j, enum kind kind, bool here)
     return MANY;
 }
 
-/* What failed is no obstacle to the next one. */
+/* Checks that a failure does not affect the next try. */
 static void all_is_well(job *j)
 {
     redset_error err = {""};
@@ -154,7 +154,7 @@ static void all_is_well(job *j)
     MPI_Barrier(j->comm);
 }
 
-/* here: it fails on this rank. */
+/* here: the call fails on this rank. */
 static void fail_kind(job *j, enum kind kind, bool here)
 {
     int failures = fail_calls(j, kind, here);

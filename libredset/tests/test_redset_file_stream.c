@@ -222,7 +222,8 @@ static void test_many_files(void **state)
     scratch_remove(folder);
 }
 
-/* Writes the files of s into the directory open at dir; the code of the first failure. */
+/* Writes the files of s into the open directory dir. Returns the code of the first
+ * failure. */
 static int copy_into(sample *s, int dir, int chunks, redset_error *err)
 {
     enum { PIECE = 100 };
@@ -280,8 +281,8 @@ static void test_output_wrong_checksum(void **state)
     sample_remove(&s);
 }
 
-/* Whatever call fails: the code comes back, and no temporary file stays. Up to the first
- * rename nothing is changed. */
+/* Each call fails in turn: its code is returned, and no temporary file stays. Up to the
+ * first rename nothing is changed. */
 static void test_output_faults(void **state)
 {
     char folder[64];
@@ -298,7 +299,7 @@ static void test_output_faults(void **state)
             int rc = copy_into(&s, dir, 3, &err);
             fired = fault_disarm();
             assert_int_equal(rc, fired ? -ENOSPC : 0);
-            /* whatever is there has its final name and all its bytes */
+            /* every existing file has its final name and all its bytes */
             for (int i = 0; i < 4; i++) {
                 char path[1200];
                 scratch_path(path, folder, s.names[i]);
@@ -317,7 +318,7 @@ static void test_output_faults(void **state)
     sample_remove(&s);
 }
 
-/* A link where a directory belongs is set aside, and what it leads to is left alone. */
+/* A link in the place of a directory is set aside, and its target is unchanged. */
 static void test_output_link_in_the_way(void **state)
 {
     char folder[64], other[64], path[1200];
@@ -364,7 +365,8 @@ static void test_output_folder_in_the_way(void **state)
     sample_remove(&s);
 }
 
-/* The directory in which others put their files after they set aside what was there. */
+/* The entry that other writers set aside, the file that they then put there, and the new
+ * name of the entry. */
 static char contested[1200], other_file[1200], elsewhere[1200];
 
 static void others_clear_the_way(void)
@@ -379,7 +381,7 @@ static void others_only_set_aside(void)
     if (rename(contested, elsewhere) != 0) abort();
 }
 
-/* Others rebuild files in the same directory, and are a moment quicker. */
+/* Other writers rebuild files in the same directory, and set the entry aside first. */
 static void test_output_others_in_the_way(void **state)
 {
     void (*const event[])(void) = {others_clear_the_way, others_only_set_aside};
@@ -409,7 +411,7 @@ static void test_output_others_in_the_way(void **state)
     sample_remove(&s);
 }
 
-/* What just got its name is not set aside for the sake of another one. */
+/* A file that just got its name is not set aside for another file. */
 static void test_output_in_its_own_way(void **state)
 {
     char folder[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows: whole sets are encoded, lose members and are rebuilt in memory, following the
- * answers of the pure functions alone. */
+/* Flows: whole sets are encoded, lose members and are rebuilt in memory, by the pure
+ * functions alone. */
 #include "src/codec/flow.h"
 
 #include "scratch.h"
@@ -15,7 +15,7 @@ enum { WIDTH = 5 };
 
 typedef struct model {
     redset_shape shape;
-    int streams; /* of each member */
+    int streams; /* streams per member */
     uint8_t *bytes;
     redset_flow *flow;
 } model;
@@ -32,7 +32,8 @@ static uint8_t *at(const model *m, redset_flow_end end)
     return m->bytes + (end.member * m->streams + end.stream) * WIDTH;
 }
 
-/* Executes the flow; lost members give nothing, only they (lost NULL: all) take. */
+/* Executes the flow. Lost members are no sources, and only they (lost NULL: all members)
+ * are targets. */
 static void run(const model *m, const uint8_t lost[])
 {
     const redset_flow *flow = m->flow;
@@ -74,7 +75,7 @@ static void end(model *m)
     free(m->bytes);
 }
 
-/* Forgets what the lost members had, and rebuilds it. */
+/* Clears the streams of the lost members, and rebuilds them. */
 static void lose_and_rebuild(model *m, const uint8_t lost[])
 {
     size_t size = model_size(m), each = size / (size_t)m->shape.members;
@@ -101,7 +102,7 @@ static int spread(unsigned pattern, int members, uint8_t lost[])
     return count;
 }
 
-/* Each member that is lost has a copy left. */
+/* Whether each lost member has a copy left. */
 static int copies_are_left(unsigned pattern, int members, int copies)
 {
     for (int m = 0; m < members; m++) {
@@ -197,7 +198,7 @@ static void xor_is_rs_with_one(void **state)
     }
 }
 
-/* At all positions together a member has each of its streams once, in their order. */
+/* Over all positions, a member has each of its streams once, in order. */
 static void streams_have_places(void **state)
 {
     for (int members = 2; members <= 12; members++)
@@ -219,8 +220,8 @@ static void streams_have_places(void **state)
         }
 }
 
-/* Asserts that no survivor gives more streams to all flows than the average, rounded up,
- * or so many more. */
+/* Asserts that no survivor is a source more often, over all flows, than the average,
+ * rounded up, plus a tolerance. */
 static void check_evenness(redset_flow *flow, const uint8_t lost[], int survivors,
                            int more)
 {

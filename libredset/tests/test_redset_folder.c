@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rebuild without MPI that is killed at any system call, or at which any system call
- * fails: no file has ever its name and wrong bytes, survivors are as they were, and the
- * next rebuild brings everything back. */
+/* A rebuild without MPI that is killed at any system call, or in which any system call
+ * fails: no file ever has its name and wrong bytes, survivors are unchanged, and the next
+ * rebuild restores everything. */
 #include "alone.h"
 #include "nth_syscall.h"
 
@@ -22,7 +22,7 @@ static struct told {
     redset_error err;
 } * told;
 
-/* All of one member is gone, and a byte of another one is not what it was. */
+/* Removes all files of one member, and changes a byte of another member. */
 static void damage(void)
 {
     for (int i = 0; i < OF_MEMBER; i++)
@@ -74,13 +74,13 @@ static void try(nth_fault fault)
         print_message("the kernel refuses seccomp notifications: %s\n", strerror(rc));
         skip();
     }
-    /* a sanitizer may give memory back in hundreds of calls, at the end */
+    /* a sanitizer may free memory in hundreds of calls, at the end */
     assert_true(NTH_SANITIZED || result.count <= NTH_CALLS);
 }
 
 #define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
 
-/* The lost file number i: not there, as damaged as before, or whole. */
+/* Whether the lost file number i is missing, damaged as before, or complete. */
 static int is_old_or_new(int i)
 {
     size_t size;
@@ -101,7 +101,7 @@ static int check_files(const nth_fault *fault)
     return wrong;
 }
 
-/* Nothing that was left stands in the way of the next one. */
+/* Checks that the next rebuild succeeds, whatever is left. */
 static int check_next(const nth_fault *fault)
 {
     int wrong = 0;
@@ -130,8 +130,8 @@ static void killed_at_any_call(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* What a rebuild tells when one of its calls failed. What cannot be read counts as lost,
- * and more than two lost members are too many. */
+/* Checks the report of a rebuild in which one call failed. A file that cannot be read
+ * counts as lost, and more than two lost members are too many. */
 static int check_told(const nth_fault *fault)
 {
     int wrong = 0;
@@ -214,10 +214,10 @@ static void what_cannot_be(void **state)
     assert_null(redset_found_free(NULL));
 }
 
-/* ---- lists of others ---- */
+/* ---- lists of other users ---- */
 
-/* Those who may change a list of files can have none written to a directory of the user's
- * own. */
+/* Other users who may change a list of files cannot make a rebuild write a file to one of
+ * the user's own directories. */
 static void names_of_others(void **state)
 {
     char own[1200], list[1200];
@@ -241,7 +241,7 @@ static void names_of_others(void **state)
     assert_int_equal(chmod(list, 0700), 0);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 static void tells_what_is_lost(void **state)
 {

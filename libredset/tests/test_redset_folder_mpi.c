@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A directory that all ranks share: what one process rebuilds there is, byte for byte,
- * what the ranks rebuild together, and what the encode left. */
+/* A directory that all ranks share: the files that one process rebuilds there equal, byte
+ * for byte, those that the ranks rebuild together, and those of the encode. */
 #include "snapshot_mpi.h"
 #include "src/codec/flow.h"
 #include <fcntl.h>
 
-/* All files of this rank are below a directory of its own now, in one that all share. */
+/* Moves all files of this rank below its own directory in a directory that all ranks
+ * share. */
 static void share_folder(job *j)
 {
     char name[24];
@@ -19,7 +20,7 @@ static void share_folder(job *j)
     MPI_Barrier(j->comm);
 }
 
-/* Takes away what this rank has, the redundancy file or all. */
+/* Removes the redundancy file of this rank, or everything. */
 static void lose(const job *j, const snapshot *s, int all)
 {
     char path[1200], name[24];
@@ -70,7 +71,7 @@ static int alone(const job *j, int verify, unsigned pattern)
     return rc;
 }
 
-/* The ranks of the pattern are lost, and come back by the work of one process. */
+/* The ranks of the pattern are lost, and one process rebuilds them. */
 static void rebuild_alone(const job *j, const snapshot *s, unsigned pattern, int entries)
 {
     if (pattern >> j->rank & 1) lose(j, s, 1);
@@ -105,7 +106,7 @@ static void try_losses(job *j, redset_scheme scheme, int failures, unsigned step
     snapshot s;
     uint8_t lost[32];
     const redset_shape shape = {scheme, j->ranks, failures};
-    unsigned all = (1u << j->ranks) - 1; /* then nobody knows of the set */
+    unsigned all = (1u << j->ranks) - 1; /* then the set is unknown */
     j->scheme = scheme;
     j->failures = failures;
     encode(j, &s, j->ranks, 1);
@@ -128,7 +129,7 @@ static void try_losses(job *j, redset_scheme scheme, int failures, unsigned step
     MPI_Barrier(j->comm);
 }
 
-/* Two ranks that are lost have their files in one directory, and find a link there. */
+/* Two lost ranks have their files in one directory, which was replaced by a link. */
 static void try_common_way(job *j)
 {
     enum { ONE = 2, OTHER = 3, TIMES = 5 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The field GF(2^8): its laws, and sums over buffers, by whichever code computes them. */
+/* The field GF(2^8): its laws, and sums over buffers, with each implementation. */
 #include "src/codec/gf.h"
 
 #include "scratch.h"
@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-/* By the schoolbook: multiply polynomials, divide by x^8 + x^4 + x^3 + x^2 + 1. */
+/* The definition of the product: multiply polynomials, reduce modulo x^8 + x^4 + x^3 +
+ * x^2 + 1. */
 static uint8_t product_of(unsigned a, unsigned b)
 {
     unsigned product = 0;
@@ -35,8 +36,8 @@ enum { SIZE = 700, SUMS = 5 };
 typedef void adder(const redset_factors *factors, uint8_t *const sum[],
                    const uint8_t *from, size_t size);
 
-/* One source into some sums of size bytes, that begin and end anywhere in memory; begins:
- * what is there before counts for nothing. */
+/* Adds one source to some sums of size bytes, at any alignment. begins: earlier contents
+ * of the sums are ignored. */
 static void check_sums(adder *add, bool begins, const uint8_t each[], int sums,
                        size_t size, size_t shift)
 {

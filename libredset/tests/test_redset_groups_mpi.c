@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Failure groups of all kinds: no two members of a set are of one group, and the loss of
- * a whole group is the loss of one member in some sets, which all can bear but those that
- * have no other member. */
+/* Failure groups of all kinds: no two members of a set are of one group. The loss of a
+ * whole group is the loss of one member in some sets, which all sets can bear except
+ * those that have no other member. */
 #include "snapshot_mpi.h"
 
 /* From a rank to the number of its group, at most that of the ranks. */
@@ -43,7 +43,7 @@ static int one_two_five(const job *j, int rank)
     return rank < 1 ? 0 : rank < 3 ? 1 : rank < 8 ? 2 : 3 + (rank - 8) / 4;
 }
 
-/* The same, and neighbours in rank are not together. */
+/* The same sizes, but neighbors in rank are in different groups. */
 static int scattered(const job *j, int rank)
 {
     int step = j->ranks % 5 ? 5 : 3;
@@ -82,7 +82,7 @@ static redset *create(const job *j, int kind, int set_size)
     return set;
 }
 
-/* ---- who is with whom ---- */
+/* ---- members of sets ---- */
 
 static int largest_group(const job *j, int kind)
 {
@@ -126,7 +126,7 @@ static void test_sets_have_members_of_different_groups(job *j, int set_size)
         const redset_place *place = redset_get_place(set);
         int largest = largest_group(j, kind);
         check_place(j, place, groupings[kind](j, j->rank));
-        /* as many as leave each set its size, unless a group needs more */
+        /* as many sets as leave each set its size, unless a group needs more */
         int sets = j->ranks / (set_size * largest) * largest;
         CHECK_INT(place->sets, sets > largest ? sets : largest);
         CHECK(redset_free(set) == NULL);
@@ -148,7 +148,7 @@ static void test_one_group_of_all_becomes_single(job *j)
 
 /* ---- a whole group is lost ---- */
 
-/* In a set that has no other member the loss is final. */
+/* Loses a group. In a set without another member the loss cannot be rebuilt. */
 static void lose_group(job *j, snapshot *s, int lost, int entries)
 {
     int alone = lost && redset_get_place(s->set)->members == 1;
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
         for (int set_size = 2; set_size <= (i == 0 ? 5 : 2); set_size++)
             test_sets_have_members_of_different_groups(&j, set_size);
         test_one_group_of_all_becomes_single(&j);
-        /* nodes of equally many ranks: test_redset_rebuild_mpi.c */
+        /* nodes with equal numbers of ranks: test_redset_rebuild_mpi.c */
         for (int kind = ALL_TOGETHER; kind < GROUPINGS; kind++)
             test_lost_group_is_rebuilt(&j, kind, 3);
     }

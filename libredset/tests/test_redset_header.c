@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Redundancy files: written, read back, and refused when they are invalid, or when
- * anything in them was cut off or flipped; verification of what a header promises. */
+/* Redundancy files: written, read back, and refused if they are invalid, or if any part
+ * of them is cut off or flipped; verification of the contents that a header describes. */
 #include "src/files/streams.h"
 #include "src/set/plan.h"
 #include "src/set/set.h"
@@ -114,7 +114,7 @@ static void test_reads_back(void **state)
     assert_string_equal(m->files[1].name, "sub/two.ckpt");
     assert_int_equal(m->files[0].size, 500);
     assert_int_equal(m->files[2].size, 0);
-    /* meta data is what was given: redset's own keys are not in it */
+    /* meta data is as given: without redset's own keys */
     assert_int_equal(kvtree_size(m->files[0].meta), 1);
     assert_string_equal(kvtree_get_val(m->files[0].meta, "COLOUR"), "blue");
     assert_int_equal(kvtree_size(m->files[1].meta), 0);
@@ -149,7 +149,8 @@ static void expect_refused(const fixture *f, kvtree *altered, const char *what)
     assert_null(m);
 }
 
-/* A copy of the whole header, and in it the tree that has the path in the original. */
+/* Returns a copy of the whole header; the output is the tree in it that has the path in
+ * the original. */
 static kvtree *copy_at(const fixture *f, int depth, const char *const path[],
                        kvtree **inner)
 {
@@ -161,7 +162,7 @@ static kvtree *copy_at(const fixture *f, int depth, const char *const path[],
     return copy;
 }
 
-/* Headers that are well formed and lie. */
+/* Well-formed headers with wrong contents. */
 static void test_lies(void **state)
 {
     static const struct {
@@ -199,7 +200,7 @@ static void test_lies(void **state)
         {{"CURRENT", "FILE", "1", "FILE"}, "sub//two.ckpt"},
         {{"CURRENT", "FILE", "1", "FILE"}, "two\n.ckpt"},
         {{"CURRENT", "FILE", "2", "FILE"}, "one.ckpt"}, /* twice */
-        {{"PARTNER", "RANK"}, "6"}, /* the right neighbour, not the left */
+        {{"PARTNER", "RANK"}, "6"}, /* the right neighbor, not the left */
         {{"PARTNER", "FILE", "0", "SIZE"}, "526"},
         {{"PARTNER", "FILE", "0", "FILE"}, "/etc/passwd"},
         {{"FAILURES"}, "1"}, /* not with XOR */
@@ -276,7 +277,7 @@ static void test_single(void **state)
     kvtree_delete(&current);
 }
 
-/* Five members of which two may be lost; no header with it has been in a file. */
+/* Five members of which two may be lost; this header was never in a file. */
 static kvtree *rs_header(redset_scheme scheme, uint64_t chunk)
 {
     int all[] = {0, 1, 2, 3, 4};
@@ -314,7 +315,8 @@ static void test_several_lists(void **state)
     redset_header_free(h);
 }
 
-/* Puts value below the keys of path, and sees the header refused with a text. */
+/* Puts value below the keys of path, and expects that the header is refused with a text.
+ */
 static void expect_lists_refused(redset_scheme scheme, const char *const path[],
                                  const char *value, const char *text)
 {
@@ -421,7 +423,7 @@ static void test_verify(void **state)
     assert_int_equal(verify(f, &err), -EBADMSG);
     assert_non_null(strstr(err.text, file_name));
     kvtree_util_set_crc32(f->header, "CRC", 77);
-    put(f, file_name, f->header); /* whole again, but with another checksum */
+    put(f, file_name, f->header); /* complete again, but with another checksum */
     assert_int_equal(verify(f, &err), -EBADMSG);
     assert_non_null(strstr(err.text, "not 0000004d"));
     kvtree_util_set_crc32(f->header, "CRC", crc32_z(0, f->parity, CHUNK));
@@ -445,7 +447,7 @@ static void test_losses_and_other_failures(void **state)
     assert_int_equal(redset_loss_of(-EMFILE), 0);
 }
 
-/* Writes the fixture's redundancy file anew. */
+/* Writes the fixture's redundancy file again. */
 static int write_again(fixture *f, redset_error *err)
 {
     redset_redundancy_file file = {0};
@@ -475,8 +477,8 @@ static void test_written_again(void **state)
     free(new);
 }
 
-/* Whatever call fails, the file is the old one or the new one (which are equal here), and
- * nothing else stays. */
+/* Each call fails in turn: the file is the old one or the new one (which are equal here),
+ * and nothing else stays. */
 static void test_store_faults(void **state)
 {
     fixture *f = *state;

@@ -59,7 +59,7 @@ static redset *protect(job *j, redset_scheme scheme, char name[REDSET_NAME_SIZE]
     return set;
 }
 
-/* Rank 0 loses all, and with a code for two losses the last rank, too. */
+/* Rank 0 loses everything, and, with a code for two losses, the last rank as well. */
 static void test_ten_thousand_files(job *j, redset_scheme scheme)
 {
     char name[REDSET_NAME_SIZE], path[1200];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is missing by names and sizes is found without reading the files. */
+/* Missing files and wrong sizes are found without reading the files. */
 #include "reads.h"
 #include "snapshot_mpi.h"
 
 #include <errno.h>
 
-/* The state, which nothing changes, nobody reads a file for, and all agree on. */
+/* Checks the state: all ranks agree on it, no file is read, and nothing is changed. */
 static void expect_measured(const job *j, const snapshot *s, int state)
 {
     redset_error err = {""};
@@ -20,7 +20,7 @@ static void expect_measured(const job *j, const snapshot *s, int state)
     redset_manifest_free(m);
 }
 
-/* Other bytes are no matter of sizes: only who reads them notices. */
+/* Changed bytes are not detected by sizes, only by reading. */
 static void test_bytes_are_not_looked_at(job *j)
 {
     snapshot s;

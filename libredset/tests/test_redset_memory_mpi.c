@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory: what encode and rebuild allocate at one time is bounded by the memory of the
- * configuration, however large the data is. Buffers of MPI itself are not counted, and
- * nothing is with sanitizers, which have a malloc of their own. */
+/* Memory: the memory that encode and rebuild allocate at one time is bounded by the
+ * configuration, whatever the size of the data. Buffers of MPI are not counted, and
+ * nothing is counted with sanitizers, which have their own malloc. */
 #include "check.h"
 #include "scratch.h"
 
@@ -32,7 +32,7 @@ void *__libc_realloc(void *block, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *block);
 
-/* Where the code of this program and of our libraries lies. */
+/* Address ranges of the code of this program and of our libraries. */
 static struct range {
     uintptr_t from, to;
 } ours[8];
@@ -49,7 +49,7 @@ static int add_ours(struct dl_phdr_info *object, size_t size, void *arg)
     return 0;
 }
 
-/* Whether a function was called by these, and not by MPI or another library. */
+/* Whether a function was called from these ranges, not by MPI or another library. */
 static int is_ours(const void *caller)
 {
     for (int i = 0; i < 8; i++)
@@ -115,9 +115,9 @@ static void find_ours(void)
 
 enum { KiB = 1 << 10, MiB = 1 << 20 };
 
-/* What there is besides the buffers: headers, schedules, lists of two files; and what
- * libkvtree keeps for a communicator from its first exchange on, which tells those who
- * lost something of it. */
+/* Memory besides the buffers: headers, schedules, lists of two files; and the memory that
+ * libkvtree keeps for a communicator from its first exchange on, which only a rebuild
+ * with a loss makes. */
 enum { SMALL = 64 * KiB, CHANNEL = MiB };
 
 typedef struct trial {

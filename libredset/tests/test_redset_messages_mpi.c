@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What redundancy sets send, counted between libredset and MPI for 4 to 32 ranks, in sets
- * of four and in one set of all: how much a process sends to encode follows from its data
- * and from the scheme, whatever the number of ranks is, and all members of a set send
- * equally much; all else is a fixed number of MPI's own collective calls; and all that
- * the communicator of the application sees is that it is duplicated.
+/* The messages of redundancy sets, counted between libredset and MPI for 4 to 32 ranks,
+ * in sets of four and in one set of all ranks. The bytes that a process sends to encode
+ * depend on its data and on the scheme, not on the number of ranks, and all members of a
+ * set send equally much. Everything else is a fixed number of MPI's own collective calls.
+ * The communicator of the application is only duplicated.
  *
- * With N members, f of which may be lost, L bytes of the largest member, and chunks of
- * C = ceil(L / (N-f)) bytes, schedule.h comes to this:
+ * With N members, f of which may be lost, L bytes of the largest member, and chunks of C
+ * = ceil(L / (N-f)) bytes, schedule.h implies:
  *
- *     encode, XOR and RS    every member adds to N-f flows, and passes f sums on in each:
- *                           f (N-f) C bytes, which is less than f (L + N-f)
+ *     encode, XOR and RS    every member sends its N-f chunks, and f-1 sums for other
+ *                           members: (N-1) C bytes
  *     encode, PARTNER       every member sends its own bytes f times
  *     rebuild of one member, XOR and RS    N flows with N-f sources and one sum:
  *                           N (N-f) C bytes by all together, and at most N C by each
- *     rebuild of one member, PARTNER       the files of f+1 members, once each
- */
+ *     rebuild of one member, PARTNER       the files of f+1 members, once each */
 #include "count_mpi.h"
 #include "job_mpi.h"
 #include "src/set/flow_engine.h"
 
-/* Bytes of a rank. Every message with data is large, then, and no other one is. */
+/* Bytes of a rank. So every message with data is large, and no other message is. */
 enum { DATA = 300001 };
 
 enum { CREATE, ENCODE, RECOVER, RECOVER_LOST, REBUILD_LOST, CALLS };
@@ -121,15 +120,15 @@ static void rebuild(trial *t, redset *set, int lost)
     redset_manifest_free(m);
 }
 
-/* ---- what they may send ---- */
+/* ---- limits ---- */
 
-/* All that is not data are the lists of files, which go to f neighbours twice. */
+/* Messages other than data are the lists of files, which go to f neighbors twice. */
 static void check_encode(const trial *t)
 {
     const tally *c = &t->t[ENCODE];
     long n = t->shape.members, f = t->shape.failures, piece = REDSET_PIECE;
     if (redset_shape_is_coded(&t->shape)) {
-        /* its own data, and of the sums that it computes those of the f-1 others: not f
+        /* its own data, and, of the sums that it computes, those of the f-1 others: not f
          * times the data */
         CHECK_INT(c->own[LARGE_BYTES], (n - 1) * t->chunk);
         CHECK_INT(c->own[LARGE], (n - 1) * ceil_div(t->chunk, piece));
@@ -163,13 +162,13 @@ static void check_rebuild(const trial *t, int lost)
 static void check_small_calls(const trial *t)
 {
     CHECK_INT(t->t[CREATE].own[SENDS], 0);
-    CHECK_INT(t->t[RECOVER].own[SENDS], 1); /* a greeting to the right neighbour */
+    CHECK_INT(t->t[RECOVER].own[SENDS], 1); /* a greeting to the right neighbor */
     CHECK(t->t[RECOVER_LOST].own[SENDS] <= 2);
     CHECK_INT(t->t[RECOVER].own[LARGE] + t->t[RECOVER_LOST].own[LARGE], 0);
 }
 
-/* The application's communicator is duplicated, all agree that they have a duplicate, and
- * nothing else happens on it. */
+/* The application's communicator is duplicated, all ranks agree that they have a
+ * duplicate, and nothing else happens on it. */
 static void check_shared(const trial *t)
 {
     for (int i = 0; i < CALLS; i++) {
@@ -218,8 +217,8 @@ static void test_messages_follow_from_data(job *j, redset_scheme scheme, int fai
     if (j->rank == 0) print_rows(&t);
 }
 
-/* Where members have nothing, half or all of that, those of coded sets still work evenly.
- */
+/* Members with different amounts of data: none, half or all. Members of coded sets still
+ * work evenly. */
 static void test_uneven_data_is_even_work(job *j, redset_scheme scheme, int failures)
 {
     trial t = {.j = j, .set_size = j->ranks};

@@ -106,7 +106,7 @@ static void test_parse(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(redset_file_name_parse(bad[i], &place), -EINVAL);
     assert_int_equal(place.members, 255);
-    assert_int_equal(place.sets, 99); /* what no name tells */
+    assert_int_equal(place.sets, 99); /* not part of any name */
     assert_int_equal(place.set, 98);
     assert_int_equal(place.failures, 97);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank has no memory, at each allocation of a set's life: creating, encoding, finding
- * what is there, verifying and rebuilding, with every scheme. All ranks are told, what
- * was protected stays so, and the next try succeeds. */
+/* One rank has no memory, at each allocation of a set's life: creating, encoding,
+ * locating, verifying and rebuilding, with every scheme. All ranks get an error,
+ * protected files stay protected, and the next try succeeds. */
 #include "job_mpi.h"
 #include "nth_each_mpi.h"
 
@@ -23,7 +23,7 @@ static int do_encode(void *arg)
     return rc;
 }
 
-/* Finds the set, verifies it, and rebuilds what rank 0 lost. */
+/* Locates the set, verifies it, and rebuilds the files that rank 0 lost. */
 static int do_rebuild(void *arg)
 {
     job *j = arg;
@@ -53,7 +53,8 @@ static int do_rebuild(void *arg)
     return rc;
 }
 
-/* What the last rank rebuilt for rank 0 goes back to where that looks for it. */
+/* Moves the files that the last rank rebuilt for rank 0 back to the directory of rank 0.
+ */
 static void take_back(const job *j, const char *name)
 {
     char from[1200], to[1200], folder[80];
@@ -63,7 +64,7 @@ static void take_back(const job *j, const char *name)
     CHECK(rename(from, to) == 0);
 }
 
-/* The last rank acts for rank 0, too, which lost all. */
+/* The last rank also acts for rank 0, which lost everything. */
 static int do_adopt(void *arg)
 {
     job *j = arg;

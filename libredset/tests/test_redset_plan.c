@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What follows from the losses of a set. */
+/* The plan that follows from the losses of a set. */
 #include "src/set/plan.h"
 
 #include "scratch.h"
@@ -11,7 +11,7 @@
 
 enum { MOST = 8 };
 
-/* States of a set, one behind the other. */
+/* States of a set, one after the other. */
 static uint32_t states[MOST * (MOST + 2)];
 
 static redset_state *state_of(const redset_shape *shape, int member)
@@ -36,7 +36,7 @@ static void lose(const redset_shape *shape, int member)
     state_of(shape, member)->lost = 1;
 }
 
-/* The shapes that the tests go through: number i; 0 after the last one. */
+/* Sets *shape to the i-th shape of the tests; returns 0 after the last one. */
 static int shape_number(int i, redset_shape *shape)
 {
     for (int members = 2; members <= MOST; members++)
@@ -72,7 +72,7 @@ static void test_losses(void **state)
         }
 }
 
-/* What cannot be read counts as lost; where that is too much, it is waited for. */
+/* An unread member counts as lost; if the loss is then too large, the plan is to wait. */
 static void test_unread(void **state)
 {
     redset_shape shape;
@@ -123,7 +123,7 @@ static void test_single(void **state)
     assert_int_equal(redset_plan_make(&shape, states, &lost).kind, REDSET_PLAN_HOPELESS);
 }
 
-/* The plan when a member tells of another encode and `gone` is lost (-1: none). */
+/* The plan when a member is of another encode and `gone` is lost (-1: none). */
 static redset_plan plan_of(const redset_shape *shape, int gone)
 {
     uint8_t lost[MOST];
@@ -147,16 +147,17 @@ static void test_mixed_encodes(void **state)
                 state_of(&shape, odd)->layout = 1;
                 assert_int_equal(plan_of(&shape, gone).kind, REDSET_PLAN_MIXED);
                 healthy(&shape);
-                state_of(&shape, odd)->list[0] = 1; /* others kept another list of it */
+                state_of(&shape, odd)->list[0] = 1; /* other members kept another list of
+                                                       this member */
                 redset_plan plan = plan_of(&shape, gone);
                 if (shape.failures == 1 && gone == (odd + 1) % shape.members)
-                    continue; /* nobody left to tell */
+                    continue; /* no member left with the other list */
                 assert_int_equal(plan.kind, REDSET_PLAN_MIXED);
                 assert_int_equal(plan.member, odd);
             }
 }
 
-/* Two that keep a list of a lost one, and differ. */
+/* Two survivors have different lists of a lost member. */
 static void test_heirs_that_differ(void **state)
 {
     const redset_shape shape = {REDSET_RS, 5, 2};

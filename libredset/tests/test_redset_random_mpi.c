@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets of 9 to 16 members with anything: numbers of members that may be lost, files,
- * sizes, pieces, and losses, all drawn from a seed. What may be lost comes back byte for
- * byte, redundancy files too; more gives the verdict everywhere, and nothing changes.
+/* Sets of 9 to 16 members with random parameters: numbers of members that may be lost,
+ * files, sizes, pieces, and losses, all drawn from a seed. Recoverable losses are
+ * restored byte for byte, including redundancy files; larger losses give the verdict
+ * everywhere, and nothing changes.
  *
  * usage: mpiexec -n 16 test_redset_random_mpi [SEED [ROUNDS]] */
 #include "snapshot_mpi.h"
@@ -80,7 +81,7 @@ static void damage(const job *j, const snapshot *s, unsigned kind)
     if (kind > 2) job_lose(j);
 }
 
-/* Damages the lost members, each in its way; whether this rank is one. */
+/* Damages the lost members, each in another way. Returns whether this rank is lost. */
 static int damage_all(const job *j, const snapshot *s, const uint8_t lost[MEMBERS])
 {
     for (int m = 0; m < j->ranks; m++) {
@@ -132,7 +133,8 @@ static void with_scheme(job *j, redset_scheme scheme)
     free(s.file);
 }
 
-/* A set of the first so many ranks; the others wait without taking their processors. */
+/* Makes a set of the first `members` ranks; the other ranks wait without using their
+ * processors. */
 static void with_members(job *j, int members)
 {
     j->ranks = members;

@@ -41,8 +41,8 @@ static void test_one_of_each_set(job *j)
     forget(j, &s);
 }
 
-/* Damage short of a lost directory. Rank 0 has one file, the last bytes of whose
- * redundancy file are parity. */
+/* Damage short of a lost directory. Rank 0 has one file, and its redundancy file ends
+ * with parity. */
 static void damage(const job *j, const snapshot *s, int kind)
 {
     char path[1200];
@@ -146,8 +146,8 @@ static void test_single(job *j)
     forget(j, &s);
 }
 
-/* A rank comes back with files and redundancy file of another checkpoint: both verify,
- * but together with the others they are nothing. */
+/* A rank has files and the redundancy file of another checkpoint: both are valid, but do
+ * not fit the other ranks. */
 static void test_mixed(job *j)
 {
     redset_error err = {""};
@@ -188,7 +188,7 @@ static void test_no_folder(job *j)
 }
 
 /* Every call of every kind fails once on one rank while rank 0 is rebuilt. A failure to
- * read a survivor's data is a second loss, found before anything is changed. */
+ * read a survivor's data is a second loss, detected before anything is changed. */
 static void test_faults(job *j, int victim)
 {
     redset_error err = {""};
@@ -212,7 +212,7 @@ static void test_faults(job *j, int victim)
                 CHECK(call == FAULT_OPEN || (call == FAULT_READ && victim != 0));
             if (rc == 0 && fired && victim != 0) CHECK(j->scheme != REDSET_XOR);
             int spare = j->scheme != REDSET_XOR && j->ranks > 2;
-            /* but for the directory itself */
+            /* except for the directory itself */
             if (victim != 0 && spare && (call == FAULT_READ || call == FAULT_OPEN))
                 CHECK_INT(rc, call == FAULT_OPEN && n == 1 ? -EIO : 0);
             if (rc == 0) CHECK(job_intact(j));
@@ -231,7 +231,7 @@ static void test_faults(job *j, int victim)
     forget(j, &s);
 }
 
-/* A byte of a survivor's file, which changes while a rebuild runs. */
+/* A byte of a survivor's file that changes while a rebuild runs. */
 static char change_path[1200];
 static off_t change_offset;
 
@@ -242,9 +242,9 @@ static void change_file(void)
     close(fd);
 }
 
-/* Rank 2 had the right sizes when the rebuild began, but its bytes are others when they
- * are read. It counts as lost, too: more than XOR can bear, and not more than RS with
- * two. */
+/* Rank 2 had the right sizes when the rebuild began, but its bytes are changed when they
+ * are read. It counts as lost as well: too much for XOR, but not for RS with two
+ * failures. */
 static void test_change_on_the_way(job *j, redset_scheme scheme, int in_parity)
 {
     redset_error err = {""};
@@ -260,7 +260,7 @@ static void test_change_on_the_way(job *j, redset_scheme scheme, int in_parity)
     if (j->rank == 2) {
         scratch_path(change_path, j->folder, in_parity ? s.name : "a/b/c");
         change_offset = in_parity ? (off_t)s.size - 1 : 10;
-        fault_arm_event(FAULT_READ, 1, change_file); /* the first of its data */
+        fault_arm_event(FAULT_READ, 1, change_file); /* the first read of its data */
     }
     int rc = redset_rebuild(s.set, j->folder, &m, &rebuilt, &err);
     if (j->rank == 2) CHECK(fault_disarm());
@@ -290,8 +290,8 @@ static void see(void *arg, uint64_t done, uint64_t total)
     *s = (seen){done, total, s->calls + 1};
 }
 
-/* Everybody reads all that it has, or writes all that it lost, and is told of each byte.
- */
+/* Every rank reads all of its files, or writes all of its lost files, and gets a report
+ * of each byte. */
 static void test_progress(job *j)
 {
     snapshot s;

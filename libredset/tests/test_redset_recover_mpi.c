@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recover: the sets of an encode are found again from what survived, and whatever
- * contradicts itself is refused everywhere. */
+/* Recover: the sets of an encode are located from the surviving files, and contradictions
+ * are refused everywhere. */
 #include "fault.h"
 #include "job_mpi.h"
 
@@ -9,7 +9,7 @@ static void check_same_place(const redset *a, const redset *b)
     CHECK(memcmp(redset_get_place(a), redset_get_place(b), sizeof(redset_place)) == 0);
 }
 
-/* This rank loses all, or not. The sets are found, and the files come back. */
+/* This rank loses everything, or not. The sets are located, and the files rebuilt. */
 static void recover_and_rebuild(const job *j, const redset *old, int lost)
 {
     char name[REDSET_NAME_SIZE];
@@ -62,7 +62,7 @@ static void test_nothing_left(job *j)
     expect_refused(j, j->comm, "1_of_2_in_0.xor", "is missing");
 }
 
-/* A damaged or foreign redundancy file is as good as none. */
+/* A damaged or foreign redundancy file counts as lost. */
 static void test_damaged(job *j, redset *set)
 {
     char name[REDSET_NAME_SIZE], path[1200];
@@ -99,8 +99,8 @@ static void test_foreign(job *j, redset *set)
     redset_free(found);
 }
 
-/* Rank 0 says that its redundancy file is lost. One of an earlier encode has its name: it
- * does not count, and the right one takes its place. */
+/* Rank 0 passes its redundancy file as lost. A file of an earlier encode has its name:
+ * this file is ignored, and the right one replaces it. */
 static void test_disowned(job *j, redset *set)
 {
     char name[REDSET_NAME_SIZE], path[1200];
@@ -127,7 +127,7 @@ static void test_disowned(job *j, redset *set)
     redset_free(found);
 }
 
-/* Half as many ranks as have encoded. */
+/* Half as many ranks as in the encode. */
 static void test_other_size(job *j, redset *set)
 {
     char name[REDSET_NAME_SIZE];
@@ -155,8 +155,8 @@ static void claim_set_0(kvtree *group)
     kvtree_util_set_int(group, "INDEX", 0);
 }
 
-/* A survivor's header tells, with good checksums, of another order of members, or of
- * another set. Its own file name must fit, so rank 2 or 3 tells it. */
+/* A survivor's header has, with valid checksums, another order of members, or another
+ * set. Its own file name must fit, so rank 2 or 3 is changed. */
 static void test_contradiction(job *j)
 {
     char name[REDSET_NAME_SIZE];
@@ -178,7 +178,7 @@ static void test_contradiction(job *j)
     if (j->rank == 3) job_forge(j, name, claim_set_0);
     MPI_Barrier(j->comm);
     expect_refused(j, j->comm, name, "contradict");
-    /* all of one set say so: it would be mixed with the other */
+    /* all members of one set claim this: the set would be mixed with the other */
     if (j->rank % 2 == 1 && j->rank != 3) job_forge(j, name, claim_set_0);
     MPI_Barrier(j->comm);
     expect_refused(j, j->comm, name, "claim a place");

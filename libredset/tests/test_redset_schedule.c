@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedules: all members of a set do their tasks as flow_engine.c does them, with
- * messages that need a receiver before they go. Nothing is computed here, only who waits
- * for whom.
- */
+/* Schedules: all members of a set execute their tasks like flow_engine.c, with messages
+ * that need a receiver before they are sent. Nothing is computed here, only which task
+ * waits for which message. */
 #include "src/codec/schedule.h"
 
 #include "scratch.h"
@@ -18,8 +17,9 @@ typedef struct worker {
     redset_schedule *schedule;
     int count, members[MEMBERS];
     const redset_task *turn[MEMBERS * TURNS];
-    int turns, now, ahead; /* how many there are, are done, have a slot */
-    /* number, between its two members, of the message that a turn takes */
+    int turns, now, ahead; /* numbers of turns: all, done, with a slot */
+    /* number of the message that a turn receives, among the messages between its two
+     * members */
     int received[MEMBERS * TURNS];
     int sent[MEMBERS * TURNS][MEMBERS];
 } worker;
@@ -36,7 +36,7 @@ static int is_sent(const worker *w, int turn)
     return 1;
 }
 
-/* Takes a slot, if the turn that had it is over, and receives. */
+/* Takes a slot, if the sends of its earlier turn are complete, and posts the receive. */
 static int prepare(worker *w, int slots)
 {
     if (w->ahead >= slots && !is_sent(w, w->ahead - slots)) return 0;
@@ -46,7 +46,7 @@ static int prepare(worker *w, int slots)
     return 1;
 }
 
-/* Does the next task, if what it needs has come. */
+/* Executes the next task, if its message has arrived. */
 static int work(worker *w)
 {
     const redset_task *task = w->turn[w->now];
@@ -95,7 +95,7 @@ static void begin(const redset_shape *shape, const uint8_t lost[], int most, wor
                 w->turn[w->turns++] = &w->schedule->tasks[i];
 }
 
-/* owner[m]: the process of member m, of those from 0 on. */
+/* owner[m]: the process of member m, counted from 0. */
 static void check_progress(const redset_shape *shape, const uint8_t lost[],
                            const int owner[])
 {
@@ -119,7 +119,7 @@ static void check_progress(const redset_shape *shape, const uint8_t lost[],
             moved |= advance(&workers[i], reach);
     }
     for (int i = 0; i < processes; i++) {
-        assert_int_equal(workers[i].now, workers[i].turns); /* else all wait */
+        assert_int_equal(workers[i].now, workers[i].turns); /* else all processes wait */
         redset_schedule_free(workers[i].schedule);
     }
     for (int m = 0; m < shape->members; m++)
@@ -138,7 +138,8 @@ static void check_losses(const redset_shape *shape, const int owner[])
     }
 }
 
-/* Every way to spread the members over processes, the first m of which are. */
+/* Tries every distribution of the members over processes; the first m members are already
+ * assigned. */
 static void check_spread(const redset_shape *shape, int owner[], int m, int processes)
 {
     if (m == shape->members) {
@@ -177,7 +178,7 @@ static void nobody_waits_for_ever(void **state)
     }
 }
 
-/* What the reach is for: tasks in a row that are of one stage. */
+/* The reach exceeds the number of consecutive tasks of one stage. */
 static void stages_are_short(void **state)
 {
     for (int members = 2; members <= MEMBERS; members++)

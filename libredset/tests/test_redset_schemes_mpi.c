@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every scheme over all ranks, with every set of lost members: what can be rebuilt is,
- * byte for byte; what cannot gives the verdict everywhere, and nothing changes. */
+/* Every scheme over all ranks, with every combination of lost members: recoverable losses
+ * are rebuilt, byte for byte; other losses give the verdict everywhere, and nothing
+ * changes. */
 #include "snapshot_mpi.h"
 #include "src/codec/flow.h"
 
@@ -12,7 +13,7 @@ static int count_ones(unsigned pattern)
     return count;
 }
 
-/* Loses the ranks of the pattern, and gets them back. */
+/* Loses the ranks of the pattern, and rebuilds them. */
 static void lose_and_rebuild(job *j, snapshot *s, unsigned pattern, int entries)
 {
     int lost = pattern >> j->rank & 1;
@@ -21,7 +22,7 @@ static void lose_and_rebuild(job *j, snapshot *s, unsigned pattern, int entries)
     expect_rebuilt(j, s, lost, entries);
 }
 
-/* Takes the redundancy files away, and gives them back. */
+/* Removes redundancy files, and restores them. */
 static void lose_too_much(job *j, snapshot *s, unsigned pattern)
 {
     char path[1200], text[64];
@@ -55,8 +56,8 @@ static void try_losses(job *j, redset_scheme scheme, int failures, unsigned step
     forget(j, &s);
 }
 
-/* Nodes of two ranks, two sets, one node and then another lost before the first rebuild
- * is asked for. */
+/* Nodes of two ranks, two sets: one node is lost, then another before the first rebuild.
+ */
 static void try_several_sets(job *j, redset_scheme scheme)
 {
     snapshot s;
@@ -74,7 +75,7 @@ static void try_several_sets(job *j, redset_scheme scheme)
     forget(j, &s);
 }
 
-/* A set that is too small for what was asked for does what it can. */
+/* A set that is too small for the configured number of failures provides what it can. */
 static void try_more_than_members(job *j)
 {
     snapshot s;

@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-/* What was assigned so far, while positions are gone through in order. */
+/* The assignments so far, in the order of positions. */
 typedef struct tally {
     int procs, set_size, largest, sets;
     int *members;    /* seen in each set */
-    int *promised;   /* what place.members said */
-    int *last_group; /* whose member came last into each set */
+    int *promised;   /* value of place.members */
+    int *last_group; /* group of the last member of each set */
 } tally;
 
 static void tally_init(tally *t, int procs, int set_size, int largest)
@@ -106,7 +106,7 @@ static void test_million(void **state)
     free(sizes);
 }
 
-/* ---- partner groups: those whose loss together with a group may be fatal ---- */
+/* ---- partner groups: groups whose loss together with a group may be fatal ---- */
 
 static redset_place place_in(int nodes, int each, int set_size, int node, int rank)
 {
@@ -116,8 +116,8 @@ static redset_place place_in(int nodes, int each, int set_size, int node, int ra
     return place;
 }
 
-/* Nodes with equal numbers of ranks: whichever rank of a node is looked at, its set has
- * the same nodes, those with the same row of sets. Returns the partners of the node. */
+/* Nodes with equal numbers of ranks: for each rank of a node, its set has the same nodes,
+ * those with the same row of sets. Returns the number of partners of the node. */
 static int try_node(int nodes, int each, int set_size, int node, int step)
 {
     const redset_place first = place_in(nodes, each, set_size, node, 0);
@@ -162,9 +162,9 @@ static void test_partners_are_those_of_one_set(void **state)
     assert_int_equal(count_partners(1001, 96, 8, 500), 8); /* the row of nine */
 }
 
-/* 2 to 10,000 nodes of 1 to 128 ranks, sets of 8: 7 or 8 partners from 56 nodes on,
- * where 8 are those of the sets with one more; all nodes where these are fewer than 16.
- */
+/* 2 to 10,000 nodes of 1 to 128 ranks, sets of 8: 7 or 8 partners from 56 nodes on, where
+ * 8 occurs in the sets with one more member; with fewer than 16 nodes, all nodes are
+ * partners. */
 static void test_partners_of_all_machines(void **state)
 {
     for (int nodes = 2; nodes <= 10000; nodes++) {
@@ -188,7 +188,7 @@ static void test_known(void **state)
     assert_int_equal(place.set, 1);
     assert_int_equal(place.member, 2);
     assert_int_equal(place.members, 4);
-    /* all in one group: everyone alone */
+    /* all processes in one group: one set each */
     assert_int_equal(redset_choose(8, 8, 4, 5, &place), 0);
     assert_int_equal(place.sets, 8);
     assert_int_equal(place.set, 5);
@@ -211,7 +211,8 @@ static void test_refused(void **state)
     assert_int_equal(place.set, 77);
 }
 
-/* The place of a set of so many members whose scheme was chosen; scheme 0: refused. */
+/* The place of a set of `members` members after its scheme is assigned; scheme 0:
+ * refused. */
 static redset_place assign(redset_scheme scheme, int failures, int members,
                            redset_error *err)
 {
@@ -236,7 +237,7 @@ static void test_rs_of_more_than_255_is_refused(void **state)
     assert_int_equal(assign(REDSET_RS, 2, 1000000, &err).scheme, 0);
     assert_non_null(strstr(err.text, "1000000 members"));
     assert_non_null(strstr(err.text, "at most 255"));
-    /* the others have no limit */
+    /* the other schemes have no limit */
     assert_int_equal(assign(REDSET_XOR, 0, 1000000, NULL).scheme, REDSET_XOR);
     assert_int_equal(assign(REDSET_PARTNER, 2, 1000000, NULL).scheme, REDSET_PARTNER);
 }

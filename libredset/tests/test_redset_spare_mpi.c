@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A redundancy file that is written over one that nobody needs any more. */
+/* A redundancy file that is written over an obsolete one. */
 #include "fault.h"
 #include "job_mpi.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
-/* What an encode is given to write over, and what the redundancy file has to be. */
+/* The spare file of an encode, and the expected redundancy file. */
 typedef struct fixture {
     job *j;
     redset *set;
-    char folder[96];             /* the spare one */
+    char folder[96];             /* the spare directory */
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     char path[1200];             /* of the file in the spare directory */
-    char other[128];             /* another file, outside of it */
+    char other[128];             /* another file, outside of the spare directory */
     unsigned char *bytes;
     size_t size;
 } fixture;
@@ -49,7 +49,7 @@ static int encode(const fixture *f)
                               &err);
 }
 
-/* Number of the redundancy file on its device, if it has the bytes it should have. */
+/* Checks the bytes of the redundancy file, and returns its inode number. */
 static ino_t check_encoded(const fixture *f)
 {
     struct stat st = {0};
@@ -72,7 +72,7 @@ static void write_spare(const fixture *f, size_t size, mode_t mode)
     CHECK_INT(chmod(f->path, mode), 0);
 }
 
-/* Longer, shorter or empty: it becomes the new one. */
+/* A longer, shorter or empty spare file becomes the new file. */
 static void test_written_over(const fixture *f)
 {
     const size_t sizes[] = {f->size, f->size + 100000, f->size / 2, 0};
@@ -85,7 +85,7 @@ static void test_written_over(const fixture *f)
     }
 }
 
-/* Nothing there: as without. */
+/* Without a spare file, the encode works as usual. */
 static void test_missing(fixture *f)
 {
     CHECK_INT(encode(f), 0);
@@ -96,7 +96,7 @@ static void test_missing(fixture *f)
     mkdir(f->folder, 0700);
 }
 
-/* What others may have under another name, or may read, is never written to. */
+/* A spare file that has another name, or that others may read, is never written to. */
 static void test_not_ours_alone(const fixture *f)
 {
     enum { LINKED, SYMBOLIC, READABLE, KINDS };
@@ -119,7 +119,7 @@ static void test_not_ours_alone(const fixture *f)
     }
 }
 
-/* The spare one is gone, and nothing has its place. */
+/* After a failure the spare file is gone, and there is no new file. */
 static void test_failure(const fixture *f)
 {
     static const struct {

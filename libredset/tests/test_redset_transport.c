@@ -30,7 +30,7 @@ static void drop_trees(kvtree *out[PEERS], kvtree *in[PEERS])
     }
 }
 
-/* Every peer gets what was addressed to it, by sender. */
+/* Every peer gets the trees that were addressed to it, by sender. */
 static void test_exchange(void **state)
 {
     kvtree *out[PEERS], *in[PEERS];
@@ -68,7 +68,8 @@ static void test_shift(void **state)
     redset_transport_local_free(t);
 }
 
-/* Messages between two peers keep their order, whatever the numbers of transfers. */
+/* Messages between two peers keep their order, independent of the numbers of transfers.
+ */
 static void test_messages(void **state)
 {
     char first[4] = "", second[4] = "", other[4] = "";
@@ -106,7 +107,7 @@ static int fake_greatest(redset_transport *t, int count, int64_t values[],
 static int fake_agree(redset_transport *t, int code, int count, int64_t sums[],
                       redset_error *cause)
 {
-    return code ? code : -EIO; /* that of the other one */
+    return code ? code : -EIO; /* code of the other process */
 }
 
 static void set_others(const int64_t values[REDSET_VALUES], bool failed)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets without checksums: what is read less, what is not noticed any more, and what is.
- * That losses come back all the same, test_redset_schemes_mpi.c and
- * test_redset_folder_mpi.c show. */
+/* Sets without checksums: which files are not read, which damage is not detected, and
+ * which is. Rebuilds without checksums: test_redset_schemes_mpi.c and
+ * test_redset_folder_mpi.c. */
 #include "reads.h"
 #include "snapshot_mpi.h"
 
-/* ---- how much is read ---- */
+/* ---- bytes read ---- */
 
 static long bytes_of(const job *j)
 {
@@ -24,7 +24,8 @@ static void begin(job *j, redset_scheme scheme, int no_checksums, snapshot *s)
     encode(j, s, j->ranks, 1);
 }
 
-/* Without redundancy no file is read; with it, each once. Nobody reads to verify. */
+/* Without redundancy no file is read; with redundancy, each once. A verification reads
+ * none. */
 static void test_nothing_is_read_for_checksums(job *j, redset_scheme scheme)
 {
     for (int none = 0; none < 2; none++) {
@@ -49,9 +50,9 @@ static void test_nothing_is_read_for_checksums(job *j, redset_scheme scheme)
     }
 }
 
-/* ---- what is noticed ---- */
+/* ---- detection ---- */
 
-/* Other bytes are not; another size is. */
+/* Changed bytes are not detected; a changed size is. */
 static void test_only_sizes_count(job *j)
 {
     snapshot s;
@@ -67,7 +68,7 @@ static void test_only_sizes_count(job *j)
     forget(j, &s);
 }
 
-/* Two encodes of files with the same names and sizes are told apart. */
+/* Two encodes of files with the same names and sizes are distinguished. */
 static void test_encodes_are_not_mixed(job *j)
 {
     snapshot old, s;

@@ -2,9 +2,9 @@
 #ifndef FILO_FILO_NAMES_H
 #define FILO_FILO_NAMES_H
 
-/* What the functions of this library are called in its shared and static libraries. Other
- * libraries have functions of the same names as ours: with these a program can use both,
- * whatever their order, and each calls its own
+/* The symbols of the functions of this library in its shared and static libraries. Other
+ * libraries have functions of the same names: with these symbols a program can use both,
+ * in any link order, and each library calls its own functions
  * (docs/decisions/0020-unique-symbols.md). Included by the other headers. */
 
 #define filo_begun_sweep scr_filo_begun_sweep

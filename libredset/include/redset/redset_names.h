@@ -2,10 +2,10 @@
 #ifndef REDSET_REDSET_NAMES_H
 #define REDSET_REDSET_NAMES_H
 
-/* Names of the functions in the shared and static libraries. Other libraries have
- * functions of the same names: with these, a program can use both, in any order, and each
- * calls its own (decision 0020 in docs/decisions). Included by the
- * other headers. */
+/* The symbols of the functions in the shared and static libraries. Other libraries have
+ * functions of the same names: with these symbols a program can use both, in any link
+ * order, and each library calls its own functions
+ * (docs/decisions/0020-unique-symbols.md). Included by the other headers. */
 
 #define redset_adopt scr_redset_adopt
 #define redset_adopt_with scr_redset_adopt_with

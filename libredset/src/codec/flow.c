@@ -137,13 +137,13 @@ static void flow_set_coef(redset_flow *flow, int target, int source, uint8_t val
 
 static void flow_add_target(redset_flow *flow, int member, int stream)
 {
-    flow_set_coef(flow, flow->targets, 0, 1); /* of a copy */
+    flow_set_coef(flow, flow->targets, 0, 1); /* for copies */
     flow->target[flow->targets++] = (redset_flow_end){member, stream};
 }
 
 /* ---- PARTNER ---- */
 
-/* From the data of member, or its nearest copy, to the copies that are wanted. */
+/* Copies the data of member, or its nearest copy, to the missing copies. */
 static void flow_plan_copies(redset_flow *flow, const uint8_t lost[], int member)
 {
     const redset_shape *shape = &flow->shape;
@@ -157,9 +157,9 @@ static void flow_plan_copies(redset_flow *flow, const uint8_t lost[], int member
     }
 }
 
-/* ---- XOR and RS: solving for what is lost at a position ---- */
+/* ---- XOR and RS: solving for the lost streams at a position ---- */
 
-/* What column x holds at the position. */
+/* The stream of column x at the position. */
 static redset_flow_end flow_column(const redset_flow *flow, int x)
 {
     int member = redset_shape_member(&flow->shape, flow->position, x);
@@ -184,8 +184,7 @@ static void flow_find_unknowns(redset_flow *flow)
         if (!flow_is_lost(flow, j)) flow->used[used++] = j;
 }
 
-/* The product of x + other over all n others; that of a column with itself is left out.
- */
+/* The product of x + other over all n others, without x itself. */
 static uint8_t flow_differences(int x, const int others[], int n)
 {
     uint8_t product = 1;
@@ -243,8 +242,8 @@ static void flow_find_part(redset_flow *flow, int x)
     }
 }
 
-/* The factor of source column x in the lost redundancy column y: directly, and through
- * the unknown columns. */
+/* The factor of source column x in the lost redundancy column y: its own factor, plus its
+ * share through the unknown columns. */
 static uint8_t flow_redundancy_factor(const redset_flow *flow, int y, int x)
 {
     uint8_t sum = x < flow->shape.failures ? 0 : flow_code(flow, y, x);

@@ -2,21 +2,21 @@
 #ifndef REDSET_CODEC_FLOW_H
 #define REDSET_CODEC_FLOW_H
 
-/* Which bytes of a set are computed from which others. Pure functions, shared by all
+/* Which bytes of a set are computed from which other bytes. Pure functions, shared by all
  * schemes, by encode and rebuild, with and without MPI.
  *
  * The members of a set form a ring 0 .. N-1, and the set survives `failures` losses. Each
  * member has streams of bytes:
  *
- *     0 .. D-1             data: its files one after the other, in D chunks
- *     D .. D+failures-1    redundancy data, in its redundancy file
+ * 0 .. D-1 data: its files one after the other, in D chunks D .. D+failures-1 redundancy
+ * data, in its redundancy file
  *
  * A flow computes some streams (targets) from others (sources):
  *
- *     target t = sum over sources s of coef(t, s) * source s      in GF(2^8)
+ * target t = sum over sources s of coef(t, s) * source s in GF(2^8)
  *
- * An encode has N flows, and so has a rebuild. Flows are independent of each other, and
- * so are the pieces of a flow.
+ * Encodes and rebuilds have N flows each. Flows are independent of each other, and so are
+ * the pieces of a flow.
  *
  * XOR and RS. D = N - failures, and every stream has the same length. There are N
  * positions. The column x = (m - p) mod N selects the stream of member m at position p:
@@ -27,7 +27,7 @@
  * The first redundancy stream is the XOR, and XOR is RS with one failure.
  *
  * PARTNER. D = 1, and redundancy stream j of member m is a copy of the data of member
- * m - 1 - j. Flow m copies the data of member m. */
+ * m-1-j. Flow m copies the data of member m. */
 
 #include "src/codec/gf.h"
 #include <redset/redset.h>
@@ -55,8 +55,8 @@ bool redset_shape_is_coded(const redset_shape *shape);
 /* D: the number of data streams. */
 int redset_shape_data_streams(const redset_shape *shape);
 
-/* Bytes of a chunk such that D chunks hold largest bytes; 0 where data is not split
- * (SINGLE, PARTNER). */
+/* Bytes of a chunk such that D chunks hold largest bytes; 0 if data is not split (SINGLE,
+ * PARTNER). */
 uint64_t redset_shape_chunk(const redset_shape *shape, uint64_t largest);
 
 /* The stream of member at a position (XOR, RS). */
@@ -87,12 +87,12 @@ typedef struct redset_flow {
     const uint8_t *lost;
     int position, unknowns;
     int *unknown;   /* lost data columns ... */
-    int *used;      /* ... and the redundancy columns that solve them, as many */
+    int *used;      /* ... and the same number of redundancy columns that solve them */
     uint8_t *solve; /* inverse of the code from unknown to used columns, by rows */
     uint8_t *part;  /* factors of one source in the unknown columns */
 } redset_flow;
 
-/* A flow for sets of that shape; NULL without memory. */
+/* Allocates a flow for sets of that shape; NULL without memory. */
 redset_flow *redset_flow_new(const redset_shape *shape);
 redset_flow *redset_flow_free(redset_flow *flow);
 
@@ -102,8 +102,8 @@ static inline uint8_t redset_flow_coef(const redset_flow *flow, int target, int 
 }
 
 /* Fills in flow i (0 .. members-1): of an encode if lost is NULL, else of the rebuild of
- * all streams of the lost members, which redset_shape_can_rebuild. A flow without targets
- * has nothing to do. */
+ * all streams of the lost members, which must be possible (redset_shape_can_rebuild). A
+ * flow without targets has nothing to do. */
 void redset_flow_plan(redset_flow *flow, const uint8_t lost[], int i);
 
 #endif

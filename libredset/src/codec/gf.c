@@ -21,7 +21,7 @@ uint8_t redset_gf_multiply(uint8_t a, uint8_t b)
     return (uint8_t)product;
 }
 
-/* a^254: the 255 elements other than 0 are a group. */
+/* The inverse is a^254, because the 255 elements other than 0 form a group. */
 uint8_t redset_gf_inverse(uint8_t a)
 {
     uint8_t power = a, inverse = 1;
@@ -107,8 +107,8 @@ void redset_factors_done(redset_factors *factors)
     *factors = (redset_factors){0};
 }
 
-/* Fills factor * x for every x, from the product of the highest bit of x and that of the
- * remaining bits, which is already in the table. */
+/* Sets multiple[x] to factor * x for every x: the product of the highest bit of x, plus
+ * the product of the remaining bits, which is already in the table. */
 static void gf_fill_multiples(uint8_t multiple[256], uint8_t factor)
 {
     multiple[0] = 0;

@@ -15,17 +15,17 @@ uint8_t redset_gf_inverse(uint8_t a);
 
 /* The factors by which one source enters the sums of a flow. */
 typedef struct redset_factors {
-    int sums;          /* number of them */
+    int sums;          /* number of sums */
     uint8_t *each;     /* factor for each sum */
-    uint8_t *multiple; /* of each of 256 elements by these */
-    uint8_t *table;    /* for ISA-L, where it is used */
+    uint8_t *multiple; /* products of each factor and all 256 elements */
+    uint8_t *table;    /* table of ISA-L, if it is used */
 } redset_factors;
 
 /* Allocates up to sums factors; -ENOMEM. */
 int redset_factors_init(redset_factors *factors, int sums);
 void redset_factors_done(redset_factors *factors);
 
-/* Sets the factors of the next source: sums of them, at most as many as there is room. */
+/* Sets the factors of the next source; sums is at most the allocated number. */
 void redset_factors_set(redset_factors *factors, int sums, const uint8_t each[]);
 
 /* sum[i] = each[i] * from, for every sum; size is at most INT_MAX. */
@@ -36,7 +36,7 @@ void redset_factors_begin(const redset_factors *factors, uint8_t *const sum[],
 void redset_factors_add(const redset_factors *factors, uint8_t *const sum[],
                         const uint8_t *from, size_t size);
 
-/* The same without ISA-L; public for tests. */
+/* The same functions without ISA-L; public for tests. */
 void redset_factors_begin_portable(const redset_factors *factors, uint8_t *const sum[],
                                    const uint8_t *from, size_t size);
 void redset_factors_add_portable(const redset_factors *factors, uint8_t *const sum[],

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 /* A column of a code is a source at the same stage in at most failures + 1 positions: the
- * stage is the column minus the number of lost and unused columns before it. A member is
- * a source or a target of as many copies. */
+ * stage is the column minus the number of lost and unused columns before it. With
+ * PARTNER, the limit holds as well: a member is a source or a target of that number of
+ * copies. */
 int redset_schedule_reach(const redset_shape *shape, int members)
 {
     return members * (shape->failures + 1) + 1;
@@ -33,8 +34,8 @@ bool redset_schedule_gathers(const redset_shape *shape, const uint8_t lost[])
 
 redset_schedule *redset_schedule_new(const redset_shape *shape, int members)
 {
-    /* a member has one task in a flow, and a set has as many flows as members; in one
-     * flow it may gather, which takes a task for each source */
+    /* a member has one task per flow, and a set has as many flows as members; in one flow
+     * it may gather, with one task per source */
     size_t n = 2 * (size_t)shape->members * (size_t)members;
     size_t room = (size_t)shape->failures + 1;
     redset_schedule *s = calloc(1, sizeof *s);
@@ -92,7 +93,7 @@ static void schedule_add_source(redset_schedule *s, int number, int i, uint64_t 
         task->to[t] = is_last ? flow->target[t].member : flow->source[i + 1].member;
 }
 
-/* A source that sends its own bytes to the first target. */
+/* Adds the task of a source that sends its own bytes to the first target. */
 static void schedule_add_sender(redset_schedule *s, int number, int i, uint64_t length)
 {
     redset_task *task = schedule_add(s, number, 2 * i, s->flow->source[i], length);
@@ -102,7 +103,7 @@ static void schedule_add_sender(redset_schedule *s, int number, int i, uint64_t 
     task->to[0] = s->flow->target[0].member;
 }
 
-/* The first target takes the bytes of a source. */
+/* Adds the task of the first target that gathers the bytes of a source. */
 static void schedule_add_gather(redset_schedule *s, int number, int i, uint64_t length)
 {
     const redset_flow *flow = s->flow;
@@ -153,7 +154,7 @@ static void schedule_add_gathered(redset_schedule *s, int number, uint64_t lengt
                                 length);
 }
 
-/* Adds the tasks of a flow, of some members or of all (NULL). */
+/* Adds the tasks of some members, or of all (member NULL), in a flow. */
 static void schedule_add_flow(redset_schedule *s, const uint8_t lost[], int number,
                               uint64_t length, int count, const int member[])
 {

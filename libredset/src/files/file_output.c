@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are rebuilt: temporary files, checksums, and final names. */
+/* Rebuilt files: temporary files, checksums, and final names. */
 #include "src/files/file_output.h"
 
 #include "common/beneath.h"
@@ -70,8 +70,8 @@ int redset_file_output_complete(redset_file_stream *stream, redset_error *err)
     return rc ? rc : batch_sync(&stream->out, err);
 }
 
-/* Another writer may have set the entry aside meanwhile and have put the right kind, a
- * directory or not, in its place; that one is moved back. */
+/* Another writer may have renamed the entry meanwhile, and put the right kind, a
+ * directory or not, in its place; this new entry is moved back. */
 static int file_output_move_aside(int parent, const char *last, const char *aside,
                                   bool folder)
 {
@@ -128,7 +128,7 @@ int redset_file_output_clear_way(const redset_file_stream *stream, redset_error 
 
 int redset_file_output_commit(redset_file_stream *stream, redset_error *err)
 {
-    /* others who could change the list do not choose who reads the file */
+    /* others who could change the list must not determine who can read the file */
     for (size_t i = 0; stream->out.shared && i < stream->out.count; i++)
         stream->out.items[i].mode = 0600;
     return batch_commit(&stream->out, err);

@@ -2,9 +2,9 @@
 /* The files of a process as one stream.
  *
  * Every file is split at chunk borders into segments. A chunk is a run of segments with a
- * cursor, so no position is ever searched. Each segment has its own running checksum;
- * crc32_combine joins those of a file at the end, although segments of different chunks
- * are read in turns. */
+ * cursor, so no position is ever searched. Segments of different chunks are read in
+ * turns, so each segment has its own running checksum; crc32_combine joins the checksums
+ * of a file at the end. */
 #include "src/files/file_stream.h"
 
 #include "common/beneath.h"
@@ -77,7 +77,8 @@ static int file_stream_open_file(const redset_file_stream *l, int file, redset_e
     return rc ? rc : opened;
 }
 
-/* A descriptor of the file, or -errno. A new one takes the least recently used slot. */
+/* Returns a descriptor of the file, or -errno. A newly opened file takes the least
+ * recently used slot. */
 static int file_stream_descriptor(redset_file_stream *l, int file, redset_error *err)
 {
     redset_slot *slot = &l->slots[0];
@@ -98,7 +99,8 @@ static int file_stream_descriptor(redset_file_stream *l, int file, redset_error 
     return fd;
 }
 
-/* Reads or writes at most size bytes of the next segment of a chunk; returns how many. */
+/* Reads or writes at most size bytes of the next segment of a chunk. Returns their
+ * number. */
 static ssize_t file_stream_pass(redset_file_stream *l, redset_chunk *at,
                                 unsigned char *buf, size_t size, redset_error *err)
 {
@@ -186,7 +188,8 @@ int redset_file_stream_check_sizes(const redset_file_stream *stream, redset_erro
     return 0;
 }
 
-/* The checksum of a file with segments from *next on, which is moved behind them. */
+/* Returns the checksum of a file whose segments begin at *next, and advances *next past
+ * them. */
 static uint32_t file_stream_crc(const redset_file_stream *stream, int file, size_t *next)
 {
     uLong crc = 0;

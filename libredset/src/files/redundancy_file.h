@@ -2,8 +2,8 @@
 #ifndef REDSET_FILES_REDUNDANCY_FILE_H
 #define REDSET_FILES_REDUNDANCY_FILE_H
 
-/* A redundancy file while it is written: the header, then the redundancy data as it is
- * computed, then the header again with the checksums, which are known by then. */
+/* A redundancy file while it is written: first the header, then the redundancy data as it
+ * is computed, then the header again with the checksums, which are known by then. */
 
 #include "common/batch.h"
 #include <kvtree/kvtree.h>
@@ -13,7 +13,7 @@
 typedef struct redset_redundancy_file {
     batch out;
     int fd;
-    const char *name; /* a file name */
+    const char *name; /* without directories */
     bool reused;      /* written over another file, which may be longer */
     bool unsynced;    /* skip every fsync */
     uint64_t header;  /* bytes of the header */
@@ -21,24 +21,25 @@ typedef struct redset_redundancy_file {
 } redset_redundancy_file;
 
 /* Creates the file with a header that has placeholders for checksums. name stays in use.
- * A file of that name in the open directory spare (-1: none) is overwritten, where
- * possible, and gone. */
+ * A file of that name in the open directory spare (-1: none) is overwritten, if possible,
+ * and is then gone from spare. */
 int redset_redundancy_file_begin(int dir, const char *name, int spare, kvtree *header,
                                  redset_redundancy_file *file, redset_error *err);
 
-/* Writes redundancy data at an offset behind the header. */
+/* Writes redundancy data at an offset after the header. */
 int redset_redundancy_file_write(redset_redundancy_file *file, uint64_t offset,
                                  const void *buf, size_t size, redset_error *err);
 
-/* Sets the CRC of header, if it has that key, writes it over the first one, and syncs. */
+/* Sets the CRC of header, if it has that key, writes the header over the first one, and
+ * syncs (unless unsynced). */
 int redset_redundancy_file_complete(redset_redundancy_file *file, kvtree *header,
                                     uint32_t crc, redset_error *err);
 
-/* Sets aside what is in its way (redset_clear_way). */
+/* Clears the way for the name of the file (redset_clear_way). */
 int redset_redundancy_file_clear_way(const redset_redundancy_file *file,
                                      redset_error *err);
 
-/* The same, and durably removes the file that has its name so far. */
+/* Clears the way, and durably (unless unsynced) removes an earlier file of that name. */
 int redset_redundancy_file_retire(const redset_redundancy_file *file, redset_error *err);
 
 /* Gives a complete file its name. */

@@ -13,7 +13,7 @@
 /* The bytes of one redundancy stream within the redundancy data. */
 typedef struct redset_part {
     uint64_t offset, length, done;
-    uint32_t crc; /* of the bytes that passed so far */
+    uint32_t crc; /* of the bytes passed so far */
 } redset_part;
 
 typedef struct redset_streams {
@@ -22,13 +22,13 @@ typedef struct redset_streams {
     uint64_t chunk;  /* bytes of a data stream */
     redset_file_stream *files;
     int fd;                     /* redundancy file that is read, or -1 */
-    uint64_t start;             /* of the redundancy data in it */
+    uint64_t start;             /* offset of the redundancy data in it */
     redset_redundancy_file out; /* redundancy file that is written */
     redset_part *part;
     redset_meter *meter; /* or NULL */
 } redset_streams;
 
-/* The streams of header, without files. */
+/* Initializes the streams of header, without files. */
 int redset_streams_init(const redset_header *header, redset_streams *streams,
                         redset_error *err);
 
@@ -37,14 +37,15 @@ int redset_streams_init(const redset_header *header, redset_streams *streams,
 int redset_streams_open(int dir, const char *name, const redset_header *header,
                         redset_streams *streams, redset_error *err);
 
-/* Creates all of them under temporary names. */
+/* Creates the redundancy file and the files under temporary names. */
 int redset_streams_create(int dir, const char *name, const redset_header *header,
                           redset_streams *streams, redset_error *err);
 
-/* Counts their bytes from now on: all of them are added to the total of the meter. */
+/* Counts the bytes of the streams from now on, and adds all of them to the total of the
+ * meter. */
 void redset_streams_set_meter(redset_streams *streams, redset_meter *meter);
 
-/* Closes, and removes what has no final name. */
+/* Closes all files, and removes files without a final name. */
 void redset_streams_done(redset_streams *streams);
 
 /* Reads or writes the next size bytes of a stream. -ESTALE if a file is shorter than its
@@ -54,20 +55,20 @@ int redset_streams_read(redset_streams *streams, int stream, void *buf, size_t s
 int redset_streams_write(redset_streams *streams, int stream, const void *buf,
                          size_t size, redset_error *err);
 
-/* The checksum of all redundancy data, when it has passed. */
+/* Returns the checksum of all redundancy data, after it has passed. */
 uint32_t redset_streams_crc(const redset_streams *streams);
 
-/* Reads all bytes that were not read yet, in pieces of that size, and compares all
- * checksums with header: -EBADMSG. Without checksums, only sizes are compared. */
+/* Reads all remaining bytes, in pieces of that size, and compares all checksums with
+ * header: -EBADMSG. Without checksums, only sizes are compared. */
 int redset_streams_verify(redset_streams *streams, const char *name,
                           const redset_header *header, size_t piece, redset_error *err);
 
-/* Of created streams: completes the files if their checksums are as recorded (-EBADMSG),
- * and sets crc and size of header. */
+/* For created streams: completes the files if their checksums are as recorded (-EBADMSG
+ * otherwise), and sets crc and size of header. */
 int redset_streams_complete(redset_streams *streams, redset_header *header,
                             redset_error *err);
 
-/* Sets aside what is in the way of the files (redset_clear_way). */
+/* Clears the way for the names of the files (redset_clear_way). */
 int redset_streams_clear_way(const redset_streams *streams, redset_error *err);
 
 /* Gives complete files their names, the redundancy file last: without it the member

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Consistency of the sets in one directory: they are of one encode, and no two processes
- * claim a name. */
+/* Consistency of the sets in one directory: all are of one encode, and no two processes
+ * claim the same name. */
 #include "src/folder/folder.h"
 
 #include "common/errtext.h"
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A claim of an owner: of a set to a rank or a set number, of a process to a name. */
+/* A claim: a set claims a rank or a set number, or a process claims a name. */
 typedef struct claim {
     const char *name; /* NULL: number instead */
     int number;
     int owner;
 } claim;
 
-/* An order in which the entries of a directory follow the directory. */
+/* Orders names such that the entries of a directory directly follow the directory. */
 static int claim_compare_names(const char *a, const char *b)
 {
     size_t i = 0;
@@ -34,7 +34,8 @@ static int claim_compare(const void *x, const void *y)
     return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
-/* Whether b, which follows a, is the same thing of another owner, or below the file a. */
+/* Whether b, which follows a, is the same rank, number or name with another owner, or
+ * lies below the file a. */
 static bool claim_is_conflict(const claim *a, const claim *b)
 {
     if (!a->name) return a->number == b->number && a->owner != b->owner;
@@ -43,7 +44,7 @@ static bool claim_is_conflict(const claim *a, const claim *b)
     return b->name[length] ? b->name[length] == '/' : a->owner != b->owner;
 }
 
-/* The first of two conflicting claims, followed by the other one; NULL: none. */
+/* Returns the first of two conflicting claims; the other one follows it. NULL: none. */
 static const claim *claim_find_conflict(claim *claims, size_t count)
 {
     qsort(claims, count, sizeof *claims, claim_compare);
@@ -54,7 +55,7 @@ static const claim *claim_find_conflict(claim *claims, size_t count)
 
 /* ---- one encode ---- */
 
-/* A redundancy file that describes the set. */
+/* Returns the name of a redundancy file that describes the set. */
 static const char *check_witness(const redset_recovery *r)
 {
     for (int m = 0; m < r->shape.members; m++)
@@ -71,7 +72,7 @@ static int check_contradict(const redset_recovery *a, const redset_recovery *b,
                    check_witness(a), check_witness(b), what);
 }
 
-/* No two sets have one rank, or one number. */
+/* Checks that no two sets have the same rank or number. */
 static int check_ranks_and_numbers(redset_recovery *const sets[], int count,
                                    redset_error *err)
 {
@@ -97,8 +98,8 @@ static int check_ranks_and_numbers(redset_recovery *const sets[], int count,
     return rc;
 }
 
-/* The checksum of what all headers of an encode have in common; -ENOENT if no member
- * survives. */
+/* Computes the checksum of the keys that are the same in all headers of an encode;
+ * -ENOENT if no member survives. */
 static int check_sum_common(const redset_recovery *r, uint32_t *crc)
 {
     for (int m = 0; m < r->shape.members; m++) {
@@ -132,8 +133,8 @@ int redset_check_one_encode(redset_recovery *const sets[], int count, redset_err
 
 /* ---- one directory ---- */
 
-/* Adds the names of all files of set number `set`, as known from any header; returns
- * their number. claims may be NULL. */
+/* Adds the names of all files of set number `set`, as listed in any header. Returns their
+ * number. claims may be NULL. */
 static size_t check_claim_names(const redset_recovery *r, int set, claim *claims)
 {
     size_t count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All sets with redundancy files in a directory, each with all members in this process.
- * They are found by the names and headers of these files. No file gets its name before
- * all requested sets are rebuilt. */
+/* All sets with redundancy files in a directory; this process has all their members. Sets
+ * are found by the names and headers of these files. No file gets its name before all
+ * requested sets are rebuilt. */
 #include "src/folder/folder.h"
 
 #include "common/array.h"
@@ -66,7 +66,7 @@ static int folder_list_names(folder_search *s, DIR *listing, redset_error *err)
     return rc || !errno ? rc : err_sys(err, -errno, "list %s", s->path);
 }
 
-/* The directory with redundancy files, to be listed. */
+/* Opens the directory with redundancy files for listing. */
 static int folder_open_redundancy(folder_search *s, DIR **listing, redset_error *err)
 {
     int fd, rc = redset_join(s->path, sizeof s->path, s->folder, s->redundancy);
@@ -109,7 +109,7 @@ static redset_recovery *folder_set_free(redset_recovery *recovery)
     return NULL;
 }
 
-/* A set of that layout, which is taken, also on failure. */
+/* Creates a set of that layout. Takes ownership of the layout, also on failure. */
 static int folder_set_new(const folder_search *s, redset_layout *layout,
                           redset_recovery **recovery, redset_error *err)
 {
@@ -134,7 +134,7 @@ static int folder_set_new(const folder_search *s, redset_layout *layout,
     return rc;
 }
 
-/* Whether a set of that layout was found already. */
+/* Whether a set of that layout was already found. */
 static bool folder_is_known(const folder_search *s, const redset_layout *layout)
 {
     for (int i = s->count - 1; i >= 0; i--) {
@@ -145,7 +145,7 @@ static bool folder_is_known(const folder_search *s, const redset_layout *layout)
     return false;
 }
 
-/* Adds the set of a redundancy file, if that is valid. */
+/* Adds the set of a redundancy file, if the file is valid. */
 static int folder_add_set(folder_search *s, const redset_place *place, redset_error *err)
 {
     char name[REDSET_NAME_SIZE], path[BENEATH_NAME_MAX];
@@ -184,14 +184,16 @@ static int folder_find_sets(folder_search *s, redset_error *err)
 
 /* ---- verdict ---- */
 
-/* What cannot be rebuilt is worse than what may be, once it can be read. */
+/* A set that cannot be rebuilt is worse than a set that may be rebuilt once its files can
+ * be read (-EIO). */
 static int folder_severity(int verdict)
 {
     if (verdict == REDSET_UNRECOVERABLE) return 3;
     return verdict < 0 ? 2 : verdict != 0;
 }
 
-/* The worst verdict of all sets, with the text of the first set with that. */
+/* Returns the worst verdict of all sets, with the text of the first set with this
+ * verdict. */
 static int folder_conclude(const folder_search *s, redset_error *err)
 {
     const redset_recovery *worst = NULL;
@@ -210,7 +212,7 @@ static int folder_conclude(const folder_search *s, redset_error *err)
                      : err_wrap(err, worst->verdict, "%d sets, first", like);
 }
 
-/* All sets of the encode are there. */
+/* Checks that all sets of the encode have redundancy files. */
 static int folder_check_complete(const folder_search *s, redset_error *err)
 {
     if (s->count == 0)
@@ -235,7 +237,7 @@ static int folder_judge_all(folder_search *s, bool *mixed, redset_error *err)
     return rc;
 }
 
-/* What is known before files are read. Where encodes are mixed, names mean nothing. */
+/* Judges the sets before files are read. With mixed encodes, names mean nothing. */
 static int folder_judge(folder_search *s, redset_error *err)
 {
     bool mixed = false;

@@ -2,14 +2,14 @@
 #ifndef REDSET_FOLDER_FOLDER_H
 #define REDSET_FOLDER_FOLDER_H
 
-/* Sets in one directory, each with all members in this process. */
+/* Sets in one directory. This process has all members of each set. */
 
 #include "src/set/set_recovery.h"
 
-/* cross_set_check.c: REDSET_UNRECOVERABLE if they are not of one encode. */
+/* cross_set_check.c: REDSET_UNRECOVERABLE if the sets are not of one encode. */
 int redset_check_one_encode(redset_recovery *const sets[], int count, redset_error *err);
 
-/* cross_set_check.c: -EINVAL if two processes claim the name of a file. */
+/* cross_set_check.c: -EINVAL if two processes claim the same file name. */
 int redset_check_distinct_names(redset_recovery *const sets[], int count,
                                 redset_error *err);
 

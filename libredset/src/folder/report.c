@@ -41,7 +41,7 @@ redset_found *redset_report_new(int count, redset_recovery *const sets[])
     for (; found->count < count; found->count++) {
         int i = found->count;
         if (report_copy_set(sets[i], &found->sets[i]) == 0) continue;
-        found->count++; /* frees the incomplete one, too */
+        found->count++; /* so that the incomplete one is freed, too */
         return redset_found_free(found);
     }
     return found;

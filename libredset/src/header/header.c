@@ -15,7 +15,7 @@
 
 /* ---- building ---- */
 
-/* Sets the path of a list: CURRENT, PARTNER, and PARTNERS <distance> from 2 on. */
+/* Returns the path of a list: CURRENT, PARTNER, and PARTNERS <distance> from 2 on. */
 static const char *header_list_path(int distance, char path[32])
 {
     if (distance < 2) return distance ? "PARTNER" : "CURRENT";
@@ -29,7 +29,7 @@ kvtree *redset_header_list(const kvtree *header, int distance)
     return kvtree_get(header, distance ? "PARTNER" : "CURRENT");
 }
 
-/* Sets a copy of source (which may be NULL) under a path. */
+/* Stores a copy of source (may be NULL) under a path. */
 static int header_set_copy(kvtree *tree, const char *path, const kvtree *source)
 {
     kvtree *copy = kvtree_setf(tree, NULL, path);
@@ -63,7 +63,8 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk, uint64_
     if (!rc) rc = kvtree_util_set_bytecount(tree, "CHUNK", chunk);
     for (int d = 0; !rc && d <= layout->place.failures; d++)
         rc = header_set_copy(tree, header_list_path(d, path), lists[d]);
-    /* last, so that setting the real values does not change the order of keys */
+    /* ENCODE and CRC come last, so that setting the real values does not change the order
+     * of keys */
     if (!rc) rc = redset_encode_to_tree(encode, tree);
     if (!rc && !layout->unchecked) rc = kvtree_util_set_crc32(tree, "CRC", 0);
     if (rc) kvtree_delete(&tree);
@@ -72,8 +73,8 @@ kvtree *redset_header_build(const redset_layout *layout, uint64_t chunk, uint64_
 
 /* ---- checks ---- */
 
-/* Parses the list of the process (distance 0) or of a neighbor, which must fit into the
- * chunks of the set. */
+/* Parses the list of the process (distance 0) or of a neighbor, whose files must fit into
+ * the chunks of the set. */
 static int header_parse_list(const redset_header *header, int distance, redset_error *err)
 {
     char path[32];
@@ -121,7 +122,7 @@ static int header_parse_lists(redset_header *header, redset_error *err)
     return rc ? rc : header_check_names(header, err);
 }
 
-/* An unknown key might change the meaning of the others. */
+/* Refuses unknown keys, which might change the meaning of the others. */
 static int header_check_keys(const redset_header *header, redset_error *err)
 {
     int failures = header->shape.failures, keys = 8; /* with CRC or CHECKSUMS */
@@ -194,7 +195,8 @@ int redset_header_parse(kvtree *tree, redset_header **header, redset_error *err)
 
 /* ---- in a file ---- */
 
-/* The file has the name that its header implies, and ends where its data ends. */
+/* Checks that the file has the name that its header implies, and ends where its data
+ * ends. */
 static int header_check_file(const redset_header *header, int fd, const char *name,
                              redset_error *err)
 {

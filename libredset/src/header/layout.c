@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The members of a set, to and from trees. */
+/* Converts the members of a set to and from trees. */
 #include "src/header/layout.h"
 
 #include "common/errtext.h"
@@ -137,7 +137,7 @@ int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, redset_er
     int rc = layout_get_place(tree, &read, err);
     if (rc) return rc;
     const kvtree *ranks = kvtree_get(kvtree_get(tree, "GROUP"), "RANK");
-    /* checked before an allocation trusts GROUP */
+    /* checked before GROUP determines the size of an allocation */
     if (kvtree_size(ranks) != read.place.members)
         return err_set(err, -EBADMSG, "GROUP has %d members but lists %d",
                        read.place.members, kvtree_size(ranks));

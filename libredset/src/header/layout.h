@@ -6,7 +6,7 @@
  *
  *     TYPE / <scheme>
  *     FAILURES / <members that may be lost>      (PARTNER and RS)
- *     CHECKSUMS / 0                              (where there are none)
+ *     CHECKSUMS / 0                              (only without checksums)
  *     RANKS / <size of the communicator>
  *     GROUP / RANKS / <members>, ID / <lowest rank>, GROUPS / <sets>, INDEX / <set>,
  *             RANK / <member> / <rank>
@@ -25,16 +25,16 @@ typedef struct redset_layout {
     bool unchecked;     /* without checksums of files and redundancy data */
 } redset_layout;
 
-/* Number of members of a set, of that number of sets over procs processes. */
+/* Number of members of set number `set`, of `sets` sets over procs processes. */
 int redset_assign_members(int procs, int sets, int set);
 
 /* Adds the keys above to tree. */
 int redset_layout_to_tree(const redset_layout *layout, kvtree *tree);
 
-/* Checks them and sets layout; -EBADMSG. */
+/* Checks the keys of tree and sets layout; -EBADMSG. */
 int redset_layout_from_tree(const kvtree *tree, redset_layout *layout, redset_error *err);
 
-/* Sets the place to that of rank; -ENOENT if rank is not a member. */
+/* Sets place.member to the member with that rank; -ENOENT if rank is not a member. */
 int redset_layout_find(redset_layout *layout, int rank);
 
 /* The rank of the member at that distance to the right; negative: to the left. */
@@ -45,7 +45,7 @@ bool redset_layout_is_equal(const redset_layout *a, const redset_layout *b);
 
 void redset_layout_done(redset_layout *layout);
 
-/* folder/name, or the one of them that is not NULL; -ENAMETOOLONG. */
+/* Writes folder/name, or only the one that is not NULL; -ENAMETOOLONG. */
 int redset_join(char *path, size_t size, const char *folder, const char *name);
 
 #endif

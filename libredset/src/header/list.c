@@ -57,7 +57,8 @@ int redset_list_check(const redset_list *list, redset_error *err)
     return rc;
 }
 
-/* Four octal digits: the header has its length before it has all values. */
+/* Always four octal digits, because the length of the header is fixed before all values
+ * are known. */
 static int list_add_mode(kvtree *entry, unsigned mode)
 {
     char text[8];
@@ -65,7 +66,7 @@ static int list_add_mode(kvtree *entry, unsigned mode)
     return kvtree_util_set_str(entry, "MODE", text);
 }
 
-/* 0600 where there is none: headers of earlier versions have no modes. */
+/* 0600 without MODE: headers of earlier versions have no modes. */
 static int list_get_mode(const kvtree *entry, unsigned *mode)
 {
     char *text;
@@ -152,7 +153,7 @@ int redset_list_from_tree(const kvtree *tree, bool unchecked, redset_list *list,
     if (kvtree_util_get_int(tree, "FILES", &read.count) != 0 || read.count < 0)
         return err_set(err, -EBADMSG, "no valid FILES");
     const kvtree *entries = kvtree_get(tree, "FILE");
-    /* checked before an allocation trusts FILES */
+    /* checked before FILES determines the size of an allocation */
     if (kvtree_size(entries) != read.count)
         return err_set(err, -EBADMSG, "FILES says %d, but there are %d", read.count,
                        kvtree_size(entries));

@@ -17,7 +17,7 @@ static kvtree *manifest_copy_tree(const kvtree *source)
     return copy;
 }
 
-/* Copies name and meta, without redset's own keys: as the encode received them. */
+/* Copies name and meta as the encode received them, without redset's own keys. */
 static int manifest_copy_file(const redset_file *source, redset_file *file)
 {
     kvtree *meta = manifest_copy_tree(source->meta);
@@ -40,7 +40,7 @@ static int manifest_copy_files(const redset_list *list, redset_manifest *manifes
         int i = manifest->count,
             rc = manifest_copy_file(&list->files[i], &manifest->files[i]);
         if (!rc) continue;
-        manifest->count++; /* frees the incomplete one, too */
+        manifest->count++; /* so that the incomplete one is freed, too */
         return rc;
     }
     return 0;

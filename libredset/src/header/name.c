@@ -80,7 +80,8 @@ int redset_file_name_parse(const char *name, redset_place *place)
     p.members = (int)members;
     p.id = (int)id;
     p.failures = p.scheme != REDSET_SINGLE;
-    /* one name for one place: no spaces, signs, leading zeros or trailing text */
+    /* each place has exactly one name: no spaces, signs, leading zeros or trailing text
+     */
     if (redset_file_name(&p, again) != 0 || strcmp(name, again) != 0) return -EINVAL;
     place->scheme = p.scheme;
     place->member = p.member;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redset_adopt: processes that act for ranks of an encode find each other by src/set, and
- * those of one set meet in a communicator of their own. */
+/* redset_adopt: src/set finds the processes that act for ranks of an encode, and the
+ * processes of one set share a communicator of their own. */
 #include "src/mpi/transport_acting_mpi.h"
 #include "src/mpi/transport_mpi.h"
 #include "src/set/set_adopt.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every MPI has at least these. */
+/* MPI guarantees at least these tags, 0 .. 32767. */
 enum { ADOPT_TAGS = 32768 };
 
 static int adopt_compare(const void *x, const void *y)
@@ -21,7 +21,7 @@ static int adopt_compare(const void *x, const void *y)
     return (*a > *b) - (*a < *b);
 }
 
-/* Sorts processes, and drops duplicates; returns their number. */
+/* Sorts processes and removes duplicates. Returns their number. */
 static int adopt_unique(int count, int process[])
 {
     int kept = 0;
@@ -31,7 +31,7 @@ static int adopt_unique(int count, int process[])
     return kept;
 }
 
-/* The index of a process in a sorted list that has it. */
+/* Returns the index of a process in a sorted list that contains it. */
 static int adopt_index(int count, const int process[], int wanted)
 {
     const int *found =
@@ -39,7 +39,7 @@ static int adopt_index(int count, const int process[], int wanted)
     return (int)(found - process);
 }
 
-/* The processes of a set, before they meet. */
+/* The processes of a set, before they have a communicator. */
 typedef struct adopt_meeting {
     MPI_Group group;
     int count;
@@ -128,7 +128,8 @@ int redset_adopt_with(MPI_Comm comm, const char *folder, int ranks, int count,
         if (!failed) MPI_Comm_free(&own);
         return err_set(err, rc, "%s", cause.text);
     }
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* derived communicators inherit
+                                                        it */
     redset_transport_mpi_init(&world, own);
     const redset_adopt_host host = {.world = &world.base,
                                     .prepare = adopt_prepare,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The public calls under MPI. Sets are made here, from failure groups to places; all
- * further work is that of src/set over the transports of a set. */
+/* The public calls under MPI. This file creates sets, from failure groups to places;
+ * src/set does all further work over the transports of a set. */
 #include "src/mpi/transport_mpi.h"
 #include "src/set/set.h"
 
@@ -16,24 +16,25 @@
 /* Larger pieces are useless, and the size of a message is an int. */
 #define MPI_PIECE_MAX ((size_t)1 << 30)
 
-/* What a redset is here: its first member is what src/set knows of it. */
+/* The set under MPI. Its first member is the part that src/set knows. */
 typedef struct mpi_set {
     redset base;
     redset_transport_mpi world, members;
     redset_meter meter;
 } mpi_set;
 
-/* Copies text to err, if there is one and rc is not 0; returns rc. */
+/* Copies text to err, unless err is NULL or rc is 0. Returns rc. */
 static int mpi_report(redset_error *err, const char *text, int rc)
 {
     if (rc && err) snprintf(err->text, sizeof err->text, "%s", text);
     return rc;
 }
 
-/* ---- both ways to a set ---- */
+/* ---- common to create and recover ---- */
 
-/* Collective, agreed: a set over a duplicate of comm, without members yet. That all have
- * it is agreed on over comm, which is not used any more then. */
+/* Collective, agreed: creates a set over a duplicate of comm, without members yet. The
+ * ranks agree over comm that all have a duplicate; after that comm is not used any more.
+ */
 static int mpi_start(MPI_Comm comm, mpi_set **set, redset_error *err)
 {
     MPI_Comm own;
@@ -48,7 +49,8 @@ static int mpi_start(MPI_Comm comm, mpi_set **set, redset_error *err)
         if (!failed) MPI_Comm_free(&own);
         return rc;
     }
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* inherited by its parts */
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN); /* derived communicators inherit
+                                                        it */
     redset_transport_mpi_init(&s->world, own);
     s->members.comm = MPI_COMM_NULL;
     s->base.world = &s->world.base;
@@ -71,7 +73,7 @@ static int mpi_connect(mpi_set *set, redset_error *err)
     return rc;
 }
 
-/* The set for the caller if rc is 0; else it is freed, and text reported. */
+/* Returns the set to the caller if rc is 0; else frees it and reports text. */
 static int mpi_finish(mpi_set *s, int rc, redset **set, const char *text,
                       redset_error *err)
 {
@@ -100,7 +102,7 @@ const redset_place *redset_get_place(const redset *set)
 
 int redset_set_piece(redset *set, size_t piece)
 {
-    /* a buffer of one piece for reading has to fit, too */
+    /* a buffer of one piece for reading must fit, too */
     size_t most = set->memory > REDSET_PIECE_MIN ? set->memory : REDSET_PIECE_MIN;
     if (piece > MPI_PIECE_MAX) return -EINVAL;
     if (!piece) piece = REDSET_PIECE;
@@ -137,7 +139,7 @@ static int mpi_check_config(const redset_config *config, redset_error *err)
     return 0;
 }
 
-/* Collective: the configuration is valid, and the same on all ranks. */
+/* Collective: checks that the configuration is valid, and the same on all ranks. */
 static int mpi_compare_configs(const mpi_set *set, const redset_config *config,
                                redset_error *err)
 {
@@ -153,9 +155,9 @@ static int mpi_compare_configs(const mpi_set *set, const redset_config *config,
                    "or checksums");
 }
 
-/* This process's index in the list of all groups, and the size of the largest group.
- * Groups of that size come first, so that smaller ones do not shift them against each
- * other; otherwise they are in the order of their lowest ranks. */
+/* Finds this process's index in the list of all groups, and the size of the largest
+ * group. Groups of that size come first, so that smaller ones do not shift them against
+ * each other; otherwise groups are in the order of their lowest ranks. */
 static int mpi_count_groups(const mpi_set *set, MPI_Comm group, int *position,
                             int *largest, redset_error *err)
 {
@@ -170,7 +172,7 @@ static int mpi_count_groups(const mpi_set *set, MPI_Comm group, int *position,
         rc = MPI_Allreduce(&counted[0], &all_full, 1, MPI_INT, MPI_SUM, set->world.comm);
     if (rc == MPI_SUCCESS)
         rc = MPI_Exscan(counted, before, 2, MPI_INT, MPI_SUM, set->world.comm);
-    if (set->world.rank == 0) before[0] = before[1] = 0; /* undefined there in MPI */
+    if (set->world.rank == 0) before[0] = before[1] = 0; /* undefined on rank 0 in MPI */
     if (rc == MPI_SUCCESS) rc = MPI_Bcast(before, 2, MPI_INT, 0, group);
     *position = rank + (is_full ? before[0] : all_full + before[1]);
     return agree_mpi_check(rc, err);
@@ -232,9 +234,9 @@ int redset_create(MPI_Comm comm, const redset_config *config, redset **set,
 
 /* ---- recover ---- */
 
-/* Connects the members of located sets. All members of a layout hold that layout, so a
- * set of that number of members has exactly these; more are there if two layouts claim
- * one index. */
+/* Connects the members of located sets. All members of a layout have the same layout, so
+ * a set with that number of members has exactly these members. A set has more if two
+ * layouts claim the same index. */
 static int mpi_connect_located(mpi_set *set, redset_error *err)
 {
     const redset_place *place = &set->base.layout.place;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A transport whose peers share the ranks of a communicator. A message between two peers
- * has a tag of its own, so that those between two ranks cannot be taken for each other;
- * one between peers of one rank is sent to itself. */
+/* A transport in which several peers may be on one rank of a communicator. Messages of
+ * each pair of peers have their own tag, so that messages between two ranks cannot be
+ * confused. A message between peers on the same rank is sent to this rank itself. */
 #include "src/mpi/transport_acting_mpi.h"
 
 #include "common/agree_mpi.h"
@@ -17,7 +17,7 @@ typedef struct acting_transport {
     MPI_Request *request;
     int *local;  /* numbers of the local peers */
     int *actor;  /* rank of each peer */
-    int *number; /* of each peer among those of its rank */
+    int *number; /* of each peer among the peers of its rank */
 } acting_transport;
 
 static acting_transport *acting_of(redset_transport *t)
@@ -40,7 +40,7 @@ static int acting_greatest(redset_transport *t, int count, int64_t values[],
                            err);
 }
 
-/* Blocks of other ranks are zeros before they are combined. */
+/* Clears the blocks of other ranks, and combines all blocks by OR. */
 static int acting_gather(redset_transport *t, void *blocks, size_t size,
                          redset_error *err)
 {
@@ -63,7 +63,8 @@ static int acting_broadcast(redset_transport *t, int peer, void *block, size_t s
 
 /* ---- trees ---- */
 
-/* <rank> / <receiver> / <sender> -> tree, from <receiver> -> tree of each local peer. */
+/* Makes <rank> / <receiver> / <sender> -> tree from <receiver> -> tree of each local
+ * peer. */
 static int acting_address(const acting_transport *a, kvtree *const out[], kvtree *all)
 {
     for (int i = 0; i < a->base.count; i++)
@@ -115,7 +116,7 @@ static int acting_reserve(redset_transport *t, int transfers)
     return 0;
 }
 
-/* Of messages from one peer to another. Tags have to differ only among the peers of two
+/* Tag of messages from one peer to another. Tags must differ only among the peers of two
  * ranks. */
 static int acting_tag(const acting_transport *a, int from, int to)
 {
@@ -149,7 +150,7 @@ static int acting_wait(redset_transport *t, int transfer, redset_error *err)
     return agree_mpi_check(MPI_Wait(request, MPI_STATUS_IGNORE), err);
 }
 
-/* ---- made and freed ---- */
+/* ---- creating and freeing ---- */
 
 /* Numbers the peers of each rank. */
 static void acting_number(acting_transport *a, int rank)

@@ -2,9 +2,9 @@
 #ifndef REDSET_MPI_TRANSPORT_MPI_H
 #define REDSET_MPI_TRANSPORT_MPI_H
 
-/* A transport among the ranks of a communicator, of which this process is one. MPI errors
+/* A transport among the ranks of a communicator; this process is one of them. MPI errors
  * are returned as -ECOMM or -EIO. After an error of a collective call no agreement is
- * attempted, because that would most likely fail, too. */
+ * attempted, because it would most likely fail, too. */
 
 #include "src/set/transport.h"
 #include <mpi.h>
@@ -19,7 +19,8 @@ typedef struct redset_transport_mpi {
 /* Takes ownership of comm, which must return errors. */
 void redset_transport_mpi_init(redset_transport_mpi *t, MPI_Comm comm);
 
-/* Frees it; also of zeros, with comm MPI_COMM_NULL. */
+/* Frees the communicator and the requests. A zeroed transport with comm MPI_COMM_NULL is
+ * allowed. */
 void redset_transport_mpi_done(redset_transport_mpi *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process has of a rank for which it acts. */
+/* A rank of an encode for which this process acts. */
 #include "src/set/adopt_rank.h"
 
 #include "common/errtext.h"
@@ -11,7 +11,7 @@
 
 enum { ADOPT_OPEN_FILES = 64 };
 
-/* Sets the layout, from the own redundancy file. */
+/* Sets the layout, from the redundancy file of the rank. */
 static int adopt_rank_read_layout(adopt_rank *r, int dir, int ranks, redset_error *err)
 {
     redset_error *why = &r->member.reason;
@@ -80,7 +80,7 @@ uint64_t adopt_rank_bytes(const adopt_rank *r)
     return bytes;
 }
 
-/* The header is needed no more. */
+/* Frees the member and its state; the header is not needed any more. */
 static void adopt_rank_close(adopt_rank *r)
 {
     redset_member_done(&r->member);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Executes schedules (schedule.h) over a transport.
  *
- * A process that is one member, or some, works on all flows at once. A process that is
- * all members works on one flow after the other, so that its memory does not grow with
- * their number.
+ * A process that is one or some of the members works on all flows at once. A process that
+ * is all members works on one flow after the other, so that its memory does not grow with
+ * the number of flows.
  *
  * Sums are stored in a ring of slots. A slot receives sums, the member adds its own
- * bytes, and the slot is sent, so bytes are touched while they are cached. Receives are
+ * bytes, and the slot is sent, so bytes are processed while they are cached. Receives are
  * posted `reach` tasks in advance, and a send must be complete only when its slot is
- * reused, `reach` tasks later; so reading, adding and both directions of the network
+ * reused, `reach` tasks later. So reading, adding and both directions of the network
  * overlap.
  *
  * Why this does not deadlock: take the least unfinished task in the order of all members.
  * Its sums were sent, because the task that sends them is less. Its member may still wait
- * for the completion of a send, `reach` tasks ago, which was of a lower stage, as fewer
- * consecutive tasks share one. So the task that receives it is not greater than the least
- * one, except for tasks of the same stage, of which its member is within `reach` and has
- * posted the receive. */
+ * for the completion of a send of `reach` tasks ago. This send was of a lower stage, as
+ * fewer consecutive tasks share one stage. So the task that receives it is not greater
+ * than the least one, unless it has the same stage; then the receiving member is within
+ * `reach` of the task, and has posted the receive. */
 #include "src/set/flow_engine.h"
 
 #include "common/errtext.h"
@@ -30,10 +30,10 @@ enum { ENGINE_ALIGNMENT = 4096 };
 /* Limit of a message, so that its size fits into an int. */
 #define ENGINE_MESSAGE_MAX ((size_t)1 << 30)
 
-/* A task for one piece. */
+/* A task, for one piece. */
 typedef struct engine_turn {
     const redset_task *task;
-    uint64_t number; /* of turns before it */
+    uint64_t number; /* number of turns before this one */
     uint64_t piece;
     int next; /* index of the following task */
 } engine_turn;
@@ -46,20 +46,20 @@ struct redset_engine {
     redset_schedule *schedule;
     size_t piece; /* bytes */
     int reach, slots;
-    int transfers; /* of a slot: a receive, and sends */
+    int transfers; /* per slot: a receive, and sends */
     size_t stride; /* bytes of a slot */
     unsigned char *memory, *own;
-    unsigned char *gathered; /* for each local member the sums that it gathers */
-    size_t gathered_size;    /* bytes for a member */
-    uint64_t *ended;     /* for each local member 1 + number of the turn that sent them
-                          */
+    unsigned char *gathered; /* the sums that each local member gathers */
+    size_t gathered_size;    /* bytes per member */
+    uint64_t *ended;     /* for each local member: 1 + number of the turn that sent its
+                            gathered sums */
     unsigned char **sum; /* addresses of the sums in use */
     redset_factors factors;
     redset_port *ports;
 };
 
-/* The most members whose tasks a process executes in one schedule. All use the greatest
- * number, as their pieces must be the same. */
+/* The maximum number of members whose tasks a process executes in one schedule. All
+ * processes use the same maximum, because their pieces must be equal. */
 static int engine_together(const redset_engine *e)
 {
     const redset_transport *t = e->transport;
@@ -74,7 +74,8 @@ static size_t engine_bytes(const redset_engine *e, const engine_turn *t)
     return left < e->piece ? (size_t)left : e->piece;
 }
 
-/* Moves a turn to the next one, from zeros to the first one; false at the end. */
+/* Advances to the next turn, or, from a zeroed turn, to the first one. False at the end.
+ */
 static bool engine_advance(const redset_engine *e, engine_turn *t)
 {
     const redset_schedule *s = e->schedule;
@@ -105,7 +106,7 @@ static redset_port *engine_port(const redset_engine *e, const engine_turn *t)
 
 /* ---- messages ---- */
 
-/* Where a text goes: only that of the first error is kept. */
+/* Returns where to write a text: only the text of the first error is kept. */
 static redset_error *engine_err(const redset_port *port)
 {
     return port->rc ? NULL : port->err;
@@ -168,7 +169,7 @@ static void engine_read(redset_engine *e, const engine_turn *t, unsigned char *b
     if (port->rc) memset(buf, 0, bytes);
 }
 
-/* Where the local member of that index gathers. */
+/* Sets the addresses of the sums that the local member of that index gathers. */
 static void engine_find_gathered(const redset_engine *e, const engine_turn *t, int index)
 {
     unsigned char *sums = e->gathered + (size_t)index * e->gathered_size;
@@ -176,8 +177,8 @@ static void engine_find_gathered(const redset_engine *e, const engine_turn *t, i
         e->sum[i] = sums + (size_t)i * engine_bytes(e, t);
 }
 
-/* The sums of the piece before may be under way. The slot of their turn is theirs as long
- * as no other turn got it, and that waits for them. */
+/* Waits for the sends of the sums of the previous piece. Their transfers belong to the
+ * slot of their turn until another turn takes the slot, and that turn waits for them. */
 static void engine_reclaim_gathered(redset_engine *e, const engine_turn *t, int index)
 {
     const uint64_t ended = e->ended[index];
@@ -215,7 +216,7 @@ static void engine_add_to_sums(redset_engine *e, const engine_turn *t, int sums,
         redset_factors_add(&e->factors, e->sum, from, bytes);
 }
 
-/* Adds what a source sent to all sums. */
+/* Adds the received bytes of a source to all sums. */
 static void engine_gather(redset_engine *e, const engine_turn *t)
 {
     const redset_task *task = t->task;
@@ -228,7 +229,7 @@ static void engine_gather(redset_engine *e, const engine_turn *t)
     if (task->ends) engine_end_gathered(e, t, index);
 }
 
-/* Begins the sums, or adds to those received. */
+/* Begins the sums, or adds to the received sums. */
 static void engine_add(redset_engine *e, const engine_turn *t)
 {
     const redset_task *task = t->task;
@@ -301,8 +302,8 @@ void redset_engine_run(redset_engine *engine, redset_port port[])
 
 /* ---- memory ---- */
 
-/* The largest piece with which all slots, and one piece of a stream, fit into memory. All
- * members must compute the same, whatever their part is. */
+/* The largest piece for which all slots, and one piece of a stream, fit into memory. All
+ * members must compute the same value, whatever tasks they have. */
 static size_t engine_piece(const redset *set, const redset_shape *shape, int slots)
 {
     size_t sums = shape->scheme == REDSET_PARTNER ? 1 : (size_t)shape->failures;

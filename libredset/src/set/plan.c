@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What follows from the losses of a set, and the text that describes it. */
+/* The plan that follows from the losses of a set, and the text that describes it. */
 #include "src/set/plan.h"
 
 #include "common/errtext.h"
@@ -43,7 +43,7 @@ int redset_state_set(redset_state *state, const redset_header *header)
 
 /* ---- plans ---- */
 
-/* Whether all survivors that keep the list of member have the same one. */
+/* Whether all survivors that keep the list of member have the same list. */
 static bool plan_is_list_same(const redset_shape *shape, void *states, int member)
 {
     const uint32_t *first = NULL;
@@ -68,7 +68,7 @@ static bool plan_is_layout_same(const redset_shape *shape, void *states, int mem
     return true;
 }
 
-/* Sets lost[members] to 1 for losses up to that kind; returns their number. */
+/* Sets lost[members] to 1 for losses up to that kind. Returns their number. */
 static int plan_find_lost(const redset_shape *shape, void *states,
                           enum redset_loss at_most, uint8_t lost[])
 {
@@ -107,7 +107,7 @@ int redset_plan_verdict(const redset_plan *plan)
 
 /* ---- texts ---- */
 
-/* Limit of members that are named. */
+/* Maximum number of members that a text names. */
 enum { PLAN_NAMED = 8 };
 
 /* Appends to the text, truncated to fit. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Verifies and rebuilds ranks in the hands of other processes; see set_adopt.h. */
+/* Verifies and rebuilds ranks for which other processes act; see set_adopt.h. */
 #include "src/set/set_adopt.h"
 
 #include "common/errtext.h"
@@ -14,8 +14,8 @@
 /* A set that this process helps to rebuild. */
 typedef struct adopt_set {
     redset set;
-    int *actors;          /* of all members */
-    void *meeting;        /* of these; NULL: not prepared */
+    int *actors;          /* process that acts for each member */
+    void *meeting;        /* from prepare; NULL: not prepared */
     const kvtree *layout; /* in the tree of damaged sets */
 } adopt_set;
 
@@ -23,17 +23,17 @@ typedef struct adopt {
     const redset_adopt_host *host;
     int dir, ranks, count;
     adopt_rank *list;
-    kvtree *homes;   /* what this process was told as a home: RANK/<r>, SET/<id> */
-    kvtree *damaged; /* <id> of sets that it rebuilds, ... */
-    adopt_set *sets; /* ... and the report of each, in the order of ids */
+    kvtree *homes;   /* reports received as a home: RANK/<r>, SET/<id> */
+    kvtree *damaged; /* reports of the sets that this process helps to rebuild, by id */
+    adopt_set *sets; /* the same sets, in the order of ids */
     int set_count;
     int verdict; /* the first failure of a set, and its text */
     redset_error err;
 } adopt;
 
-/* ---- what all is about ---- */
+/* ---- inspection ---- */
 
-/* The numbers in which all survivors agree. */
+/* Collects the numbers that must be the same for all survivors. */
 static int adopt_facts(const adopt *a, int64_t facts[REDSET_VALUES], bool *known,
                        redset_error *err)
 {
@@ -53,8 +53,8 @@ static int adopt_facts(const adopt *a, int64_t facts[REDSET_VALUES], bool *known
     return 0;
 }
 
-/* Collective, agreed: the ranks of this process, and that all survivors are of one
- * encode. */
+/* Collective, agreed: inspects the ranks of this process, and checks that all survivors
+ * are of one encode. */
 static int adopt_inspect(adopt *a, redset_error *err)
 {
     int64_t facts[REDSET_VALUES] = {0};
@@ -74,7 +74,7 @@ static int adopt_inspect(adopt *a, redset_error *err)
 
 /* ---- messages ---- */
 
-/* The part of a message for the home of a number. */
+/* Returns the part of a message for the home of a number. */
 static kvtree *adopt_to_home(const adopt *a, kvtree *out, const char *kind, int number)
 {
     char home[16];
@@ -90,7 +90,8 @@ static int adopt_add_member(kvtree *set, int member, int actor, bool lost)
     return rc || !lost ? rc : kvtree_util_set_int(entry, "LOST", 1);
 }
 
-/* What a rank that is not lost knows: its set, and who else is in that. */
+/* Adds the messages of a rank that is not lost: its set, and the set of the other
+ * members. */
 static int adopt_add_set(const adopt *a, const adopt_rank *r, kvtree *out)
 {
     uint32_t crc = 0;
@@ -123,8 +124,8 @@ static int adopt_add_rank(const adopt *a, const adopt_rank *r, kvtree *out,
     return rc ? err_sys(err, rc, "place of rank %d", r->rank) : 0;
 }
 
-/* Collective, agreed. If no process failed before, which rc is, what they addressed in
- * out goes there, and what comes is merged into target. */
+/* Collective, agreed. rc is the result of this process so far. If no process has failed,
+ * exchanges the messages in out, and merges the received messages into target. */
 static int adopt_exchange(const adopt *a, int rc, kvtree *out, kvtree *target,
                           redset_error *err)
 {
@@ -158,14 +159,14 @@ static int adopt_tell_homes(adopt *a, redset_error *err)
 
 /* ---- homes ---- */
 
-/* The only key of a tree, as a number; -1 if there is none, -2 for several. */
+/* Returns the only key of a tree, as a number; -1 if there is none, -2 for several. */
 static int adopt_single(const kvtree *tree)
 {
     if (kvtree_size(tree) != 1) return kvtree_size(tree) ? -2 : -1;
     return kvtree_elem_key_int(kvtree_elem_first(tree));
 }
 
-/* One process acts for each rank that has its home here. */
+/* Checks that exactly one process acts for each rank that has its home here. */
 static int adopt_check_actors(const adopt *a, redset_error *err)
 {
     const redset_transport *world = a->host->world;
@@ -180,7 +181,7 @@ static int adopt_check_actors(const adopt *a, redset_error *err)
     return 0;
 }
 
-/* Round 2, of one rank. */
+/* Round 2, for one rank. */
 static int adopt_tell_set(const adopt *a, const kvtree_elem *e, kvtree *out,
                           redset_error *err)
 {
@@ -217,7 +218,7 @@ static bool adopt_has_losses(const kvtree *members)
     return false;
 }
 
-/* Round 3, of one set. */
+/* Round 3, for one set. */
 static int adopt_tell_actors(const kvtree_elem *e, kvtree *out, redset_error *err)
 {
     const kvtree *set = kvtree_elem_hash(e), *members = kvtree_get(set, "MEMBER");
@@ -299,7 +300,7 @@ static int adopt_read_sets(adopt *a, redset_error *err)
     return rc;
 }
 
-/* Collective, agreed: sets damaged. */
+/* Collective, agreed: round 3; sets a->damaged and a->sets. */
 static int adopt_find_damaged(adopt *a, redset_error *err)
 {
     kvtree *out = kvtree_new();
@@ -323,7 +324,8 @@ static adopt_rank *adopt_find_rank(const adopt *a, int rank)
     return NULL;
 }
 
-/* What its process takes for lost stays lost, whatever lies in its place. */
+/* A rank that its process counts as lost stays lost, even if files with its names exist.
+ */
 static int adopt_lose_members(const adopt *a, redset_recovery *r, redset_error *err)
 {
     int rc = 0;
@@ -340,7 +342,7 @@ static int adopt_lose_members(const adopt *a, redset_recovery *r, redset_error *
     return rc;
 }
 
-/* Of the members of this process. */
+/* Finishes the members of this process. */
 static int adopt_finish_members(const adopt *a, const redset_recovery *r,
                                 const kvtree *layout, redset_error *err)
 {
@@ -373,7 +375,7 @@ static int adopt_rebuild(adopt *a, redset *set, const kvtree *layout, redset_err
     return rc;
 }
 
-/* Collective, agreed: all sets of all processes. */
+/* Collective, agreed: connects all sets of all processes. */
 static int adopt_connect_sets(adopt *a, redset_error *err)
 {
     int rc = 0;
@@ -389,7 +391,7 @@ static int adopt_connect_sets(adopt *a, redset_error *err)
     return redset_transport_agree(a->host->world, rc, err);
 }
 
-/* A set that fails does not keep the others waiting. */
+/* A set that fails does not stop the other sets. */
 static void adopt_rebuild_sets(adopt *a)
 {
     for (int i = 0; i < a->set_count; i++) {
@@ -400,9 +402,9 @@ static void adopt_rebuild_sets(adopt *a)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole call ---- */
 
-/* Those that are in no damaged set. */
+/* Verifies the ranks that are not done: they are in no damaged set. */
 static int adopt_verify(adopt *a, int64_t *lost, redset_error *err)
 {
     int rc = 0;
@@ -415,8 +417,8 @@ static int adopt_verify(adopt *a, int64_t *lost, redset_error *err)
     return rc;
 }
 
-/* Collective, agreed. Sets that turn out to be damaged are rebuilt in a further round; at
- * most as many are needed as members may be lost, plus one. */
+/* Collective, agreed. Sets that turn out to be damaged are rebuilt in a further round.
+ * The number of rounds is at most the number of members that may be lost, plus one. */
 static int adopt_run(adopt *a, redset_error *err)
 {
     redset_transport *world = a->host->world;

@@ -12,7 +12,7 @@ int redset_choose(int procs, int largest_group, int set_size, int position,
     if (procs < 1 || largest_group < 1 || largest_group > procs || set_size < 1)
         return -EINVAL;
     if (position < 0 || position >= procs) return -EINVAL;
-    /* a multiple: where groups are of one size, processes of one group have the same
+    /* a multiple: if groups have the same size, processes of one group have the same
      * partner groups */
     int sets = procs / set_size / largest_group * largest_group;
     if (sets == 0) sets = largest_group;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Encode, for all schemes: inspect the files, pass their lists to the neighbors, let the
- * flows read everything once and compute the redundancy data, put the checksums into the
- * headers that list the files, and name the redundancy file when all ranks succeeded. */
+/* Encode, for all schemes: inspects the files, sends their lists to the neighbors, runs
+ * the flows, which read everything once and compute the redundancy data, stores the
+ * checksums in the headers that list the files, and names the redundancy file when all
+ * ranks have succeeded. */
 #include "src/set/flow_engine.h"
 
 #include "common/beneath.h"
@@ -16,15 +17,16 @@ typedef struct encode {
     const redset *set;
     const kvtree *about;
     const redset_extras *extras; /* or NULL */
-    redset_file *files;          /* of the caller */
+    redset_file *files;          /* the caller's array */
     char name[REDSET_NAME_SIZE]; /* of the redundancy file */
     int dir;
-    int spare;        /* the directory, or -1 */
+    int spare;        /* spare directory, or -1 */
     redset_list list; /* with a copy of the caller's array */
     redset_shape shape;
     uint64_t chunk;   /* bytes of a chunk */
-    int64_t number;   /* of the encode, when all lists are known */
-    kvtree **lists;   /* list as a tree, and those of the left neighbors, as in headers */
+    int64_t number;   /* number of the encode, when all lists are known */
+    kvtree **lists;   /* list as a tree, and the lists of the left neighbors, as in
+                         headers */
     uint64_t *length; /* of flows */
     redset_header *header;
     redset_engine *engine; /* NULL in a set of one */
@@ -58,7 +60,7 @@ static int encode_make_list(encode *e, redset_error *err)
     return 0;
 }
 
-/* All that one process can check alone. */
+/* Does all checks that a process can make alone. */
 static int encode_prepare(encode *e, const char *folder, int count, redset_error *err)
 {
     int rc = redset_file_name(&e->set->layout.place, e->name);
@@ -84,7 +86,8 @@ static int encode_prepare(encode *e, const char *folder, int count, redset_error
 }
 
 /* Collective over the set, not agreed: sends this process's list to its right neighbors.
- * Without memory, a process still takes part, with an empty list, so that none waits. */
+ * A process without memory still takes part, with an empty list, so that no process
+ * blocks. */
 static int encode_pass_lists(encode *e, redset_error *err)
 {
     redset_transport *t = e->set->members;
@@ -101,7 +104,8 @@ static int encode_pass_lists(encode *e, redset_error *err)
     return rc ? err_sys(err, rc, "exchange file lists") : 0;
 }
 
-/* A neighbor that failed has sent an empty list, and reports the error itself. */
+/* Whether all lists have arrived. A neighbor that failed has sent an empty list, and
+ * reports the error itself. */
 static bool encode_has_lists(const encode *e)
 {
     for (int d = 0; d <= e->shape.failures; d++)
@@ -147,7 +151,7 @@ static int encode_size_chunks(encode *e, redset_error *err)
     return rc;
 }
 
-/* Collective: agrees on rc, and on a description that is the same on every rank. */
+/* Collective: agrees on rc, and checks that the description is the same on every rank. */
 static int encode_check_about(const encode *e, int rc, redset_error *err)
 {
     uint32_t crc = 0;
@@ -160,8 +164,9 @@ static int encode_check_about(const encode *e, int rc, redset_error *err)
     return err_set(err, -EINVAL, "ranks differ in the description of what they encode");
 }
 
-/* Collective: all that can fail before data flows; only I/O can fail then. A process with
- * rc, from its own checks, takes part so that none waits. */
+/* Collective: does everything that can fail before data flows; after that only I/O can
+ * fail. rc is the result of this process's own checks; a process that failed takes part,
+ * so that no process blocks. */
 static int encode_begin_all(encode *e, int rc, redset_error *err)
 {
     redset_error other = {""};
@@ -186,7 +191,7 @@ static int encode_stream(encode *e, redset_error *err)
     return port.rc ? port.rc : redset_file_stream_check_sizes(e->streams.files, err);
 }
 
-/* Without checksums, lists do not identify an encode, and random numbers have to. */
+/* Without checksums, lists do not identify an encode, so random numbers must. */
 static int encode_draw_number(encode *e, redset_error *err)
 {
     uint64_t random;
@@ -195,7 +200,7 @@ static int encode_draw_number(encode *e, redset_error *err)
     return rc ? err_sys(err, rc, "random number") : 0;
 }
 
-/* Makes the list again, with checksums. The sum of the checksums of all lists identifies
+/* Builds the list again, with checksums. The sum of the checksums of all lists identifies
  * the encode, because it depends on all bytes of all files. */
 static int encode_add_checksums(encode *e, redset_error *err)
 {
@@ -220,7 +225,7 @@ static int encode_complete(encode *e, redset_error *err)
     return rc ? rc : redset_redundancy_file_commit(&s->out, err);
 }
 
-/* The last part of this process, with that of the caller. */
+/* The last step of this process, followed by the caller's last step. */
 static int encode_conclude(encode *e, redset_error *err)
 {
     int rc = encode_complete(e, err);
@@ -234,7 +239,7 @@ static int encode_conclude(encode *e, redset_error *err)
 }
 
 /* Collective. The redundancy file of an earlier encode is removed before the agreement
- * that every new one waits for, so a killed job never leaves a mixture of both. */
+ * that every new file waits for, so a killed job never leaves a mixture of both. */
 static int encode_run(encode *e, int rc, redset_error *err)
 {
     redset_transport *world = e->set->world;

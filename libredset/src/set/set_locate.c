@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locates the sets of an earlier encode. A rank with a valid header greets the right
- * neighbor that the header names; a rank that was not greeted sends the layout to its
- * left neighbor. No rank proceeds before all know their places and none differ. */
+/* Locates the sets of an earlier encode. A rank with a valid header greets its right
+ * neighbor, which the header names. A rank that was not greeted sends the layout to its
+ * left neighbor. No rank proceeds before all ranks know their places without
+ * contradiction. */
 #include "src/set/plan.h"
 #include "src/set/set.h"
 
@@ -21,11 +22,12 @@ typedef struct locate {
     redset_error lost;      /* ... and its reason */
     redset_layout known;    /* from the own header or a neighbor; no members: unknown */
     uint32_t crc;           /* checksum of known */
-    bool greeted, informed; /* the right neighbor is greeted, the left one informed */
+    bool greeted, informed; /* the right neighbor was greeted, the left neighbor
+                               informed */
     kvtree *greetings;      /* ranks that greeted this one, with their checksums */
 } locate;
 
-/* Reads the own header. That it is lost is not an error. */
+/* Reads the own header. A lost header is not an error. */
 static int locate_read_header(locate *l, const char *folder, const char *file,
                               redset_error *err)
 {
@@ -70,7 +72,7 @@ static int locate_contradict(const locate *l, const char *from, redset_error *er
         l->known.place.id);
 }
 
-/* Sets the layout that this process knows from now on. */
+/* Sets the layout that this process knows. */
 static int locate_learn(locate *l, const kvtree *tree, const char *from,
                         redset_error *err)
 {
@@ -85,8 +87,8 @@ static int locate_learn(locate *l, const kvtree *tree, const char *from,
     return rc ? err_sys(err, rc, "layout") : 0;
 }
 
-/* Whether this process has a message to send: a greeting to the right neighbor, then, if
- * the left one did not greet, the layout to that. */
+/* Whether this process has a message to send: first a greeting to the right neighbor,
+ * then the layout to the left neighbor, unless that has greeted. */
 static bool locate_is_pending(const locate *l)
 {
     if (!l->known.members || !l->greeted) return l->known.members != NULL;
@@ -106,12 +108,12 @@ static int locate_send(locate *l, kvtree *out)
     if (!message) return -ENOMEM;
     int rc = greets ? kvtree_util_set_crc32(message, "HELLO", l->crc)
                     : redset_layout_to_tree(&l->known, message);
-    /* a part of a message would count as damage at its receiver */
+    /* the receiver would take an incomplete message for damage */
     if (rc) kvtree_unset_all(out);
     return rc;
 }
 
-/* Takes one message: a layout, or a greeting, which is kept. */
+/* Processes one message: a layout, or a greeting, which is stored. */
 static int locate_receive(locate *l, const kvtree_elem *message, redset_error *err)
 {
     unsigned long crc;
@@ -130,7 +132,7 @@ static int locate_receive(locate *l, const kvtree_elem *message, redset_error *e
     return equal ? 0 : locate_contradict(l, from, err);
 }
 
-/* All greetings are of the same set. */
+/* Checks that all greetings are of the same set. */
 static int locate_compare(const locate *l, redset_error *err)
 {
     unsigned long crc;
@@ -142,8 +144,8 @@ static int locate_compare(const locate *l, redset_error *err)
     return 0;
 }
 
-/* Collective: all send what is pending, and receive. *pending becomes the number of
- * processes with more to send. */
+/* Collective: all processes send pending messages, and receive. *pending becomes the
+ * number of processes with more to send. */
 static int locate_exchange(locate *l, int64_t *pending, redset_error *err)
 {
     redset_transport *world = l->set->world;
@@ -161,8 +163,8 @@ static int locate_exchange(locate *l, int64_t *pending, redset_error *err)
     return world->agree_result(world, rc, 1, pending, err);
 }
 
-/* Collective: layouts reach the members that lost theirs, from right to left, one member
- * in two rounds. Where nothing is lost, one round is enough. */
+/* Collective: passes layouts to the members that lost theirs, from right to left, one
+ * member in two rounds. If nothing is lost, one round is enough. */
 static int locate_layout(locate *l, redset_error *err)
 {
     redset_transport *world = l->set->world;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rebuild and verification of all sets, each process being a member of one. */
+/* Rebuild and verification of all sets; each process is one member of one set. */
 #include "src/set/set_recovery.h"
 
 #include "common/errtext.h"
 #include "common/io.h"
 #include <errno.h>
 
-/* Inspects what this member has, without reading the data. */
+/* Inspects the files of this member, without reading the data. */
 static int rebuild_open(redset_recovery *r, const redset *set, const char *folder,
                         int *dir, redset_error *err)
 {
@@ -56,8 +56,8 @@ int redset_set_rebuild(redset *set, const char *folder, redset_manifest **manife
     return rc;
 }
 
-/* Collective: agrees on rc, this process's part of the inspection, and on the worst state
- * of all sets. */
+/* Collective: agrees on rc, the result of this process's inspection, and on the worst
+ * state of all sets. */
 static int rebuild_agree_state(redset_recovery *r, int rc, redset_error *err)
 {
     redset_transport *world = r->set->world;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Verification and rebuild of one set.
  *
- * All members contribute a state, and the same plan follows everywhere. Survivors send
- * the lost members their headers, the flows move the data, and survivors compare all
- * their checksums while they are read. Files get their names when all sets are complete.
- */
+ * All members contribute a state, and every process makes the same plan. Survivors send
+ * the lost members their headers, the flows move the data, and survivors verify all their
+ * checksums while they read. Files get their names when all sets are complete. */
 #include "src/set/set_recovery.h"
 
 #include "common/errtext.h"
@@ -14,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Open files of all local survivors, of which each has at least one; with their
- * redundancy files 192 for 64 members. */
+/* Maximum number of open files of all local survivors, but at least one per survivor;
+ * with their redundancy files 192 for 64 members. */
 enum { RECOVERY_OPEN_FILES = 128 };
 
 redset_member *redset_recovery_member(const redset_recovery *r, int member)
@@ -24,7 +23,7 @@ redset_member *redset_recovery_member(const redset_recovery *r, int member)
     return i < 0 ? NULL : &r->member[i];
 }
 
-/* Calls step for the local members that are lost by the plan, or that survive. */
+/* Calls step for all local members that are lost by the plan, or for all that survive. */
 static int recovery_for_each(redset_recovery *r, bool lost,
                              int (*step)(redset_member *, redset_error *),
                              redset_error *err)
@@ -35,7 +34,7 @@ static int recovery_for_each(redset_recovery *r, bool lost,
     return rc;
 }
 
-/* ---- the beginning ---- */
+/* ---- opening ---- */
 
 static int recovery_inspect(redset_recovery *r, int i, int dir, const char *redundancy,
                             redset_error *err)
@@ -117,7 +116,8 @@ int redset_recovery_verify(redset_recovery *r, redset_error *err)
 
 /* ---- the plan ---- */
 
-/* Collective over the set: the lost members, and the reasons of the first ones. */
+/* Collective over the set: writes a text with the lost members, and the reasons of the
+ * first ones. */
 static int recovery_explain(redset_recovery *r, redset_error *err)
 {
     const redset_layout *layout = &r->set->layout;
@@ -151,7 +151,7 @@ int redset_recovery_judge(redset_recovery *r, redset_error *err)
     return 0;
 }
 
-/* A local member that survives; NULL: none. */
+/* Returns a local member that survives; NULL: none. */
 static const redset_member *recovery_survivor(const redset_recovery *r)
 {
     for (int i = 0; i < r->set->members->count; i++)
@@ -185,8 +185,9 @@ int redset_recovery_agree(redset_recovery *r, redset_error *err)
 
 /* ---- the lost headers ---- */
 
-/* Adds to a message for a lost member the list of its left neighbor at a distance, under
- * that distance; and with its own list what all headers have in common. */
+/* Adds the list of the left neighbor of a lost member, at a distance, to the message for
+ * the lost member. The list of the member itself (distance 0) comes with the keys that
+ * all headers have in common. */
 static int recovery_add_list(const redset_recovery *r, const redset_member *holder,
                              kvtree *message, int owner, int distance)
 {
@@ -203,7 +204,7 @@ static int recovery_add_list(const redset_recovery *r, const redset_member *hold
     return rc ? rc : kvtree_util_set_bytecount(message, "CHUNK", header->chunk);
 }
 
-/* Addresses to lost members the lists for which this survivor is responsible. */
+/* Adds the lists that this survivor must send to lost members. */
 static int recovery_address(const redset_recovery *r, const redset_member *holder,
                             kvtree *out)
 {
@@ -220,8 +221,8 @@ static int recovery_address(const redset_recovery *r, const redset_member *holde
     return rc;
 }
 
-/* Sets the lists of a header from the answers of survivors; returns the answer with what
- * all headers have in common. */
+/* Sets the lists of a header from the answers of survivors. Returns the answer with the
+ * keys that all headers have in common. */
 static const kvtree *recovery_find_lists(const redset_recovery *r, kvtree *answers,
                                          kvtree *lists[])
 {
@@ -257,8 +258,8 @@ static int recovery_make_header(const redset_recovery *r, redset_member *member,
                    member->header->list[0].rank);
 }
 
-/* A message cut short by missing memory would look damaged to its receiver, so then no
- * process uses any. */
+/* A message that is incomplete because of missing memory would look damaged to its
+ * receiver. So if any process lacks memory, no process uses any message. */
 static int recovery_exchange(redset_recovery *r, kvtree *out[], kvtree *in[],
                              redset_error *err)
 {
@@ -292,8 +293,8 @@ int redset_recovery_pass_headers(redset_recovery *r, redset_error *err)
 
 /* ---- the data ---- */
 
-/* Others who can change the headers from which the names of a lost local member come. A
- * survivor that cannot be inspected is lost. */
+/* Finds the others who can change the headers from which the names of a lost local member
+ * come. A survivor that cannot be inspected counts as lost. */
 static int recovery_find_others(redset_recovery *r, redset_error *err)
 {
     const int count = r->set->members->count;
@@ -315,7 +316,7 @@ static int recovery_find_others(redset_recovery *r, redset_error *err)
     return rc;
 }
 
-/* Of a set that is rebuilt: all that can fail before data flows. */
+/* For a set that is rebuilt: does everything that can fail before data flows. */
 static int recovery_begin(redset_recovery *r, redset_error *err)
 {
     for (int i = 0; i < r->set->members->count; i++)
@@ -326,7 +327,7 @@ static int recovery_begin(redset_recovery *r, redset_error *err)
     return rc ? rc : recovery_for_each(r, false, redset_member_open, err);
 }
 
-/* Runs the flows; survivors that cannot be read are lost from then on. */
+/* Runs the flows. Survivors that cannot be read count as lost afterwards. */
 static int recovery_run_flows(redset_recovery *r, redset_error *err)
 {
     int rc = 0, count = r->set->members->count;
@@ -348,12 +349,12 @@ static int recovery_run_flows(redset_recovery *r, redset_error *err)
 static int recovery_move(redset_recovery *r, redset_error *err)
 {
     int rc = r->engine ? recovery_run_flows(r, err) : 0;
-    r->engine = redset_engine_free(r->engine); /* verification has buffers of its own */
+    r->engine = redset_engine_free(r->engine); /* verification has its own buffers */
     return rc ? rc : redset_recovery_verify(r, err);
 }
 
-/* Collective: agrees on rc, and sets *damaged to the number of survivors, in all sets,
- * that have turned out to be lost. */
+/* Collective: agrees on rc, and sets *damaged to the number of survivors in all sets that
+ * have turned out to be lost. */
 static int recovery_count_damaged(const redset_recovery *r, int rc, int64_t *damaged,
                                   redset_error *err)
 {
@@ -381,7 +382,8 @@ int redset_recovery_rebuild(redset_recovery *r, redset_error *err)
 {
     int64_t damaged = 0;
     int rc = 0;
-    do { /* at most as many times as members may be lost, plus one */
+    do { /* the number of attempts is at most the number of members that may be lost, plus
+            one */
         if (damaged) recovery_reset(r);
         rc = recovery_attempt(r, &damaged, err);
     } while (!rc && damaged);
@@ -398,7 +400,9 @@ int redset_recovery_commit(redset_recovery *r, redset_error *err)
     redset_transport *world = r->set->world;
     int rc = recovery_for_each(r, true, redset_member_clear_way, err);
     rc = redset_transport_agree(world, rc, err);
-    if (rc) return rc; /* ranks may share a directory: all clear it before any commits */
+    if (rc)
+        return rc; /* ranks may share a directory: all clear the way before any
+                      commits */
     rc = recovery_for_each(r, true, redset_member_commit, err);
     rc = redset_transport_agree(world, rc, err);
     if (!rc) r->verdict = 0;

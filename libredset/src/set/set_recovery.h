@@ -2,16 +2,16 @@
 #ifndef REDSET_SET_SET_RECOVERY_H
 #define REDSET_SET_SET_RECOVERY_H
 
-/* Verification and rebuild of one set, with one member or all of them in this process:
+/* Verification and rebuild of one set, with one member or all members in this process:
  *
  *     redset_recovery_open      reads the headers of the local members
- *     redset_recovery_judge     collective: what follows from the losses
+ *     redset_recovery_judge     collective: makes the plan that follows from the losses
  *     redset_recovery_rebuild   collective: rebuilds the lost members in temporary files
- *     redset_recovery_complete  checks and syncs these
+ *     redset_recovery_complete  checks and syncs these files
  *     redset_recovery_commit    collective: assigns the names
  *
  * or, to change nothing, redset_recovery_verify before redset_recovery_judge. Collective
- * functions agree among all ranks of set->world, if not stated otherwise. */
+ * functions agree among all ranks of set->world, unless stated otherwise. */
 
 #include "src/set/flow_engine.h"
 #include "src/set/member_recovery.h"
@@ -20,7 +20,7 @@ typedef struct redset_recovery {
     const redset *set;
     redset_shape shape;
     bool explains;         /* text is also set for RECOVERABLE */
-    redset_member *member; /* the local ones */
+    redset_member *member; /* the local members */
     void *states;          /* redset_state of all members */
     uint8_t *lost;         /* of all members, as planned */
     redset_plan plan;
@@ -32,42 +32,41 @@ typedef struct redset_recovery {
     kvtree **messages;  /* out and in for each local member */
 } redset_recovery;
 
-/* Opens a recovery; set and dir stay in use. Files are below dir, redundancy files in the
- * directory redundancy below that (NULL: in dir). redset_recovery_close is due in any
- * case.
- */
+/* Opens a recovery; set and dir stay in use. Files are below dir, redundancy files in its
+ * subdirectory redundancy (NULL: in dir). The caller calls redset_recovery_close in any
+ * case. */
 int redset_recovery_open(redset_recovery *r, const redset *set, int dir,
                          const char *redundancy, redset_error *err);
 void redset_recovery_close(redset_recovery *r);
 
-/* The local member of that number; NULL if it is not local. */
+/* Returns the local member of that number; NULL if it is not local. */
 redset_member *redset_recovery_member(const redset_recovery *r, int member);
 
 /* Compares the sizes of all files of the local members. */
 int redset_recovery_check_sizes(redset_recovery *r, redset_error *err);
 
-/* Reads all that the local members have. */
+/* Reads and verifies all files of the local members. */
 int redset_recovery_verify(redset_recovery *r, redset_error *err);
 
 /* Collective over the set only. Sets plan, verdict and text from the current states. */
 int redset_recovery_judge(redset_recovery *r, redset_error *err);
 
-/* Judges, and agrees on a verdict other than REDSET_RECOVERABLE, and on all sets being of
- * one encode. */
+/* Judges, agrees on any verdict other than REDSET_RECOVERABLE, and checks that all sets
+ * are of one encode. */
 int redset_recovery_agree(redset_recovery *r, redset_error *err);
 
-/* Collective over the set, not agreed: sends the headers of the lost members, as planned,
- * to these. */
+/* Collective over the set, not agreed: sends the lost members, as planned, their headers.
+ */
 int redset_recovery_pass_headers(redset_recovery *r, redset_error *err);
 
-/* Rebuilds what is lost; or a verdict. A survivor that turns out to be damaged counts as
- * lost, and all begin again. */
+/* Rebuilds the lost members; or returns a verdict. A survivor that turns out to be
+ * damaged counts as lost, and all processes start again. */
 int redset_recovery_rebuild(redset_recovery *r, redset_error *err);
 
 /* Not collective. */
 int redset_recovery_complete(redset_recovery *r, redset_error *err);
 
-/* Sets aside what is in the way, and gives rebuilt files their names. */
+/* Clears the way (redset_clear_way), and gives rebuilt files their names. */
 int redset_recovery_commit(redset_recovery *r, redset_error *err);
 
 #endif

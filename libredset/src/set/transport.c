@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both transports have in common. */
+/* Common to all transports. */
 #include "src/set/transport.h"
 
 int redset_transport_compare(redset_transport *t, int code,
@@ -10,7 +10,7 @@ int redset_transport_compare(redset_transport *t, int code,
     int64_t most[2 * N + 1];
     for (int i = 0; i < N; i++) {
         most[i] = values ? values[i] : INT64_MIN;
-        most[N + i] = values ? ~values[i] : INT64_MIN; /* unlike -, of any value */
+        most[N + i] = values ? ~values[i] : INT64_MIN; /* unlike -, never overflows */
     }
     most[2 * N] = code != 0;
     int rc = t->greatest(t, 2 * N + 1, most, err);

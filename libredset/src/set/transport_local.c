@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A transport within one process, for all members of a set: there is no one else to agree
- * with, and a message is copied into the buffer that waits for it. */
+/* A transport within one process, for all members of a set. There is no other process to
+ * agree with, and a message is copied into the buffer of its posted receive. */
 #include "src/set/transport.h"
 
 #include "common/errtext.h"
