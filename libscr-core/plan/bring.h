@@ -10,8 +10,8 @@
  *    or does neither.
  *  - A process that has received a file sends it to others: of n processes that want a
  *    file, the last receives it after about log2(n) rounds.
- *  - A file is sent in the first round in which both sides are free. So there are fewer
- *    than twice as many rounds as the busiest process has files to send and receive. */
+ *  - A file is sent in the first round in which both sides are free. So there are at most
+ *    about twice as many rounds as the busiest process has files to send and receive. */
 
 #include <stdint.h>
 
