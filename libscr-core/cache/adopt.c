@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A cached dataset of another number of ranks: each process acts for some of the ranks
- * that wrote it (plan/adopt.h), whose files stay where they are, and the lost ones are
- * rebuilt (redset_adopt_with). The map has the ranks that the process acts for. */
+/* Uses a cached dataset of another number of ranks: each process acts for some of the
+ * ranks that wrote it (plan/adopt.h). Files stay where they are, and lost files are
+ * rebuilt (redset_adopt_with). The map of a process has the ranks that it acts for. */
 #include "cache/copies.h"
 
 #include "common/agree_mpi.h"
@@ -16,7 +16,8 @@ struct acting {
     redset_acted *list;
 };
 
-/* Local. What another process acts for leaves the map; its files stay. */
+/* Local. Drops from the map the files of ranks that another process acts for; the files
+ * stay on disk. */
 static void adopt_drop_unused(scr_cache *cache, int id, const scr_held *held,
                               const int actor[])
 {
@@ -25,7 +26,7 @@ static void adopt_drop_unused(scr_cache *cache, int id, const scr_held *held,
             scr_drop_files(cache, id, held->copies[i].rank, 0);
 }
 
-/* Local. 0 or -ENOMEM. */
+/* Local. Lists the ranks that this process acts for. 0 or -ENOMEM. */
 static int adopt_list(scr_cache *cache, const scr_dataset *d, const int actor[],
                       struct acting *own)
 {
@@ -41,7 +42,7 @@ static int adopt_list(scr_cache *cache, const scr_dataset *d, const int actor[],
     return 0;
 }
 
-/* Collective, agreed. */
+/* Collective, agreed. Chooses the ranks that each process acts for. */
 static int adopt_choose(scr_cache *cache, const scr_dataset *d, struct acting *own,
                         kvtree_error *err)
 {
@@ -66,7 +67,7 @@ static int adopt_choose(scr_cache *cache, const scr_dataset *d, struct acting *o
     return rc;
 }
 
-/* Local. Enters what is there now into the map. */
+/* Local. Enters the files into the map, including rebuilt ones. */
 static int adopt_record(scr_cache *cache, const scr_dataset *d, const struct acting *own,
                         int *rebuilt, kvtree_error *err)
 {
@@ -75,7 +76,7 @@ static int adopt_record(scr_cache *cache, const scr_dataset *d, const struct act
         rc = scr_map_record(cache, d, own->list[i].manifest, err);
         *rebuilt += own->list[i].rebuilt;
     }
-    /* also where this process acts for no rank */
+    /* also if this process acts for no rank */
     scr_cached_set_state(cache, d->id, SCR_CACHED_GOOD);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a user's directories are below a base; see cache/base.h. */
+/* Location of a user's directories below a base; see cache/base.h. */
 #include "cache/base.h"
 
 #include "base/path.h"
@@ -16,8 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A link or a directory of this user is reported when it is opened, if it cannot be used.
- * A file is not: any user who may write to one of our files can link it here. */
+/* Whether another user has taken the name. An unusable link or directory of this user
+ * does not count: opening it reports the error. A file does count: any user who may write
+ * to one of our files can link it here. */
 static int base_is_taken(int base, const char *name)
 {
     struct stat st;
@@ -25,8 +26,8 @@ static int base_is_taken(int base, const char *name)
     return st.st_uid != geteuid() || S_ISREG(st.st_mode);
 }
 
-/* Whether this user has made such a directory: it is private. Other users can move a
- * directory of this user here if they may write to it. */
+/* Whether this user has created such a directory, which is private. Other users can move
+ * a directory of this user here, but only one that they may write to. */
 static int base_has_private(int base, const char *name)
 {
     struct stat st;
@@ -34,7 +35,7 @@ static int base_has_private(int base, const char *name)
            st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* "<user>.<uid>"; its length, 0 where it is too long. */
+/* Sets detour to "<user>.<uid>"; returns its length, 0 if it is too long. */
 static size_t base_detour(const char *name, char detour[SCR_BASE_NAME])
 {
     int n = snprintf(detour, SCR_BASE_NAME, "%.*s.%lu", (int)strcspn(name, "/"), name,
@@ -42,7 +43,7 @@ static size_t base_detour(const char *name, char detour[SCR_BASE_NAME])
     return n > 0 && n < SCR_BASE_NAME ? (size_t)n : 0;
 }
 
-/* As scr_base_name, with the open base; -1: it cannot be opened. */
+/* As scr_base_name, with an open base; -1: it could not be opened. */
 static int base_name_in(int base, const char *name, char below[SCR_BASE_NAME])
 {
     char detour[SCR_BASE_NAME], user[SCR_BASE_NAME];
@@ -91,7 +92,7 @@ int scr_open_private(const scr_private *where, char **path, int *fd, kvtree_erro
     /* paths of cached files are compared as text later, so the base is reduced first */
     char *reduced = scr_path_reduce(base);
     if (!reduced) return err_set(err, -ENOMEM, "no memory");
-    /* a run that ends well may remove what is empty of it just now */
+    /* a run that ends successfully may be removing empty directories at this moment */
     for (int i = 0; i < 3 && rc == -ENOENT; i++) {
         rc = folder_make(reduced, where->make ? 0700 : 0, &opened, err);
         if (!rc && base_name_in(opened, where->name, below) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that travel from process to process, one at a time, in the rounds of
- * plan/bring.h. The receiver asks by name, the sender answers with the size or an error,
- * the bytes follow, and at the end a number tells whether the sender could read them. */
+/* Sends files from process to process, one at a time, in the rounds of plan/bring.h. The
+ * receiver sends the name, the sender answers with the size or an error and sends the
+ * bytes, and a final number reports whether the sender could read them. */
 #include "cache/brought.h"
 
 #include "base/path.h"
@@ -76,7 +76,7 @@ static uint64_t brought_total(const scr_bringing *b)
 
 /* ---- the sender ---- */
 
-/* The file is of this process itself, or one that it got in an earlier round. */
+/* Opens a file of this process, or a copy that it received in an earlier round. */
 static int brought_open_source(const scr_bringing *b, const scr_bring_want *w,
                                const char *name, int *fd, int64_t *size)
 {
@@ -94,7 +94,8 @@ static int brought_open_source(const scr_bringing *b, const scr_bring_want *w,
     return rc;
 }
 
-/* After an error zeros are sent for the rest: the receiver knows by the end. */
+/* Sends the bytes of a file. After an error it sends zeros for the rest; the final number
+ * reports the error to the receiver. */
 static int brought_send_bytes(const scr_bringing *b, int to, int fd, int64_t size,
                               char *buf)
 {
@@ -146,14 +147,15 @@ int scr_brought_create(const scr_store_dir *store, const char *path, int *fd,
     return rc;
 }
 
-/* What is to come: size and checksum, where that is known. */
+/* The expected file: its size, and its checksum if known. */
 typedef struct brought_file {
     const char *name;
     unsigned long size, crc;
     bool has_crc;
 } brought_file;
 
-/* Writes what comes; all of it is taken, whatever fails here. */
+/* Writes the received bytes. After an error it continues to receive, so that the sender
+ * can finish. */
 static int brought_receive_bytes(const scr_bringing *b, int from, int fd, int64_t size,
                                  const brought_file *f, char *buf, kvtree_error *err)
 {
@@ -185,7 +187,7 @@ static int brought_take(const scr_bringing *b, int from, int fd, const brought_f
     return brought_receive_bytes(b, from, fd, size, f, buf, err);
 }
 
-/* An empty name tells the sender that nothing is to be sent. */
+/* Receives a file. An empty name informs the sender that it must not send anything. */
 static int brought_receive_file(const scr_bringing *b, int from, const brought_file *f,
                                 kvtree_error *err)
 {

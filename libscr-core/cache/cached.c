@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The datasets of the cache: the list, the filemap, and room. */
+/* The datasets of the cache: their list, and their sizes. */
 #include "cache/cache.h"
 
 #include "common/agree_mpi.h"
@@ -146,8 +146,8 @@ void scr_cached_sums(const scr_cache *cache, int id, unsigned long sums[2])
 }
 
 /* On the first process of a store: whether the store could become full when a dataset is
- * written of which this process has this number of bytes, twice as many with redundancy.
- * An estimate where the files of ranks differ in size. */
+ * written that has this number of bytes on this process, twice as many with redundancy.
+ * An estimate if the files of ranks differ in size. */
 static int cached_store_lacks_room(const scr_store_dir *c, unsigned long bytes)
 {
     struct statvfs fs;
@@ -158,7 +158,7 @@ static int cached_store_lacks_room(const scr_store_dir *c, unsigned long bytes)
            (double)fs.f_bavail * (double)fs.f_frsize < 2.0 * (double)bytes * sharers;
 }
 
-/* The same for one like this, while it is still there. */
+/* The same for a dataset as large as dataset id, which is still in the store. */
 int scr_cached_is_tight(const scr_cache *cache, int store, int id)
 {
     unsigned long own[2];
@@ -166,7 +166,7 @@ int scr_cached_is_tight(const scr_cache *cache, int store, int id)
     return cached_store_lacks_room(&cache->stores[store], own[1]);
 }
 
-/* Bytes of this process in the largest dataset that is known. */
+/* Bytes of this process in the largest known dataset. */
 static unsigned long cached_largest(const scr_cache *cache)
 {
     unsigned long most = 0, own[2];

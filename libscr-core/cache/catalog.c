@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The catalog of the cache: which files of which dataset and rank are in a store. The
- * headers of redundancy files are the source: each lies beside the data, and names
+/* The catalog of the cache: which files of which dataset and rank are in a store. It is
+ * read from the headers of redundancy files: a header lies beside the data, and names
  * dataset, rank, files, sizes and checksums. If a header is lost, the filemap of an
  * earlier run names the files of that rank.
  *
- * The first process of a store reads all headers in it. Each entry goes to the rank that
- * wrote the files, if it shares the store, otherwise to another one that does. */
+ * The first process of a store reads all headers in it. Each entry is sent to the rank
+ * that wrote the files, if that rank shares the store, otherwise to another rank that
+ * does. */
 #include "cache/cache.h"
 
 #include "base/path.h"
@@ -35,13 +36,13 @@ struct catalog_folder {
     int id, fd;
     char *path;
     scr_filemap *found;
-    int unusable; /* redundancy files of the store that count as lost, and the first */
+    int unusable; /* number of unusable redundancy files in the store, and the first of
+                     them */
     char first[2 * sizeof(kvtree_error)];
 };
 
-/* The directory of a dataset belongs to this user: a mode that denies access is
- * corrected.
- */
+/* Opens the directory of a dataset. It belongs to this user, so a mode that denies access
+ * is corrected. */
 static int catalog_open_folder(const scr_store_dir *dir, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -53,7 +54,7 @@ static int catalog_open_folder(const scr_store_dir *dir, const char *name)
     return io_open(dir->fd, name, flags, 0);
 }
 
-/* One message per store. */
+/* Reports unusable redundancy files, in one message per store. */
 static void catalog_report_unusable(const struct catalog_folder *f)
 {
     if (f->unusable)
@@ -68,7 +69,8 @@ static int64_t catalog_time_of(const struct stat *st)
     return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-/* When the redundancy file was written that the map has of a rank; 0: it has none. */
+/* The time at which the redundancy file of a rank in the map was written; 0: there is
+ * none. */
 static int64_t catalog_recorded_time(const struct catalog_folder *f, int rank)
 {
     const kvtree_elem *e = scr_filemap_redundancy(f->found, f->id, rank);
@@ -80,9 +82,9 @@ static int64_t catalog_recorded_time(const struct catalog_folder *f, int rank)
                : 0;
 }
 
-/* Whether the description takes the place of what is in the map for that rank: a newer
- * dataset of the id does. Of two files of one dataset, which an encode that was
- * interrupted left, the later one counts. */
+/* Whether a header replaces the entry of its rank in the map: that of a newer dataset
+ * with the same id does. Of two files of one dataset, which an interrupted encode left,
+ * the later one counts. */
 static bool catalog_is_newer_file(const struct catalog_folder *f, const scr_dataset *d,
                                   int rank, const struct stat *st)
 {
@@ -93,7 +95,7 @@ static bool catalog_is_newer_file(const struct catalog_folder *f, const scr_data
     return catalog_time_of(st) > catalog_recorded_time(f, rank);
 }
 
-/* Enters the description in a header. */
+/* Enters the description in a header into the map. */
 static int catalog_enter_header(struct catalog_folder *f, const char *name,
                                 kvtree_error *err)
 {
@@ -139,7 +141,8 @@ static int catalog_read_headers(struct catalog_folder *f, kvtree_error *err)
     return rc;
 }
 
-/* A missing directory has no headers; one that cannot be read now is an error. */
+/* Reads the headers of a dataset. A missing directory has none; a directory that cannot
+ * be read now is an error. */
 static int catalog_read_folder(struct catalog_folder *f, kvtree_error *err)
 {
     char name[SCR_FOLDER_SIZE];
@@ -153,9 +156,9 @@ static int catalog_read_folder(struct catalog_folder *f, kvtree_error *err)
     return scr_is_transient(rc) ? rc : 0;
 }
 
-/* ---- handing out ---- */
+/* ---- distributing entries ---- */
 
-/* The process of a store that gets the entries of a rank. */
+/* The process of a store that receives the entries of a rank. */
 static int catalog_owner(const scr_cache *cache, MPI_Comm comm, int rank)
 {
     MPI_Group world, sharers;
@@ -187,8 +190,8 @@ static int catalog_assign(const scr_cache *cache, MPI_Comm comm, scr_filemap *fo
     return rc;
 }
 
-/* A header takes the place of what a filemap alone knows, and a newer dataset that of an
- * older one with its id. */
+/* Whether an entry of from replaces that of map: a header replaces an entry that only a
+ * filemap has, and a newer dataset an older one with the same id. */
 static bool catalog_replaces_entry(const scr_filemap *map, const scr_filemap *from,
                                    int id, int rank)
 {
@@ -220,8 +223,8 @@ static int catalog_enter_all(scr_filemap *map, const scr_filemap *from)
     return rc;
 }
 
-/* *next: the smallest id above last that has a directory in the store; INT_MAX: there is
- * none. 0 or -errno. */
+/* *next: the smallest id above last that has a directory in the store; INT_MAX: none. 0
+ * or -errno. */
 static int catalog_next_folder(const scr_store_dir *store, int last, int *next)
 {
     const struct dirent *item;
@@ -239,7 +242,7 @@ static int catalog_next_folder(const scr_store_dir *store, int last, int *next)
     return rc;
 }
 
-/* Local: adds what the headers in a store describe to found. */
+/* Local. Adds the descriptions in a store's headers to found. */
 static int catalog_read_store(scr_cache *cache, const scr_store_dir *dir,
                               scr_filemap *found, kvtree_error *err)
 {
@@ -256,7 +259,7 @@ static int catalog_read_store(scr_cache *cache, const scr_store_dir *dir,
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
 
-/* ---- what only earlier runs know ---- */
+/* ---- stores and filemaps of earlier runs ---- */
 
 static bool catalog_is_in_use(const scr_cache *cache, const char *path)
 {
@@ -265,7 +268,8 @@ static bool catalog_is_in_use(const scr_cache *cache, const char *path)
     return false;
 }
 
-/* Local, on the leader of a node: stores that this run does not use. */
+/* Local, on the leader of a node. Reads the headers in stores that this run does not
+ * use. */
 static int catalog_read_recorded(scr_cache *cache, scr_filemap *found, kvtree_error *err)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(cache->recorded, "STORE"));
@@ -277,7 +281,7 @@ static int catalog_read_recorded(scr_cache *cache, scr_filemap *found, kvtree_er
                                    .name = cache->job->owner};
         if (catalog_is_in_use(cache, where.base)) continue;
         rc = scr_open_private(&where, &dir.folder, &dir.fd, err);
-        if (rc != -EACCES && !scr_is_transient(rc)) rc = 0; /* it is gone */
+        if (rc != -EACCES && !scr_is_transient(rc)) rc = 0; /* the store is gone */
         if (!rc && dir.fd >= 0) rc = catalog_read_store(cache, &dir, found, err);
         io_close(&dir.fd);
         free(dir.folder);
@@ -285,7 +289,7 @@ static int catalog_read_recorded(scr_cache *cache, scr_filemap *found, kvtree_er
     return rc;
 }
 
-/* Whether something is there; what cannot be inspected now is not lost. */
+/* Whether a path exists; a path that cannot be inspected now counts as existing. */
 static bool catalog_is_there(const char *path)
 {
     struct stat st;
@@ -300,9 +304,9 @@ static bool catalog_has_folder(const char *file)
     return n < (int)sizeof path && catalog_is_there(path);
 }
 
-/* Removes redundancy files from an entry of a filemap: their headers say what is in them.
- * Whether some of the other files are there or, for a rank without files, the dataset's
- * directory. */
+/* Removes the redundancy files from an entry of a filemap: only their headers describe
+ * them. Returns whether any of the other files exists or, for a rank without files, the
+ * dataset's directory. */
 static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
 {
     const kvtree_elem *next, *f = kvtree_elem_first(scr_filemap_files(map, id, rank));
@@ -322,8 +326,8 @@ static bool catalog_reduce_entry(scr_filemap *map, int id, int rank)
     return files > 0 ? has_file : has_folder;
 }
 
-/* Local, on the leader of a node: adds the entries of filemaps that still have files. The
- * datasets of other entries have left the cache. */
+/* Local, on the leader of a node. Adds those entries of filemaps whose files still exist.
+ * The datasets of other entries have left the cache. */
 static int catalog_read_filemaps(scr_cache *cache, scr_filemap *found, kvtree_error *err)
 {
     scr_filemap *all = kvtree_new();
@@ -341,9 +345,9 @@ static int catalog_read_filemaps(scr_cache *cache, scr_filemap *found, kvtree_er
               : 0;
 }
 
-/* ---- all of it ---- */
+/* ---- reading the catalog ---- */
 
-/* Collective over comm: each process gets what send has for it. */
+/* Collective over comm. Sends each process its entries. */
 static int catalog_exchange(scr_cache *cache, MPI_Comm comm, const kvtree *send)
 {
     kvtree *received = kvtree_new();
@@ -356,8 +360,8 @@ static int catalog_exchange(scr_cache *cache, MPI_Comm comm, const kvtree *send)
     return rc;
 }
 
-/* Local: what the first process of a store, or the leader of a node, has for the others.
- */
+/* Local. Collects the entries that the first process of a store, or the leader of a node,
+ * has for the others. */
 static int catalog_collect(scr_cache *cache, const scr_store_dir *dir, kvtree *send,
                            kvtree_error *err)
 {
@@ -375,7 +379,8 @@ static int catalog_collect(scr_cache *cache, const scr_store_dir *dir, kvtree *s
     return rc;
 }
 
-/* dir: a store; NULL: what only earlier runs know. Agreed. */
+/* Reads the entries of a store, or, if dir is NULL, those that only earlier runs
+ * recorded. Agreed. */
 static int catalog_read(scr_cache *cache, const scr_store_dir *dir, kvtree_error *err)
 {
     kvtree *send = kvtree_new();
@@ -443,8 +448,8 @@ static int catalog_next_folder_of_all(const scr_cache *cache, int last)
     return least;
 }
 
-/* Collective, agreed. A directory that no header describes: remains of a checkpoint that
- * was not complete, or of one with unusable headers. */
+/* Collective, agreed. Handles a directory that no header describes: remains of an
+ * incomplete checkpoint, or of one with unusable headers. */
 static int catalog_sweep_folder(scr_cache *cache, int id, int *highest, kvtree_error *err)
 {
     const scr_dataset unknown = {.id = id};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control directory. Like caches it lies in a world-writable place: it is created
+/* The control directory. Like the stores it is in a world-writable place: it is created
  * private, opened without following links, and refused if another user owns it. */
 #include "cache/cache.h"
 
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Simulated nodes (SCR_NODE_NAME) may share the control base of one machine; the name of
- * the node keeps their records apart. */
+/* The name of the control directory below its base. Simulated nodes (SCR_NODE_NAME) may
+ * share the control base of one machine, so it includes the name of the node. */
 static int control_name(const scr_cache *cache, const char *owner, char name[700],
                         kvtree_error *err)
 {
@@ -73,7 +73,7 @@ bool scr_control_exists(const scr_cache *cache, const char *owner)
     return exists;
 }
 
-/* What other users can do, or have done, where this job keeps its files. */
+/* Reports what other users can do, or have done, to the files of this job in a base. */
 static void control_warn_of_base(const scr_cache *cache, const char *base)
 {
     char below[SCR_BASE_NAME];
@@ -115,7 +115,7 @@ void scr_control_warn_of_bases(const scr_cache *cache)
 
 /* ---- the record of the prefix directory ---- */
 
-/* Keeps the stores that the record names: datasets of earlier runs may be in them. */
+/* Keeps the stores that the record names: they may have datasets of earlier runs. */
 static int control_keep_stores(scr_cache *cache, const kvtree *record)
 {
     kvtree_delete(&cache->recorded);

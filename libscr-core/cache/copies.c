@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The copies of ranks' files that the processes hold; see cache/copies.h. */
+/* Copies of ranks' files that the processes hold; see cache/copies.h. */
 #include "cache/copies.h"
 
 #include "base/transient.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* 1 when a file is here with its size, in our cache directory, 0 with a text if not;
- * -errno where that cannot be determined now. */
+/* Whether a file is in our cache directory with its size: 1, 0 with a text, or -errno if
+ * that cannot be determined now. */
 static int copies_check_file(const scr_cache *cache, int id, const kvtree_elem *file,
                              kvtree_error *err)
 {
@@ -32,7 +32,6 @@ static int copies_check_file(const scr_cache *cache, int id, const kvtree_elem *
                    size);
 }
 
-/* The same for all files of a rank, which must be of this very dataset. */
 int scr_copies_check_rank(const scr_cache *cache, const scr_dataset *dataset, int rank,
                           kvtree_error *err)
 {
@@ -61,7 +60,7 @@ static int64_t copies_bytes(const scr_cache *cache, int id, int rank)
     return sum;
 }
 
-/* Local. 0, -errno, or 1 when a copy is not intact, with a text. */
+/* Local. Inspects all copies. 0, -errno, or 1 with a text if a copy is not intact. */
 static int copies_inspect(const scr_cache *cache, const scr_dataset *dataset,
                           scr_held *held, kvtree_error *err)
 {
@@ -86,8 +85,8 @@ static int copies_inspect(const scr_cache *cache, const scr_dataset *dataset,
               : lost > 0;
 }
 
-/* Local. Files that are not intact stay where they are until the dataset leaves the
- * cache: another run may be able to use them. */
+/* Local. Drops copies that are not intact from the list and the map. Their files stay
+ * until the dataset leaves the cache: another run may be able to use them. */
 static void copies_drop_damaged(scr_cache *cache, int id, scr_held *held)
 {
     int intact = 0;
@@ -99,7 +98,6 @@ static void copies_drop_damaged(scr_cache *cache, int id, scr_held *held)
     held->count = intact;
 }
 
-/* Collective, agreed. The copies that this process holds and that are intact. */
 int scr_copies_find(scr_cache *cache, const scr_dataset *dataset, scr_held *held,
                     kvtree_error *err)
 {

@@ -2,29 +2,29 @@
 #ifndef SCR_CACHE_COPIES_H
 #define SCR_CACHE_COPIES_H
 
-/* Which processes hold the files of which ranks of a cached dataset: the facts of
+/* Which processes hold the files of which ranks of a cached dataset: facts for
  * plan/distribute.h and plan/adopt.h. */
 
 #include "cache/cache.h"
 #include "plan/distribute.h"
 
-/* Copies, in no order; the caller frees the list. */
+/* Copies, unsorted; the caller frees the list. */
 typedef struct scr_held {
     int count;
     scr_distribute_copy *copies;
 } scr_held;
 
-/* Whether this process has all files of a rank, of this very dataset, by names and sizes:
- * 1, 0 with a text, or -errno where that cannot be determined now. Local. */
+/* Whether this process has all files of a rank, of exactly this dataset, by names and
+ * sizes: 1, 0 with a text, or -errno if that cannot be determined now. Local. */
 int scr_copies_check_rank(const scr_cache *cache, const scr_dataset *dataset, int rank,
                           kvtree_error *err);
 
-/* The intact copies that this process holds. Others leave the map, which is reported;
- * their files stay. Agreed. */
+/* Finds the intact copies that this process holds. Other copies are dropped from the map,
+ * which is reported; their files stay on disk. Agreed. */
 int scr_copies_find(scr_cache *cache, const scr_dataset *dataset, scr_held *held,
                     kvtree_error *err);
 
-/* Those of all processes, the same on every rank. Agreed. */
+/* Collects the copies of all processes, the same on every rank. Agreed. */
 int scr_copies_share(const scr_cache *cache, const scr_held *held, scr_held *all,
                      kvtree_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Distributing a cached dataset: after a restart a rank may run on another node than the
- * one that holds its files. Every process reports the copies that it holds; each makes
- * the same plan from them (plan/distribute.h); the files move in rounds
+ * one that holds its files. Every process reports the copies that it holds, and computes
+ * the same plan (plan/distribute.h); the files are moved in rounds
  * (cache/rank_transfer.c). */
 #include "cache/copies.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- facts ---- */
 
-/* Local. Whether all files of this rank are here, and those of no other rank. */
+/* Local. Whether this process has all files of its rank, and no files of other ranks. */
 static bool distribute_is_in_place(const scr_cache *cache, const scr_dataset *dataset)
 {
     kvtree_error err = {""};
@@ -35,7 +35,7 @@ static int64_t distribute_room(const scr_cache *cache, int id)
     return (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
 }
 
-/* Collective, agreed. All facts, on every rank. */
+/* Collective, agreed. Gathers all facts, on every rank. */
 static int distribute_gather(const scr_cache *cache, int id, const scr_held *held,
                              scr_distribute_plan *p, kvtree_error *err)
 {
@@ -59,7 +59,8 @@ static int distribute_gather(const scr_cache *cache, int id, const scr_held *hel
 
 /* ---- moves ---- */
 
-/* Collective. Whether files for this rank could not be moved. */
+/* Collective. Executes the plan. Returns whether files for this rank could not be
+ * moved. */
 static bool distribute_execute(scr_cache *cache, const scr_dataset *dataset,
                                const scr_distribute_plan *p)
 {
@@ -71,13 +72,13 @@ static bool distribute_execute(scr_cache *cache, const scr_dataset *dataset,
         if (to >= 0 || from >= 0)
             failed |= scr_move_files(cache, dataset, to < 0 ? MPI_PROC_NULL : to,
                                      from < 0 ? MPI_PROC_NULL : from) != 0;
-        /* room on this node is made by its own senders */
+        /* only senders on this node free its space */
         if (p->is_short_of_room) MPI_Barrier(cache->job->node);
     }
     return failed;
 }
 
-/* Copies that no rank needed leave the map; their files stay. */
+/* Drops from the map the copies that no rank needs; their files stay on disk. */
 static void distribute_drop_unused(scr_cache *cache, int id, const scr_held *held,
                                    const scr_distribute_plan *p)
 {

@@ -153,7 +153,7 @@ bool scr_meta_is_full(const kvtree_elem *file)
     return type && strcmp(type, SCR_META_FULL) == 0;
 }
 
-/* The first file of any kind of a rank; NULL also without a rank. */
+/* The first file of any kind of a rank; NULL: none, or no rank. */
 static const kvtree_elem *filemap_first(const scr_filemap *map, int dset,
                                         const kvtree_elem *rank)
 {
@@ -220,7 +220,7 @@ const char *scr_filemap_name_of(const char *path, const char *owner, int dset)
     char folder[BENEATH_NAME_MAX];
     int n = snprintf(folder, sizeof folder, "/%s/scr.dataset.%d/", owner, dset);
     if (path[0] != '/' || n >= (int)sizeof folder) return NULL;
-    /* the whole path is checked, and so is the name at its end */
+    /* checking the whole path also checks the name at its end */
     if (beneath_check_name(path + 1, NULL) != 0) return NULL;
     const char *at = strstr(path, folder);
     return at ? at + n : NULL;
@@ -239,7 +239,7 @@ static int filemap_check_files(const kvtree *files, const char *owner, int dset,
     return 0;
 }
 
-/* Checks all ids, and copies what is good to target entry by entry, which rebuilds the
+/* Checks all ids, and copies valid entries to target one by one, which rebuilds the
  * index. */
 static int filemap_check_rank(const scr_filemap *map, int rank, const char *owner,
                               scr_filemap *target, kvtree_error *err)
@@ -278,8 +278,8 @@ int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *
     if (listed && !rc)
         rc = err_set(err, -EBADMSG, "%s: a rank that is not a number", name);
     for (int i = 0; !rc && i < count; i++) {
-        /* "+1" and "01" are numbers, too, but no ranks that SCR writes, also beside "1"
-         */
+        /* "+1" and "01" are numbers, too, but SCR never writes them as ranks, not even
+         * beside "1" */
         if (ranks[i] < 0 || !kvtree_get_kv_int(raw, KEY_RANK, ranks[i]) ||
             (i > 0 && ranks[i] == ranks[i - 1]))
             rc = err_set(err, -EBADMSG, "impossible rank %d", ranks[i]);
@@ -301,7 +301,7 @@ int scr_filemap_write(int dir, const char *name, const scr_filemap *map,
     return kvtree_file_write(dir, name, RECORD_SIZE_FILES, map, err);
 }
 
-/* ---- which filemaps there are ---- */
+/* ---- names of filemaps ---- */
 
 static int filemap_names_of_master(int dir, kvtree *names, kvtree_error *err)
 {

@@ -2,7 +2,7 @@
 #ifndef SCR_FILEMAP_H
 #define SCR_FILEMAP_H
 
-/* Which files of which dataset and which rank lie in the cache of this node: a kvtree
+/* Which files of which dataset and rank are in the cache of this node: a kvtree
  *
  *     DSET/<id>/RANK/<rank>                                     index
  *     RANK/<rank>/DSET/<id>/{FILES/<n>, FILE/<path>/<meta>, REDDESC/..., DATADESC/...}
@@ -28,82 +28,84 @@ typedef kvtree scr_filemap;
 #define SCR_META_RANKS "RANKS"
 #define SCR_META_COMPLETE "COMPLETE"
 
-/* Notes in a file's meta data where the application asked for it: an absolute path in its
- * one form. 0 or -ENOMEM. */
+/* Records in a file's meta data the absolute path, in normal form, at which the
+ * application expects the file. 0 or -ENOMEM. */
 int scr_meta_set_place(kvtree *meta, const char *path);
 
-/* Adds a file and returns its meta data, empty when new; NULL without memory. */
+/* Adds a file and returns its meta data, which is empty for a new file; NULL without
+ * memory. */
 kvtree *scr_filemap_add_file(scr_filemap *map, int dset, int rank, const char *path);
 int scr_filemap_remove_file(scr_filemap *map, int dset, int rank, const char *path);
 
 /* The files of a rank in a dataset: elements of path -> meta data. */
 const kvtree *scr_filemap_files(const scr_filemap *map, int dset, int rank);
 
-/* Number of files that the rank should have; -1 if that was never set. */
+/* Number of files that the rank should have; -1 if it was never set. */
 int scr_filemap_expected(const scr_filemap *map, int dset, int rank);
 int scr_filemap_set_expected(scr_filemap *map, int dset, int rank, int files);
 
-/* Descriptions kept per dataset and rank; set copies, get gives NULL if there is none. */
+/* Descriptions per dataset and rank. set copies the tree; get returns NULL if there is
+ * none. */
 int scr_filemap_set_dataset(scr_filemap *map, int dset, int rank, const kvtree *dataset);
 const kvtree *scr_filemap_get_dataset(const scr_filemap *map, int dset, int rank);
 int scr_filemap_set_reddesc(scr_filemap *map, int dset, int rank, const kvtree *reddesc);
 const kvtree *scr_filemap_get_reddesc(const scr_filemap *map, int dset, int rank);
 
-/* Removes all that is known of a dataset, or of one rank in it. */
+/* Removes all entries of a dataset, or of one rank in it. */
 int scr_filemap_remove_dataset(scr_filemap *map, int dset);
 int scr_filemap_remove_rank(scr_filemap *map, int dset, int rank);
 
-/* Adds all that from knows of one rank in a dataset to target. 0 or -ENOMEM. */
+/* Adds the entry of one rank in a dataset from one map to target. 0 or -ENOMEM. */
 int scr_filemap_copy(const scr_filemap *from, int dset, int rank, scr_filemap *target);
 
-/* Takes all of a rank out of map and puts it into target. */
+/* Moves all entries of a rank from map to target. */
 int scr_filemap_move_rank(scr_filemap *map, int rank, scr_filemap *target);
 
-/* Whether a file of a map is one of the application, and not a redundancy file. */
+/* Whether a file in a map belongs to the application, and is not a redundancy file. */
 bool scr_meta_is_full(const kvtree_elem *file);
 
-/* A walk through the files of the application of all ranks in a dataset; it begins as
- * {NULL, NULL}. */
+/* A walk through the application's files of all ranks in a dataset; initially {NULL,
+ * NULL}. */
 typedef struct scr_filemap_walk {
-    const kvtree_elem *rank, *file; /* the last one that was given */
+    const kvtree_elem *rank, *file; /* the last rank and file returned */
 } scr_filemap_walk;
 
-/* The next file, which is walk->file then; NULL at the end. */
+/* The next file, also in walk->file; NULL at the end. */
 const kvtree_elem *scr_filemap_next(const scr_filemap *map, int dset,
                                     scr_filemap_walk *walk);
 
 /* The redundancy file of a rank in a dataset; NULL: it has none. */
 const kvtree_elem *scr_filemap_redundancy(const scr_filemap *map, int dset, int rank);
 
-/* The first element of the datasets, and of the ranks of one dataset: keys are numbers,
- * in no order. */
+/* The first element of the datasets, and of the ranks of one dataset. Keys are numbers,
+ * unsorted. */
 const kvtree_elem *scr_filemap_datasets(const scr_filemap *map);
 const kvtree_elem *scr_filemap_ranks_of(const scr_filemap *map, int dset);
 
-/* Sorted lists, to be freed: dataset ids, the ranks of one dataset, all ranks. */
+/* Sorted lists, which the caller frees: dataset ids, the ranks of one dataset, all
+ * ranks. */
 int scr_filemap_list_datasets(const scr_filemap *map, int *count, int **ids);
 int scr_filemap_list_ranks_of(const scr_filemap *map, int dset, int *count, int **ranks);
 int scr_filemap_list_ranks(const scr_filemap *map, int *count, int **ranks);
 
-/* Files: dir is the control directory. Reading merges, and checks every id and path
- * before any of it is believed: a path must lie in a directory
- * ".../<owner>/scr.dataset.<id>/", where owner is the part
- * "<user>/scr.<job>" that is SCR's own. -EBADMSG with a text otherwise. */
+/* Write and read a map as a file; dir is the control directory. Reading merges the file
+ * into map, and first checks every id and path: a path must be in a directory
+ * ".../<owner>/scr.dataset.<id>/", where owner is SCR's own part, "<user>/scr.<job>".
+ * Otherwise -EBADMSG with a text. */
 int scr_filemap_write(int dir, const char *name, const scr_filemap *map,
                       kvtree_error *err);
 int scr_filemap_read(int dir, const char *name, const char *owner, scr_filemap *map,
                      kvtree_error *err);
 
-/* The filemaps of the control directory dir, by their names, as keys of the empty tree
- * names. Those that the master filemap tells: of a path only the last component counts,
- * whatever is before it. Or, with all 1, each one that lies there. 0 or -errno with a
- * text, and nothing in names: -ENOENT without a master filemap, -EBADMSG if it is
- * damaged. */
+/* Adds the names of the filemaps in the control directory dir as keys to the empty tree
+ * names: those that the master filemap lists, of whose paths only the last component
+ * counts; or, with all 1, every filemap in the directory. 0 or -errno with a text, and an
+ * empty tree: -ENOENT without a master filemap, -EBADMSG if it is damaged. */
 #define SCR_FILEMAP_MASTER "filemap.scriinfo"
 int scr_filemap_names(int dir, int all, kvtree *names, kvtree_error *err);
 
-/* Name of a path below its dataset's directory, inside path; NULL if it is not of the
- * form above. */
+/* Name of a path below its dataset's directory, which points into path; NULL if the path
+ * is not of the form above. */
 const char *scr_filemap_name_of(const char *path, const char *owner, int dset);
 
 #endif

@@ -20,8 +20,8 @@
 
 /* ---- reading ---- */
 
-/* A damaged file counts as lost, which is no failure. One that cannot be read just now
- * is. */
+/* Ignores a damaged file, which counts as lost, and reports it. A file that cannot be
+ * read now is an error. */
 static int filemaps_skip_damaged(const scr_cache *cache, int rc, const char *err)
 {
     if (rc && scr_is_transient(rc)) return rc;
@@ -29,7 +29,7 @@ static int filemaps_skip_damaged(const scr_cache *cache, int rc, const char *err
     return 0;
 }
 
-/* Without a usable master file all filemaps in the directory are read. */
+/* Reads all filemaps in the directory if there is no usable master file. */
 int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, kvtree_error *err)
 {
     kvtree *names = kvtree_new();
@@ -48,7 +48,7 @@ int scr_filemaps_read(const scr_cache *cache, scr_filemap *all, kvtree_error *er
     return rc;
 }
 
-/* 1 when some rank has it there, complete. */
+/* Whether some rank has the dataset as a complete checkpoint. */
 static bool filemaps_has_checkpoint(const scr_filemap *map, int id)
 {
     const kvtree_elem *r = scr_filemap_ranks_of(map, id);
@@ -75,7 +75,7 @@ int scr_filemaps_newest(const scr_cache *cache)
     return newest;
 }
 
-/* The master file names filemaps by full path. */
+/* Writes the master file, which names filemaps by full path. */
 static int filemaps_write_master(const scr_cache *cache, kvtree_error *err)
 {
     kvtree *master = kvtree_new();
@@ -95,7 +95,7 @@ static int filemaps_write_master(const scr_cache *cache, kvtree_error *err)
     return rc;
 }
 
-/* Removes filemaps of more processes than there are now, and unfinished files. */
+/* Removes filemaps of processes that this run does not have, and temporary files. */
 static void filemaps_remove_if_old(const scr_cache *cache, const char *name)
 {
     int i;
@@ -136,8 +136,8 @@ int scr_filemaps_begin(scr_cache *cache, kvtree_error *err)
 
 /* ---- entries ---- */
 
-/* The descriptor, with what is of this run: the scheme that was applied in the end, and
- * where. */
+/* Enters the descriptor of a rank as applied in this run: with the actual scheme, and its
+ * location. */
 static int filemaps_enter_reddesc(scr_cache *cache, int id, const redset_manifest *m)
 {
     const redset_place *place = &m->place;
@@ -159,7 +159,7 @@ static int filemaps_enter_reddesc(scr_cache *cache, int id, const redset_manifes
     return rc;
 }
 
-/* A dataset's files of one rank. */
+/* The files of one rank in a dataset. */
 struct filemaps_entry {
     scr_filemap *map;
     int id, rank;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ownership of the per-node control and cache directories. Their names come from user and
- * job id. Within one job several calculations may run, in turn or at the same time, each
- * with its own prefix directory. The first one gets these directories, and records its
- * prefix directory there; others use directories beside them. Two runs of one calculation
- * would remove each other's files: the second one waits for the end of the first, which
+/* Ownership of the control and cache directories on each node, whose names contain user
+ * and job id. Within one job several calculations may run, in turn or at the same time,
+ * each with its own prefix directory. The first one gets these directories and records
+ * its prefix directory there; others use directories beside them. Two runs of one
+ * calculation would remove each other's files: the second one waits for the first, which
  * may be about to exit, and fails after some seconds. */
 #include "cache/cache.h"
 
@@ -25,13 +25,14 @@
 
 #define LOCK_NAME "run.lock"
 
-/* How long an earlier run may take to end: a killed one needs a moment. */
+/* Seconds that an earlier run may take to end: a killed one needs a moment. */
 enum { PATIENCE = 10 }; /* seconds */
 
 /* ---- the lock ---- */
 
-/* A lock of the process, not of an open file: it ends with the run, even if child
- * processes live on. *holder: the process that holds it, where the result is -EAGAIN. */
+/* Takes a lock that belongs to the process, not to an open file: it ends with the run,
+ * even if child processes live on. *holder: the process that holds it, if the result is
+ * -EAGAIN. */
 static int lock_try(int fd, pid_t *holder)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -41,7 +42,8 @@ static int lock_try(int fd, pid_t *holder)
     return -EAGAIN;
 }
 
-/* The run before this one removes the directory when it ends, which may be now. */
+/* Reopens the control directory if it was removed: the previous run removes it when it
+ * ends, which may be at any moment. */
 static int lock_reopen_directory(scr_cache *cache, kvtree_error *err)
 {
     if (!scr_is_removed(cache->control_fd)) return 0;
@@ -49,7 +51,7 @@ static int lock_reopen_directory(scr_cache *cache, kvtree_error *err)
     return scr_control_open(cache, err);
 }
 
-/* One attempt; -EAGAIN: another one may succeed. */
+/* Makes one attempt; -EAGAIN: the next one may succeed. */
 static int lock_attempt(scr_cache *cache, scr_record_owner *owner, pid_t *holder,
                         kvtree_error *err)
 {
@@ -67,7 +69,7 @@ static int lock_attempt(scr_cache *cache, scr_record_owner *owner, pid_t *holder
     return rc;
 }
 
-/* Attempts for that number of seconds. */
+/* Repeats the attempt for up to patience seconds. */
 static int lock_retry(scr_cache *cache, double patience, scr_record_owner *owner,
                       kvtree_error *err)
 {
@@ -99,7 +101,7 @@ static int lock_take(scr_cache *cache, double patience, scr_record_owner *owner,
 {
     int rc = lock_retry(cache, patience, owner, err);
     if (rc || *owner == SCR_RECORD_THEIRS) return rc;
-    rc = scr_record_read(cache, owner, err); /* the one before may be new */
+    rc = scr_record_read(cache, owner, err); /* may have changed before the lock */
     if (rc || *owner != SCR_RECORD_DAMAGED) return rc;
     scr_control_warn(cache, err->text);
     *owner = SCR_RECORD_NONE;
@@ -124,8 +126,8 @@ static bool lock_is_obstacle(const scr_cache *cache, const char *name)
            !(S_ISREG(st.st_mode) && st.st_nlink == 1);
 }
 
-/* The control directory is private and holds regular files of one name only: a directory
- * or a link in the place of one is removed, and the file counts as lost. */
+/* Removes directories and links that are in the place of files: the control directory is
+ * private and has only regular files with one name. Such a file counts as lost. */
 static void lock_remove_obstacles(const scr_cache *cache)
 {
     DIR *stream = beneath_list(cache->control_fd);
@@ -147,10 +149,10 @@ static void lock_remove_obstacles(const scr_cache *cache)
 
 /* ---- which directories ---- */
 
-/* Local: opens the control directory of job->owner; the leader of the node finds out its
- * owner, takes the lock, and makes it the directory of this calculation. That is recorded
- * at once: of two runs that begin together each may have the lock on a node that the
- * other one waits for, and the record says not to wait. */
+/* Local. Opens the control directory of job->owner. The leader of the node reads its
+ * owner, takes the lock, and makes it the directory of this calculation. The record of
+ * this is written at once: if two runs begin together, each may have the lock on a node
+ * that the other waits for, and the record shows that waiting is useless. */
 static int lock_open(scr_cache *cache, double patience, scr_record_owner *owner,
                      kvtree_error *err)
 {
@@ -167,14 +169,14 @@ static int lock_open(scr_cache *cache, double patience, scr_record_owner *owner,
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
 
-/* Collective: whether it is true on the leader of any node. */
+/* Collective. Whether here is true on the leader of any node. */
 static bool lock_is_any(const scr_cache *cache, bool here)
 {
     return scr_job_max(cache->job, cache->job->node_rank == 0 && here);
 }
 
 /* Local, on the leader. Whether the directories of job->owner, which this run does not
- * use, belong to this calculation; *newest: the checkpoint in them. */
+ * use, belong to this calculation. *newest: the newest checkpoint in them. */
 static bool lock_is_left_behind(scr_cache *cache, int *newest)
 {
     scr_record_owner owner = SCR_RECORD_NONE;
@@ -187,8 +189,8 @@ static bool lock_is_left_behind(scr_cache *cache, int *newest)
     return true;
 }
 
-/* Collective. The checkpoints of this calculation that cannot be used with these nodes:
- * SCR_Have_restart fails unless it has something newer. */
+/* Collective. Reports checkpoints of this calculation that cannot be used with these
+ * nodes: SCR_Have_restart fails unless it finds something newer. */
 static void lock_report_left_behind(scr_cache *cache, const char *beside, int *elsewhere)
 {
     int newest = 0;
@@ -204,7 +206,7 @@ static void lock_report_left_behind(scr_cache *cache, const char *beside, int *e
                 ours, cache->job->owner, beside);
 }
 
-/* Local. Removes a record that lock_open has made. */
+/* Local. Removes a record that lock_open has written. */
 static void lock_take_back(const scr_cache *cache, scr_record_owner owner)
 {
     if (owner == SCR_RECORD_MADE) unlinkat(cache->control_fd, SCR_RECORD_NAME, 0);
@@ -230,7 +232,7 @@ static int lock_go_beside(scr_cache *cache, const char *beside, scr_record_owner
     return agree(cache->job->world, rc, err);
 }
 
-/* Collective, agreed. */
+/* Collective, agreed. Chooses and opens the control directory. */
 static int lock_choose(scr_cache *cache, scr_record_owner *owner, int *elsewhere,
                        kvtree_error *err)
 {
@@ -253,7 +255,7 @@ int scr_job_lock_take(scr_cache *cache, int *elsewhere, kvtree_error *err)
     int rc = lock_choose(cache, &owner, elsewhere, err);
     if (rc) lock_take_back(cache, owner);
     if (rc) return rc;
-    /* the leader has the lock now: its directory stays */
+    /* the leader has the lock now, so its directory stays */
     return agree(cache->job->world, lock_reopen_directory(cache, err), err);
 }
 
@@ -279,7 +281,7 @@ bool scr_job_lock_is_lost(const scr_cache *cache)
            fstatat(cache->control_fd, SCR_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0;
 }
 
-/* Opens the directory anew; after an error the old one stays. */
+/* Opens the directory again; after an error the old one stays open. */
 static int lock_replace(scr_cache *cache, scr_record_owner *owner, kvtree_error *err)
 {
     scr_cache fresh = *cache;
@@ -300,7 +302,8 @@ static int lock_replace(scr_cache *cache, scr_record_owner *owner, kvtree_error 
     return rc;
 }
 
-/* The leader of a node. While the lock is held and can be found no other run is there. */
+/* On the leader of a node. As long as the lock is held and its file exists, no other run
+ * uses the directory. */
 static int lock_renew_leader(scr_cache *cache, kvtree_error *err)
 {
     scr_record_owner owner = SCR_RECORD_NONE;
@@ -321,7 +324,7 @@ int scr_job_lock_renew(scr_cache *cache, kvtree_error *err)
     int rc = is_lost && leads ? lock_renew_leader(cache, err) : 0, busy = rc == -EBUSY;
     rc = agree(cache->job->world, rc, err);
     if (rc) return lock_is_any(cache, busy) ? -EBUSY : rc;
-    /* the leaders have the locks now: the directories are ours */
+    /* the leaders have the locks now, so the directories are ours */
     rc = is_lost && !leads ? lock_replace(cache, &unused, err) : 0;
     return agree(cache->job->world, rc, err);
 }
@@ -337,7 +340,7 @@ void scr_job_lock_remove(scr_cache *cache)
         if (lock_is_file_of_run(item->d_name) && strcmp(item->d_name, LOCK_NAME) != 0)
             unlinkat(cache->control_fd, item->d_name, 0);
     closedir(stream);
-    /* this run still holds it: no other one comes in between */
+    /* this run still holds the lock, so no other run can intervene */
     unlinkat(cache->control_fd, LOCK_NAME, 0);
     scr_control_remove(cache);
 }

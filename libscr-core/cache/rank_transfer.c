@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moving the cached files of one rank from the process that holds them to their owner.
+/* Moves the cached files of one rank from the process that holds them to their owner.
  * Data flows in both directions at once, piece by piece. The sender removes its files
- * only after the receiver has recorded its own; after a failure on either side they stay
- * with the sender. */
+ * only after the receiver has recorded its own; after a failure on either side the files
+ * stay with the sender. */
 #include "cache/cache.h"
 
 #include "common/beneath.h"
@@ -21,9 +21,7 @@
 #define MESSAGE (1 << 20) /* default number of bytes of file data in a message */
 #define TAG 0x5343
 
-/* Exchanges a number: ours goes to rank a, the result comes from rank b, 0 if there is
- * none.
- */
+/* Sends a number to rank a, and returns the number from rank b; 0 if there is none. */
 static int transfer_swap(const scr_cache *cache, int mine, int a, int b)
 {
     int theirs = 0;
@@ -37,11 +35,11 @@ static int transfer_swap(const scr_cache *cache, int mine, int a, int b)
 struct transfer_stream {
     scr_cache *cache;
     const kvtree_elem *file;
-    unsigned long left; /* bytes of the current file still to go */
-    int piece, step;    /* most bytes per message, and per read or write */
+    unsigned long left; /* bytes of the current file that are still to be moved */
+    int piece, step;    /* maximum bytes per message, and per read or write */
     int fd, id, flags;
-    int rc; /* first failure; the walk goes on, so that the other side is not left alone
-             */
+    int rc; /* the first failure; the walk continues, so that the other side does not
+               block */
     kvtree_error err;
 };
 
@@ -89,7 +87,7 @@ static void transfer_stream_open(struct transfer_stream *s)
                                    &s->fd, &s->err);
 }
 
-/* Goes on to a file that has bytes left; file becomes NULL at the end. */
+/* Advances to the next file with bytes left; file becomes NULL at the end. */
 static void transfer_stream_next(struct transfer_stream *s)
 {
     while (s->file && s->left == 0) {
@@ -153,8 +151,8 @@ static void transfer_stream_advance(struct transfer_stream *s, int n)
 struct transfer_round {
     int to, from;      /* MPI_PROC_NULL: none */
     int rc;            /* on the receiving side */
-    int here, there;   /* the files lie in a directory that we share with from, with to */
-    int receive, send; /* data has to flow */
+    int here, there;   /* this rank shares its directory with from, with to */
+    int receive, send; /* file data must be sent */
     kvtree_error err;
 };
 
@@ -188,12 +186,12 @@ static int transfer_exchange_data(scr_cache *cache, const struct transfer_round 
     return whole ? 0 : -ENOMEM;
 }
 
-/* Two processes may share a directory: the store is global, or nodes are simulated on one
- * machine. No file may be copied onto itself then, so the receiver creates a marker, and
- * the sender checks whether it exists. */
+/* Two processes may share a directory if the store is global, or if nodes are simulated
+ * on one machine. Then no file may be copied onto itself, so the receiver creates a
+ * marker, and the sender checks whether it exists. */
 typedef char transfer_marker[64];
 
-/* Its name; empty without a sender, or after an error. */
+/* Creates the marker; its name is empty without a sender, or after an error. */
 static void transfer_leave_marker(const scr_cache *cache, int id, int from,
                                   transfer_marker mark)
 {
@@ -211,7 +209,7 @@ static void transfer_leave_marker(const scr_cache *cache, int id, int from,
         mark[0] = 0;
 }
 
-/* On the sender: 1 if the receiver has the same directory, 0 if not, -1 if the receiver
+/* On the sender: 1 if the receiver uses the same directory, 0 if not, -1 if the receiver
  * could not create its marker. */
 static int transfer_find_marker(const scr_cache *cache, int id,
                                 const transfer_marker mine, int to, int from)
@@ -227,7 +225,7 @@ static int transfer_find_marker(const scr_cache *cache, int id,
     return !theirs[0] ? -1 : beneath_stat(fd, theirs, &st, NULL) == 0;
 }
 
-/* For the receiver: the files of the rank with their meta data. */
+/* Describes the files of the rank with their meta data, for the receiver. */
 static int transfer_describe_files(scr_cache *cache, int id, int rank, kvtree *tree)
 {
     const kvtree_elem *f = kvtree_elem_first(scr_filemap_files(cache->map, id, rank));
@@ -288,7 +286,8 @@ static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
     rc = rc ? rc : kvtree_util_set_int(mine, "SHARED", r->there);
     if (!rc && r->to != MPI_PROC_NULL)
         rc = transfer_describe_files(cache, id, r->to, mine);
-    /* a sender that cannot tell all sends nothing, and the receiver must know */
+    /* a sender that cannot describe all files sends nothing, and must inform the
+     * receiver */
     if (rc) kvtree_unset_all(mine);
     int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, cache->job->world);
     r->rc = rc ? rc : shared;

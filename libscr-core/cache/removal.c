@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Removal of a dataset from the cache while the application continues. Its directory is
- * renamed first, so that its remains are not taken for a dataset if the run is killed;
- * the next run removes them. One at a time. The thread makes no MPI calls and takes no
- * signals. */
+/* Removal of a dataset from the cache while the application continues. The directory is
+ * renamed first, so that its remains do not count as a dataset if the run is killed; the
+ * next run removes them. There is one removal at a time. Its thread makes no MPI calls
+ * and handles no signals. */
 #include "cache/removal.h"
 #include "report/wait.h"
 
@@ -33,7 +33,7 @@ static void removal_name(int id, char name[SCR_FOLDER_SIZE])
     snprintf(name, SCR_FOLDER_SIZE, LEAVING "%d", id);
 }
 
-/* The new name; the old one, if it cannot be renamed. */
+/* Sets name to the new name, or to the old one if the directory cannot be renamed. */
 static void removal_rename_folder(int dir, int id, char name[SCR_FOLDER_SIZE])
 {
     char leaving[SCR_FOLDER_SIZE];
@@ -42,8 +42,8 @@ static void removal_rename_folder(int dir, int id, char name[SCR_FOLDER_SIZE])
     if (renameat(dir, name, dir, leaving) == 0) strcpy(name, leaving);
 }
 
-/* All but redundancy files. The end of the removal repeats what fails here, and reports
- * it. */
+/* Removes all files except redundancy files. The end of the removal repeats what fails
+ * here, and reports it. */
 static void *removal_run(void *arg)
 {
     struct scr_removal *r = arg;
@@ -92,7 +92,7 @@ void scr_removal_begin(scr_cache *cache, int store, int id)
         cache->removing = NULL;
         free(r);
     }
-    /* without a thread, at once */
+    /* without a thread, removes it at once */
     if (beneath_remove_tree(c->fd, name, &err) != 0)
         scr_removal_report(cache, c, name, &err);
 }

@@ -3,25 +3,25 @@
 #define SCR_REMOVAL_H
 
 /* Removal of a dataset from the cache while the application continues. Its redundancy
- * files are kept to the end: the new dataset reuses their blocks. */
+ * files are removed last: the new dataset reuses their blocks. */
 
 #include "cache/cache.h"
 
-/* Starts to remove the directory of a dataset that is not in the records any more,
- * without its redundancy files, on the first process of the store. Local. */
+/* Starts to remove the directory of a dataset that is not in the records any more, except
+ * for its redundancy files, on the first process of the store. Local. */
 void scr_removal_begin(scr_cache *cache, int store, int id);
 
-/* The path of the directory in which redundancy files may be left, when that is in the
- * same store as dataset id, to be freed; NULL: there is none. It is there once all ranks
- * have agreed on something since the removal began. */
+/* The path of the directory that may contain redundancy files to reuse, if it is in the
+ * same store as dataset id. The caller frees it; NULL: there is none. The directory has
+ * this name once all ranks have agreed on something since the removal began. */
 char *scr_removal_spare(const scr_cache *cache, int id);
 
-/* Waits for the end of the removal, and removes the redundancy files, which must not be
- * in use any more. Failures are reported. Local. */
+/* Waits for the end of the removal, and removes the redundancy files, which must no
+ * longer be in use. Failures are reported. Local. */
 void scr_removal_settle(scr_cache *cache);
 
-/* On the first process of a store, at start: removes the remains that a killed run left.
- * Failures are reported. Local. */
+/* On the first process of a store, at start: removes the remains of removals by killed
+ * runs. Failures are reported. Local. */
 void scr_removal_sweep(const scr_cache *cache, const scr_store_dir *dir);
 
 /* Reports that the directory name of a store could not be removed. Local. */

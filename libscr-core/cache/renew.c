@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories of the run that a cleanup has removed are recreated, or left to another run
- * that has them now. */
+/* Recreates directories of the run that a cleanup has removed, or leaves them to another
+ * run that uses them now. */
 #include "cache/cache.h"
 
 #include "cache/base.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stores in use, and the store of each dataset. There is one for each store that a
- * redundancy descriptor in force names, in the same order on every rank, followed by
- * stores of earlier runs that still hold datasets. The path of a store may differ between
- * nodes (SCR_CACHE_BASE), its number does not. */
+/* The stores in use, and the store of each dataset. The list has each store that a
+ * redundancy descriptor in use names, in the same order on every rank, followed by stores
+ * of earlier runs that still hold datasets. The path of a store may differ between nodes
+ * (SCR_CACHE_BASE), its number does not. */
 
 #include "base/path.h"
 #include "cache/base.h"
@@ -22,7 +22,7 @@
 
 /* ---- opening ---- */
 
-/* A new one at the end of the list. */
+/* A new store at the end of the list. */
 static scr_store_dir *store_append(scr_cache *cache)
 {
     size_t size = ((size_t)cache->store_count + 1) * sizeof *cache->stores;
@@ -42,8 +42,8 @@ static void store_close(scr_store_dir *dir, MPI_Comm node, MPI_Comm world)
         MPI_Comm_free(&dir->comm);
 }
 
-/* Collective, agreed. The processes that share a store: they see the same directory, and
- * the first of them makes and removes what is in it. */
+/* Collective, agreed. Finds the processes that share a store: they see the same
+ * directory, and the first of them creates and removes files in it. */
 static int store_find_sharers(scr_cache *cache, const scr_store *store,
                               scr_store_dir *dir, kvtree_error *err)
 {
@@ -67,7 +67,7 @@ static int store_find_sharers(scr_cache *cache, const scr_store *store,
     return rc;
 }
 
-/* Whether the store is the control directory, as it is by default. */
+/* Whether the store is the control directory, which is the default. */
 static bool store_is_control(const scr_cache *cache, const char *path)
 {
     return strcmp(path, cache->set->cntl_base) == 0 && !cache->job->simulated_node &&
@@ -102,7 +102,7 @@ static int store_open_folder(scr_cache *cache, const scr_store *store, const cha
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
 
-/* Collective, agreed. */
+/* Collective, agreed. Opens the store of a descriptor. */
 static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *err)
 {
     const scr_store *store = scr_stores_find(&cache->descs->stores, desc->store);
@@ -120,8 +120,8 @@ static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *e
 }
 
 /* Rank 0 decides which descriptors share a store: on other nodes two paths may be equal
- * by chance. of[i]: the first descriptor with the store of number i; -1: it needs none.
- */
+ * by chance. of[i]: the first descriptor with the store of descriptor i; -1: i needs no
+ * store. */
 static void store_share_numbers(scr_cache *cache, int *of)
 {
     const scr_reddescs *r = &cache->descs->reddescs;
@@ -195,7 +195,7 @@ void scr_stores_close(scr_cache *cache)
     cache->store_count = cache->count = 0;
 }
 
-/* Local. After an error nothing has changed. */
+/* Local. Recreates a store; after an error it is unchanged. */
 static int store_renew(scr_cache *cache, scr_store_dir *dir, kvtree_error *err)
 {
     char *folder = dir->folder, path[SCR_DESC_PATH_SIZE];
@@ -244,7 +244,7 @@ const char *scr_cache_path(const scr_cache *cache, int id)
 
 /* ---- datasets of earlier runs ---- */
 
-/* The store of the files that the map has of a rank; "" where it has none. */
+/* The path of the store of a rank's files in the map; "" if there are none. */
 static void store_path_of_rank(const scr_cache *cache, int id, int rank,
                                char path[SCR_DESC_PATH_SIZE])
 {
@@ -261,8 +261,8 @@ static void store_path_of_rank(const scr_cache *cache, int id, int rank,
         snprintf(path, SCR_DESC_PATH_SIZE, "%.*s", (int)n, full);
 }
 
-/* The store in which this process has files of the dataset, its own before others;
- * false: it has none. */
+/* The path of the store in which this process has files of the dataset, preferably of its
+ * own rank; false: it has none. */
 static bool store_has_files(const scr_cache *cache, int id, char path[SCR_DESC_PATH_SIZE])
 {
     const kvtree_elem *r = scr_filemap_ranks_of(cache->map, id);
@@ -272,7 +272,7 @@ static bool store_has_files(const scr_cache *cache, int id, char path[SCR_DESC_P
     return path[0] != 0;
 }
 
-/* Collective. The number of the store, if all ranks with files have the same one,
+/* Collective. The number of the store if it is the same on all ranks with files,
  * otherwise -1. */
 static int store_agree_on_number(const scr_cache *cache, int has, const char *path)
 {
@@ -283,9 +283,9 @@ static int store_agree_on_number(const scr_cache *cache, int has, const char *pa
     return scr_job_max(cache->job, has ? here : -1) == least ? least : -1;
 }
 
-/* Collective. On nodes without files, path becomes that of the store that this run has
- * for such a dataset: the path of another node may be one that is of no use here, or the
- * directory of that node, where nodes are simulated. Without a store, it is that path. */
+/* Collective. Sets path on nodes without files of the dataset to the store that this run
+ * would use for it. The path of another node may be unusable here or, with simulated
+ * nodes, be the directory of that node; it is used only if this run has no such store. */
 static void store_share_path(const scr_cache *cache, int has, const scr_reddesc *desc,
                              char path[SCR_DESC_PATH_SIZE])
 {
@@ -303,7 +303,7 @@ static void store_share_path(const scr_cache *cache, int has, const scr_reddesc 
         memcpy(path, own < 0 ? other : cache->stores[own].path, sizeof other);
 }
 
-/* Collective, agreed. Adds a store that this configuration does not have. */
+/* Collective, agreed. Adds a store that is not in the configuration. */
 static int store_adopt(scr_cache *cache, int has, const scr_reddesc *desc,
                        char path[SCR_DESC_PATH_SIZE], kvtree_error *err)
 {
@@ -360,7 +360,7 @@ int scr_dataset_folder_make(scr_cache *cache, int id, kvtree_error *err)
     if (dir->rank != 0) return 0;
     int rc = beneath_mkdirs(dir->fd, name, 0700, err);
     if (rc == -ENOTDIR || rc == -ELOOP) {
-        /* a file, or a link, which is not followed: all here is ours to remove */
+        /* a file or a link, which is not followed: everything here is ours to remove */
         rc = beneath_unlink(dir->fd, name, err);
         rc = rc ? rc : beneath_mkdirs(dir->fd, name, 0700, err);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCR_CRC_ON_DELETE: before files leave the cache they are compared with their checksums.
- * They are not needed any more, but a mismatch shows that the store corrupts data. */
+/* SCR_CRC_ON_DELETE: compares files with their checksums before they are removed from the
+ * cache. The files are no longer needed, but a mismatch shows that the store corrupts
+ * data. */
 #include "cache/cache.h"
 
 #include "common/agree_mpi.h"
@@ -28,8 +29,8 @@ static int verify_file(const kvtree_elem *file, kvtree_error *err)
     return err_set(err, -EBADMSG, "%s has checksum %08x, not %08lx", path, found, crc);
 }
 
-/* Files of all ranks in the map of this process: its own, and at start also those of
- * others. The first damaged one is reported. */
+/* Compares the files of all ranks in the map of this process: its own, and at start also
+ * those of others. Reports the first damaged file. */
 int scr_cache_compare(const scr_cache *cache, int id, kvtree_error *err)
 {
     const kvtree_elem *r = scr_filemap_ranks_of(cache->map, id);

@@ -43,7 +43,8 @@ int scr_halt_change(int prefix, scr_changer *change, void *arg, kvtree *halt,
 
 /* ---- conditions ---- */
 
-/* Only Slurm gives the end; other batch systems give a walltime without its begin. */
+/* Only Slurm provides the end; other batch systems provide a walltime without its
+ * start. */
 #define END_VARIABLE "SLURM_JOB_END_TIME"
 
 int scr_halt_find_end(scr_halt_end *end, kvtree_error *err)
@@ -73,7 +74,7 @@ static int64_t halt_seconds_until(int64_t end, int64_t now)
     return now < 0 && end > INT64_MAX + now ? INT64_MAX : end - now;
 }
 
-/* The conditions that depend on an end. */
+/* The conditions that depend on an end time. */
 static bool halt_check_ends(const kvtree *halt, const scr_halt_end *end, int64_t now,
                             char reason[SCR_HALT_REASON_SIZE])
 {

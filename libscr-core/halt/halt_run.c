@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Halt conditions of a run that is under way; see halt/halt_run.h. */
+/* Halt conditions of an active run; see halt/halt_run.h. */
 #include "halt/halt_run.h"
 
 #include "base/record_change.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Wall-clock time, as people and batch systems give times. */
+/* Wall-clock time, which people and batch systems use. */
 static int64_t halt_today(void)
 {
     return (int64_t)time(NULL);
@@ -29,7 +29,7 @@ static int halt_change(const scr_halt *halt, scr_changer *change, void *arg, kvt
 
 /* ---- begin ---- */
 
-/* When the allocation ends. */
+/* Determines the end of the allocation. */
 static void halt_find_end(scr_halt *halt, int64_t end_time)
 {
     kvtree_error err = {""};
@@ -43,7 +43,8 @@ static void halt_find_end(scr_halt *halt, int64_t end_time)
                 "set SCR_END_TIME");
 }
 
-/* A reason that a run recorded does not stop the next run; other reasons do. */
+/* Removes a reason that a run recorded, which must not stop the next run; other reasons
+ * stay. */
 static int halt_begin_conditions(kvtree *file, void *seconds)
 {
     int changed = scr_halt_drop_own_reason(file);
@@ -67,7 +68,8 @@ int scr_halt_run_begin(scr_halt *halt, int64_t seconds, int64_t end_time,
 
 /* ---- the file ---- */
 
-/* Reports once, until the file is usable again: applications ask at every step. */
+/* Reports an unusable file, once until it is usable again: applications check at every
+ * step. */
 static void halt_report_unusable(scr_halt *halt, const char *why)
 {
     if (!halt->is_unusable)
@@ -76,7 +78,8 @@ static void halt_report_unusable(scr_halt *halt, const char *why)
     halt->is_unusable = true;
 }
 
-/* While the file cannot be read, the last known conditions stay in force. */
+/* Reads the file again. While it cannot be read, the last known conditions remain in
+ * force. */
 static void halt_refresh(scr_halt *halt)
 {
     kvtree_error err = {""};
@@ -91,7 +94,7 @@ static void halt_refresh(scr_halt *halt)
     kvtree_delete(&fresh);
 }
 
-/* The last known conditions replace a file that cannot be read. */
+/* Replaces an unreadable file by the last known conditions. */
 static int halt_replace_file(scr_halt *halt, scr_changer *change, void *arg,
                              kvtree_error *err)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signals as requests to end (SCR_HALT_SIGNALS). A handler only records that a signal
- * came; SCR_Need_checkpoint and SCR_Should_exit report it to all ranks.
+/* Signals as requests to end the run (SCR_HALT_SIGNALS). The handler only records a
+ * signal; SCR_Need_checkpoint and SCR_Should_exit report it to all ranks.
  *
- * Handlers belong to the process, not to a context, so this file and the default context
- * are the only ones with variables. The behavior of the application stays: its own
- * handler is called too, and a signal that it ignores stays ignored. Before the
- * application asks for the first time, a signal that would end the process still does:
- * a program that never asks would not end otherwise. The first signal after that removes
- * the handler of SCR, so a second one acts as it would without SCR. The handler calls
- * only async-signal-safe functions. */
+ * Handlers belong to the process, not to a context, so only this file and the default
+ * context have variables. The behavior of the application stays the same: its own handler
+ * is called too, and a signal that it ignores stays ignored. Until the application asks
+ * for the first time, a signal that would end the process still does so: otherwise a
+ * program that never asks would not end. The first signal after that removes the handler
+ * of SCR, so a second signal acts as it would without SCR. The handler calls only
+ * async-signal-safe functions. */
 #include "halt/halt_run.h"
 
 #include "config/signals.h"
@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 static struct signal_slot {
-    struct sigaction before; /* what was in force when SCR came */
-    atomic_int caught;       /* our handler was installed, since SCR_Init, */
-    atomic_int seen;         /* and a signal came */
-    atomic_int inside;       /* the handler runs */
+    struct sigaction before; /* action in force before SCR */
+    atomic_int caught;       /* our handler is installed, since SCR_Init */
+    atomic_int seen;         /* a signal was received */
+    atomic_int inside;       /* the handler is running */
 } signal_slots[SCR_SIGNALS];
 
 static atomic_int signal_is_up, signal_is_asked;
@@ -36,7 +36,7 @@ static bool signal_has_function(const struct sigaction *action)
 
 static void signal_handle(int number, siginfo_t *info, void *where);
 
-/* Whether the application has not installed its own handler since. */
+/* Whether our handler is still installed, and not another one of the application. */
 static bool signal_is_ours(int number)
 {
     struct sigaction now;
@@ -47,16 +47,16 @@ static bool signal_is_ours(int number)
 static void signal_put_back(int number, const struct sigaction *before)
 {
     struct sigaction next = *before;
-    if (before->sa_flags & (int)SA_RESETHAND) { /* this handler is for one signal only */
+    if (before->sa_flags & (int)SA_RESETHAND) { /* a handler for one signal only */
         memset(&next, 0, sizeof next);
         next.sa_handler = SIG_DFL;
     }
     sigaction(number, &next, NULL);
 }
 
-/* The handler in force at a signal may be one of the application that calls this one as
- * its predecessor, or that this one calls and that calls it in turn; and the application
- * may have restored this one after SCR_Finalize. */
+/* Handles a signal. The handler in force may be one of the application: one that calls
+ * this handler as its predecessor, or one that this handler calls and that calls it in
+ * turn. The application may also have restored this handler after SCR_Finalize. */
 static void signal_handle(int number, siginfo_t *info, void *where)
 {
     int kept = errno, i = 0;
@@ -74,13 +74,13 @@ static void signal_handle(int number, siginfo_t *info, void *where)
         before.sa_handler(number);
     else if (is_installed && !(is_first && signal_is_asked) &&
              before.sa_handler == SIG_DFL)
-        kill(getpid(), number); /* has now the restored effect */
+        kill(getpid(), number); /* now has the restored effect */
     slot->inside = 0;
     errno = kept;
 }
 
-/* An existing handler keeps its flags and its mask; without one, system calls of the
- * application continue as they do without a signal. */
+/* Installs the handler. An existing handler keeps its flags and its mask; without one,
+ * system calls of the application are restarted as if there were no signal. */
 static void signal_catch_one(int number, struct signal_slot *slot)
 {
     struct sigaction ours;

@@ -76,7 +76,7 @@ static int job_find_user(scr_job *job, const scr_config *config, kvtree_error *e
     return 0;
 }
 
-/* On rank 0. */
+/* On rank 0. Reads the names. */
 static int job_read_names(scr_job *job, const scr_config *config, const char *prefix,
                           kvtree_error *err)
 {

@@ -2,10 +2,9 @@
 #ifndef SCR_JOB_H
 #define SCR_JOB_H
 
-/* The processes of a run and its names: who takes part, on which nodes, for which user
- * and job. Fixed from SCR_Init to SCR_Finalize, the same on every rank but for the
- * position of the rank. Every other chapter works on behalf of one job and reports
- * through it. */
+/* The processes of a run, their nodes, and the names of user and job. Constant from
+ * SCR_Init to SCR_Finalize, and the same on every rank except for the position of the
+ * rank. Every other chapter works on behalf of one job and reports through it. */
 
 #include "config/identity.h"
 #include "config/parameters.h"
@@ -16,14 +15,15 @@
 #define SCR_OWNER_SIZE 400
 
 typedef struct scr_job {
-    scr_report *report;   /* where messages go */
-    MPI_Comm world, node; /* all ranks; those on this node */
+    scr_report *report;   /* destination of messages */
+    MPI_Comm world, node; /* all ranks; the ranks on this node */
     int rank, ranks;      /* in world */
     int node_rank, node_ranks, nodes;
     char node_name[SCR_NODE_SIZE];
     const char *simulated_node; /* SCR_NODE_NAME: nodes may share a machine; or NULL */
     char user[SCR_USER_SIZE], id[SCR_JOB_ID_SIZE], name[128], cluster[128];
-    char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or beside it (cache/job_lock) */
+    char owner[SCR_OWNER_SIZE]; /* "<user>/scr.<job id>", or a name beside it
+                                   (cache/job_lock.c) */
 } scr_job;
 
 /* Duplicates comm for the job. 0, or -ECOMM with a text. */
@@ -34,25 +34,25 @@ void scr_job_end(scr_job *job);
  * with a text. */
 int scr_job_find_nodes(scr_job *job, const scr_config *config, kvtree_error *err);
 
-/* Finds user, job id, job name and cluster, rank 0's for all; off a cluster the job id
- * comes from the prefix directory. Collective, not agreed: rank 0 has 0 or -errno with a
- * text. */
+/* Finds user, job id, job name and cluster on rank 0, for all ranks. Outside of a cluster
+ * the job id is derived from the prefix directory. Collective, not agreed: only rank 0
+ * returns 0 or -errno with a text, the others 0. */
 int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,
                        kvtree_error *err);
 
-/* One number of all ranks: the greatest, the least, the sum; and that of rank 0.
+/* Reduce a number of all ranks to its maximum, minimum or sum, or return that of rank 0.
  * Collective over the job. */
 int scr_job_max(const scr_job *job, int number);
 int scr_job_min(const scr_job *job, int number);
 int scr_job_sum(const scr_job *job, int number);
 int scr_job_first(const scr_job *job, int number);
 
-/* Copies size bytes of rank 0 to all ranks. Structs have the same layout on all of them,
- * because all run the same program. Collective over the job. */
+/* Copies size bytes from rank 0 to all ranks. Structs have the same layout on all of
+ * them, because all run the same program. Collective over the job. */
 void scr_job_share(const scr_job *job, void *data, size_t size);
 
-/* The lists of all ranks, in the order of the ranks: *all, of *total items of size bytes,
- * which the caller frees. 0 or -ENOMEM; the same on every rank. Collective. */
+/* Concatenates the lists of all ranks in rank order: *all, of *total items of size bytes,
+ * which the caller frees. 0 or -ENOMEM, the same on every rank. Collective. */
 int scr_job_collect(const scr_job *job, size_t size, int count, const void *own,
                     int *total, void **all);
 

@@ -19,28 +19,28 @@
 #include <string.h>
 #include <zlib.h>
 
-/* What a home knows of a file, as keys: the process that has it in the cache, and the
- * first process of that one's store; or the rank that it is of in the map, where it lies
- * in a container. NUMBER tells files apart that have the same home. */
+/* What a home knows of a file. For a file in the cache: the process that has it (AT), and
+ * the first process of that process's store (STORE). For a file in a container: the rank
+ * that owns it in the map (RANK). NUMBER distinguishes files with the same home. */
 #define BRING_AT "AT"
 #define BRING_STORE "STORE"
 #define BRING_RANK "RANK"
 #define BRING_NUMBER "NUMBER"
 #define BRING_HOME "HOME"
 
-/* What becomes of it. */
+/* The result for a file. */
 #define BRING_PATH "PATH"
 #define BRING_REASON "REASON"
-#define BRING_DAMAGED "DAMAGED" /* beside REASON: the checkpoint is to blame */
+#define BRING_DAMAGED "DAMAGED" /* set with REASON: the checkpoint is damaged */
 
 /* One call. */
 typedef struct bringing {
     struct scr *scr;
     const scr_dataset *d;
-    scr_store_dir *store; /* that has, or gets, the files */
-    int leader;           /* its first process */
-    kvtree *wants;        /* of this process: <name> */
-    kvtree *asked;        /* at a leader: <process of the store>/<name> */
+    scr_store_dir *store; /* has, or receives, the files */
+    int leader;           /* first process of the store */
+    kvtree *wants;        /* names that this process wants */
+    kvtree *asked;        /* at a leader: <process of the store>/<wanted name> */
     kvtree *found; /* at a leader: <name>/{what its home knows, and PATH or REASON} */
 } bringing;
 
@@ -50,7 +50,7 @@ void scr_bring_home(const scr_job *job, const char *name, char home[SCR_BRING_HO
     snprintf(home, SCR_BRING_HOME_SIZE, "%d", (int)(hash % (uLong)job->ranks));
 }
 
-/* The entry of a name in what is sent to homes, made where missing. */
+/* The entry of a name in the tree that is sent to homes; created if missing. */
 static kvtree *bring_at_home(const bringing *b, kvtree *tree, const char *name)
 {
     char home[SCR_BRING_HOME_SIZE];
@@ -60,7 +60,7 @@ static kvtree *bring_at_home(const bringing *b, kvtree *tree, const char *name)
 
 /* ---- 1. the catalog ---- */
 
-/* Local. The files that this process has in the cache. */
+/* Local. Lists the files that this process has in the cache. */
 static int bring_tell_cached(const bringing *b, kvtree *tell)
 {
     const scr_job *job = &b->scr->job;
@@ -82,7 +82,7 @@ static int bring_tell_cached(const bringing *b, kvtree *tell)
     return rc;
 }
 
-/* Local. Those of its share of a map that lie in containers. */
+/* Local. Lists the packed files in this process's share of the map. */
 static int bring_tell_packed(const bringing *b, kvtree *tell)
 {
     const scr_direct *direct = &b->scr->prefix.direct;
@@ -99,7 +99,8 @@ static int bring_tell_packed(const bringing *b, kvtree *tell)
     return rc;
 }
 
-/* Local. At a home: what all have told. */
+/* Local. At a home: enters the reports of all ranks into the catalog, and numbers its
+ * entries. */
 static int bring_enter(const bringing *b, kvtree *told)
 {
     int number = 0, rc = 0;
@@ -136,7 +137,7 @@ static int bring_make_catalog(bringing *b, kvtree_error *err)
 
 /* ---- 2. questions ---- */
 
-/* Local. At a leader: what its processes want, for the homes. */
+/* Local. At a leader: addresses the names that its processes want to their homes. */
 static int bring_ask(const bringing *b, kvtree *questions)
 {
     for (kvtree_elem *p = kvtree_elem_first(b->asked); p; p = kvtree_elem_next(p)) {
@@ -165,7 +166,7 @@ static int bring_answer(const bringing *b, kvtree *asked, kvtree *answers)
     return 0;
 }
 
-/* Collective, agreed. b->found has what the homes know. */
+/* Collective, agreed. Sets b->found to what the homes know. */
 static int bring_inquire(bringing *b, kvtree_error *err)
 {
     MPI_Comm world = b->scr->job.world;
@@ -199,7 +200,7 @@ static int bring_fail(kvtree *entry, const char *why)
     return kvtree_util_set_str(entry, BRING_REASON, why);
 }
 
-/* The path is in the directory of the dataset, or among the copies. */
+/* Notes the path of a file in the directory of the dataset, or of a copy. */
 static int bring_note_path(const bringing *b, const kvtree_elem *e, bool is_copy)
 {
     const char *name = kvtree_elem_key(e);
@@ -214,7 +215,7 @@ static int bring_note_path(const bringing *b, const kvtree_elem *e, bool is_copy
     return rc;
 }
 
-/* Whether the store has a whole copy since an earlier call. */
+/* Whether the store has a complete copy from an earlier call. */
 static bool bring_has_copy(const bringing *b, const kvtree_elem *e)
 {
     char path[SCR_BROUGHT_NAME_SIZE];
@@ -226,7 +227,8 @@ static bool bring_has_copy(const bringing *b, const kvtree_elem *e)
             (unsigned long)st.st_size == size);
 }
 
-/* Local. At a leader: what has to travel; by is <number>/<name>. */
+/* Local. At a leader: lists the files that must be sent here. by becomes
+ * <number>/<name>. */
 static int bring_list_travels(bringing *b, kvtree *by, int *count, scr_bring_want **wants)
 {
     int rc = 0;
@@ -256,7 +258,7 @@ static int bring_list_travels(bringing *b, kvtree *by, int *count, scr_bring_wan
     return rc;
 }
 
-/* Local. Copies that did not arrive have no path. */
+/* Local. Notes the reasons for copies that did not arrive, and removes their paths. */
 static int bring_note_failures(const bringing *b, const kvtree *failed)
 {
     int rc = 0;
@@ -269,7 +271,7 @@ static int bring_note_failures(const bringing *b, const kvtree *failed)
     return rc;
 }
 
-/* Collective, agreed. Moves files between caches. */
+/* Collective, agreed. Copies files between caches. */
 static int bring_travel(bringing *b, kvtree_error *err)
 {
     const scr_job *job = &b->scr->job;
@@ -309,12 +311,12 @@ static int bring_travel(bringing *b, kvtree_error *err)
 
 /* ---- files in containers ---- */
 
-/* The files of one rank that are extracted. */
+/* An extraction of files of one rank. */
 typedef struct bring_extraction {
     bringing *b;
     const kvtree *names; /* below the prefix directory */
     const char *cache_prefix;
-    int folder; /* of the dataset */
+    int folder; /* open directory of the dataset */
 } bring_extraction;
 
 static int bring_extract_file(const bring_extraction *x, const filo_file *f)
@@ -346,7 +348,7 @@ static int bring_extract_files(void *arg, int rank, int count, const filo_file f
     return rc ? err_sys(err, rc, "extract files") : 0;
 }
 
-/* Local. At a leader: packed files that no copy is there of, as <rank>/<name>. */
+/* Local. At a leader: lists the packed files without a copy, as <rank>/<name>. */
 static int bring_list_packed(const bringing *b, kvtree *ranks)
 {
     int rc = 0;
@@ -391,7 +393,8 @@ static int bring_unpack(bringing *b, kvtree_error *err)
 
 /* ---- 4. results ---- */
 
-/* Local. At a leader: for each of its processes what became of its names. */
+/* Local. At a leader: lists, for each of its processes, the results for the names that
+ * the process wants. */
 static int bring_conclude(const bringing *b, kvtree *results)
 {
     for (kvtree_elem *p = kvtree_elem_first(b->asked); p; p = kvtree_elem_next(p)) {
@@ -413,8 +416,8 @@ static int bring_conclude(const bringing *b, kvtree *results)
     return 0;
 }
 
-/* Local. One name: its path is noted. -EBADMSG: it is damaged; -EIO with another reason;
- * -ENOENT: no rank wrote it. */
+/* Local. Takes the result for one name, and notes its path. -EBADMSG: the file is
+ * damaged; -EIO: another failure; -ENOENT: no rank wrote it. */
 static int bring_take_result(struct scr *scr, const kvtree_elem *n, kvtree_error *err)
 {
     const kvtree *told = kvtree_elem_hash(n);
@@ -463,17 +466,17 @@ int scr_bring_clear(const struct scr *scr, const scr_store_dir *store, kvtree_er
     return agree(scr->job.world, rc, err);
 }
 
-/* Whether this process has the file in the cache, or has asked for it before: 1, 0 or
+/* Whether this process has the file in the cache, or received its path earlier: 1, 0 or
  * -ENOMEM. */
 static int bring_is_here(struct scr *scr, const char *name)
 {
     const int id = scr->lifecycle.open.id;
     if (kvtree_get(scr->restart.brought, name)) return 1;
-    /* the cache may have remains of what is read on the prefix directory */
+    /* if the dataset is read on the prefix directory, the cache may have remains of it */
     return scr->prefix.direct.dataset.id == id ? 0 : scr_route_has(scr, id, name);
 }
 
-/* Local. The names that this process cannot read yet. */
+/* Local. Lists the names that this process cannot read yet. */
 static int bring_list(struct scr *scr, int count, const char *const names[],
                       kvtree *wants, kvtree_error *err)
 {
@@ -526,8 +529,8 @@ static int bring_all(bringing *b, kvtree_error *err)
     return rc;
 }
 
-/* Collective. What is not in the cache is read in the prefix directory, but for files in
- * containers. */
+/* Collective. Whether any rank needs files brought. Files on the prefix directory are
+ * read there, unless they are in containers. */
 static bool bring_is_needed(const struct scr *scr, const kvtree *wants)
 {
     const scr_direct *direct = &scr->prefix.direct;
@@ -559,7 +562,7 @@ int scr_bring_report(struct scr *scr, scr_call call, int rc, const kvtree_error 
     if (rc == -ENOMEM)
         scr->restart.no_memory = 1;
     else if (rc != -EBADMSG)
-        scr_route_failed(scr, rc, err->text); /* the checkpoint is not to blame */
+        scr_route_failed(scr, rc, err->text); /* not a fault of the checkpoint */
     const bool of_names = rc == -ENOENT || rc == -EINVAL || rc == -EXDEV;
     return scr_fail(&scr->report, SCR_MSG_FETCH_FILES_FAILED,
                     of_names ? SCR_ERR_ARGUMENT : SCR_FAILURE, "%s: %s",
@@ -580,7 +583,7 @@ const char *scr_bring_find(const struct scr *scr, const char *name)
 
 void scr_bring_end(struct scr *scr)
 {
-    /* the same on all ranks */
+    /* the same on every rank */
     const bool used =
         scr->restart.catalog || scr->restart.parts || scr->prefix.direct.extracts;
     kvtree_unset_all(scr->restart.brought);
@@ -590,6 +593,6 @@ void scr_bring_end(struct scr *scr)
     scr_part_memo_forget(&scr->restart.asked_parts);
     scr->prefix.direct.extracts = false;
     if (!used) return;
-    MPI_Barrier(scr->job.world); /* no rank reads any more */
+    MPI_Barrier(scr->job.world); /* no rank reads the copies any more */
     scr_brought_remove(&scr->cache);
 }

@@ -21,14 +21,15 @@
 #include <unistd.h>
 
 /* <file>/{PART/<offset>/<size>, END/<end of the file>, JOINED/<offset>/{SIZE, PATH}}:
- * what a rank knows of the files that it asked for; a home knows their PARTs. */
+ * what a rank knows of the files that it asked for. A home knows the PARTs of its
+ * files. */
 #define PARTS_PART "PART"
 #define PARTS_END "END"
 #define PARTS_JOINED "JOINED"
 #define PARTS_SIZE "SIZE"
 #define PARTS_PATH "PATH"
 
-/* <file>/<number>/{OFFSET, SIZE}: what a rank wants. */
+/* <file>/<number>/{OFFSET, SIZE}: the byte ranges that a rank wants. */
 #define PARTS_OFFSET "OFFSET"
 
 static kvtree *parts_at_home(const struct scr *scr, kvtree *tree, const char *file)
@@ -45,7 +46,7 @@ static uint64_t parts_value(const kvtree *tree, const char *key)
     return value;
 }
 
-/* ---- 1. what homes know ---- */
+/* ---- 1. the catalog ---- */
 
 static int parts_note(kvtree *entry, uint64_t offset, uint64_t size)
 {
@@ -98,7 +99,7 @@ static int parts_make_catalog(struct scr *scr, kvtree_error *err)
 
 /* ---- 2. questions ---- */
 
-/* Adds the parts that have some of the wanted bytes, and the end of the file. */
+/* Adds the parts that contain wanted bytes, and the end of the file, to the answer. */
 static int parts_answer_one(const scr_part list[], size_t count, const kvtree *wanted,
                             kvtree *answer)
 {
@@ -113,7 +114,7 @@ static int parts_answer_one(const scr_part list[], size_t count, const kvtree *w
               : kvtree_util_set_bytecount(answer, PARTS_END, last->offset + last->length);
 }
 
-/* At a home: what all want of one file. */
+/* At a home: answers the questions of all ranks about one file. */
 static int parts_answer_file(const kvtree_elem *file, kvtree *asked, kvtree *answers)
 {
     size_t count;
@@ -144,7 +145,8 @@ static int parts_answer(const struct scr *scr, kvtree *asked, kvtree *answers)
     return rc;
 }
 
-/* Collective, agreed. wants is addressed to homes; scr->restart.asked has the answers. */
+/* Collective, agreed. wants is addressed to homes; scr->restart.asked gets the
+ * answers. */
 static int parts_inquire(struct scr *scr, const kvtree *wants, kvtree_error *err)
 {
     kvtree *asked = kvtree_new(), *answers = kvtree_new(), *replies = kvtree_new();
@@ -170,8 +172,8 @@ static int parts_inquire(struct scr *scr, const kvtree *wants, kvtree_error *err
 typedef struct parts_call {
     struct scr *scr;
     kvtree *wants; /* <home>/<file>/<number>/{OFFSET, SIZE} */
-    int count;     /* of names */
-    char **names;  /* of parts that are to be brought, as absolute paths */
+    int count;     /* number of names */
+    char **names;  /* absolute paths of the parts to bring */
 } parts_call;
 
 static int parts_copy_path(const char *found, char path[SCR_MAX_FILENAME])
@@ -182,7 +184,7 @@ static int parts_copy_path(const char *found, char path[SCR_MAX_FILENAME])
                : -ENAMETOOLONG;
 }
 
-/* The path in the cache of this node of a part: 0, -ENOENT or another -errno. */
+/* Finds the path of a part in the cache of this node: 0, -ENOENT or another -errno. */
 static int parts_find(struct scr *scr, const char *part, char path[SCR_MAX_FILENAME])
 {
     const int id = scr->lifecycle.open.id, here = scr_route_has(scr, id, part);
@@ -191,13 +193,13 @@ static int parts_find(struct scr *scr, const char *part, char path[SCR_MAX_FILEN
                 : parts_copy_path(scr_bring_find(scr, part), path);
 }
 
-/* A file of which bytes are wanted, and what is known of it. */
+/* A file with wanted bytes, and what this rank knows of it. */
 typedef struct parts_file {
     const char *name;
     const kvtree *known;
 } parts_file;
 
-/* The parts of which this rank knows, by a tree in scr->restart.asked. */
+/* The sorted parts of a tree in scr->restart.asked. */
 static const scr_part *parts_list(struct scr *scr, const kvtree *known, size_t *count)
 {
     return scr_part_memo_list(&scr->restart.asked_parts, kvtree_get(known, PARTS_PART),
@@ -215,7 +217,7 @@ static int parts_add_name(parts_call *c, const char *part)
     return 0;
 }
 
-/* Lists the parts that have wanted bytes. */
+/* Lists the parts that contain wanted bytes. */
 static int parts_list_one(parts_call *c, const parts_file *file, scr_part wanted,
                           kvtree_error *err)
 {
@@ -241,7 +243,7 @@ static int parts_list_one(parts_call *c, const parts_file *file, scr_part wanted
 typedef int parts_use(parts_call *c, const parts_file *file, scr_part wanted,
                       kvtree_error *err);
 
-/* For each range that this rank wants. */
+/* Calls use for each range that this rank wants. */
 static int parts_for_each(parts_call *c, parts_use *use, kvtree_error *err)
 {
     int rc = 0;
@@ -266,7 +268,7 @@ static int parts_for_each(parts_call *c, parts_use *use, kvtree_error *err)
 
 enum { PARTS_BUFFER = 1 << 18 };
 
-/* Copies length bytes at from of one file to at of another. */
+/* Copies length bytes from offset from of one file to offset at of another. */
 static int parts_copy(int in, uint64_t from, int out, uint64_t at, uint64_t length)
 {
     char *buffer = io_buffer(PARTS_BUFFER);
@@ -281,7 +283,7 @@ static int parts_copy(int in, uint64_t from, int out, uint64_t at, uint64_t leng
     return rc;
 }
 
-/* Writes to out what one part has of the wanted bytes. */
+/* Writes the wanted bytes of one part to out. */
 static int parts_fill_one(const parts_call *c, const parts_file *file, scr_part wanted,
                           const scr_part *have, int out)
 {
@@ -300,7 +302,7 @@ static int parts_fill_one(const parts_call *c, const parts_file *file, scr_part 
     return rc;
 }
 
-/* Writes all wanted bytes to out; those that no part has stay zeros. */
+/* Writes all wanted bytes to out; bytes that are in no part become zeros. */
 static int parts_fill(const parts_call *c, const parts_file *file, scr_part wanted,
                       int out, kvtree_error *err)
 {
@@ -335,7 +337,8 @@ static int parts_join(parts_call *c, const parts_file *file, scr_part wanted,
     uint64_t at;
     int out = -1;
     if (scr_bring_find_part(c->scr, file->name, &wanted, path, &at) == 0) return 0;
-    /* ranks of a node may want the same bytes; no file of an application has this name */
+    /* ranks of a node may want the same bytes, so the name contains the rank; no
+     * application file has such a name */
     snprintf(name, sizeof name, ".scr/%d.%" PRIu64 "/%s", c->scr->job.rank, wanted.offset,
              file->name);
     scr_brought_name(d->id, name, below);
@@ -364,7 +367,7 @@ static int parts_want(parts_call *c, const char *file, const scr_part *part)
     return rc ? rc : kvtree_util_set_bytecount(wanted, PARTS_SIZE, part->length);
 }
 
-/* Local. The ranges that are wanted. */
+/* Local. Collects the wanted ranges from the arguments. */
 static int parts_take_arguments(parts_call *c, int count, const char *const names[],
                                 const uint64_t offsets[], const uint64_t lengths[],
                                 kvtree_error *err)
@@ -418,7 +421,8 @@ int scr_bring_parts(struct scr *scr, int count, const char *const names[],
     return scr_bring_report(scr, SCR_CALL_FETCH_FILE_PARTS, rc, &err);
 }
 
-/* A part with all wanted bytes, and its path: 0, -ENOENT or another -errno. */
+/* Finds a part that contains all wanted bytes, and its path: 0, -ENOENT or another
+ * -errno. */
 static int parts_find_part(struct scr *scr, const char *name, const scr_part *wanted,
                            scr_part *found, char path[SCR_MAX_FILENAME])
 {
@@ -433,7 +437,7 @@ static int parts_find_part(struct scr *scr, const char *name, const scr_part *wa
     return rc ? rc : parts_find(scr, part, path);
 }
 
-/* The path of joined bytes with all wanted ones; NULL: there is none. */
+/* The path of a joined file that contains all wanted bytes; NULL: there is none. */
 static const char *parts_find_joined(const struct scr *scr, const char *name,
                                      const scr_part *wanted, scr_part *found)
 {

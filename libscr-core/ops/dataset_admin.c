@@ -19,10 +19,10 @@ static int admin_find_cached(const struct scr *scr, const char *name)
     return id;
 }
 
-/* All of that name: an application may use one again. */
+/* Removes all cached datasets of the name: an application may use a name again. */
 static void admin_delete_cached(struct scr *scr, const char *name)
 {
-    int id, last = 0; /* one that is still there was not removed, for lack of memory */
+    int id, last = 0; /* found again: no memory to remove it */
     while ((id = admin_find_cached(scr, name)) != 0 && id != last) {
         scr_cache_delete(scr, id);
         last = id;
@@ -33,7 +33,7 @@ static void admin_delete_cached(struct scr *scr, const char *name)
 struct indexed {
     scr_dataset d; /* id 0: nothing */
     scr_index_state state;
-    char names[256]; /* of all datasets, for people */
+    char names[256]; /* names of all datasets, for messages */
 };
 
 static int admin_look_up(struct scr *scr, const char *name, struct indexed *found)
@@ -73,7 +73,7 @@ static bool admin_is_checkpoint(const struct scr *scr, int id)
     return scr_cached_get(&scr->cache, id, &d) == 0 && d.ckpt > 0;
 }
 
-/* Whether the cached dataset of d's id is another, newer one. */
+/* Whether the cached dataset with d's id is a different, newer one. */
 static bool admin_has_newer_cached(const struct scr *scr, const scr_dataset *d)
 {
     scr_dataset cached;
@@ -94,8 +94,8 @@ int scr_manage_current(struct scr *scr, const char *name)
         reason = "it is not a checkpoint";
         id = 0;
     }
-    /* what the cache has may be older than what the prefix directory has under that name,
-     * or newer, or not complete there yet */
+    /* compared with the dataset of that name on the prefix directory, the cached one may
+     * be older, newer, or not completely flushed yet */
     int flushed = !reason && found.d.id >= id;
     if (!flushed && !id)
         return scr_fail(&scr->report, SCR_MSG_DATASET_NOT_SELECTABLE, SCR_ERR_NO_DATASET,
@@ -117,7 +117,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     }
     scr_cache_delete_unusable(scr, id); /* another run might rebuild a newer one */
     scr->restart.offered = scr->restart.elsewhere = 0;
-    /* where only the cache has it, the index may go on naming a newer one */
+    /* if only the cache has the dataset, the index may still name a newer one */
     scr_restart_forget(&scr->restart);
     if (!flushed) scr->restart.below = (scr_age){id + 1, 0};
     return SCR_SUCCESS;
@@ -130,7 +130,7 @@ int scr_manage_delete(struct scr *scr, const char *name, int files_too)
     kvtree_error err = {""};
     struct indexed found;
     int cached = admin_find_cached(scr, name);
-    /* the entry would come back when the flush is done */
+    /* a flush that ends later would add the entry again */
     if (!files_too && cached && scr_flush_id(scr) == cached) scr_flush_wait(scr);
     if (admin_look_up(scr, name, &found)) return SCR_ERR_PREFIX;
     const int dropped =

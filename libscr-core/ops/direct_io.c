@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Output to the prefix directory itself, as an operation of the run; the files and
- * records are the task of prefix/direct_io.c. */
+/* Output directly to the prefix directory, as an operation of the run. prefix/direct_io.c
+ * handles the files and records. */
 #include "ops/route.h"
 
 #include "cache/brought.h"
@@ -65,7 +65,7 @@ static int bypass_extract_own(struct scr *scr, const filo_file *file, const char
 {
     scr_place place = {.folder = NULL};
     const scr_dataset *d = &scr->prefix.direct.dataset;
-    const int number = scr_fetch_open_store(scr, d, err); /* it is open */
+    const int number = scr_fetch_open_store(scr, d, err); /* the store is open already */
     const scr_store_dir *store = number < 0 ? NULL : &scr->cache.stores[number];
     int folder = -1, rc = store ? scr_place_of(&scr->prefix, d, &place) : number;
     if (rc) return err_sys(err, rc, "\"%.200s\"", name);
@@ -90,7 +90,7 @@ int scr_bypass_find_packed(struct scr *scr, scr_file_match *match,
     if (!rc && match->files == 1 && !scr_bring_find(scr, name)) {
         rc = bypass_extract_own(scr, file, name, err);
         if (rc && rc != -EBADMSG)
-            scr_route_failed(scr, rc, err->text); /* the checkpoint is not to blame */
+            scr_route_failed(scr, rc, err->text); /* not a fault of the checkpoint */
     }
     const char *found = rc ? NULL : scr_bring_find(scr, name);
     if (found && strlen(found) >= SCR_MAX_FILENAME) rc = -ENAMETOOLONG;

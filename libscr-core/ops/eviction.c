@@ -24,14 +24,14 @@ void scr_cache_delete_unusable(struct scr *scr, int above)
 
 /* ---- making room ---- */
 
-/* What is asked of a store. */
+/* A request to make room in a store. */
 typedef struct eviction {
     int store, capacity; /* fewer datasets than this may stay */
-    int spare;           /* id of one that stays in any case; 0: none */
-    int unsaved;         /* id of one that could not be flushed just now; 0: none */
+    int spare;           /* id of a dataset that stays in any case; 0: none */
+    int unsaved;         /* id of a dataset whose flush has just failed; 0: none */
 } eviction;
 
-/* Whether some row leaves only if the prefix directory has it. */
+/* Whether some row may leave only if it is on the prefix directory. */
 static bool eviction_asks_for_copies(const scr_evict_facts *f)
 {
     bool asks = false;
@@ -40,7 +40,8 @@ static bool eviction_asks_for_copies(const scr_evict_facts *f)
     return asks && f->count >= f->capacity;
 }
 
-/* Collective. Rank 0 knows what is on the prefix directory. */
+/* Collective. Finds the datasets that are on the prefix directory, which only rank 0
+ * knows. */
 static void eviction_find_copies(const struct scr *scr, scr_evict_facts *f)
 {
     for (int i = 0; i < f->count; i++)
@@ -50,7 +51,7 @@ static void eviction_find_copies(const struct scr *scr, scr_evict_facts *f)
     scr_job_share(&scr->job, f->rows, (size_t)f->count * sizeof *f->rows);
 }
 
-/* Collective; the same on every rank. */
+/* Collective. Gathers the facts, the same on every rank. */
 static scr_evict_facts eviction_gather(struct scr *scr, const eviction *e)
 {
     scr_evict_row *rows = scr->cache.rows;
@@ -80,7 +81,7 @@ static scr_evict_facts eviction_gather(struct scr *scr, const eviction *e)
     return f;
 }
 
-/* Reports what a step keeps in, or takes from the cache. */
+/* Reports a dataset that a step keeps in, or removes from, the cache. */
 static void eviction_report(const struct scr *scr, const eviction *e,
                             scr_evict_action action, int id)
 {
@@ -99,8 +100,8 @@ static void eviction_report(const struct scr *scr, const eviction *e,
         scr_say(&scr->report, SCR_MSG_CACHE_EVICTED, "dataset %d leaves the cache", id);
 }
 
-/* Collective. Executes steps up to the next removal: the id of the dataset that leaves;
- * 0: none does. */
+/* Collective. Executes steps up to the next removal. Returns the id of the dataset that
+ * leaves; 0: none. */
 static int eviction_next(struct scr *scr, eviction *e)
 {
     for (;;) {
@@ -132,7 +133,7 @@ void scr_cache_make_room(struct scr *scr, int store, int capacity, int spare_new
                   .capacity = capacity,
                   .spare = spare_newest ? scr_cached_newest(&scr->cache) : 0};
     int id, last = 0;
-    /* a victim that is still listed could not be removed, for lack of memory */
+    /* found again: no memory to remove it */
     while ((id = eviction_next(scr, &e)) != 0 && id != last) {
         scr_cache_delete(scr, id);
         last = id;
@@ -146,8 +147,8 @@ int scr_cache_leave(struct scr *scr, int store, int capacity, int64_t *tight)
     *tight = id ? scr_cached_is_tight(&scr->cache, store, id) : 0;
     if (!id) return 0;
     scr_cache_verify(&scr->cache, id);
-    /* both are written when the new dataset is complete: till then they name one too many
-     */
+    /* both files are written when the new dataset is complete; until then they list one
+     * dataset too many */
     scr_filemap_remove_dataset(scr->cache.map, id);
     if (scr->job.rank == 0) scr_flush_file_remove(scr->prefix.flush_file, id);
     scr_cached_remove(&scr->cache, id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetch: a checkpoint from the prefix directory into the cache, protected there like a
- * new one (SCR Developer Guide 1.2, section 2.26.12). */
+/* Fetch: copies a checkpoint from the prefix directory to the cache, and protects it
+ * there like a new one (SCR Developer Guide 1.2, section 2.26.12). */
 #include "ops/fetch.h"
 
 #include "base/path.h"
@@ -27,7 +27,7 @@ static void fetch_mark(struct scr *scr, const scr_dataset *d, scr_index_changer 
                 "the index could not be written: %s", err.text);
 }
 
-/* Where each file goes in the cache. */
+/* Sets the path of each file in the cache. */
 static int fetch_set_local_paths(struct scr *scr, const scr_dataset *d,
                                  const scr_place *place, int count, filo_file *files,
                                  kvtree_error *err)
@@ -79,13 +79,13 @@ static int fetch_protect(struct scr *scr, const scr_dataset *d, int count,
     return rc;
 }
 
-/* The redundancy descriptor that the dataset gets here. */
+/* The redundancy descriptor for the dataset in this run. */
 static const scr_reddesc *fetch_descriptor(const struct scr *scr, const scr_dataset *d)
 {
     return scr_reddesc_for_dataset(&scr->descs.reddescs, d->ckpt, d->output);
 }
 
-/* The number of its store. */
+/* The number of the dataset's store. */
 static int fetch_store(const struct scr *scr, const scr_dataset *d)
 {
     return scr->cache.store_of_desc[fetch_descriptor(scr, d)->index];
@@ -100,7 +100,8 @@ static int fetch_make_folder(struct scr *scr, const scr_dataset *d, kvtree_error
     return scr_dataset_folder_make(&scr->cache, d->id, err);
 }
 
-/* Collective. Others may have chosen names of the map who cannot change it. */
+/* Collective. Notes whether other users may have chosen names in the map, even if they
+ * cannot change it now. */
 static void fetch_note_borrowed(struct scr *scr, scr_dataset *cached, int count,
                                 const filo_file *files)
 {
@@ -158,7 +159,8 @@ static scr_log_event fetch_event(const struct scr *scr, const scr_dataset *d,
     return e;
 }
 
-/* Collective, agreed. Where files are extracted, without those of an earlier run. */
+/* Collective, agreed. Opens the store for extracted files, and removes those of an
+ * earlier run. */
 static int fetch_prepare_extraction(struct scr *scr, const scr_dataset *d,
                                     kvtree_error *err)
 {
@@ -190,21 +192,21 @@ static void fetch_record_copies(struct scr *scr, const scr_dataset *d)
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity + 1, 1);
 }
 
-/* Collective, agreed. Into the cache. */
+/* Collective, agreed. Fetches the dataset into the cache. */
 static int fetch_to_cache(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     int cache = fetch_store(scr, d);
     /* if the fetch fails, the newest cached checkpoint is still needed */
     scr_cache_make_room(scr, cache, scr->cache.stores[cache].capacity, 1);
     const scr_cached *remains = scr_cached_find(&scr->cache, d->id);
-    /* remains that could not be rebuilt make way for the complete dataset */
+    /* unusable remains make way for the complete dataset */
     if (remains && scr_cached_is_unusable(remains)) scr_cache_delete(scr, d->id);
     int rc = fetch_files(scr, d, err);
     if (rc) scr_cache_delete(scr, d->id);
     return rc;
 }
 
-/* Collective. Prefixes an agreed text with the name of the node of its rank. */
+/* Collective. Prefixes an agreed text with the node name of the rank that it names. */
 static void fetch_name_node(const scr_job *job, int code, kvtree_error *err)
 {
     char name[SCR_NODE_SIZE];
@@ -219,8 +221,8 @@ static void fetch_name_node(const scr_job *job, int code, kvtree_error *err)
     err_wrap(err, code, "node %s", name);
 }
 
-/* Collective, agreed. The cache cannot hold it, for the reason in err; the copy on the
- * prefix directory may be intact, and is read there. */
+/* Collective, agreed. Reads the dataset on the prefix directory, because the cache cannot
+ * hold it, for the reason in err; the copy on the prefix directory may be intact. */
 static int fetch_fall_back(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {""};
@@ -241,8 +243,8 @@ int scr_fetch_open_store(struct scr *scr, const scr_dataset *d, kvtree_error *er
     return rc < 0 ? rc : fetch_store(scr, d);
 }
 
-/* Collective, agreed. Opens a store for a dataset that is otherwise written to the prefix
- * directory itself. err has the reason for it, and then the reason of a failure. */
+/* Collective, agreed. Opens a store for a dataset whose descriptor bypasses the cache.
+ * err has the reason for this, and gets the reason of a failure. */
 static int fetch_open_substitute(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     kvtree_error first, why = {"its redundancy"};
@@ -255,16 +257,16 @@ static int fetch_open_substitute(struct scr *scr, const scr_dataset *d, kvtree_e
               : 0;
 }
 
-/* What the cache has under the id of a dataset that is to be fetched. */
+/* What the cache has under the id of a dataset to be fetched. */
 typedef enum fetch_namesake {
-    FETCH_NONE, /* nothing, that dataset itself, or remains of an older one, which could
-                   not be rebuilt here and make way */
-    FETCH_EARLIER, /* one that the same job wrote before: in an earlier calculation, as no
+    FETCH_NONE, /* nothing, the dataset itself, or unusable remains of an older one, which
+                   make way */
+    FETCH_EARLIER, /* an older dataset of the same job: of an earlier calculation, as no
                       calculation uses an id twice */
-    FETCH_OTHER,   /* another one, maybe the only copy */
+    FETCH_OTHER,   /* any other dataset, maybe its only copy */
 } fetch_namesake;
 
-/* Collective: the most that any rank has. */
+/* Collective. Returns the highest value of all ranks. */
 static fetch_namesake fetch_find_namesake(const scr_cache *cache, const scr_dataset *d)
 {
     fetch_namesake most = FETCH_NONE;
@@ -288,7 +290,7 @@ static fetch_namesake fetch_find_namesake(const scr_cache *cache, const scr_data
     return (fetch_namesake)scr_job_max(cache->job, most);
 }
 
-/* Collective, agreed. Reads all of a dataset in containers, where it is. */
+/* Collective, agreed. Reads all of a dataset in containers, in place. */
 static int fetch_verify_packed(const struct scr *scr, const scr_dataset *d,
                                kvtree_error *err)
 {
@@ -309,8 +311,8 @@ static int fetch_verify_packed(const struct scr *scr, const scr_dataset *d,
     return rc;
 }
 
-/* Collective, agreed. The cache has the id of d for a dataset of an earlier calculation,
- * and d cannot be read in place: that one makes way when d is known to be whole. */
+/* Collective, agreed. Removes the cached dataset of an earlier calculation that has the
+ * id of d, once d is verified: d cannot be read in place. */
 static int fetch_make_way(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     int rc = fetch_verify_packed(scr, d, err);
@@ -324,22 +326,23 @@ static int fetch_make_way(struct scr *scr, const scr_dataset *d, kvtree_error *e
     return 0;
 }
 
-/* Whether the configuration, or the dataset itself, has it read on the prefix directory.
- */
+/* Whether the configuration, or the dataset itself, requires reading it on the prefix
+ * directory. */
 static bool fetch_is_bypassed(const struct scr *scr, const scr_dataset *d)
 {
     return scr->set.fetch_bypass || scr->set.global_restart || d->bypass ||
            fetch_descriptor(scr, d)->bypass;
 }
 
-/* Whether a dataset of the prefix directory is read there, and not fetched. The cache is
- * for datasets that the ranks of this run can protect. */
+/* Whether a dataset is read on the prefix directory instead of being fetched. The cache
+ * holds only datasets that the ranks of this run can protect. */
 static bool fetch_is_direct(const struct scr *scr, const scr_dataset *d)
 {
     return d->ranks != scr->job.ranks || fetch_is_bypassed(scr, d);
 }
 
-/* Collective, agreed. Files in containers cannot be read in place, but fetched. */
+/* Collective, agreed. Fetches a dataset, or reads it in place. Files in containers cannot
+ * be read in place, so they are fetched. */
 static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     if (scr->cache.lost) {
@@ -359,7 +362,7 @@ static int fetch_bring(struct scr *scr, const scr_dataset *d, kvtree_error *err)
         if (rc < 0) fetch_name_node(&scr->job, rc, err);
         return rc < 0 ? fetch_fall_back(scr, d, err) : rc;
     }
-    /* checksums are compared, as a fetch does, unless the user wants to read directly */
+    /* checksums are compared, as in a fetch, unless the user requested direct reads */
     int rc = fetch_read_in_place(scr, d, !fetch_is_bypassed(scr, d), err);
     if (rc != -EOPNOTSUPP) return rc;
     if ((rc = fetch_open_substitute(scr, d, err)) != 0) return rc;
@@ -376,7 +379,7 @@ void scr_fetch_spare(struct scr *scr, const scr_dataset *d, int on)
         scr->restart.spares_all = true;
 }
 
-/* Whether a newer one is skipped that the next run is to begin with. */
+/* Whether a newer dataset is spared for the next run. */
 static int fetch_is_substitute(const struct scr *scr, const scr_dataset *d)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(scr->restart.spared, "ID"));
@@ -385,7 +388,8 @@ static int fetch_is_substitute(const struct scr *scr, const scr_dataset *d)
     return e != NULL || scr->restart.spares_all;
 }
 
-/* A fetch is no attempt to restart: that begins with SCR_Start_restart. */
+/* Removes the mark of an attempt: a fetch is not an attempt to restart, which begins with
+ * SCR_Start_restart. */
 static int fetch_mark_done(scr_index *index, const scr_dataset *d)
 {
     int rc = scr_index_unmark_tried(index, d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a run: datasets that are only in the cache are flushed, and a run that ended
- * without errors leaves nothing on the nodes. */
+/* The end of a run: flushes datasets that are only in the cache. A run that ended without
+ * errors leaves nothing on the nodes. */
 #include "ops/folders.h"
 
 #include "halt/halt.h"
@@ -16,7 +16,7 @@ int scr_flush_newest(struct scr *scr)
     return scr_flush_dataset(scr, id);
 }
 
-/* Outputs that could not be flushed when they were written. */
+/* Flushes outputs that could not be flushed when they were written. */
 static int finalize_flush_outputs(struct scr *scr)
 {
     int result = SCR_SUCCESS, id = 0;
@@ -55,8 +55,8 @@ void scr_leave_cache(struct scr *scr)
         finalize_delete_all(scr);
 }
 
-/* Datasets that this run could not rebuild, and that are older than its own checkpoint.
- */
+/* Removes datasets that this run could not rebuild and that are not newer than its own
+ * checkpoint. */
 static void finalize_delete_older(struct scr *scr, int newest)
 {
     int id = 0;
@@ -66,8 +66,8 @@ static void finalize_delete_older(struct scr *scr, int newest)
     }
 }
 
-/* Collective. Datasets of other numbers of ranks are not replaced by a checkpoint of this
- * run: they are removed only if they are on the prefix directory. */
+/* Collective. Removes datasets that other numbers of ranks wrote, if they are on the
+ * prefix directory: a checkpoint of this run does not replace them. */
 static void finalize_delete_of_other_ranks(struct scr *scr)
 {
     for (int i = scr->cache.count - 1; i >= 0; i--) {
@@ -84,7 +84,7 @@ static void finalize_delete_of_other_ranks(struct scr *scr)
     }
 }
 
-/* Collective. It may have been removed there since it was flushed. */
+/* Collective. Whether the prefix directory still has a flushed dataset. */
 static int finalize_is_complete_on_prefix(struct scr *scr, int id)
 {
     scr_dataset d;
@@ -99,9 +99,7 @@ static int finalize_is_complete_on_prefix(struct scr *scr, int id)
     return there;
 }
 
-/* When the newest checkpoint is on the prefix directory, the cache is not needed any
- * more.
- */
+/* Empties the cache, unless it has the only copy of the newest checkpoint. */
 static void finalize_empty_cache(struct scr *scr)
 {
     int newest = scr_cached_newest(&scr->cache);
@@ -122,7 +120,8 @@ static void finalize_empty_cache(struct scr *scr)
 
 /* ---- a program without SCR_Finalize ---- */
 
-/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first of all. */
+/* Reports the missing SCR_Finalize: MPI_Finalize deletes the attributes of MPI_COMM_SELF
+ * before anything else. */
 static int finalize_warn(MPI_Comm comm, int keyval, void *value, void *unused)
 {
     const struct scr *scr = value;

@@ -18,12 +18,12 @@
  *     | index: entry "complete"
  *   COMPLETE
  *
- * The stage is <dataset>/.scr/stage. Each step is durable before the next one begins, but
- * for the record (docs/decisions/0040-what-a-flush-syncs.md). A crash up to COPIED leaves
- * an earlier dataset of the name as it was. A crash in any state before COMPLETE leaves
- * an entry that is not complete, where the next start looks for a stage
- * (ops/flush_recovery.c): it resumes the flush from STAGED or COPIED if this job still
- * has the dataset in its cache, and otherwise removes the stage. No other file records a
+ * The stage is <dataset>/.scr/stage. Each step is durable before the next one begins,
+ * except for the record (docs/decisions/0040-what-a-flush-syncs.md). A crash up to COPIED
+ * leaves an earlier dataset of the same name unchanged. A crash in any state before
+ * COMPLETE leaves an incomplete index entry, and the next start looks for a stage there
+ * (ops/flush_recovery.c): it resumes the flush from STAGED or COPIED if the cache of this
+ * job still has the dataset, and otherwise removes the stage. No other file records a
  * flush; FLUSHING in the flush file is for scripts. */
 #include "ops/context.h"
 
@@ -44,7 +44,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- a flush under way ---- */
+/* ---- the flush in progress ---- */
 
 struct scr_flush_run {
     scr_dataset d;
@@ -58,7 +58,7 @@ struct scr_flush_run {
     filo_transfer *transfer;
 };
 
-/* The cache must keep the files of the dataset. */
+/* Sets the flush in progress, or NULL; the cache keeps the files of its dataset. */
 static void flush_set_current(struct scr *scr, struct scr_flush_run *f)
 {
     scr->flush.current = f;
@@ -70,7 +70,7 @@ int scr_flush_id(const struct scr *scr)
     return scr->flush.current ? scr->flush.current->d.id : 0;
 }
 
-/* Limits are those of a node, and hold in the background only. */
+/* Sets the limits of a background flush; they hold for a node. */
 static void flush_limit(const struct scr *scr, const struct scr_flush_run *f,
                         const char *slots, filo_options *o)
 {
@@ -118,7 +118,7 @@ static filo_options flush_options(struct scr *scr, const struct scr_flush_run *f
     return o;
 }
 
-/* The last words of a flush that went well. */
+/* Reports a complete flush. */
 static void flush_report_complete(struct scr *scr, const struct scr_flush_run *f,
                                   const scr_log_event *e)
 {
@@ -136,7 +136,7 @@ static void flush_report_complete(struct scr *scr, const struct scr_flush_run *f
                   e->secs > 0 ? (double)d->size / e->secs / 1e6 : 0.0);
 }
 
-/* How the flush goes, said and logged; err: why it failed. */
+/* Reports and logs an event of the flush; err: why it failed. */
 static void flush_report(struct scr *scr, const struct scr_flush_run *f,
                          scr_log_kind kind, const char *err)
 {
@@ -175,7 +175,7 @@ char *scr_flush_state(const struct scr *scr, int rank)
                                                                                    : path;
 }
 
-/* All transfers of this job on the node take turns with them. */
+/* Path of the file by which all transfers of this job on the node take turns. */
 static char *flush_slots(const struct scr *scr)
 {
     char *path;
@@ -222,7 +222,7 @@ uint64_t scr_flush_layout(const struct scr *scr)
     return sum;
 }
 
-/* Collective, agreed. Until the first bytes are copied. */
+/* Collective, agreed. Starts a flush, up to the copies of its files. */
 static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
                          kvtree_error *err)
 {
@@ -244,7 +244,7 @@ static int flush_prepare(struct scr *scr, int id, struct scr_flush_run *f,
     return rc ? rc : flush_start_files(scr, f, err);
 }
 
-/* Collective. rc and err: how the files fared. Ends the flush. */
+/* Collective. Ends a flush whose files were copied with the result rc and err. */
 static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc,
                           kvtree_error *err)
 {
@@ -255,7 +255,7 @@ static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc,
         rc = agree(scr->job.world,
                    scr_index_flush_ends(&scr->prefix, d, scr->restart.below, err), err);
     if (!rc && d->id == scr->flush.failed_id) scr->flush.failed = SCR_SUCCESS;
-    /* it is what the index names now, and what was skipped is older */
+    /* the index names this checkpoint now; the checkpoints that were skipped are older */
     if (!rc && d->ckpt && scr_dataset_is_after(d, scr->restart.below))
         scr_restart_forget(&scr->restart);
     scr_locations(&scr->prefix, d, rc ? 1 : 2, ended);
@@ -266,13 +266,13 @@ static int flush_conclude(struct scr *scr, struct scr_flush_run *f, int rc,
                 d->name, scr->prefix.path, filo_flush_left(f->transfer));
     if (!rc && d->ckpt) scr_retain(scr, d->id);
     filo_flush_free(f->transfer);
-    /* no run restarts from it: the cache is for what protects the run */
+    /* no run restarts from an output; the cache is for datasets that protect the run */
     if (!rc && d->output && !d->ckpt) scr_cache_drop(scr, d->id);
     free(f);
     return rc ? SCR_ERR_FLUSH : SCR_SUCCESS;
 }
 
-/* Collective. The flush that was under way ended with rc. */
+/* Collective. Ends the flush in progress, whose files were copied with the result rc. */
 static void flush_end_background(struct scr *scr, int rc, kvtree_error *err)
 {
     struct scr_flush_run *f = scr->flush.current;
@@ -343,14 +343,15 @@ int scr_flush_result(struct scr *scr)
     return rc;
 }
 
-/* What is asked for: a new flush, or to resume one of an earlier run. */
+/* A request: a new flush, or one of an earlier run to resume. */
 struct flush_request {
     int id; /* of the dataset */
     int background, resumed;
     filo_form form;
 };
 
-/* Collective. NULL when it could not be started, which was reported; *code: why. */
+/* Collective. Starts the requested flush. NULL if this failed, which was reported; *code
+ * gets the reason. */
 static struct scr_flush_run *flush_try_begin(struct scr *scr,
                                              struct flush_request request, int *code)
 {
@@ -369,7 +370,7 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
     f->background = request.background;
     f->resumed = request.resumed;
     f->form = request.form;
-    if (f->resumed) f->method = "daemon"; /* which may be at it still */
+    if (f->resumed) f->method = "daemon"; /* it may still be copying */
     f->d.id = id; /* for reports, if this rank does not have the dataset */
     rc = flush_prepare(scr, id, f, &err);
     if (!rc) return f;
@@ -377,10 +378,10 @@ static struct scr_flush_run *flush_try_begin(struct scr *scr,
     return NULL;
 }
 
-/* ---- what must not be flushed any more ---- */
+/* ---- datasets that must not be flushed ---- */
 
-/* Rank 0. Datasets that are newer than d and complete on the prefix directory, with files
- * outside of their own directories; *replaced: one of its name is newer. */
+/* Rank 0. Lists datasets that are newer than d and complete on the prefix directory, with
+ * files outside of their own directories. *replaced: one with d's name is newer. */
 static int flush_list_newer(struct scr *scr, const scr_dataset *d, int *replaced,
                             scr_dataset **list)
 {
@@ -401,8 +402,7 @@ static int flush_list_newer(struct scr *scr, const scr_dataset *d, int *replaced
     return found;
 }
 
-/* Adds the files of one list to the end of another, which takes them over. 0 or -ENOMEM.
- */
+/* Appends a list of files to another, which takes ownership of them. 0 or -ENOMEM. */
 static int flush_join_lists(int *count, filo_file **files, int more, filo_file *added)
 {
     filo_file *list = realloc(*files, ((size_t)*count + (size_t)more + 1) * sizeof *list);
@@ -417,9 +417,9 @@ static int flush_join_lists(int *count, filo_file **files, int more, filo_file *
     return 0;
 }
 
-/* Collective. 1 when a name is in both, on whatever ranks. A newer one without a usable
- * map is no dataset that anything could be taken from. -errno with a text where that
- * cannot be told now. */
+/* Collective. 1 if both datasets have a file of the same name, on any ranks. 0 also if
+ * the newer one has no usable map: then it has no files to protect. -errno with a text if
+ * that cannot be determined now. */
 static int flush_share_names(struct scr *scr, const scr_dataset *d,
                              const scr_dataset *newer, kvtree_error *err)
 {
@@ -436,7 +436,8 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
             : filo_read_map(scr->job.world, other.folder, other.map, &ranks, &taken_count,
                             &taken, &options, err);
     if (!rc) {
-        taken_count = scr_part_drop_parts(taken_count, taken); /* no files there */
+        taken_count = scr_part_drop_parts(taken_count, taken); /* parts are not files
+                                                                  there */
         rc = flush_join_lists(&count, &files, taken_count, taken);
         if (rc) err_set(err, rc, "no memory");
         rc = agree(scr->job.world, rc, err);
@@ -449,8 +450,8 @@ static int flush_share_names(struct scr *scr, const scr_dataset *d,
     return rc < 0 && rc != -ENOENT ? rc : 0;
 }
 
-/* Rank 0. Whether the index has the dataset as complete, though the flush file does not
- * know it: a run was killed while it fetched it. A flush would begin with marking it as
+/* Rank 0. Whether the index has the dataset as complete, even if the flush file does not
+ * list it: a run was killed while fetching it. A flush would first mark it as
  * incomplete. */
 static bool flush_is_stored(struct scr *scr, const scr_dataset *d)
 {
@@ -462,9 +463,10 @@ static bool flush_is_stored(struct scr *scr, const scr_dataset *d)
            !state.failed && !state.deleting;
 }
 
-/* Collective. 1 when the dataset was fetched where others can change its map, is on the
- * prefix directory, or a newer one that is complete on the prefix directory has its name,
- * or names of its files; -errno with a text where that is not known. */
+/* Collective. 1 if the dataset must not be flushed: it was fetched from a place where
+ * other users can change its map, it is on the prefix directory, or a newer dataset that
+ * is complete on the prefix directory has its name, or names of its files. -errno with a
+ * text if that cannot be determined. */
 static int flush_check_unwanted(struct scr *scr, int id, kvtree_error *err)
 {
     scr_dataset d, newer, *list = NULL;
@@ -548,7 +550,7 @@ int scr_flush_resume(struct scr *scr, int id, const filo_form *form)
     const struct flush_request request = {
         .id = id, .background = 1, .resumed = 1, .form = *form};
     flush_set_current(scr, flush_try_begin(scr, request, &code));
-    scr_flush_look(scr); /* all may have been copied */
+    scr_flush_look(scr); /* all files may have been copied already */
     return code;
 }
 

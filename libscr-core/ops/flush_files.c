@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of a flush that a process has, and what makes way for them. */
+/* The files that a process contributes to a flush, and retention after a flush. */
 #include "ops/context.h"
 
 #include "common/errtext.h"
@@ -21,13 +21,15 @@ void scr_flush_spread(struct scr *scr, scr_dataset *d)
         const char *name =
             scr_filemap_name_of(kvtree_elem_key(walk.file), scr->job.owner, d->id);
         const char *rest = name ? folder_rest(d->name, name) : name;
-        if (name) outside = outside || !rest || !*rest; /* or it is the directory */
+        if (name)
+            outside = outside || !rest || !*rest; /* outside, or the directory
+                                                     itself */
     }
     MPI_Allreduce(MPI_IN_PLACE, &outside, 1, MPI_INT, MPI_MAX, scr->job.world);
     d->scattered = outside;
 }
 
-/* One file, as filo sees it. 0 or -ENOMEM, also for a record without a size. */
+/* Describes one file for filo. 0 or -ENOMEM, also for a record without a size. */
 static int flush_list_file(const struct scr *scr, const scr_dataset *d,
                            const scr_place *place, const kvtree_elem *e, filo_file *f)
 {

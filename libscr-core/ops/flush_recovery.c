@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes that an earlier run of this job began and that were interrupted: what is in a
- * stage. The process scr_transfer continues to copy when the program has died. At
- * SCR_Init this gathers the flushes in stages and the state files of transfers,
- * plan/resume.h decides what is resumed, stopped and removed, and this executes it
+/* Interrupted flushes of earlier runs of this job, as their stages show them. The process
+ * scr_transfer continues to copy after the program has died. SCR_Init gathers the flushes
+ * in stages and the state files of transfers, plan/resume.h decides which are resumed,
+ * stopped or removed, and this file executes the decision
  * (docs/decisions/0022-a-stage-for-each-flush.md). */
 #include "ops/context.h"
 
@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most containers of a flush of which the configuration has another size. */
+/* Maximum number of containers of a flush whose container size is not the configured
+ * one. */
 enum { CONTAINERS = 1 << 16 };
 
 typedef struct recovery {
@@ -26,13 +27,13 @@ typedef struct recovery {
     scr_resume_facts facts; /* flushes: the same on every rank; transfers: of this node,
                                on its leader */
     scr_stages stages;      /* rank 0: the same flushes */
-    bool has_stages;        /* rank 0: they could be listed */
+    bool has_stages;        /* rank 0: the stages could be listed */
 } recovery;
 
 /* ---- flushes in stages ---- */
 
-/* The cached dataset that a flush copies; NULL: none that is whole, and that the program
- * has not refused. */
+/* The cached dataset that a flush copies; NULL: there is none that is complete and was
+ * not refused by the program. */
 static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
 {
     char identity[SCR_STAGE_IDENTITY_SIZE];
@@ -49,9 +50,9 @@ static const scr_cached *recovery_cached(const recovery *r, const scr_staged *s)
     return NULL;
 }
 
-/* The size of containers is that of the configuration, or does not make more of them
- * than any memory and file system takes, nor are they longer than a parameter can make
- * them: others may be able to change the record. */
+/* Whether the container size is the configured one, or does not lead to more containers
+ * than any memory and file system can hold, and their alignment is one that a parameter
+ * allows: other users may be able to change the record. */
 static bool recovery_has_size(const recovery *r, const scr_staged *s,
                               const scr_dataset *d)
 {
@@ -74,7 +75,8 @@ static scr_resume_flush recovery_row(const recovery *r, const kvtree *index,
     return row;
 }
 
-/* Rank 0. false: not now; the next run does it. */
+/* Rank 0. Lists the stages. false: they cannot be listed now; the next run tries
+ * again. */
 static bool recovery_list_stages(recovery *r)
 {
     kvtree_error err = {""};
@@ -97,7 +99,7 @@ static bool recovery_list_stages(recovery *r)
 
 /* ---- transfers ---- */
 
-/* The rank in "transfer_<rank>.scrinfo"; -1: another name. */
+/* The rank in a name "transfer_<rank>.scrinfo"; -1: another name. */
 static int recovery_rank_of(const char *name)
 {
     static const char before[] = "transfer_", after[] = ".scrinfo";
@@ -127,7 +129,7 @@ static bool recovery_is_here(const scr_job *job, int rank)
     return here != MPI_UNDEFINED;
 }
 
-/* State files on this node, for its leader. */
+/* Lists the state files on this node, at its leader. */
 static void recovery_list_transfers(recovery *r)
 {
     scr_resume_facts *f = &r->facts;
@@ -139,7 +141,9 @@ static void recovery_list_transfers(recovery *r)
         const int rank = recovery_rank_of(item->d_name);
         const size_t size = ((size_t)f->transfer_count + 1) * sizeof *f->transfers;
         scr_resume_transfer *more = rank >= 0 ? realloc(f->transfers, size) : NULL;
-        if (!more) continue; /* without memory its process ends when the stage is gone */
+        if (!more)
+            continue; /* without memory for it, its process ends when the stage is
+                         removed */
         f->transfers = more;
         more[f->transfer_count++] =
             (scr_resume_transfer){.rank = rank, .is_here = recovery_is_here(job, rank)};
@@ -147,7 +151,7 @@ static void recovery_list_transfers(recovery *r)
     if (stream) closedir(stream);
 }
 
-/* A damaged state file is reported; its rank copies all of its files. */
+/* Reports a damaged state file; its rank copies all of its files again. */
 static void recovery_check_state(const struct scr *scr, int rank)
 {
     char *path = scr_flush_state(scr, rank);
@@ -162,7 +166,8 @@ static void recovery_check_state(const struct scr *scr, int rank)
     free(path);
 }
 
-/* Collective. On return no process copies any more, but for a flush that is resumed. */
+/* Collective. Stops transfers; on return only the transfers of a resumed flush still
+ * copy. */
 static void recovery_stop(const recovery *r)
 {
     const struct scr *scr = r->scr;
@@ -188,9 +193,9 @@ static void recovery_stop(const recovery *r)
                 "%d transfers of files that an earlier run began are abandoned", stopped);
 }
 
-/* ---- facts, plan, act ---- */
+/* ---- gather and execute ---- */
 
-/* Collective. */
+/* Collective. Gathers the facts. */
 static void recovery_gather(recovery *r)
 {
     scr_resume_facts *f = &r->facts;
@@ -213,7 +218,7 @@ static void recovery_gather(recovery *r)
     f->has_transfer = has_transfer != 0;
 }
 
-/* Collective. What the plan says. The code of the flush that is resumed. */
+/* Collective. Executes the plan. Returns the code of the flush that is resumed. */
 static int recovery_execute(recovery *r, int resumed)
 {
     struct scr *scr = r->scr;
@@ -235,7 +240,8 @@ void scr_flush_recover(struct scr *scr)
     recovery r = {.scr = scr, .layout = scr_flush_layout(scr)};
     recovery_gather(&r);
     while (recovery_execute(&r, scr_plan_resume(&r.facts)) != SCR_SUCCESS) {
-        /* the cache has lost the dataset when its files were read: nothing is resumed */
+        /* reading the files showed that the cache has lost the dataset: nothing is
+         * resumed */
         for (int i = 0; i < r.facts.flush_count; i++)
             r.facts.flushes[i].is_cached = false;
         recovery_list_transfers(&r);

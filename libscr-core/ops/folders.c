@@ -38,8 +38,8 @@ static bool folders_have_unsaved(struct scr *scr)
     return unsaved;
 }
 
-/* Collective. Another run has the directories now: what is in them belongs to it, and
- * this run's records of them are void. */
+/* Collective. Abandons the directories, which another run uses now: their contents belong
+ * to that run, and this run's records of them are void. */
 static void folders_abandon(struct scr *scr)
 {
     scr_flush_stop(scr, 0);
@@ -67,7 +67,7 @@ void scr_folders_ensure(struct scr *scr)
 void scr_folders_close(struct scr *scr)
 {
     if (scr->cache.clean)
-        MPI_Barrier(scr->job.node); /* no process has a file open there any more */
+        MPI_Barrier(scr->job.node); /* no process has a file open there now */
     if (scr->cache.clean && scr->job.node_rank == 0) scr_job_lock_remove(&scr->cache);
     scr_stores_close(&scr->cache);
     scr_job_lock_release(&scr->cache);

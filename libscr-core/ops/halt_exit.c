@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCR_HALT_EXIT=1: the one case in which SCR ends the process, because the user asked for
- * it (SCR Developer Guide 1.2, section 2.20). All that SCR_Finalize would do is done
- * first, and MPI is finalised: launchers may take an end without that for a crash. */
+/* SCR_HALT_EXIT=1: the only case in which SCR ends the process, because the user
+ * requested it (SCR Developer Guide 1.2, section 2.20). First all work of SCR_Finalize is
+ * done, and MPI is finalized: launchers may treat an exit without MPI_Finalize as a
+ * crash. */
 #include "ops/stop.h"
 
 #include "halt/halt.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* MPI_Finalize waits for all processes, so it is for all to end, or for none. */
+/* Whether the run has all processes: MPI_Finalize waits for all, so either all exit or
+ * none. */
 static int halt_exit_has_all(const scr_job *job)
 {
     int result;
@@ -16,8 +18,8 @@ static int halt_exit_has_all(const scr_job *job)
            result != MPI_UNEQUAL;
 }
 
-/* On rank 0: conditions that only this run knows of must be told to scripts, and an end
- * with exit code 0 to the user. */
+/* On rank 0: records the condition for scripts, as only this run may know it, and reports
+ * the exit to the user, as its exit code may be 0. */
 static void halt_exit_report(struct scr *scr)
 {
     char why[SCR_HALT_REASON_SIZE] = "", reason[SCR_HALT_REASON_SIZE + 32];
@@ -42,7 +44,7 @@ void scr_halt_exit(struct scr *scr)
     if (scr->job.rank == 0) halt_exit_report(scr);
     int rc = scr_finish(scr);
     scr_release(scr);
-    scr->lifecycle.state = SCR_STATE_FINALIZED; /* for what runs at exit */
+    scr->lifecycle.state = SCR_STATE_FINALIZED; /* for handlers that run at exit */
     MPI_Finalize();
     exit(rc == SCR_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE);
 }

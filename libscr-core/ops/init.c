@@ -16,7 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A run with a full prefix directory can still use its cache: the failure is reported. */
+/* Reports that the prefix directory is full or read-only, and continues: the run can
+ * still use its cache. */
 static int init_tolerate_full(const struct scr *scr, int rc, const char *err)
 {
     if (rc != -ENOSPC && rc != -EDQUOT && rc != -EROFS) return rc;
@@ -37,8 +38,8 @@ static bool init_make_trees(struct scr *scr)
     return true;
 }
 
-/* Rank 0: the records on the prefix directory. New datasets continue after the highest in
- * the index. */
+/* Rank 0: reads the records on the prefix directory. New datasets get numbers above the
+ * highest ones in the index. */
 static int init_read_records(struct scr *scr, kvtree_error *err)
 {
     int rc = scr_index_begin(&scr->prefix, &scr->lifecycle.last, err);
@@ -77,7 +78,7 @@ static int init_read_cache(struct scr *scr)
     return scr_fail(&scr->report, SCR_MSG_CACHE_NOT_READ, SCR_ERR_CACHE, "%s", err.text);
 }
 
-/* Where the last checkpoint makes room for the next. */
+/* Reports stores in which the last checkpoint is deleted for the next one. */
 static void init_report_hazards(struct scr *scr)
 {
     for (int i = 0; i < scr->cache.store_count; i++)
@@ -89,7 +90,8 @@ static void init_report_hazards(struct scr *scr)
                     scr->cache.stores[i].path);
 }
 
-/* By one of the processes, each of which is rank 0 of its own MPI_COMM_WORLD. */
+/* Reports processes that each run alone, as rank 0 of their own MPI_COMM_WORLD. Only one
+ * of them prints the message. */
 static void init_check_launcher(void)
 {
     kvtree_error err;

@@ -15,14 +15,14 @@
 #include <string.h>
 
 #define LISTING_FOLDER ".scr/restart."
-/* No other record has this name: colleagues may have moved a directory of the user's,
- * with records of a dataset in it, to that place. */
+/* No other record has this name: colleagues may have moved a directory of the user, with
+ * records of a dataset in it, to this place. */
 #define LISTING_NAME "restart"
 
 enum { LISTING_SIZE = sizeof LISTING_FOLDER + SCR_OWNER_SIZE + sizeof LISTING_NAME + 8 };
 
-/* Jobs that use the prefix directory at the same time have directories of their own:
- * ".scr/restart.<user>+scr.<job id>". */
+/* The directory of this job's map. Jobs that use the prefix directory at the same time
+ * have different ones: ".scr/restart.<user>+scr.<job id>". */
 static void listing_name_folder(const struct scr *scr, char name[LISTING_SIZE])
 {
     snprintf(name, LISTING_SIZE, LISTING_FOLDER "%s", scr->job.owner);
@@ -38,11 +38,11 @@ static void listing_name_map(const struct scr *scr, char name[LISTING_SIZE])
 }
 
 struct scr_listed {
-    bool written; /* the map of this restart is there */
-    int rank;     /* owner of these files; -1: none */
+    bool written; /* the map of this restart exists */
+    int rank;     /* owner of the files; -1: none */
     int count;
     filo_file *files;
-    char prefix[SCR_NAME_SIZE + 2]; /* of their names */
+    char prefix[SCR_NAME_SIZE + 2]; /* of the names of the files */
 };
 
 /* ---- the map ---- */
@@ -75,7 +75,7 @@ static bool listing_is_ours(const char *name)
             !name[end]);
 }
 
-/* Local. After a failure the next list takes the place of this one. */
+/* Local. Removes the map. If that fails, the next map replaces it. */
 static void listing_remove(const struct scr *scr)
 {
     kvtree_error err = {""};
@@ -87,7 +87,7 @@ static void listing_remove(const struct scr *scr)
                 "what is in place of the list of files of a restart stays: %s", err.text);
 }
 
-/* That of a run that was killed, also when this one makes none. */
+/* Removes the map of a killed run, even if this run writes none. */
 void scr_listing_sweep(const struct scr *scr)
 {
     listing_remove(scr);
@@ -123,15 +123,15 @@ void scr_listing_end(struct scr *scr)
 {
     struct scr_listed *listed = scr->restart.listed;
     if (!listed) return;
-    if (listed->written) MPI_Barrier(scr->job.world); /* no rank asks any more */
+    if (listed->written) MPI_Barrier(scr->job.world); /* no rank reads the map now */
     if (listed->written) listing_remove(scr);
     scr_listing_free(scr);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-/* For filo_map_read_rank: keeps the names and sizes. A part has a name of SCR's own, and
- * SCR_Fetch_file_parts is for the file that it is of. */
+/* For filo_map_read_rank: keeps names and sizes. Parts are skipped: their names are
+ * internal to SCR, and SCR_Fetch_file_parts reads the files that they belong to. */
 static int listing_keep(void *arg, int rank, int count, const filo_file files[],
                         kvtree_error *err)
 {
@@ -176,12 +176,12 @@ static int listing_read(struct scr *scr, struct scr_listed *listed, int rank,
 
 static int listing_refuse(struct scr *scr, scr_call call, int code, const char *why)
 {
-    scr_route_failed(scr, -EIO, why); /* the checkpoint is not to blame */
+    scr_route_failed(scr, -EIO, why); /* not a fault of the checkpoint */
     return scr_fail_local(&scr->report, SCR_MSG_RESTART_LIST_REFUSED, code,
                           "%s: rank %d: %s", scr_call_name(call), scr->job.rank, why);
 }
 
-/* The files of a rank are in scr->restart.listed then. An SCR code. */
+/* Loads the files of a rank into scr->restart.listed. An SCR code. */
 static int listing_find(struct scr *scr, scr_call call, int rank)
 {
     kvtree_error err = {""};

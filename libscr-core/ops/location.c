@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cached datasets, and where else they are. */
+/* Cached datasets, and their other copies. */
 #include "ops/context.h"
 
 #include "prefix/flush_file.h"
@@ -16,7 +16,7 @@ void scr_cache_drop(struct scr *scr, int id)
     kvtree_error err = {""};
     scr_cache_verify(&scr->cache, id);
     scr_filemap_remove_dataset(scr->cache.map, id);
-    /* the map first: files that no map knows are swept away at the next start */
+    /* the map is written first: the next start removes files that are in no map */
     if (scr_filemaps_write(&scr->cache, &err) != 0)
         scr_fail_local(&scr->report, SCR_MSG_CACHE_FILEMAP_NOT_WRITTEN, 0, "%s",
                        err.text);

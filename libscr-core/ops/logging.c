@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The log of a run: its options, and the events that frame it. */
+/* The log of a run: its options, and its first and last events. */
 #include "ops/context.h"
 
 #include "config/log_config.h"
@@ -19,8 +19,8 @@ static scr_log_options logging_options(struct scr *scr)
     return options;
 }
 
-/* The id that scr_run chose, unless an earlier run of this launch has it; else a new one.
- */
+/* Chooses the id of the run: the one that scr_run passes, unless an earlier run of this
+ * launch has it; otherwise a new one. */
 static void logging_choose_id(const scr_open_runs *runs, const char *given,
                               char run[SCR_LOG_RUN_SIZE])
 {
@@ -32,7 +32,7 @@ static void logging_choose_id(const scr_open_runs *runs, const char *given,
         strcpy(run, given);
 }
 
-/* Logs the ends of runs that could not: this one is the next. */
+/* Logs the ends of earlier runs that were interrupted. */
 static void logging_end_others(struct scr *scr, const scr_open_runs *runs)
 {
     for (int i = 0; i < runs->count; i++) {
@@ -53,9 +53,10 @@ void scr_logging_begin(struct scr *scr)
     scr_open_runs others = {.count = 0};
     kvtree_error err;
     if (!scr->set.log_targets) return;
-    scr_prefix_enter(&scr->prefix, NULL); /* without it a target is reported as failed */
+    scr_prefix_enter(&scr->prefix, NULL); /* without the directory a target is reported as
+                                             failed */
     if (job->rank == 0) {
-        /* where there is no log that can be read, there are no others */
+        /* without a readable log no earlier run is known */
         if (scr_open_runs_read(scr->prefix.fd, given, &others, &err) != 0)
             others = (scr_open_runs){.count = 0};
         logging_choose_id(&others, given, run);

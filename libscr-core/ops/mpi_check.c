@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a program's MPI and its launcher fit. The build says which MPI this is
- * (MPI_NAME), and how the version texts of others begin (MPI_OTHERS). */
+/* Whether the MPI and the launcher of a program fit. The build defines the name of this
+ * MPI (MPI_NAME), and how the version texts of others begin (MPI_OTHERS). */
 #include "ops/mpi_check.h"
 
 #include "common/errtext.h"
@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables by which launchers tell each process how many there are, and which it is.
- * SLURM_NTASKS is no such: it stays set where a batch script starts a program itself. */
+/* Variables in which launchers give each process the number of processes and its rank.
+ * SLURM_NTASKS is not among them: it remains set if a batch script starts a program
+ * itself. */
 static const struct mpi_launcher {
     const char *size, *rank;
 } mpi_launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
@@ -46,8 +47,8 @@ static int64_t mpi_number(const char *variable)
     return text && number_int64(text, &number) == 0 ? number : -1;
 }
 
-/* The launcher that started the fewest, which is the innermost: a launcher may run under
- * another one. NULL: none tells. */
+/* The launcher that started the fewest processes: it is the innermost one, as a launcher
+ * may run under another. NULL: unknown. */
 static const struct mpi_launcher *mpi_launched_by(void)
 {
     const struct mpi_launcher *found = NULL;

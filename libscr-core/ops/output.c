@@ -25,7 +25,7 @@
 
 /* ---- start ---- */
 
-/* What SCR_Start_output was called with. */
+/* The arguments of SCR_Start_output. */
 typedef struct arguments {
     int flags, named;
     char name[SCR_NAME_SIZE];
@@ -33,7 +33,7 @@ typedef struct arguments {
 
 _Static_assert(sizeof(arguments) % 8 == 0, "compared as numbers of 64 bits");
 
-/* Local. The name must be usable for a directory. */
+/* Local. Checks the arguments; the name must be usable as a directory name. */
 static int output_take_arguments(const char *name, int flags, arguments *mine,
                                  kvtree_error *err)
 {
@@ -62,10 +62,10 @@ static int output_compare_arguments(const scr_job *job, const arguments *mine, i
     return agree(job->world, rc, err);
 }
 
-/* Name and flags must be the same on every rank; *time is that of rank 0; *gone:
- * some rank misses directories of the run. One maximum over all ranks gives all of it:
- * numbers are equal on all ranks if the maxima of a number and of its complement agree.
- */
+/* Checks that name and flags are the same on every rank. *time is rank 0's; *gone: some
+ * rank misses directories of the run. One maximum over all ranks is sufficient: a number
+ * is equal on all ranks if the maximum of the number is the complement of the maximum of
+ * its complement. */
 static int output_check_arguments(struct scr *scr, const char *name, int flags,
                                   int64_t *time, int *gone, kvtree_error *err)
 {
@@ -92,7 +92,7 @@ static int output_check_arguments(struct scr *scr, const char *name, int flags,
                                   : 0;
 }
 
-/* Fills in the description. */
+/* Fills in the description of the open dataset. */
 static void output_describe(struct scr *scr, const char *name, int flags, int64_t now)
 {
     scr_dataset *d = &scr->lifecycle.open;
@@ -151,7 +151,7 @@ static int output_start_in_place(struct scr *scr, kvtree_error *err)
     return scr_bypass_start(scr, err) ? SCR_ERR_PREFIX : SCR_SUCCESS;
 }
 
-/* Once in a run. */
+/* Reports, once in a run, that the program bypasses the cache. */
 static void output_tell_in_place(struct scr *scr)
 {
     if (scr->output.told_in_place) return;
@@ -210,7 +210,7 @@ int scr_output_start(struct scr *scr, const char *name, int flags)
 
 /* ---- complete ---- */
 
-/* Meta data of a file besides size and checksum. */
+/* The meta data of a file, except for size and checksum. */
 static kvtree *output_file_meta(const kvtree *routed)
 {
     kvtree *meta = kvtree_new();
@@ -257,7 +257,7 @@ static int output_add_file(struct scr *scr, const kvtree_elem *routed, redset_fi
     return 0;
 }
 
-/* The routed files as redset sees them, and their bytes. */
+/* Lists the routed files for redset, and sums up their bytes. */
 static int output_collect_files(struct scr *scr, int *count, redset_file **files,
                                 unsigned long *bytes, kvtree_error *err)
 {
@@ -277,8 +277,8 @@ static int output_collect_files(struct scr *scr, int *count, redset_file **files
     return 0;
 }
 
-/* A file, or a byte of one that ranks write in parts, belongs to one rank: two ranks that
- * wrote the same would overwrite each other's data. */
+/* Checks that each file, or each byte of a file that ranks write in parts, belongs to one
+ * rank: two ranks would overwrite each other's data. */
 static int output_check_owners(const scr_job *job, int count, const redset_file *files,
                                kvtree_error *err)
 {
@@ -302,7 +302,7 @@ static int output_check_owners(const scr_job *job, int count, const redset_file 
         why.text);
 }
 
-/* Collective. Adds the node with the least room to an error. */
+/* Collective. Adds the node with the least free space to an error text. */
 static void output_add_room(const scr_cache *cache, const scr_dataset *d,
                             kvtree_error *err)
 {
@@ -325,7 +325,7 @@ static void output_add_room(const scr_cache *cache, const scr_dataset *d,
         snprintf(err->text, sizeof err->text, "%.200s; %.300s", why.text, room.text);
 }
 
-/* Everything up to the point where the dataset is complete in the cache. */
+/* Completes the dataset in the cache. */
 static int output_complete_in_cache(struct scr *scr, int valid, kvtree_error *err)
 {
     scr_dataset *d = &scr->lifecycle.open;
@@ -364,7 +364,6 @@ static void output_count_checkpoint(struct scr *scr)
         scr_halt_run_change(&scr->halt, output_count_down, NULL);
 }
 
-/* Reports the outcome. */
 static void output_report(struct scr *scr, int rc, double seconds, const char *err)
 {
     const scr_dataset *d = &scr->lifecycle.open;
@@ -404,7 +403,7 @@ int scr_output_complete(struct scr *scr, int valid)
     double now = MPI_Wtime();
     scr->lifecycle.state = SCR_STATE_IDLE;
     scr->pace.idle_since = now;
-    /* a checkpoint that failed counts, too: the next attempt has the usual distance */
+    /* failed checkpoints count too: the next attempt is at the usual interval */
     if (d->ckpt) scr->pace.last_ckpt = scr_clock();
     output_report(scr, rc, now - scr->output.start, err.text);
     if (rc) {
@@ -414,7 +413,7 @@ int scr_output_complete(struct scr *scr, int valid)
     kvtree_unset_all(scr->output.routed);
     if (!d->bypass) scr_location(&scr->prefix, d, SCR_LOCATION_CACHE, 1);
     if (!d->bypass) scr_cached_find(&scr->cache, d->id)->used = true;
-    if (d->ckpt) scr_cache_outdate(scr); /* a newer one is complete */
+    if (d->ckpt) scr_cache_outdate(scr); /* a newer checkpoint is complete */
     if (d->ckpt) scr_restart_forget(&scr->restart);
     output_count_checkpoint(scr);
     if (d->bypass && d->ckpt)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Totals of the files of all ranks, in one operation of MPI. plan/name_set.h shows
- * whether two ranks gave the same name; where it cannot, the names must be compared. */
+/* Totals of the files of all ranks, in one MPI operation. plan/name_set.h determines
+ * whether two ranks may have given the same name; only then the names must be
+ * compared. */
 #include "ops/output_stats.h"
 
 #include "common/agree_mpi.h"
@@ -30,8 +31,8 @@ static void stats_unite_all(void *in, void *inout, int *count, MPI_Datatype *typ
         stats_unite((const sums *)in + i, (sums *)inout + i);
 }
 
-/* The sets of two ranks meet exactly once: that is why this is one element, which MPI
- * cannot cut. */
+/* Unites the sums of all ranks. The sets of any two ranks must be united exactly once, so
+ * the sums are one element, which MPI cannot split. */
 static int stats_unite_ranks(MPI_Comm comm, const sums *mine, sums *all)
 {
     MPI_Op op;

@@ -9,12 +9,12 @@
 typedef struct scr_totals {
     long files;
     unsigned long bytes;
-    int distinct; /* 1: no two ranks have a name in common; 0: two may have */
-    long parts;   /* files that are parts of others (plan/part_name.h) */
+    int distinct; /* 1: no two ranks have a name in common; 0: two may have one */
+    long parts;   /* files that are parts of other files (plan/part_name.h) */
 } scr_totals;
 
-/* Agrees on rc, and sums up the routed files of all ranks; bytes: of those of this rank.
- * 0 or -errno with a text. One operation of MPI when all is well. */
+/* Agrees on rc, and sums up the routed files of all ranks. bytes: the size of this rank's
+ * files. 0 or -errno with a text. Takes one MPI operation unless a rank failed. */
 int scr_totals_agree(struct scr *scr, int rc, unsigned long bytes, scr_totals *totals,
                      kvtree_error *err);
 

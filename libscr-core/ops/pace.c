@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a checkpoint is due: measured, learned and configured facts for
+/* Whether a checkpoint is due: gathers measured, learned and configured facts for
  * scr_cadence_is_checkpoint_due. Rank 0 decides. Times are from a monotonic clock;
  * MPI_Wtime of MPICH is the time of day. */
 #include "ops/stop.h"
@@ -53,7 +53,7 @@ static void pace_describe_source(const struct scr *scr, char text[80])
         snprintf(text, 80, "assumed: no earlier run is in .scr/log");
 }
 
-/* Seconds of computing between two checkpoints for SCR_CHECKPOINT_INTERVAL=auto. */
+/* Best number of seconds between two checkpoints for SCR_CHECKPOINT_INTERVAL=auto. */
 static double pace_optimum(struct scr *scr, double now)
 {
     char source[80];
@@ -74,7 +74,8 @@ static double pace_optimum(struct scr *scr, double now)
     return interval;
 }
 
-/* At once, since a program that is killed says no more. */
+/* Reports that no checkpoint will ever be due; at the first call, because a program that
+ * is killed can report nothing later. */
 static void pace_report_no_advice(const struct scr *scr)
 {
     const struct scr_settings *set = &scr->set;
@@ -104,7 +105,7 @@ static bool pace_is_time(struct scr *scr, bool halt)
     return scr_cadence_is_checkpoint_due(&advice) != 0;
 }
 
-/* All ranks know that rank from has seen the signal. */
+/* Enters a signal that rank from has seen, on all ranks. */
 static void pace_enter_signal(struct scr *scr, int number, int from)
 {
     char node[SCR_NODE_SIZE];
@@ -119,7 +120,7 @@ int scr_look(struct scr *scr, int *need, int *halt)
     const scr_job *job = &scr->job;
     int64_t votes[VOTES] = {0};
     int seen = scr->halt.signal ? 0 : scr_signal_seen();
-    /* the greatest is that of the lowest rank */
+    /* the maximum is the vote of the lowest rank */
     if (seen) votes[SIGNAL] = (int64_t)(job->ranks - job->rank) * NUMBERS + seen;
     if (job->rank == 0) {
         votes[HALT] = scr_halt_run_check(&scr->halt) || scr->halt.signal;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions of SCR_Config: values in force, also those that are found at run time, and
- * also before SCR_Init, as far as they can be known then. */
+/* Queries of SCR_Config: the values in use, including those that are determined at run
+ * time, and, before SCR_Init, as far as they can be known then. */
 #include "ops/context.h"
 
 #include "base/path.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The prefix directory that this process would use; to be freed, NULL if it is unknown.
- */
+/* The prefix directory that this process would use. The caller frees it; NULL:
+ * unknown. */
 static char *query_prefix(const scr_config *config)
 {
     char cwd[PATH_MAX];
@@ -22,7 +22,8 @@ static char *query_prefix(const scr_config *config)
     return path;
 }
 
-/* That of a directory that is not there yet is not known: links may lead to it. */
+/* The job id of the prefix directory. It is unknown as long as the directory is missing,
+ * because links may lead to it. */
 static char *query_job(const scr_config *config)
 {
     char job[SCR_JOB_ID_SIZE], *prefix = query_prefix(config),
@@ -53,7 +54,7 @@ static char *query_found_value(const scr_config *config, const char *name)
     return NULL;
 }
 
-/* The same once SCR_Init has found it. */
+/* The same, as SCR_Init has determined it. */
 static const char *query_settled_value(const struct scr *scr, const char *name)
 {
     if (scr_state_is_outside(scr->lifecycle.state)) return NULL;
@@ -74,8 +75,8 @@ static char *query_parameter(const struct scr *scr, const scr_config *config,
     return value ? strdup(value) : query_found_value(config, name);
 }
 
-/* The configuration that SCR_Init would read, as this process sees it. SCR_Init reports
- * mistakes. */
+/* Answers from the configuration that SCR_Init would read, as this process sees it.
+ * SCR_Init reports mistakes. */
 static char *query_before_init(const struct scr *scr, const char *question, int is_desc)
 {
     scr_config c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rebuilding the cache after a restart: every cached dataset, oldest first, is
- * distributed to its ranks, and lost files are rebuilt (SCR Developer Guide 1.2,
- * section 2.26.5). A dataset that is complete by names and sizes is not read before it is
- * used (docs/decisions/0018-what-a-restart-waits-for.md). */
+/* Rebuilding the cache after a restart: distributes every cached dataset, oldest first,
+ * to its ranks, and rebuilds lost files (SCR Developer Guide 1.2, section 2.26.5). A
+ * dataset that is complete by names and sizes is not read before it is used
+ * (docs/decisions/0018-what-a-restart-waits-for.md). */
 #include "ops/context.h"
 
 #include "common/agree_mpi.h"
@@ -25,22 +25,22 @@ static int recover_least_above(const scr_filemap *map, int last)
     return least;
 }
 
-/* That of all ranks. */
+/* The same in the maps of all ranks. */
 static int recover_next_id(const scr_cache *cache, int last)
 {
     return scr_job_min(cache->job, recover_least_above(cache->map, last));
 }
 
-/* How much a description of a dataset counts: a newer dataset of the id more than an
- * older one, and what headers say more than what only filemaps do. */
+/* The weight of a description of a dataset: a newer dataset of an id outweighs an older
+ * one, and a description from a header outweighs one that only filemaps have. */
 static int64_t recover_weight(const scr_filemap *map, const scr_dataset *d, int rank)
 {
     const int64_t header = (int64_t)1 << 61; /* beyond all times in microseconds */
     return d->created + (scr_catalog_has_header(map, d->id, rank) ? header : 0);
 }
 
-/* The description of dataset id in a map that counts most; its weight, or -1 without one.
- */
+/* Finds the description of dataset id with the largest weight in a map; returns its
+ * weight, or -1 if there is none. */
 static int64_t recover_local_description(const scr_filemap *map, int id,
                                          scr_dataset *best)
 {
@@ -60,8 +60,8 @@ static int64_t recover_local_description(const scr_filemap *map, int id,
     return most;
 }
 
-/* Collective. The same description for all: an id may have been used twice when a node
- * comes back with an old cache. False: no rank has a usable one. */
+/* Collective. Gives all ranks the same description: an id may have been used twice if a
+ * node returns with an old cache. False: no rank has a usable description. */
 static bool recover_agree_on_description(const scr_cache *cache, int id,
                                          scr_dataset *dataset)
 {
@@ -73,14 +73,14 @@ static bool recover_agree_on_description(const scr_cache *cache, int id,
     return true;
 }
 
-/* Name of this rank's redundancy file, inside the map; NULL if it has none. */
+/* Name of this rank's redundancy file, which points into the map; NULL: it has none. */
 static const char *recover_redundancy_file(const scr_cache *cache, int id)
 {
     return scr_cached_redundancy(cache, id, cache->job->rank);
 }
 
-/* Collective. Reads the files, unless glance, and rebuilds lost ones; err names them,
- * also after success. */
+/* Collective. Reads the files, unless glance, and rebuilds lost ones; err names these,
+ * even on success. */
 static int recover_restore(redset *set, const char *folder, scr_cached *kept, int glance,
                            redset_manifest **manifest, int *rebuilt, kvtree_error *err)
 {
@@ -119,10 +119,10 @@ static int recover_rebuild_files(struct scr *scr, const scr_dataset *dataset, in
     return rc;
 }
 
-/* ---- redundancy that is lost ---- */
+/* ---- lost redundancy ---- */
 
-/* The files of this rank as redset sees them; names and meta data belong to the copy of
- * their entries, because the encode changes the map. */
+/* Lists the files of this rank for redset. Names and meta data point into a copy of their
+ * entries, because the encode changes the map. */
 static int recover_list_files(const scr_cache *cache, int id, kvtree *copy, int *count,
                               redset_file **files)
 {
@@ -144,8 +144,8 @@ static int recover_list_files(const scr_cache *cache, int id, kvtree *copy, int 
     return 0;
 }
 
-/* Local. Removes the redundancy file of the former sets, unless the new one has its name.
- */
+/* Local. Removes the redundancy file of the former sets, unless the new file has the same
+ * name. */
 static void recover_remove_old_redundancy(const scr_cache *cache, int id, const char *old)
 {
     char path[SCR_CACHED_NAME_SIZE];
@@ -155,9 +155,9 @@ static void recover_remove_old_redundancy(const scr_cache *cache, int id, const 
     beneath_unlink(scr_cache_of(cache, id)->fd, path, NULL);
 }
 
-/* Collective. More redundancy is lost or unreadable than the scheme tolerates, for the
- * reason rc, but each rank has its own files: if they match their checksums, they are
- * protected anew. */
+/* Collective. Protects the files again after more redundancy was lost or unreadable than
+ * the scheme tolerates, for the reason rc: each rank has its own files, and they must
+ * match their checksums. */
 static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, int rc,
                                  kvtree_error *err)
 {
@@ -196,7 +196,8 @@ static int recover_protect_again(struct scr *scr, const scr_dataset *dataset, in
 
 /* ---- reports ---- */
 
-/* An event about files of which each rank has its share {files, bytes}. */
+/* An event about files; sums is this rank's share {files, bytes}, and becomes the
+ * total. */
 static scr_log_event recover_event(struct scr *scr, scr_log_kind kind,
                                    const scr_dataset *dataset, double start,
                                    unsigned long sums[2])
@@ -225,8 +226,8 @@ static int recover_distribute(struct scr *scr, const scr_dataset *dataset,
     return 0;
 }
 
-/* rebuilt: those of this rank were; why: the reason. Returns the number of ranks with
- * rebuilt files. */
+/* rebuilt: files of this rank were rebuilt; why: the reason. Returns the number of ranks
+ * with rebuilt files. */
 static int recover_report_rebuilt(struct scr *scr, const scr_dataset *dataset,
                                   int rebuilt, double start, const char *why)
 {
@@ -253,9 +254,10 @@ static void recover_report_complete(struct scr *scr, const scr_dataset *dataset,
               dataset->name);
 }
 
-/* Collective. The remains of a dataset stay: another run may rebuild them, on other
- * nodes. rc: why this one cannot use it; positive: it lost too much. An SCR code: without
- * memory to note it the run could start from the beginning. */
+/* Collective. Abandons a dataset for this run; its remains stay, because another run, on
+ * other nodes, may rebuild them. rc: why this run cannot use it; positive: too much is
+ * lost. An SCR code: without memory to record this, the run could start from the
+ * beginning. */
 static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double start,
                            int rc, const char *err)
 {
@@ -278,7 +280,7 @@ static int recover_abandon(struct scr *scr, const scr_dataset *dataset, double s
     return scr_fail(&scr->report, SCR_MSG_MEMORY_EXHAUSTED, SCR_FAILURE, "%s", why.text);
 }
 
-/* Another number of ranks wrote it. */
+/* Reports a dataset of another number of ranks. */
 static void recover_leave_to_others(struct scr *scr, const scr_dataset *dataset)
 {
     scr_say(
@@ -290,13 +292,13 @@ static void recover_leave_to_others(struct scr *scr, const scr_dataset *dataset)
     scr_cached_set_state(&scr->cache, dataset->id, SCR_CACHED_OTHER_RANKS);
 }
 
-/* Collective. *usable: this run can use the dataset; otherwise the reason was reported.
- * An SCR code. */
+/* Collective. Locates a dataset. *usable: this run can use it; otherwise the reason was
+ * reported. An SCR code. */
 static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usable)
 {
     kvtree_error err = {""};
     *usable = false;
-    /* scr_cache_sweep takes care of the directory of one without description */
+    /* scr_cache_sweep handles the directory of a dataset without description */
     if (!recover_agree_on_description(&scr->cache, id, dataset)) return SCR_SUCCESS;
     const scr_reddesc *desc =
         scr_reddesc_for_dataset(&scr->descs.reddescs, dataset->ckpt, dataset->output);
@@ -312,14 +314,14 @@ static int recover_find(struct scr *scr, int id, scr_dataset *dataset, bool *usa
     return SCR_SUCCESS;
 }
 
-/* Collective. A loss beyond the redundancy is an I/O error if files could not be moved:
- * they are where they were. */
+/* Collective. Turns a loss beyond the redundancy into an I/O error if files could not be
+ * moved: they still exist at their senders. */
 static int recover_classify(const scr_job *job, const scr_moved *moved, int rc)
 {
     return rc > 0 && scr_job_max(job, moved->failed) ? -EIO : rc;
 }
 
-/* Collective, agreed. The files of this run's own ranks: moved to them, or rebuilt. */
+/* Collective, agreed. Moves the files of this run's ranks to them, or rebuilds them. */
 static int recover_own(struct scr *scr, const scr_dataset *dataset, int *rebuilt,
                        kvtree_error *err)
 {
@@ -332,7 +334,7 @@ static int recover_own(struct scr *scr, const scr_dataset *dataset, int *rebuilt
     return recover_classify(&scr->job, &moved, rc);
 }
 
-/* Collective, agreed. Those of another number of ranks, all of which are read. */
+/* Collective, agreed. Uses files of another number of ranks, all of which are read. */
 static int recover_adopt(struct scr *scr, const scr_dataset *dataset, int *rebuilt,
                          kvtree_error *err)
 {
@@ -342,7 +344,7 @@ static int recover_adopt(struct scr *scr, const scr_dataset *dataset, int *rebui
     return rc;
 }
 
-/* Collective; an SCR code. */
+/* Collective. Recovers one dataset; an SCR code. */
 static int recover_one(struct scr *scr, int id)
 {
     scr_dataset dataset;
@@ -384,7 +386,7 @@ int scr_cache_ensure(struct scr *scr, int id)
     scr_progress progress;
     if (!kept || kept->state != SCR_CACHED_GOOD || !kept->unread)
         return kept && kept->state == SCR_CACHED_GOOD;
-    /* every rank has it, or files would have been missing */
+    /* every rank has the dataset, or files would have been missing */
     int rc = scr_cached_get(&scr->cache, id, &dataset);
     rc = agree(scr->job.world, rc ? rc : scr_dataset_folder_make(&scr->cache, id, &err),
                &err);
@@ -404,7 +406,7 @@ int scr_cache_ensure(struct scr *scr, int id)
     return rc == 0;
 }
 
-/* On rank 0, which may have files of none of them. Removes datasets from the flush file
+/* On rank 0, which may have no files of a dataset. Removes datasets from the flush file
  * that left the cache between two runs. */
 static void recover_clean_flush_file(struct scr *scr)
 {

@@ -16,7 +16,7 @@
 
 /* ---- sets ---- */
 
-/* What the processes that may fail together with this one have in common. Agreed. */
+/* Finds the value that all processes in the failure group of this one share. Agreed. */
 static int redundancy_find_group(const scr_cache *cache, const scr_reddesc *d,
                                  const char **value, kvtree_error *err)
 {
@@ -28,7 +28,7 @@ static int redundancy_find_group(const scr_cache *cache, const scr_reddesc *d,
     return agree(cache->job->world, rc, err);
 }
 
-/* Says which ranks' files a scheme cannot protect. */
+/* Reports ranks whose files a scheme cannot protect. */
 static void redundancy_report_alone(const scr_job *job, const scr_reddesc *d,
                                     const redset *set)
 {
@@ -50,7 +50,7 @@ static void redundancy_report_alone(const scr_job *job, const scr_reddesc *d,
                 strcmp(d->group, "NODE") == 0 ? "node" : "failure group");
 }
 
-/* Says where a set is too small for what is asked for. */
+/* Reports sets that are too small for the requested failures. */
 static void redundancy_report_fewer(const scr_job *job, const scr_reddesc *d,
                                     const redset *set)
 {
@@ -63,7 +63,7 @@ static void redundancy_report_fewer(const scr_job *job, const scr_reddesc *d,
                 d->set_failures, least + 1, least);
 }
 
-/* Collective. The redundancy sets of a descriptor. */
+/* Collective. Creates the redundancy sets of a descriptor. */
 static int redundancy_begin_sets(struct scr *scr, const scr_reddesc *d, redset **set)
 {
     kvtree_error err = {""};
@@ -109,7 +109,7 @@ int scr_redundancy_late(struct scr *scr, const scr_reddesc *desc)
 
 /* ---- files ---- */
 
-/* What redset protects for us. */
+/* The files that redset protects. */
 struct protected
 {
     scr_cache *cache;
@@ -117,7 +117,7 @@ struct protected
     redset_manifest manifest;
 };
 
-/* Local. From here on the map lists the dataset. */
+/* Local. Records the files: from here on the map lists the dataset. */
 static int redundancy_record(void *arg, kvtree_error *err)
 {
     struct stat st;

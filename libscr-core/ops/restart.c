@@ -17,14 +17,13 @@
 
 /* ---- facts ---- */
 
-/* What is known of all checkpoints. Rows and datasets are rank 0's; rows and datasets of
- * the same number belong together. */
+/* What is known of all checkpoints, on rank 0. Row i belongs to dataset i. */
 struct table {
     scr_restart_facts facts;
     scr_dataset *datasets;
     int room;
     int rc;     /* why the index could not be read, or 0 */
-    bool rises; /* newer ones than the current one are tried, as was reported */
+    bool rises; /* checkpoints newer than the current one are tried, which was reported */
 };
 
 static void restart_table_free(struct table *t)
@@ -43,7 +42,7 @@ static bool restart_is_same(const scr_dataset *a, const scr_dataset *b)
            (a->created == b->created || !a->created || !b->created);
 }
 
-/* The row of that very dataset, made where it is missing; NULL without memory. */
+/* The row of exactly this dataset, created if missing; NULL without memory. */
 static scr_restart_row *restart_row_of(struct table *t, const scr_dataset *d)
 {
     scr_restart_facts *f = &t->facts;
@@ -68,7 +67,7 @@ static bool restart_is_exhausted(const scr_index_state *s)
     return s->complete == 1 && !s->failed && s->attempts >= SCR_INDEX_ATTEMPTS;
 }
 
-/* Rank 0. Checkpoints that the index lists. */
+/* Rank 0. Adds the checkpoints that the index lists. */
 static int restart_gather_stored(const struct scr *scr, struct table *t,
                                  const kvtree *index)
 {
@@ -104,8 +103,8 @@ static int restart_gather_index(struct scr *scr, struct table *t, kvtree_error *
     return rc;
 }
 
-/* Rank 0. The program refused it, also if a node has brought a copy back since, or ended
- * too many runs that tried it. */
+/* Rank 0. Whether a checkpoint must not be used: the program refused it, even if a node
+ * has brought a copy back since, or too many runs did not complete a restart from it. */
 static bool restart_is_unwanted(struct scr *scr, const scr_restart_row *row,
                                 const scr_dataset *d)
 {
@@ -119,7 +118,7 @@ static bool restart_is_unwanted(struct scr *scr, const scr_restart_row *row,
            scr_index_look(index, d, &state) == 0 && state.refused;
 }
 
-/* Collective. Cached checkpoints, which are the same on every rank. */
+/* Collective. Adds the cached checkpoints, which are the same on every rank. */
 static int restart_gather_cached(struct scr *scr, struct table *t)
 {
     int failed = 0, id = 0;
@@ -141,7 +140,7 @@ static int restart_gather_cached(struct scr *scr, struct table *t)
     return scr_job_first(&scr->job, failed) ? -ENOMEM : 0;
 }
 
-/* Rank 0. Those that an error keeps from being used. */
+/* Rank 0. Adds the cached checkpoints that an error keeps from being used. */
 static int restart_gather_unreadable(const scr_cache *cache, struct table *t)
 {
     const scr_cached *c = scr_cached_next_unusable(cache, 0);
@@ -155,8 +154,8 @@ static int restart_gather_unreadable(const scr_cache *cache, struct table *t)
     return 0;
 }
 
-/* Collective. An SCR code; what went wrong is reported. An index that cannot be read is
- * no reason not to offer what is cached. */
+/* Collective. Gathers the facts. An SCR code; failures are reported. If the index cannot
+ * be read, cached checkpoints can still be offered. */
 static int restart_gather(struct scr *scr, struct table *t)
 {
     kvtree_error err = {""};
@@ -196,8 +195,8 @@ static scr_restart_step restart_next_step(struct scr *scr, const struct table *t
     return step;
 }
 
-/* Collective. Files that this run wrote or read may have been truncated or removed since:
- * they are read again. */
+/* Collective. Verifies a cached checkpoint. Files that this run wrote or read are read
+ * again, because they may have been truncated or removed since. */
 static scr_copy restart_compare(struct scr *scr, int id)
 {
     scr_cached *cached = scr_cached_find(&scr->cache, id);
@@ -209,7 +208,7 @@ static scr_copy restart_compare(struct scr *scr, int id)
                                                             : SCR_COPY_NONE;
 }
 
-/* Rank 0. Datasets that were evicted to make room. */
+/* Rank 0. Updates the rows of datasets that were evicted to make room. */
 static void restart_refresh_cached(const struct scr *scr, struct table *t)
 {
     for (int i = 0; i < t->facts.count; i++) {
@@ -222,7 +221,8 @@ static void restart_refresh_cached(const struct scr *scr, struct table *t)
     }
 }
 
-/* Rank 0. For the rest of the run it is like others. */
+/* Rank 0. Notes and reports that an exhausted checkpoint is tried again; for the rest of
+ * the run it counts like others. */
 static void restart_note_again(struct scr *scr, const struct table *t,
                                const scr_restart_step *step)
 {
@@ -235,8 +235,8 @@ static void restart_note_again(struct scr *scr, const struct table *t,
             t->datasets[step->row].name, SCR_INDEX_ATTEMPTS);
 }
 
-/* Collective. 1: the index had another dataset than the one that is there, and was
- * corrected. */
+/* Collective. Fetches a checkpoint. 1: nothing was fetched, because the index named
+ * another dataset than the one in the directory, and was corrected. */
 static int restart_fetch(struct scr *scr, struct table *t, const scr_restart_step *step,
                          const scr_dataset *d)
 {
@@ -260,7 +260,7 @@ static int restart_fetch(struct scr *scr, struct table *t, const scr_restart_ste
     return 0;
 }
 
-/* Collective. From facts to the end. */
+/* Collective. Executes steps until the final one, and returns it. */
 static scr_restart_step restart_find(struct scr *scr, struct table *t, scr_dataset *d)
 {
     for (;;) {
@@ -279,7 +279,8 @@ static scr_restart_step restart_find(struct scr *scr, struct table *t, scr_datas
 
 /* ---- reports ---- */
 
-/* Rank 0. Reports a skipped checkpoint that is newer than the first one to try. */
+/* Rank 0. Reports the newest skipped checkpoint that is newer than the first one to
+ * try. */
 static void restart_report_exhausted(const struct scr *scr, const struct table *t)
 {
     const scr_restart_facts *f = &t->facts;
@@ -299,8 +300,8 @@ static void restart_report_exhausted(const struct scr *scr, const struct table *
                 t->datasets[newest].name, SCR_INDEX_ATTEMPTS, t->datasets[newest].name);
 }
 
-/* Rank 0. One that is newer than what is offered, or the current one, is of no use to
- * this run. */
+/* Rank 0. Reports the newest checkpoint of another number of ranks that is newer than the
+ * offered one, or is the current one. */
 static void restart_report_other_ranks(const struct scr *scr, const struct table *t,
                                        int offered)
 {
@@ -319,8 +320,8 @@ static void restart_report_other_ranks(const struct scr *scr, const struct table
                 t->datasets[newest].name, t->datasets[newest].ranks, scr->job.ranks);
 }
 
-/* Nothing is offered. That is an error where a checkpoint is known, and reported as not
- * usable: an application that started anew would lose all that it has done. */
+/* Returns the result if no checkpoint is offered: an error if one exists and was reported
+ * as unusable, because an application that started anew would lose its progress. */
 static int restart_fail(const struct scr *scr, scr_restart_action end, int rc)
 {
     if (end == SCR_RESTART_FAIL_ELSEWHERE)
@@ -330,7 +331,7 @@ static int restart_fail(const struct scr *scr, scr_restart_action end, int rc)
             "does not use, for the reason given above; start again without the nodes "
             "named there, or with SCR_CACHE_PURGE=1 to abandon it",
             scr->restart.elsewhere);
-    if (rc && rc != -EOPNOTSUPP) return SCR_ERR_PREFIX; /* the index, as was reported */
+    if (rc && rc != -EOPNOTSUPP) return SCR_ERR_PREFIX; /* reported: the index */
     if (scr->cache.unsaved)
         return scr_fail(&scr->report, SCR_MSG_CACHE_TAKEN_OVER, SCR_ERR_CACHE,
                         "SCR_Have_restart: the newest checkpoint, or an output, was only "
@@ -401,7 +402,7 @@ void scr_restart_remind(struct scr *scr)
 
 /* ---- results ---- */
 
-/* On rank 0, for what the index has: -ENOENT where the cache alone has it. */
+/* On rank 0. Marks a checkpoint in the index: -ENOENT if only the cache has it. */
 static int restart_mark(struct scr *scr, const scr_dataset *d, scr_index_changer *change)
 {
     kvtree_error err = {""};
@@ -412,8 +413,8 @@ static int restart_mark(struct scr *scr, const scr_dataset *d, scr_index_changer
     return rc;
 }
 
-/* Collective. The program could not use it: that is on record, in the flush file for the
- * copy in the cache, before any rank continues. */
+/* Collective. Records that the program could not use a checkpoint, in the index and, for
+ * a cached copy, in the flush file, before any rank continues. */
 static void restart_mark_failed(struct scr *scr, const scr_dataset *d, bool is_cached)
 {
     if (is_cached) scr_location(&scr->prefix, d, SCR_LOCATION_FAILED, 1);
@@ -422,7 +423,7 @@ static void restart_mark_failed(struct scr *scr, const scr_dataset *d, bool is_c
     if (rc && rc != -ENOENT) scr->restart.only_older = true;
 }
 
-/* The attempt is in the index before the application reads anything. */
+/* Marks the attempt in the index before the application reads anything. */
 static void restart_begin_attempt(struct scr *scr)
 {
     if (!scr->set.fetch) return;
@@ -430,7 +431,7 @@ static void restart_begin_attempt(struct scr *scr)
     MPI_Barrier(scr->job.world); /* from here on a crash counts as an attempt */
 }
 
-/* Collective. Whether files can be read from the prefix directory, too. */
+/* Collective. Finds out whether files can also be read from the prefix directory. */
 static void restart_find_on_prefix(struct scr *scr)
 {
     scr->restart.in_prefix = scr->prefix.direct.dataset.id == scr->lifecycle.open.id;
@@ -468,8 +469,8 @@ int scr_restart_start(struct scr *scr, char *name)
     return SCR_SUCCESS;
 }
 
-/* Files were removed while the program read them: SCR_Have_restart recreates the
- * directories, and finds the remaining copies of the checkpoint. */
+/* Reports that files were removed while the program read them: SCR_Have_restart recreates
+ * the directories, and finds the remaining copies of the checkpoint. */
 static int restart_offer_again(struct scr *scr, const scr_log_event *e)
 {
     if (scr->set.fetch && scr->job.rank == 0)
@@ -480,7 +481,7 @@ static int restart_offer_again(struct scr *scr, const scr_log_event *e)
                      scr->lifecycle.open.id, scr->lifecycle.open.name);
 }
 
-/* Local, with a text: 0, or the reason if the application could not read an intact
+/* Local. 0, or with a text the reason why the application could not read an intact
  * checkpoint. */
 static int restart_find_excuse(const struct scr *scr, kvtree_error *why)
 {
@@ -497,8 +498,8 @@ static int restart_find_excuse(const struct scr *scr, kvtree_error *why)
                : 0;
 }
 
-/* This run offers an older checkpoint next, so that the application terminates; the next
- * run tries this one again. */
+/* Skips the checkpoint in this run, which offers an older one next, so that the
+ * application does not try it forever; the next run tries it again. */
 static int restart_give_way(struct scr *scr, const scr_log_event *e, const char *why)
 {
     scr->restart.only_older = true;
@@ -512,8 +513,8 @@ static int restart_give_way(struct scr *scr, const scr_log_event *e, const char 
         scr->lifecycle.open.id, scr->lifecycle.open.name, why);
 }
 
-/* Collective. The run continues from chosen. Cached datasets of an earlier calculation,
- * which a returned node brought, are not flushed or saved in its place. */
+/* Collective. The run continues from chosen: cached datasets of an earlier calculation,
+ * which a returned node brought, must not be flushed or saved in its place. */
 static void restart_set_aside_stale(struct scr *scr, const scr_dataset *chosen)
 {
     int id = chosen->id;
@@ -529,7 +530,7 @@ static void restart_set_aside_stale(struct scr *scr, const scr_dataset *chosen)
     }
 }
 
-/* Collective. Nothing that the restart had for its files is left. */
+/* Collective. Frees all resources of the restart. */
 static void restart_close(struct scr *scr)
 {
     scr_bring_end(scr);
@@ -565,14 +566,14 @@ int scr_restart_complete(struct scr *scr, int valid)
     }
     int excuse = agree(scr->job.world, restart_find_excuse(scr, &why), &why);
     if (excuse != -ENOMEM && gone) return restart_offer_again(scr, &e);
-    /* also when the index has a newer one, or cannot be changed */
+    /* also if the index has a newer checkpoint, or cannot be changed */
     scr->restart.below = scr_dataset_age(&scr->lifecycle.open);
     if (excuse) return restart_give_way(scr, &e, why.text);
     scr_event(&scr->report, SCR_MSG_RESTART_FAILED, &e,
               "the application could not restart from dataset %d (%s); it is marked as "
               "failed, and an older one is tried next",
               scr->lifecycle.open.id, scr->lifecycle.open.name);
-    scr_flush_stop(scr, scr->lifecycle.open.id); /* its end would make it valid again */
+    scr_flush_stop(scr, scr->lifecycle.open.id); /* or it would become valid again */
     restart_mark_failed(scr, &scr->lifecycle.open, !direct);
     if (!direct)
         scr_cached_set_state(&scr->cache, scr->lifecycle.open.id, SCR_CACHED_USELESS);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCR_Route_file: from the name that the application uses to the path where the file is.
- */
+/* SCR_Route_file: from the name that the application uses to the path of the file. */
 #include "ops/context.h"
 
 #include "base/path.h"
@@ -20,17 +19,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Local call: every rank speaks for itself. */
+/* Local: each rank reports its own failure. */
 int scr_route_refuse(const struct scr *scr, scr_call call, int code, const char *text)
 {
     return scr_fail_local(&scr->report, SCR_MSG_ROUTE_REFUSED, code, "%s: rank %d: %s",
                           scr_call_name(call), scr->job.rank, text);
 }
 
-/* The absolute path with the links followed that lead to the prefix directory, or, where
- * none does, that are in its directories, as far as these are there: *real, to be freed;
- * NULL where that cannot be told. What is a link in the prefix directory keeps its name.
- * 0 or -ENOMEM. */
+/* Resolves the links of an absolute path up to the prefix directory, or, if the path does
+ * not lead there, in its existing directories. Links below the prefix directory keep
+ * their names. *real: the result, which the caller frees; NULL: unknown. 0 or -ENOMEM. */
 static int route_follow_links(const char *prefix, const char *path, char **real)
 {
     char *above = strdup(path), *deepest = NULL;
@@ -92,8 +90,8 @@ void scr_route_failed(struct scr *scr, int rc, const char *why)
     err_set(&scr->output.route_error, rc, "%s", why);
 }
 
-/* A file that was not routed before takes the place of a name that was refused: of the
- * same one, else of the oldest. */
+/* Lets a file that was not routed before replace a name that was refused: the same name,
+ * otherwise the oldest one. */
 static void route_replace_refused(struct scr *scr, const char *name, int is_new)
 {
     const kvtree_elem *first = kvtree_elem_first(scr->output.refused);
@@ -106,12 +104,12 @@ static void route_replace_refused(struct scr *scr, const char *name, int is_new)
 /* A file of the open output. */
 typedef struct routed_file {
     const char *below, *orig, *path;
-    const char *mark;     /* of scr_direct_route; "": none */
+    const char *mark;     /* from scr_direct_route; "": none */
     const scr_part *part; /* NULL: it is a whole file */
 } routed_file;
 
-/* What a rank says of its part. One in the cache is a file of its own, and a file on the
- * prefix directory may have any number of this rank's. */
+/* Records the length of a part. A part in the cache is a file of its own; a file on the
+ * prefix directory may have any number of parts of this rank. */
 static int route_add_part(const struct scr *scr, kvtree *file, const scr_part *part)
 {
     char offset[24];
@@ -143,14 +141,14 @@ static int route_add(struct scr *scr, const routed_file *add)
     return rc;
 }
 
-/* Makes the directory of a file of the open dataset. */
+/* Creates the directory of a file of the open dataset. */
 static int route_make_parent(struct scr *scr, const char *below, kvtree_error *err)
 {
     char name[SCR_CACHED_NAME_SIZE];
     scr_cached_name(scr->lifecycle.open.id, below, name);
     int rc = beneath_check_name(name, err);
     if (rc) return rc;
-    name[beneath_folder_length(name) - 1] = 0; /* that of the dataset at least */
+    name[beneath_folder_length(name) - 1] = 0; /* keeps the dataset's directory */
     return beneath_mkdirs(scr_cache_of(&scr->cache, scr->lifecycle.open.id)->fd, name,
                           0700, err);
 }
@@ -172,15 +170,15 @@ static int route_to_cache(struct scr *scr, const char *name, const char *below,
     return route_make_parent(scr, below, err);
 }
 
-/* The name is no good, and the application may have taken another one. Everything else
- * leaves the dataset without a file that belongs to it. */
+/* Whether the error is one of the name: the application may have chosen another name
+ * since. After any other error the dataset lacks a file that belongs to it. */
 static int route_is_name_error(int rc)
 {
     return rc == -EXDEV || rc == -EINVAL || rc == -ENAMETOOLONG || rc == -ELOOP ||
            rc == -ENOTDIR;
 }
 
-/* Why a name that is not below the prefix directory is refused. */
+/* Explains that a name is not below the prefix directory. */
 static void route_explain_outside(const scr_prefix *prefix, const char *name,
                                   const char *path, kvtree_error *err)
 {
@@ -208,14 +206,14 @@ int scr_route_place(const struct scr *scr, const char *name, char **path,
     return rc ? rc : beneath_check_name(*below, err);
 }
 
-/* Bytes of the name without what makes it that of a part. */
+/* The length of a name, without the suffix that makes it the name of a part. */
 static int route_length(const char *name, bool is_part)
 {
     uint64_t offset;
     return (int)(is_part ? scr_part_parse(name, &offset) : strlen(name));
 }
 
-/* Names that SCR gives itself; of a part, that of its file must be none. */
+/* Whether SCR reserves the name, or, for a part, the name of its file. */
 static bool route_is_reserved(const char *below, bool is_part)
 {
     char file[SCR_MAX_FILENAME];
@@ -223,8 +221,8 @@ static bool route_is_reserved(const char *below, bool is_part)
     return scr_part_name_is_reserved(file) || beneath_check_name(file, NULL) != 0;
 }
 
-/* The directory of the open dataset, or one above it: no file can get that name on the
- * prefix directory. */
+/* Whether the name is that of the open dataset's directory, or of one above it: a file
+ * cannot have such a name on the prefix directory. */
 static bool route_is_folder(const struct scr *scr, const char *below, bool is_part)
 {
     char file[SCR_MAX_FILENAME];
@@ -268,8 +266,8 @@ int scr_route_output(struct scr *scr, const char *name, scr_call call,
     return SCR_SUCCESS;
 }
 
-/* The same for one that is read on the prefix directory itself: 0 or -errno, with a text
- * unless that is -ENOENT. */
+/* The same for a dataset that is read on the prefix directory: 0 or -errno, with a text
+ * unless it is -ENOENT. */
 static int route_find_in_place(struct scr *scr, scr_file_match *match,
                                char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
@@ -279,7 +277,7 @@ static int route_find_in_place(struct scr *scr, scr_file_match *match,
     return rc && rc != -ENOENT ? err_sys(err, rc, "\"%.200s\"", match->name) : rc;
 }
 
-/* The same for one in the cache. */
+/* The same for a dataset in the cache. */
 static int route_find_in_cache(struct scr *scr, int id, scr_file_match *match,
                                char path[SCR_MAX_FILENAME], kvtree_error *err)
 {
@@ -290,7 +288,7 @@ static int route_find_in_cache(struct scr *scr, int id, scr_file_match *match,
     return rc ? err_sys(err, rc, "\"%.200s\"", match->name) : 0;
 }
 
-/* Where this rank's file of the dataset is: 0, -ENOENT when it has none of that name, or
+/* Finds this rank's file of the dataset: 0, -ENOENT if it has none of that name, or
  * another -errno, with a text. */
 static int route_find_own(struct scr *scr, const scr_dataset *d, scr_file_match *match,
                           char path[SCR_MAX_FILENAME], kvtree_error *err)
@@ -333,7 +331,7 @@ int scr_route_find(struct scr *scr, const char *name, char path[SCR_MAX_FILENAME
     const char *below = NULL;
     scr_file_match match;
     int rc = scr_route_below(scr, name, &full, &below);
-    /* one that is not below the prefix directory may be a bare name */
+    /* a name that is not below the prefix directory may be a bare file name */
     if (rc == -ENOMEM) return err_sys(err, rc, "\"%.200s\"", name);
     scr_file_match_begin(&match, name, below, scr->prefix.path);
     rc = route_find_own(scr, &scr->lifecycle.open, &match, path, err);
@@ -344,7 +342,7 @@ int scr_route_find(struct scr *scr, const char *name, char path[SCR_MAX_FILENAME
     return rc;
 }
 
-/* The checkpoint that SCR_Have_restart offers, or would offer of the cache. */
+/* Finds the checkpoint that SCR_Have_restart offers, or would offer from the cache. */
 static int route_find_loadable(struct scr *scr, scr_dataset *d)
 {
     int id = scr->restart.offered;
@@ -354,7 +352,7 @@ static int route_find_loadable(struct scr *scr, scr_dataset *d)
                   scr_cached_get(&scr->cache, id, d) == 0);
 }
 
-/* Local. What an earlier run left is compared with its checksums, once. */
+/* Local. Compares files of an earlier run with their checksums, once. */
 static int route_compare_early(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     const scr_cached *kept = scr_cached_find(&scr->cache, d->id);

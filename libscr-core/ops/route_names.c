@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of this process in a cached dataset, found by name. The first look-up makes
- * a tree:
+/* The files of this process in a cached dataset, found by name. The first look-up makes a
+ * tree:
  *
- *     FILES/, SHARED/: as plan/file_names.h has them; files, and those that ranks wrote
+ *     FILES/, SHARED/: as in plan/file_names.h; the files, and the files that ranks wrote
  *         together and of which this process has parts
- *     PARTS/<shared file>/<offset>/<length>/<path>: these parts
- */
+ *     PARTS/<shared file>/<offset>/<length>/<path>: these parts */
 #include "ops/route.h"
 
 #include "plan/file_names.h"
@@ -21,8 +20,8 @@
 #define NAMES_SHARED "SHARED"
 #define NAMES_PARTS "PARTS"
 
-/* A file of the dataset: its path, its name below the directory of the dataset, and the
- * one at output, or NULL. */
+/* A file of the dataset: its path, its name below the directory of the dataset, and its
+ * name at output, or NULL. */
 typedef struct named_file {
     const kvtree_elem *path;
     const char *name, *orig;
@@ -46,7 +45,7 @@ static int names_add_bytes(kvtree *names, const named_file *f, const char *file,
     return part && kvtree_set_kv(part, size, kvtree_elem_key(f->path)) ? 0 : -ENOMEM;
 }
 
-/* A part, under the names of the whole file. */
+/* Adds a part under the names of the whole file. */
 static int names_add_part(kvtree *names, const named_file *f)
 {
     char file[SCR_NAME_SIZE], orig[SCR_MAX_FILENAME];
@@ -96,14 +95,14 @@ static int names_make(struct scr *scr, int id)
     return 0;
 }
 
-/* Those of the dataset are there then. */
+/* Ensures that the names of this dataset are loaded. */
 static int names_begin(struct scr *scr, int id)
 {
     if (scr->restart.named != id) scr_route_forget(scr);
     return scr->restart.names ? 0 : names_make(scr, id);
 }
 
-/* Looks in one of the lists. */
+/* Searches in one of the lists. */
 static int names_find(struct scr *scr, int id, const char *list, scr_file_match *match,
                       const char **found)
 {
@@ -127,7 +126,7 @@ int scr_route_has(struct scr *scr, int id, const char *file)
               : scr_file_names_has(kvtree_get(scr->restart.names, NAMES_FILES), file);
 }
 
-/* The part that begins with the wanted bytes, as most do. */
+/* Finds the part that begins with the wanted bytes, which is the common case. */
 static bool names_find_begin(const kvtree *parts, const scr_part *wanted,
                              const char **path, uint64_t *at)
 {

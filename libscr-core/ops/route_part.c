@@ -14,8 +14,8 @@
 
 /* ---- output ---- */
 
-/* A part in the cache is a file of its own; one that is written in place has the offsets
- * of the whole file. */
+/* A part in the cache is a file of its own; a part that is written in place has the
+ * offsets of the whole file. */
 int scr_route_output_part(struct scr *scr, const char *name, const scr_part *part,
                           char *file, uint64_t *at)
 {
@@ -34,7 +34,7 @@ int scr_route_output_part(struct scr *scr, const char *name, const scr_part *par
 
 /* ---- restart ---- */
 
-/* A part that this rank wrote, or bytes that were brought for it. */
+/* Finds a part that this rank wrote, or bytes that were brought for it. */
 static int part_find_own(struct scr *scr, const char *name, const scr_part *part,
                          char path[SCR_MAX_FILENAME], uint64_t *at)
 {
@@ -54,7 +54,7 @@ static int part_find_own(struct scr *scr, const char *name, const scr_part *part
     return rc;
 }
 
-/* The whole file, where it is at hand. */
+/* Finds the part in the whole file, if that is available. */
 static int part_find_in_file(struct scr *scr, const char *name, const scr_part *part,
                              char path[SCR_MAX_FILENAME], uint64_t *at, kvtree_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names and files that SCR_Route_file may be given, and was given. */
+/* Checks of the files that were routed by SCR_Route_file. */
 #include "ops/route.h"
 
 #include "common/agree_mpi.h"
@@ -49,8 +49,8 @@ static scr_part routed_part(const kvtree_elem *e)
     return (scr_part){strtoull(kvtree_elem_key(e), NULL, 10), length};
 }
 
-/* The file has all bytes of this rank's parts. scr_direct_route opened the prefix
- * directory when the first part was routed. */
+/* Checks that a file has all bytes of this rank's parts. scr_direct_route opened the
+ * prefix directory when the first part was routed. */
 static int routed_check_end(const struct scr *scr, const kvtree_elem *file,
                             int64_t *parts, kvtree_error *err)
 {
@@ -81,7 +81,7 @@ int scr_routed_check_ends(const struct scr *scr, int64_t *parts, kvtree_error *e
     return rc;
 }
 
-/* A part as libfilo knows it: a file with a name of its own, in a container. */
+/* Describes a part for libfilo: as a file with a name of its own, in a container. */
 static int routed_name_part(filo_file *f, int number, const char *file, scr_part part)
 {
     f->packed = f->segments = 1;
@@ -93,7 +93,7 @@ static int routed_name_part(filo_file *f, int number, const char *file, scr_part
     return f->segment->container ? 0 : -ENOMEM;
 }
 
-/* The parts of this rank, as files. */
+/* Lists the parts of this rank as files. */
 static int routed_list_parts(const struct scr *scr, int count, filo_file *files)
 {
     int rc = 0, n = 0;

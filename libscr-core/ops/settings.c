@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From parameters to settings: rank 0 reads environment and files, all ranks get the same
- * values. */
+/* From parameters to settings: rank 0 reads environment and files, and all ranks get the
+ * same values. */
 #include "ops/context.h"
 
 #include "common/agree_mpi.h"
@@ -24,8 +24,8 @@ static void settings_warn_unknown(void *report, const char *name, const char *re
 
 /* ---- descriptors ---- */
 
-/* On rank 0: takes the rows of all nodes out of the layers, of which only the names of
- * groups stay. 0 or -ENOMEM. */
+/* On rank 0: moves the rows of all nodes out of the layers; only the names of groups
+ * stay. 0 or -ENOMEM. */
 static int settings_take_groups(scr_config *config, scr_groups *groups)
 {
     kvtree *layers[] = {config->user, config->set, config->system};
@@ -36,7 +36,7 @@ static int settings_take_groups(scr_config *config, scr_groups *groups)
     return rc ? rc : kvtree_merge(config->group_names, groups->names);
 }
 
-/* On rank 0: what the nodes have that ask, for the ranks that ask for them. */
+/* On rank 0: collects the rows of the nodes that ask, for the ranks that ask. */
 static int settings_answer(const scr_groups *groups, const kvtree *asked, kvtree *rows)
 {
     int rc = 0;
@@ -90,7 +90,7 @@ static void settings_warn_of_descs(struct scr *scr)
 
 /* ---- parameters ---- */
 
-/* Rank 0's layers to everyone. */
+/* Sends rank 0's layers to all ranks. */
 static int settings_share_layers(struct scr *scr)
 {
     scr_config *c = &scr->config;
@@ -127,8 +127,8 @@ static void settings_warn_of_problems(struct scr *scr, scr_problems *problems)
         scr_say(&scr->report, SCR_MSG_CONFIG_FORMER, "%s", line);
 }
 
-/* All mistakes of rank 0. Those that only other ranks have are of the environment of
- * their node; the first of them stands for all. */
+/* Reports all mistakes of rank 0. Mistakes that only other ranks have come from the
+ * environment of their nodes; only the first of these is reported. */
 static int settings_report_problems(struct scr *scr, scr_problems *problems)
 {
     char *line, *rest = problems->text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datasets on the prefix directory, as index, summary and map describe them. */
+/* Datasets on the prefix directory, as described by index, summary and map. */
 #include "ops/fetch.h"
 
 #include "common/errtext.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where no time is known, any is right. */
+/* An unknown time matches any. */
 static int stored_is_summary_of(const scr_dataset *found, const scr_dataset *d)
 {
     return found->id == d->id && found->ranks == d->ranks && found->complete &&
@@ -33,7 +33,6 @@ static int stored_read_summary(const struct scr *scr, const scr_dataset *d,
     return rc;
 }
 
-/* Rank 0 compares it with what the index says. */
 int scr_fetch_check_summary(struct scr *scr, const scr_dataset *d, kvtree_error *err)
 {
     scr_dataset found;

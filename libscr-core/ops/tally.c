@@ -9,7 +9,7 @@
 
 #define TALLY_NAME "progress.scrinfo"
 
-/* Of a rank. One of an earlier operation counts nothing. */
+/* The slot of a rank. A slot of an earlier operation counts as zero. */
 typedef struct tally_place {
     uint64_t operation, done, total;
 } tally_place;
@@ -48,7 +48,7 @@ static off_t tally_offset(const scr_tally_channel *c, int rank)
     return (off_t)(rank * SCR_TALLY_KINDS + (int)c->kind) * (off_t)sizeof(tally_place);
 }
 
-/* Where the write fails, nothing is shown of this rank. */
+/* If the write fails, this rank shows no progress. */
 static void tally_fill(void *arg, uint64_t done, uint64_t total)
 {
     const scr_tally_channel *c = arg;

@@ -2,18 +2,18 @@
 #ifndef SCR_PLAN_ADOPT_H
 #define SCR_PLAN_ADOPT_H
 
-/* Which process acts for which of the ranks that wrote a cached dataset, where this run
- * has another number of ranks. A pure function of facts about all processes, computed
- * alike on each of them.
+/* Which process acts for which of the ranks that wrote a cached dataset, if this run has
+ * another number of ranks. A pure function of facts about all processes; each process
+ * computes the same result.
  *
- * The rule: the lowest process that holds an intact copy of a rank's files acts for it.
- * Files that are held nowhere are rebuilt by the processes that act for the fewest ranks.
- */
+ * The rule: the lowest process that holds an intact copy of a rank's files acts for that
+ * rank. Files that no process holds are rebuilt by the processes that act for the fewest
+ * ranks. */
 
 #include "plan/distribute.h"
 
-/* actor[i] becomes the process that acts for rank i, of `ranks`. Copies are in no order.
- * load is room for `procs` numbers. */
+/* Sets actor[i] to the process that acts for rank i, of `ranks`. The copies are unsorted.
+ * load is working memory for `procs` numbers. */
 void scr_plan_adopt(int procs, int ranks, int count, const scr_distribute_copy copies[],
                     int actor[], int load[]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In which order files travel that processes want of each other; see plan/bring.h. */
+/* The order in which processes send each other files; see plan/bring.h. */
 #include "plan/bring.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ typedef struct bring_rounds {
     int count;
 } bring_rounds;
 
-/* A process that has the file, from that round on. */
+/* A process that has the file from that round on. */
 typedef struct bring_holder {
     int process, round;
 } bring_holder;
@@ -23,7 +23,7 @@ static uint64_t bring_word(const bring_rounds *r, int i)
     return i < r->count ? r->words[i] : 0;
 }
 
-/* The first round, not before `from`, in which neither is busy. */
+/* The first round, not before `from`, in which both processes are free. */
 static int bring_find_free(const bring_rounds *a, const bring_rounds *b, int from)
 {
     for (int i = from / BITS;; i++) {
@@ -64,8 +64,8 @@ static int bring_by_round(const void *x, const void *y)
     return a->round != b->round ? a->round - b->round : a->to - b->to;
 }
 
-/* The wants of one file. Holders stand in a queue: the one that has waited longest sends
- * next, and stands at the end again, with the receiver. */
+/* Plans the wants of one file. Holders wait in a queue: the first one sends next, and
+ * then goes to the end of the queue, followed by the receiver. */
 static int bring_spread(bring_rounds busy[], int count, scr_bring_want wants[],
                         bring_holder queue[])
 {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Texts of a description; an empty one is not recorded. */
+/* Text fields; an empty one is not recorded. */
 static const struct dataset_text {
     const char *key;
     size_t offset, size;
@@ -24,7 +24,7 @@ static const struct dataset_text {
     DATASET_TEXT("USER", user), DATASET_TEXT("JOBNAME", job_name),
     DATASET_TEXT("JOBID", job_id), DATASET_TEXT("CLUSTER", cluster)};
 
-/* Numbers; a 0 is not recorded. */
+/* Number fields; a 0 is not recorded. */
 static const struct dataset_number {
     const char *key;
     size_t offset;
@@ -60,7 +60,7 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree)
     return rc ? rc : kvtree_util_set_int(tree, "COMPLETE", dataset->complete);
 }
 
-/* A missing field keeps its value. 0 or -EBADMSG. */
+/* Reads a number field; a missing one keeps its value. 0 or -EBADMSG. */
 static int dataset_get_number(const kvtree *tree, const struct dataset_number *n,
                               scr_dataset *dataset)
 {

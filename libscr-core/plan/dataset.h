@@ -2,9 +2,9 @@
 #ifndef SCR_DATASET_H
 #define SCR_DATASET_H
 
-/* The description of one dataset, kept as a kvtree (ID, NAME, CREATED, ...;
- * docs/formats/scr.md) in filemaps, redundancy headers, index and summary files. This is
- * its typed form. */
+/* The description of one dataset. Filemaps, redundancy headers, index and summary files
+ * keep it as a kvtree (ID, NAME, CREATED, ...; docs/formats/scr.md); this is its typed
+ * form. */
 
 #include <kvtree/kvtree.h>
 #include <limits.h>
@@ -13,34 +13,33 @@
 
 #define SCR_NAME_SIZE 1024
 
-/* A higher id is damage: no job reaches it, and the next id must not overflow. */
+/* A higher id is damage: no job reaches this one, and the next id must not overflow. */
 #define SCR_ID_MAX 1000000000
 
 typedef struct scr_dataset {
-    int id;        /* counts all datasets of the job, from 1 */
-    int ckpt;      /* counts checkpoints, from 1; 0: not a checkpoint */
+    int id;        /* number among all datasets of the job, from 1 */
+    int ckpt;      /* number among its checkpoints, from 1; 0: not a checkpoint */
     int output;    /* 1: the application wants it on the prefix directory */
-    int scattered; /* 1: on the prefix directory, files are outside of the dataset's
-                    * directory
-                    */
+    int scattered; /* 1: on the prefix directory, some files are outside of the dataset's
+                      directory */
     int bypass;    /* 1: written to the prefix directory directly, never in the cache */
-    int borrowed;  /* 1, only in the cache: fetched where others can change its map, and
-                      not written to the prefix directory again */
+    int borrowed;  /* 1, only in the cache: fetched from a place where others can change
+                      its map; it is not flushed again */
     int ranks;     /* size of the run that wrote it; 0: not recorded */
     int complete;  /* 1: all ranks reported it valid */
     long files;    /* number of files on all ranks */
     unsigned long size; /* bytes of all files */
     int64_t created;    /* microseconds since 1970 */
     int64_t flushed;    /* seconds since 1970, from a scan of the prefix directory
-                           (prefix/scan.h); in no record */
+                           (prefix/scan.h); not recorded */
     char name[SCR_NAME_SIZE];
     char user[128], job_id[128], job_name[128], cluster[128];
 } scr_dataset;
 
-/* The order of datasets: by time of creation. It agrees with the order of ids, as a job
- * never dates a dataset before an earlier one, whatever its clock shows. It differs only
- * where a node returns with datasets of an earlier calculation, which did not know of
- * this one: those are older, whatever their ids. Ids decide between unknown times. */
+/* The order of datasets, by time of creation. It agrees with the order of ids, because a
+ * job never dates a dataset before an earlier one, whatever its clock shows. The
+ * exception: a node that returns may have datasets of an earlier calculation with higher
+ * ids; those are older. Ids decide if a time is unknown. */
 typedef struct scr_age {
     int id;
     int64_t created; /* microseconds since 1970; 0: unknown */
@@ -55,9 +54,8 @@ bool scr_dataset_is_older(const scr_dataset *dataset, scr_age age);
 bool scr_dataset_is_after(const scr_dataset *dataset, scr_age age);
 bool scr_dataset_is_newer(const scr_dataset *dataset, const scr_dataset *than);
 
-/* The highest values of all known datasets, each by itself. A new dataset has higher
- * ones.
- */
+/* The highest value of each number among all known datasets. A new dataset gets higher
+ * ones. */
 typedef struct scr_counters {
     int id, ckpt;
     int64_t created;
@@ -66,8 +64,8 @@ typedef struct scr_counters {
 /* Raises counters to the values of dataset. */
 void scr_counters_include(scr_counters *counters, const scr_dataset *dataset);
 
-/* The time of creation of a new dataset, which is added to counters: now, or later if a
- * known dataset is from then or later. */
+/* The creation time of a new dataset, which is also entered into counters: now, or later
+ * if a known dataset has that time or a later one. */
 int64_t scr_counters_date(scr_counters *counters, int64_t now);
 
 /* 0 if name is valid for a dataset: below the prefix directory (common/beneath.h) and
@@ -86,8 +84,8 @@ int scr_dataset_to_tree(const scr_dataset *dataset, kvtree *tree);
  * fields are 0 or empty. */
 int scr_dataset_from_tree(const kvtree *tree, scr_dataset *dataset, kvtree_error *err);
 
-/* Tells a dataset from all others, in its map: "<id>.<created>"; "" if its time of
- * creation is unknown. */
+/* The key of a dataset in its map, which distinguishes it from all others:
+ * "<id>.<created>"; "" if its creation time is unknown. */
 #define SCR_DATASET_KEY_SIZE 40
 void scr_dataset_key(const scr_dataset *dataset, char key[SCR_DATASET_KEY_SIZE]);
 

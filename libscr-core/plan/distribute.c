@@ -44,8 +44,9 @@ static void distribute_compare_room(scr_distribute_plan *p)
             p->is_short_of_room = true;
 }
 
-/* The k-th of a sender in round k; with little room each of these rounds is split, and
- * the n-th of a node receives in part n. */
+/* Numbers the rounds: the k-th rank that a sender serves receives in round k. If room is
+ * short, each of these rounds is split into parts, and the n-th receiver of a node
+ * receives in part n. */
 static void distribute_number_rounds(scr_distribute_plan *p)
 {
     int parts = 1;

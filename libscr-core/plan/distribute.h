@@ -8,26 +8,26 @@
  * The rule:
  *  - A rank that holds an intact copy of its files keeps it. Any other rank receives one
  *    from the lowest process that holds an intact copy.
- *  - In a round a process sends to one rank at most.
- *  - Where a node lacks room for all that arrives on it, one rank per node receives in a
- *    round, and each sender removes what it has sent before the next round. */
+ *  - In a round a process sends to at most one rank.
+ *  - If a node lacks room for all files that it receives, one rank per node receives in a
+ *    round, and each sender removes the sent files before the next round. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* A process of the job; its number is its rank. */
 typedef struct scr_distribute_rank {
-    int node;     /* some rank on its node, the same for all of them */
+    int node;     /* number of one rank on its node, the same for all ranks of the node */
     int64_t room; /* free bytes of its store */
     /* the plan */
-    int source; /* the process that sends it its files; itself: it has them; -1: lost */
-    int round;  /* in which they arrive; -1: they do not move */
-    /* set while the plan is made */
-    int sends, arrivals; /* ranks that it sends to; that receive on the node */
-    int64_t arriving;    /* bytes, on the node */
+    int source; /* sender of its files; itself: it has them; -1: they are lost */
+    int round;  /* round in which they arrive; -1: they do not move */
+    /* working memory of the planner */
+    int sends, arrivals; /* ranks that it sends to; ranks that receive on its node */
+    int64_t arriving;    /* bytes that the node receives */
 } scr_distribute_rank;
 
-/* The files of a rank, at a process. */
+/* A copy of the files of a rank, at a process. */
 typedef struct scr_distribute_copy {
     int holder, rank;
     int64_t bytes;
@@ -37,16 +37,16 @@ typedef struct scr_distribute_copy {
 typedef struct scr_distribute_plan {
     int ranks; /* of the job */
     scr_distribute_rank *list;
-    int count; /* of copies, in no order; at most one per holder and rank */
+    int count; /* of copies, unsorted; at most one per holder and rank */
     scr_distribute_copy *copies;
-    int rounds;            /* the plan: number of rounds, */
-    bool is_short_of_room; /* which do not overlap on a node */
+    int rounds;            /* the plan: number of rounds */
+    bool is_short_of_room; /* rounds must not overlap on a node */
 } scr_distribute_plan;
 
 /* Fills in the plan from the facts. */
 void scr_plan_distribute(scr_distribute_plan *plan);
 
-/* The rank that the holder sends to in a round; -1: none. */
+/* The rank to which the holder sends in a round; -1: none. */
 int scr_distribute_receiver(const scr_distribute_plan *plan, int holder, int round);
 
 #endif

@@ -2,16 +2,17 @@
 #ifndef SCR_PLAN_EVICT_H
 #define SCR_PLAN_EVICT_H
 
-/* Which dataset leaves a store of the cache to make room for the next. A pure function:
- * facts in, next step out. The caller executes the step, records its result in the facts,
- * and calls again until the step is DONE.
+/* Which dataset leaves a store of the cache to make room for the next one. A pure
+ * function: facts in, next step out. The caller executes the step, records its result in
+ * the facts, and calls again until the step is DONE.
  *
  * The rule:
  *  - The oldest dataset leaves first. The newest checkpoint stays while another dataset
- *    can leave instead, now or when its flush has ended.
+ *    can leave instead, now or after its flush.
  *  - An output, and the newest checkpoint while no newer one is being written, leave only
  *    after they are on the prefix directory. If they cannot be flushed, the store keeps
- * them beyond its capacity, up to twice the capacity; then the oldest of them is lost. */
+ *    them beyond its capacity, up to twice the capacity; then the oldest of them is
+ *    lost. */
 
 #include "plan/dataset.h"
 #include <stdbool.h>
@@ -24,7 +25,7 @@ typedef struct scr_evict_row {
     bool flushing; /* a flush reads its files */
     bool held;     /* stays beyond the capacity */
     bool saved;    /* on the prefix directory */
-    bool unsaved;  /* a flush of it has just failed */
+    bool unsaved;  /* its flush has just failed */
 } scr_evict_row;
 
 typedef struct scr_evict_facts {

@@ -10,7 +10,8 @@
 
 enum { MATCH_NONE, MATCH_BY_END, MATCH_AS_GIVEN, MATCH_BY_PLACE };
 
-/* Stores the name without the path from the directory that was current at output. */
+/* Stores the name without leading "..": the part that does not depend on the directory
+ * that was current at output. */
 static void file_match_set_end(scr_file_match *m)
 {
     char *reduced = m->name[0] == '/' ? NULL : scr_path_reduce(m->name);

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 typedef struct scr_file_match {
-    const char *name;        /* as the application gives it */
+    const char *name;        /* as given by the application */
     const char *below;       /* relative to the prefix directory; NULL: outside of it */
     const char *prefix;      /* absolute */
     char end[SCR_NAME_SIZE]; /* required end of a path; "": none can match */

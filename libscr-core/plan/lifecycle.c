@@ -16,15 +16,15 @@ static const struct {
     scr_state needs; /* the state that the message asks for */
 } lifecycle_calls[SCR_CALLS] = {
     [SCR_CALL_INIT] = {"SCR_Init", OUTSIDE, SCR_STATE_UNINITIALIZED},
-    /* it closes an open output or restart */
+    /* SCR_Finalize and SCR_Abandon close an open output or restart */
     [SCR_CALL_FINALIZE] = {"SCR_Finalize", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
     [SCR_CALL_ABANDON] = {"SCR_Abandon", IDLE | OUTPUT | RESTART, SCR_STATE_IDLE},
     [SCR_CALL_CONFIG_SET] = {"SCR_Config", OUTSIDE, SCR_STATE_UNINITIALIZED},
     [SCR_CALL_NEED_CHECKPOINT] = {"SCR_Need_checkpoint", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_OUTPUT] = {"SCR_Start_output", IDLE, SCR_STATE_IDLE},
     [SCR_CALL_START_CHECKPOINT] = {"SCR_Start_checkpoint", IDLE, SCR_STATE_IDLE},
-    /* outside of output and restart it copies the name, or returns the path of a file of
-     * the newest checkpoint */
+    /* outside of output and restart SCR_Route_file copies the name, or returns the path
+     * of a file of the newest checkpoint */
     [SCR_CALL_ROUTE_FILE] = {"SCR_Route_file", OUTSIDE | IDLE | OUTPUT | RESTART,
                              SCR_STATE_IDLE},
     [SCR_CALL_ROUTE_FILE_PART] = {"SCR_Route_file_part",

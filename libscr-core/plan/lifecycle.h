@@ -2,15 +2,15 @@
 #ifndef SCR_LIFECYCLE_H
 #define SCR_LIFECYCLE_H
 
-/* Which SCR_* call is legal in which state. A pure function of a table. */
+/* Which SCR_* calls are legal in which state. A pure function of a table. */
 
 #include <kvtree/kvtree_error.h>
 #include <stdbool.h>
 
 typedef enum scr_state {
     SCR_STATE_UNINITIALIZED,
-    SCR_STATE_FINALIZED, /* the same calls are legal as in the state before, ... */
-    SCR_STATE_ABANDONED, /* ... and in this one */
+    SCR_STATE_FINALIZED, /* the same calls are legal as before SCR_Init */
+    SCR_STATE_ABANDONED, /* the same */
     SCR_STATE_IDLE,
     SCR_STATE_OUTPUT,
     SCR_STATE_RESTART,
@@ -44,7 +44,7 @@ typedef enum scr_call {
     SCR_CALLS
 } scr_call;
 
-/* Whether there is no run: before SCR_Init, or after its end. */
+/* Whether no run is active: before SCR_Init, or after its end. */
 static inline bool scr_state_is_outside(scr_state state)
 {
     return state < SCR_STATE_IDLE;

@@ -4,7 +4,8 @@
 
 enum { HALF = SCR_NAME_PLACES / 2, NO_NUMBER = -1 };
 
-/* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/); all of them count. */
+/* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/); the last step mixes all
+ * bits into the result. */
 static unsigned name_hash(const char *name)
 {
     uint64_t h = 14695981039346656037u;
@@ -19,7 +20,8 @@ static void name_set_bit(uint64_t words[], unsigned count, unsigned hash)
     words[bit / 64] |= (uint64_t)1 << bit % 64;
 }
 
-/* The number at *name, which moves behind it; one that no rank has: ranks. */
+/* Reads the number at *name, and advances *name. Returns ranks for a number that is not a
+ * rank. */
 static int name_read_number(const char **name, int ranks)
 {
     int64_t number = 0;
@@ -28,7 +30,7 @@ static int name_read_number(const char **name, int ranks)
     return number < ranks ? (int)number : ranks;
 }
 
-/* The first numbers of a name, and after these the last ones, the last one first. */
+/* The first numbers of a name, followed by its last ones, the last one first. */
 static void name_read_places(const char *name, int ranks, int at[SCR_NAME_PLACES])
 {
     int found = 0;
@@ -61,7 +63,7 @@ void scr_name_set_add(scr_name_set *set, const char *name, int rank, int ranks)
     }
 }
 
-/* Adds bits; whether some were there. */
+/* Adds bits; returns whether some were set before. */
 static bool name_unite_bits(uint64_t words[], const uint64_t other[], int count)
 {
     uint64_t common = 0;

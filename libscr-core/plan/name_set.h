@@ -6,15 +6,15 @@
  * size.
  *
  * Names that contain the number of their rank need no comparison. A place is the n-th
- * number in a name, counted from its begin or from its end: in "ckpt.7/rank_3.dat" the
- * last number is the second one. A place is good when no rank has a name with the number
- * of another rank there. Two ranks that both have the number of their rank at a good
- * place have different names, and so have a rank that has it and one that has no rank's
- * number there. The remaining names, without a rank's number there, are compared by a set
- * of hashes.
+ * number in a name, counted from the start or from the end: in "ckpt.7/rank_3.dat" the
+ * second number is also the last one. A place is good if no rank has a name with the
+ * number of another rank there. At a good place, two names with the numbers of their
+ * ranks differ, and so do a name with the number of its rank and a name with no rank's
+ * number. The remaining names, without a rank's number there, are compared by a set of
+ * hashes.
  *
- * Without a good place all names are compared by one larger set of hashes. When two sets
- * have a bit in common, their ranks may have a name in common. With N names that happens
+ * Without a good place all names are compared by one larger set of hashes. If two sets
+ * have a bit in common, their ranks may have a name in common. With N names this happens
  * by chance in one of 2 SCR_NAME_BITS / N^2 cases. */
 
 #include <stdbool.h>
@@ -27,10 +27,10 @@ enum {
     SCR_NAME_REST_WORDS = 8
 };
 
-/* Of one rank, or of some; zeros: of none. */
+/* The set of one rank, or of several; all zeros: of none. */
 typedef struct scr_name_set {
-    uint64_t bad;  /* bit p: place p is not good, or the rests of two ranks meet */
-    uint64_t meet; /* whether two ranks have a bit of names in common */
+    uint64_t bad;  /* bit p: place p is not good, or two ranks share a bit of rest[p] */
+    uint64_t meet; /* two ranks share a bit of names */
     uint64_t names[SCR_NAME_WORDS];
     uint64_t rest[SCR_NAME_PLACES][SCR_NAME_REST_WORDS];
 } scr_name_set;
@@ -38,7 +38,7 @@ typedef struct scr_name_set {
 /* Adds a name of a rank to the set of that rank. */
 void scr_name_set_add(scr_name_set *set, const char *name, int rank, int ranks);
 
-/* Adds to a set one of other ranks. */
+/* Adds the set of other ranks to a set. */
 void scr_name_set_unite(scr_name_set *set, const scr_name_set *other);
 
 /* Whether it is certain that no two ranks have a name in common. */

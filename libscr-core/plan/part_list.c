@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of a file in the order of their bytes; see plan/part_list.h. */
+/* The parts of a file, sorted by offset; see plan/part_list.h. */
 #include "plan/part_list.h"
 
 #include <stdlib.h>

@@ -2,38 +2,38 @@
 #ifndef SCR_PART_LIST_H
 #define SCR_PART_LIST_H
 
-/* The parts of a file in the order of their bytes. Pure functions. */
+/* The parts of a file, sorted by offset. Pure functions. */
 
 #include <kvtree/kvtree.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a file that ranks write together. */
+/* A range of bytes of a file that ranks write together. */
 typedef struct scr_part {
-    uint64_t offset, length; /* together at most INT64_MAX */
+    uint64_t offset, length; /* the sum is at most INT64_MAX */
 } scr_part;
 
-/* Whether one has all bytes of the other. */
+/* Whether part contains all bytes of other. */
 bool scr_part_has(const scr_part *part, const scr_part *other);
 
-/* The parts in <offset>/<length>, sorted, to be freed; NULL without memory. No two have
- * the same byte. */
+/* The sorted parts in a tree <offset>/<length>. The caller frees the list; NULL without
+ * memory. No two parts have a byte in common. */
 scr_part *scr_part_list(const kvtree *parts, size_t *count);
 
 /* The first part that ends after offset; count if there is none. */
 size_t scr_part_list_find(const scr_part list[], size_t count, uint64_t offset);
 
-/* The list of the tree that was asked for last: of questions about one file, the first
- * one sorts. */
+/* Caches the list of the last tree: of several queries about one file only the first one
+ * sorts. */
 typedef struct scr_part_memo {
     const kvtree *parts; /* NULL: none */
     scr_part *list;
     size_t count;
 } scr_part_memo;
 
-/* scr_part_list, to be left alone; the tree must not change as long as the memo is in
- * use. */
+/* Like scr_part_list, but the memo owns the list. The tree must not change while the memo
+ * is in use. */
 const scr_part *scr_part_memo_list(scr_part_memo *memo, const kvtree *parts,
                                    size_t *count);
 void scr_part_memo_forget(scr_part_memo *memo);

@@ -17,7 +17,8 @@ int scr_part_name(const char *file, uint64_t offset, size_t size, char *name)
     return n >= 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-/* Only digits that scr_part_name writes: no zeros in front, nothing above INT64_MAX. */
+/* Accepts only digits that scr_part_name writes: no leading zeros, nothing above
+ * INT64_MAX. */
 size_t scr_part_parse(const char *name, uint64_t *offset)
 {
     const char *mark = NULL;
@@ -67,7 +68,7 @@ static bool part_is_shared(const filo_file *file)
     return file->shared != 0;
 }
 
-/* Frees those that are so, which leave the list. */
+/* Frees the files that satisfy `is`, and removes them from the list. */
 static int part_drop(int count, filo_file *files, bool is(const filo_file *))
 {
     int kept = 0;

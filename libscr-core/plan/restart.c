@@ -37,8 +37,8 @@ static bool restart_can_fetch(const scr_restart_facts *f, int i, bool exhausted)
            !r->is_of_other_ranks && scr_age_is_older(r->age, restart_bound(f));
 }
 
-/* Whether row i is tried before the last resort: copies of the current one's id are as
- * good as the current one. current: -1: none. */
+/* Whether row i is tried before the last resort. Copies with the id of the current
+ * checkpoint are as good as the current one. current -1: none. */
 static bool restart_is_in_turn(const scr_restart_facts *f, int i, int current)
 {
     const scr_age age = f->rows[i].age;
@@ -47,7 +47,7 @@ static bool restart_is_in_turn(const scr_restart_facts *f, int i, int current)
            scr_age_is_older(age, f->rows[current].age);
 }
 
-/* The current checkpoint; -1: none, or none that this run can use. */
+/* The current checkpoint; -1: there is none, or this run cannot use it. */
 static int restart_current(const scr_restart_facts *f)
 {
     for (int i = 0; i < f->count && f->below.id == SCR_AGE_ANY.id; i++)
@@ -77,7 +77,7 @@ static int restart_next_stored(const scr_restart_facts *f, int cached, bool *ris
     return last_resort;
 }
 
-/* Nothing is left but what too many runs failed to restart from. */
+/* The step if only checkpoints are left from which too many runs failed to restart. */
 static scr_restart_step restart_again(const scr_restart_facts *f)
 {
     scr_restart_step step = {SCR_RESTART_ANEW, -1, false};

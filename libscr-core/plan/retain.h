@@ -5,8 +5,8 @@
 /* Which datasets retention deletes from the prefix directory (SCR_PREFIX_SIZE). A pure
  * function of the entries of the index.
  *
- * The rule: a checkpoint leaves when at least `keep` newer ones are usable, unless it is
- * also an output, incomplete, or pinned. A deletion that began is always finished. */
+ * The rule: a checkpoint leaves if at least `keep` newer ones are usable, unless it is
+ * also an output, incomplete, or pinned. An interrupted deletion is always finished. */
 
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@ typedef struct scr_retain_row {
     bool complete;   /* all of it is on the prefix directory */
     bool usable;     /* a restart may begin from it */
     bool deleting;   /* an earlier deletion of it was interrupted */
-    bool pinned;     /* the current one, one that was just flushed, or one in use */
+    bool pinned;     /* the current one, the one that was just flushed, or one in use */
     bool leaves;     /* the result */
 } scr_retain_row;
 

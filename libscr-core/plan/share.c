@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a node may use for a flush in the background; see plan/share.h. */
+/* The resources of a node for a background flush; see plan/share.h. */
 #include "plan/share.h"
 
 #include <stdint.h>

@@ -2,14 +2,14 @@
 #ifndef SCR_PLAN_SHARE_H
 #define SCR_PLAN_SHARE_H
 
-/* What a node may use for a flush in the background, divided among its processes. A pure
+/* The resources of a node for a background flush, divided among its processes. A pure
  * function.
  *
- * In the background no rank waits for a message of another one, as its program may have
- * died. So each node has a fixed part of SCR_FLUSH_WIDTH, in proportion to its ranks, but
- * at least one process; its processes take turns by themselves. Limits of bandwidth and
- * of processor time are those of a node, and are divided among the processes that copy at
- * a time. */
+ * In the background no rank waits for messages of other ranks, because their program may
+ * have died. So each node has a fixed part of SCR_FLUSH_WIDTH, in proportion to its
+ * ranks, but at least one process; the processes of a node take turns by themselves.
+ * Limits of bandwidth and processor time are limits of a node, divided among the
+ * processes that copy at the same time. */
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of cached datasets is the same on every rank, also where one of them lacks
- * memory for an entry. */
+/* The list of cached datasets is the same on every rank, even if one rank lacks memory
+ * for an entry. */
 #include "nth_each_mpi.h"
 
 #include "cache/cache.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When to checkpoint and to flush, beside plain statements of the rules; golden values of
- * the optimum time, and a search for a better one. */
+/* When to checkpoint and to flush, compared with plain statements of the rules; golden
+ * values of the optimum time, and a search for a better one. */
 #include "plan/cadence.h"
 #include "records.h"
 #include <math.h>
@@ -61,13 +61,14 @@ static void optimum_asks_when_it_has_passed(void **state)
         a.since_last = times[i];
         assert_int_equal(scr_cadence_is_checkpoint_due(&a), times[i] >= 117);
     }
-    a = (scr_cadence){.automatic = 1}; /* no cost is known: one measures it */
+    a = (scr_cadence){.automatic = 1}; /* no cost is known: one checkpoint measures it */
     assert_int_equal(scr_cadence_is_checkpoint_due(&a), 1);
     a = (scr_cadence){.optimum = 1, .since_last = 2}; /* not asked for */
     assert_int_equal(scr_cadence_is_checkpoint_due(&a), 0);
 }
 
-/* Each rule can ask on its own; none can forbid what another one asks for. */
+/* Each rule can request a checkpoint by itself; none can prevent one that another rule
+ * requests. */
 static void any_rule_is_enough(void **state)
 {
     for (int rules = 0; rules < 32; rules++) {
@@ -140,9 +141,9 @@ static void nothing_known(void **state)
     }
 }
 
-/* Wall time per second of work, where a segment is the work of tau seconds, its
- * checkpoint, and what is done again after failures that come with rate 1 / M: Daly's
- * equation 20 without the time of a restart. */
+/* Wall time per second of work, where a segment consists of tau seconds of work, its
+ * checkpoint, and the work that is repeated after failures, which occur at rate 1 / M:
+ * Daly's equation 20 without the restart time. */
 static double waste(double tau, double cost, double mtbf)
 {
     return mtbf * (exp((tau + cost) / mtbf) - 1) / tau;
@@ -181,7 +182,7 @@ static void means(void **state)
     for (int n = 1; n <= 400; n++)
         mean = scr_cadence_mean(mean, n, n % 10 ? 1 : 12);
     assert_near(mean, 2.1, 0.4);
-    /* a program that grows is followed */
+    /* the mean follows a program that grows */
     for (int n = 401; n <= 500; n++)
         mean = scr_cadence_mean(mean, n, 100);
     assert_near(mean, 100, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Dataset descriptions: written and read back, and every field missing, altered, hostile.
- */
+/* Dataset descriptions: written and read back; with every field missing, altered, or
+ * hostile. */
 #include "plan/dataset.h"
 #include "records.h"
 #include <errno.h>
@@ -111,8 +111,8 @@ static void read_as_in_the_guide(void **state)
     kvtree_delete(&tree);
 }
 
-/* Reads the full record with key replaced by value (NULL: without key). On a refusal the
- * output stays as it was. */
+/* Reads the full record with key replaced by value (NULL: without key). If the record is
+ * refused, the output stays unchanged. */
 static int read_with(const char *key, const char *value, scr_dataset *d,
                      kvtree_error *err)
 {
@@ -146,7 +146,7 @@ static void missing_fields(void **state)
     kvtree_error err;
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
         assert_int_equal(read_with(optional[i], NULL, &d, &err), 0);
-    assert_int_equal(d.complete, 0); /* not said to be complete: not complete */
+    assert_int_equal(d.complete, 0); /* complete only if recorded */
     assert_int_equal(d.id, 18);
     assert_int_equal(read_with("ID", NULL, &d, &err), -EBADMSG);
     assert_int_equal(read_with("NAME", NULL, &d, &err), -EBADMSG);
@@ -230,7 +230,7 @@ static void texts_of_any_length(void **state)
     }
 }
 
-/* A key with two values has none that can be believed. */
+/* A key with two values has no valid value. */
 static void two_values(void **state)
 {
     kvtree *tree = text_tree(FULL_TEXT);
@@ -265,7 +265,7 @@ static void in_order(void **state)
     }
 }
 
-/* Unknown times leave it to the ids: also limits, such as "all below id 4". */
+/* If a time is unknown, ids decide: also for limits such as "all below id 4". */
 static void in_order_without_times(void **state)
 {
     const scr_dataset old = {.id = 3, .created = 50}, unknown = {.id = 4};
@@ -275,7 +275,7 @@ static void in_order_without_times(void **state)
     assert_false(scr_dataset_is_older(&old, (scr_age){3, 0}));
 }
 
-/* A clock that is set back does not make a dataset older than one that is known. */
+/* A clock that is set back does not make a new dataset older than a known one. */
 static void dated_after_all_known(void **state)
 {
     scr_counters last = {0, 0, 0};
@@ -292,7 +292,7 @@ static void dated_after_all_known(void **state)
     assert_int_equal(scr_counters_date(&last, 40), INT64_MAX);
 }
 
-/* What a map says of its dataset. */
+/* The key of a dataset in its map. */
 static void key_of_a_dataset(void **state)
 {
     char key[SCR_DATASET_KEY_SIZE];

@@ -7,7 +7,7 @@
 
 enum { ROUNDS = 100, CALLS_PER_ROUND = 21 };
 
-/* Calls of MPI that count_mpi.h does not count, and that libscr makes. */
+/* MPI calls that count_mpi.h does not count, but that libscr makes. */
 static long others;
 
 int MPI_Initialized(int *flag)
@@ -45,7 +45,8 @@ static int is_refused(int code)
     return code == SCR_ERR_DISABLED;
 }
 
-/* What an application does that does not look at the codes; number of wrong results. */
+/* The calls of an application that ignores the codes. Returns the number of wrong
+ * results. */
 static int one_round(void)
 {
     int need = 7, have = 7, stop = 7, ranks = 7, files = 7, right = 0;
@@ -96,7 +97,7 @@ static int let_happen(void *arg, unsigned n, const nth_call *call)
     return NTH_GO;
 }
 
-/* The test itself would be wrong if it saw no call at all. */
+/* The test would be wrong if it counted no call at all. */
 static int one_call(void *arg)
 {
     return getppid() < 0;
@@ -132,7 +133,7 @@ static void test_no_mpi(void)
     CHECK_INT(others, 0);
 }
 
-/* SCR_Init itself has to find out, on all ranks together. */
+/* SCR_Init itself must find out, on all ranks together. */
 static void test_init(void)
 {
     setenv("SCR_ENABLE", "0", 1);

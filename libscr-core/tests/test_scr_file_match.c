@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which file a name means. */
+/* Which file a name refers to. */
 #include "plan/file_match.h"
 #include "records.h"
 
-/* The files of a dataset: below the prefix directory, and as they were named at output.
- */
+/* The files of a dataset: their names below the prefix directory, and at output. */
 static const char *const files[][2] = {
     {"a/rank_0", "../a/rank_0"}, {"a/deep/x", "deep/x"}, {"b/deep/y", NULL},
     {"c/deep/y", NULL},          {"z", "/old/run/z"},
@@ -25,7 +24,7 @@ static const char *look_up(const char *name, const char *below)
 static void by_place(void **state)
 {
     assert_string_equal(look_up("rank_0", "a/rank_0"), "a/rank_0");
-    /* it counts more than the name at output */
+    /* the place counts more than the name at output */
     assert_string_equal(look_up("deep/x", "z"), "z");
 }
 

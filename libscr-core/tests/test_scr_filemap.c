@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The filemap: in memory, in files, and in files that lie. */
+/* The filemap: in memory, in files, and in hostile files. */
 #include "cache/filemap.h"
 #include "common/beneath.h"
 #include "records.h"
@@ -28,7 +28,7 @@
     "      11\n        FILES\n          1\n        FILE\n"                               \
     "          /c/user1/scr.7/scr.dataset.11/foo_28.ckpt.11\n"
 
-/* The entries of one rank in one dataset, as they stand in a file. */
+/* The entries of one rank in one dataset, as in a file. */
 #define ONE(rank, dset, path)                                                            \
     "RANK\n  " rank "\n    DSET\n      " dset "\n        FILE\n          " path "\n"
 
@@ -82,7 +82,7 @@ static void build_as_in_the_guide(void **state)
     }
     assert_tree(map, GUIDE);
     assert_lists(map, LIST(10, 11, ), LIST(20, 28, ), LIST(20, 28, ));
-    /* what is there is found, and copies are copies */
+    /* existing entries are found, and copies are independent */
     kvtree_unset_all(red);
     assert_tree(scr_filemap_get_reddesc(map, 10, 20), "TYPE\n  XOR\n");
     assert_tree(scr_filemap_get_dataset(map, 10, 20), "ID\n  10\n");
@@ -92,7 +92,7 @@ static void build_as_in_the_guide(void **state)
     assert_null(scr_filemap_files(map, 12, 20));
     assert_int_equal(scr_filemap_expected(map, 10, 20), 2);
     assert_int_equal(scr_filemap_expected(map, 10, 21), -1);
-    /* adding again gives the meta data that is there */
+    /* adding a file again returns its existing meta data */
     meta =
         scr_filemap_add_file(map, 10, 20, "/c/user1/scr.7/scr.dataset.10/foo_20.ckpt.10");
     assert_tree(meta, "SIZE\n  100\n");
@@ -125,7 +125,7 @@ static void empty_map(void **state)
     kvtree_delete(&map);
 }
 
-/* Without a map (that is how lack of memory looks) nothing succeeds. */
+/* Without a map, as after a lack of memory, every call fails. */
 static void no_map(void **state)
 {
     assert_null(scr_filemap_add_file(NULL, 1, 0, "/x"));
@@ -169,7 +169,7 @@ static void move_ranks(void **state)
     assert_lists(other, LIST(10, 11, ), LIST(20, ), LIST(20, ));
     assert_int_equal(kvtree_size(scr_filemap_files(other, 10, 20)), 2);
     assert_tree(scr_filemap_get_reddesc(other, 10, 20), "TYPE\n  XOR\n");
-    assert_int_equal(scr_filemap_move_rank(map, 5, other), 0); /* it has none */
+    assert_int_equal(scr_filemap_move_rank(map, 5, other), 0); /* the rank has none */
     assert_int_equal(scr_filemap_move_rank(map, 28, other), 0);
     assert_int_equal(kvtree_size(map), 0);
     assert_tree(other, GUIDE);
@@ -290,7 +290,7 @@ static void missing_file(void **state)
     kvtree_delete(&map);
 }
 
-/* The index is not believed: it is made again from the entries. */
+/* The index in a file is not trusted: it is rebuilt from the entries. */
 static void index_is_rebuilt(void **state)
 {
     static const char *const indices[] = {"", "DSET\n  999\n    RANK\n      4\n",
@@ -310,7 +310,7 @@ static void index_is_rebuilt(void **state)
     }
 }
 
-/* What else stands in a file does not reach the map. */
+/* Other contents of a file do not reach the map. */
 static void unknown_keys(void **state)
 {
     struct scratch *s = *state;
@@ -325,7 +325,7 @@ static void unknown_keys(void **state)
     kvtree_delete(&read);
 }
 
-/* A file that lies about one thing is refused as a whole, with a text that names it. */
+/* A file with one false entry is refused as a whole, with a text that names it. */
 static void hostile_files(void **state)
 {
 #define IN(folder) "/c/user1/scr.7/" folder
@@ -391,7 +391,7 @@ static void filemaps_of_a_folder(void **state)
     kvtree_delete(&master);
 }
 
-/* Any byte changed: noticed, and nothing of the file is used. */
+/* A change of any byte is detected, and the file is not used. */
 static void damaged_file(void **state)
 {
     struct scratch *s = *state;
@@ -410,7 +410,7 @@ static void damaged_file(void **state)
     kvtree_delete(&read);
 }
 
-/* Numbers that are no numbers do not look like a number of files. */
+/* Invalid numbers do not count as a number of files. */
 static void expected_is_a_number(void **state)
 {
     static const char *const values[] = {"x", "", "2 ", "99999999999"};

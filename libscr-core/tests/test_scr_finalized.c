@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that would end the program if they reached MPI: without a communicator, and after
- * MPI_Finalize. */
+/* Calls that would abort the program if they reached MPI: without a communicator, and
+ * after MPI_Finalize. */
 #include "check.h"
 #include "scr.h"
 

@@ -26,7 +26,7 @@ static int halts(const char *text, char reason[SCR_HALT_REASON_SIZE])
 static void each_condition(void **state)
 {
     static const struct {
-        const char *text, *reason; /* NULL: goes on */
+        const char *text, *reason; /* NULL: the run continues */
     } cases[] = {
         {"", NULL},
         {"ExitReason\n  SCR_FINALIZE_CALLED\n", "SCR_FINALIZE_CALLED"},
@@ -51,7 +51,8 @@ static void each_condition(void **state)
         {"ExitBefore\n  1298944100\nHaltSeconds\n  1200\n", "100 seconds are left"},
         {"ExitBefore\n  1298944001\nHaltSeconds\n  -5\n", NULL},
         {"ExitBefore\n  1298944000\nHaltSeconds\n  -5\n", "0 seconds are left"},
-        /* text that is no number is no condition; numbers at the edge do not overflow */
+        /* a text that is not a number is no condition; numbers at the limits do not
+         * overflow */
         {"CheckpointsLeft\n  none\nExitAfter\n  soon\nExitBefore\n  now\n", NULL},
         {"ExitAfter\n  9223372036854775807\n", NULL},
         {"ExitAfter\n  9223372036854775808\n", NULL},
@@ -71,7 +72,7 @@ static void each_condition(void **state)
     }
 }
 
-/* Any one of the conditions is enough. */
+/* Each condition is sufficient by itself. */
 static void all_together(void **state)
 {
     static const char *const texts[][2] = {
@@ -103,7 +104,7 @@ static void no_file_at_all(void **state)
     assert_int_equal(scr_halt_count_checkpoint(NULL), 0);
 }
 
-/* The first reason stays; SCR's own ones go away at the next start, and no others. */
+/* The first reason stays; the next start removes SCR's own reasons, and no others. */
 static void reasons(void **state)
 {
     static const struct {
@@ -146,11 +147,11 @@ static void end_of_allocation(void **state)
          "1200 seconds are left until the allocation"},
         {"HaltSeconds\n  1200\n", NOW - 5, "0 seconds are left until the allocation"},
         {"HaltSeconds\n  1200\n", 0, NULL},
-        /* without HaltSeconds nobody wants to stop before */
+        /* without HaltSeconds the run does not end early */
         {"", NOW + 1, NULL},
         {"HaltSeconds\n  0\n", NOW - 1, NULL},
         {"HaltSeconds\n  -7\n", NOW - 1, NULL},
-        /* whichever comes first */
+        /* the earlier end counts */
         {"HaltSeconds\n  9\nExitBefore\n  1298944009\n", NOW + 1000, "ExitBefore"},
         {"HaltSeconds\n  9\nExitBefore\n  1298945000\n", NOW + 9, "(SOMEBODY)"},
         {"HaltSeconds\n  9\nExitBefore\n  1298945000\n", NOW + 10, NULL},
@@ -286,7 +287,7 @@ static void count_down_often(int dir, int times)
     _exit(0);
 }
 
-/* A run counts down while people change conditions: nothing is lost. */
+/* A run counts down while people change conditions: no change is lost. */
 static void no_change_is_lost(void **state)
 {
     enum { PROCESSES = 4, TIMES = 50 };
@@ -308,7 +309,7 @@ static void no_change_is_lost(void **state)
     kvtree_delete(&halt);
 }
 
-/* Nothing to change: no file is made, none is written, and nobody needs a lock. */
+/* If nothing changes, no file is created or written, and no lock is needed. */
 static void change_of_nothing(void **state)
 {
     struct scratch *s = *state;
@@ -324,7 +325,7 @@ static void change_of_nothing(void **state)
     assert_int_equal(scr_halt_change(s->dir, count_down, &calls, halt, &s->err), 0);
     assert_int_equal(fstatat(s->dir, SCR_HALT_NAME, &after, 0), 0);
     assert_true(before.st_ino == after.st_ino);
-    assert_tree(halt, "CheckpointsLeft\n  0\n"); /* what the file has */
+    assert_tree(halt, "CheckpointsLeft\n  0\n"); /* the contents of the file */
     assert_int_equal(calls, 2);
     kvtree_delete(&halt);
 }

@@ -4,9 +4,9 @@
 #include "records.h"
 #include <errno.h>
 
-/* Per call: the call that is missing outside of a run, and in the states idle, output,
- * restart; NULL where it is legal. Written from the documentation of the calls, not from
- * the code. */
+/* For each call: the missing call that its message names outside of a run, and in the
+ * states idle, output, restart; NULL if the call is legal. Written from the documentation
+ * of the calls, not from the code. */
 static const struct {
     scr_call call;
     const char *name;
@@ -125,10 +125,10 @@ static void every_call_in_every_state(void **state)
             one((scr_state)s, row);
 }
 
-/* Following the advice of the messages leads to the call that was wanted. */
+/* Following the advice in the messages leads to the wanted call. */
 static void advice_leads_on(void **state)
 {
-    /* the state that a call leads to from a state where it is legal; -1: the same */
+    /* the state to which a legal call leads; -1: the same state */
     static const int leads_to[SCR_CALLS] = {
         [SCR_CALL_INIT] = SCR_STATE_IDLE,
         [SCR_CALL_FINALIZE] = SCR_STATE_FINALIZED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCR's records without memory: each allocation fails once on the way of a filemap, an
- * index with its summary, halt, flush and nodes file and a configuration from what is
- * known into a file and back. What was written before can still be read. */
+/* SCR's records without memory. Each allocation fails once while a filemap, an index with
+ * its summary, halt, flush and nodes file, and a configuration are written to files and
+ * read back. Files that were written before can still be read. */
 #include "records.h"
 
 #include "configs.h"
@@ -49,7 +49,7 @@ static int fill_filemap(scr_filemap *map)
     return rc;
 }
 
-/* Of the master filemap, which is not there, and of the directory. */
+/* The names in the master filemap, which is missing, and in the directory. */
 static int do_names(void)
 {
     kvtree *names = kvtree_new();
@@ -115,7 +115,7 @@ static int do_index(void *arg)
     return rc;
 }
 
-/* An index that cannot be read for want of memory does not count as lost. */
+/* An index that cannot be read for lack of memory does not count as lost. */
 static int do_index_read(void *arg)
 {
     scr_index *index = kvtree_new();
@@ -163,7 +163,7 @@ static int do_flush_file(void *arg)
     "SCR_COPY_TYPE: RS\nSTORE:\n  /b: {COUNT: 2}\n"                                      \
     "GROUPS:\n  n1: {POWER: psu1}\n"
 
-/* Everything that the texts say. */
+/* All answers from the texts. */
 static int is_known(const scr_config *config, const scr_descs *descs, const char *text)
 {
     const char *type = scr_config_get(config, "SCR_COPY_TYPE", NULL);
@@ -175,7 +175,8 @@ static int is_known(const scr_config *config, const scr_descs *descs, const char
            store->count == 2;
 }
 
-/* What has no memory is told as a problem, or by a code; nothing is left out silently. */
+/* A lack of memory is reported as a problem, or by a code; nothing is left out
+ * silently. */
 static int do_config(void *arg)
 {
     scr_config config;

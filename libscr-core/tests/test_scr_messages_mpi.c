@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a checkpoint asks of MPI and of file systems, for 4 to 32 ranks on four nodes: one
- * file of 1000 bytes per rank, two checkpoints kept, and none flushed. Collective calls
- * and calls of fsync are a fixed number; messages besides those are what redundancy
- * costs; records are replaced, and nothing else is written. */
+/* The cost of a checkpoint in MPI and file system calls, for 4 to 32 ranks on four nodes:
+ * one file of 1000 bytes per rank, two checkpoints kept, and none flushed. The numbers of
+ * collective calls and of fsync calls are fixed; all other messages are those of the
+ * redundancy scheme; records are replaced, and nothing else is written. */
 #include "count_mpi.h"
 #include "scr.h"
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 
 enum { NODES = 4, BYTES_OF_FILE = 1000 };
 
-/* ---- file systems: functions that stand before those of the C library ---- */
+/* ---- file systems: functions that replace those of the C library ---- */
 
 typedef struct disk {
-    long syncs, renames, others; /* others: open, make, remove, write */
+    long syncs, renames, others; /* others: open, create, remove */
 } disk;
 
 static disk now;
@@ -47,7 +47,7 @@ int openat(int dir, const char *name, int flags, ...)
 
 int unlinkat(int dir, const char *name, int flags)
 {
-    __atomic_add_fetch(&now.others, 1, __ATOMIC_SEQ_CST); /* in a thread, too */
+    __atomic_add_fetch(&now.others, 1, __ATOMIC_SEQ_CST); /* also called in a thread */
     return (int)syscall(SYS_unlinkat, dir, name, flags);
 }
 
@@ -100,11 +100,11 @@ static void checkpoint(int number)
     CHECK_INT(SCR_Complete_output(1), SCR_SUCCESS);
 }
 
-/* ---- what it may ask for ---- */
+/* ---- limits ---- */
 
 typedef struct scheme {
     const char *name;
-    int failures, most; /* most: collective calls */
+    int failures, most; /* most: number of collective calls */
 } scheme;
 
 static void print_row(int ranks, const scheme *s, const tally *t, const disk *d)
@@ -126,17 +126,17 @@ static void test_checkpoint(MPI_Comm comm, const scheme *s)
     checkpoint(2);
     now = (disk){0};
     begin_counting(comm);
-    checkpoint(3); /* makes the first one leave */
+    checkpoint(3); /* evicts the first checkpoint */
     tally t = end_counting(comm);
     PMPI_Allreduce(&now, &most, 3, MPI_LONG, MPI_MAX, comm);
     SCR_Finalize();
     if (rank == 0) print_row(ranks, s, &t, &most);
     CHECK_INT(t.own[COLLECTIVES], s->most);
     CHECK_INT(t.own[DUPLICATES], 0);
-    /* lists go to the neighbours twice; the rest is small here, one message each */
+    /* lists are sent to the neighbors twice; the rest is small here, one message each */
     CHECK(t.own[SENDS] <= 2 * s->failures + NODES);
     CHECK(most.syncs <= 4 && most.renames <= 4);
-    CHECK(now.syncs <= 2 || rank == 0); /* which has the flush file */
+    CHECK(now.syncs <= 2 || rank == 0); /* rank 0 writes the flush file */
 }
 
 int main(int argc, char **argv)

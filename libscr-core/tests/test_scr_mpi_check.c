@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Another MPI than ours, and a launcher of another MPI: what SCR_Init says, and that it
- * leaves alone what it must not touch. This program stands in for that MPI. */
+/* Another MPI than ours, and a launcher of another MPI: the messages of SCR_Init, and
+ * that it makes no calls that it must not make. This program simulates the other MPI. */
 #include "check.h"
 #include "scr.h"
 
@@ -33,7 +33,7 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
     return PMPI_Comm_dup(comm, made);
 }
 
-/* What was printed since the last call. */
+/* The output since the last call. */
 static const char *printed(int end, char text[4000])
 {
     ssize_t n = read(end, text, 3999);
@@ -65,7 +65,7 @@ static void test_other_mpi(int end)
     CHECK_INT(SCR_Start_output("a", SCR_FLAG_CHECKPOINT), SCR_ERR_DISABLED);
     CHECK_INT(SCR_Finalize(), SCR_ERR_DISABLED);
     CHECK_STR(printed(end, text), "");
-    /* one process tells it for all */
+    /* one process prints the message for all */
     set_only("PMI_SIZE", "4");
     setenv("PMI_RANK", "1", 1);
     CHECK_INT(SCR_Init(), SCR_FAILURE);
@@ -94,13 +94,13 @@ static void test_sizes(void)
     }
     expect_alone(1, NULL, NULL, 0);
     CHECK_INT(scr_mpi_launched_rank(), 0);
-    /* a launcher of one rank under one of four */
+    /* a launcher of one rank under a launcher of four */
     set_only("SLURM_STEP_NUM_TASKS", "4");
     setenv("PMI_SIZE", "1", 1);
     CHECK_INT(scr_mpi_check_size(1, &err), 0);
 }
 
-/* What SCR_Init prints of it; it works nevertheless. */
+/* The message of SCR_Init, which succeeds nevertheless. */
 static void test_alone(int end, const char *rank, int wanted)
 {
     char text[4000];
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     test_sizes();
     test_alone(ends[0], "0", check_ranks == 1);
     test_alone(ends[0], "3", 0);
-    CHECK(handles_seen > 0); /* they are seen */
+    CHECK(handles_seen > 0); /* calls with a communicator are counted */
     dup2(before, STDERR_FILENO);
     if (check_failures) puts("see the checks above, which went to a pipe");
     check_remove(folder);

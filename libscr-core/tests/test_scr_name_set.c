@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The names of each rank, from a format of its number and of the file's, and of one more
- * file of rank 0 (NULL: none). */
+/* Whether names are distinct: names of each rank, from a format of its rank and the
+ * number of the file, and of one more file of rank 0 (NULL: none). */
 static bool are_distinct(const char *format, int ranks, int files, const char *of_root)
 {
     scr_name_set *all = calloc(1, sizeof *all), *own = calloc(1, sizeof *own);
@@ -49,11 +49,11 @@ static void test_other_names_are_compared(void **state)
     assert_false(are_distinct("rank_%d", 10000, 1, "rank_7"));
     assert_false(are_distinct("r/%d", 10000, 1, "r/00007") &&
                  are_distinct("r/%d", 10000, 1, "r/7"));
-    /* no place tells the rank: the larger set suffices for few */
+    /* no place has the rank: the larger set is sufficient for few names */
     assert_true(are_distinct("x_%x_y", 8, 1, "z"));
 }
 
-/* A name of few digits and letters, so that many are equal. */
+/* Draws a short name of few digits and letters, so that many names are equal. */
 static void draw_name(char name[8])
 {
     static const char alphabet[] = "0123a/";
@@ -63,7 +63,7 @@ static void draw_name(char name[8])
     name[n] = 0;
 }
 
-/* Against a comparison of all names. */
+/* Compared with a comparison of all names. */
 static void test_equal_names_are_found(void **state)
 {
     enum { RANKS = 4, FILES = 3 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run in which one rank has no memory, at any allocation of its life from SCR_Init to
- * SCR_Finalize: every call gives the same on all ranks, what is offered for a restart is
- * right, nothing is left in the process, and the run that follows is as if nothing had
- * been. Each run restarts, writes a checkpoint, and flushes it. */
+/* A run in which one rank lacks memory, at any allocation from SCR_Init to SCR_Finalize:
+ * every call returns the same on all ranks, the right checkpoint is offered for a
+ * restart, nothing is leaked, and the next run is not affected. Each run restarts, writes
+ * a checkpoint, and flushes it. */
 #include "nth_each_mpi.h"
 #include "scr.h"
 
@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 static char folder[64];
-static int exhausted; /* messages that a call failed for this reason */
+static int exhausted; /* messages that a call failed for lack of memory */
 
-/* What the runs of a way have in common. */
+/* Common state of the runs of one variant. */
 struct way {
-    int newest;     /* checkpoint of which all ranks know that it is complete */
-    int route_only; /* memory is short within SCR_Route_file of a restart, only */
-    int any_ranks; /* each run restarts from a checkpoint that rank 0 alone has written */
-    int shared;    /* ranks write a file together as well, and read all of it */
+    int newest;     /* newest checkpoint that all ranks know to be complete */
+    int route_only; /* memory is short only within SCR_Route_file of a restart */
+    int any_ranks;  /* each run restarts from a checkpoint that only rank 0 has written */
+    int shared;     /* ranks also write a file together, and read all of it */
 };
 
 /* The same code on all ranks. */
@@ -31,7 +31,8 @@ static int agreed(int rc)
     return rc;
 }
 
-/* The file of this rank in the dataset, opened where SCR says; -1: SCR has no memory. */
+/* Opens the file of this rank in the dataset at the path from SCR; -1: SCR lacks
+ * memory. */
 static int open_file(const char *dataset, int flags)
 {
     char name[2 * SCR_MAX_FILENAME], path[SCR_MAX_FILENAME];
@@ -41,9 +42,9 @@ static int open_file(const char *dataset, int flags)
 
 /* ---- a file of all ranks ---- */
 
-static int use_shared; /* as of the way */
+static int use_shared; /* copy of shared in struct way */
 
-enum { PART = 100 }; /* bytes of each rank: those of the name, and zeros */
+enum { PART = 100 }; /* bytes of each rank: the name, and zeros */
 
 static void shared_name(const char *dataset, char name[2 * SCR_MAX_FILENAME])
 {
@@ -64,7 +65,7 @@ static int write_part(const char *dataset)
     return good;
 }
 
-/* Its own part, and the file with those of all. */
+/* Reads the part of this rank, and the whole file. */
 static int read_parts(const char *dataset)
 {
     char name[2 * SCR_MAX_FILENAME], path[SCR_MAX_FILENAME], text[PART] = "";
@@ -87,7 +88,8 @@ static int read_parts(const char *dataset)
     return 1;
 }
 
-/* *held: allocations until one fails, within SCR_Route_file; 0: that is not held back. */
+/* *held: allocations until one fails, counted only within SCR_Route_file; 0: counted
+ * everywhere. */
 static int restart(int *number, int *held)
 {
     char name[SCR_MAX_FILENAME] = "", text[32] = "";
@@ -107,7 +109,7 @@ static int restart(int *number, int *held)
     return rc;
 }
 
-/* Each rank reads the file that the one writer wrote. */
+/* Each rank reads the file of the only writer. */
 static int read_of_writer(const char *dataset)
 {
     char name[SCR_MAX_FILENAME], path[SCR_MAX_FILENAME], text[32] = "";
@@ -150,7 +152,7 @@ static int checkpoint(int number)
     return agreed(SCR_Complete_output(valid));
 }
 
-/* Whether some rank is about to have no memory. */
+/* Whether an allocation is about to fail on some rank. */
 static int is_short(void)
 {
     int held = nth_hold(), any = nth_max(held > 0);
@@ -158,8 +160,8 @@ static int is_short(void)
     return any;
 }
 
-/* A restart that some rank lacks memory for, with an older checkpoint if there is one,
- * and none of them is condemned. */
+/* A run with a restart, in which some rank may lack memory; an older checkpoint may
+ * exist. No checkpoint is marked as failed. */
 static int run(struct way *way)
 {
     int number = 0, without = is_short(), held = way->route_only ? nth_hold() : 0;
@@ -174,10 +176,10 @@ static int run(struct way *way)
         rc = rc ? rc : end;
     }
     if (way->route_only) countdown = held;
-    return rc ? -ENOMEM : 0; /* SCR's codes tell what could not be done, texts tell why */
+    return rc ? -ENOMEM : 0; /* the reason is in the messages */
 }
 
-/* With memory for all: a run of rank 0 alone. */
+/* A run of rank 0 alone, with sufficient memory on all ranks. */
 static void write_alone(int number)
 {
     int held = nth_hold();
@@ -199,7 +201,8 @@ static void write_alone(int number)
     countdown = held;
 }
 
-/* A restart of all from what rank 0 has written, which none of them condemns. */
+/* All ranks restart from the checkpoint that rank 0 has written; it is not marked as
+ * failed. */
 static int run_any(struct way *way)
 {
     int number = 0, without = is_short();
@@ -212,7 +215,7 @@ static int run_any(struct way *way)
     return rc || end ? -ENOMEM : 0;
 }
 
-/* Each message says why. */
+/* Checks that each message gives a reason. */
 static void check_said(FILE *said)
 {
     char line[1024];

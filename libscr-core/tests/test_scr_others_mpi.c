@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of other ranks that are read on the prefix directory: how often their map is
- * read, and that the answers are those of a search in the map. */
+ * read, and that the results are those of a search in the map. */
 #include "nth_each_mpi.h"
 #include "prefix/prefix.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-static int reads; /* of the root of a map */
+static int reads; /* number of reads of a map's root */
 
 int openat(int dir, const char *path, int flags, ...)
 {
@@ -27,9 +27,10 @@ int openat(int dir, const char *path, int flags, ...)
 enum { RANKS = 3, MANY = 40000 };
 
 static scr_prefix prefix;
-static int files_of_rank; /* in the map that is written */
+static int files_of_rank; /* in the map to be written */
 
-/* Rank r has r.0, r.1, ..., and the last one a second 0.0, in a directory. */
+/* Rank r has the files r.0, r.1, ...; the last rank also has a second 0.0, in a
+ * directory. */
 static int give(void *arg, int rank, int *count, const filo_file **files, filo_error *err)
 {
     static char names[MANY][32];
@@ -55,7 +56,7 @@ static scr_dataset dataset_of(int id)
     return d;
 }
 
-/* Only the first two files of each rank are there, and are empty. */
+/* Only the first two files of each rank exist, and are empty. */
 static void write_dataset(int id, int files)
 {
     const scr_dataset d = dataset_of(id);
@@ -76,7 +77,7 @@ static void write_dataset(int id, int files)
     free(place.folder);
 }
 
-/* below: whether the name is that below the prefix directory. */
+/* below: the name is relative to the prefix directory. */
 static int find(int id, const char *file, bool below, char path[SCR_MAX_FILENAME],
                 kvtree_error *err)
 {
@@ -84,7 +85,7 @@ static int find(int id, const char *file, bool below, char path[SCR_MAX_FILENAME
     char name[2 * SCR_NAME_SIZE];
     scr_file_match match;
     snprintf(name, sizeof name, "%s%s%s", below ? d.name : "", below ? "/" : "", file);
-    int held = nth_hold(); /* without memory the end of a name is none */
+    int held = nth_hold(); /* without memory the match would have no end of the name */
     scr_file_match_begin(&match, name, below ? name : NULL, prefix.path);
     countdown = held;
     return scr_direct_find_other(&prefix, &d, &match, path, err);
@@ -136,7 +137,7 @@ static void test_large(void)
     CHECK(!prefix.others.names && prefix.others.count == 0);
 }
 
-/* A map that cannot be read is not there in a later call, either. */
+/* A missing map is looked for again in a later call. */
 static void test_missing(void)
 {
     expect(4, "0.0", true, -ENOENT);

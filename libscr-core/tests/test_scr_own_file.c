@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which files SCR may remove: every fact of a file, changed by itself. */
+/* Which files SCR may remove: every fact about a file is changed by itself. */
 #include "plan/own_file.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void compared_with_its_map(void **state)
     struct stat st = a_file();
     filo_file file = {.name = name, .size = 100};
     filo_file_note_time(&file, &st);
-    st.st_uid++; /* a copy has another owner, inode and time of status change */
+    st.st_uid++; /* a copy has another owner, inode and status change time */
     st.st_ino++;
     st.st_ctim.tv_sec++;
     assert_int_equal(scr_file_compare(&file, &st, NULL), 0);
@@ -59,7 +59,7 @@ static void compared_with_its_map(void **state)
     differs(&file, &st, "is not a regular file");
 }
 
-/* As earlier versions wrote it: by its size. */
+/* A map of earlier versions: only the size counts. */
 static void compared_with_a_map_without_times(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void compared_with_a_map_without_times(void **state)
     differs(&file, &st, "has 100 bytes, not 99");
 }
 
-/* ---- a file of before ---- */
+/* ---- the mark of a file ---- */
 
 static const struct stat folder = {.st_mode = S_IFDIR | 0755, .st_dev = 5, .st_ino = 3};
 
@@ -94,7 +94,7 @@ static void something_was_there(void **state)
     struct stat st = a_file();
     scr_file_mark(&folder, &st, mark);
     assert_false(scr_file_is_written(mark, &folder, &st, USER));
-    st.st_ctim.tv_sec++; /* chmod, or another name */
+    st.st_ctim.tv_sec++; /* chmod, or a rename */
     assert_false(scr_file_is_written(mark, &folder, &st, USER));
 
     st.st_mtim.tv_nsec++;
@@ -111,7 +111,7 @@ static void something_was_there(void **state)
     assert_false(scr_file_is_written(mark, &folder, &st, USER + 1));
 }
 
-/* Whatever lies in it. */
+/* Whatever the directory contains. */
 static void another_folder(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts in order: for every set of parts of up to nine bytes, every question is compared
- * with a search through all of them. */
+/* Sorted parts: for every set of parts of up to nine bytes, every query is compared with
+ * a search through all parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +21,9 @@ static void add(kvtree *parts, unsigned offset, unsigned length)
     assert_non_null(kvtree_set_kv(parts, key, value));
 }
 
-/* A part ends before each byte whose bit is set in cuts; every other one is a hole if
- * holes is odd. They are added from the last to the first. */
+/* Makes a tree of parts, added from the last to the first. A part ends before each byte
+ * whose bit is set in cuts. holes 0: every second part, from the last but one, is a hole;
+ * 1: every second part, from the last; 2: none. */
 static kvtree *parts_of(unsigned cuts, unsigned holes)
 {
     kvtree *parts = kvtree_new();
@@ -77,7 +78,7 @@ static void large_numbers(void **state)
     (void)state;
     kvtree_set_kv(parts, "9223372036854775800", "7");
     kvtree_set_kv(parts, "0", "9223372036854775800");
-    kvtree_set(parts, "17", NULL); /* of no length: no part */
+    kvtree_set(parts, "17", NULL); /* without a length: not a part */
     scr_part *list = scr_part_list(parts, &count);
     assert_int_equal(count, 2);
     assert_int_equal(scr_part_list_find(list, count, INT64_MAX - 8), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of parts of files: what they are, what is none, and what a map may claim. */
+/* Names of parts of files: valid names, invalid names, and false claims of a map. */
 #include "plan/part_name.h"
 #include "records.h"
 #include <errno.h>
@@ -31,7 +31,7 @@ static void parts(void **state)
 static void no_parts(void **state)
 {
     static const char *const names[] = {
-        /* nothing before the mark, no mark, something else behind it */
+        /* nothing before the mark, no mark, other characters after it */
         "", "a", ".scr-part.5", "dir/.scr-part.5", "scr-part.5", "a.scr-part5",
         "a.Scr-part.5", "a.scr_part.5", "a.scr-part.5/b", "a.scr-part.5.xor",
         "a.scr-part.7.scr-part.",
@@ -94,7 +94,7 @@ static void placed(void **state)
     free(empty.segment);
 }
 
-/* What a map says of a file; NULL: it has no segment. */
+/* A file in a map; container NULL: it has no segment. */
 static bool is_part(const char *name, const char *container, uint64_t offset,
                     int segments)
 {
@@ -118,14 +118,14 @@ static void claims(void **state)
     assert_false(is_part("d/all.scr-part.7", "", 7, 1));
     assert_false(is_part("d/all.scr-part.7", "e/all", 7, 1));
     assert_false(is_part("d/all.scr-part.7", ".scr/ctr.0.scr", 7, 1));
-    /* bytes of another place */
+    /* bytes at another place */
     assert_false(is_part("d/all.scr-part.7", "d/all", 8, 1));
     assert_false(is_part("d/all.scr-part.7", "d/all", 0, 1));
     assert_false(is_part("d/all.scr-part.7", "d/all", UINT64_MAX, 1));
     /* several pieces, or none */
     assert_false(is_part("d/all.scr-part.7", "d/all", 7, 2));
     assert_false(is_part("d/all.scr-part.7", NULL, 0, 0));
-    /* names that are none of a part */
+    /* names that are not those of a part */
     assert_false(is_part("d/all", "d/all", 0, 1));
     assert_false(is_part("d/all.scr-part.07", "d/all", 7, 1));
     assert_false(is_part(".scr-part.7", "", 7, 1));

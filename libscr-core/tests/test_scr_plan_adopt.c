@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process acts for which rank: every world of up to four processes and four ranks,
- * in which each process may hold a copy of the files of each rank, intact or damaged. */
+/* Which process acts for which rank: all cases of up to four processes and four ranks, in
+ * which each process may hold a copy of the files of each rank, intact or damaged. */
 #include "plan/adopt.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ static int lowest_holder(const world *w, int rank)
     return -1;
 }
 
-/* A lost rank goes to a process that acts for no more than any other does in the end. */
+/* A lost rank is assigned to a process that acts for no more ranks than any other in the
+ * end. */
 static void judge(const world *w)
 {
     int acts[MOST] = {0}, lost[MOST] = {0};
@@ -75,7 +76,7 @@ static void test_all_worlds(void **state)
     assert_true(worlds > 1000000);
 }
 
-/* Nobody has anything: all is shared out evenly. */
+/* If no process has a copy, the ranks are distributed evenly. */
 static void test_nothing_is_left(void **state)
 {
     int actor[1000], load[7];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In which order files travel: small worlds completely, and large ones of the forms that
- * occur, are played to their end and compared with the rules of plan/bring.h. */
+/* The order in which files are sent: all small cases, and large ones of typical forms,
+ * are executed and compared with the rules of plan/bring.h. */
 #include "plan/bring.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 enum { FILES = 3, MOST = 4 };
 
-/* Plays the plan of count wants; wants has room for no more. Returns the number of
+/* Executes the plan of count wants; wants has no spare room. Returns the number of
  * rounds. */
 static int play(int procs, int files, int count, scr_bring_want wants[])
 {
@@ -32,7 +32,7 @@ static int play(int procs, int files, int count, scr_bring_want wants[])
         assert_true(has[w->from * files + (int)w->file]);
         assert_false(has[w->to * files + (int)w->file]);
         has[w->to * files + (int)w->file] = true;
-        /* one thing at a time */
+        /* a process sends or receives one file at a time */
         assert_true(last[w->from] < rounds);
         assert_true(last[w->to] < rounds);
         last[w->from] = last[w->to] = rounds;
@@ -42,7 +42,7 @@ static int play(int procs, int files, int count, scr_bring_want wants[])
     return rounds;
 }
 
-/* Each of up to three files is at some process, and any others want it. */
+/* Each of up to three files is at one process, and any others want it. */
 static void test_small_worlds(void **state)
 {
     (void)state;
@@ -73,7 +73,7 @@ static void test_small_worlds(void **state)
     }
 }
 
-/* All want one file: those that have it double in each round. */
+/* All processes want one file: its holders double in each round. */
 static void test_one_for_all(void **state)
 {
     enum { PROCS = 1000 };
@@ -85,7 +85,8 @@ static void test_one_for_all(void **state)
     assert_int_equal(play(PROCS, 1, count, wants), 10); /* 2^10 > 1000 */
 }
 
-/* Each process has three files, which three neighbors want, one each: no long chains. */
+/* Each process has three files, each of which one of three neighbors wants: there are no
+ * long chains. */
 static void test_neighbors(void **state)
 {
     enum { PROCS = 500, SHIFTS = 3 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What SCR_Init cleans up: every directory, known to the index, the cache or a search or
- * not, with what it may hold, beside a rule over what is there before and after. */
+/* What SCR_Init cleans up: every state of a directory in the index, the cache and a
+ * search, with all possible contents, compared with a rule on the states before and
+ * after. */
 #include "plan/clean.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 enum { KINDS = 36 };
 
-/* What is true of a directory. */
+/* The state of a directory. */
 typedef struct truth {
     enum { UNKNOWN, INCOMPLETE, COMPLETE, DELETING } entry; /* in the index */
     bool cached, staged;
@@ -30,7 +31,7 @@ static truth kind_of(int kind)
                    .holds = kind / 12};
 }
 
-/* By the rule: nothing else is lost, and nothing is left that no later run would find. */
+/* The rule: nothing else is lost, and nothing is left that no later run would find. */
 static remains rule(const truth *t, bool purge)
 {
     remains r = {.dataset = t->entry != UNKNOWN && !purge && t->entry != DELETING,
@@ -42,7 +43,7 @@ static remains rule(const truth *t, bool purge)
     return r;
 }
 
-/* No flush is resumed: all stages that are inspected go. */
+/* Executes the plan. No flush is resumed, so all inspected stages are removed. */
 static remains play(const truth *t, bool purge)
 {
     const scr_clean_facts facts = {.is_indexed = t->entry != UNKNOWN,

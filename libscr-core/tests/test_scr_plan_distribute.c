@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Distribution of cached files: every world of up to four ranks on three nodes, in which
- * each process may hold a copy of the files of each rank, intact or damaged, is played to
- * its end. What each process holds then is compared with rules about whole worlds. */
+/* Distribution of cached files: all cases of up to four ranks on three nodes, in which
+ * each process may hold a copy of the files of each rank, intact or damaged, are
+ * executed. The copies at the end are compared with rules about the whole case. */
 #include "plan/distribute.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,20 +20,20 @@ typedef struct world {
     int node[MOST];        /* 0 to 2 */
     int64_t room[NODES];   /* free bytes */
     held at[MOST][MOST];   /* [process][rank] */
-    scr_distribute_plan p; /* of the facts */
+    scr_distribute_plan p; /* the plan and its facts */
     scr_distribute_rank list[MOST];
     scr_distribute_copy copies[MOST * MOST];
 } world;
 
 static long played;
 
-/* Different sums for different sets of ranks. */
+/* Sizes whose sums differ for different sets of ranks. */
 static int64_t size_of(int rank)
 {
     return (int64_t)1 << rank;
 }
 
-/* Any process may stand for its node; here the last one does. */
+/* Gathers the facts. Any process may represent its node; here the last one does. */
 static void gather(world *w)
 {
     memset(w->list, 0x55, sizeof w->list);
@@ -45,7 +45,7 @@ static void gather(world *w)
     }
     for (int cell = 0; cell < w->ranks * w->ranks; cell++) {
         const int rank = cell / w->ranks, k = cell % w->ranks;
-        const int h = rank % 2 ? k : w->ranks - 1 - k; /* lists need no order */
+        const int h = rank % 2 ? k : w->ranks - 1 - k; /* lists may be unsorted */
         if (w->at[h][rank] != ABSENT)
             w->copies[w->p.count++] =
                 (scr_distribute_copy){.holder = h,
@@ -69,7 +69,7 @@ static bool is_moved(const world *w, int rank)
     return w->at[rank][rank] != INTACT && lowest_holder(w, rank) >= 0;
 }
 
-/* Bytes that arrive on a node, however that is done. */
+/* Bytes that a node receives in any plan. */
 static int64_t arriving_on(const world *w, int node)
 {
     int64_t sum = 0;
@@ -85,7 +85,8 @@ static bool has_little_room(const world *w)
     return false;
 }
 
-/* Least number of rounds: the most that one process sends. */
+/* The minimum number of rounds: the largest number of ranks to which one process
+ * sends. */
 static int most_sent(const world *w)
 {
     int sent[MOST] = {0}, most = 0;
@@ -103,7 +104,7 @@ static int most_received(const world *w)
     return most;
 }
 
-/* Executes one round as receivers see it: from[rank] sends the files of rank. */
+/* Executes one round from the view of the receivers. */
 static void play_round(const world *w, int round, held now[MOST][MOST])
 {
     int sends[MOST] = {0}, arrives[NODES] = {0};
@@ -125,12 +126,12 @@ static void check_end(const world *w, held now[MOST][MOST])
 {
     for (int r = 0; r < w->ranks; r++) {
         const bool known = lowest_holder(w, r) >= 0, stays = w->at[r][r] == INTACT;
-        /* what is intact anywhere is at its rank in the end */
+        /* files that are intact anywhere are at their rank in the end */
         assert_int_equal(now[r][r] == INTACT, known);
-        /* nothing moves without need, and what moves comes from the lowest holder */
+        /* files move only if necessary, and from the lowest holder */
         assert_int_equal(w->list[r].round >= 0, known && !stays);
         assert_int_equal(w->list[r].source, stays ? r : lowest_holder(w, r));
-        /* other copies are left alone */
+        /* other copies stay */
         for (int h = 0; h < w->ranks; h++)
             if (h != r && h != w->list[r].source)
                 assert_int_equal(now[h][r], w->at[h][r]);
@@ -169,7 +170,7 @@ static void every_copy(world *w, int cell, int kinds)
     }
 }
 
-/* Nodes differ only in their names: the first process is on node 0, and so on. */
+/* Nodes differ only in their numbers: the first process is on node 0, and so on. */
 static void every_placement(world *w, int rank, int used, int kinds)
 {
     if (rank == w->ranks) {
@@ -206,7 +207,7 @@ static void four_ranks(void **state)
     assert_true(played > 1800 * 1000);
 }
 
-/* A job of a size that no test machine has: all ranks moved on by one node. */
+/* A job of a size that no test machine has: all ranks have moved by one node. */
 static void a_large_job(void **state)
 {
     enum { RANKS = 4096, PER_NODE = 64 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Eviction from the cache: every store of up to three datasets, with all that may be true
- * of each, is played to its end. What left and what stayed is compared with rules that
- * are stated over the whole world. */
+/* Eviction from the cache: plans for every store of up to three datasets in all states
+ * are executed to the end. The removed and the remaining datasets are compared with rules
+ * on the whole case. */
 #include "plan/evict.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,11 +13,11 @@
 
 enum { MOST = 3, KINDS = 48 };
 
-/* What is true of a dataset; the facts have only its records at first. */
+/* The actual state of a dataset; at first the facts have only its records. */
 typedef struct truth {
     scr_evict_row row;
     bool can_be_flushed; /* a flush succeeds */
-    bool is_lost;        /* a flush finds it damaged: it is gone then */
+    bool is_lost;        /* a flush finds it damaged, and it disappears */
 } truth;
 
 typedef struct world {
@@ -37,7 +37,8 @@ static truth kind_of(int kind, int id, int64_t created)
     truth t = {
         .row = {.age = {id, created}, .checkpoint = kind % 2, .output = kind / 2 % 2}};
     int place = kind / 4 % 3; /* saved; only here; held */
-    int fate = kind / 12;     /* of a flush: one is under way; good; bad; finds damage */
+    int fate = kind / 12;     /* result of a flush: in progress; success; failure; damage
+                                 found */
     t.row.saved = place == 0;
     t.row.held = place == 2;
     t.row.flushing = fate == 0 && place != 0;
@@ -89,7 +90,7 @@ static void end_flushes(world *w, truth *now)
         if (now[i].row.flushing) now[i].row.saved = now[i].can_be_flushed;
         now[i].row.flushing = false;
     }
-    assert_true(any); /* nothing waits for what does not run */
+    assert_true(any); /* no step waits without a flush in progress */
 }
 
 static void flush(truth *now, outcome *o, int i)
@@ -122,7 +123,7 @@ static outcome play(world *w)
             continue;
         }
         int i = index_of(w, rows[step.row].age.id);
-        assert_false(now[i].row.flushing); /* its files are read */
+        assert_false(now[i].row.flushing); /* a flush reads its files */
         assert_false(now[i].row.held);
         if (step.action == SCR_EVICT_FLUSH) flush(now, &o, i);
         if (step.action == SCR_EVICT_HOLD) now[i].row.held = true;
@@ -155,7 +156,8 @@ static int held_in(const world *w, const outcome *o)
     return held;
 }
 
-/* Nothing that the run needs is lost for good, unless it has too much of that. */
+/* A dataset that the run needs is lost for good only if the store holds too many of
+ * them. */
 static void check_safety(const world *w, const outcome *o)
 {
     for (int i = 0; i < w->count; i++) {
@@ -168,7 +170,7 @@ static void check_safety(const world *w, const outcome *o)
     }
 }
 
-/* There is room in the end, unless only the spared one is left. */
+/* There is room in the end, unless only the spared dataset is left. */
 static void check_liveness(const world *w, const outcome *o)
 {
     assert_true(o->steps < 4 * MOST + 2);
@@ -177,7 +179,8 @@ static void check_liveness(const world *w, const outcome *o)
     if (w->spare) assert_true(o->there[index_of(w, w->spare)]);
 }
 
-/* A checkpoint that is newer than one that stayed left only if that one had to stay. */
+/* A dataset that left is newer than one that stayed only if the latter is held, being
+ * flushed, spared, or a checkpoint. */
 static void check_order(const world *w, const outcome *o)
 {
     for (int i = 0; i < w->count; i++)
@@ -190,7 +193,7 @@ static void check_order(const world *w, const outcome *o)
         }
 }
 
-/* What need not leave stays, and what need not be flushed is not. */
+/* No more datasets leave than necessary, and no more are flushed than necessary. */
 static void check_frugality(const world *w, const outcome *o)
 {
     int before = 0, held = 0;
@@ -238,7 +241,8 @@ static int every_world(world *w, int at)
     int worlds = 0;
     if (at == w->count) return check_world(w);
     for (int kind = 0; kind < KINDS; kind++) {
-        /* lists need no order: the second is the oldest, whatever its id */
+        /* lists may be unsorted: the second dataset is the oldest, regardless of its
+         * id */
         static const scr_age ages[MOST] = {{3, 60}, {6, 30}, {9, 90}};
         w->all[at] = kind_of(kind, ages[at].id, ages[at].created);
         worlds += every_world(w, at + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which checkpoint a restart begins from: every small world is played to its end, and the
- * end is compared with a rule that is stated over the whole world at once. */
+/* Which checkpoint a restart begins from: the plan of every small case is executed to the
+ * end, and the result is compared with a rule on the whole case. */
 #include "plan/restart.h"
 #include <limits.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 enum { ROWS = 3, KINDS = 40, NO_ROW = -1 };
 
-/* What is true of a row. The facts have only the records at first. */
+/* The actual state of a row; at first the facts have only the records. */
 typedef struct truth {
     scr_age age;
     scr_copy cached, compared; /* as recorded; as found */
@@ -22,7 +22,7 @@ typedef struct truth {
 
 typedef struct world {
     truth rows[ROWS];
-    int current; /* row; NO_ROW */
+    int current; /* a row, or NO_ROW */
     scr_age below;
     bool only_older;
     int elsewhere;
@@ -58,11 +58,11 @@ static truth row_of(int kind, int id, int64_t created)
                    .other = stored[s].other};
 }
 
-/* ---- the rule, over the whole world ---- */
+/* ---- the rule ---- */
 
 static bool older(scr_age a, scr_age b)
 {
-    /* of these worlds, all times are known, but not those of limits */
+    /* in these cases all creation times are known, except those of limits */
     return a.created && b.created ? a.created < b.created : a.id < b.id;
 }
 
@@ -78,7 +78,7 @@ static bool is_cached(const world *w, int i)
            older(t->age, bound(w));
 }
 
-/* A fetch of it may be tried, and ends so. */
+/* Whether the row may be fetched, with this result. */
 static bool fetch_gives(const world *w, int i, scr_copy result)
 {
     const truth *t = &w->rows[i];
@@ -86,7 +86,8 @@ static bool fetch_gives(const world *w, int i, scr_copy result)
            t->fetched == result;
 }
 
-/* Where only those up to the current one are tried, its other copies are, too. */
+/* The newest row that satisfies `is` and is older than limit; other copies with the id
+ * copies count as well. */
 static int newest(const world *w, bool (*is)(const world *w, int i), scr_age limit,
                   int copies)
 {
@@ -115,7 +116,7 @@ static bool may_use(const world *w, int i)
            (is_cached(w, i) && t->stored == SCR_COPY_THERE && !t->exhausted);
 }
 
-/* Too many runs failed to restart from it. A fetch finds whether it is whole. */
+/* Whether too many runs failed to restart from the row, and a fetch has this result. */
 static bool is_again(const world *w, int i, scr_copy result)
 {
     const truth *t = &w->rows[i];
@@ -139,8 +140,8 @@ static int better(const world *w, int a, int b)
     return older(w->rows[a].age, w->rows[b].age) ? b : a;
 }
 
-/* Where the run would begin anew. One that cannot be read now keeps older ones from being
- * tried, as the plan does not know whether it is usable. */
+/* The rule if the run would begin anew. A checkpoint that cannot be read now keeps older
+ * ones from being tried, as the plan does not know whether it is usable. */
 static int rule_again(const world *w, scr_restart_action *end)
 {
     const int best = newest(w, can_fetch_again, SCR_AGE_ANY, 0);
@@ -161,7 +162,7 @@ static int rule(const world *w, scr_restart_action *end)
     scr_age limit = w->below;
     if (current != NO_ROW && w->rows[current].other) current = NO_ROW;
     if (current != NO_ROW) limit = w->rows[current].age, copies = limit.id;
-    /* no other copy is as good as the current one, wherever that is */
+    /* no other copy is as good as the current one, wherever it is */
     stored = current != NO_ROW && may_use(w, current)
                  ? current
                  : newest(w, can_fetch, limit, copies);
@@ -241,8 +242,8 @@ static void compare(const world *w)
              w->elsewhere, step.action, step.row, end, best);
 }
 
-/* Three checkpoints; two of which one has two copies; or two and one of a higher id that
- * an earlier calculation left. */
+/* Three checkpoints; or two, one of which has two copies; or two and one with a higher id
+ * of an earlier calculation. */
 static void every_small_world(void **state)
 {
     enum { LISTS = 3 };
@@ -274,7 +275,8 @@ static void nothing_known(void **state)
     assert_int_equal(scr_plan_restart(&none).action, SCR_RESTART_ANEW);
 }
 
-/* A fetched one is not the current one where a newer one is for other ranks. */
+/* A fetched checkpoint does not become the current one if a newer one is for another
+ * number of ranks. */
 static void left_to_others(void **state)
 {
     scr_restart_row rows[ROWS] = {{.age = {1, 10}, .stored = SCR_COPY_THERE},
@@ -293,7 +295,7 @@ static void left_to_others(void **state)
     assert_false(scr_plan_restart_leaves_current(&f, 1));
     assert_false(scr_plan_restart_leaves_current(&f, 0));
     rows[1].is_current = false;
-    /* an older one, one that nobody could use, one that is not there */
+    /* the one of other ranks is exhausted, unreadable, or older */
     rows[2].exhausted = true;
     assert_false(scr_plan_restart_leaves_current(&f, 1));
     rows[2].exhausted = false;

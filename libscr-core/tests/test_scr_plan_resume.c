@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which interrupted flush is resumed: every world of three datasets and three nodes is
- * played to its end, also if resuming fails, and the end is compared with a rule that is
- * stated over the whole world at once. */
+/* Which interrupted flush is resumed: plans for all cases of three datasets and three
+ * nodes are executed to the end, also if resuming fails, and the result is compared with
+ * a rule on the whole case. */
 #include "plan/resume.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,12 +13,13 @@
 
 enum { DATASETS = 3, NODES = 3, KINDS = 13, MARKS = 4, NONE = -1 };
 
-/* A dataset, and the flush of it in a stage. */
+/* A dataset, and its flush in a stage. */
 typedef struct truth {
     bool staged, foreign, cached, stored;
 } truth;
 
-/* The state files on a node: of its own rank, and of a rank that runs elsewhere now. */
+/* The state files on a node: of its own rank, and of a rank that runs on another node
+ * now. */
 typedef struct marks {
     bool own, other;
 } marks;
@@ -26,7 +27,7 @@ typedef struct marks {
 typedef struct world {
     truth datasets[DATASETS];
     marks nodes[NODES];
-    int order[DATASETS]; /* of the stages as they are listed */
+    int order[DATASETS]; /* order in which the stages are listed */
 } world;
 
 static truth kind_of(int kind)
@@ -81,7 +82,7 @@ static int gather(const world *w, scr_resume_flush *rows, int *datasets)
     return count;
 }
 
-/* The transfers on a node, planned there alone. */
+/* Plans the transfers on a node, alone. */
 static void play_node(const world *w, scr_resume_facts facts, int node, outcome *out)
 {
     scr_resume_transfer list[2];
@@ -128,7 +129,7 @@ static outcome play(const world *w, bool fails)
     }
 }
 
-/* What must hold at the end, whatever the rule. */
+/* Checks conditions at the end that hold under any rule. */
 static void check_outcome(const world *w, const outcome *out, int resumed)
 {
     assert_int_equal(out->resumed, resumed);

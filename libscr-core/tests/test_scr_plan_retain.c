@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Retention on the prefix directory: every list of up to four datasets, with all that may
- * be true of each, beside the rule for one dataset. */
+/* Retention on the prefix directory: every list of up to four datasets in all states,
+ * compared with the rule for one dataset. */
 #include "plan/retain.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static scr_retain_row row_of(int facts)
                             .pinned = facts & 16};
 }
 
-/* Whether row i of the list leaves, as the manual says it. */
+/* Whether row i of the list leaves, according to the manual. */
 static bool is_superfluous(const scr_retain_row *rows, int count, int i, int keep)
 {
     int newer = 0;
@@ -50,7 +50,7 @@ static void check(scr_retain_row *rows, int count)
             deleting += rows[i].checkpoint && rows[i].usable && rows[i].deleting;
             usable += rows[i].checkpoint && rows[i].usable;
         }
-        /* a restart has as many to choose from as the user wants, if there are so many */
+        /* a restart can choose from as many as the user wants, if there are so many */
         int wanted = keep == 0 || usable < keep ? usable : keep;
         assert_true(usable_left(rows, count) >= wanted - deleting);
     }

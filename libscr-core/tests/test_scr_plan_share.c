@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a node's part of a flush in the background is divided: rows by hand, and what must
- * hold in all small jobs. */
+/* How the part of a node in a background flush is divided: rows by hand, and conditions
+ * for all small jobs. */
 #include "plan/share.h"
 #include "records.h"
 #include <limits.h>
@@ -31,17 +31,17 @@ static void rows(void **state)
         {8, 4, 0, 8, 0, 4},
         {8, 4, 0, 256, 0, 4},
         {8, 4, 0, INT_MAX, 0, 4},
-        /* a node has its part of it */
+        /* a node has its part of the width */
         {8, 4, 0, 7, 3, 3},
         {8, 4, 0, 4, 2, 2},
         {8, 4, 0, 3, 1, 1},
-        /* and one process at least */
+        /* but at least one process */
         {8, 4, 0, 1, 1, 1},
         {64, 1, 0, 2, 1, 1},
         /* nodes of different sizes: 6 and 2 ranks */
         {8, 6, 0, 4, 3, 3},
         {8, 2, 0, 4, 1, 1},
-        /* a leader has all that its node may use, in any width */
+        /* a leader has all limits of its node, with any width */
         {8, 4, 1, 256, 0, 1},
         {8, 4, 1, 4, 2, 1},
         {8, 4, 1, 1, 1, 1},
@@ -64,8 +64,9 @@ static void no_limits(void **state)
     assert_true(s.bandwidth == 0 && s.percent == 0);
 }
 
-/* Equal nodes together keep to the width, unless it is less than one process for each,
- * and use more than all but one process per node of it. None has more than its limits. */
+/* Equal nodes together do not exceed the width, unless it is less than one process per
+ * node, and use the width up to less than one process per node. No node exceeds its
+ * limits. */
 static void all_small_jobs(void **state)
 {
     for (int nodes = 1; nodes <= 6; nodes++)

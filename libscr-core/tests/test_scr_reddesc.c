@@ -28,13 +28,14 @@ static void for_checkpoint(void **state)
     list[3].enabled = 1;
     assert_int_equal(chosen(scr_reddesc_for_checkpoint(&guide, 2)), 3);
     assert_int_equal(chosen(scr_reddesc_for_checkpoint(&guide, 2147483644)), 1);
-    list[1].interval = 2; /* of two alike, the first */
+    list[1].interval = 2; /* of two equal ones, the first */
     assert_int_equal(chosen(scr_reddesc_for_checkpoint(&guide, 2)), 1);
     list[0].enabled = 0;
     assert_int_equal(chosen(scr_reddesc_for_checkpoint(&guide, 3)), -1);
 }
 
-/* By definition: of those enabled whose interval divides n, none has a larger one. */
+/* By definition: no other enabled descriptor whose interval divides n has a larger
+ * interval. */
 static void for_any_checkpoint(void **state)
 {
     unsigned random = 1;

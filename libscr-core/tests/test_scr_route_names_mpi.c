@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The work that SCR_Route_file takes in a restart grows with the number of files of a
- * rank, and not with its square. The linker puts the functions that count in front. */
+/* The work of SCR_Route_file in a restart is linear in the number of files of a rank, not
+ * quadratic. The linker wraps the functions that count steps. */
 #include "check.h"
 
 #include "ops/bring_parts.h"
@@ -39,7 +39,7 @@ typedef struct naming {
     const char *file;  /* below the prefix directory */
     const char *orig;  /* at output */
     const char *asked; /* at the restart */
-    bool is_below;     /* that is the place */
+    bool is_below;     /* the name at the restart is below the prefix directory */
 } naming;
 
 static const naming namings[] = {
@@ -84,7 +84,7 @@ static void end(struct scr *scr)
     kvtree_delete(&scr->cache.map);
 }
 
-/* The steps to find each of that number of files. */
+/* Counts the steps to find each of count files. */
 static long count_steps(const naming *n, int count)
 {
     static struct scr scr;
@@ -121,7 +121,7 @@ static void test_linear(void)
     }
 }
 
-/* Parts of one file, and one part of each of that number of files. */
+/* Counts the steps for parts of one file, or one part of each of count files. */
 static long count_part_steps(const char *shared, int count)
 {
     static struct scr scr;
@@ -152,7 +152,7 @@ static long count_part_steps(const char *shared, int count)
     return steps;
 }
 
-/* Bytes within parts of other ranks, which were brought. */
+/* Counts the steps for bytes in brought parts of other ranks. */
 static long count_brought_steps(int count)
 {
     static struct scr scr;
@@ -183,7 +183,7 @@ static long count_brought_steps(int count)
     return steps;
 }
 
-/* Files that are read on the prefix directory, by a bare name. */
+/* Counts the steps for files on the prefix directory, by a bare name. */
 static long count_direct_steps(int count)
 {
     static struct scr scr;
@@ -218,7 +218,7 @@ static void test_parts(void)
     CHECK(brought <= 2 * (long)MANY && direct <= 4 * (long)MANY);
 }
 
-/* The same answers as those of a walk through all files. */
+/* The results are the same as those of a walk through all files. */
 static void test_answers(void)
 {
     static struct scr scr;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signals under MPI: every rank hears of one that any rank got, handlers of the
- * application stay what they are; what Need_checkpoint and Should_exit cost in messages;
- * and a clock of the day that jumps does not matter. */
+/* Signals under MPI: every rank learns of a signal that any rank received, and handlers
+ * of the application continue to work; the number of messages of SCR_Need_checkpoint and
+ * SCR_Should_exit; and jumps of the wall clock have no effect. */
 #include "count_mpi.h"
 #include "scr.h"
 #include <signal.h>
 #include <sys/syscall.h>
 
-static time_t jump; /* of the clock of the day */
+static time_t jump; /* offset of the wall clock */
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -60,7 +60,7 @@ static void count(int (*call)(void), int flag, long collectives)
     CHECK_INT(t.sum[SHARED], 0);
 }
 
-/* One operation; one more when a rank other than 0 is the first to tell of a signal. */
+/* One operation; one more if a rank other than 0 is the first to report a signal. */
 static void test_messages(void)
 {
     application = MPI_COMM_WORLD;
@@ -91,7 +91,7 @@ static void test_each_rank(void)
             CHECK_INT(i ? should_exit() : need(), 1);
             CHECK_INT(i ? need() : should_exit(), 1);
             end();
-            start(); /* the next run knows nothing of it */
+            start(); /* the next run does not know of it */
             CHECK_INT(need() + should_exit(), 0);
             end();
         }
@@ -107,7 +107,7 @@ static void test_all_ranks(void)
     end();
 }
 
-/* A signal that comes while SCR does other things is not forgotten. */
+/* A signal during other calls of SCR is not lost. */
 static void test_not_lost(void)
 {
     char name[SCR_MAX_FILENAME], path[SCR_MAX_FILENAME];
@@ -134,7 +134,8 @@ static void plain(int number)
     plain_calls++;
 }
 
-/* As a library does that came after us and hands over to us. */
+/* Like a library that installed its handler after ours, and calls ours as its
+ * predecessor. */
 static void with_info(int number, siginfo_t *info, void *where)
 {
     info_calls += info->si_signo == number;
@@ -190,7 +191,7 @@ static void test_own_before(void)
     back_to_default();
 }
 
-/* One that wants a single signal gets a single one. */
+/* A handler for a single signal gets a single signal. */
 static void test_own_once(void)
 {
     install_plain((int)SA_RESETHAND);
@@ -209,15 +210,16 @@ static void test_own_after(void)
     install_plain(0);
     raise(SIGUSR1);
     CHECK_INT(plain_calls, 1);
-    CHECK_INT(should_exit(), 0); /* it is the application's alone */
+    CHECK_INT(should_exit(), 0); /* only the application handles it */
     CHECK(in_force(SIGUSR1, plain));
     end();
     CHECK(in_force(SIGUSR1, plain));
     back_to_default();
 }
 
-/* The application hands over to us, stays in force, and keeps our handler beyond
- * SCR_Finalize and into the next run, in which we come after it. */
+/* The handler of the application calls ours as its predecessor, stays in force, and keeps
+ * our handler beyond SCR_Finalize and into the next run, whose handler is installed after
+ * it. */
 static void test_own_hands_over(void)
 {
     struct sigaction now;
@@ -240,8 +242,8 @@ static void test_own_hands_over(void)
     back_to_default();
 }
 
-/* What was in force before SCR_Init is so after SCR_Finalize; what is ignored stays so;
- * no other signal is touched. */
+/* Handlers in force before SCR_Init are restored by SCR_Finalize; ignored signals stay
+ * ignored; no other signal is affected. */
 static void test_restored(void)
 {
     signal(SIGUSR1, SIG_IGN);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
-/* The set of these signals, ended by 0. */
+/* The set of the given signals; a 0 ends them. */
 static unsigned set_of(const int *numbers)
 {
     unsigned set = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run in which MPI does not make the first, second, ... communicator on one rank: every
- * call gives the same on all ranks, nobody waits, and the next run goes well. Each run
- * restarts, writes a checkpoint, and flushes it into containers of nodes. */
+/* A run in which MPI fails to create the first, second, ... communicator on one rank:
+ * every call returns the same on all ranks, no rank blocks, and the next run succeeds.
+ * Each run restarts, writes a checkpoint, and flushes it into containers of nodes. */
 #include "check.h"
 #include "scr.h"
 
@@ -9,9 +9,9 @@ static char folder[64];
 
 /* ---- between SCR and MPI ---- */
 
-static int left; /* the communicator that is not made is so many away; 0: all are */
+static int left; /* number of the communicator, from now on, that fails; 0: none */
 
-/* Other ranks wait for this one, so the call is done. */
+/* Other ranks wait for this one, so the MPI call is executed first. */
 static int result(int rc, MPI_Comm *made)
 {
     if (rc != MPI_SUCCESS || left == 0 || --left > 0) return rc;
@@ -68,7 +68,8 @@ static int run(int number)
     return failed;
 }
 
-/* Whether rank one was to make an n-th one. */
+/* Runs with a failure of the n-th communicator of rank one. Returns whether there was an
+ * n-th one. */
 static int run_without(int one, int n, int number)
 {
     left = check_rank == one ? n : 0;
@@ -88,7 +89,7 @@ static void set(const char *name, const char *below)
     setenv(name, path, 1);
 }
 
-/* Two nodes of a group of their own share a store. */
+/* Two nodes, which form a group, share a store. */
 static void configure(void)
 {
     char node[32], path[128];

@@ -15,7 +15,7 @@ struct worker {
     int wrong;
 };
 
-/* A ring and a sum per round, until all ranks want to stop. */
+/* A ring and a sum in each round, until all ranks want to stop. */
 static void *work(void *arg)
 {
     struct worker *w = arg;
@@ -85,7 +85,7 @@ static void checkpoint(int number)
     CHECK_INT(SCR_Should_exit(&flag), SCR_SUCCESS);
 }
 
-/* The newest one comes back. */
+/* The newest checkpoint is restored. */
 static void restart(void)
 {
     static int numbers[NUMBERS], wanted[NUMBERS];
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &w.comm);
     CHECK_INT(pthread_create(&thread, NULL, work, &w), 0);
     use_scr();
-    CHECK(atomic_load(&w.rounds) > 1); /* both went on side by side */
+    CHECK(atomic_load(&w.rounds) > 1); /* both threads made progress at the same time */
     atomic_store(&w.stop, 1);
     CHECK_INT(pthread_join(thread, NULL), 0);
     CHECK_INT(w.wrong, 0);

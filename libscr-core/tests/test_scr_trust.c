@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What lies where others may write: names and links in the way of files below a
- * directory, also links that are planted while SCR is on its way; directories of somebody
- * else; and links, fifos and directories where records should be. docs/reliability.md
- * lists which test shows what else is not trusted. */
+/* Files in places where others may write: names and links in the way of files below a
+ * directory, including links that are planted while SCR resolves a path; directories of
+ * other users; and links, fifos and directories in the place of records.
+ * docs/reliability.md lists the tests for other things that are not trusted. */
 #include "records.h"
 
 #include "cache/filemap.h"
@@ -28,7 +28,7 @@ static void refused_names(void **state)
                                  "a/\x01", "\n",   longest,       "//",  "a/./b"};
     memset(longest, 'x', LONG_NAME);
     for (int i = 100; i < LONG_NAME; i += 100)
-        longest[i] = '/'; /* no component is too long for itself */
+        longest[i] = '/'; /* each component by itself is short enough */
     longest[LONG_NAME] = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct stat st;
@@ -57,8 +57,9 @@ static void refused_names(void **state)
 
 /* ---- links that are planted on the way ---- */
 
-/* "in/a/b/file" is ours; "out" has the same names and is somebody else's. Before one of
- * the child's calls "in/a" or another part becomes a link to its like in "out". */
+/* "in/a/b/file" is ours; "out" has the same names and belongs to somebody else. Before
+ * one of the child's calls "in/a" or another part is replaced by a link to its
+ * counterpart in "out". */
 static struct {
     const struct scratch *s;
     const char *part;
@@ -82,7 +83,7 @@ static void make_trees(const struct scratch *s)
     scratch_put(s, "out/a/b/file", "theirs", 6);
 }
 
-/* The part lies aside as "in.old" then. */
+/* Plants the link; the part itself is renamed to "in.old". */
 static int plant(void *arg, unsigned n, const nth_call *call)
 {
     char link[100], target[300];
@@ -99,7 +100,7 @@ static int open_ours(const struct scratch *s)
     return openat(s->dir, "in", O_RDONLY | O_DIRECTORY);
 }
 
-/* 0: read ours; 1: refused; 2: read what is somebody else's. */
+/* 0: our file was read; 1: refused; 2: the file of somebody else was read. */
 static int read_file(void *arg)
 {
     char text[8] = "";
@@ -137,7 +138,7 @@ static int make_private(void *arg)
     return mkdirat(dir, "new", 0700) != 0;
 }
 
-/* Nothing was read, removed or made where the link leads. */
+/* Nothing was read, removed or created at the target of the link. */
 static void check_theirs(const struct scratch *s)
 {
     struct stat st;
@@ -146,7 +147,7 @@ static void check_theirs(const struct scratch *s)
     assert_int_equal(fstatat(s->dir, "out/a/b/new", &st, 0), -1);
 }
 
-/* First without a link, which tells how many calls there are. */
+/* First without a link, which gives the number of calls. */
 static void swap_while(const struct scratch *s, int (*act)(void *), const char *part)
 {
     unsigned calls = 0;
@@ -204,8 +205,9 @@ static int open_parent(void *arg)
     return beneath_open_parent(dir, "a/b/file", 0, &parent, &last, NULL) != 0;
 }
 
-/* A file server opens a directory, and closes it, unless it has O_PATH: the one that is
- * made, synced, or handed out for anything, and that of open_ours. */
+/* A file server opens and closes a directory unless it is opened with O_PATH: only the
+ * directory that is created, synced, or returned for other uses, and that of open_ours,
+ * are opened without it. */
 static void directories_that_are_passed(void **state)
 {
     const struct {
@@ -213,7 +215,7 @@ static void directories_that_are_passed(void **state)
         unsigned opened, passed;
     } acts[] = {{read_file, 1, 2},
                 {remove_file, 1, 2},
-                {make_folder, 2, 2}, /* looks for the third, in vain */
+                {make_folder, 2, 2}, /* looks for the third one in vain */
                 {unlink_durably, 2, 1},
                 {open_parent, 2, 1}};
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
@@ -264,7 +266,8 @@ static void private_folders(void **state)
     assert_non_null(strstr(s->err.text, "belongs to user 12345"));
 }
 
-/* The mode of what somebody else put under the name of our file stays as it is. */
+/* The mode of a file that somebody else placed under the name of our file stays
+ * unchanged. */
 static void modes_of_others(void **state)
 {
     struct scratch *s = *state;
@@ -292,7 +295,7 @@ static void modes_of_others(void **state)
     assert_int_equal(beneath_chmod(s->dir, "ours", 0400, &s->err), -EPERM);
 }
 
-/* A file that grows where it is may be somebody's under another name. */
+/* A file that grows in place may be another user's, under another name. */
 static void files_of_two_names(void **state)
 {
     struct scratch *s = *state;
@@ -311,7 +314,7 @@ static void files_of_two_names(void **state)
     close(fd);
 }
 
-/* ---- what stands where a record should be ---- */
+/* ---- other things in the place of a record ---- */
 
 #define FILEMAP "filemap_0.scriinfo"
 
@@ -333,7 +336,7 @@ static int read_summary(int dir, kvtree *tree, kvtree_error *err)
 
 static int read_flush_file(int dir, kvtree *tree, kvtree_error *err)
 {
-    (void)scr_flush_file_read(dir, tree, err); /* what cannot be read counts as nothing */
+    (void)scr_flush_file_read(dir, tree, err); /* unreadable records count as missing */
     return kvtree_size(tree) ? 0 : -EINVAL;
 }
 
@@ -385,7 +388,7 @@ static int read_record(int i, int dir, kvtree_error *err)
     return rc;
 }
 
-/* A good record that is reached by a link does not count, and is not written to. */
+/* A valid record that is reached by a link does not count, and is not written to. */
 static void links_instead_of_records(void **state)
 {
     struct scratch *s = *state;
@@ -408,7 +411,7 @@ static void links_instead_of_records(void **state)
     }
 }
 
-/* Nor is the directory of the records a link to somewhere else. */
+/* The directory of the records must not be a link either. */
 static void link_instead_of_their_folder(void **state)
 {
     struct scratch *s = *state;
@@ -423,7 +426,7 @@ static void link_instead_of_their_folder(void **state)
     }
 }
 
-/* Nobody waits for who opens the other end. */
+/* No call waits for another process to open the other end of a fifo. */
 static void fifos_and_folders(void **state)
 {
     struct scratch *s = *state;
