@@ -97,9 +97,8 @@ scr_value scr_desc_value(const kvtree_elem *desc, scr_desc_kind kind, const char
 typedef struct scr_desc_member {
     const char *name; /* NULL ends a table */
     size_t offset;
-    int least; /* lower limit of a number */
-    const char *const
-        *words; /* possible values of a text; NULL: any text, which the caller reads */
+    int least;                /* lower limit of a number */
+    const char *const *words; /* possible values of a text; NULL: the caller reads it */
 } scr_desc_member;
 
 /* Stores the fields of a descriptor in their members. If a field is missing or invalid,

@@ -45,8 +45,7 @@ static const char *identity_variable(const char *name)
 
 int scr_identity_flux(const char *id, char job[SCR_JOB_ID_SIZE])
 {
-    static const char hooked[] =
-        "\306\222"; /* the hooked f that begins an id, in UTF-8 */
+    static const char hooked[] = "\306\222"; /* the hooked f of an id, in UTF-8 */
     size_t n = strncmp(id, hooked, 2) == 0 ? 2 : 0;
     if (!id[n] || strchr(id, '/') || strlen(id) >= SCR_JOB_ID_SIZE) return -EINVAL;
     snprintf(job, SCR_JOB_ID_SIZE, "%s%s", n ? "f" : "", id + n);
