@@ -190,8 +190,8 @@ int SCR_Start_output(const char *name, int flags);
  * In a restart: returns the path to read the file from. The file is found by its path
  * below the prefix directory, by its name at output, or by the end of its path, such as a
  * bare file name; the current directory does not matter. A file of another rank is found
- * after SCR_Fetch_files has fetched it, or when the dataset is read on the prefix
- * directory and is not in containers.
+ * after SCR_Fetch_files has fetched it. If the dataset is on the prefix directory,
+ * outside containers, the file is found and read there.
  *
  * Between SCR_Init and the first SCR_Start_output or SCR_Start_restart: returns the path
  * of a file that this rank has in the checkpoint that SCR_Have_restart offered. If
