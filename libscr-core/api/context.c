@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The context of the SCR_* calls. A program that runs several ranks in one process, such
- * as a simulator, links a definition of its own. */
+ * as a simulator, links its own definition. */
 #include "api/context.h"
 
 #include "ops/context.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The SCR_* calls: a face over one default context. Each checks the state and
- * calls the operation in ops/. */
+/* The SCR_* calls over one default context. Each call checks the state and then calls the
+ * operation in ops/. */
 #include "ops/context.h"
 
 #include "api/context.h"
@@ -42,14 +42,14 @@ static void api_report(scr_message message, const char *text)
     scr_say(&(scr_report){.rank = rank}, message, "%s", text);
 }
 
-/* SCR_SUCCESS if the call is legal; otherwise reports the reason, on one rank. */
+/* Returns SCR_SUCCESS if the call is legal. Otherwise reports the reason on one rank. */
 static int api_enter(scr_call call)
 {
     struct scr *scr = scr_default();
     kvtree_error err;
     if (scr->lifecycle.disabled) return SCR_ERR_DISABLED;
     int rc = scr_lifecycle_check(scr->lifecycle.state, call, &err);
-    /* SCR_Route_file and SCR_Route_file_part are local: they need no MPI */
+    /* SCR_Route_file and SCR_Route_file_part are local and need no MPI */
     if (!rc && !scr_state_is_outside(scr->lifecycle.state) &&
         call != SCR_CALL_ROUTE_FILE && call != SCR_CALL_ROUTE_FILE_PART &&
         !api_is_mpi_up())
@@ -62,7 +62,8 @@ static int api_enter(scr_call call)
     return SCR_ERR_STATE;
 }
 
-/* The same for collective calls, which also check the progress of a background flush. */
+/* Does the same for collective calls, which also check the progress of a background
+ * flush. */
 static int api_enter_collective(scr_call call)
 {
     struct scr *scr = scr_default();
@@ -73,7 +74,7 @@ static int api_enter_collective(scr_call call)
     return SCR_SUCCESS;
 }
 
-/* The end of a collective call. Returns rc. */
+/* Ends a collective call. Returns rc. */
 static int api_leave(int rc)
 {
     struct scr *scr = scr_default();
@@ -95,8 +96,8 @@ static int api_init_config(void)
     return scr_config_init(&scr->config);
 }
 
-/* Forgets the run. The rank is kept for messages: MPI may be finalized before the next
- * one. */
+/* Resets the context. Keeps the rank for messages: MPI may be finalized before the next
+ * message. */
 static void api_reset(scr_state state)
 {
     struct scr *scr = scr_default();
@@ -107,7 +108,8 @@ static void api_reset(scr_state state)
     scr->lifecycle.state = state;
 }
 
-/* With another MPI than ours no call after this may reach it: they are disabled. */
+/* Disables SCR if the program uses another MPI than SCR was built with, because no later
+ * call may reach that MPI. */
 static int api_check_mpi(void)
 {
     struct scr *scr = scr_default();
@@ -259,7 +261,8 @@ int SCR_Start_checkpoint(void)
     return api_start_output(SCR_CALL_START_CHECKPOINT, NULL, SCR_FLAG_CHECKPOINT);
 }
 
-/* Every caller of SCR_Route_file gets a usable name, also with an error. */
+/* Copies name, so that every caller of SCR_Route_file gets a usable name, also after an
+ * error. */
 static int api_copy_name(const char *name, char *file)
 {
     if (strlen(name) >= SCR_MAX_FILENAME) return SCR_ERR_ARGUMENT;
@@ -267,7 +270,7 @@ static int api_copy_name(const char *name, char *file)
     return SCR_SUCCESS;
 }
 
-/* Also where SCR_Init was not called, or failed. */
+/* Refuses a name. Also works when SCR_Init was not called or failed. */
 static int api_refuse_name(const char *name, scr_call call, const char *why)
 {
     struct scr *scr = scr_default();
@@ -427,7 +430,7 @@ int SCR_Should_exit(int *flag)
     return api_leave(rc);
 }
 
-/* The name is required, and must be the same on every rank. */
+/* Checks that a name is given and is the same on every rank. Collective, agreed. */
 static int api_check_name(const char *name, kvtree_error *err)
 {
     struct scr *scr = scr_default();

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends the component of n bytes at part to the text of *length bytes at out. The text
- * has a '/' before every component. *fixed: length of the ".." at the beginning of a
- * relative path, which a further ".." does not remove. */
+/* Appends a component, n bytes at part, to out. Every component in out is preceded by
+ * '/'. *length: length of out, updated. *fixed: length of the leading ".." components of
+ * a relative path, which a further ".." does not remove. */
 static void path_append(char *out, size_t *length, size_t *fixed, const char *part,
                         size_t n, bool absolute)
 {

@@ -5,22 +5,22 @@
 /* Paths as text. No function here accesses the file system. A returned `char *` belongs
  * to the caller and is NULL when memory runs out. */
 
-/* Removes ".", "..", together with the component before it, consecutive and trailing '/'.
- * A ".." that leads above the root is dropped; one at the beginning of a relative path
- * stays. "/a/.." becomes "/", and "a/.." the empty string. */
+/* Removes "."; ".." together with the component before it; and repeated and trailing '/'.
+ * Drops a ".." that leads above the root, and keeps a ".." at the beginning of a relative
+ * path. "/a/.." becomes "/", and "a/.." the empty string. */
 char *scr_path_reduce(const char *path);
 
-/* path, made absolute (against cwd) and reduced. */
+/* Returns path, made absolute (relative to cwd) and reduced. */
 char *scr_path_absolute(const char *cwd, const char *path);
 
-/* dir/name. */
+/* Returns dir/name. */
 char *scr_path_join(const char *dir, const char *name);
 
-/* The part of path below dir (both absolute and reduced), inside path; NULL if path is
- * not below dir. */
+/* Returns the part of path below dir (both absolute and reduced), a pointer into path;
+ * NULL if path is not below dir. */
 const char *scr_path_below(const char *dir, const char *path);
 
-/* The last component, inside path. */
+/* Returns the last component, a pointer into path. */
 const char *scr_path_basename(const char *path);
 
 #endif

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Seconds to wait for the lock. A change takes milliseconds: a process that holds the
- * lock longer hangs or was stopped, and must not stop a run. */
+/* Seconds to wait for the lock. A change takes milliseconds. A process that holds the
+ * lock longer hangs or was stopped, and must not block a run. */
 #define PATIENCE 30
 
 static bool record_has_no_locks(int rc)
@@ -26,7 +26,7 @@ static int record_apply(const scr_change *c, kvtree *tree, kvtree_error *err)
     return rc < 0 ? err_sys(err, rc, "change %s", c->name) : rc;
 }
 
-/* 1 if the record changed. */
+/* Returns 1 if the record changed. */
 static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error *err)
 {
     kvtree_error why;
@@ -36,8 +36,8 @@ static int record_read_and_apply(const scr_change *c, kvtree *tree, kvtree_error
     return record_apply(c, tree, err);
 }
 
-/* Whether the entry name of dir belongs to another user, root excepted, or cannot be
- * locked. */
+/* Whether the entry name of dir belongs to a user other than this user and root, or must
+ * not be opened. */
 static bool record_lock_is_foreign(int dir, const char *name)
 {
     struct stat st;
@@ -48,10 +48,12 @@ static bool record_lock_is_foreign(int dir, const char *name)
     return foreign;
 }
 
-/* Where only the user can put files, the lock file of another one is from a time when a
- * group shared the directory: its owner may hold it for ever. Another process of the user
- * that judges the same file may remove the new one instead, where that one was made and
- * locked since it looked: then both change records at once, as without locks. */
+/* Removes a lock file of another user from a directory in which only this user can create
+ * files. Such a lock file dates from a time when a group shared the directory, and its
+ * owner may hold the lock for ever. Another process of this user may do the same. If that
+ * process looked at the old lock file before this process removed it, it may then remove
+ * a new lock file that is already locked. Both processes then change records at once, as
+ * without locks. */
 static void record_remove_foreign_lock(int prefix)
 {
     int dir;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors that may not occur at the next attempt; see base/transient.h. */
+/* Transient errors; see base/transient.h. */
 #include "base/transient.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef SCR_TRANSIENT_H
 #define SCR_TRANSIENT_H
 
-/* Errors that may not occur at the next attempt. */
+/* Transient errors, which may not occur at the next attempt. */
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checkpoint of the demonstration program, eight ranks on four simulated nodes with
- * XOR, beside the same program that writes and syncs its state without SCR. This is
- * examples/heat.c itself: only its main is another one. */
+/* The time of a checkpoint of the demonstration program, compared with the same program
+ * that writes and syncs its state without SCR: eight ranks on four simulated nodes with
+ * XOR. The program is examples/heat.c itself with another main function. */
 #include "simulate.h"
 
 int heat_main(int argc, char **argv);
@@ -57,7 +57,7 @@ static void measure(bench *b, int side)
     plate_init(&l.plate, side);
     simulate_nodes(b, MPI_COMM_WORLD, "XOR");
     bench_require(b, SCR_Init() == SCR_SUCCESS, "SCR_Init failed");
-    for (int i = 0; i < 2; i++) { /* from here on each one removes another */
+    for (int i = 0; i < 2; i++) { /* from here on, each checkpoint removes an older one */
         without_scr(&l);
         with_scr(&l);
     }

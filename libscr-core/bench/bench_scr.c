@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a checkpoint costs with SCR: SCR_Start_output to SCR_Complete_output of one file
- * per rank, on four simulated nodes, two checkpoints kept, beside the same program that
- * writes and syncs its files, and removes the last but one, without SCR. The limit is the
- * same program that also moves the bytes which the scheme has to move, and for small
- * files agrees as often, and writes as many records. */
+/* The cost of a checkpoint with SCR, from SCR_Start_output to SCR_Complete_output: one
+ * file per rank, four simulated nodes, two checkpoints kept. It is compared with the same
+ * program without SCR, which writes and syncs its files and removes the last but one. The
+ * limit is the same program that also moves the bytes which the scheme must move and, for
+ * small files, makes the same number of agreements and writes the same number of
+ * records. */
 #include "limit.h"
 
 enum { WITHOUT, LIMIT, WITH, BEYOND, COLLECTIVE, CASES };
 
-/* A scheme in sets of four members. What each rank must send, and write, of the bytes of
- * its file; each byte is read and summed. */
+/* A scheme in sets of four members. sent and written: bytes that each rank must send and
+ * write, as a multiple of the size of its file. Each byte is also read and added to a
+ * checksum. */
 typedef struct scheme {
     const char *name;
-    double sent, written, most; /* most: goal, with/without */
-    bool unsummed;              /* the scheme alone, without checksums */
+    double sent, written, most; /* most: maximum of with/without SCR */
+    bool unsummed;              /* without checksums */
 } scheme;
 
-/* A checkpoint without SCR, and the work that a scheme has with it. */
+/* A checkpoint without SCR, and the work that a scheme adds. */
 typedef struct work {
     load *load;
     scheme scheme;
@@ -57,7 +59,7 @@ static double at_limit(void *arg)
     return seconds;
 }
 
-/* Small files: two records of each rank, and as many agreements as SCR has. */
+/* Small files: adds two records per rank, and the number of agreements that SCR makes. */
 static double at_limit_small(void *arg)
 {
     const work *w = arg;
@@ -78,14 +80,14 @@ static double at_limit_small(void *arg)
     return seconds;
 }
 
-/* Of the last checkpoint, what the program did not do itself. */
+/* Returns the time that the program itself spent writing in the last checkpoint. */
 static double beyond(void *arg)
 {
     const load *l = arg;
     return l->writing;
 }
 
-/* What an agreement of all ranks costs here, of which a checkpoint has several. */
+/* Measures an agreement of all ranks; a checkpoint has several. */
 static double collective(void *arg)
 {
     int one = 1, sum;
@@ -106,7 +108,7 @@ static void measure(load *l, const scheme *s, double t[CASES])
     simulate_nodes(l->b, l->comm, s->name);
     simulate_set("SCR_CRC_ON_COPY", s->unsummed ? "0" : "1");
     bench_require(l->b, SCR_Init_comm(l->comm) == SCR_SUCCESS, "SCR_Init_comm failed");
-    for (int i = 0; i < 2; i++) { /* from here on each one removes another */
+    for (int i = 0; i < 2; i++) { /* from here on, each checkpoint removes an older one */
         without_scr(l);
         load_checkpoint(l);
     }
@@ -115,7 +117,7 @@ static void measure(load *l, const scheme *s, double t[CASES])
     limit_free(&w.limit);
 }
 
-/* What goes through memory: times are beside those without SCR. */
+/* Large files, limited by memory bandwidth: compares times with those without SCR. */
 static void measure_large(bench *b, MPI_Comm comm, const scheme *s)
 {
     double t[CASES];
@@ -135,7 +137,7 @@ static void measure_large(bench *b, MPI_Comm comm, const scheme *s)
     simulate_goal(b, t[WITH] / t[WITHOUT], s->most);
 }
 
-/* What does not: times stand alone. */
+/* Small files, limited by other costs: reports absolute times. */
 static void measure_small(bench *b, MPI_Comm comm, const char *name, double most)
 {
     double t[CASES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cost of deleting n datasets on the prefix directory: four ranks on four simulated
- * nodes, one file per rank. Counts are those of rank 0, which reads and writes the index.
- */
+/* The cost of deleting n datasets on the prefix directory: four ranks on four simulated
+ * nodes, one file per rank. The counts are those of rank 0, which reads and writes the
+ * index. */
 #include "load.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 enum { RANKS = 4 };
 
-/* ---- counts of calls; these functions stand before those of the C library ---- */
+/* ---- counts of calls; these functions replace those of the C library ---- */
 
 static struct {
     long opens, index,

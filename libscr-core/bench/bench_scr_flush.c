@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What flushes cost, and restarts: four ranks on four simulated nodes, XOR, two
+/* The cost of flushes and restarts: four ranks on four simulated nodes, XOR, two
  * checkpoints kept. The prefix directory is in memory, too. */
 #include "limit.h"
 
@@ -11,10 +11,10 @@ enum { NONE, SYNC, ASYNC, KINDS };
 
 typedef struct phase {
     load l;
-    double computing; /* seconds, after the last checkpoint */
+    double computing; /* seconds of computing after the last checkpoint */
 } phase;
 
-/* So much work that the flush is done by then. */
+/* Computes long enough for the flush to complete. */
 static double compute(void)
 {
     double start = bench_now(), x = 1;
@@ -26,13 +26,13 @@ static double compute(void)
     return bench_now() - start;
 }
 
-/* A checkpoint, and a phase of computing after it. */
+/* Measures a checkpoint and the computing phase after it. */
 static double checkpoint_and_compute(void *arg)
 {
     phase *p = arg;
     double seconds = load_checkpoint(&p->l);
     p->computing = bench_mpi_slowest(p->l.comm, compute());
-    for (int i = 0, flag; i < 40; i++) { /* what is left of a flush goes on here */
+    for (int i = 0, flag; i < 40; i++) { /* the rest of the flush continues here */
         SCR_Should_exit(&flag);
         usleep(10000);
     }
@@ -82,12 +82,12 @@ static void flush(bench *b, MPI_Comm comm)
 
 typedef struct restart {
     load l;
-    int lose;     /* the node of rank 1 */
+    int lose;     /* loses the node of rank 1 */
     double start; /* seconds of SCR_Init in the last run */
     limit limit;
 } restart;
 
-/* SCR_Init to SCR_Have_restart, of two checkpoints that an earlier run left. */
+/* Measures SCR_Init to SCR_Have_restart with two checkpoints that an earlier run left. */
 static double run_restart(void *arg)
 {
     restart *r = arg;
@@ -105,16 +105,16 @@ static double run_restart(void *arg)
     return seconds;
 }
 
-/* Of the last restart. */
+/* Returns the time of SCR_Init in the last restart. */
 static double init_alone(void *arg)
 {
     const restart *r = arg;
     return r->start;
 }
 
-/* What a rebuild of one checkpoint moves: each rank that is left reads and sums its file,
- * and reads and passes on as many bytes as the lost one had, with its redundancy file;
- * the lost one writes them. */
+/* Moves the bytes of a rebuild of one checkpoint. Each remaining rank reads its file and
+ * adds it to a checksum, and receives and sends the bytes of the lost rank with its
+ * redundancy file. The lost rank writes these bytes. */
 static bool limit_rebuild(const restart *r, const char *mine)
 {
     const load *l = &r->l;
@@ -131,9 +131,9 @@ static bool limit_rebuild(const restart *r, const char *mine)
     return ok;
 }
 
-/* The bytes of a restart, without SCR. Nothing lost: each rank reads and sums its file,
- * and a third of that for its redundancy file. A node lost: two checkpoints are rebuilt.
- */
+/* Moves the bytes of a restart without SCR. If nothing is lost, each rank reads its file
+ * and a third of that size for its redundancy file, with checksums. If a node is lost,
+ * two checkpoints are rebuilt. */
 static double at_limit(void *arg)
 {
     const restart *r = arg;

@@ -2,9 +2,9 @@
 #ifndef SCR_BENCH_COUNT_H
 #define SCR_BENCH_COUNT_H
 
-/* Counts what a program does in this process, whoever calls it: fsync, and collective
- * calls of MPI. The functions here stand before those of the C library and of MPI. For
- * one source file per program. */
+/* Counts calls in this process, whichever code makes them: fsync and collective calls of
+ * MPI. The functions here replace those of the C library and of MPI. For one source file
+ * per program. */
 
 #include <mpi.h>
 #include <sys/syscall.h>
@@ -14,7 +14,7 @@ typedef struct counts {
     int syncs, collectives;
 } counts;
 
-/* The counts since the program began. */
+/* Returns the counts since the program began. */
 static inline counts *count_now(void)
 {
     static counts now;

@@ -2,8 +2,8 @@
 #ifndef SCR_BENCH_LIMIT_H
 #define SCR_BENCH_LIMIT_H
 
-/* Bytes read, sent and written by the shortest means, in pieces of one MiB: what no
- * library can do without. For one source file per program. */
+/* Reads, sends and writes bytes in the fastest way, in pieces of one MiB: the minimum
+ * that any library needs. For one source file per program. */
 
 #include "load.h"
 
@@ -12,7 +12,7 @@
 
 typedef struct limit {
     const load *load;
-    unsigned char *piece, *other; /* MiB each */
+    unsigned char *piece, *other; /* one MiB each */
     uint32_t crc;                 /* of the load's data */
 } limit;
 
@@ -29,7 +29,7 @@ static inline void limit_free(const limit *m)
     free(m->other);
 }
 
-/* Reads and sums bytes of a file that has the load's data. */
+/* Reads bytes of a file that has the data of the load, and checks their checksum. */
 static inline bool limit_read(const limit *m, const char *path, size_t bytes)
 {
     uint32_t crc = 0;
@@ -44,7 +44,8 @@ static inline bool limit_read(const limit *m, const char *path, size_t bytes)
            (bytes < m->load->size || crc == m->crc);
 }
 
-/* bytes to one rank, from another one; MPI_PROC_NULL: to or from none. */
+/* Sends bytes to one rank, and receives bytes from another; MPI_PROC_NULL: to or from
+ * none. */
 static inline void limit_send(const limit *m, int to, int from, double bytes)
 {
     for (double done = 0; done < bytes; done += MiB)
@@ -52,7 +53,7 @@ static inline void limit_send(const limit *m, int to, int from, double bytes)
                      m->load->comm, MPI_STATUS_IGNORE);
 }
 
-/* Over those that are there, as new pages cost more. */
+/* Writes over the existing bytes of a file, because new pages cost more. */
 static inline bool limit_write(const limit *m, const char *path, double bytes)
 {
     bool ok = true;
@@ -62,7 +63,7 @@ static inline bool limit_write(const limit *m, const char *path, double bytes)
     return fd >= 0 && close(fd) == 0 && ok;
 }
 
-/* A KiB under a temporary name, synced before it gets its own. */
+/* Writes a KiB under a temporary name, syncs it, and renames it. */
 static inline bool limit_record(const limit *m, const char *path)
 {
     char part[256];

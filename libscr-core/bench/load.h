@@ -2,7 +2,7 @@
 #ifndef SCR_BENCH_LOAD_H
 #define SCR_BENCH_LOAD_H
 
-/* What SCR's benchmarks write: one file per rank and checkpoint. For one source file per
+/* The load of SCR's benchmarks: one file per rank and checkpoint. For one source file per
  * program. */
 
 #include "count.h"
@@ -12,11 +12,12 @@
 
 typedef struct load {
     const bench *b;
-    MPI_Comm comm;  /* those who take part */
+    MPI_Comm comm;  /* ranks that take part */
     int rank, turn; /* turn: number of the next checkpoint */
     size_t size;
     char *data;
-    double writing; /* seconds of the program's own writing in the last checkpoint */
+    double writing; /* seconds that the program itself spent writing in the last
+                       checkpoint */
     counts done;    /* by the last checkpoint on this rank */
 } load;
 
@@ -38,7 +39,7 @@ static inline int load_write(const load *l, const char *path, int sync)
     return close(fd) == 0 && ok;
 }
 
-/* A checkpoint from SCR_Start_output to SCR_Complete_output. */
+/* Measures a checkpoint from SCR_Start_output to SCR_Complete_output. */
 static inline double load_checkpoint(void *arg)
 {
     load *l = arg;

@@ -2,14 +2,14 @@
 #ifndef SCR_BENCH_SIMULATE_H
 #define SCR_BENCH_SIMULATE_H
 
-/* Simulated nodes for SCR's benchmarks, four of them, each with a cache directory of its
- * own in memory. */
+/* Four simulated nodes for SCR's benchmarks, each with its own cache directory in
+ * memory. */
 
 #include "bench_mpi.h"
 
 enum { SIMULATED_NODES = 4 };
 
-/* The figure that a measured one should not be above, and whether it is. Two columns. */
+/* Prints the maximum for a measured value, and whether it was reached: two columns. */
 static inline void simulate_goal(bench *b, double value, double most)
 {
     char text[32];
@@ -23,8 +23,8 @@ static inline void simulate_set(const char *name, const char *value)
     setenv(name, value, 1);
 }
 
-/* What SCR_Init reads: scheme, two datasets in the cache, none flushed. Nothing of an
- * earlier call is found again. The prefix directory becomes the current one. */
+/* Sets the parameters that SCR_Init reads: the scheme, two datasets in the cache, no
+ * flush. Nothing of an earlier call is found again. Changes to the prefix directory. */
 static inline void simulate_nodes(const bench *b, MPI_Comm comm, const char *scheme)
 {
     int rank, ranks;
@@ -48,7 +48,7 @@ static inline void simulate_nodes(const bench *b, MPI_Comm comm, const char *sch
     bench_require(b, chdir(path) == 0, path);
 }
 
-/* What a program without SCR does to have its file on disk. */
+/* Syncs a file, as a program without SCR does. */
 static inline int simulate_sync(const char *path)
 {
     int fd = open(path, O_WRONLY);

@@ -18,7 +18,7 @@
 
 #define FILE_FOLDER (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
-enum { FILE_LINKS_MAX = 8, FILE_IS_LINK = -4096 /* no -errno */ };
+enum { FILE_LINKS_MAX = 8, FILE_IS_LINK = -4096 /* not a valid -errno */ };
 
 int scr_config_text_read(const char *path, const char *text, size_t size, kvtree *layer,
                          scr_problems *problems)
@@ -28,17 +28,17 @@ int scr_config_text_read(const char *path, const char *text, size_t size, kvtree
                                     : scr_read_yaml(&r, text, size);
 }
 
-/* A file, and the directory of it. In a prefix directory (shared) other users may create
- * files, so a file there is accepted by its owner only. trusted: names or numbers of
- * accepted owners, separated by commas, besides root and the effective user; NULL: none.
- */
+/* A configuration file and its directory. In a prefix directory (shared), other users may
+ * create files, so a file there is read only if its owner is accepted. trusted: names or
+ * numbers of accepted owners, separated by commas, besides root and the effective user;
+ * NULL: none. */
 typedef struct file_place {
     bool shared;
     const char *trusted;
-    const char *name; /* the rest: of a file in a prefix directory, in dir */
-    int dir;          /* that directory, open */
-    bool open;   /* other users can rename files in dir, so that any file of the effective
-                    user may have that name */
+    const char *name; /* these fields are for a prefix directory: the file in dir */
+    int dir;          /* the open directory */
+    bool open;   /* other users can rename files in dir, and so give this name to any file
+                    of the effective user */
     bool linked; /* a link led to dir */
 } file_place;
 
@@ -65,8 +65,8 @@ static bool file_is_accepted_owner(const file_place *place, uid_t uid)
     "chmod g-w,o-w the directory, or SCR_CONF_FILE=<its path> reads it, or "             \
     "your name in SCR_TRUSTED_OWNERS, in the environment or the system file"
 
-/* Why a file in a shared directory is not accepted. It can name programs to execute, and
- * other directories. */
+/* Returns why a file in a shared directory is not accepted; NULL if it is. A
+ * configuration file can name programs to execute, and other directories. */
 static const char *file_find_distrust(int fd, const struct stat *st,
                                       const file_place *place)
 {
@@ -88,7 +88,7 @@ static const char *file_find_distrust(int fd, const struct stat *st,
     return NULL;
 }
 
-/* Reads a whole file into *text, to be freed, with a NUL at the end. */
+/* Reads a whole file into *text, with a NUL at the end. The caller frees *text. */
 static int file_read_all(int fd, const file_place *place, char **text, size_t *size,
                          const char **fault)
 {
@@ -107,7 +107,8 @@ static int file_read_all(int fd, const file_place *place, char **text, size_t *s
     return 0;
 }
 
-/* A link of another user may point to any file of the user, with an accepted owner. */
+/* Returns why a link is not followed; NULL if it is. The owner of the link must be
+ * accepted: another user's link may point to any file whose owner is accepted. */
 static const char *file_find_foreign_link(const struct stat *link,
                                           const file_place *place)
 {
@@ -117,13 +118,13 @@ static const char *file_find_foreign_link(const struct stat *link,
                : "is a link of another user, and is not followed";
 }
 
-/* O_NONBLOCK: a pipe without a writer is refused at once. */
+/* Opens with O_NONBLOCK, so that a pipe without a writer is refused at once. */
 static int file_open_plain(const char *path)
 {
     return io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 }
 
-/* Replaces the directory and the name by those of what the open link leads to. */
+/* Replaces the directory and the name by those of the target of the open link. */
 static int file_follow(int link, file_place *place, char name[PATH_MAX])
 {
     char target[PATH_MAX];
@@ -147,8 +148,10 @@ static bool file_is_open_folder(int dir)
     return others_put(dir) != 0;
 }
 
-/* What has the name may be exchanged at any time: what was judged is what is opened.
- * FILE_IS_LINK: the place is that of a target now. */
+/* Opens the file or follows the link that there refers to. The name may be given to
+ * another file at any time, so the inode that was checked is also the one that is opened.
+ * Returns the descriptor; FILE_IS_LINK if place and name are now those of the target of a
+ * link; or -errno. */
 static int file_open_there(int there, file_place *place, char name[PATH_MAX],
                            const char **fault)
 {
@@ -164,7 +167,7 @@ static int file_open_there(int there, file_place *place, char name[PATH_MAX],
     return rc ? rc : FILE_IS_LINK;
 }
 
-/* The file, open. */
+/* Returns the open file, or -errno. */
 static int file_open(const char *path, file_place *place, const char **fault)
 {
     char name[PATH_MAX];
@@ -202,7 +205,8 @@ int scr_config_file_read(const char *path, kvtree *layer, scr_problems *problems
     return file_read(path, &(file_place){.shared = false}, layer, problems);
 }
 
-/* A file with an I/O error counts as existing: reading it reports the error. */
+/* Whether the file exists. A file with an I/O error counts as existing: reading it
+ * reports the error. */
 static bool file_may_exist(int dir, const char *name)
 {
     struct stat st;
@@ -229,8 +233,8 @@ static void file_read_below(scr_config *config, const char *prefix, file_place *
     free(path);
 }
 
-/* The directory may be exchanged at any time: it is opened once. An unusable one is
- * reported later. */
+/* Reads the file in the prefix directory. The directory is opened only once, because its
+ * path may lead to another directory at any time. An unusable one is reported later. */
 static void file_read_prefix(scr_config *config, const char *prefix,
                              scr_problems *problems)
 {
@@ -245,7 +249,7 @@ static void file_read_prefix(scr_config *config, const char *prefix,
     io_close(&place.dir);
 }
 
-/* SCR 3.1 calls the file scr.conf: it is read if the other one does not exist. */
+/* Reads the system file or, if it does not exist, scr.conf, its name in SCR 3.1. */
 static void file_read_system(scr_config *config, const char *path, scr_problems *problems)
 {
     if (scr_config_file_read(path, config->system, problems) != -ENOENT) return;

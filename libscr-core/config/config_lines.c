@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The older form of configuration files, and the text of SCR_Config; see
- * config/config_file.h:
+/* The older form of configuration files, which is also the form of texts of SCR_Config;
+ * see config/config_file.h:
  *
  *     SCR_FLUSH=5                                  # a comment
  *     SCR_JOB_NAME="heat: fine grid"
  *     CKPT=0 INTERVAL=1 STORE=/ssd TYPE=XOR
  *
- * A line is a parameter and its value, or a descriptor: its kind and key and then fields.
- * Words are separated by blanks, and there may be blanks around "=". Quotes, single or
- * double, hold a value with blanks or a "#" together. */
+ * A line is a parameter and its value, or a descriptor: its kind, its key, and its
+ * fields. Words are separated by blanks, and there may be blanks around "=". A value that
+ * contains blanks or a "#" is enclosed in single or double quotes. */
 #include "config/config_file.h"
 
 #include "common/errtext.h"
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rest of a line, and its place. Parsing modifies the text: each name and value gets
- * a NUL at its end. */
+/* The unparsed part of a line, and its position. Parsing modifies the text: each name and
+ * value gets a NUL at its end. */
 struct line {
     const scr_reader *r;
     char *begin, *at;
@@ -47,7 +47,7 @@ static bool lines_is_at_end(struct line *l)
     return !*l->at || *l->at == '#';
 }
 
-/* The value at the current place. NULL if a quote is not closed. */
+/* Returns the value at the current position; NULL if a quote is not closed. */
 static char *lines_next_value(struct line *l)
 {
     char quote = *l->at == '"' || *l->at == '\'' ? *l->at : 0, *value = l->at + !!quote;
@@ -58,8 +58,8 @@ static char *lines_next_value(struct line *l)
     return value;
 }
 
-/* The next pair: 1; 0 at the end of the line; -1 for a mistake at the place of
- * pair->value, with *why set. */
+/* Parses the next pair. Returns 1; 0 at the end of the line; -1 for a mistake at the
+ * position of pair->value, with *why set. */
 static int lines_parse_pair(struct line *l, struct pair *pair, const char **why)
 {
     if (lines_is_at_end(l)) return 0;
@@ -82,10 +82,10 @@ static int lines_parse_pair(struct line *l, struct pair *pair, const char **why)
     return pair->value.text ? 1 : -1;
 }
 
-/* ---- of a file ---- */
+/* ---- lines of a file ---- */
 
-/* The next pair, which must have a value. False at the end of the line, and after a
- * problem. */
+/* Parses the next pair, which must have a value. Returns false at the end of the line,
+ * and after a problem. */
 static bool lines_next_pair(struct line *l, struct pair *pair)
 {
     const char *why;
@@ -138,7 +138,8 @@ static size_t lines_skip_bom(const char *text, size_t size)
     return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
-/* Control characters could change the output of a terminal, and a NUL ends the text. */
+/* Returns a control character other than a tab; NULL: none. Control characters could
+ * change the output of a terminal, and a NUL would end the text. */
 static const char *lines_find_control(const char *line, size_t n)
 {
     for (const char *c = line; c < line + n; c++)
@@ -196,7 +197,7 @@ bool scr_is_lines(const char *text, size_t size)
 
 /* ---- of SCR_Config ---- */
 
-/* A copy of text as a line; 0 or -ENOMEM. */
+/* Copies text as a line. Returns 0 or -ENOMEM. */
 static int lines_begin(struct line *l, const scr_reader *r, const char *text)
 {
     *l = (struct line){.r = r, .number = 1, .begin = strdup(text)};
@@ -204,7 +205,7 @@ static int lines_begin(struct line *l, const scr_reader *r, const char *text)
     return l->begin ? 0 : -ENOMEM;
 }
 
-/* The kind of the descriptor that text begins with; SCR_DESC_KINDS: none. */
+/* Returns the kind of the descriptor that text begins with; SCR_DESC_KINDS: none. */
 static scr_desc_kind lines_kind(const char *text)
 {
     char name[16] = "";
@@ -214,7 +215,7 @@ static scr_desc_kind lines_kind(const char *text)
     return scr_desc_kind_find(name);
 }
 
-/* "CKPT", or "CKPT=0 TYPE"; *key and *field point into the line. */
+/* Parses "CKPT" or "CKPT=0 TYPE"; *key and *field point into the line. */
 static int lines_parse_query(struct line *l, const char **key, const char **field)
 {
     struct pair first, second, third;
@@ -259,7 +260,7 @@ bool scr_config_is_question(const char *text)
 }
 
 /* Merges from into the descriptor of the same key in layer. An empty value removes the
- * field; the descriptor goes with its last field. */
+ * field. A descriptor without fields is removed. */
 static int lines_merge_desc(kvtree *layer, scr_desc_kind kind, const kvtree_elem *from)
 {
     const char *key = kvtree_elem_key(from);
@@ -279,7 +280,7 @@ static int lines_merge_desc(kvtree *layer, scr_desc_kind kind, const kvtree_elem
     return rc;
 }
 
-/* -EINVAL with the first problem. */
+/* Returns -EINVAL with the first problem. */
 static int lines_fail(const scr_problems *problems, kvtree_error *err)
 {
     const char *text = problems->text ? problems->text : "no memory";
@@ -311,7 +312,7 @@ static int lines_set_desc(scr_config *config, scr_desc_kind kind, const char *te
     return rc;
 }
 
-/* A copy of the n bytes at text without the blanks around them. */
+/* Returns a copy of the n bytes at text without surrounding blanks. */
 static char *lines_trim(const char *text, size_t n)
 {
     for (; n > 0 && strchr(" \t", *text); n--)
@@ -321,7 +322,7 @@ static char *lines_trim(const char *text, size_t n)
     return strndup(text, n);
 }
 
-/* A name that is no parameter. */
+/* Refuses a name that is no parameter. */
 static int lines_refuse(const char *name, kvtree_error *err)
 {
     const char *reason = scr_former_reason(name);
@@ -337,7 +338,7 @@ static int lines_refuse(const char *name, kvtree_error *err)
                    scr_desc_nearest(name));
 }
 
-/* Sets a parameter; text is its value, which begins at the column. */
+/* Sets a parameter; text is its value, which begins at column. */
 static int lines_set_param(scr_config *config, const scr_param *param, const char *text,
                            size_t column, kvtree_error *err)
 {

@@ -11,9 +11,9 @@
  *         TYPE: XOR
  *     LAUNCHER: {NAME: palsrun, RUN: "mpiexec -n {ranks}"}
  *
- * Descriptors of a kind are a mapping from keys to fields, as GROUPS and STORE above, or
- * a list of fields that include the key, as CKPT. A launcher has its key in the field
- * NAME, or LAUNCHER, and one of them needs no list. */
+ * The descriptors of a kind are a mapping from keys to fields, like GROUPS and STORE
+ * above, or a list of mappings whose fields include the key, like CKPT. The key of a
+ * launcher is its field NAME or LAUNCHER, and a single launcher needs no list. */
 #include "config/reader.h"
 
 #include <errno.h>
@@ -44,7 +44,8 @@ static yaml_node_t *yaml_node_at(const struct yaml *y, int index)
     return yaml_document_get_node(y->document, index);
 }
 
-/* The text of a node. NULL for a list or mapping, and for a text with a NUL inside. */
+/* Returns the text of a node; NULL for a list or mapping, and for a text with a NUL
+ * inside. */
 static scr_token yaml_token(const yaml_node_t *node)
 {
     scr_token token = {NULL, yaml_mark(node->start_mark)};
@@ -54,7 +55,7 @@ static scr_token yaml_token(const yaml_node_t *node)
     return token;
 }
 
-/* The same for a node that must be a name; its absence is a problem. */
+/* Does the same for a node that must be a name; a missing name is a problem. */
 static scr_token yaml_name(const struct yaml *y, int index)
 {
     const yaml_node_t *node = yaml_node_at(y, index);
@@ -70,7 +71,7 @@ static bool yaml_has_enough(const struct yaml *y)
 
 /* ---- descriptors ---- */
 
-/* All fields of a mapping except the pair that holds the key. */
+/* Reads all fields of a mapping except the pair that holds the key. */
 static void yaml_read_fields(const struct yaml *y, scr_desc_kind kind, scr_token key,
                              const yaml_node_t *fields, const yaml_node_pair_t *except)
 {
@@ -103,7 +104,7 @@ static bool yaml_is_key(scr_desc_kind kind, const char *name)
            (kind == SCR_DESC_LAUNCHER && strcmp(name, "NAME") == 0);
 }
 
-/* The pair with the key in an entry of a list; NULL: none. */
+/* Returns the pair with the key in an entry of a list; NULL: none. */
 static const yaml_node_pair_t *yaml_find_key(const struct yaml *y, scr_desc_kind kind,
                                              const yaml_node_t *fields)
 {
@@ -215,15 +216,15 @@ static int yaml_report(const scr_reader *r, const yaml_parser_t *parser)
     return -EBADMSG;
 }
 
-/* +1 where lists and mappings begin, -1 where they end. */
+/* Returns +1 where a list or mapping begins, -1 where it ends. */
 static int yaml_depth_change(yaml_event_type_t type)
 {
     if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT) return 1;
     return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
 }
 
-/* Parses the whole file without storing anything. It must be YAML, one document, and not
- * deeply nested, for which libyaml needs quadratic time. */
+/* Parses the whole file without storing anything. The file must be YAML with one document
+ * only, and not deeply nested, because libyaml needs quadratic time for deep nesting. */
 static int yaml_scan(const scr_reader *r, yaml_parser_t *parser)
 {
     int rc = 0, depth = 0, documents = 0;

@@ -134,7 +134,7 @@ kvtree *scr_desc_add(kvtree *layer, scr_desc_kind kind, const char *key,
     return desc;
 }
 
-/* Without a source the field has that of its descriptor, which saves memory: GROUPS of
+/* A field without a source has the source of its descriptor. This saves memory: GROUPS of
  * ten thousand nodes are sent to all ranks. */
 int scr_desc_set(kvtree *desc, const char *field, const char *value, const char *source)
 {

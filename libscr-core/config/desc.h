@@ -10,8 +10,8 @@
  *     LAUNCHER=palsrun RUN="mpiexec -n {ranks} --hosts {hosts}"
  *
  * (SCR Developer Guide 1.2, sections 2.7.3, 2.8.3 and 2.9.4). Their meaning is defined in
- * config/group.h, config/store.h and config/reddesc.h; commands of tools/ define that of
- * LAUNCHER. */
+ * config/group.h, config/store.h and config/reddesc.h; the commands in tools/ define the
+ * meaning of LAUNCHER. */
 
 #include "config/parameters.h"
 #include <kvtree/kvtree.h>
@@ -34,32 +34,34 @@ typedef struct scr_desc_field {
     const char *help;  /* one line */
 } scr_desc_field;
 
-/* The fields of STORE, CKPT and LAUNCHER, ended by an entry without a name. */
+/* The fields of STORE, CKPT and LAUNCHER. An entry without a name ends the table. */
 extern const scr_desc_field scr_desc_field_table[];
 
-/* Size of names of nodes and groups and of their values, with the NUL. */
+/* Size of a name of a node or group, and of a value in GROUPS, with the NUL. */
 #define SCR_DESC_NAME_SIZE 256
-/* Size of paths of stores. */
+/* Size of a path of a store, with the NUL. */
 #define SCR_DESC_PATH_SIZE 1024
-/* Redundancy descriptors have numbers below this. */
+/* The numbers of redundancy descriptors are below this limit. */
 #define SCR_DESC_CKPT_MAX 1000
 
 const char *scr_desc_kind_name(scr_desc_kind kind);
 
-/* The kind of that name; SCR_DESC_KINDS: there is none. STORES is STORE. */
+/* Returns the kind of that name ("STORES" also means STORE); SCR_DESC_KINDS: none. */
 scr_desc_kind scr_desc_kind_find(const char *name);
 
-/* The name of a field as in the table; an alias gives the name of its field. A field of
- * GROUPS may have any name except NODE and WORLD, which are built in. NULL: none. */
+/* Returns the name of a field as in the table; for an alias, the name of its field. A
+ * field of GROUPS may have any name except NODE and WORLD, which are built in. NULL:
+ * none. */
 const char *scr_desc_field_find(scr_desc_kind kind, const char *name);
 const char *scr_desc_field_nearest(scr_desc_kind kind, const char *name);
 
-/* The name most similar to name among those valid at the beginning of a line: parameters,
+/* Returns the valid name most similar to name, of all that may begin a line: parameters,
  * kinds, SCR_LOCKED. */
 const char *scr_desc_nearest(const char *name);
 
-/* The canonical form of a key ("/tmp" for "/tmp/", "1" for "01"), to be freed. NULL: an
- * invalid key (scr_desc_key_rule describes valid ones), or no memory. */
+/* Returns the canonical form of a key ("/tmp" for "/tmp/", "1" for "01"), which the
+ * caller frees. NULL: no memory, or an invalid key (scr_desc_key_rule describes valid
+ * keys). */
 char *scr_desc_key(scr_desc_kind kind, const char *text);
 const char *scr_desc_key_rule(scr_desc_kind kind);
 
@@ -70,28 +72,28 @@ bool scr_desc_is_name(const char *text);
 /* ---- in a layer: <kind>/<key>/{SOURCE/<where>, FIELD/<field>/{VALUE/.., SOURCE/..}}
  * ---- */
 
-/* A descriptor of a layer; NULL: none. scr_desc_add returns the existing one, or a new
- * one; NULL without memory. */
+/* scr_desc_get returns a descriptor of a layer; NULL: none. scr_desc_add returns the
+ * existing descriptor, or a new one; NULL without memory. */
 kvtree *scr_desc_get(const kvtree *layer, scr_desc_kind kind, const char *key);
 kvtree *scr_desc_add(kvtree *layer, scr_desc_kind kind, const char *key,
                      const char *source);
 int scr_desc_set(kvtree *desc, const char *field, const char *value, const char *source);
 bool scr_desc_has(const kvtree *desc, const char *field);
 
-/* The effective descriptors of a kind, <key>/{SOURCE, FIELD/...}, as a new tree. GROUPS
- * and STORE: each field comes from the first layer that has it. CKPT: all come from the
- * first layer that has any. NULL without memory. */
+/* Returns the effective descriptors of a kind, <key>/{SOURCE, FIELD/...}, as a new tree.
+ * GROUPS and STORE: each field comes from the first layer that has it. CKPT: all
+ * descriptors come from the first layer that has any. NULL without memory. */
 kvtree *scr_config_descs(const scr_config *config, scr_desc_kind kind);
 
-/* A field of one of these; its text is NULL if the field is missing. name gets the name
- * of the value for messages. */
+/* Returns a field of an effective descriptor; its text is NULL if the field is missing.
+ * name receives the name of the value for messages. */
 #define SCR_DESC_LABEL_SIZE 256
 scr_value scr_desc_value(const kvtree_elem *desc, scr_desc_kind kind, const char *field,
                          char name[SCR_DESC_LABEL_SIZE]);
 
-/* ---- as a struct ---- */
+/* ---- descriptors as structs ---- */
 
-/* A field that is a member of a struct, of the type in scr_desc_field_table. */
+/* A field that is a member of a struct. scr_desc_field_table gives its type. */
 typedef struct scr_desc_member {
     const char *name; /* NULL ends a table */
     size_t offset;
@@ -99,13 +101,14 @@ typedef struct scr_desc_member {
     const char *const *words; /* possible values of a text; NULL: the caller reads it */
 } scr_desc_member;
 
-/* Stores the fields of a descriptor in their members. A member without a field, or with
- * an invalid one, keeps its value. */
+/* Stores the fields of a descriptor in their members. If a field is missing or invalid,
+ * its member keeps its value. */
 void scr_desc_read_members(const kvtree_elem *desc, scr_desc_kind kind,
                            const scr_desc_member *members, void *object,
                            scr_problems *problems);
 
-/* A member as text, to be freed; NULL if there is no such field, or no memory. */
+/* Returns a member as text, which the caller frees; NULL if there is no such field, or no
+ * memory. */
 char *scr_desc_member_text(scr_desc_kind kind, const scr_desc_member *members,
                            const void *object, const char *field);
 

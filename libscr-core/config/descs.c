@@ -74,7 +74,7 @@ static void descs_list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)
         fprintf(out, "%d\n", d->reddescs.list[i].index);
 }
 
-/* Without the newline at the end; NULL if there are none. */
+/* Returns the keys without a newline at the end; NULL if there are none. */
 static char *descs_answer_keys(const scr_descs *d, scr_desc_kind kind)
 {
     char *text = NULL;

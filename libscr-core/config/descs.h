@@ -15,13 +15,13 @@ typedef struct scr_descs {
     kvtree *launchers; /* <name>/FIELD/<field>/VALUE/<value> */
 } scr_descs;
 
-/* Mistakes in them, or in the parameters that they refer to, are added to problems. 0 or
- * -ENOMEM. */
+/* Loads all descriptors. Mistakes in them, or in the parameters that they refer to, are
+ * added to problems. Returns 0 or -ENOMEM. */
 int scr_descs_load(const scr_config *config, scr_descs *descs, scr_problems *problems);
 void scr_descs_done(scr_descs *descs);
 
-/* The answer to a query: for "CKPT=0 TYPE" the effective value, for "CKPT" all keys, one
- * per line. To be freed; NULL: none. */
+/* Returns the answer to a query: for "CKPT=0 TYPE" the effective value, for "CKPT" all
+ * keys, one per line. The caller frees it. NULL: none. */
 char *scr_descs_answer(const scr_descs *descs, const char *question);
 
 #endif

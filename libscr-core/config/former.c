@@ -61,10 +61,10 @@ static const struct {
     /* lines of the system file scr.conf of SCR 3.1 */
     {"CNTLDIR", CAPACITY},
     {"CACHEDIR", CAPACITY},
-    /* of examples of SCR 3.1 */
+    /* names in examples of SCR 3.1 */
     {"jobid", IDENTITY},
     {"SCR_jobid", IDENTITY},
-    /* older ones that configurations still have */
+    /* older names that configurations still contain */
     {"SCR_HOP_DISTANCE", NUMBERED},
     {"SCR_PARTNER_DISTANCE", NUMBERED},
     {"SCR_XOR_SIZE", "SCR_SET_SIZE is the size of redundancy sets"},

@@ -4,15 +4,17 @@
 
 /* Names in configurations of earlier versions, up to SCR 3.1. */
 
-/* The name that a parameter has now; NULL: not another one. */
+/* Returns the present name of a parameter with a former name; NULL: it was not
+ * renamed. */
 const char *scr_former_name(const char *former);
 
-/* The other way; NULL: it had no other name. */
+/* Returns the former name of a parameter; NULL: none. */
 const char *scr_former_of(const char *name);
 
-/* Names without a meaning here are warned about and ignored. */
+/* Names of earlier versions that have no meaning now are ignored with a warning. */
 
-/* Why it has none, to follow on "because"; NULL: there was no such name. */
+/* Returns why a name has no meaning now, as the rest of a sentence after "because"; NULL:
+ * no earlier version had the name. */
 const char *scr_former_reason(const char *name);
 
 #endif

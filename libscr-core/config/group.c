@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The names of the groups of a row. */
+/* Adds the names of the groups in a row to names. */
 static int group_add_names(kvtree *names, const kvtree *row)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(row, "FIELD"));
@@ -19,7 +19,8 @@ static int group_add_names(kvtree *names, const kvtree *row)
     return 0;
 }
 
-/* Rows of ranges are searched, those of nodes are found. */
+/* Moves rows of ranges from nodes to ranges: a node is found by its name, but ranges must
+ * be searched. */
 static int group_move_ranges(scr_groups *g)
 {
     kvtree_elem *next, *node = kvtree_elem_first(g->nodes);
@@ -124,5 +125,5 @@ void scr_groups_resolve(const scr_groups *groups, const scr_value *value,
             value, problems, "no such group; did you mean %s?",
             scr_problems_full(problems) ? "" : scr_groups_nearest(groups, value->text));
     else
-        strcpy(to, value->text); /* a name of GROUPS is not longer */
+        strcpy(to, value->text); /* names in GROUPS are not longer */
 }

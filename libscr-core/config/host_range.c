@@ -6,7 +6,7 @@
 
 enum { DIGITS_MAX = 9 };
 
-/* One entry of the brackets. */
+/* An entry within the brackets. */
 typedef struct host_entry {
     long from, to;
     int width; /* digits of from */
@@ -17,8 +17,8 @@ bool scr_host_range_is(const char *text)
     return strpbrk(text, "[]") != NULL;
 }
 
-/* The number at *text, which moves behind it, of at most that many digits; returns how
- * many there are. */
+/* Reads the number at *text, of at most that number of digits, and advances *text.
+ * Returns the number of digits. */
 static int host_read_number(const char **text, int most, long *number)
 {
     int digits = 0;
@@ -27,8 +27,8 @@ static int host_read_number(const char **text, int most, long *number)
     return digits;
 }
 
-/* The entry at *text, which moves to the ',' or ']' behind it; false for anything else.
- */
+/* Reads the entry at *text, and advances *text to the ',' or ']' after it. Returns false
+ * for anything else. */
 static bool host_read_entry(const char **text, host_entry *entry)
 {
     entry->width = host_read_number(text, DIGITS_MAX, &entry->from);
@@ -57,7 +57,7 @@ bool scr_host_range_is_valid(const char *text)
 static bool host_entry_has(const host_entry *entry, long number, int digits)
 {
     if (number < entry->from || number > entry->to || digits < entry->width) return false;
-    long least = 1; /* of the numbers with that many digits */
+    long least = 1; /* smallest number with that many digits */
     for (int i = 1; i < digits; i++)
         least *= 10;
     return digits == entry->width || number >= least;

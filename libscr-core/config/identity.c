@@ -34,7 +34,7 @@ void scr_identity_prefix(const char *prefix, char name[SCR_JOB_ID_SIZE])
     snprintf(name, SCR_JOB_ID_SIZE, "prefix-%08lx", crc);
 }
 
-/* A variable of the environment that has a value. */
+/* Returns an environment variable; NULL if it is unset or empty. */
 static const char *identity_variable(const char *name)
 {
     const char *value = getenv(name);
@@ -45,15 +45,15 @@ static const char *identity_variable(const char *name)
 
 int scr_identity_flux(const char *id, char job[SCR_JOB_ID_SIZE])
 {
-    static const char hooked[] = "\306\222"; /* in UTF-8 */
+    static const char hooked[] = "\306\222"; /* the hooked f of an id, in UTF-8 */
     size_t n = strncmp(id, hooked, 2) == 0 ? 2 : 0;
     if (!id[n] || strchr(id, '/') || strlen(id) >= SCR_JOB_ID_SIZE) return -EINVAL;
     snprintf(job, SCR_JOB_ID_SIZE, "%s%s", n ? "f" : "", id + n);
     return 0;
 }
 
-/* Ids from the outermost instance to this launch: "/fA/fB". 1 with the id of the
- * instance; 0: it has none; -EINVAL. */
+/* Finds the id of the Flux instance in path, which has the ids from the outermost
+ * instance to this launch: "/fA/fB". Returns 1; 0 if there is no such id; or -EINVAL. */
 static int identity_flux_parent(const char *path, char job[SCR_JOB_ID_SIZE])
 {
     char parent[SCR_JOB_ID_SIZE];
@@ -67,7 +67,8 @@ static int identity_flux_parent(const char *path, char job[SCR_JOB_ID_SIZE])
     return scr_identity_flux(parent, job) == 0 ? 1 : -EINVAL;
 }
 
-/* Each launch has an id of its own, and older versions tell it that only. */
+/* Finds the id of the Flux instance. Each launch in it also has its own id, which is the
+ * only one that older versions of Flux report. */
 static int identity_find_flux(char job[SCR_JOB_ID_SIZE], kvtree_error *err)
 {
     const char *instance = identity_variable("FLUX_ENCLOSING_ID");
@@ -87,7 +88,7 @@ static int identity_find_flux(char job[SCR_JOB_ID_SIZE], kvtree_error *err)
                                       : launch);
 }
 
-/* ---- all ---- */
+/* ---- all resource managers ---- */
 
 int scr_identity_find_job(char job[SCR_JOB_ID_SIZE], kvtree_error *err)
 {

@@ -30,7 +30,8 @@ static const struct log_code log_levels[] = {
     {"WARNING", LOG_WARNING}, {"ERR", LOG_ERR},     {"CRIT", LOG_CRIT},
     {"ALERT", LOG_ALERT},     {"EMERG", LOG_EMERG}, {NULL, 0}};
 
-/* The code of the parameter; the first one after a mistake. */
+/* Returns the syslog code for the value of a parameter; after a mistake, the first
+ * code. */
 static int log_code(const scr_config *config, const char *name,
                     const struct log_code *codes, scr_problems *problems)
 {
@@ -42,7 +43,7 @@ static int log_code(const scr_config *config, const char *name,
     return codes->code;
 }
 
-/* The name of the program in a message of syslog. */
+/* Returns the program name for messages to syslog. */
 static const char *log_prefix(const scr_config *config, scr_problems *problems)
 {
     const scr_value v = scr_config_value(config, "SCR_LOG_SYSLOG_PREFIX");
@@ -57,7 +58,8 @@ static const char *log_prefix(const scr_config *config, scr_problems *problems)
     return "SCR";
 }
 
-/* Their figures are those of the text file, of all runs. */
+/* Enables metrics. They are computed from the text log, which has the events of all
+ * runs. */
 static void log_configure_metrics(const scr_config *config, scr_log_settings *settings,
                                   scr_problems *problems)
 {

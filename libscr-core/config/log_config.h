@@ -17,9 +17,9 @@ enum {
 };
 
 typedef struct scr_log_settings {
-    unsigned targets; /* bit i: target i of the list above */
+    unsigned targets; /* bit i: target i of the enumeration above */
 
-    uint64_t file_size;  /* bytes at which a file is put aside; 0: never */
+    uint64_t file_size;  /* size in bytes at which a log file is rotated; 0: never */
     const char *metrics; /* path of the file; NULL: none */
 
     int syslog_priority; /* facility and level */
@@ -30,7 +30,8 @@ typedef struct scr_log_settings {
     int db_debug; /* reports each statement */
 } scr_log_settings;
 
-/* Reads the parameters; texts belong to config. Mistakes are added to problems. */
+/* Reads the parameters. Texts in settings belong to config. Mistakes are added to
+ * problems. */
 void scr_log_configure(const scr_config *config, scr_log_settings *settings,
                        scr_problems *problems);
 

@@ -109,13 +109,13 @@ const scr_param scr_param_table[] = {
     {"SCR_LOG_DB_NAME", TEXT, NULL, 0, "name of the database"},
     {"SCR_LOG_DB_USER", TEXT, NULL, 0, "user of the database"},
     {"SCR_LOG_DB_PASS", TEXT, NULL, 0, "password of the database"},
-    /* input and output */
+    /* buffers and timeouts */
     {"SCR_MPI_BUF_SIZE", BYTES, "0", 0, "maximum size of a message with file data, 4KB to 1GB (0: 512KB for redundancy, 1MB for files that move to another node)"},
     {"SCR_FILE_BUF_SIZE", BYTES, "0", 0, "maximum size of a read or write when a file is copied, 4KB to 1GB (0: 256KB for flushes and fetches, one message for files that move to another node)"},
     {"SCR_CRC_ON_COPY", BOOL, "1", 0, "0: no checksums of cached files, see below"},
     {"SCR_CRC_ON_DELETE", BOOL, "0", 0, "1: verify files before they are removed from the cache; a mismatch is a warning"},
     {"SCR_CRC_ON_FLUSH", BOOL, "1", 0, "0: no checksums of flushed files"},
-    /* who and where */
+    /* identity and environment */
     {"SCR_USER_NAME", TEXT, NULL, 0, "user (default: the effective user)"},
     {"SCR_JOB_ID", TEXT, NULL, 0, "identifier of the allocation (default: from the batch system, else derived from the prefix directory)"},
     {"SCR_JOB_NAME", TEXT, NULL, 0, "name of the job, for records"},

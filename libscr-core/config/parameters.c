@@ -49,7 +49,7 @@ void scr_param_find_unknown(scr_param_report *report, void *arg)
         memcpy(name, *e, n);
         name[n] = 0;
         if (!scr_param_find(name) && strcmp(name, "SCR_CONF_FILE") != 0 &&
-            strcmp(name, "SCR_LIBRARY") != 0) /* of the module for Python */
+            strcmp(name, "SCR_LIBRARY") != 0) /* a parameter of the Python module */
             report(arg, name, scr_former_reason(name), scr_param_nearest(name));
     }
 }
@@ -80,7 +80,7 @@ int scr_layer_set(kvtree *layer, const char *name, const char *value, const char
 {
     kvtree *entry = kvtree_set(layer, name, NULL);
     if (!entry) return -ENOMEM;
-    /* in this order, so that every value has a source */
+    /* SOURCE first, so that every value has a source */
     int rc = kvtree_util_set_str(entry, "SOURCE", source);
     return rc ? rc : kvtree_util_set_str(entry, "VALUE", value);
 }
@@ -94,7 +94,8 @@ static const char *param_layer_get(const kvtree *layer, const char *name,
     return value;
 }
 
-/* The value in the environment of this process; NULL: unset or empty. */
+/* Returns the value in the environment of this process, also under its former name; NULL:
+ * unset or empty. */
 static const char *param_getenv(const scr_param *param)
 {
     const char *value = getenv(param->name), *former = scr_former_of(param->name);
@@ -113,8 +114,8 @@ int scr_config_capture_env(scr_config *config)
     return 0;
 }
 
-/* The value in the environment: of rank 0 once that is known, except for parameters that
- * each node sets on its own. *source is set with a value only. */
+/* Returns the value in the environment: that of rank 0 once it is known, except for
+ * parameters that each node sets on its own. *source is set with a value only. */
 static const char *param_get_env(const scr_config *config, const scr_param *param,
                                  const char **source)
 {
@@ -144,7 +145,7 @@ const char *scr_config_get(const scr_config *config, const char *name,
 
 enum { PARAM_IN_ENV = 1, PARAM_IN_USER = 2, PARAM_IN_SET = 4, PARAM_IN_SYSTEM = 8 };
 
-/* Adds a problem for each of the layers in where that sets the parameter. */
+/* Adds a problem for each layer in where that sets the parameter. */
 static void param_refuse(const scr_config *config, const scr_param *param, unsigned where,
                          const char *why, scr_problems *problems)
 {
@@ -157,7 +158,7 @@ static void param_refuse(const scr_config *config, const scr_param *param, unsig
     }
 }
 
-/* SCR_LOCKED in the user's file has no effect, which is a problem. */
+/* Adds a problem if the user's file has SCR_LOCKED, which has no effect there. */
 static void param_refuse_locks(const kvtree *layer, scr_problems *problems)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(layer, SCR_LOCKED));
@@ -166,7 +167,8 @@ static void param_refuse_locks(const kvtree *layer, scr_problems *problems)
                      kvtree_get_val(kvtree_elem_hash(e), "SOURCE"));
 }
 
-/* The part of path after "~", if that stands for the home directory; otherwise NULL. */
+/* Returns the part of path after a "~" that stands for the home directory; otherwise
+ * NULL. */
 static const char *param_below_home(const char *path)
 {
     return path && path[0] == '~' && (path[1] == '/' || !path[1]) ? path + 1 : NULL;
@@ -225,7 +227,7 @@ void scr_config_check_places(const scr_config *config, scr_problems *problems)
 
 /* ---- typed values ---- */
 
-/* Rounds; a number above 0 must not become 0. */
+/* Rounds. A number above 0 that would become 0 gives -ERANGE. */
 static int value_round(double number, double most, double *whole)
 {
     if (number >= most || (number > 0 && number < 0.5)) return -ERANGE;
@@ -233,7 +235,7 @@ static int value_round(double number, double most, double *whole)
     return 0;
 }
 
-/* Number and unit: the number before the first letter. */
+/* Splits text into a number and a unit, which may follow after blanks. */
 static int value_split_unit(const char *text, double *number, const char **unit)
 {
     char digits[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of mistakes, and names that are alike; see config/problems.h. */
+/* Lists of mistakes, and search for similar names; see config/problems.h. */
 #include "config/problems.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whether the lines of text contain that one. */
+/* Whether text contains the given line. */
 static bool problems_contain(const char *text, const char *line)
 {
     size_t n = strlen(line);
@@ -22,7 +22,7 @@ static bool problems_contain(const char *text, const char *line)
     return false;
 }
 
-/* Appends the line, which is freed. False: it was there. */
+/* Appends line and frees it. Returns false if the line was there already. */
 static bool problems_append(char **lines, char *line)
 {
     char *longer = NULL;
@@ -81,7 +81,7 @@ bool scr_problems_full(const scr_problems *problems)
     return problems->count > SCR_PROBLEMS_SHOWN;
 }
 
-/* The Levenshtein distance of the first 64 bytes, case-insensitive. */
+/* Returns the Levenshtein distance of the first 64 bytes, ignoring case. */
 static int problems_distance(const char *a, const char *b)
 {
     int row[65], n = (int)strnlen(b, 64), m = (int)strnlen(a, 64);

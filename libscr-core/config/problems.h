@@ -2,36 +2,39 @@
 #ifndef SCR_PROBLEMS_H
 #define SCR_PROBLEMS_H
 
-/* Mistakes in the configuration. Reading continues after a mistake: each is added to a
- * list with its place and, for an unknown name, the most similar valid one, so that all
- * are reported together. */
+/* Mistakes in the configuration. Reading continues after a mistake. Each mistake is added
+ * to a list with its place and, for an unknown name, the most similar valid one, so that
+ * all are reported together. */
 
 #include <stdbool.h>
 
-/* Problems beyond this number are counted, but have no line; nor have warnings. */
+/* Maximum number of lines. Further problems are only counted; further warnings are
+ * dropped. */
 #define SCR_PROBLEMS_SHOWN 100
 
 typedef struct scr_problems {
     int count;
-    char *text;     /* one line each, each ended by a newline; NULL when count is 0 */
-    char *warnings; /* the same: what is ignored or replaced, and is no mistake */
+    char *text; /* one line per problem, each ended by a newline; NULL when count is 0 */
+    char *warnings; /* the same for text that is ignored or replaced and is no mistake */
 } scr_problems;
 
-/* Adds a line. Control characters, which may come out of a file, are replaced by '?'. */
+/* Adds a line. Control characters, which may come from a file, are replaced by '?'. */
 void scr_problems_add(scr_problems *problems, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void scr_problems_warn(scr_problems *problems, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void scr_problems_done(scr_problems *problems);
 
-/* Whether a further line would not be shown, so that its text need not be made. */
+/* Whether further lines are no longer shown, so that the caller need not make their
+ * text. */
 bool scr_problems_full(const scr_problems *problems);
 
-/* The search for the valid name most similar to a wrong one:
+/* Searches for the valid name most similar to a wrong one:
  *
  *     scr_nearest nearest = {.name = wrong};
  *     for each valid name: scr_nearest_try(&nearest, it);
- *     nearest.best is the first of those that differ least; NULL without any */
+ *
+ * nearest.best is the first of the names with the least distance; NULL without names. */
 typedef struct scr_nearest {
     const char *name, *best;
     int least;

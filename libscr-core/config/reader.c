@@ -31,7 +31,7 @@ static void reader_report_unknown(const scr_reader *r, scr_token name, const cha
                      r->path, name.mark.line, name.mark.column, what, name.text, nearest);
 }
 
-/* Whether name is one that has no meaning here, which is a warning. */
+/* Whether name is a former name without a meaning now, which is a warning. */
 static bool reader_is_former(const scr_reader *r, scr_token name)
 {
     const char *reason = scr_former_reason(name.text);
@@ -52,7 +52,8 @@ static void reader_source(char source[SOURCE_SIZE], const scr_reader *r, scr_mar
 /* ---- values ---- */
 
 /* Writes the value of the variable at *text ("$VAR" or "${VAR}") to stream and advances
- * *text. A "$" without a name is written itself. -EINVAL after a problem, or -ENOMEM. */
+ * *text. Writes a "$" without a name as it is. Returns -EINVAL after a problem, or
+ * -ENOMEM. */
 static int reader_put_variable(const scr_reader *r, scr_mark mark, const char **text,
                                FILE *stream)
 {
@@ -97,8 +98,8 @@ int scr_read_expand(const scr_reader *r, scr_mark mark, const char *text, char *
     return rc;
 }
 
-/* The value of name, expanded, to be freed. NULL after a problem; a missing or empty
- * value is one. */
+/* Returns the expanded value of name, which the caller frees; NULL after a problem, such
+ * as a missing or empty value. */
 static char *reader_value(const scr_reader *r, const char *name, scr_token value)
 {
     if (!value.text) {

@@ -2,9 +2,9 @@
 #ifndef SCR_READER_H
 #define SCR_READER_H
 
-/* The parts that the readers of both forms of configuration files share: they split a
- * text into tokens, and these functions check the tokens and store them in a layer. Each
- * mistake becomes a problem with its place. */
+/* The common parts of the readers for both forms of configuration files. The readers
+ * split a text into tokens; these functions check the tokens and store them in a layer.
+ * Each mistake becomes a problem with its place. */
 
 #include "config/desc.h"
 #include "config/parameters.h"
@@ -27,7 +27,7 @@ typedef struct scr_reader {
     const char *path; /* for messages */
     kvtree *layer;
     scr_problems *problems;
-    bool plain; /* of SCR_Config: values may be empty, and have no place in a file */
+    bool plain; /* for SCR_Config: values may be empty, and have no place in a file */
 } scr_reader;
 
 /* Adds "<path>:<line>:<column>: <text> "<name>"". */
@@ -35,25 +35,26 @@ void scr_read_problem(const scr_reader *r, scr_mark mark, const char *text,
                       const char *name);
 void scr_read_no_memory(const scr_reader *r, scr_mark mark);
 
-/* Expands environment variables into *value, to be freed. After a problem, -EINVAL or
- * -ENOMEM, and *value is NULL. */
+/* Expands environment variables into *value, which the caller frees. Returns -EINVAL
+ * after a problem, or -ENOMEM; *value is then NULL. */
 int scr_read_expand(const scr_reader *r, scr_mark mark, const char *text, char **value);
 
-/* A parameter. A value without text is a list or mapping, which is a problem. Variables
- * in values are expanded. */
+/* Reads a parameter. A value without text is a list or mapping, which is a problem.
+ * Variables in values are expanded. */
 void scr_read_param(const scr_reader *r, scr_token name, scr_token value);
 
-/* A name in the list of SCR_LOCKED. */
+/* Reads a name in the list of SCR_LOCKED. */
 void scr_read_locked(const scr_reader *r, scr_token name);
 
-/* The beginning of a descriptor. NULL after a problem. */
+/* Begins a descriptor. Returns NULL after a problem. */
 kvtree *scr_read_desc(const scr_reader *r, scr_desc_kind kind, scr_token key);
 
-/* A field of it; value as for scr_read_param. */
+/* Reads a field of a descriptor; value is as for scr_read_param. */
 void scr_read_field(const scr_reader *r, scr_desc_kind kind, kvtree *desc, scr_token name,
                     scr_token value);
 
-/* Reads a text of each form. 0; -EBADMSG for a text that is not YAML; -ENOMEM. */
+/* Read a text in YAML, or in lines. Return 0; -EBADMSG for a text that is not YAML;
+ * -ENOMEM. */
 int scr_read_yaml(const scr_reader *r, const char *text, size_t size);
 int scr_read_lines(const scr_reader *r, const char *text, size_t size);
 

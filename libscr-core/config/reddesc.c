@@ -23,12 +23,12 @@ static const scr_desc_member reddesc_members[] = {
     {"SET_FAILURES", offsetof(scr_reddesc, set_failures), 1, NULL},
     {NULL, 0, 0, NULL}};
 
-/* Those that are numbers or switches. */
+/* The members that are numbers or switches. */
 static const scr_desc_member *const reddesc_numbers = reddesc_members + 3;
 
 /* ---- from a configuration ---- */
 
-/* The descriptor of the parameters, and the defaults of the others. */
+/* Returns the descriptor that parameters define. Other descriptors use it as default. */
 static scr_reddesc reddesc_from_params(const scr_config *config, const scr_groups *groups,
                                        const scr_stores *stores, scr_problems *problems)
 {
@@ -67,7 +67,7 @@ static void reddesc_resolve_store(const scr_value *value, const scr_stores *stor
             scr_problems_full(problems) ? "" : scr_stores_nearest(stores, value->text));
 }
 
-/* The descriptors that CKPT refers to. */
+/* The groups and stores that CKPT refers to. */
 struct references {
     const scr_groups *groups;
     const scr_stores *stores;
@@ -88,8 +88,8 @@ static void reddesc_read(const kvtree_elem *desc, const struct references *refer
     if (store && !store->enabled) d->enabled = 0;
 }
 
-/* Numbers must be consecutive from 0, and an enabled descriptor must apply to every
- * checkpoint. */
+/* Checks that numbers are consecutive from 0 and that every checkpoint has an enabled
+ * descriptor. */
 static void reddesc_check_all(const scr_reddescs *r, const kvtree *descs,
                               scr_problems *problems)
 {

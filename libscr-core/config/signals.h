@@ -12,11 +12,11 @@ typedef struct scr_signal_name {
 enum { SCR_SIGNALS = 7 };
 extern const scr_signal_name scr_signal_names[SCR_SIGNALS];
 
-/* "TERM,USR1", "SIGTERM USR1", "NONE", in any case: bit i of *set stands for
- * scr_signal_names[i]. 0 or -EINVAL. */
+/* Parses "TERM,USR1", "SIGTERM USR1" or "NONE", in any case. Bit i of *set stands for
+ * scr_signal_names[i]. Returns 0 or -EINVAL. */
 int scr_signals_parse(const char *text, unsigned *set);
 
-/* The name of a signal of the table; "?" for others. */
+/* Returns the name of a signal in the table; "?" for others. */
 const char *scr_signal_text(int number);
 
 #endif

@@ -23,7 +23,7 @@ static const scr_desc_member store_members[] = {
     {"VIEW", offsetof(scr_store, view), 0, store_views},
     {NULL, 0, 0, NULL}};
 
-/* Each checkpoint is cached for a time, so that 0 is 1: SCR 3.1 has it so, too. */
+/* Replaces 0 by 1, as SCR 3.1 does: every checkpoint is cached at least for a time. */
 static void store_check_count(const char *name, int *count, scr_problems *problems)
 {
     if (*count > 0) return;
@@ -47,14 +47,15 @@ static void store_read(const kvtree_elem *desc, const scr_groups *groups,
     store_check_count(label, &store->count, problems);
 }
 
-/* The canonical form of a path; to be freed. A relative one is unchanged. */
+/* Returns the canonical form of a path, which the caller frees. A relative path is
+ * unchanged. */
 static char *store_reduce(const char *path)
 {
     return path[0] == '/' ? scr_path_reduce(path) : strdup(path);
 }
 
-/* Adds the store of a parameter unless it exists. An invalid path is reported when the
- * directory is created. */
+/* Adds the store that a parameter names, unless it exists. An invalid path is reported
+ * when the directory is created. */
 static int store_imply(const scr_config *config, const char *param,
                        const scr_store *defaults, scr_stores *stores,
                        scr_problems *problems)
@@ -75,7 +76,7 @@ static int store_imply(const scr_config *config, const char *param,
     return 0;
 }
 
-/* The type of a store that has no field TYPE. */
+/* Sets the type of a store that has no field TYPE. */
 static void store_default_type(const scr_config *config, char type[SCR_STORE_WORD_SIZE])
 {
     const char *flush = scr_config_get(config, "SCR_FLUSH_TYPE", NULL);

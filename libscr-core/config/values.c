@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From parameters to values; see config/values.h. */
+/* Reads the values of all parameters; see config/values.h. */
 #include "config/values.h"
 
 #include "config/log_config.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Types of transfers and their methods. */
+/* Types of transfers, and the transfer method of each. */
 static const struct values_type {
     const char *type, *method;
-    bool elsewhere; /* of machines with a burst buffer; PTHREAD stands in */
+    bool elsewhere; /* only on machines with a burst buffer; PTHREAD is used instead */
 } values_types[] = {{"SYNC", "sync", false},       {"PTHREAD", "pthread", false},
                     {"DAEMON", "daemon", false},   {"BBAPI", "pthread", true},
                     {"DATAWARP", "pthread", true}, {"DW", "pthread", true},
@@ -34,7 +34,7 @@ const char *scr_flush_method(const char *type, int background)
     return found ? found->method : NULL;
 }
 
-/* Warns of a type of another machine, as the value of what. */
+/* Warns if type exists on other machines only; what names the value. */
 static void values_check_type(const char *what, const char *type, scr_problems *problems)
 {
     const struct values_type *found = type ? values_find_type(type) : NULL;
@@ -46,7 +46,8 @@ static void values_check_type(const char *what, const char *type, scr_problems *
             what, type);
 }
 
-/* A store without checkpoints may name anything; SCR_FLUSH_TYPE was checked before. */
+/* Checks the types of stores. Skips stores without checkpoints, whose type is not used,
+ * and types equal to SCR_FLUSH_TYPE, which was checked before. */
 static void values_check_types(const scr_config *c, const scr_descs *descs,
                                scr_problems *problems)
 {
@@ -62,7 +63,7 @@ static void values_check_types(const scr_config *c, const scr_descs *descs,
     }
 }
 
-/* The transfer method and the sizes of flushes. */
+/* Reads the transfer method and the sizes of flushes. */
 static void values_load_flush(const scr_config *c, struct scr_settings *s,
                               scr_problems *problems)
 {
@@ -99,7 +100,7 @@ scr_packing scr_config_packing(const scr_config *c, scr_problems *problems)
     return sized ? SCR_PACKS_SIZED : SCR_PACKS_NOT;
 }
 
-/* The targets of the event log. */
+/* Reads the targets of the event log. */
 static void values_load_log(const scr_config *c, struct scr_settings *s,
                             scr_problems *problems)
 {
@@ -108,7 +109,7 @@ static void values_load_log(const scr_config *c, struct scr_settings *s,
     s->log_targets = log.targets;
 }
 
-/* The end of the allocation, and the signals that request a halt. */
+/* Reads the end of the allocation and the signals that request a halt. */
 static void values_load_halt(const scr_config *c, struct scr_settings *s,
                              scr_problems *problems)
 {
@@ -128,7 +129,7 @@ int scr_config_any_ranks(const scr_config *c, scr_problems *problems)
     return strcmp(word, "any") == 0;
 }
 
-/* Parameters that are stored as they are; least: lower limit of a number. */
+/* Parameters that are stored unchanged; least: lower limit of a number. */
 static const struct values_row {
     const char *name;
     size_t offset;
@@ -172,7 +173,7 @@ static const struct values_row {
     VALUES_ROW("SCR_FILE_BUF_SIZE", file_buffer, 0),
     VALUES_ROW("SCR_MPI_BUF_SIZE", message, 0)};
 
-/* Bytes of file data per system call or message. */
+/* Checks a number of bytes of file data per system call or message. */
 static void values_check_buffer(const scr_config *config, const char *name, uint64_t size,
                                 scr_problems *problems)
 {
@@ -186,8 +187,7 @@ void scr_values_load(const scr_config *config, struct scr_settings *values,
 {
     struct scr_settings *s = values;
     const scr_config *c = config;
-    s->container_size = s->flush_align =
-        1; /* valid: a text that is not a number is reported once */
+    s->container_size = s->flush_align = 1; /* valid, so that a bad text is one problem */
     for (size_t i = 0; i < sizeof values_table / sizeof *values_table; i++) {
         const struct values_row *row = &values_table[i];
         const scr_value v = scr_config_value(c, row->name);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A first SCR program in Python: counts to 10; after an interruption it goes on where it was."""
+"""A first SCR program in Python: counts to 10, and continues after an interruption."""
 import scr
 
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A first SCR program: counts to 10; after an interruption it goes on where it was. */
+/* A first SCR program: counts to 10, and continues after an interruption. */
 #include <scr.h>
 #include <stdio.h>
 
 static int rank, count;
 
-/* Opens this rank's file of a dataset, at the place where SCR wants it. */
+/* Opens this rank's file of a dataset at the path that SCR chooses. */
 static FILE *open_file(const char *dataset, const char *mode)
 {
     char name[SCR_MAX_FILENAME + 32], path[SCR_MAX_FILENAME];
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     SCR_Config("SCR_CHECKPOINT_INTERVAL=3");
     SCR_Init();
 
-    do { /* the newest checkpoint; if that cannot be read, the one before it */
+    do { /* the newest checkpoint; if it cannot be read, an older one */
         SCR_Have_restart(&have, name);
     } while (have && restart(name) != SCR_SUCCESS);
     if (rank == 0) printf("counting from %d\n", count);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* heat: how an MPI program uses SCR, by the example of heat diffusion in a square plate.
  *
- *     mpiexec -n 8 ./heat [-n points per side] [-t time steps] [-c steps per checkpoint]
- * [-o file]
+ *     mpiexec -n 8 ./heat [-n points per side] [-t time steps]
+ *         [-c steps per checkpoint] [-o file]
  *
- * Each rank owns a block of the plate and a border of one point around it, which it gets
- * from its neighbours before each step (Jacobi's method). Everything that concerns SCR is
- * marked "SCR:" - there are seven places. Started again after a failure, the program goes
- * on from its newest checkpoint, and its result is the same to the last bit. */
+ * Each rank owns a block of the plate and a border of one point around it, which it
+ * receives from its neighbors before each step (Jacobi's method). All code that concerns
+ * SCR is marked "SCR:" - there are seven places. When the program is started again after
+ * a failure, it continues from its newest checkpoint, and its result is the same to the
+ * last bit. */
 #include <mpi.h>
 #include <scr.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 struct plate {
     MPI_Comm grid;
     int rank, side;             /* points per side of the whole plate */
-    int dims[2], at[2];         /* ranks per direction, our place among them */
-    int rows, cols, row0, col0; /* our block: its size, its first point */
+    int dims[2], at[2];         /* ranks per direction; position of this rank */
+    int rows, cols, row0, col0; /* the block of this rank: its size, its first point */
     int north, south, west, east;
     double *now, *next; /* (rows + 2) x (cols + 2) points */
     MPI_Datatype column;
@@ -28,7 +29,7 @@ struct plate {
 
 #define POINT(field, i, j) ((field)[(size_t)(i) * (size_t)(p->cols + 2) + (size_t)(j)])
 
-/* ---- the simulation; nothing here knows of SCR ---- */
+/* ---- the simulation, without SCR ---- */
 
 static void share(int points, int parts, int which, int *first, int *count)
 {
@@ -90,7 +91,7 @@ static void plate_step(struct plate *p)
     p->next = f;
 }
 
-/* All ranks write the plate into one file. */
+/* Writes the plate into one file; all ranks take part. */
 static int plate_save(const struct plate *p, const char *path)
 {
     MPI_File file;
@@ -114,8 +115,8 @@ static int plate_save(const struct plate *p, const char *path)
     return rc == MPI_SUCCESS;
 }
 
-/* Writes (reads) the step and our block to (from) one file per rank; 1 if all went well.
- */
+/* Writes (reads) the step and the block to (from) one file per rank. Returns 1 on
+ * success. */
 static int transfer_state(const char *path, const char *mode, struct plate *p, int *step)
 {
     size_t points = (size_t)(p->rows + 2) * (size_t)(p->cols + 2);
@@ -141,20 +142,20 @@ static int checkpoint(struct plate *p, int step)
     snprintf(name, sizeof name, "%s/rank_%d", dataset, p->rank);
     int valid =
         SCR_Route_file(name, path) == SCR_SUCCESS && transfer_state(path, "wb", p, &step);
-    /* SCR: ... and say whether it went well. It is safe when all ranks get SCR_SUCCESS.
-     */
+    /* SCR: ... and report success. The checkpoint is safe when all ranks get
+     * SCR_SUCCESS. */
     return SCR_Complete_output(valid) == SCR_SUCCESS;
 }
 
-/* The step to go on from: that of the newest checkpoint that can be read, or 0. */
+/* Returns the step to continue from: that of the newest checkpoint that can be read, or
+ * 0. */
 static int restart(struct plate *p)
 {
     for (;;) {
         int have = 0, step = 0;
         char dataset[SCR_MAX_FILENAME], name[SCR_MAX_FILENAME + 32],
             path[SCR_MAX_FILENAME];
-        /* SCR: is there a checkpoint? After one that cannot be read, older ones are
-         * offered. */
+        /* SCR: is there a checkpoint? If one cannot be read, SCR offers older ones. */
         SCR_Have_restart(&have, dataset);
         if (!have) return 0;
         SCR_Start_restart(dataset);
@@ -166,7 +167,7 @@ static int restart(struct plate *p)
                 printf("heat: restarted from %s, at step %d\n", dataset, step);
             return step;
         }
-        plate_done(p); /* what was read is of no use */
+        plate_done(p); /* discard the data that was read */
         plate_init(p, p->side);
     }
 }
@@ -183,7 +184,8 @@ int main(int argc, char **argv)
         if (option == 'c') every = atoi(optarg);
         if (option == 'o') result = optarg;
     }
-    /* SCR: SCR_Need_checkpoint below says yes at every "every"-th call. Then begin. */
+    /* SCR: SCR_Need_checkpoint below sets the flag at every "every"-th call. Then
+     * begin. */
     SCR_Configf("SCR_CHECKPOINT_INTERVAL=%d", every);
     SCR_Init();
     plate_init(&plate, side);
@@ -207,9 +209,8 @@ int main(int argc, char **argv)
     if (plate.rank == 0)
         printf("heat: at step %d after %.3f s\n", step, MPI_Wtime() - start);
     plate_done(&plate);
-    /* SCR: end. The newest checkpoint goes to the prefix directory if it is not there
-     * yet.
-     */
+    /* SCR: end. Copies the newest checkpoint to the prefix directory if it is not there
+     * yet. */
     SCR_Finalize();
     MPI_Finalize();
     return written ? 0 : 1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* heat in C++17: how an MPI program in C++ uses SCR, by the example of heat diffusion in
- * a square plate, as heat.c does it in C.
+ * a square plate, as in heat.c.
  *
- *     mpiexec -n 4 ./heat_cxx [points per side [time steps [steps per checkpoint
- * [file]]]]
+ *     mpiexec -n 4 ./heat_cxx [points per side [time steps
+ *         [steps per checkpoint [file]]]]
  *
- * Each rank owns a strip of rows and one more row on both sides, which it gets from its
- * neighbours before each step (Jacobi's method). Everything that concerns SCR is marked
- * "SCR:". Started again after a failure, the program goes on from its newest checkpoint,
- * and its result is the same to the last bit. */
+ * Each rank owns a strip of rows and one more row on both sides, which it receives from
+ * its neighbors before each step (Jacobi's method). All code that concerns SCR is marked
+ * "SCR:". When the program is started again after a failure, it continues from its newest
+ * checkpoint, and its result is the same to the last bit. */
 #include <array>
 #include <cstddef>
 #include <fstream>
@@ -23,7 +23,7 @@
 namespace
 {
 
-/* ---- the simulation; nothing here knows of SCR ---- */
+/* ---- the simulation, without SCR ---- */
 
 class plate
 {
@@ -62,7 +62,7 @@ class plate
         std::swap(now, next);
     }
 
-    /* All ranks write the plate into one file. */
+    /* Writes the plate into one file; all ranks take part. */
     bool save(const std::string &path) const
     {
         MPI_File file;
@@ -106,7 +106,7 @@ class plate
     }
 };
 
-/* Writes (reads) the step and our rows to (from) one file per rank. */
+/* Writes (reads) the step and the rows to (from) one file per rank. */
 bool write_state(const std::string &path, plate &p, int step)
 {
     std::ofstream file(path, std::ios::binary);
@@ -130,7 +130,7 @@ bool read_state(const std::string &path, plate &p, int &step)
 
 /* ---- checkpoint and restart ---- */
 
-/* SCR: where the file "<dataset>/rank_<rank>" is to be written or read. */
+/* SCR: returns where the file "<dataset>/rank_<rank>" must be written or read. */
 std::optional<std::string> route(const std::string &dataset, int rank)
 {
     std::array<char, SCR_MAX_FILENAME> path{};
@@ -147,19 +147,19 @@ bool checkpoint(plate &p, int step)
         return false;
     const auto path = route(dataset, p.rank());
     const bool valid = path && write_state(*path, p, step);
-    /* SCR: ... and say whether it went well. It is safe when all ranks get SCR_SUCCESS.
-     */
+    /* SCR: ... and report success. The checkpoint is safe when all ranks get
+     * SCR_SUCCESS. */
     return SCR_Complete_output(valid) == SCR_SUCCESS;
 }
 
-/* The step to go on from: that of the newest checkpoint that can be read, or 0. */
+/* Returns the step to continue from: that of the newest checkpoint that can be read, or
+ * 0. */
 int restart(plate &p)
 {
     for (;;) {
         int have = 0, step = 0;
         std::array<char, SCR_MAX_FILENAME> dataset{};
-        /* SCR: is there a checkpoint? After one that cannot be read, older ones are
-         * offered. */
+        /* SCR: is there a checkpoint? If one cannot be read, SCR offers older ones. */
         SCR_Have_restart(&have, dataset.data());
         if (!have) return 0;
         SCR_Start_restart(dataset.data());
@@ -171,7 +171,7 @@ int restart(plate &p)
                           << step << std::endl;
             return step;
         }
-        p.reset(); /* what was read is of no use */
+        p.reset(); /* discard the data that was read */
     }
 }
 
@@ -204,14 +204,13 @@ int main(int argc, char **argv)
     const auto number = [&](std::size_t which, int otherwise) {
         return given.size() > which ? std::stoi(given[which]) : otherwise;
     };
-    /* SCR: SCR_Need_checkpoint says yes at every so many calls. Then begin. */
+    /* SCR: SCR_Need_checkpoint sets the flag at every n-th call. Then begin. */
     SCR_Configf("SCR_CHECKPOINT_INTERVAL=%d", number(2, 20));
     SCR_Init();
     const bool ok =
         run(number(0, 512), number(1, 200), given.size() > 3 ? given[3] : std::string());
-    /* SCR: end. The newest checkpoint goes to the prefix directory if it is not there
-     * yet.
-     */
+    /* SCR: end. Copies the newest checkpoint to the prefix directory if it is not there
+     * yet. */
     SCR_Finalize();
     MPI_Finalize();
     return ok ? 0 : 1;

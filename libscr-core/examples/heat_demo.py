@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demonstration: a heat diffusion program (heat.c) on four simulated nodes of two ranks each loses a
-node, goes on from its newest checkpoint, loses all caches, goes on from the prefix directory, and ends with
-the same result, to the last bit, as an undisturbed run.
+"""The demonstration: a heat diffusion program (heat.c) runs on four simulated nodes of
+two ranks each. It loses a node, continues from its newest checkpoint, loses all caches,
+continues from the prefix directory, and ends with the same result, to the last bit, as an
+undisturbed run.
 
     heat_demo.py BUILD [--points N] [--steps N]
 
-A node is simulated by a name (SCR_NODE_NAME) and a cache directory of its own in memory. Exits with 0 only if
-every step happened as told."""
+A node is simulated by a name (SCR_NODE_NAME) and its own cache directory in memory. Exits
+with 0 only if every step happened as described."""
 import argparse
 import filecmp
 import os
@@ -52,7 +53,7 @@ def expect(condition, text, job=None):
 
 
 class Job:
-    """One mpiexec; its output is collected line by line, so that the story can wait for events."""
+    """One mpiexec. Its output is collected by lines, so the story can wait for events."""
 
     def __init__(self, demo, nodes, folder, result=None, environment=None):
         env = {**demo.mpi.environment, **os.environ}
@@ -82,7 +83,7 @@ class Job:
         return [m for m in (pattern.search(line) for line in list(self.lines)) if m]
 
     def wait_for(self, pattern, value):
-        """Waits until a line matches with this first group."""
+        """Waits until a line matches the pattern with this value as first group."""
         with self.changed:
             seen = self.changed.wait_for(
                 lambda: any(m.group(1) == value for m in self.find(pattern)), TIME_LIMIT)
@@ -99,7 +100,7 @@ class Job:
         return code
 
     def ranks_on(self, node):
-        """Process ids of the ranks that run on a simulated node."""
+        """Returns the process ids of the ranks on a simulated node."""
         found = []
         for pid in (int(d) for d in os.listdir("/proc") if d.isdigit()):
             try:
@@ -124,13 +125,13 @@ class Job:
         return False
 
     def kill_ranks(self, *nodes):
-        """SIGKILL for the ranks of the nodes; returns how many there were."""
+        """Kills the ranks of the nodes by SIGKILL; returns their number."""
         pids = [pid for node in nodes for pid in self.ranks_on(node)]
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # mpiexec was faster: it ends the others when it sees the first one die
+                pass  # mpiexec was faster: it ends all ranks when the first one dies
         return len(pids)
 
     def kill(self):
@@ -152,7 +153,7 @@ class Demo:
         self.mpi = launch.Launch(self.build)
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.caches = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)
-        self.shared = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)  # of MPI, between ranks
+        self.shared = tempfile.mkdtemp(prefix="scr-demo-", dir=memory)  # shared memory of MPI between ranks
         self.work = tempfile.mkdtemp(prefix="scr-demo-")
         self.jobs = []
 
@@ -173,7 +174,7 @@ class Demo:
 
 
 def say(text):
-    """In lines of 80 columns."""
+    """Prints text in lines of 80 columns."""
     print(textwrap.fill(" ".join(text.split()), 80, initial_indent="   " if text[0] == " " else "", subsequent_indent="   "), flush=True)
 
 
@@ -216,7 +217,7 @@ def go_on_with_spare(demo, prefix, newest):
     rebuilt, restarted = job.find(REBUILT), job.find(RESTARTED)
     flushed = job.find(FLUSHED)
     expect(rebuilt and all(m.group(2) == "2" for m in rebuilt), "no files were rebuilt", job)
-    # one more may have become complete between its message and the kill
+    # one more checkpoint may have become complete between the message and the kill
     expect(restarted and int(restarted[0].group(2)) >= int(newest.split(".")[1]),
            f"did not restart from {newest}", job)
     expect(flushed, "nothing was flushed", job)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* heat_elastic: a program that restarts with any number of ranks.
  *
- *     mpiexec -n 8 ./heat_elastic [-n points per side] [-t steps] [-c steps per
- * checkpoint]
- * [-o file]
+ *     mpiexec -n 8 ./heat_elastic [-n points per side] [-t steps]
+ *         [-c steps per checkpoint] [-o file]
  *
- * It computes what heat.c does, to the last bit, but each rank owns some rows of the
- * plate. Started again with more or fewer ranks, each rank reads its rows from the files
- * of those ranks that had them. Everything that concerns SCR is marked "SCR:"; what
- * heat.c explains is not explained again. */
+ * It computes the same as heat.c, to the last bit, but each rank owns some rows of the
+ * plate. When the program is started again with more or fewer ranks, each rank reads its
+ * rows from the files of the ranks that had them. All code that concerns SCR is marked
+ * "SCR:". Explanations of heat.c are not repeated. */
 #include <mpi.h>
 #include <scr.h>
 #include <stdio.h>
@@ -19,17 +18,17 @@
 struct plate {
     MPI_Comm comm;
     int rank, ranks, side; /* points per side of the whole plate */
-    int first, rows;       /* our rows */
+    int first, rows;       /* the rows of this rank */
     double *now, *next;    /* (rows + 2) x (side + 2) points */
 };
 
-/* A row with its border points; row 0 is above our first. */
+/* Returns a row with its border points; row 0 is above the first row of this rank. */
 static double *row(const struct plate *p, double *field, int i)
 {
     return field + (size_t)i * (size_t)(p->side + 2);
 }
 
-/* The rows of one of so many ranks. */
+/* Computes the rows of a rank in a run with that number of ranks. */
 static void share(int side, int ranks, int rank, int *first, int *rows)
 {
     *first = (int)((long)side * rank / ranks);
@@ -97,7 +96,7 @@ static int plate_save(const struct plate *p, const char *path)
 /* ---- checkpoint and restart ---- */
 
 #ifndef HEAT_SHARED
-/* A file has the step and the rows of one rank. */
+/* Writes a checkpoint. Each file has the step and the rows of one rank. */
 static int checkpoint(const struct plate *p, int step)
 {
     char dataset[64], name[128], path[SCR_MAX_FILENAME];
@@ -112,7 +111,8 @@ static int checkpoint(const struct plate *p, int step)
     return SCR_Complete_output(ok) == SCR_SUCCESS;
 }
 
-/* Reads those of our rows that the rank `writer` of `writers` had; 1 if all went well. */
+/* Reads the rows of this rank that the rank `writer` of `writers` had. Returns 1 on
+ * success. */
 static int read_rows(struct plate *p, const char *name, int writer, int writers,
                      int *step)
 {
@@ -133,7 +133,7 @@ static int read_rows(struct plate *p, const char *name, int writer, int writers,
     return ok;
 }
 
-/* Reads our rows from the files of the ranks that had them. */
+/* Reads the rows of this rank from the files of the ranks that had them. */
 static int read_state(struct plate *p, const char *dataset, int *step)
 {
     int writers = 0, count = 0, ok = 1;
@@ -147,12 +147,12 @@ static int read_state(struct plate *p, const char *dataset, int *step)
         int first, rows;
         share(p->side, writers, w, &first, &rows);
         if (first >= p->first + p->rows || first + rows <= p->first) continue;
-        /* SCR: ... which file did this one write? ... */
+        /* SCR: ... which file did this rank write? ... */
         ok &= SCR_Dataset_file(w, 0, names[count], NULL) == SCR_SUCCESS;
         wanted[count] = names[count];
         writer[count++] = w;
     }
-    /* SCR: ... Bring those that we need to this node; all ranks call this. */
+    /* SCR: ... Fetch the files that this rank needs to its node; all ranks call this. */
     ok &= SCR_Fetch_files(count, wanted) == SCR_SUCCESS;
     for (int i = 0; ok && i < count; i++)
         ok = read_rows(p, names[i], writer[i], writers, step);
@@ -164,7 +164,8 @@ static int read_state(struct plate *p, const char *dataset, int *step)
 }
 #endif
 
-/* The step to go on from: that of the newest checkpoint that can be read, or 0. */
+/* Returns the step to continue from: that of the newest checkpoint that can be read, or
+ * 0. */
 static int restart(struct plate *p)
 {
     for (;;) {
@@ -181,12 +182,12 @@ static int restart(struct plate *p)
                 printf("heat: restarted from %s, at step %d\n", dataset, step);
             return step;
         }
-        plate_done(p); /* what was read is of no use */
+        plate_done(p); /* discard the data that was read */
         plate_init(p, p->comm, p->side);
     }
 }
 
-/* Computes until the step `until`, or until SCR wants the run to stop. */
+/* Computes until the step `until`, or until SCR requests the end of the run. */
 static int advance(struct plate *p, int step, int until, int *stop)
 {
     while (step < until && !*stop) {
@@ -219,7 +220,7 @@ int main(int argc, char **argv)
         if (option == 'o') result = optarg;
     }
     SCR_Configf("SCR_CHECKPOINT_INTERVAL=%d", every);
-    /* SCR: checkpoints of any number of ranks are welcome. */
+    /* SCR: accept checkpoints of any number of ranks. */
     SCR_Config("SCR_RESTART_RANKS=any");
     SCR_Init();
     plate_init(&plate, MPI_COMM_WORLD, side);

@@ -1,13 +1,14 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-!> heat in Fortran: how an MPI program in Fortran uses SCR, by the example of heat diffusion
-!! in a square plate, as heat.c does it in C.
+!> heat in Fortran: how an MPI program in Fortran uses SCR, by the example of heat
+!! diffusion in a square plate, as in heat.c.
 !!
-!!     mpiexec -n 4 ./heat_fortran [points per side [time steps [steps per checkpoint [file]]]]
+!!     mpiexec -n 4 ./heat_fortran [points per side [time steps
+!!         [steps per checkpoint [file]]]]
 !!
-!! Each rank owns a strip of columns and one more column on both sides, which it gets from
-!! its neighbours before each step (Jacobi's method). Everything that concerns SCR is marked
-!! "SCR:". Started again after a failure, the program goes on from its newest checkpoint, and
-!! its result is the same to the last bit.
+!! Each rank owns a strip of columns and one more column on both sides, which it receives
+!! from its neighbors before each step (Jacobi's method). All code that concerns SCR is
+!! marked "SCR:". When the program is started again after a failure, it continues from its
+!! newest checkpoint, and its result is the same to the last bit.
 program heat_fortran
    use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
    use mpi
@@ -26,7 +27,7 @@ program heat_fortran
    every = number(3, 20)
    call get_command_argument(4, result)
 
-   ! SCR: scr_need_checkpoint below says yes at every "every"-th call. Then begin.
+   ! SCR: scr_need_checkpoint below sets the flag at every "every"-th call. Then begin.
    write (text, '(a, i0)') 'SCR_CHECKPOINT_INTERVAL=', every
    call scr_config(text, ierror)
    call scr_init(ierror)
@@ -49,14 +50,14 @@ program heat_fortran
    end do
    ok = .true.
    if (result /= '' .and. step >= steps) ok = save_plate()
-   ! SCR: end. The newest checkpoint goes to the prefix directory if it is not there yet.
+   ! SCR: end. Copies the newest checkpoint to the prefix directory if it is not there.
    call scr_finalize(ierror)
    call MPI_Finalize(ierror)
    if (.not. ok) error stop 1
 
 contains
 
-   ! ---- the simulation; nothing here knows of SCR ----
+   ! ---- the simulation, without SCR ----
 
    integer function number(which, default)
       integer, intent(in) :: which, default
@@ -95,7 +96,7 @@ contains
       call move_alloc(other, next)
    end subroutine advance
 
-   !> All ranks write the plate into one file.
+   !> Writes the plate into one file; all ranks take part.
    logical function save_plate()
       integer :: file, ignored
       integer :: status(MPI_STATUS_SIZE)
@@ -135,18 +136,18 @@ contains
          if (status == 0) write (unit, iostat=status) at_step, now
          if (status == 0) close (unit, iostat=status)
       end if
-      ! SCR: ... and say whether it went well. It is safe when all ranks get SCR_SUCCESS.
+      ! SCR: ... and report success. The checkpoint is safe when all get SCR_SUCCESS.
       call scr_complete_output(merge(1, 0, status == 0), code)
       checkpoint = code == SCR_SUCCESS
    end function checkpoint
 
-   !> The step to go on from: that of the newest checkpoint that can be read, or 0.
+   !> Returns the step to continue from: that of the newest readable checkpoint, or 0.
    integer function restart()
       character(len=SCR_MAX_FILENAME) :: dataset, path
       integer :: have, unit, status, code
       do
          restart = 0
-         ! SCR: is there a checkpoint? After one that cannot be read, older ones are offered.
+         ! SCR: is there a checkpoint? If one cannot be read, SCR offers older ones.
          call scr_have_restart(have, dataset, code)
          if (have == 0) return
          call scr_start_restart(dataset, code)
@@ -164,7 +165,7 @@ contains
             if (rank == 0) write (*, '(3a, i0)') 'heat: restarted from ', trim(dataset), ', at step ', restart
             return
          end if
-         call make_plate() ! what was read is of no use
+         call make_plate() ! discard the data that was read
       end do
    end function restart
 

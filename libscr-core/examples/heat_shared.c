@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* heat_shared: a program whose ranks write one checkpoint file together.
  *
- *     mpiexec -n 8 ./heat_shared [-n points per side] [-t steps] [-c steps per
- * checkpoint]
- * [-o file]
+ *     mpiexec -n 8 ./heat_shared [-n points per side] [-t steps]
+ *         [-c steps per checkpoint] [-o file]
  *
- * It computes as heat_elastic.c does, and restarts with any number of ranks. A checkpoint
- * is one file with the step and all rows of the plate, and does not tell who wrote it.
- * Each rank writes its rows at their place in it, and reads the rows that it needs. In
- * the cache the file is in parts, which are as fast and as safe as a file per rank; on
- * the prefix directory it is whole. What concerns SCR is marked "SCR:". */
+ * It computes like heat_elastic.c, and restarts with any number of ranks. A checkpoint is
+ * one file with the step and all rows of the plate; its content does not depend on the
+ * ranks. Each rank writes its rows at their offset in the file, and reads the rows that
+ * it needs. In the cache the file is stored in parts, which are as fast and as safe as a
+ * file per rank; on the prefix directory it is one file. Code that concerns SCR is marked
+ * "SCR:". */
 #define HEAT_SHARED
 struct plate;
 static int checkpoint(const struct plate *p, int step);
@@ -17,7 +17,7 @@ static int read_state(struct plate *p, const char *dataset, int *step);
 #include "heat_elastic.c"
 #include <fcntl.h>
 
-/* Our rows in the file, behind the step. */
+/* Returns the offset of the rows of this rank in the file, after the step. */
 static uint64_t rows_offset(const struct plate *p)
 {
     return sizeof(int) + (uint64_t)p->first * (uint64_t)(p->side + 2) * sizeof(double);
@@ -33,13 +33,13 @@ static int open_part(const char *name, uint64_t offset, uint64_t length, int fla
                      uint64_t *at)
 {
     char path[SCR_MAX_FILENAME];
-    /* SCR: where do these bytes go, or where are they? Other ranks may write to the same
-     * file: it is not truncated. */
+    /* SCR: where must these bytes be written, or where are they? Other ranks may write to
+     * the same file, so it is not truncated. */
     if (SCR_Route_file_part(name, offset, length, path, at) != SCR_SUCCESS) return -1;
     return open(path, flags, 0666);
 }
 
-/* 1 if all went well. */
+/* Returns 1 on success. */
 static int write_part(const char *name, uint64_t offset, uint64_t length,
                       const void *bytes)
 {
@@ -78,7 +78,8 @@ static int read_state(struct plate *p, const char *dataset, int *step)
     const char *const names[] = {name, name};
     const uint64_t offsets[] = {0, rows_offset(p)},
                    lengths[] = {sizeof *step, rows_length(p)};
-    /* SCR: bring the bytes that we need, whoever wrote them; all ranks call this. */
+    /* SCR: fetch the bytes that this rank needs, whichever rank wrote them; all ranks
+     * call this. */
     return SCR_Fetch_file_parts(2, names, offsets, lengths) == SCR_SUCCESS &&
            read_part(name, offsets[0], lengths[0], step) &&
            read_part(name, offsets[1], lengths[1], row(p, p->now, 1));

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* heat_survivor: a program that loses ranks and goes on without a new job.
+/* heat_survivor: a program that loses ranks and continues without a new job.
  *
- *     mpiexec -n 8 ./heat_survivor [-n points per side] [-t steps] [-c steps per
- * checkpoint]
- * [-o file] [-l step at which ranks leave] [-k how many leave] [-d] [-s spare ranks]
+ *     mpiexec -n 8 ./heat_survivor [-n points per side] [-t steps]
+ *         [-c steps per checkpoint] [-o file] [-l step at which ranks leave]
+ *         [-k how many leave] [-d] [-s spare ranks]
  *
- * It computes as heat_elastic.c does. At some step its last ranks leave, as if their
- * nodes failed; the others, and as many of the spare ranks that waited, go on from the
- * newest checkpoint. Here all know who leaves. With an MPI that tells, MPIX_Comm_shrink
- * takes the place of survive(). With -d the ranks that leave kill themselves; an MPI is
- * needed that lets the others live (Open MPI with mpiexec --enable-recovery). What
- * concerns SCR is marked "SCR:". */
+ * It computes like heat_elastic.c. At some step its last ranks leave, as if their nodes
+ * failed. The other ranks, and up to the same number of waiting spare ranks, continue
+ * from the newest checkpoint. In this example all ranks know which ranks leave. With an
+ * MPI that reports failed ranks, MPIX_Comm_shrink replaces survive(). With -d the leaving
+ * ranks kill themselves, which needs an MPI that keeps the other ranks alive (Open MPI
+ * with mpiexec --enable-recovery). Code that concerns SCR is marked "SCR:". */
 #define HEAT_SURVIVOR
 #include "heat_elastic.c"
 #include <signal.h>
@@ -20,8 +20,8 @@ struct job {
     const char *result;
 };
 
-/* A message of the working ranks to those that wait: how many ranks go on, and which; 0:
- * the end. */
+/* Tag of a message from the working ranks to the waiting ranks: the list of the ranks
+ * that continue; an empty list: the end. */
 enum { CALL_TAG = 7, MOST = 4096 };
 
 static void call_rank(int rank, const int list[], int count)
@@ -29,7 +29,7 @@ static void call_rank(int rank, const int list[], int count)
     MPI_Send(list, count, MPI_INT, rank, CALL_TAG, MPI_COMM_WORLD);
 }
 
-/* The communicator of the ranks in the list, of which all call this. */
+/* Returns the communicator of the ranks in the list. All of them call this. */
 static MPI_Comm join(const int list[], int count)
 {
     MPI_Group world, group;
@@ -42,7 +42,7 @@ static MPI_Comm join(const int list[], int count)
     return comm;
 }
 
-/* Waits until there is work; MPI_COMM_NULL: there is none any more. */
+/* Waits until there is work. Returns MPI_COMM_NULL when there is none any more. */
 static MPI_Comm wait_for_call(void)
 {
     int list[MOST], count = 0;
@@ -52,8 +52,8 @@ static MPI_Comm wait_for_call(void)
     return count ? join(list, count) : MPI_COMM_NULL;
 }
 
-/* The last ranks of comm leave it; spare ranks take their places as far as there are any.
- * The new communicator, or MPI_COMM_NULL on those that leave. */
+/* Removes the last ranks from comm, and replaces them by spare ranks as far as possible.
+ * Returns the new communicator, or MPI_COMM_NULL on ranks that leave. */
 static MPI_Comm survive(const struct job *job, MPI_Comm comm)
 {
     int list[MOST], count, rank, world;
@@ -62,10 +62,10 @@ static MPI_Comm survive(const struct job *job, MPI_Comm comm)
     MPI_Comm_size(MPI_COMM_WORLD, &world);
     const int stay = count - job->leavers;
     if (rank >= stay && job->die) raise(SIGKILL);
-    /* SCR: ranks are lost, and nobody can wait for them. */
+    /* SCR: ranks are lost, so do not wait for them. */
     SCR_Abandon();
     if (rank >= stay) return MPI_COMM_NULL;
-    for (int i = 0; i < stay; i++) /* comm is made of the first ranks of the world */
+    for (int i = 0; i < stay; i++) /* comm consists of the first ranks of the world */
         list[i] = i;
     for (count = stay; count < stay + job->leavers && count - stay < job->spares; count++)
         list[count] = world - job->spares + count - stay;
@@ -74,14 +74,14 @@ static MPI_Comm survive(const struct job *job, MPI_Comm comm)
     return join(list, count);
 }
 
-/* Works as one of the ranks of comm, until the end (1), or until ranks leave. */
+/* Works as one of the ranks of comm, until the end (returns 1), or until ranks leave. */
 static int work(const struct job *job, MPI_Comm comm, int may_leave)
 {
     struct plate plate;
     int stop = 0;
     SCR_Configf("SCR_CHECKPOINT_INTERVAL=%d", job->every);
     SCR_Config("SCR_RESTART_RANKS=any");
-    /* SCR: a run of those who are left. */
+    /* SCR: begin a run of the remaining ranks. */
     SCR_Init_comm(comm);
     plate_init(&plate, comm, job->side);
     int step = restart(&plate);
@@ -126,12 +126,12 @@ int main(int argc, char **argv)
         comm = survive(&job, comm);
         may_leave = 0;
     }
-    /* spare ranks that were not needed */
+    /* end spare ranks that were not needed */
     const int called = may_leave ? 0 : job.leavers;
     for (int i = ranks + called; rank == 0 && i < world; i++)
         call_rank(i, NULL, 0);
     fflush(stdout);
-    if (job.die) _exit(0); /* MPI_Finalize would wait for the dead */
+    if (job.die) _exit(0); /* MPI_Finalize would wait for dead ranks */
     MPI_Finalize();
     return 0;
 }

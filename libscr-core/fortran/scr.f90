@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-!> SCR for Fortran: the calls of scr.h, which describes what they do, as subroutines with
-!! the code of the call as last argument, ierror:
+!> SCR for Fortran: the calls of scr.h as subroutines. scr.h describes the calls. The last
+!! argument, ierror, receives the code of the call:
 !!
 !!     use mpi
 !!     use scr
@@ -11,13 +11,13 @@
 !!     call scr_route_file('ckpt.7/rank_3', path, ierror)
 !!     open (newunit=unit, file=path, form='unformatted', access='stream')
 !!
-!! Texts that go in are taken without the blanks at their end; texts that come out are
-!! filled up with blanks. One that is longer than its variable is cut, and ierror is
-!! SCR_ERR_ARGUMENT if the call itself went well; variables of SCR_MAX_FILENAME characters
-!! are always long enough for names. Flags are integers, 0 or 1, as in C. Numbers of ranks
-!! and files count from 0, as in C.
+!! Trailing blanks of input texts are ignored; output texts are padded with blanks. An
+!! output text that is longer than its variable is cut, and ierror is SCR_ERR_ARGUMENT if
+!! the call itself succeeded. Variables of SCR_MAX_FILENAME characters are always long
+!! enough for names. Flags are integers, 0 or 1, as in C. Numbers of ranks and files count
+!! from 0, as in C.
 !!
-!! scr_external.f90 has the same calls for programs without this module.
+!! scr_external.f90 provides the same calls to programs without this module.
 module scr
    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, &
                                           c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
@@ -37,7 +37,7 @@ module scr
    integer, parameter, public :: SCR_ERR_FLUSH = 9
    integer, parameter, public :: SCR_ERR_NO_DATASET = 10
    integer, parameter, public :: SCR_ERR_PREFIX = 11
-   !> Characters of every name and path; C counts the NUL at its end, too.
+   !> Maximum length of names and paths. In C, the value includes the NUL.
    integer, parameter, public :: SCR_MAX_FILENAME = 1024
    integer, parameter, public :: SCR_FLAG_NONE = 0
    integer, parameter, public :: SCR_FLAG_CHECKPOINT = 1
@@ -54,7 +54,7 @@ module scr
    public :: scr_should_exit, scr_current, scr_delete, scr_drop
    public :: scr_get_version, scr_strerror
 
-   !> scr_config(config, ierror) sets; scr_config(config, value, flag, ierror) asks.
+   !> scr_config(config, ierror) sets; scr_config(config, value, flag, ierror) reads.
    interface scr_config
       module procedure set_config, ask_config, either_config
    end interface scr_config
@@ -252,7 +252,7 @@ contains
       to_c = trim(text)//c_null_char
    end function to_c
 
-   !> What comes before the NUL, as far as it fits.
+   !> Copies the text before the NUL, as far as it fits.
    subroutine from_c(c_text, text, ierror)
       character(kind=c_char), intent(in) :: c_text(:)
       character(len=*), intent(out) :: text
@@ -285,7 +285,7 @@ contains
       ierror = c_init()
    end subroutine scr_init
 
-   !> comm: a communicator of MPI's module mpi or of mpif.h; of mpi_f08, comm%MPI_VAL.
+   !> comm: a communicator of the module mpi or of mpif.h; with mpi_f08, comm%MPI_VAL.
    subroutine scr_init_comm(comm, ierror)
       integer, intent(in) :: comm
       integer, intent(out) :: ierror
@@ -304,8 +304,8 @@ contains
 
    ! ---- configuration ----
 
-   !> 'NAME=value' sets, 'NAME=' unsets. ierror is SCR_SUCCESS: mistakes are told by
-   !! messages, as in C. A question gets no answer here.
+   !> 'NAME=value' sets, 'NAME=' unsets. ierror is always SCR_SUCCESS: mistakes are
+   !! printed as messages, as in C. This form cannot read a value.
    subroutine set_config(config, ierror)
       character(len=*), intent(in) :: config
       integer, intent(out) :: ierror
@@ -315,7 +315,7 @@ contains
       ierror = SCR_SUCCESS
    end subroutine set_config
 
-   !> 'NAME' asks: flag is 1, and value the answer, or 0, and value blank.
+   !> 'NAME' reads a value. flag is 1 if there is one; otherwise 0, and value is blank.
    subroutine ask_config(config, value, flag, ierror)
       character(len=*), intent(in) :: config
       character(len=*), intent(out) :: value
@@ -328,7 +328,7 @@ contains
       if (flag == 1) call c_free(answer)
    end subroutine ask_config
 
-   !> As SCR 3.1 has it: sets, or asks; value is blank where there is no answer.
+   !> The form of SCR 3.1: sets or reads. value is blank if there is none.
    subroutine either_config(config, value, ierror)
       character(len=*), intent(in) :: config
       character(len=*), intent(out) :: value
@@ -346,7 +346,7 @@ contains
       flag = c_flag
    end subroutine scr_need_checkpoint
 
-   !> A blank name is none: the dataset is called scr.dataset.<id> then.
+   !> If name is blank, the dataset is called scr.dataset.<id>.
    subroutine scr_start_output(name, flags, ierror)
       character(len=*), intent(in) :: name
       integer, intent(in) :: flags
@@ -367,7 +367,7 @@ contains
       call from_c(c_file, file, ierror)
    end subroutine scr_route_file
 
-   !> offset, length and at are bytes, counted from 0: for a stream, pos=at + 1.
+   !> offset, length and at are in bytes and count from 0: for a stream, pos=at + 1.
    subroutine scr_route_file_part(name, offset, length, file, at, ierror)
       character(len=*), intent(in) :: name
       integer(int64), intent(in) :: offset, length
@@ -411,14 +411,13 @@ contains
       call from_c(c_name, name, ierror)
    end subroutine scr_have_restart
 
-   !> A name that is cut does not make ierror an error here: the restart is open, and has
-   !! to be completed.
+   !> ierror is no error if name is cut: the restart is open and must be completed.
    subroutine scr_start_restart(name, ierror)
       character(len=*), intent(out) :: name
       integer, intent(out) :: ierror
       character(kind=c_char) :: c_name(SCR_MAX_FILENAME)
       integer :: ignored
-      c_name(1) = c_null_char ! a call that fails leaves it
+      c_name(1) = c_null_char ! a call that fails does not write to it
       ierror = c_start_restart(c_name)
       ignored = ierror
       call from_c(c_name, name, ignored)
@@ -432,7 +431,7 @@ contains
 
    ! ---- files of other ranks, and another number of ranks ----
 
-   !> The names as C has them, in texts; false without memory.
+   !> Converts names to C strings in texts; false without memory.
    logical function names_to_c(count, names, texts, pointers)
       integer, intent(in) :: count
       character(len=*), intent(in) :: names(*)
@@ -451,7 +450,7 @@ contains
       end do
    end function names_to_c
 
-   !> The first count of names. Ranks call it with counts of their own, which may be 0.
+   !> Uses the first count names. Ranks may pass different counts, also 0.
    subroutine scr_fetch_files(count, names, ierror)
       integer, intent(in) :: count
       character(len=*), intent(in) :: names(*)
@@ -460,12 +459,13 @@ contains
       type(c_ptr), allocatable :: pointers(:)
       if (names_to_c(count, names, texts, pointers)) then
          ierror = c_fetch_files(int(count, c_int), pointers)
-      else ! other ranks are in the call: there it fails, too
+      else ! other ranks are in the call: make it fail on all ranks
          ierror = c_fetch_files(1_c_int, [c_null_ptr])
       end if
    end subroutine scr_fetch_files
 
-   !> The same for parts of files: lengths(i) bytes from offsets(i) on, which counts from 0.
+   !> Does the same for parts of files: lengths(i) bytes from offsets(i) on, which counts
+   !! from 0.
    subroutine scr_fetch_file_parts(count, names, offsets, lengths, ierror)
       integer, intent(in) :: count
       character(len=*), intent(in) :: names(*)
@@ -496,7 +496,7 @@ contains
       files = c_files
    end subroutine scr_dataset_files
 
-   !> rank as before; number: from 0 to the number of files of that rank minus 1.
+   !> rank: as above; number: from 0 to the number of files of that rank minus 1.
    subroutine scr_dataset_file(rank, number, name, size, ierror)
       integer, intent(in) :: rank, number
       character(len=*), intent(out) :: name

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-!> The calls of module scr as external subroutines, for programs that include 'scrf.h', or
-!! declare nothing, as they do it with other versions of SCR:
+!> The calls of module scr as external subroutines, for programs that include 'scrf.h' or
+!! declare nothing, as with other versions of SCR:
 !!
 !!     include 'scrf.h'
 !!     call SCR_INIT(ierror)
@@ -34,9 +34,9 @@ subroutine scr_abandon(ierror)
    call forward(ierror)
 end subroutine scr_abandon
 
-!> Called with (config, ierror), and as in SCR 3.1 with (config, value, ierror). Compilers pass
-!! addresses, and behind them the lengths of the texts: the third argument is the length of
-!! config, or the address of ierror, which no system has in its first 64 KiB.
+!> Called with (config, ierror) or, as in SCR 3.1, with (config, value, ierror). Compilers
+!! pass addresses, followed by the lengths of texts. So the third argument is either the
+!! length of config, or the address of ierror, which is never in the first 64 KiB.
 subroutine scr_config(config, second, third, config_length, value_length)
    use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_intptr_t, c_null_ptr
    use scr, only: forward => scr_config

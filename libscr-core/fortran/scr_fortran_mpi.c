@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Fortran cannot do by itself: Fortran's handle of a communicator becomes C's.
- * Called by scr.f90. */
+/* Converts the Fortran handle of a communicator to a C handle, which Fortran cannot do
+ * itself. Called by scr.f90. */
 #include <scr.h>
 
 int scr_fortran_init_comm(int comm) __attribute__((visibility("hidden")));
 
-/* An MPI may end the program if it is asked for a handle before MPI_Init or after
- * MPI_Finalize; SCR_Init_comm returns an error then. */
+/* Some MPIs end the program if MPI_Comm_f2c is called before MPI_Init or after
+ * MPI_Finalize. In this case SCR_Init_comm returns an error. */
 int scr_fortran_init_comm(int comm)
 {
     int up = 0, down = 0;

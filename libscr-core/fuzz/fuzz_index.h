@@ -2,8 +2,8 @@
 #ifndef FUZZ_INDEX_H
 #define FUZZ_INDEX_H
 
-/* What holds of every index that is accepted: what it tells can be had, and changes do
- * what they promise. */
+/* Properties of every index that is accepted: its datasets can be found, and changes have
+ * the documented effect. */
 
 #include "base/versions.h"
 #include "fuzz_places.h"
@@ -23,8 +23,8 @@ static inline int read_index(const kvtree *tree)
     return rc;
 }
 
-/* Each checkpoint that is offered can be used, and after all of them were tried there is
- * none. */
+/* Each checkpoint that is offered can be used, and after all of them were tried none is
+ * offered. */
 static inline void check_offers(const scr_index *index, int count)
 {
     scr_dataset d;
@@ -56,7 +56,7 @@ static inline void check_leaving(const scr_index *index, int count)
     free(list);
 }
 
-/* Both names and texts. */
+/* Checks names, ids and texts of the list. */
 static inline int check_list(const scr_index *index, scr_dataset **list)
 {
     int count;
@@ -82,7 +82,7 @@ static inline int check_list(const scr_index *index, scr_dataset **list)
     return count;
 }
 
-/* What is told to happen to a dataset is what the index then says of it. */
+/* Each change of a dataset is visible in the index. */
 static inline void change_index(scr_index *index, const scr_dataset *d)
 {
     scr_dataset same;

@@ -2,8 +2,9 @@
 #ifndef FUZZ_MAP_H
 #define FUZZ_MAP_H
 
-/* What holds of every map of files that is accepted: names stay below their directory,
- * segments are the whole file, and written again it says the same. */
+/* Properties of every map of files that is accepted: names stay below their directory,
+ * segments cover the whole file, and a map that is written can be read with the same
+ * content. */
 
 #include "fuzz_places.h"
 
@@ -95,7 +96,7 @@ static inline void write_map(struct map *map)
     static struct map back;
     const filo_place to = {.folder = places()->again, .map = "m.scr"};
     if (filo_map_write(&to, map->ranks, give_rank, map, NULL) != 0) {
-        /* what a name of this map, or its files, would have for a name */
+        /* a file in this map has the name of the map itself, or of one of its parts */
         const filo_place other = {.folder = places()->again, .map = "_/_/_.scr"};
         REQUIRE(filo_map_write(&other, map->ranks, give_rank, map, NULL) == 0);
         return;
@@ -110,7 +111,7 @@ static inline void write_map(struct map *map)
     drop_map(&back);
 }
 
-/* A tree of files, by their names beside the root. */
+/* Checks a tree of files, with the names that they have beside the root. */
 static inline void check_map(const kvtree *tree, uint32_t hash)
 {
     static struct map map;

@@ -2,9 +2,8 @@
 #ifndef FUZZ_PLACES_H
 #define FUZZ_PLACES_H
 
-/* A prefix directory for the target of SCR's records, and what holds of each reader of
- * them.
- */
+/* A prefix directory for the target of SCR's records, and properties of each reader of
+ * records. */
 
 #include "fuzz_records.h"
 
@@ -16,24 +15,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Reading a record may ask for this many bytes in all per byte of its packed tree, and a
- * constant. The worst is the list of an index whose entries are no datasets: 6 bytes
- * packed, and a scr_dataset. */
+/* Reading a record may allocate this number of bytes in total per byte of its packed
+ * tree, plus a constant. The worst case is the list of an index whose entries are no
+ * datasets: 6 bytes packed, and a scr_dataset in memory. */
 #define BYTES_PER_BYTE 320
 #define BYTES_MORE 65536
 
-/* Writing syncs, which takes its time: one of so many inputs does. */
+/* Writing syncs files, which is slow: only one of this number of inputs is written. */
 #define FILES_PART 8
 
 #define DATASET "d"
 
 /* ---- directories and files ---- */
 
-/* The prefix directory, and within it a dataset's and the control directory. */
+/* The prefix directory, and in it the directories of a dataset and of control files. */
 struct places {
     char path[300];   /* of the prefix directory, ... */
-    char folder[310]; /* ... the dataset's, ... */
-    char again[310];  /* ... and one for what is written */
+    char folder[310]; /* ... of the dataset, ... */
+    char again[310];  /* ... and for files that are written again */
     int prefix, dataset, control;
 };
 
@@ -77,7 +76,7 @@ static inline void put_big(char *bytes, uint64_t number, int count)
         bytes[i] = (char)number;
 }
 
-/* As it is, without a checksum and unsynced. */
+/* Writes a tree unchanged, without checksum or sync. */
 static inline void put(int dir, const char *name, const kvtree *tree)
 {
     enum { HEADER = 20 };
@@ -91,10 +90,10 @@ static inline void put(int dir, const char *name, const kvtree *tree)
     free(bytes);
 }
 
-/* ---- what holds of each reader ---- */
+/* ---- properties of each reader ---- */
 
-/* The reader: 0 or an error, and nothing left. Without memory it says so, or does what it
- * does with it. */
+/* A reader returns 0 or an error, and leaves no memory. If an allocation fails, it
+ * returns -ENOMEM or the same result as with memory. */
 typedef int reader(const kvtree *tree);
 
 static inline int take(reader *read, const kvtree *tree, uint32_t hash)
@@ -111,7 +110,7 @@ static inline int take(reader *read, const kvtree *tree, uint32_t hash)
     return rc;
 }
 
-/* What is told fits into its buffer, and is told of failures only. */
+/* An error text fits into its buffer, and is set only after an error. */
 static inline int told(int rc, const char *err)
 {
     REQUIRE(strnlen(err, sizeof(kvtree_error)) < sizeof(kvtree_error) &&

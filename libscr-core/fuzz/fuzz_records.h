@@ -2,8 +2,8 @@
 #ifndef FUZZ_RECORDS_H
 #define FUZZ_RECORDS_H
 
-/* What docs/formats/scr.md says of records, once more: readers of it that share no code
- * with the library. */
+/* Independent readers of the records in docs/formats/scr.md, which share no code with the
+ * library. */
 
 #include "fuzz_lines.h"
 #include "prefix/flush_file.h"
@@ -11,12 +11,12 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* Whose cache it is. */
+/* Owner of the cache. */
 #define OWNER "u/scr.1"
 
 /* ---- names ---- */
 
-/* Below a directory, and not out of it. */
+/* Whether name is valid and stays below its directory. */
 static inline bool told_name(const char *name)
 {
     size_t n = strlen(name);
@@ -35,14 +35,14 @@ static inline bool told_name(const char *name)
     return true;
 }
 
-/* A dataset's. */
+/* Whether name is valid for a dataset. */
 static inline bool told_dataset_name(const char *name)
 {
     size_t first = strcspn(name, "/");
     return told_name(name) && !(first == 4 && strncmp(name, ".scr", 4) == 0);
 }
 
-/* A number in its shortest form. */
+/* Reads a number in its shortest form. */
 static inline bool told_key(const char *key, int low, int high, int *number)
 {
     uint64_t value = 0;
@@ -58,7 +58,7 @@ static inline bool told_key(const char *key, int low, int high, int *number)
 
 /* ---- description ---- */
 
-/* A key that may be missing. */
+/* Reads a key that may be missing. */
 static inline bool told_int(const kvtree *tree, const char *key, int low, int high,
                             int *value)
 {
@@ -124,7 +124,8 @@ static inline bool told_path(const char *path, int id)
     return path[0] == '/' && told_name(path + 1) && strstr(path, folder);
 }
 
-/* How many pairs of rank and dataset, and how many files they have; -1: it is refused. */
+/* Returns the number of pairs of rank and dataset, and the number of their files; -1: the
+ * map is refused. */
 static inline int told_filemap(const kvtree *map, int *files)
 {
     int pairs = 0, rank, id;
@@ -156,7 +157,7 @@ static inline bool told_hex(const char *text, uint64_t *number)
     return true;
 }
 
-/* Whether it is read at all. */
+/* Whether the flush file is valid. */
 static inline bool told_flush(const kvtree *flush)
 {
     int id;
@@ -168,7 +169,7 @@ static inline bool told_flush(const kvtree *flush)
 
 /* ---- halt file ---- */
 
-/* A number with a sign. */
+/* Reads a number with a sign. */
 static inline bool told_time(const kvtree *halt, const char *key, int64_t *time)
 {
     uint64_t n = 0;
@@ -188,7 +189,7 @@ static inline bool told_time(const kvtree *halt, const char *key, int64_t *time)
 
 __extension__ typedef __int128 wide;
 
-/* Whether one of the conditions holds. Nothing overflows in so many bits. */
+/* Whether one of the conditions holds. With 128 bits, nothing overflows. */
 static inline bool told_halt(const kvtree *halt, int64_t end, int64_t now)
 {
     int64_t left, after, before, seconds = 0;

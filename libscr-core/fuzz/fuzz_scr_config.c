@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reading lines may ask for this many bytes in all per byte of input, and a constant. The
- * worst are descriptors with one-letter names: each has six elements of trees. */
+/* Reading lines may allocate this number of bytes in total per byte of input, plus a
+ * constant. The worst case is descriptors with one-letter names, each with six elements
+ * of trees. */
 #define READ_BYTES_PER_BYTE 400
 #define READ_BYTES_MORE 65536
 
@@ -49,7 +50,8 @@ static bool put_variable(const char *name, size_t n, FILE *out)
     return value != NULL;
 }
 
-/* The text with its variables; NULL if one is not set, or has no name in its braces. */
+/* Returns the text with its variables expanded; NULL if one is not set, or has an invalid
+ * name in braces. */
 static char *with_variables(const char *text, const char *end)
 {
     char *out = NULL;
@@ -77,7 +79,7 @@ static char *with_variables(const char *text, const char *end)
     return NULL;
 }
 
-/* The next NAME=value: 1, 0 at the end of the line, -1 for a mistake. */
+/* Reads the next NAME=value. Returns 1, 0 at the end of the line, -1 for a mistake. */
 static int next_pair(struct word *w, char **name, char **value)
 {
     *name = *value = NULL;
@@ -110,7 +112,7 @@ static bool is_text(const char *text)
     return n > 0 && n < 256;
 }
 
-/* Part by part, as one walks along a path. */
+/* Reduces a path component by component. */
 static bool reduce_path(const char *text, char *key)
 {
     size_t length = 0;
@@ -264,7 +266,7 @@ static bool model_lines(const char *text, size_t size, kvtree *layer)
 
 /* ---- writing in both forms ---- */
 
-/* A value in a form; false if the form cannot hold it. */
+/* Writes a value in a form. Returns false if the form cannot represent it. */
 typedef bool put_text(FILE *out, const char *text);
 
 static bool put_yaml(FILE *out, const char *text)
@@ -272,7 +274,7 @@ static bool put_yaml(FILE *out, const char *text)
     fputc('"', out);
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        if (c >= 0x80) return false; /* whatever is no UTF-8, is no YAML */
+        if (c >= 0x80) return false; /* may not be UTF-8, which YAML requires */
         if (iscntrl(c) || strchr("\"\\", c))
             fprintf(out, "\\x%02x", c);
         else
@@ -369,7 +371,7 @@ static void write_again(const kvtree *layer, bool yaml)
     free(text);
 }
 
-/* ---- what holds of every configuration ---- */
+/* ---- properties of every configuration ---- */
 
 static void require_lines(const scr_problems *problems)
 {
@@ -437,7 +439,7 @@ static bool read_file(const char *text, size_t size)
     return good;
 }
 
-/* All calls but the first few find no memory. */
+/* Reads without memory: all allocations but the first few fail. */
 static void read_without_memory(const char *text, size_t size, uint32_t hash, bool good)
 {
     for (int round = 0; round < 2; round++) {
@@ -477,7 +479,7 @@ static void say_config(const char *text)
         REQUIRE(scr_descs_load(&c, &d, &problems) == 0 && problems.count == 0);
         free(scr_descs_answer(&d, text));
         scr_descs_done(&d);
-    } else if (rc == 0) { /* setting it again changes nothing */
+    } else if (rc == 0) { /* setting the value again changes nothing */
         kvtree *once = fuzz_tree_copy(c.set);
         REQUIRE(scr_config_set(&c, text, &err) == 0);
         values_only(once);
@@ -492,7 +494,7 @@ static void say_config(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool ready;
-    if (!ready) { /* nothing of the outside counts, but one variable */
+    if (!ready) { /* no parameter is set in the environment, but one variable */
         for (const scr_param *p = scr_param_table; p->name; p++)
             unsetenv(p->name);
         setenv("A", "/a", 1);

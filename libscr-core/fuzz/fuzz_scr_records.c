@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any text as the records of SCR: a line for each key (fuzz_lines.h), the first of them
- * names of records, so that one input may have several of them, with all that they say of
- * each other.
+/* Any text as the records of SCR: a line for each key (fuzz_lines.h). The first keys are
+ * names of records, so that one input may contain several records, also inconsistent
+ * ones.
  *
- * A record is accepted exactly when a reader says so that was written from
- * docs/formats/scr.md, and says the same to both. What was accepted can be written and
- * read again, and says the same; no name in it leads out of its directory, or into SCR's;
- * changes of it do what they promise. Memory is bounded, and may end. */
+ * A record is accepted exactly if an independent reader, written from
+ * docs/formats/scr.md, accepts it, and both return the same content. An accepted record
+ * can be written and read again with the same content. No name in it leads out of its
+ * directory, or into SCR's. Changes of it have the documented effect. Memory is bounded,
+ * and allocations may fail. */
 #include "fuzz_index.h"
 #include "fuzz_map.h"
 
@@ -81,7 +82,7 @@ static int read_filemap(const kvtree *tree)
     return told(rc, err.text);
 }
 
-/* Every pair of rank and dataset, with its files, is found by the index, too. */
+/* Every pair of rank and dataset, with its files, is also found through the index. */
 static void check_pairs(const scr_filemap *map, int pairs, int files)
 {
     int count, ranks, *ids, *list;
@@ -106,7 +107,7 @@ static void check_pairs(const scr_filemap *map, int pairs, int files)
     REQUIRE(pairs == 0 && files == 0);
 }
 
-/* It goes to others rank by rank, and leaves dataset by dataset. */
+/* The map moves to another one rank by rank, and is removed dataset by dataset. */
 static void empty_filemap(scr_filemap *map, int pairs, int files)
 {
     int count, *list;
@@ -322,8 +323,8 @@ static int read_scan(const kvtree *tree)
     return rc;
 }
 
-/* The dataset that is found is the one that its summary and its map tell of, and an index
- * that is made of it offers it. */
+/* The search finds the dataset that its summary and its map describe, and an index made
+ * from the result offers it. */
 static void check_scan(const kvtree *tree, uint32_t hash)
 {
     scr_scan scan;
@@ -354,7 +355,7 @@ static void clear(int dir, const char *name)
     int folder = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream = fdopendir(folder);
     for (struct dirent *item; (item = readdir(stream));)
-        unlinkat(folder, item->d_name, 0); /* . and .. stay */
+        unlinkat(folder, item->d_name, 0); /* unlinkat does not remove . and .. */
     closedir(stream);
 }
 

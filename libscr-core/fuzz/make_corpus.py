@@ -4,9 +4,9 @@
 
     libscr-core/fuzz/make_corpus.py
 
-Configuration files in both forms, and settings and questions of SCR_Config; records, those that
-docs/formats/scr.md shows, and lies. Inputs named found-* were
-found by fuzzing (tests/fuzz.py --merge) and stay.
+The inputs are configuration files in both forms; settings and queries of SCR_Config;
+records as in docs/formats/scr.md, and invalid ones. Inputs named found-* were found by
+fuzzing (tests/fuzz.py --merge) and stay.
 """
 import pathlib
 import sys
@@ -123,7 +123,7 @@ MAP = {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr"}), "rank2file.0.0.scr"
 
 
 def filled(files):
-    """A map of two ranks with these files on the first."""
+    """A map of two ranks with these files on the first rank."""
     return MAP | {"rank2file.0.0.scr": leaf({0: files, 1: {}})}
 
 
@@ -209,7 +209,7 @@ LIES = {
     "map-up": {"map": {"rank2file.scr": root({0: "../x"})}},
     "map-twice": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr", 1: ".scr/rank2file.0.0.scr"}, 1, 4)}},
     "map-ranks": {"map": MAP | {"rank2file.scr": root({0: ".scr/rank2file.0.0.scr"}, 1, LAST)}},
-    # as much memory as can be asked for with so few bytes
+    # the most memory that this number of bytes can request
     "index-entries": {"index": {"VERSION": 1, "DSET": {1: {"DIR": {i: {} for i in range(100)}}}}},
 }
 

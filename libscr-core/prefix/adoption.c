@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Map and summary for files that are there already; see adoption.h. */
+/* Map and summary for files that already exist; see adoption.h. */
 #include "prefix/adoption.h"
 
 #include "common/beneath.h"
@@ -21,7 +21,7 @@
 typedef struct adoption {
     const scr_adoption *from;
     scr_dataset *d;
-    filo_file *list; /* of the rank that the map gets now */
+    filo_file *list; /* files of the rank that is being written to the map */
     int count;
 } adoption;
 
@@ -32,14 +32,14 @@ static const kvtree *adoption_files_of(const adoption *a, int rank)
     return kvtree_get(kvtree_get(a->from->files, key), "FILE");
 }
 
-/* Bytes of a name that the map leaves out. */
+/* Returns the number of bytes at the beginning of a name that the map leaves out. */
 static size_t adoption_skip(const scr_dataset *d)
 {
     return d->scattered ? 0 : strlen(d->name) + 1;
 }
 
-/* Opens the directory of a file, in which others may have chosen its name. What is wrong
- * with a name is a reason to refuse the dataset. */
+/* Opens the directory of a file whose name other users may have chosen. An invalid name
+ * is a reason to refuse the dataset. */
 static int adoption_open_parent(const adoption *a, const char *name, int *parent,
                                 const char **last, kvtree_error *err)
 {
@@ -54,7 +54,7 @@ static int adoption_open_parent(const adoption *a, const char *name, int *parent
     return rc == -EPERM ? -EBADMSG : rc;
 }
 
-/* The file becomes what a power loss leaves as well. */
+/* Checks the size of a file and syncs it, so that it also survives a power loss. */
 static int adoption_inspect(const adoption *a, const char *name, const kvtree *known,
                             struct stat *st, kvtree_error *err)
 {
@@ -84,7 +84,7 @@ static bool adoption_is_below(const scr_dataset *d, const char *name)
     return strncmp(name, d->name, n) == 0 && name[n] == '/';
 }
 
-/* Looks at all files before anything is written. */
+/* Inspects all files before anything is written. */
 static int adoption_add_up(const adoption *a, kvtree_error *err)
 {
     scr_dataset *d = a->d;
@@ -158,7 +158,8 @@ static int adoption_give(void *arg, int rank, int *count, const filo_file **file
     return rc;
 }
 
-/* Opens the directory of the dataset, or the one in which it would be made. */
+/* Opens the directory of the dataset; if it is missing, the nearest existing directory
+ * above it. */
 static int adoption_open_place(const adoption *a, int *folder, kvtree_error *err)
 {
     char name[SCR_NAME_SIZE];
@@ -172,8 +173,8 @@ static int adoption_open_place(const adoption *a, int *folder, kvtree_error *err
     return rc;
 }
 
-/* Before anything is written, or told of files. 1 where an earlier call made the records.
- */
+/* Checks the directory before anything is written, and before any text about files.
+ * Returns 1 if an earlier call made the records. */
 static int adoption_check_place(const adoption *a, kvtree_error *err)
 {
     const scr_dataset *d = a->d;

@@ -2,38 +2,39 @@
 #ifndef SCR_ADOPTION_H
 #define SCR_ADOPTION_H
 
-/* Files that lie on the prefix directory already, and that this SCR did not write, become
- * a dataset: they get a map and a summary, and stay where they are. */
+/* Makes a dataset from files that already lie on the prefix directory and that this SCR
+ * did not write: the files get a map and a summary, and stay where they are. */
 
 #include "plan/dataset.h"
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 
-/* What a dataset is made of. */
+/* The parts of a dataset. */
 typedef struct scr_adoption {
-    int prefix;          /* the open prefix directory */
-    const char *real;    /* its path without links */
-    int64_t shared;      /* others who may have chosen names, as of others_put_below */
-    const kvtree *files; /* has the ranks as keys, 0 and on, and below each FILE/<name>:
-                            names are relative to the prefix directory. SIZE and CRC below
-                            a name are what it must have */
+    int prefix;       /* the open prefix directory */
+    const char *real; /* its path without links */
+    int64_t shared; /* other users who may have chosen names, as from others_put_below */
+    /* keys: ranks from 0; below each rank FILE/<name>, relative to the prefix directory;
+     * below each name SIZE and CRC that the file must have */
+    const kvtree *files;
 } scr_adoption;
 
-/* Writes map and summary of a dataset, durably. A dataset that has both already, of that
- * id and time of creation, stays as it is.
+/* Writes the map and summary of a dataset durably. A dataset that already has both, with
+ * the same id and time of creation, is unchanged.
  *
- * The caller gives id, name, creation and origin of the dataset, and maybe the number of
- * its files with their size; what follows from the files is filled in: ranks, files,
- * size, scattered, complete.
+ * The caller gives id, name, creation and origin of the dataset, and optionally the
+ * number of its files and their size. The function sets ranks, files, size, scattered and
+ * complete.
  *
- * Names that others may have chosen, that of the dataset among them, reach only
- * directories that these can change themselves; the map says so for good.
+ * Names that other users may have chosen, including the name of the dataset, reach only
+ * directories that these users can change themselves. The map records this permanently.
  *
- * 0. -EINVAL for a name that is not allowed, or a rank that is missing; -EBADMSG where a
- * file is missing, no regular file, of another size or out of reach, there are others
- * than the caller gave, the directory has records of another dataset, or is a prefix
- * directory or in another one; or -errno. With a text, and then
- * nothing is changed but, maybe, records that no index names. */
+ * Returns 0; -EINVAL for a name that is not allowed, or a missing rank; -EBADMSG if a
+ * file is missing, is no regular file, has another size or is out of reach, if number or
+ * size of the files differ from those that the caller gave, or if the directory has
+ * records of another dataset, is a prefix directory or lies in another one; or -errno.
+ * Errors have a text; they change nothing, except that records may be left that no index
+ * names. */
 int scr_adopt_files(const scr_adoption *from, scr_dataset *dataset, kvtree_error *err);
 
 #endif

@@ -29,14 +29,15 @@ static bool records_name_ends(const char *name, const char *with)
     return n > k && strcmp(name + n - k, with) == 0;
 }
 
-/* What follows the text where name begins with it; NULL. */
+/* Returns the part of name after text, if name begins with text; otherwise NULL. */
 static const char *records_after(const char *name, const char *text)
 {
     const size_t n = strlen(text);
     return strncmp(name, text, n) == 0 ? name + n : NULL;
 }
 
-/* Whether name is `before`, one or more numbers with a dot after each, and "scr". */
+/* Whether name is `before`, then one or more numbers, each followed by a dot, then
+ * "scr". */
 static bool records_is_numbered(const char *name, const char *before)
 {
     const char *rest = records_after(name, before);
@@ -47,7 +48,7 @@ static bool records_is_numbered(const char *name, const char *before)
     return strcmp(rest, "scr") == 0;
 }
 
-/* Removes all files with such a name from an open directory, and returns the first
+/* Removes all files that is_ours accepts from an open directory. Returns the first
  * failure. */
 static int records_remove_named(int dir, bool (*is_ours)(const char *), kvtree_error *err)
 {
@@ -65,7 +66,7 @@ static int records_remove_named(int dir, bool (*is_ours)(const char *), kvtree_e
 
 /* ---- staging directories ---- */
 
-/* A redundancy file, "<member>_of_<members>_in_<id>.<scheme>". */
+/* Whether name is that of a redundancy file, "<member>_of_<members>_in_<id>.<scheme>". */
 static bool staging_is_redundancy(const char *name)
 {
     int member, members, id, end = 0;
@@ -81,12 +82,13 @@ static bool staging_is_record(const char *name)
 }
 
 typedef struct staging {
-    int dir;     /* open */
-    int64_t who; /* others who can change its filemaps */
+    int dir;     /* the open directory */
+    int64_t who; /* other users who can change its filemaps */
 } staging;
 typedef int staging_take(const staging *s, const char *name, kvtree_error *err);
 
-/* What others may have named, and cannot change, stays. */
+/* Removes a file, unless other users may have named it in a filemap but cannot change its
+ * directory. */
 static int staging_remove_name(const staging *s, const char *name, kvtree_error *err)
 {
     const char *last;
@@ -99,8 +101,8 @@ static int staging_remove_name(const staging *s, const char *name, kvtree_error 
     return rc == -EPERM ? 0 : rc;
 }
 
-/* A file, and what was joined of it and other parts. Redundancy files are among the
- * records. */
+/* Removes a file, and the file that was joined from it and other parts. Redundancy files
+ * are skipped: they are removed with the records. */
 static int staging_remove_file(const staging *s, const char *name, kvtree_error *err)
 {
     char joined[BENEATH_NAME_MAX];
@@ -113,8 +115,8 @@ static int staging_remove_file(const staging *s, const char *name, kvtree_error 
     return staging_remove_name(s, joined, err);
 }
 
-/* Removes the directories of a file that was removed, with temporary files of it, as far
- * as they are empty then. */
+/* Removes the directories of a file that was removed, and temporary files in them, as far
+ * as the directories are then empty. */
 static int staging_vacate(const staging *s, const char *name, kvtree_error *err)
 {
     char folder[BENEATH_NAME_MAX];
@@ -130,8 +132,8 @@ static int staging_vacate(const staging *s, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* The files of RANK/<r>/DSET/<id> in a filemap (docs/formats/scavenge.md). A damaged one
- * names none. */
+/* Calls take for the files of RANK/<r>/DSET/<id> in a filemap (docs/formats/scavenge.md).
+ * A damaged filemap names no files. */
 static int staging_visit(const staging *s, const char *name, staging_take *take,
                          kvtree_error *err)
 {
@@ -184,7 +186,7 @@ static int staging_empty(staging *s, kvtree_error *err)
     return rc;
 }
 
-/* Names an entry of the open directory, which keeps it. */
+/* Sets a text with the name of an entry because of which the open directory stays. */
 static int records_name_rest(int dir, kvtree_error *err)
 {
     DIR *stream = beneath_list(dir);
@@ -218,7 +220,7 @@ int scr_staging_remove(int hidden, const char *name, kvtree_error *err)
 
 /* ---- the directory ---- */
 
-/* Summary, map, containers, and temporary files of these. */
+/* Whether name is that of a summary, a map, a container, or a temporary file. */
 static bool records_are_ours(const char *name)
 {
     return strcmp(name, "summary.scr") == 0 || strcmp(name, "rank2file.scr") == 0 ||
@@ -226,7 +228,8 @@ static bool records_are_ours(const char *name)
            beneath_is_temporary(name);
 }
 
-/* Stages and staging directories. Continues after a failure and returns the first one. */
+/* Removes stages and staging directories. Continues after a failure and returns the first
+ * one. */
 static int records_remove_folders(int hidden, kvtree_error *err)
 {
     DIR *stream = beneath_list(hidden);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datasets that the application writes on the prefix directory itself, where the cache
- * has no room for them (SCR_CACHE_BYPASS, or BYPASS of a descriptor). SCR names the
- * files, syncs them, and keeps their map, summary and index entry, so that such a dataset
- * is found and removed as a flushed one. Several ranks may write one file. */
+/* Datasets that the application writes on the prefix directory itself because the cache
+ * has no room for them (SCR_CACHE_BYPASS, or BYPASS of a descriptor). SCR provides the
+ * file names, syncs the files, and writes map, summary and index entry, so that such a
+ * dataset is found and removed like a flushed one. Several ranks may write one file. */
 #include "prefix/prefix.h"
 
 #include "base/path.h"
@@ -23,8 +23,9 @@
 
 /* ---- names ---- */
 
-/* A file that is written to now gets another time than the map of an earlier dataset has:
- * that is how one sees that it was. Clocks of file systems tick, some once per second. */
+/* Waits until a write gives the file another time than the map of an earlier dataset has:
+ * the time shows that the file was written again. Clocks of file systems tick, some of
+ * them once per second. */
 static void direct_let_tick(const struct stat *st)
 {
     const int64_t second = 1000000000, tick = st->st_mtim.tv_nsec ? second / 50 : second;
@@ -42,9 +43,9 @@ static int direct_refuse(const char *name, int rc, const char *why, kvtree_error
     return err_set(err, rc, "\"%.200s\" in the prefix directory %s", name, why);
 }
 
-/* A link there may lead anywhere, and the application would follow it. What it writes to
- * a file that is there can be read by the owner of the file, and under its other names.
- */
+/* Checks that the application may write the file. The application would follow a link,
+ * which may lead anywhere. The owner of an existing file can read what the application
+ * writes to it, and so can users of other hard links to the file. */
 static int direct_check_place(int parent, const char *last, const char *name,
                               char mark[SCR_FILE_MARK_SIZE], kvtree_error *err)
 {
@@ -82,8 +83,8 @@ int scr_direct_route(scr_prefix *prefix, const char *below, char path[SCR_MAX_FI
 
 /* ---- output ---- */
 
-/* Rank 0. An earlier dataset of that name ends with the first byte that is written:
- * neither the index nor a summary may go on calling it complete. */
+/* Rank 0. Drops an earlier dataset of that name from the index and removes its summary:
+ * the first write makes the earlier dataset incomplete. */
 static int direct_drop_earlier(scr_prefix *prefix, const scr_dataset *d,
                                kvtree_error *err)
 {
@@ -107,14 +108,14 @@ int scr_direct_begin(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err
     return agree(prefix->job->world, rc, err);
 }
 
-/* What this rank routed. */
+/* The files that this rank routed. */
 struct written {
     int count;
-    filo_file *files; /* named as the map has them */
-    int *owner;       /* rank that has the file in the map */
+    filo_file *files; /* with names as in the map */
+    int *owner;       /* rank whose part of the map has the file */
 };
 
-/* Collective. Whether a file of any rank is outside of the dataset's directory. */
+/* Collective. Whether a file of any rank is outside the directory of the dataset. */
 static bool direct_is_scattered(const scr_prefix *prefix, const scr_dataset *d,
                                 const kvtree *routed)
 {
@@ -143,7 +144,7 @@ static int direct_list(const kvtree *routed, const scr_place *place, struct writ
     return 0;
 }
 
-/* What this rank wrote to a file that another one has in the map. */
+/* Syncs what this rank wrote to a file that is in the map of another rank. */
 static int direct_sync_shared(const scr_place *place, const filo_file *file,
                               kvtree_error *err)
 {
@@ -157,7 +158,7 @@ static int direct_sync_shared(const scr_place *place, const filo_file *file,
     return rc ? err_sys(err, rc, "fsync of \"%.200s\"", file->name) : 0;
 }
 
-/* Local. Leaves only this rank's own in the list; the others are on disk then. */
+/* Local. Keeps only the files that are in the map of this rank, and syncs the others. */
 static int direct_keep_own(const scr_prefix *prefix, const scr_place *place,
                            struct written *w, kvtree_error *err)
 {
@@ -175,7 +176,7 @@ static int direct_keep_own(const scr_prefix *prefix, const scr_place *place,
     return rc;
 }
 
-/* Collective, agreed. Files and directories are on disk, and the map names them. */
+/* Collective, agreed. Puts files and directories on disk, and writes the map. */
 static int direct_write_map(scr_prefix *prefix, const kvtree *routed,
                             const scr_place *place, struct written *w, kvtree_error *err)
 {
@@ -189,7 +190,7 @@ static int direct_write_map(scr_prefix *prefix, const kvtree *routed,
                          w->files, &options, err);
 }
 
-/* Collective. */
+/* Collective. Adds up size and files of the dataset. */
 static void direct_add_up(const scr_prefix *prefix, const struct written *w,
                           scr_dataset *d)
 {
@@ -225,7 +226,8 @@ int scr_direct_complete(scr_prefix *prefix, scr_dataset *d, const kvtree *routed
     return rc;
 }
 
-/* A file that was there before, and was not written, may be an earlier dataset's. */
+/* Removes a file that was written since mark was made. A file that existed before and was
+ * not written may belong to an earlier dataset. */
 static int direct_remove_written(int parent, const char *last, const char *name,
                                  const char *mark, kvtree_error *err)
 {
@@ -243,7 +245,7 @@ static int direct_remove_written(int parent, const char *last, const char *name,
                : 0;
 }
 
-/* Local. */
+/* Local. Removes a routed file that was written. */
 static int direct_remove_file(const scr_prefix *prefix, const kvtree_elem *routed,
                               kvtree_error *err)
 {

@@ -17,22 +17,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Key below a name: number of its file in the list. */
+/* Key below a name: number of the file in the list. */
 #define DIRECT_NUMBER "NUMBER"
 
-/* Files of this rank, as a map has them. */
+/* Files of this rank, from a map. */
 struct mapped {
     int count;
     filo_file *files;
-    const char *folder; /* that they are below */
-    int newer;          /* a newer dataset may have written to them, ... */
-    int written;        /* ... and one has, to a file that ranks wrote together */
+    const char *folder; /* directory of the files */
+    int newer;          /* a newer dataset may have written to the files */
+    int written; /* a file that ranks wrote together was written since the map, or may
+                    have been */
     bool may_be_packed; /* files in containers may be extracted one by one */
-    int compare;        /* with their checksums */
+    int compare;        /* reads the files and compares their checksums */
 };
 
-/* On rank 0: whether a newer dataset that is known may have used the names of files that
- * lie outside of the directory of this one. */
+/* On rank 0: whether the index has a newer dataset that may have used the names of files
+ * that lie outside the directory of this dataset. */
 static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
 {
     kvtree_error err = {""};
@@ -50,9 +51,9 @@ static bool direct_has_newer(scr_prefix *prefix, const scr_dataset *d)
     return newer;
 }
 
-/* Collective. Whether files of the dataset may have changed, or have changed, since its
- * map. The time of one that ranks wrote together is in the map of one of them.
- */
+/* Collective. Determines whether files of the dataset have changed, or may have changed,
+ * since the map was written. The time of a file that ranks wrote together is in the map
+ * of one of the ranks. */
 static void direct_find_changes(scr_prefix *prefix, const scr_dataset *d,
                                 struct mapped *m)
 {
@@ -87,7 +88,7 @@ static int direct_was_written(const struct mapped *m, const filo_file *f,
                    f->name);
 }
 
-/* Nothing is read as long as nothing was written. */
+/* Checks the content of a file. Reads nothing as long as nothing was written. */
 static int direct_check_bytes(int folder, const struct mapped *m, const filo_file *f,
                               const struct stat *st, kvtree_error *err)
 {
@@ -99,7 +100,7 @@ static int direct_check_bytes(int folder, const struct mapped *m, const filo_fil
     return written ? direct_was_written(m, f, err) : 0;
 }
 
-/* The containers of a packed file are there, and long enough. */
+/* Checks that the containers of a packed file exist and are long enough. */
 static int direct_check_packed(int folder, const filo_file *f, kvtree_error *err)
 {
     int rc = 0;
@@ -115,7 +116,7 @@ static int direct_check_packed(int folder, const filo_file *f, kvtree_error *err
     return rc ? err_wrap(err, rc, "file \"%.200s\"", f->name) : 0;
 }
 
-/* A part of a file that ranks wrote together. */
+/* Checks a part of a file that ranks wrote together. */
 static int direct_check_part(int folder, const struct mapped *m, const filo_file *f,
                              kvtree_error *err)
 {
@@ -156,8 +157,8 @@ void scr_direct_name(const scr_dataset *d, const char *file,
              d->scattered ? "" : "/", file);
 }
 
-/* A part is read in the file that it is of; number: of the file in the list. 0 or
- * -ENOMEM. */
+/* Notes the name under which a file is read: a part is read in the whole file. number:
+ * index of the file in the list. Returns 0 or -ENOMEM. */
 static int direct_note_file(scr_prefix *prefix, const scr_dataset *d, const filo_file *f,
                             int number)
 {
@@ -189,7 +190,8 @@ static int direct_note_files(scr_prefix *prefix, const scr_dataset *d,
     return rc;
 }
 
-/* Local. Those without a checksum, which a fetch compares. */
+/* Local. Checks the files without a checksum. A fetch compares the checksums of
+ * others. */
 static int direct_check_unread(const struct mapped *m, kvtree_error *err)
 {
     int folder, rc = beneath_open_folder(m->folder, &folder, err);
@@ -219,7 +221,7 @@ void scr_direct_close(scr_prefix *prefix)
     direct->extracts = false;
 }
 
-/* Collective, agreed. The list is kept for what is extracted from containers. */
+/* Collective, agreed. Keeps the list of files for extraction from containers. */
 static int direct_find_files(scr_prefix *prefix, const scr_dataset *d,
                              const scr_place *place, struct mapped *m, kvtree_error *err)
 {
@@ -265,8 +267,8 @@ const filo_file *scr_direct_find_packed(const scr_prefix *prefix, scr_file_match
     return &prefix->direct.list[number];
 }
 
-/* One that another rank has in the map may be shared: it counts if it is in the dataset's
- * directory, where nothing else is. */
+/* Whether a file exists. A file that another rank has in its map may be shared. It counts
+ * if it lies in the directory of the dataset, which has no other files. */
 static bool direct_is_there(scr_prefix *prefix, const char *name)
 {
     struct stat st;
@@ -295,16 +297,17 @@ int scr_direct_find(scr_prefix *prefix, scr_file_match *match,
 
 /* ---- files of other ranks ---- */
 
-/* Most files that are kept, of some hundred bytes each: a run of few ranks, which asks
- * for many files, has a small map; one that asks for few can read it each time. */
+/* Maximum number of files that are kept, of some hundred bytes each. A run of few ranks
+ * requests many files, but its map is small. A run that requests few files can read the
+ * map each time. */
 enum { DIRECT_OTHERS_MAX = 1 << 15 };
 
-/* A search in the map of the open dataset. */
+/* A search in the map of the dataset. */
 struct search {
     scr_file_match match;
     filo_place from;
     const char *cache_prefix;
-    filo_file found; /* without its segments; name NULL: none */
+    filo_file found; /* without its segments; name NULL: not found */
     scr_others *others;
 };
 
@@ -324,7 +327,8 @@ void scr_direct_forget_others(scr_prefix *prefix)
     prefix->others = (scr_others){.id = 0};
 }
 
-/* -E2BIG where there are too many, or two of one name, which only a search tells. */
+/* Keeps a file. Returns -E2BIG if there are too many files, or two of one name, which
+ * only a search of the map can tell apart. */
 static int direct_keep_file(scr_others *o, const char *name, const filo_file *file)
 {
     if (o->count == DIRECT_OTHERS_MAX || scr_file_names_has(o->names, name))
@@ -336,7 +340,7 @@ static int direct_keep_file(scr_others *o, const char *name, const filo_file *fi
                                o->count++);
 }
 
-/* Local, for filo_map_read: the files of a rank. */
+/* Local, for filo_map_read: keeps the files of a rank. */
 static int direct_keep(void *arg, int rank, int count, const filo_file files[],
                        kvtree_error *err)
 {
@@ -351,7 +355,7 @@ static int direct_keep(void *arg, int rank, int count, const filo_file files[],
     return !rc || rc == -E2BIG ? rc : err_set(err, -ENOMEM, "no memory");
 }
 
-/* The same. */
+/* Local, for filo_map_read: tries to match the files of a rank. */
 static int direct_match(void *arg, int rank, int count, const filo_file files[],
                         kvtree_error *err)
 {
@@ -368,8 +372,8 @@ static int direct_match(void *arg, int rank, int count, const filo_file files[],
     return 0;
 }
 
-/* Local. Reads the map of the dataset, once. Where not all of it can be kept there are no
- * names afterwards. */
+/* Local. Reads the map of the dataset once. If not all of the map can be kept, names is
+ * NULL afterwards. */
 static int direct_read_others(scr_prefix *prefix, int id, struct search *s,
                               kvtree_error *err)
 {
@@ -394,8 +398,8 @@ static int direct_look_up(const scr_others *o, struct search *s, kvtree_error *e
     return rc ? err_set(err, -ENOMEM, "no memory") : 0;
 }
 
-/* Local. 0 when it is the file that its rank wrote. Of a dataset that is read in the
- * prefix directory that rank has seen to it. */
+/* Local. Returns 0 if the file is the one that its rank wrote. If the dataset is read in
+ * the prefix directory, that rank has compared the checksum already. */
 static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
                               const scr_place *place, const filo_file *f,
                               kvtree_error *err)
@@ -404,7 +408,7 @@ static int direct_check_found(const scr_prefix *prefix, const scr_dataset *d,
                        .compare = prefix->direct.dataset.id != d->id};
     filo_file found = *f;
     int folder, rc = f->packed ? -EOPNOTSUPP : 0;
-    found.shared = f->shared && !m.compare; /* its parts were not compared */
+    found.shared = f->shared && !m.compare; /* the parts were not compared */
     if (rc)
         return err_set(err, -ENOENT,
                        "file \"%.200s\" is in a container, from which SCR_Fetch_files "

@@ -15,11 +15,11 @@
 
 #define PIECE_TAG 1
 
-/* A rank opens the directory for that number of files at least: those of a piece. */
+/* Minimum number of files for which a rank opens the directory: the files of a piece. */
 enum { REMOVAL_SHARE = 128 };
 
-/* What a piece has of a file, before its name with a NUL. All ranks run the same program,
- * so that the struct has the same layout. */
+/* The description of a file in a piece. The name, with a NUL, follows. All ranks run the
+ * same program, so the layout of the struct is the same. */
 typedef struct described {
     uint64_t size;
     int64_t mtime;
@@ -37,7 +37,8 @@ static int removal_compare(const scr_file_removal *r, int parent, const char *la
     return rc ? rc : scr_file_compare(file, &st, err) ? SCR_FILE_REMOVAL_KEPT : 0;
 }
 
-/* What others chose a name for is not even compared: a message would tell them of it. */
+/* Removes a file. A file that others_reach refuses is not even compared: the message
+ * would reveal facts about the file to the users who chose its name. */
 static int removal_remove_file(const scr_file_removal *r, const filo_file *file,
                                kvtree_error *err)
 {
@@ -51,14 +52,14 @@ static int removal_remove_file(const scr_file_removal *r, const filo_file *file,
     return rc == -ENOENT ? 0 : rc;
 }
 
-/* A failure counts more than a file that stays. */
+/* Notes a result. A failure replaces SCR_FILE_REMOVAL_KEPT. */
 static void removal_note(scr_file_removal *r, int rc, const kvtree_error *err)
 {
     if (rc && (!r->rc || (r->rc > 0 && rc < 0)))
         r->rc = err_set(&r->err, rc, "%s", err->text);
 }
 
-/* Directories that are empty now go, too. */
+/* Removes the directories that are now empty. */
 static void removal_remove_folders(const scr_file_removal *r, const char *name)
 {
     char folder[SCR_NAME_SIZE], *slash;
@@ -76,7 +77,7 @@ static bool removal_is_same_folder(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && !strchr(b + n, '/');
 }
 
-/* The file at an offset in the piece, which is moved to the next one. */
+/* Returns the file at *offset in the piece, and advances *offset to the next file. */
 static filo_file removal_next(scr_file_removal *r, size_t *offset)
 {
     described d;
@@ -110,7 +111,8 @@ static void removal_remove_piece(scr_file_removal *r)
 
 /* ---- pieces ---- */
 
-/* Rank 0: the piece is full, or the last. A helper that is busy is waited for. */
+/* Rank 0: hands out a piece that is full, or the last one. Waits if the helper is
+ * busy. */
 static void removal_hand_out(scr_file_removal *r)
 {
     if (r->used == 0) return;
@@ -161,7 +163,7 @@ void scr_file_removal_take(scr_file_removal *r, const filo_file *file)
 {
     const described d = {file->size, file->mtime, file->has_mtime};
     const size_t n = strlen(file->name) + 1, size = sizeof d + n;
-    if (size > sizeof r->piece) return; /* longer than any name of a file */
+    if (size > sizeof r->piece) return; /* longer than any valid file name */
     if (r->used + size > sizeof r->piece) removal_hand_out(r);
     memcpy(r->piece + r->used, &d, sizeof d);
     memcpy(r->piece + r->used + sizeof d, file->name, n);

@@ -15,7 +15,8 @@
 #define KEY_DIR "DIR"
 #define KEY_OWNER "OWNER"
 
-/* An id is written in one way only: what stands under another would not be found. */
+/* Checks that each id is written in its only valid form; another form would not be
+ * found. */
 static int flush_file_check_ids(const kvtree *flush, kvtree_error *err)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(flush, KEY_DSET));
@@ -57,7 +58,7 @@ int scr_flush_file_note(int prefix, const kvtree *flush, kvtree_error *err)
 int scr_flush_file_set(kvtree *flush, int dset, const char *name, const char *location,
                        int on)
 {
-    /* an entry that has no location would only be noise */
+    /* an entry without a location would be useless */
     if (!on && !scr_flush_file_has(flush, dset, location)) return 0;
     kvtree *entry = kvtree_set_kv_int(flush, KEY_DSET, dset);
     if (!entry || kvtree_util_set_str(entry, KEY_DIR, name) != 0) return -ENOMEM;
@@ -111,7 +112,7 @@ int scr_flush_file_keep(kvtree *flush, const int *ids, int count)
 {
     int all, *listed;
     if (kvtree_list_int(kvtree_get(flush, KEY_DSET), &all, &listed) != 0) {
-        kvtree_unset_all(flush); /* not ids: not ours */
+        kvtree_unset_all(flush); /* the keys are not ids, so SCR did not write them */
         return 0;
     }
     for (int i = 0; i < all; i++) {

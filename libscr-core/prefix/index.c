@@ -35,9 +35,9 @@ int scr_index_start(scr_index *index)
 
 /* ---- entries ---- */
 
-/* A walk over all entries, whatever they hold. */
+/* A walk over all entries, whatever their content. */
 typedef struct walk {
-    const kvtree_elem *id, *dir; /* NULL: before the first */
+    const kvtree_elem *id, *dir; /* NULL: before the first entry */
 } walk;
 
 static bool index_next_entry(const scr_index *index, walk *w)
@@ -52,14 +52,14 @@ static bool index_next_entry(const scr_index *index, walk *w)
     return true;
 }
 
-/* The entry of an id and a name. */
+/* Returns the entry of an id and a name. */
 static kvtree *index_entry_at(const scr_index *index, const scr_dataset *d)
 {
     return kvtree_get_kv(kvtree_get_kv_int(index, KEY_DSET, d->id), KEY_DIR, d->name);
 }
 
-/* The same, if it is of that very dataset: two jobs in one prefix directory may have used
- * id and name. An unknown time matches any. */
+/* Returns the entry if it belongs to that dataset: two jobs in one prefix directory may
+ * have used the same id and name. An unknown time of creation matches any. */
 static kvtree *index_entry(const scr_index *index, const scr_dataset *d)
 {
     kvtree *e = index_entry_at(index, d);
@@ -78,8 +78,9 @@ static scr_index_state index_state(const kvtree *e)
     return state;
 }
 
-/* Whether the entry has a description, which is stored in *dataset, of the dataset that
- * it is found under: its name, and its id as it is written, not as "+1" or "01". */
+/* Whether the entry has a valid description, which is stored in *dataset. The description
+ * must have the name and the id of the entry; the id must not be written as "+1" or
+ * "01". */
 static bool index_describes(const scr_index *index, const walk *w, scr_dataset *dataset)
 {
     scr_dataset d;
@@ -122,7 +123,7 @@ bool scr_index_is_current(const scr_index *index, const char *name)
     return current && strcmp(current, name) == 0;
 }
 
-/* Removes all entries of that name but one id's; returns how many. */
+/* Removes all entries of that name except that of the id keep. Returns their number. */
 static int index_remove_others(scr_index *index, const char *name, int keep)
 {
     const kvtree_elem *id, *next;
@@ -181,8 +182,8 @@ static int index_stamp(kvtree *tree, const char *key)
     return index_stamp_at(tree, key, time(NULL));
 }
 
-/* The entry of a dataset, made where missing, with its description; NULL without memory.
- */
+/* Returns the entry of a dataset, which is created if missing, with its description; NULL
+ * without memory. */
 static kvtree *index_put(scr_index *index, const scr_dataset *d, int complete)
 {
     int rc = scr_index_start(index);
@@ -223,7 +224,7 @@ int scr_index_add(scr_index *index, const scr_dataset *dataset, int complete)
 static int index_choose_newest(scr_index *index)
 {
     scr_dataset newest;
-    kvtree_unset(index, KEY_CURRENT); /* it would be the next one */
+    kvtree_unset(index, KEY_CURRENT); /* otherwise scr_index_next_fetch would return it */
     if (scr_index_next_fetch(index, SCR_AGE_ANY, NULL, &newest) != 0) return 0;
     return kvtree_util_set_str(index, KEY_CURRENT, newest.name) ? -ENOMEM : 0;
 }

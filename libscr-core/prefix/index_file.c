@@ -23,7 +23,7 @@ int scr_index_read(int prefix, scr_index *index, kvtree_error *err)
 {
     if (!index) return err_set(err, -ENOMEM, "no memory");
     int rc = kvtree_file_read(prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, index, err);
-    /* a process that made it under its lock was killed */
+    /* the process that created the file under its lock was killed */
     if (!rc && !kvtree_size(index))
         return err_set(err, -ENOENT, "%s is empty", SCR_INDEX_NAME);
     rc = rc ? rc : scr_version_check(index, SCR_INDEX_VERSION, SCR_INDEX_NAME, err);
@@ -31,9 +31,9 @@ int scr_index_read(int prefix, scr_index *index, kvtree_error *err)
     return rc;
 }
 
-/* ---- names in it ---- */
+/* ---- names in the index ---- */
 
-/* Puts the open directory above *here, which st describes, into its place. */
+/* Replaces *here, which st describes, by the open directory above it. */
 static int index_go_up(int *here, struct stat *st)
 {
     const struct stat below = *st;
@@ -42,7 +42,7 @@ static int index_go_up(int *here, struct stat *st)
     io_close(here);
     *here = up;
     if (fstat(up, st) != 0) return -errno;
-    return io_is_same_file(st, &below) ? -EPERM : 0; /* it is the root */
+    return io_is_same_file(st, &below) ? -EPERM : 0; /* *here is the root */
 }
 
 int scr_index_check_place(int prefix, int folder, const char *name, kvtree_error *err)
@@ -77,7 +77,8 @@ int scr_index_check_name(int prefix, int folder, const char *name, kvtree_error 
     return scr_index_check_place(prefix, folder, name, err);
 }
 
-/* A mark of what is not there, or cannot be inspected now, stays. */
+/* Checks the name of an entry that is marked. The mark stays if the directory does not
+ * exist or cannot be inspected now. */
 static int index_check_mark(void *arg, const char *name)
 {
     const int *prefix = arg;
@@ -96,7 +97,8 @@ struct update {
     void *arg;
 };
 
-/* The locked file may differ from the one that was read before. */
+/* Checks the version and changes the index. The locked file may differ from the one that
+ * was read before. */
 static int index_check_and_change(kvtree *index, void *arg)
 {
     struct update *u = arg;
@@ -109,7 +111,7 @@ static int index_check_and_change(kvtree *index, void *arg)
     return rc ? rc : dropped > 0;
 }
 
-/* A change of the index is expected to alter it, so it is locked at once. */
+/* Changes the index. A change is expected to alter the index, so it is locked at once. */
 static int index_change(int prefix, bool make, scr_changer *change, void *arg,
                         scr_index *index, kvtree_error *err)
 {
@@ -123,7 +125,7 @@ static int index_change(int prefix, bool make, scr_changer *change, void *arg,
     int rc = scr_change_record(&c, index, err);
     if (rc != -EBADMSG && rc != SCR_OTHER_VERSION) return rc;
     kvtree_unset_all(index);
-    int why = scr_index_read(prefix, index, err); /* reports what is wrong with it */
+    int why = scr_index_read(prefix, index, err); /* sets the text */
     return why ? why : rc;
 }
 
@@ -168,7 +170,8 @@ static int index_rename_aside(int prefix, char aside[SCR_INDEX_ASIDE_SIZE],
     return err_sys(err, -errno, "%s is damaged and cannot be set aside", SCR_INDEX_NAME);
 }
 
-/* The earlier owner of the lock may have made a new one, which must not be moved. */
+/* Renames the index if it is still damaged. The previous owner of the lock may have made
+ * a new index, which must not be renamed. */
 static int index_rename_damaged(int prefix, char aside[SCR_INDEX_ASIDE_SIZE],
                                 kvtree_error *err)
 {

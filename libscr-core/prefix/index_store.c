@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The index of a run, on rank 0.
  *
- * An SCR call reads the index when it first needs it, and keeps what it has read: the
- * view. A change is made in two passes. The first one is on the view, and shows whether
- * anything changes. If so, the index is locked, read, changed and written, because
- * commands and other runs change it as well, and that is the view then. So a call reads
- * the index once, and again for each state that it makes durable, which it writes once.
- */
+ * An SCR call reads the index when it first needs it, and keeps the result: the view. A
+ * change is made in two passes. The first pass changes the view, and shows whether
+ * anything changes. If so, the second pass locks the index, reads, changes and writes it,
+ * because commands and other runs change the index as well; the result is the new view.
+ * So a call reads the index once, and once more for each state that it makes durable,
+ * which it writes once. */
 #include "prefix/prefix.h"
 
 #include "base/record_change.h"
@@ -26,10 +26,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- an index that was lost ---- */
+/* ---- a lost index ---- */
 
-/* Whether a run was here before: an index that is missing then was lost. Each run begins
- * with an index, before it writes the nodes file. */
+/* Whether a run was here before, so that a missing index was lost. Each run writes an
+ * index before the nodes file. */
 static bool store_had_runs(const scr_prefix *prefix)
 {
     struct stat st;
@@ -41,7 +41,7 @@ static void store_report_rebuilt(const scr_prefix *prefix, const scr_scan *scan,
 {
     char more[sizeof(kvtree_error) + 64] = "";
     if (!scan->count && !err_is_damage(scan->code) && !store_had_runs(prefix)) {
-        /* most likely nothing is there: a first run begins */
+        /* most likely there are no datasets: a first run begins */
         if (scan->stopped || scan->refused)
             scr_say(
                 prefix->job->report, SCR_MSG_INDEX_NOT_SEARCHED,
@@ -61,7 +61,7 @@ static void store_report_rebuilt(const scr_prefix *prefix, const scr_scan *scan,
                 : "");
 }
 
-/* Fills the empty index by what was found. */
+/* Fills the empty index with the datasets that were found. */
 static int store_fill(const scr_scan *scan, kvtree *index, kvtree_error *err)
 {
     int added;
@@ -70,9 +70,9 @@ static int store_fill(const scr_scan *scan, kvtree *index, kvtree_error *err)
                : 0;
 }
 
-/* The same, and writes it. If that fails, it is right for this run only, and the next one
- * makes it again; likewise if a dataset could not be read just now, which a written index
- * would hide. must: an index that is not written is an error. */
+/* Fills the empty index and writes it. If writing fails, the index is valid for this run
+ * only, and the next run makes it again. The same applies if a dataset could not be read
+ * just now, because a written index would hide it. must: failing to write is an error. */
 static int store_make(const scr_prefix *prefix, const scr_scan *scan, bool must,
                       kvtree *index, kvtree_error *err)
 {
@@ -94,7 +94,8 @@ static int store_make(const scr_prefix *prefix, const scr_scan *scan, bool must,
     return rc;
 }
 
-/* A dataset that cannot be entered may be the newest. */
+/* Fails if a dataset is of another version: it cannot be entered, but may be the
+ * newest. */
 static int store_refuse_other_version(const scr_scan *scan, kvtree_error *err)
 {
     return scan->code == SCR_OTHER_VERSION
@@ -102,8 +103,8 @@ static int store_refuse_other_version(const scr_scan *scan, kvtree_error *err)
                : 0;
 }
 
-/* Nothing to restart from was found, but something could not be read just now: a run that
- * began anew would hide it. */
+/* Fails if no complete dataset was found, but something could not be read just now: a run
+ * that began from nothing would hide it. */
 static int store_refuse_unread(const scr_scan *scan, kvtree_error *err)
 {
     for (int i = 0; i < scan->count; i++)
@@ -125,8 +126,8 @@ static int store_search(const scr_prefix *prefix, scr_scan *scan, kvtree_error *
     return rc;
 }
 
-/* Stages of flushes are found by the search alone: unless it must be, the index is not
- * written before they are removed (scr_index_settle). */
+/* Rebuilds the index from a search. Only the search finds stages of flushes: unless must
+ * is set, the index is not written before these are removed (scr_index_settle). */
 static int store_rebuild(scr_prefix *prefix, const char *lost, bool must, kvtree *index,
                          kvtree_error *err)
 {
@@ -150,8 +151,8 @@ static int store_rebuild(scr_prefix *prefix, const char *lost, bool must, kvtree
 
 /* ---- the view ---- */
 
-/* Reads the index into the empty tree. must: to change it; then it has to be on the
- * prefix directory. */
+/* Reads the index into the empty tree. must: the index will be changed, so it must be
+ * written to the prefix directory. */
 static int store_load(scr_prefix *prefix, bool must, kvtree *index, kvtree_error *err)
 {
     char aside[SCR_INDEX_ASIDE_SIZE], lost[sizeof(kvtree_error) + 128];
@@ -161,7 +162,7 @@ static int store_load(scr_prefix *prefix, bool must, kvtree *index, kvtree_error
         return store_rebuild(prefix, SCR_INDEX_NAME " is missing", must, index, err);
     if (rc != -EBADMSG) return rc ? err_set(err, rc, "%s", why.text) : 0;
     if ((rc = scr_index_set_aside(prefix->fd, aside, err)) != 0) return rc;
-    /* unless another process was faster */
+    /* another process set the index aside first */
     if (!aside[0]) return store_load(prefix, must, index, err);
     snprintf(lost, sizeof lost, "%s; it is set aside as %s", why.text, aside);
     return store_rebuild(prefix, lost, must, index, err);
@@ -202,7 +203,7 @@ void scr_index_settle(scr_prefix *prefix)
 
 /* ---- changes ---- */
 
-/* The second pass: under the lock. An index that is lost just now is made again first. */
+/* The second pass, under the lock. An index that has just been lost is rebuilt first. */
 static int store_write(scr_prefix *prefix, scr_changer *change, void *arg,
                        kvtree_error *err)
 {
@@ -229,7 +230,7 @@ int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg,
     rc = change(prefix->index, arg);
     if (rc < 0) err_sys(err, rc, "change %s", SCR_INDEX_NAME);
     if (rc > 0) rc = store_write(prefix, change, arg, err);
-    if (rc) scr_index_close(prefix); /* it has what was not written */
+    if (rc) scr_index_close(prefix); /* the view has changes that were not written */
     return rc;
 }
 
@@ -237,7 +238,7 @@ int scr_index_rewrite(scr_prefix *prefix, scr_changer *change, void *arg,
 struct entry_change {
     const scr_dataset *dataset;
     scr_index_changer *change;
-    bool missing; /* there is no such entry */
+    bool missing; /* no such entry exists */
 };
 
 static int store_change_entry(kvtree *index, void *arg)
@@ -278,7 +279,7 @@ int scr_index_correct(scr_prefix *prefix, const scr_dataset *d, kvtree_error *er
 int scr_index_drop(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 {
     int rc = scr_index_change(prefix, d, scr_index_remove, err);
-    /* or the next start would enter it again */
+    /* otherwise the next start would enter the dataset again */
     if (!rc && scr_flush_file_has(prefix->flush_file, d->id, SCR_LOCATION_PFS))
         scr_location(prefix, d, SCR_LOCATION_PFS, 0);
     return rc;
@@ -286,8 +287,8 @@ int scr_index_drop(scr_prefix *prefix, const scr_dataset *d, kvtree_error *err)
 
 /* ---- at start ---- */
 
-/* Searches the prefix directory for what the flush file calls flushed and the index does
- * not have. */
+/* Searches the prefix directory for datasets that are flushed according to the flush file
+ * and missing in the index. */
 static int store_scan_flushed(const scr_prefix *prefix, scr_scan *scan, kvtree_error *err)
 {
     const kvtree *flush = prefix->flush_file;
@@ -298,7 +299,7 @@ static int store_scan_flushed(const scr_prefix *prefix, scr_scan *scan, kvtree_e
         const char *name = scr_flush_file_name(flush, ids[i]);
         if (name && scr_flush_file_has(flush, ids[i], SCR_LOCATION_PFS) &&
             scr_index_get(prefix->index, name, &known) != 0)
-            rc = scr_scan_one(scan, name, err); /* -ENOENT: it was deleted */
+            rc = scr_scan_one(scan, name, err); /* -ENOENT: the dataset was deleted */
     }
     free(ids);
     return rc == -ENOMEM ? rc : store_refuse_other_version(scan, err);
@@ -310,9 +311,9 @@ static int store_enter_scanned(kvtree *index, void *arg)
     return scr_index_restore(index, scan->found, scan->count) ? -ENOMEM : 1;
 }
 
-/* An index that lacks what was flushed is an earlier one that was put in its place. What
- * is complete on the prefix directory is entered again; if that cannot be written, in the
- * view alone. */
+/* Enters complete datasets that the flush file lists as flushed and the index lacks: such
+ * an index is an earlier one that was put back. If the index cannot be written, only the
+ * view is changed. */
 static int store_enter_flushed(scr_prefix *prefix, kvtree_error *err)
 {
     kvtree_error why = {""};
@@ -337,7 +338,8 @@ static int store_enter_flushed(scr_prefix *prefix, kvtree_error *err)
     return rc;
 }
 
-/* The index may be one of SCR 3. Otherwise the result is rc, and err stays. */
+/* Converts the index if it is one of SCR 3. Otherwise returns rc and leaves err
+ * unchanged. */
 static int store_convert(const scr_prefix *prefix, int rc, kvtree_error *err)
 {
     kvtree_error why = {""};
@@ -363,7 +365,7 @@ int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err
     if (rc) rc = store_convert(prefix, rc, err);
     if (rc) return rc;
     scr_records_sweep(prefix, prefix->fd, prefix->path);
-    /* a first run leaves an index, which shows later runs that it was here */
+    /* a first run leaves an index, so that later runs detect the loss of it */
     rc = store_open_view(prefix, !store_had_runs(prefix), err);
     if (rc) return rc;
     scr_locations_read(prefix);
@@ -376,8 +378,8 @@ int scr_index_begin(scr_prefix *prefix, scr_counters *highest, kvtree_error *err
 
 /* ---- a flush ---- */
 
-/* Whether the index has a newer checkpoint that is still wanted: one that is flushed late
- * does not take its place. */
+/* Whether the index has a newer checkpoint that may still be used. A checkpoint that is
+ * flushed late does not replace it as the current one. */
 static bool store_is_overtaken(const kvtree *index, const scr_dataset *d, scr_age below)
 {
     scr_dataset next;
@@ -390,7 +392,7 @@ struct entry {
     const scr_dataset *dataset;
     scr_age below;
     bool complete;
-    bool over; /* it took the place of a newer one, which was complete */
+    bool over; /* the dataset replaced a newer one, which was complete */
 };
 
 static int store_enter_dataset(kvtree *index, void *arg)
@@ -411,8 +413,8 @@ static int store_enter_dataset(kvtree *index, void *arg)
     return 1;
 }
 
-/* Makes the directory of the dataset and that of its records. A flush syncs the one that
- * its files are in, and with it the name of the other. */
+/* Makes the directory of the dataset and that of its records. A flush syncs the directory
+ * of its files, and with it the entry for the directory of the records. */
 static int store_make_folders(const scr_prefix *prefix, const scr_dataset *d,
                               kvtree_error *err)
 {
@@ -440,7 +442,7 @@ int scr_index_flush_ends(scr_prefix *prefix, const scr_dataset *d, scr_age below
     if (prefix->job->rank != 0) return 0;
     int rc = scr_place_open(prefix, d->name, &folder, err);
     if (rc) return rc;
-    scr_records_sweep(prefix, folder, d->name); /* of a flush that was resumed */
+    scr_records_sweep(prefix, folder, d->name); /* left by a flush that was resumed */
     rc = scr_summary_write(folder, d, err);
     close(folder);
     rc = rc ? rc : scr_index_rewrite(prefix, store_enter_dataset, &e, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where cached datasets are, as the flush file of a run records it: on rank 0. */
+/* The locations of cached datasets, as the flush file of a run records them, on rank
+ * 0. */
 #include "prefix/prefix.h"
 
 #include "common/errtext.h"
@@ -25,8 +26,8 @@ static int location_set(kvtree *flush, const scr_dataset *d, const char *locatio
     return rc || !on ? rc : scr_flush_file_set_kind(flush, d->id, d->ckpt > 0, d->output);
 }
 
-/* Where power is lost: no flush is under way afterwards, and what is on the prefix
- * directory is found in the index. */
+/* Whether a power loss may undo the change: no flush is under way afterwards, and
+ * datasets on the prefix directory are found in the index. */
 static bool location_may_be_forgotten(const scr_location_change *change)
 {
     return strcmp(change->location, SCR_LOCATION_FLUSHING) == 0 ||
@@ -79,7 +80,7 @@ void scr_locations_read(scr_prefix *prefix)
                 "%s; it counts as empty: datasets may be flushed again", err.text);
 }
 
-/* Clears the location of what counts as flushed, but is not in the index as complete. */
+/* Clears the location PFS of datasets that the index does not have as complete. */
 static void location_clear_lost(scr_prefix *prefix, const kvtree *index)
 {
     int count, *ids;
@@ -102,11 +103,12 @@ static void location_clear_lost(scr_prefix *prefix, const kvtree *index)
 
 void scr_locations_correct(scr_prefix *prefix, const kvtree *index)
 {
-    /* the numbers of another job are those of other datasets */
+    /* another job uses the same ids for other datasets */
     const char *owner = scr_flush_file_owner(prefix->flush_file);
     if (owner && strcmp(owner, prefix->job->owner) != 0)
         scr_flush_file_keep(prefix->flush_file, NULL, 0);
-    /* without it scr_prerun takes the datasets for those of an earlier allocation */
+    /* without an owner, scr_prerun assumes that the datasets are of an earlier
+     * allocation */
     scr_flush_file_set_owner(prefix->flush_file, prefix->job->owner);
     location_clear_lost(prefix, index);
 }

@@ -21,15 +21,15 @@
 
 /* ---- the directory ---- */
 
-/* What rank 0 finds out for all. */
+/* Facts that rank 0 determines for all ranks. */
 typedef struct prefix_found {
-    char path[PATH_MAX], real[PATH_MAX]; /* "": it failed */
+    char path[PATH_MAX], real[PATH_MAX]; /* real is "" after a failure */
     bool has_group;
     gid_t group;
 } prefix_found;
 
-/* Makes the directory at path where it is missing, but not those above it: a typing error
- * must not begin from nothing. */
+/* Makes the directory at path if it is missing, but no directory above it: after a typing
+ * error, a run must not begin from nothing. */
 static int prefix_make(prefix_found *found, kvtree_error *err)
 {
     const char *path = found->path;
@@ -51,7 +51,7 @@ static int prefix_make(prefix_found *found, kvtree_error *err)
     return 0;
 }
 
-/* Rank 0. */
+/* Rank 0. Determines the paths, and makes the directory. */
 static int prefix_find(const scr_config *config, prefix_found *found, kvtree_error *err)
 {
     char cwd[PATH_MAX], *given = scr_config_prefix(config), *full = NULL;
@@ -87,7 +87,7 @@ int scr_prefix_open(scr_prefix *prefix, const scr_config *config, kvtree_error *
     const scr_job *job = prefix->job;
     int rc = job->rank == 0 ? prefix_find(config, &found, err) : 0;
     scr_job_share(job, &found, sizeof found);
-    if (!found.real[0]) return rc; /* rank 0 has the error */
+    if (!found.real[0]) return rc; /* rank 0 has the error text */
     prefix->path = strdup(found.path);
     prefix->real = strdup(found.real);
     if (!prefix->path || !prefix->real)

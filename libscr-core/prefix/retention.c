@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Retention and deletion of datasets on the prefix directory.
  *
- * A deletion has three durable states. The index marks all datasets as being deleted, by
- * one change: a restart does not offer them any more. Then their files go. Then the index
- * drops those of which nothing is left, by one change: until then it names what may
- * still be there, and the next run finishes the deletion.
+ * A deletion has three durable states. First, one change of the index marks the datasets
+ * as being deleted, so that no restart is offered any of them. Then their files are
+ * removed. Then one change of the index drops the datasets of which nothing is left.
+ * Until then the index names datasets that may still have files, and the next run
+ * finishes the deletion.
  *
- * The map of a dataset may be larger than a process wants to have in memory, and be of
- * more ranks than this run has. So rank 0 reads it file by file, and hands the names out
- * in pieces to a limited number of ranks, which remove the files (prefix/file_removal.h).
- */
+ * The map of a dataset may be too large for the memory of a process, and may be of more
+ * ranks than this run has. So rank 0 reads it file by file, and hands the names out in
+ * pieces to a limited number of ranks, which remove the files (prefix/file_removal.h). */
 #include "prefix/prefix.h"
 #include "report/progress.h"
 #include "report/wait.h"
@@ -33,30 +33,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The files of one dataset. */
+/* The deletion of the files of one dataset. */
 typedef struct deletion {
     scr_prefix *prefix;
     const scr_dataset *d;
     scr_place place;
-    int folder;           /* of the dataset, open; -1: there is none */
-    int64_t shared;       /* others who can change the map, as of others_put_below, or
-                             chose names in it */
-    int64_t named;        /* the same by its own map */
-    bool listed;          /* its name comes from the index */
+    int folder;     /* directory of the dataset, open; -1: there is none */
+    int64_t shared; /* other users who can change the map, as from others_put_below, or
+                       chose names in it */
+    int64_t named;  /* other users who chose names, according to the map */
+    bool listed;    /* the name of the dataset comes from the index */
     const kvtree *others; /* on rank 0: names of files that stay */
     scr_file_removal files;
 } deletion;
 
-/* A dataset that is to be deleted, and what came of it. Rank 0 has them. */
+/* A dataset that is to be deleted, and the result. On rank 0 only. */
 typedef struct doomed {
     scr_dataset d;
-    bool no_map;   /* it has no files that are known */
-    int64_t named; /* as of a deletion */
+    bool no_map;   /* no files of it are known */
+    int64_t named; /* as in deletion */
     int rc;
     kvtree_error err;
 } doomed;
 
-/* All of an operation. */
+/* A whole operation. */
 typedef struct retention {
     scr_prefix *prefix;
     bool listed; /* the names come from the index */
@@ -66,11 +66,11 @@ typedef struct retention {
     scr_file_count *gone;
 } retention;
 
-/* ---- before the first file goes ---- */
+/* ---- before the first file is removed ---- */
 
-/* Opens the directory of the dataset; no link leads there. What is read and removed from
- * here on is reached through its descriptor: others may exchange directories meanwhile.
- */
+/* Opens the directory of the dataset, without following links. From here on, files are
+ * read and removed through this descriptor: other users may exchange directories
+ * meanwhile. */
 static int retention_open_place(deletion *x, kvtree_error *err)
 {
     char inside[SCR_NAME_SIZE + 2];
@@ -114,8 +114,8 @@ static int retention_join_named(void *arg, int rank, int count, const filo_file 
     return 0;
 }
 
-/* Rank 0. Nothing is touched before all of the map has been read once: of a dataset with
- * a damaged map files would stay that nothing names. */
+/* Rank 0. Reads the whole map once before anything is changed: if the map were damaged,
+ * files would be left that no record names. */
 static void retention_check_map(const retention *r, doomed *x)
 {
     deletion map = {.prefix = r->prefix, .d = &x->d, .folder = -1, .listed = r->listed};
@@ -144,8 +144,8 @@ static bool retention_is_doomed(const retention *r, const scr_dataset *d)
     return false;
 }
 
-/* The names of a dataset's files become others. One with a damaged map has none: no run
- * can restart from it. */
+/* Adds the names of the files of a dataset to others. A dataset with a damaged map adds
+ * no names: no run can restart from it. */
 static int retention_note_dataset(const retention *r, const scr_dataset *d,
                                   kvtree_error *err)
 {
@@ -158,9 +158,10 @@ static int retention_note_dataset(const retention *r, const scr_dataset *d,
     return rc == -ENOENT || rc == FILO_DAMAGED ? 0 : rc;
 }
 
-/* Rank 0. Datasets that lie scattered may have files of the same names, which stay. Their
- * times do not always tell: some maps have none, and the clocks of some file systems tick
- * once per second. Each map is read once, however many datasets go. */
+/* Rank 0. Notes the files of other scattered datasets, which may have the same names and
+ * must stay. Times do not always tell files apart: some maps have none, and the clocks of
+ * some file systems tick once per second. Each map is read once, whatever the number of
+ * datasets to delete. */
 static int retention_note_others(const retention *r, kvtree_error *err)
 {
     scr_dataset *list = NULL;
@@ -182,7 +183,7 @@ static int retention_mark_entries(kvtree *index, void *arg)
     for (int i = 0; i < r->count; i++) {
         doomed *x = &r->list[i];
         scr_index_state state = {.deleting = 0};
-        /* the change of the index drops a mark that may not be obeyed */
+        /* scr_index_update drops a mark that must not be obeyed */
         if (x->rc == -EPERM && scr_index_look(index, &x->d, &state) == 0)
             changed |= state.deleting != 0;
         if (x->rc) continue;
@@ -199,7 +200,8 @@ static void retention_fail_all(const retention *r, int rc, const char *err)
         if (!r->list[i].rc) r->list[i].rc = err_set(&r->list[i].err, rc, "%s", err);
 }
 
-/* Rank 0. From here on no restart is offered any of them. */
+/* Rank 0. Checks and marks the datasets. After this, no restart is offered any of
+ * them. */
 static void retention_prepare(retention *r)
 {
     kvtree_error err = {""};
@@ -216,7 +218,8 @@ static void retention_prepare(retention *r)
 
 /* ---- files ---- */
 
-/* Those that are packed go with their containers, which lie among the records. */
+/* Takes the files that are to be removed. Packed files are removed with their containers,
+ * which are among the records. */
 static int retention_take(void *arg, int rank, int count, const filo_file files[],
                           kvtree_error *err)
 {
@@ -231,7 +234,7 @@ static int retention_take(void *arg, int rank, int count, const filo_file files[
     return 0;
 }
 
-/* Rank 0 removes the records in the dataset's directory and, if nothing else is in it,
+/* Rank 0 removes the records in the directory of the dataset and, if it is then empty,
  * the directory. */
 static int retention_remove_records(const deletion *x, kvtree_error *err)
 {
@@ -240,8 +243,8 @@ static int retention_remove_records(const deletion *x, kvtree_error *err)
     return rc;
 }
 
-/* Collective, agreed; or SCR_FILE_REMOVAL_KEPT. All ranks that take part have opened the
- * directory. */
+/* Collective, agreed; or SCR_FILE_REMOVAL_KEPT. Removes the files in the map. All ranks
+ * that take part have opened the directory. */
 static int retention_remove_mapped(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
@@ -255,7 +258,7 @@ static int retention_remove_mapped(deletion *x, kvtree_error *err)
     return agree(job->world, removed, err);
 }
 
-/* Collective; agreed, but for the records; or SCR_FILE_REMOVAL_KEPT. */
+/* Collective; agreed, except for the records; or SCR_FILE_REMOVAL_KEPT. */
 static int retention_remove_opened(deletion *x, kvtree_error *err)
 {
     const scr_job *job = x->prefix->job;
@@ -264,8 +267,9 @@ static int retention_remove_opened(deletion *x, kvtree_error *err)
     const bool opens = scr_file_removal_takes_part(&x->files);
     int rc = opens ? retention_open_place(x, err) : 0;
     if (rc == -ENOENT) rc = 0;
-    /* ranks may differ in what they see of a directory that goes away, or is exchanged:
-     * rank 0 reads the names from its one, and others remove them below theirs */
+    /* ranks may see different states of a directory that is being removed or exchanged:
+     * rank 0 reads the names from its directory, and the others remove them below
+     * theirs */
     int64_t seen[] = {opens && x->folder < 0, opens ? x->shared : INT64_MIN,
                       opens ? -x->shared : INT64_MIN};
     rc = agree(job->world, rc, err);
@@ -300,7 +304,8 @@ static int retention_remove_files(const retention *r, const scr_dataset *d, int6
     return rc;
 }
 
-/* Rank 0. The files of the map are gone. */
+/* Rank 0. Reports that the files in the map are removed, but other files of the same
+ * names stay. */
 static void retention_report_kept(const scr_prefix *prefix, const scr_dataset *d,
                                   const char *why)
 {
@@ -311,8 +316,8 @@ static void retention_report_kept(const scr_prefix *prefix, const scr_dataset *d
         d->id, d->name, why);
 }
 
-/* Collective. Those that rank 0 has marked, the newest first: files of the same names are
- * those of the newest. */
+/* Collective. Removes the files of the datasets that rank 0 has marked, newest first: a
+ * file name that several of them have belongs to the newest. */
 static void retention_remove_all(const retention *r)
 {
     for (int i = r->count - 1; i >= 0; i--) {
@@ -336,10 +341,10 @@ static void retention_remove_all(const retention *r)
     }
 }
 
-/* ---- when they are gone ---- */
+/* ---- after the files are removed ---- */
 
-/* Rank 0. Without a map, what else is in the directory stays, and where the files lie
- * elsewhere, they are not known. */
+/* Rank 0. Reports files that may be left because the dataset had no map: other files in
+ * its directory stay, and files outside it are unknown. */
 static void retention_report_rest(scr_prefix *prefix, const scr_dataset *d)
 {
     struct stat st;
@@ -360,7 +365,7 @@ static int retention_drop_entries(kvtree *index, void *arg)
     return changed;
 }
 
-/* Rank 0. */
+/* Rank 0. Drops the entries of datasets that are removed. */
 static void retention_finish(const retention *r)
 {
     kvtree_error err = {""};
@@ -377,7 +382,7 @@ static void retention_finish(const retention *r)
     }
 }
 
-/* Files that are gone, of all that are to go. The total is read by another thread, and
+/* Number of files removed, and of all files to remove. Another thread reads total, which
  * does not change meanwhile. */
 struct retention_progress {
     uint64_t total;
@@ -391,7 +396,7 @@ static void retention_count(void *arg, uint64_t *done, uint64_t *total)
     *done = *p->gone < p->total ? *p->gone : p->total;
 }
 
-/* Rank 0 knows it. */
+/* Returns the number of files to remove, on rank 0. */
 static uint64_t retention_files(const retention *r)
 {
     uint64_t sum = 0;
@@ -400,8 +405,8 @@ static uint64_t retention_files(const retention *r)
     return sum;
 }
 
-/* Collective. Deletes what rank 0 has in list, from the index if listed; rc and err of
- * each describe the result. */
+/* Collective. Deletes the datasets in list of rank 0; listed: their names come from the
+ * index. rc and err of each entry receive the result. */
 static void retention_delete_list(scr_prefix *prefix, doomed *list, int count,
                                   bool listed)
 {
@@ -461,7 +466,7 @@ static void retention_report_deleted(const scr_prefix *prefix, const doomed *x,
                 x->d.name, reason);
 }
 
-/* Collective. Deletes the datasets that rank 0 names, which are freed. */
+/* Collective. Deletes the datasets in list of rank 0, and frees list. */
 static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int count,
                                  const char *reason)
 {
@@ -482,7 +487,7 @@ static void retention_delete_all(scr_prefix *prefix, scr_dataset *list, int coun
     free(list);
 }
 
-/* Rank 0. What plan/clean.h deletes at start. */
+/* Rank 0. Lists the datasets that plan/clean.h deletes at start. */
 static int retention_list_start(const scr_prefix *prefix, const kvtree *index,
                                 scr_dataset **list, int *count)
 {
@@ -499,7 +504,7 @@ static int retention_list_start(const scr_prefix *prefix, const kvtree *index,
     return rc;
 }
 
-/* Rank 0. What is deleted by the index; window NULL: at start. */
+/* Rank 0. Lists the datasets that are to be deleted; window NULL: at start. */
 static int retention_list(scr_prefix *prefix, const scr_window *window,
                           scr_dataset **list)
 {

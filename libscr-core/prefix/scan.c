@@ -74,15 +74,15 @@ static int scan_add_up(void *arg, int rank, int count, const filo_file files[],
     (void)rank;
     (void)err;
     for (int i = 0; i < count; i++) {
-        if (files[i].shared) continue; /* its parts count */
+        if (files[i].shared) continue; /* its parts count instead */
         sums->bytes += files[i].size;
         sums->files++;
     }
     return 0;
 }
 
-/* The map must be of the dataset of the summary: a crash may have come between the two
- * when the same name was written again. */
+/* Checks that the map belongs to the dataset of the summary. A crash may have occurred
+ * between writing the two when the same name was written again. */
 static int scan_check_map(const scr_scan *scan, const scr_dataset *d, kvtree_error *err)
 {
     struct sums sums = {0, 0};
@@ -175,7 +175,7 @@ static int scan_depth(const char *name)
     return depth;
 }
 
-/* Directories only, and no links. */
+/* Whether an entry is a directory, and not a link. */
 static bool scan_is_folder(int dir, const struct dirent *item)
 {
     struct stat st;
@@ -193,7 +193,8 @@ static int scan_note_stage(scr_scan *scan, const char *name)
     return kvtree_set(scan->staged, name, NULL) ? 0 : -ENOMEM;
 }
 
-/* A prefix directory of its own: its datasets belong to other runs. */
+/* Whether the directory is a prefix directory itself, whose datasets belong to other
+ * runs. */
 static int scan_has_index(const scr_scan *scan, const char *name)
 {
     char index[BENEATH_NAME_MAX + 256 + sizeof SCR_INDEX_NAME + 1];
@@ -208,14 +209,15 @@ static int scan_see_folder(struct search *s, const char *name)
     if (scan_has_index(s->scan, name)) return 0;
     int rc = scr_scan_one(s->scan, name, &why);
     if (rc == -ENOMEM || scan_note_stage(s->scan, name) != 0) return -ENOMEM;
-    if (rc && rc != -ENOENT) { /* not ours to read */
+    if (rc && rc != -ENOENT) { /* this process cannot read it */
         scan_note_refused(s->scan, name, rc, why.text);
         return 0;
     }
     return kvtree_set(rc ? s->plain : s->datasets, name, NULL) ? 0 : -ENOMEM;
 }
 
-/* The next one; NULL at the end and, with *rc, when the rest cannot be read. */
+/* Returns the next entry; NULL at the end, and with *rc set if the rest cannot be
+ * read. */
 static const struct dirent *scan_next_item(DIR *stream, int *rc)
 {
     errno = 0;
@@ -224,7 +226,7 @@ static const struct dirent *scan_next_item(DIR *stream, int *rc)
     return item;
 }
 
-/* Reads one directory; 1: the limit is reached. */
+/* Reads one directory. Returns 1 if the limit is reached. */
 static int scan_read_folder(struct search *s, const char *name, DIR *stream)
 {
     const struct dirent *item;
@@ -255,7 +257,7 @@ static int scan_open_and_read(struct search *s, const char *name)
     return rc;
 }
 
-/* 0, 1 when a limit is reached, -ENOMEM. */
+/* Searches one directory. Returns 0, 1 if a limit is reached, or -ENOMEM. */
 static int scan_look_into(struct search *s, const char *name)
 {
     if (scan_depth(name) >= s->limits.depth) {
@@ -264,7 +266,7 @@ static int scan_look_into(struct search *s, const char *name)
     }
     int rc = scan_open_and_read(s, name);
     if (rc >= 0 || rc == -ENOMEM) return rc;
-    if (!err_is_damage(rc)) s->scan->stopped = 1; /* it is there */
+    if (!err_is_damage(rc)) s->scan->stopped = 1; /* it exists */
     if (scr_is_transient(rc)) {
         s->scan->unread = 1;
         if (!s->scan->why.text[0])
@@ -274,7 +276,7 @@ static int scan_look_into(struct search *s, const char *name)
     return 0;
 }
 
-/* Takes the first of those that wait; those of no dataset come before the others. */
+/* Takes the next directory to search. Directories within datasets come last. */
 static int scan_next_folder(struct search *s, char name[BENEATH_NAME_MAX])
 {
     kvtree *from = kvtree_size(s->plain) > 0 ? s->plain : s->datasets;

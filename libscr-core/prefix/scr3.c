@@ -30,14 +30,14 @@ enum { LEVELS_MAX = 16, NAME_SIZE = SCR_NAME_SIZE };
 
 /* ---- rank2file ---- */
 
-/* A tree of trees: one of level 0 has the files of ranks, others name where further trees
- * are, by file and offset. */
+/* The map of SCR 3 is a tree of trees. A tree of level 0 has the files of ranks; other
+ * trees refer to further trees by file and offset. */
 typedef struct scr3_map {
     int prefix;
-    char root[64]; /* its name below the prefix directory */
-    kvtree *files; /* of ranks, as scr_adopt_files takes them */
+    char root[64]; /* root: its name below the prefix directory */
+    kvtree *files; /* files of ranks, as for scr_adopt_files */
     int ranks;
-    uint64_t left; /* bytes of trees that may still be read, in all */
+    uint64_t left; /* total bytes of trees that may still be read */
 } scr3_map;
 
 static int scr3_read_tree(scr3_map *m, const char *name, unsigned long offset,
@@ -79,8 +79,9 @@ static int scr3_take_ranks(scr3_map *m, const char *name, const kvtree *ranks,
 static int scr3_read_level(scr3_map *m, const char *name, unsigned long offset, int depth,
                            kvtree_error *err);
 
-/* FILE is relative to the name of the root where it begins with a dot, as ".0.0". It lies
- * beside the root: who can write there was looked at. */
+/* Reads the tree that e refers to. A FILE that begins with a dot, such as ".0.0", is
+ * appended to the name of the root. The file lies beside the root, so the same users can
+ * write to it. */
 static int scr3_follow(scr3_map *m, const char *name, const kvtree_elem *e, int depth,
                        kvtree_error *err)
 {
@@ -111,7 +112,8 @@ static int scr3_read_level(scr3_map *m, const char *name, unsigned long offset, 
         rc = scr3_damaged(name, "RANKS", err);
     if (!rc && depth == LEVELS_MAX) m->ranks = ranks;
     const kvtree *list = rc ? NULL : kvtree_get(tree, "RANK");
-    /* so trees that name each other many times give a rank twice, which ends it */
+    /* an empty tree is an error, so that trees that refer to each other repeatedly soon
+     * give a rank twice, which is an error, too */
     if (!rc && kvtree_size(list) == 0) rc = scr3_damaged(name, "RANK", err);
     if (!rc && level == 0) rc = scr3_take_ranks(m, name, list, err);
     if (!rc && level > 0)
@@ -136,7 +138,7 @@ static int scr3_read_map(scr3_map *m, int id, kvtree_error *err)
 
 /* ---- datasets ---- */
 
-/* Its description, from the entry of the index. */
+/* Reads the description of a dataset from its entry in the index. */
 static int scr3_describe(const kvtree *entry, int id, scr_dataset *d, kvtree_error *err)
 {
     int flag;
@@ -162,11 +164,12 @@ typedef struct scr3 {
     int prefix;
     const char *real;
     kvtree *old, *index;
-    int64_t shared; /* others who can write the index, as of others_put_below */
+    int64_t shared; /* other users who can write the index, as from others_put_below */
     scr3_result *result;
 } scr3;
 
-/* Written as "05" as well, one would be read again and again. */
+/* Returns the id of an entry; 0 if it is invalid. An id that is also written as "05"
+ * would be read again and again. */
 static int scr3_id(const kvtree_elem *e)
 {
     char key[16];
@@ -175,7 +178,8 @@ static int scr3_id(const kvtree_elem *e)
     return id > 0 && id <= SCR_ID_MAX && strcmp(key, kvtree_elem_key(e)) == 0 ? id : 0;
 }
 
-/* Who can write the index or the map chose the names that both have. */
+/* Adopts a dataset. Users who can write the index or the map may have chosen names in
+ * them. */
 static int scr3_adopt(const scr3 *s, const kvtree *entry, int id, kvtree_error *err)
 {
     char folder[64];
@@ -195,7 +199,7 @@ static int scr3_adopt(const scr3 *s, const kvtree *entry, int id, kvtree_error *
     return rc;
 }
 
-/* What cannot be used keeps the others from nothing. */
+/* Adopts all complete datasets. An unusable dataset does not affect the others. */
 static int scr3_adopt_all(scr3 *s, kvtree_error *err)
 {
     const kvtree_elem *e = kvtree_elem_first(kvtree_get(s->old, "DSET"));
@@ -219,7 +223,7 @@ static const kvtree *scr3_entry(const scr3 *s, int id)
     return kvtree_get(kvtree_get(s->old, "DSET"), key);
 }
 
-/* The time of a flush is kept. Local time, as SCR 3 writes it. */
+/* Keeps the time of a flush, which SCR 3 writes as local time. */
 static void scr3_take_time(const scr3 *s, scr_dataset *d)
 {
     struct tm tm = {.tm_isdst = -1};
@@ -244,7 +248,8 @@ static int scr3_take_marks(const scr3 *s, const scr_dataset *list, int count)
     return rc;
 }
 
-/* All datasets that are there now: an earlier conversion may have made some. */
+/* Makes the index from all datasets that are found now: an earlier conversion may have
+ * adopted some. */
 static int scr3_make_index(scr3 *s, kvtree_error *err)
 {
     scr_scan scan;
@@ -274,7 +279,8 @@ static int scr3_exchange(scr3 *s, kvtree_error *err)
     return kvtree_file_write(s->prefix, SCR_INDEX_NAME, RECORD_SIZE_INDEX, s->index, err);
 }
 
-/* Each entry has a description: otherwise it is another index that has this version. */
+/* Whether each entry has a description. Otherwise the index has this version by
+ * chance. */
 static bool scr3_is_known(const kvtree *index)
 {
     scr_dataset d;
@@ -285,7 +291,8 @@ static bool scr3_is_known(const kvtree *index)
     return kvtree_get(index, "DIR") == NULL;
 }
 
-/* Reads the index. One that is not of SCR 3 is reported by its next reader. */
+/* Reads the index. Returns false if it is not an index of SCR 3; its next reader reports
+ * that. */
 static bool scr3_has_index(scr3 *s)
 {
     int version;
@@ -314,7 +321,8 @@ static int scr3_convert_index(scr3 *s, kvtree_error *err)
     return rc;
 }
 
-/* Another process may have converted it while this one waited for the lock. */
+/* Converts the index, unless another process has converted it while this one waited for
+ * the lock. */
 static int scr3_convert_under_lock(scr3 *s, kvtree_error *err)
 {
     int lock, rc = scr_change_lock(s->prefix, &lock, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stages of flushes that were interrupted, on rank 0. */
+/* Stages of interrupted flushes, on rank 0. */
 #include "prefix/prefix.h"
 
 #include "common/beneath.h"
@@ -37,8 +37,8 @@ static void stages_path(const char *name, char stage[SCR_NAME_SIZE + 16])
     snprintf(stage, SCR_NAME_SIZE + 16, "%.*s/" FILO_STAGE, SCR_NAME_SIZE - 1, name);
 }
 
-/* Whether a directory above that of the dataset is a prefix directory of its own, in
- * which other runs flush: others may have put that name into the index. */
+/* Whether a directory above that of the dataset is itself a prefix directory, in which
+ * other runs flush: other users may have put that name into the index. */
 static bool stages_are_of_others(const scr_prefix *prefix, const char *name)
 {
     char index[SCR_NAME_SIZE + sizeof SCR_INDEX_NAME + 1];
@@ -52,7 +52,7 @@ static bool stages_are_of_others(const scr_prefix *prefix, const char *name)
 
 /* ---- listing ---- */
 
-/* One stage that is listed or cleaned. */
+/* A stage that is listed or cleaned. */
 struct visit {
     const scr_prefix *prefix;
     scr_stages *stages;
@@ -66,7 +66,7 @@ static int stages_note(void *arg, const filo_begun *flush)
     scr_stages *stages = v->stages;
     scr_staged *more =
         realloc(stages->list, ((size_t)stages->count + 1) * sizeof *stages->list);
-    if (!more) return 1; /* without memory the next run removes it */
+    if (!more) return 1; /* without memory, the next run removes it */
     stages->list = more;
     scr_staged *s = &more[stages->count++];
     *s = (scr_staged){.name = v->name, .form = flush->form};
@@ -75,7 +75,7 @@ static int stages_note(void *arg, const filo_begun *flush)
     return 1;
 }
 
-/* Adds names of the index to those of the cache and of the search. */
+/* Adds names from the index to those from the cache and the search. */
 static void stages_add_indexed(const scr_prefix *prefix, scr_stages *stages,
                                const kvtree *index)
 {
@@ -106,13 +106,13 @@ int scr_stages_find(scr_prefix *prefix, scr_stages *stages, kvtree_error *err)
     for (; e; e = kvtree_elem_next(e)) {
         v.name = kvtree_elem_key(e);
         stages_path(v.name, stage);
-        /* what cannot be read now stays, which is reported when the others are removed */
+        /* a stage that cannot be read now stays; scr_stages_clean reports it */
         filo_begun_sweep(prefix->fd, stage, stages_note, &v, NULL);
     }
     return 0;
 }
 
-/* ---- removing them ---- */
+/* ---- removing stages ---- */
 
 static bool stages_have_form(const filo_form *a, const filo_form *b)
 {
@@ -134,11 +134,11 @@ static int stages_keep(void *arg, const filo_begun *flush)
                 s->id, s->name);
         return 0;
     }
-    return 1; /* it has begun just now */
+    return 1; /* the flush has just begun */
 }
 
-/* Removes the empty directories of a dataset that no index has, durably: nothing would
- * lead to a directory that came back after a power loss. */
+/* Removes the empty directories of a dataset that is not in the index, durably: no record
+ * would name a directory that reappeared after a power loss. */
 static void stages_vacate(scr_prefix *prefix, const char *name, char *stage)
 {
     char *end;

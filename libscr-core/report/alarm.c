@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls from a thread of their own; see alarm.h. */
+/* Calls from a separate thread; see alarm.h. */
 #include "report/alarm.h"
 
 #include "common/thread.h"
@@ -23,7 +23,8 @@ static struct timespec alarm_later(double seconds)
     return t;
 }
 
-/* The lock is held. Whether the time came, and not the end. */
+/* Waits with the lock held. Returns true if the time has passed, false if the alarm
+ * ends. */
 static bool alarm_sleep(scr_alarm *a, double seconds)
 {
     const struct timespec until = alarm_later(seconds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events: one call prints an event for people and logs it, so that the two do not drift
- * apart. Rank 0 logs; other ranks log only failures that no other rank sees, and only to
- * files and syslog: a database would get a connection of each rank, and metrics are one
- * file. */
+/* Events: one call prints an event for users and logs it, so that the text and the event
+ * always agree. Rank 0 logs. Other ranks log only failures that no other rank sees, and
+ * only to files and syslog: with a database, each rank would open a connection, and
+ * metrics are one file. */
 #include "report/report.h"
 
 #include "report/log.h"
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Errors logged per run: an application that ignores them may make millions. */
+/* Maximum number of errors logged per run: an application that ignores errors may cause
+ * millions. */
 #define ERRORS_OF_FIRST 100
 #define ERRORS_OF_OTHERS 10
 
@@ -98,7 +99,7 @@ static void events_log_error(struct scr_events *ev, int rank, int code, const ch
     ev->errors++;
     if (!ev->log) {
         ev->options.set.targets &= ~(1u << SCR_LOG_DATABASE | 1u << SCR_LOG_METRICS);
-        ev->options.report = NULL; /* rank 0 reports them */
+        ev->options.report = NULL; /* rank 0 reports failures of the log */
         if (scr_log_open(&ev->options, &ev->log) != 0) return;
     }
     scr_log_event e = {.kind = SCR_LOG_ERROR, .code = code, .note = note};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics of earlier runs from their log; see report/history.h. Only the end of the
- * log is read, and a limited number of runs is followed at a time, so neither its size
- * nor its content matters. */
+/* Statistics of earlier runs from their log; see report/history.h. Reads only the end of
+ * the log and follows a limited number of runs at a time, so time and memory do not
+ * depend on the size or content of the log. */
 #include "report/history.h"
 
 #include "report/log_read.h"
@@ -12,7 +12,7 @@
 enum { HISTORY_RUNS = 8 };
 
 struct history_run {
-    char id[SCR_LOG_RUN_SIZE]; /* empty: not in use */
+    char id[SCR_LOG_RUN_SIZE]; /* empty: unused */
     int64_t start, last, nodes;
     bool is_ready, is_ended; /* is_ended: or asked to halt */
 };
@@ -27,7 +27,7 @@ struct history_reader {
 
 /* ---- runs ---- */
 
-/* Adds a run that gets no more lines. */
+/* Counts a run of which no further lines are expected. */
 static void history_count_run(struct history_reader *r, struct history_run *run)
 {
     if (run->id[0] && run->is_ready) {
@@ -46,7 +46,8 @@ static struct history_run *history_find_run(struct history_reader *r, const char
     return NULL;
 }
 
-/* Replaces the run that has been silent for the longest time. */
+/* Begins a run. If there is no free entry, replaces the run whose last event is the
+ * oldest. */
 static void history_begin_run(struct history_reader *r, const scr_log_event *e)
 {
     struct history_run *run = &r->runs[0];
@@ -78,7 +79,7 @@ static void history_use_event(void *arg, const scr_log_event *e)
     if (r->own && strcmp(e->run, r->own) == 0) return;
     struct history_run *run = history_find_run(r, e->run);
     if (!run && e->kind == SCR_LOG_RUN_START) history_begin_run(r, e);
-    /* those of scr_run may come long after the end */
+    /* scr_run may log these long after the run has ended */
     if (!run || e->kind == SCR_LOG_NODE_LOST || e->kind == SCR_LOG_RUN_INTERRUPTED)
         return;
     if (e->time > run->last) run->last = e->time;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Time of runs, from the log; see ledger.h. */
+/* How runs spend their time, from the log; see ledger.h. */
 #include "report/ledger.h"
 
 #include "common/array.h"
@@ -58,7 +58,7 @@ static void ledger_add_run(scr_ledger *l, const scr_log_event *e)
     if (e->job_id) snprintf(run->job, sizeof run->job, "%s", e->job_id);
 }
 
-/* Runs of a directory rarely overlap: the search is short. */
+/* Finds a run. Runs of one directory rarely overlap, so the search is short. */
 static scr_ledger_run *ledger_find_run(scr_ledger *l, const char *id)
 {
     for (int i = l->run_count; i > 0; i--)
@@ -68,7 +68,7 @@ static scr_ledger_run *ledger_find_run(scr_ledger *l, const char *id)
 
 /* ---- spans ---- */
 
-/* What the run did until then is a span; from then on it does something else. */
+/* Ends the current span of the run at time, and begins another activity. */
 static void ledger_turn(scr_ledger *l, scr_ledger_run *run, int64_t time,
                         scr_ledger_kind doing)
 {
@@ -98,7 +98,7 @@ static void ledger_take_output(scr_ledger *l, scr_ledger_run *run, const scr_log
     }
     if (e->kind != SCR_LOG_OUTPUT_COMPLETE) return;
     run->checkpoints++;
-    run->newest = run->mark; /* not before it, also where a clock was set back */
+    run->newest = run->mark; /* e->time is earlier if the clock was set back */
     run->recent = 0;
     ledger_add_point(l, (scr_ledger_point){e->dset, run->mark, (int)(run - l->runs)});
     if (e->secs < 0) return;
@@ -106,7 +106,7 @@ static void ledger_take_output(scr_ledger *l, scr_ledger_run *run, const scr_log
     l->costs++;
 }
 
-/* One that goes on in the background is no span. */
+/* Takes an event of a flush. A background flush is no span. */
 static void ledger_take_flush(scr_ledger *l, scr_ledger_run *run, const scr_log_event *e)
 {
     if (e->method && strstr(e->method, "background")) return;
@@ -116,7 +116,8 @@ static void ledger_take_flush(scr_ledger *l, scr_ledger_run *run, const scr_log_
         ledger_turn(l, run, e->time, LEDGER_COMPUTE);
 }
 
-/* Of a run. The totals know it from its begin and from its newest checkpoint on. */
+/* Returns the time that a run has computed since time. Totals give the result for the
+ * begin of the run and for its newest checkpoint; otherwise the spans are added up. */
 static int64_t ledger_computed_since(const scr_ledger *l, int run, int64_t time)
 {
     int64_t computed = 0;
@@ -130,7 +131,8 @@ static int64_t ledger_computed_since(const scr_ledger *l, int run, int64_t time)
     return computed;
 }
 
-/* Computing of earlier runs since that checkpoint was in vain. */
+/* Marks as lost what runs from since up to before have computed since time, when the
+ * checkpoint was complete. */
 static void ledger_lose(scr_ledger *l, int before, int since, int64_t time)
 {
     for (int k = since; k < before; k++) {
@@ -159,7 +161,7 @@ static void ledger_take_restart(scr_ledger *l, scr_ledger_run *run,
     for (int i = l->point_count; i > 0; i--) {
         const scr_ledger_point *p = &l->points[i - 1];
         if (p->dset != e->dset || p->run >= place) continue;
-        /* a run whose end is known by the next one only is closed here */
+        /* closes runs whose end becomes known by the next run only */
         for (int k = p->run; k < place; k++)
             ledger_turn(l, &l->runs[k], l->runs[k].end, l->runs[k].doing);
         ledger_lose(l, place, p->run, p->time);
@@ -219,8 +221,9 @@ static void ledger_end_run(scr_ledger_run *run, int64_t time)
     run->is_over = true;
 }
 
-/* The program has ended, and with it a run that had no end of its own. Where the launcher
- * keeps the id from the program, and in logs of version 1, that is the last run. */
+/* Takes the end of a program, which also ends a run without an end of its own. If the
+ * event has no run id (the launcher did not pass it to the program, or the log has
+ * version 1), this is the last run. */
 static void ledger_take_launch_end(scr_ledger *l, const scr_log_event *e)
 {
     scr_ledger_run *run = e->run ? ledger_find_run(l, e->run) : NULL;
@@ -274,7 +277,8 @@ static bool ledger_is_of_running(scr_log_kind kind)
     return kind >= SCR_LOG_OUTPUT_START && kind <= SCR_LOG_FLUSH_STOPPED;
 }
 
-/* The begin of a long run is not kept (SCR_LOG_SIZE): it is known from here on. */
+/* Begins a run whose first events are no longer in the log (SCR_LOG_SIZE): the run is
+ * known from this event on. */
 static scr_ledger_run *ledger_join_run(scr_ledger *l, const scr_log_event *e)
 {
     int before = l->run_count;
@@ -303,7 +307,7 @@ void scr_ledger_take(void *arg, const scr_log_event *e)
     ledger_take_move(l, e);
 }
 
-/* ---- the end ---- */
+/* ---- ends of runs and lost work ---- */
 
 static void ledger_find_ends(scr_ledger *l)
 {
@@ -317,8 +321,8 @@ static void ledger_find_ends(scr_ledger *l)
     }
 }
 
-/* A run that began anew lost all work since the last one that finished; where no run went
- * on, work since the newest checkpoint is lost. */
+/* Finds lost work. If a run starts from the beginning, all work since the last finished
+ * run is lost. If no run follows, the work since the newest checkpoint is lost. */
 static void ledger_find_lost(scr_ledger *l)
 {
     int since = 0;
@@ -363,7 +367,7 @@ int scr_ledger_read(int prefix, scr_ledger *l, kvtree_error *err)
 
 int scr_ledger_sum_now(const scr_ledger *l, scr_ledger_sum *sum)
 {
-    /* closing needs the totals of the runs, and no span */
+    /* closing needs the totals of the runs, but no spans */
     scr_ledger now = *l;
     now.spans = NULL;
     now.span_count = 0;

@@ -29,7 +29,7 @@ static void ledger_count_runs(const scr_ledger *l, scr_ledger_sum *sum, double *
         sum->finished += run->how == LEDGER_FINISHED;
         sum->halted += run->how == LEDGER_HALTED;
         if (run->is_ready) *ready += seconds;
-        /* one that was not ready had nothing to lose */
+        /* a run that was not ready had no work to lose */
         sum->interrupted += run->is_ready && run->how == LEDGER_INTERRUPTED;
         if (run->how == LEDGER_INTERRUPTED && i + 1 < l->run_count &&
             run[1].start > run->end)

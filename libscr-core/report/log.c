@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The log: writes each event to all targets, and counts the events that a target does not
- * take; see report/log.h. */
+ * accept; see report/log.h. */
 #include "report/log_private.h"
 
 #include "common/errtext.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 
 struct log_target {
-    bool is_open, is_reported; /* the first failure is reported */
+    bool is_open, is_reported; /* is_reported: its first failure was reported */
     long dropped;
 };
 
@@ -50,7 +50,7 @@ static void log_warn(const scr_log *log, scr_message message, const char *format
     log->options.report(log->options.arg, message, line);
 }
 
-/* The first failure of a target is reported, the others are only counted. */
+/* Reports the first failure of a target. Later failures are only counted. */
 static void log_report_failure(scr_log *log, int target, const char *err)
 {
     if (!log->targets[target].is_reported)
@@ -186,7 +186,7 @@ void scr_log_run_id(char id[SCR_LOG_RUN_SIZE])
     struct timespec now;
     uint32_t random;
     clock_gettime(CLOCK_REALTIME, &now);
-    /* without random numbers the nanoseconds tell two runs apart */
+    /* without random numbers, the nanoseconds distinguish runs */
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
         random = (uint32_t)now.tv_nsec;
     gmtime_r(&now.tv_sec, &tm);

@@ -11,14 +11,13 @@
  *                                         .name = "ckpt.3", .bytes = 8000, .secs = 0.1});
  *     scr_log_close(log);
  *
- * Nothing here fails the caller, and nothing waits for a target: files get one write per
- * event, syslog one datagram or none, and the database is served by a thread of its own
- * behind a queue of limited length. Events that a target does not take are counted, and
+ * The log never makes its caller fail, and never waits for a target: a file gets one
+ * write per event, syslog one datagram or none, and a separate thread serves the database
+ * behind a queue of limited length. Events that a target does not accept are counted, and
  * reported once.
  *
- * Which events there are, and which fields each has, stands in one table
- * (report/log_table.c). docs/formats/log.md and the tables of the database come from it.
- */
+ * One table defines the events and the fields of each (report/log_table.c).
+ * docs/formats/log.md and the tables of the database are derived from it. */
 
 #include "config/log_config.h"
 #include "report/messages.h"
@@ -61,9 +60,9 @@ typedef enum scr_log_kind {
     SCR_LOG_KINDS
 } scr_log_kind;
 
-/* One event. Only the fields that the table gives its kind count, and those that every
- * event has: where these are 0 or NULL they are filled in. A text that is NULL or empty
- * is left out; one that is longer than its field is cut. */
+/* One event. Only the fields that the table gives its kind, and the fields of every
+ * event, are used. Fields of every event that are 0 or NULL are filled in. A text that is
+ * NULL or empty is omitted; a text that is longer than its field is cut. */
 typedef struct scr_log_event {
     scr_log_kind kind;
     int64_t time;                           /* microseconds since 1970; 0: now */
@@ -88,7 +87,7 @@ typedef struct scr_log_event {
 typedef enum scr_log_field_type {
     SCR_LOG_FIELD_TIME,   /* microseconds; written in UTC: 2026-11-21T21:40:27.123456Z */
     SCR_LOG_FIELD_KIND,   /* name of the event */
-    SCR_LOG_FIELD_TEXT,   /* any bytes but NUL */
+    SCR_LOG_FIELD_TEXT,   /* any bytes except NUL */
     SCR_LOG_FIELD_NUMBER, /* int64_t */
     SCR_LOG_FIELD_SECONDS /* double; written with six decimals */
 } scr_log_field_type;
@@ -107,12 +106,13 @@ typedef struct scr_log_type {
     const char *help;
 } scr_log_type;
 
-/* All fields in the order in which they are written, ended by one without a name. */
+/* All fields in the order in which they are written. An entry without a name ends the
+ * list. */
 extern const scr_log_field scr_log_fields[];
 
 extern const scr_log_type scr_log_types[SCR_LOG_KINDS];
 
-/* The kind of that name; -ENOENT if there is none. */
+/* Finds the kind of that name. Returns -ENOENT if there is none. */
 int scr_log_find(const char *name, scr_log_kind *kind);
 
 /* ---- the log ---- */
@@ -120,7 +120,7 @@ int scr_log_find(const char *name, scr_log_kind *kind);
 #define SCR_LOG_TEXT_NAME ".scr/log"
 #define SCR_LOG_JSON_NAME ".scr/log.jsonl"
 
-/* What the name of a file ends with that was put aside when it had SCR_LOG_SIZE. */
+/* Suffix of the name of a file that was put aside when its size reached SCR_LOG_SIZE. */
 #define SCR_LOG_BEFORE ".1"
 
 /* Strings must outlive the log. */
@@ -128,32 +128,32 @@ typedef struct scr_log_options {
     scr_log_settings set;
     int prefix; /* descriptor of the prefix directory, open until the log is closed */
     const char *prefix_path;                /* its path, for metrics */
-    const char *run, *user, *job_id, *host; /* of every event */
+    const char *run, *user, *job_id, *host; /* for every event */
 
     const char *syslog_socket; /* NULL: /dev/log */
     const char *db_plugin;     /* file of the plugin; NULL: that of this installation */
 
-    double db_answer; /* seconds that the server has for an answer; 0: 5 */
-    double db_end;    /* seconds that the end of the log waits for it; 0: 2 */
+    double db_answer; /* time for the server to answer, in seconds; 0: 5 */
+    double db_end;    /* time that scr_log_close waits for it, in seconds; 0: 2 */
 
-    /* Gets each message, during a call of the functions below. */
+    /* Called for each message, during a call of the functions below. */
     void (*report)(void *arg, scr_message message, const char *text);
     void *arg;
 } scr_log_options;
 
 typedef struct scr_log scr_log;
 
-/* Opens the targets; failures are reported. 0, or -ENOMEM and *log is NULL. */
+/* Opens the targets. Failures are reported. Returns 0; or -ENOMEM, and *log is NULL. */
 int scr_log_open(const scr_log_options *options, scr_log **log);
 
 /* Logs an event to all targets. log may be NULL. */
 void scr_log_write(scr_log *log, const scr_log_event *event);
 
 /* Waits a limited time for a slow target, reports the numbers of dropped events, and
- * frees. log may be NULL; returns NULL. */
+ * frees the log. log may be NULL. Returns NULL. */
 scr_log *scr_log_close(scr_log *log);
 
-/* An id for a run: time and a random number. */
+/* Creates an id for a run from the time and a random number. */
 #define SCR_LOG_RUN_SIZE 40
 void scr_log_run_id(char id[SCR_LOG_RUN_SIZE]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The database as a target of the log: an event is a row of the table that scr.mysql
- * makes, and a plugin stores it (report/log_plugin.h). */
+/* The database as a target of the log. Each event is a row of the table that scr.mysql
+ * creates; a plugin stores it (report/log_plugin.h). */
 #include "report/log_private.h"
 
 #include "common/errtext.h"
@@ -46,7 +46,7 @@ static int log_db_write(void *self, const scr_log_event *event, kvtree_error *er
     for (const scr_log_field *f = scr_log_fields; f->name; f++, n++) {
         values[n] = scr_log_value(event, f, buffer[n]);
         if (values[n] && f->type == SCR_LOG_FIELD_TIME)
-            buffer[n][strlen(buffer[n]) - 1] = 0; /* columns of times have no 'Z' */
+            buffer[n][strlen(buffer[n]) - 1] = 0; /* time columns have no 'Z' */
     }
     kvtree_error cause = {""};
     int rc = db->plugin->insert(db->server, values, n, cause.text, sizeof cause.text);

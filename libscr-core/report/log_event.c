@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events in memory, as lines of text and as lines of JSON; see report/log.h. Numbers are
- * written without the locale of the application, which may have another decimal point. */
+/* Events in memory, as lines of text, and as lines of JSON; see report/log.h. Numbers do
+ * not depend on the locale of the application, which may have another decimal point. */
 #include "common/io.h"
 #include "report/log_private.h"
 
@@ -40,7 +40,7 @@ static void log_event_fill(scr_log_event *event, const scr_log_options *options)
     }
 }
 
-/* The place of the text of a field; NULL where the event has none. */
+/* Returns the address of the text of a field; NULL if the event has no text for it. */
 static const char **log_event_text(scr_log_event *event, const scr_log_field *field)
 {
     const char **text = (void *)((char *)event + field->offset);
@@ -90,7 +90,7 @@ static const char *log_event_time(int64_t time, char buffer[SCR_LOG_VALUE_SIZE])
     return buffer;
 }
 
-/* A value that is no run time, such as a NaN, counts as 0. */
+/* Writes seconds. An invalid run time, such as a NaN, counts as 0. */
 static const char *log_event_seconds(double seconds, char buffer[SCR_LOG_VALUE_SIZE])
 {
     if (!(seconds > 0 && seconds < 1e12)) seconds = 0;
@@ -142,7 +142,7 @@ static void log_event_put_text(FILE *out, const scr_log_field *field, const char
         fputs(value, out);
 }
 
-/* Bytes that are not UTF-8 are repeated, exactly, as <name>_hex. */
+/* Writes a field. If value is not valid UTF-8, its exact bytes follow as <name>_hex. */
 static void log_event_put_json(FILE *out, const scr_log_field *field, const char *value)
 {
     bool is_exact = true;
@@ -166,7 +166,7 @@ static char *log_event_line(const scr_log_event *event, const char *end, size_t 
     if (!out) return NULL;
     for (const scr_log_field *f = scr_log_fields; f->name; f++) {
         const char *value = scr_log_value(event, f, buffer);
-        /* every line begins with a time, also where no calendar has it */
+        /* every line begins with a time, even if the time is beyond the calendar */
         if (!value && f->type == SCR_LOG_FIELD_TIME)
             value = "0000-00-00T00:00:00.000000Z";
         if (value) put(out, f, value);

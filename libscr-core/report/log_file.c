@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file that lines are appended to, each in one write, so that those of several
+/* A file to which lines are appended. Each line is one write, so that lines of several
  * processes do not mix and a killed process leaves whole lines; see report/log.h. */
 #include "report/log_private.h"
 
@@ -14,7 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Whether the file does not end with a newline: a full disk cut off the last line. */
+/* Whether the file does not end with a newline, because a full disk cut off the last
+ * line. */
 static bool log_file_is_torn(int fd)
 {
     struct stat st;
@@ -25,7 +26,7 @@ static bool log_file_is_torn(int fd)
 
 static int log_file_open(scr_log_file *file, kvtree_error *err)
 {
-    /* also readable: its end is checked, and opening a pipe does not wait for a reader */
+    /* read access: to check the end, and so that the open of a pipe does not wait */
     int rc = beneath_open_log(file->prefix, file->name, O_RDWR, &file->fd, err);
     if (rc)
         file->fd = -1;
@@ -41,21 +42,21 @@ int scr_log_file_open(scr_log_file *file, int prefix, const char *name, uint64_t
     return log_file_open(file, err);
 }
 
-/* Whether the open file is still the one of that name. */
+/* Whether the name still leads to the open file. */
 static bool log_file_is_current(const scr_log_file *file, struct stat *st)
 {
     kvtree_error err;
     struct stat named;
     if (file->fd < 0 || fstat(file->fd, st) != 0) return false;
     int rc = beneath_stat(file->prefix, file->name, &named, &err);
-    /* what cannot be seen now is no other file */
+    /* if the name cannot be inspected now, assume that it leads to the same file */
     if (rc && rc != -ENOENT) return st->st_nlink > 0;
     return !rc && named.st_dev == st->st_dev && named.st_ino == st->st_ino;
 }
 
-/* A rename: there is never less than one of the two files, whenever the process dies. The
- * lock on the file is for one that others put aside at the same time, and must not get
- * the new one, too. Without locks, or without the right to rename, the file grows. */
+/* Renames the file, so that at least one of the two files exists whenever the process
+ * dies. The lock keeps processes that put the file aside at the same time from renaming
+ * the new file, too. Without locks, or without permission to rename, the file grows. */
 static void log_file_put_aside(scr_log_file *file)
 {
     kvtree_error err;
@@ -73,7 +74,7 @@ static void log_file_put_aside(scr_log_file *file)
     io_lock(file->fd, F_OFD_SETLK, F_UNLCK);
 }
 
-/* Opens a new file in place of one that was removed, put aside, or is full. */
+/* Opens a new file if the old one was removed, put aside, or is full. */
 static int log_file_renew(scr_log_file *file, kvtree_error *err)
 {
     struct stat st;
@@ -89,7 +90,7 @@ int scr_log_file_write(scr_log_file *file, const char *line, size_t size,
 {
     int rc = log_file_renew(file, err);
     if (rc) return rc;
-    /* a line that was cut off stays a line of its own */
+    /* terminates a line that was cut off, so that it stays separate */
     struct iovec parts[2] = {{(void *)(uintptr_t) "\n", (size_t)file->is_torn},
                              {(void *)(uintptr_t)line, size}};
     ssize_t n;

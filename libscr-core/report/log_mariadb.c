@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The plugin of the log for databases that speak the protocol of MySQL, by MariaDB's
- * client library; see report/log_plugin.h. Values travel beside the statement, never
+/* The plugin of the log for databases with the protocol of MySQL, using MariaDB's client
+ * library; see report/log_plugin.h. Values are sent separately from the statement, never
  * within it. */
 #include "report/log_plugin.h"
 
@@ -18,7 +18,7 @@ struct maria {
     unsigned port, answer; /* seconds */
     MYSQL *mysql;          /* NULL: not connected */
     MYSQL_STMT *statement;
-    char *err; /* of the insert under way, with its size */
+    char *err; /* text buffer of the current insert */
     size_t err_size;
 };
 
@@ -46,7 +46,7 @@ static void maria_close(void *self)
 
 /* ---- failures ---- */
 
-/* Whether an answer of the server holds for every event or for one. */
+/* Returns whether an error of the server affects all events, one event, or may pass. */
 static int maria_result(unsigned code)
 {
     switch (code) {
@@ -77,7 +77,8 @@ static int maria_no_memory(struct maria *db)
     return -ENOMEM;
 }
 
-/* Code and text belong to the connection, which may be closed here. */
+/* Sets the error text, and disconnects unless only one event was refused. code and text
+ * belong to the connection, so they are used before that. */
 static int maria_fail(struct maria *db, const char *what, unsigned code, const char *text)
 {
     int rc = maria_result(code);
@@ -121,7 +122,8 @@ static int maria_connect(struct maria *db)
 
 /* ---- rows ---- */
 
-/* All values are texts, which the server converts to the type of the column. */
+/* Executes the statement. All values are texts, which the server converts to the types of
+ * the columns. */
 static bool maria_execute(struct maria *db, const char *const values[], int count)
 {
     MYSQL_BIND bind[SCR_LOG_VALUES_MOST];
@@ -136,7 +138,8 @@ static bool maria_execute(struct maria *db, const char *const values[], int coun
            mysql_stmt_execute(db->statement) == 0;
 }
 
-/* The server closes idle connections, so a lost one is replaced at once. */
+/* Inserts a row. The server closes idle connections, so a lost connection is replaced at
+ * once. */
 static int maria_insert(void *self, const char *const values[], int count, char *err,
                         size_t size)
 {
@@ -155,14 +158,14 @@ static int maria_insert(void *self, const char *const values[], int count, char 
 
 /* ---- open ---- */
 
-/* NULL stays NULL. */
+/* Copies text; NULL stays NULL. */
 static bool maria_copy(const char *text, char **to)
 {
     *to = text ? strdup(text) : NULL;
     return !text || *to;
 }
 
-/* "/path", "name" or "name:port". */
+/* Parses "/path", "name" or "name:port". */
 static bool maria_set_host(struct maria *db, const char *host)
 {
     if (host && host[0] == '/') return maria_copy(host, &db->socket);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds and loads the plugin for the database; see report/log_plugin.h. The search never
- * uses the working directory or a variable of the environment. */
+ * uses the working directory or an environment variable. */
 #include "report/log_private.h"
 
 #include "common/errtext.h"
@@ -16,17 +16,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Below the directory of libscr, of build directories, and of commands. */
+/* Relative to the directory of libscr, of a build, and of commands. */
 static const char *const plugin_folders[] = {"scr/", "", "../" SCR_LIBDIR "/scr/"};
 
-/* The directory, with a slash, of the library or the program that has this code, and what
- * its file is. False also where others can put files beside that one. */
+/* Finds the directory (with a slash) of the library or program that contains this code,
+ * and the facts about its file. Also returns false if other users can put files beside
+ * it. */
 static bool plugin_find_own_folder(char folder[PATH_MAX], struct stat *own)
 {
     Dl_info info;
     struct link_map *map = NULL;
     if (!dladdr1(plugin_folders, &info, (void **)&map, RTLD_DL_LINKMAP)) return false;
-    /* the name of a program would be the first argument, which can be any text */
+    /* a program's name would be its first argument, which can be any text */
     ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
     folder[n > 0 ? n : 0] = 0;
     if (map->l_name[0]) snprintf(folder, PATH_MAX, "%s", map->l_name);
@@ -35,7 +36,8 @@ static bool plugin_find_own_folder(char folder[PATH_MAX], struct stat *own)
     return !others_put_beside(folder);
 }
 
-/* The plugin beside this code, open, or else the installed one (-1). */
+/* Returns the plugin beside this code, open; or else -1, with the path of the installed
+ * one. */
 static int plugin_find(char path[SCR_LOG_PLUGIN_PATH])
 {
     char folder[PATH_MAX];
@@ -52,7 +54,7 @@ static int plugin_find(char path[SCR_LOG_PLUGIN_PATH])
     return fd;
 }
 
-/* What was judged is what is loaded: another file may have its name by now. */
+/* Loads the file that was checked: its name may lead to another file by now. */
 static void *plugin_load_open(const char *path, int fd)
 {
     char link[64];

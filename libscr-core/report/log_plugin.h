@@ -5,7 +5,7 @@
 /* The interface between the log and the plugin that writes to a database. The plugin is a
  * shared module, so that libscr and applications need no database client. It exports one
  * object, scr_log_plugin_table, and uses no symbol of libscr. It stays loaded until the
- * process ends, because a thread that the server blocks may still be inside. */
+ * process ends, because a thread that waits for the server may still be inside. */
 
 #include <stddef.h>
 
@@ -17,25 +17,25 @@
 typedef struct scr_log_server {
     const char *host; /* name, name:port or the path of a socket; NULL: this machine */
     const char *database, *user, *password;
-    unsigned answer; /* seconds that the server has for an answer */
+    unsigned answer; /* time for the server to answer, in seconds */
 } scr_log_server;
 
-/* Positive results of an insert; the text gives the reason. */
+/* Positive results of an insert. The text gives the reason. */
 #define SCR_LOG_REFUSED 1 /* the server never takes this event */
 #define SCR_LOG_CLOSED 2  /* the server takes no event of this run */
 
-#define SCR_LOG_VALUES_MOST 32 /* values of a statement */
+#define SCR_LOG_VALUES_MOST 32 /* maximum number of values in a statement */
 
 typedef struct scr_log_plugin {
-    int version; /* SCR_LOG_PLUGIN_VERSION; the first member of every version */
+    int version; /* SCR_LOG_PLUGIN_VERSION; the first member in every version */
 
     /* Copies server and statement (an INSERT with a question mark for each value), and
      * does not connect yet. NULL: no memory. */
     void *(*open)(const scr_log_server *server, const char *statement);
 
-    /* Connects if necessary, and stores a row; NULL values are NULL in the database. 0;
-     * -errno with a text of at most size bytes when a later attempt may succeed; or a
-     * positive result of above. */
+    /* Connects if necessary, and stores a row; NULL values are NULL in the database.
+     * Returns 0; -errno with a text of at most size bytes if a later attempt may succeed;
+     * or a positive result as above. */
     int (*insert)(void *self, const char *const values[], int count, char *err,
                   size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A queue of limited length in front of a slow target, and the thread that empties it;
  * see report/log_private.h. Callers that add an event never wait. Only the thread uses
- * the target. Both sides own the queue, and the last to leave frees it, so the caller can
- * abandon a thread that a dead server blocks. */
+ * the target. Both sides own the queue, and the last one to leave frees it, so the caller
+ * can abandon a thread that waits for a dead server. */
 #include "report/log_private.h"
 
 #include "common/errtext.h"
@@ -17,13 +17,13 @@ struct scr_log_queue {
     pthread_mutex_t lock;
     pthread_cond_t change;
     scr_log_sink sink;
-    scr_log_event *events[SCR_LOG_QUEUE_LENGTH]; /* a ring */
+    scr_log_event *events[SCR_LOG_QUEUE_LENGTH]; /* a ring buffer */
     int first, count;
     long dropped;
     bool is_ending;   /* no more events are added */
-    bool is_left;     /* one side has left */
+    bool is_left;     /* one side has left the queue */
     bool is_closed;   /* the target takes no more events */
-    kvtree_error err; /* of a failure that is not reported yet, or "" */
+    kvtree_error err; /* text of a failure that is not reported yet, or "" */
 };
 
 /* ---- with the lock held ---- */
@@ -42,7 +42,8 @@ static void log_queue_drop_all(scr_log_queue *q)
         log_queue_drop_first(q);
 }
 
-/* Waits for a change, but not beyond these seconds, until is_ending or is_left is set. */
+/* Waits until *is_set is true (is_ending or is_left), but no longer than these
+ * seconds. */
 static void log_queue_wait_for(scr_log_queue *q, const bool *is_set, double seconds)
 {
     struct timespec until;
@@ -62,7 +63,7 @@ static void log_queue_free(scr_log_queue *q)
     free(q);
 }
 
-/* One side leaves. Unlocks. */
+/* Leaves the queue on behalf of one side, and unlocks it. */
 static void log_queue_leave(scr_log_queue *q)
 {
     bool is_last = q->is_left;
@@ -72,7 +73,7 @@ static void log_queue_leave(scr_log_queue *q)
     if (is_last) log_queue_free(q);
 }
 
-/* Moves the text of the last failure to err, "": none. */
+/* Moves the text of the last failure to err; "": none. */
 static bool log_queue_take_error(scr_log_queue *q, kvtree_error *err)
 {
     strcpy(err->text, q->err.text);
@@ -82,8 +83,8 @@ static bool log_queue_take_error(scr_log_queue *q, kvtree_error *err)
 
 /* ---- the thread ---- */
 
-/* Waits for an event; false: the thread ends. After a failure it waits for the next
- * attempt, and the end of the log leads to one last attempt at once. */
+/* Waits for an event. Returns false if the thread must end. After a failure, waits until
+ * the next attempt is due. When the log ends, one last attempt is made at once. */
 static bool log_queue_next(scr_log_queue *q, bool has_failed)
 {
     if (has_failed && q->is_ending) return false;
@@ -97,7 +98,7 @@ static bool log_queue_next(scr_log_queue *q, bool has_failed)
 static void log_queue_handle(scr_log_queue *q, int rc, const char *err)
 {
     if (rc) strcpy(q->err.text, err);
-    if (rc < 0) return; /* the event stays */
+    if (rc < 0) return; /* the event stays in the queue */
     q->dropped += rc > 0;
     log_queue_drop_first(q);
     q->is_closed = rc == SCR_LOG_CLOSED;
@@ -119,7 +120,7 @@ static void *log_queue_run(void *arg)
     }
     log_queue_drop_all(q);
     pthread_mutex_unlock(&q->lock);
-    q->sink.done(q->sink.self); /* a disconnect may take long, too */
+    q->sink.done(q->sink.self); /* without the lock: a disconnect may also take long */
     pthread_mutex_lock(&q->lock);
     log_queue_leave(q);
     return NULL;
@@ -176,7 +177,7 @@ long scr_log_queue_close(scr_log_queue *q, double seconds, kvtree_error *err)
     q->is_ending = true;
     pthread_cond_broadcast(&q->change);
     log_queue_wait_for(q, &q->is_left, seconds);
-    /* an abandoned thread frees its events, and what it does with them is not reported */
+    /* an abandoned thread frees its events, and their fate is not reported */
     long dropped = q->dropped + q->count;
     log_queue_take_error(q, err);
     log_queue_leave(q);

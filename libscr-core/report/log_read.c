@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the log; see report/log_read.h. A buffer of fixed size holds the lines, so that
- * neither the size of the file nor its content matters. */
+/* Reads the log; see report/log_read.h. A buffer of fixed size holds the lines, so memory
+ * does not depend on the size or content of the file. */
 #include "report/log_read.h"
 
 #include "common/beneath.h"
@@ -17,13 +17,13 @@
 #include <time.h>
 
 enum {
-    BUFFER = 1 << 18, /* more than the longest line, with all of its escapes */
+    BUFFER = 1 << 18, /* more than the longest line with all its escapes */
     ATTEMPTS = 8
 };
 
 /* ---- one line ---- */
 
-/* Returns the length, with the blank after it; 0: it is not a time. */
+/* Parses a time. Returns its length with the blank after it; 0: not a time. */
 static int log_parse_time(const char *text, int64_t *micro)
 {
     struct tm tm = {.tm_isdst = 0};
@@ -46,7 +46,7 @@ static int log_hex(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* The character that the escape at *text stands for, which is passed over. */
+/* Returns the character that the escape at *text stands for, and advances *text. */
 static char log_parse_escape(const char **text)
 {
     const char *at = *text + 1;
@@ -56,8 +56,8 @@ static char log_parse_escape(const char **text)
     return *at == 'n' ? '\n' : *at;
 }
 
-/* Makes a value a text of its own. Returns what follows: a blank, which becomes the end
- * of the value, or the end of the line; NULL for a value without an end. */
+/* Terminates a value with a NUL. Returns the rest of the line after the value and a
+ * blank; NULL for a value without an end. */
 static char *log_parse_value(char *text, char **value)
 {
     bool is_quoted = *text == '"';
@@ -126,29 +126,29 @@ int scr_log_parse(char *line, scr_log_event *event)
 
 typedef struct log_lines {
     int fd;
-    off_t at;    /* of the byte after those in the buffer */
-    bool is_cut; /* the begin of the first line is missing */
+    off_t at;    /* offset of the byte after the buffer */
+    bool is_cut; /* the beginning of the first line is missing */
     size_t size; /* bytes in the buffer */
     char *buffer;
     scr_log_reader *reader;
     void *arg;
 } log_lines;
 
-/* Uses the whole lines of the buffer, and keeps the rest. */
+/* Passes the whole lines in the buffer to the reader, and keeps the rest. */
 static void log_use_lines(log_lines *l)
 {
     scr_log_event event;
     char *end, *text = l->buffer, *last = l->buffer + l->size;
     for (; (end = memchr(text, '\n', (size_t)(last - text))); text = end + 1) {
         *end = 0;
-        /* no line of SCR has a NUL in it */
+        /* lines of SCR contain no NUL */
         if (!l->is_cut && strlen(text) == (size_t)(end - text) &&
             scr_log_parse(text, &event) == 0)
             l->reader(l->arg, &event);
         l->is_cut = false;
     }
     l->size = (size_t)(last - text);
-    if (l->size == BUFFER) { /* a line without an end */
+    if (l->size == BUFFER) { /* a line that is too long */
         l->size = 0;
         l->is_cut = true;
     }
@@ -170,7 +170,7 @@ static int log_read_lines(log_lines *l, kvtree_error *err)
     return n < 0 ? err_sys(err, (int)n, "read %s", SCR_LOG_TEXT_NAME) : 0;
 }
 
-/* The file before, and the current one; -1: there is none. */
+/* The file that was put aside, and the current one; -1: none. */
 typedef struct log_files {
     int fd[2];
     struct stat st[2];
@@ -192,7 +192,7 @@ static void log_close_files(log_files *f)
     io_close(&f->fd[1]);
 }
 
-/* One of them is enough. */
+/* Opens both files. One of them is enough. */
 static int log_open_either(log_files *f, int prefix, kvtree_error *err)
 {
     kvtree_error whys[2] = {{""}, {""}};
@@ -207,8 +207,8 @@ static int log_open_either(log_files *f, int prefix, kvtree_error *err)
     return bad ? rc : before;
 }
 
-/* The current file is opened first: one that is put aside meanwhile is found under both
- * names, and there is a new one. */
+/* Opens the current file first. If it is put aside meanwhile, both names lead to the same
+ * file, and there is a new file: then tries again. */
 static int log_open_files(log_files *f, int prefix, kvtree_error *err)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -221,7 +221,7 @@ static int log_open_files(log_files *f, int prefix, kvtree_error *err)
     return err_set(err, -EAGAIN, "%s is put aside again and again", SCR_LOG_TEXT_NAME);
 }
 
-/* Reads a file, or the end of it: most bytes. */
+/* Reads a file, or its last most bytes. */
 static int log_read_file(log_lines *l, const log_files *f, int i, int64_t most,
                          kvtree_error *err)
 {

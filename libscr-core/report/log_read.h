@@ -3,7 +3,7 @@
 #define SCR_LOG_READ_H
 
 /* Reads the text file of the log (.scr/log below the prefix directory;
- * docs/formats/log.md), and the one that was put aside before it, event by event. */
+ * docs/formats/log.md), and the file that was put aside before it, event by event. */
 
 #include "report/log.h"
 #include <kvtree/kvtree_error.h>
@@ -11,18 +11,17 @@
 /* The kind of an event that this version does not know. */
 #define SCR_LOG_OTHER SCR_LOG_KINDS
 
-/* Parses a line without its newline, and changes it: texts of the event point into it.
- * Texts that the line lacks are NULL, numbers 0, seconds below 0; so are values that are
- * not as the log writes them. Fields that this version does not know are skipped. 0, or
- * -EBADMSG for what is no line of a log. */
+/* Parses a line without its newline. Changes the line: texts of the event point into it.
+ * Missing or invalid texts are NULL, numbers 0, seconds below 0. Fields that this version
+ * does not know are skipped. Returns 0, or -EBADMSG for a line that is not of a log. */
 int scr_log_parse(char *line, scr_log_event *event);
 
-/* Gets each event, in the order of the files; its texts are valid during the call. */
+/* Called for each event, in the order of the files. Texts of the event are valid during
+ * the call. */
 typedef void scr_log_reader(void *arg, const scr_log_event *event);
 
-/* Reads the last bytes of the log, as many as most, or all of it (0). Lines that are not
- * as the log writes them are skipped. 0; -ENOENT: there is no log; or another -errno with
- * a text. */
+/* Reads at most the last `most` bytes of the log, or the whole log (0). Skips invalid
+ * lines. Returns 0; -ENOENT: there is no log; or another -errno with a text. */
 int scr_log_read(int prefix, int64_t most, scr_log_reader *reader, void *arg,
                  kvtree_error *err);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Syslog; see report/log.h. This file sends the datagrams itself: syslog(3) waits for
- * a daemon that does not keep up, and its openlog belongs to the application.
- */
+/* Syslog; see report/log.h. This file sends the datagrams itself: syslog(3) waits for a
+ * daemon that does not keep up, and its openlog is reserved for the application. */
 #include "report/log_private.h"
 
 #include "common/errtext.h"
@@ -31,7 +30,8 @@ int scr_log_syslog_open(scr_log_syslog *target, const char *path, kvtree_error *
     return rc;
 }
 
-/* "<190>Nov 21 21:40:27 SCR[77]: ", as daemons expect it on their socket. */
+/* Writes "<190>Nov 21 21:40:27 SCR[77]: ", the form that daemons expect on their
+ * socket. */
 static int log_syslog_header(const scr_log_settings *set, char *header, size_t size)
 {
     static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",

@@ -11,7 +11,7 @@
 #define NUMBER SCR_LOG_FIELD_NUMBER
 #define SECONDS SCR_LOG_FIELD_SECONDS
 
-/* Places in the list of fields. */
+/* Indexes into the list of fields. */
 /* clang-format off */
 enum {
     TIME, EVENT, RUN, USER, JOBID, HOST, JOBNAME, CLUSTER, PREFIX, RANKS, NODES, DSET, NAME,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages for people: the only place in the libraries that writes to stderr. */
+/* Messages for users: the only place in the libraries that writes to stderr. */
 #include "report/report.h"
 
 #include "common/io.h"
@@ -17,7 +17,7 @@ void scr_print_message(scr_message message, const char *text)
     utf8_mask(line, utf8_is_narrow(stderr));
     line[n++] = '\n';
     if (io_write(STDERR_FILENO, line, (size_t)n) != 0) {
-        /* stderr is the last place for reports */
+        /* stderr is the last resort, so this failure cannot be reported */
     }
 }
 

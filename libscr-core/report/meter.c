@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far a long operation is; see meter.h. */
+/* Progress of a long operation; see meter.h. */
 #include "report/meter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RATE_SECONDS 20.0 /* that the rate is of */
-#define SHORTEST 10       /* columns of a bar */
+#define RATE_SECONDS 20.0 /* time span of the rate */
+#define SHORTEST 10       /* minimum number of columns of a bar */
 
 /* ---- amounts ---- */
 
@@ -53,14 +53,15 @@ void scr_meter_update(scr_meter *m, uint64_t done, uint64_t total, double now)
 {
     const double seconds = now - m->last, since = now - m->start;
     m->total = total;
-    if (done < m->done) { /* it began again */
+    if (done < m->done) { /* the operation began again */
         scr_meter_begin(m, m->unit, now);
         m->total = total;
         m->done = done;
         return;
     }
     if (seconds <= 0) return;
-    /* the mean of all at first, and then one in which older times count less and less */
+    /* at first the overall mean, later a mean in which older times have less and less
+     * weight */
     const double span = since < RATE_SECONDS ? since : RATE_SECONDS;
     const double weight = seconds < span ? seconds / span : 1;
     m->rate += weight * ((double)(done - m->done) / seconds - m->rate);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Metrics; see report/metrics.h. All are gauges: a log that was removed begins
- * anew, and the format of Prometheus and that of OpenMetrics agree on gauges. */
+/* Metrics; see report/metrics.h. All metrics are gauges: values restart when a log is
+ * removed, and the formats of Prometheus and OpenMetrics agree on gauges. */
 #include "report/metrics.h"
 
 #include "common/batch.h"
@@ -16,8 +16,8 @@ typedef struct metrics_source {
     const scr_ledger *ledger;
 } metrics_source;
 
-/* The value of a label: only these three are escaped, and bytes that are no UTF-8 do not
- * occur in a path that others read. */
+/* Writes the value of a label. Only backslash, quote and newline are escaped. Bytes that
+ * are not UTF-8 do not occur in a path that others read. */
 static void metrics_label(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -49,7 +49,7 @@ static void metrics_add(FILE *out, const metrics_source *m, const char *name,
 static void metrics_one(FILE *out, const metrics_source *m, const char *name,
                         const char *unit, const char *help, double number)
 {
-    if (number < 0) return; /* unknown */
+    if (number < 0) return; /* unknown value */
     metrics_begin(out, name, unit, help);
     metrics_add(out, m, name, NULL, NULL, number);
 }
@@ -103,7 +103,7 @@ void scr_metrics_write(FILE *out, const char *prefix, const scr_ledger *l,
 
 struct scr_metrics {
     char *prefix, *folder;
-    const char *name; /* of the file, in folder */
+    const char *name; /* name of the file in folder */
     scr_ledger ledger;
 };
 
@@ -126,7 +126,7 @@ int scr_metrics_open(const char *path, int prefix, const char *prefix_path,
     return rc == -ENOENT ? 0 : rc;
 }
 
-/* No fsync: after a power loss the next event writes the file again. */
+/* Replaces the file without fsync: after a power loss, the next event writes it again. */
 static int metrics_replace(const scr_metrics *m, const char *text, size_t size,
                            kvtree_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Few lines per node for what ranks meet alone; see report/once.h. Each line is a
- * symbolic link, whose target is its reason: name and content are there at once. */
+/* Limits the lines per node about failures that ranks see alone; see report/once.h. Each
+ * line is claimed by a symbolic link whose target is the reason, so that name and content
+ * appear atomically. */
 #include "report/once.h"
 
 #include <ctype.h>
@@ -10,9 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ONCE_REASON 8 /* letters */
+#define ONCE_REASON 8 /* characters */
 
-/* A number for the reason: of the text without digits (FNV-1a of 32 bits). */
+/* Returns a number for the reason: a hash of the text without digits (FNV-1a, 32
+ * bits). */
 static uint32_t once_reason(const char *text)
 {
     uint32_t hash = 2166136261u;

@@ -10,7 +10,7 @@
 struct open_runs_reader {
     const char *id;
     scr_open_runs *runs;
-    bool ended[SCR_OPEN_RUNS]; /* of runs->list */
+    bool ended[SCR_OPEN_RUNS]; /* by index in runs->list */
 };
 
 static int open_runs_find(const scr_open_runs *runs, const char *id)
@@ -20,8 +20,8 @@ static int open_runs_find(const scr_open_runs *runs, const char *id)
     return -1;
 }
 
-/* Only the last runs are of interest: earlier ones have been closed, or are of a version
- * that did not log ends. */
+/* Removes a run from the list. Only the last runs are of interest: earlier runs have been
+ * closed, or a version wrote them that did not log ends. */
 static void open_runs_remove(struct open_runs_reader *r, int i)
 {
     scr_open_runs *runs = r->runs;
@@ -42,7 +42,7 @@ static void open_runs_begin(struct open_runs_reader *r, const scr_log_event *e)
     if (r->id && strcmp(run->id, r->id) == 0) runs->is_known = true;
 }
 
-/* The others are of scr_run and of scripts. */
+/* Whether the program logs events of this kind. scr_run and scripts log the others. */
 static bool open_runs_is_of_program(scr_log_kind kind)
 {
     return kind < SCR_LOG_NODE_LOST && kind != SCR_LOG_RUN_INTERRUPTED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines about an operation that takes long; see progress.h. */
+/* Progress lines of long operations; see progress.h. */
 #include "report/progress.h"
 
 #include <stdarg.h>

@@ -2,15 +2,14 @@
 #ifndef SCR_PROGRESS_H
 #define SCR_PROGRESS_H
 
-/* Lines about an operation that takes long, on rank 0 and where the program wants them
- * (SCR_PROGRESS): one every 10 seconds while it lasts.
+/* Progress lines of long operations, on rank 0 and if the user requests them
+ * (SCR_PROGRESS): one line every 10 seconds.
  *
  *     scr_progress p;
  *     scr_progress_begin(report, &p, (scr_progress_source){read, arg}, NULL,
  *                        SCR_MSG_FLUSH_PROGRESS, "flush of dataset %d", id);
  *     ...
- *     scr_progress_end(&p);
- */
+ *     scr_progress_end(&p); */
 
 #include "report/alarm.h"
 #include "report/meter.h"
@@ -18,7 +17,7 @@
 
 #define SCR_PROGRESS_SECONDS 10
 
-/* Where the numbers are. read is called by another thread; NULL: no lines are wanted. */
+/* The source of the numbers. Another thread calls read; NULL: no lines. */
 typedef struct scr_progress_source {
     void (*read)(void *arg, uint64_t *done, uint64_t *total);
     void *arg;
@@ -33,7 +32,7 @@ typedef struct scr_progress {
     char what[SCR_MESSAGE_SIZE / 2];
 } scr_progress;
 
-/* Local. unit: as of a scr_meter. */
+/* Local. unit: as in scr_meter. */
 void scr_progress_begin(const scr_report *report, scr_progress *progress,
                         scr_progress_source source, const char *unit, scr_message message,
                         const char *format, ...) __attribute__((format(printf, 6, 7)));

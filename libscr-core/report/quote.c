@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Quotes texts for terminals and for readers of JSON; see report/quote.h. */
+/* Quotes texts for terminals and JSON; see report/quote.h. */
 #include "report/quote.h"
 
 #include "common/quote.h"

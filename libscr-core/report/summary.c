@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Totals of a run, printed at its end: made of its events, on rank 0. */
+/* Totals of a run, computed from its events on rank 0 and printed at its end. */
 #include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Events of one kind, each with its bytes and seconds. */
+/* Events of one kind, with the sums of bytes and seconds. */
 struct summary_total {
     int count;
     double bytes, secs;
@@ -28,7 +28,7 @@ static const char *const summary_names[FAILURES] = {
     [FETCHES] = "fetches",           [REBUILDS] = "datasets rebuilt"};
 
 struct scr_summary {
-    double start; /* scr_clock */
+    double start; /* time of scr_clock */
     struct summary_total totals[ALL];
 };
 

@@ -13,16 +13,18 @@
                 with scr.output(f"ckpt.{step}") as out, open(out.route(f"rank_{scr.rank()}"), "w") as file:
                     file.write(str(step))
 
-Blocks and functions: session, output, restart, restarts. They are made of the calls of scr.h, which are here under the names of
-SCR 3.1's module: init, finalize, config, need_checkpoint, start_output, route_file, complete_output, have_restart,
-start_restart, complete_restart, should_exit, current, delete, drop; and abandon, fetch_files, dataset_ranks, dataset_files,
-dataset_file, route_file_part, fetch_file_parts.
+Blocks and functions: session, output, restart, restarts. They use the calls of scr.h, which
+this module provides under the names of SCR 3.1's module: init, finalize, config,
+need_checkpoint, start_output, route_file, complete_output, have_restart, start_restart,
+complete_restart, should_exit, current, delete, drop; and abandon, fetch_files,
+dataset_ranks, dataset_files, dataset_file, route_file_part, fetch_file_parts.
 
-Records of a prefix directory, also without MPI and without libscr: index, log, halt, read_tree.
+Records of a prefix directory, also without MPI and libscr: index, log, halt, read_tree.
 
-Calls are collective over the communicator of init(), but for abandon, route_file, route_file_part, dataset_ranks, dataset_files,
-dataset_file, config, configure, rank, size and version. A call that fails raises Error on every rank. libscr and its MPI are loaded by the first call
-that needs them.
+Calls are collective over the communicator of init(), except abandon, route_file,
+route_file_part, dataset_ranks, dataset_files, dataset_file, config, configure, rank, size
+and version. A collective call that fails raises Error on every rank. The first call that
+needs libscr loads it with its MPI.
 """
 from ._calls import (FLAG_BYPASS, FLAG_CHECKPOINT, FLAG_NONE, FLAG_OUTPUT, abandon, complete_output, complete_restart, config,
                      configure, current, dataset_file, dataset_files, dataset_ranks, delete, drop, fetch_file_parts,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of scr.h under the names of SCR 3.1's module scr.py, with its arguments and results.
+"""The calls of scr.h with the names, arguments and results of SCR 3.1's module scr.py.
 
-Where SCR is disabled (SCR_ENABLE=0) no call fails: none is due, there is no checkpoint, and paths are returned as they are.
+If SCR is disabled (SCR_ENABLE=0), no call fails: no checkpoint is due, there is no
+checkpoint to restart from, and paths are returned unchanged.
 """
 from __future__ import annotations
 
@@ -45,9 +46,10 @@ def _config_error(text: str) -> Exception:
 def config(text: str) -> Optional[str]:
     """Sets or reads the configuration.
 
-    "K=V" sets a parameter, before init() and on every rank alike. "K=" removes what was set. "K" returns the value in
-    force, or None. "CKPT=0 TYPE=XOR SET_SIZE=16" sets fields of a descriptor, and "CKPT=0 TYPE" returns one. Raises
-    Error for an unknown name; a value that is invalid for its parameter makes init() fail.
+    "K=V" sets a parameter, before init() and on every rank alike. "K=" removes a value that
+    was set. "K" returns the value in force, or None. "CKPT=0 TYPE=XOR SET_SIZE=16" sets
+    fields of a descriptor, and "CKPT=0 TYPE" returns one. Raises Error for an unknown name;
+    a value that is invalid for its parameter makes init() fail.
     """
     name, equals, value = text.partition("=")
     is_descriptor = name.split()[:1] in (["CKPT"], ["STORE"], ["GROUPS"])
@@ -68,9 +70,10 @@ def config(text: str) -> Optional[str]:
 
 
 def configure(params: Optional[Params] = None, **more: Any) -> None:
-    """Sets parameters: configure(SCR_FLUSH=5, SCR_COPY_TYPE="XOR"), or a text, a list of texts or a mapping as for init().
+    """Sets parameters: configure(SCR_FLUSH=5, SCR_COPY_TYPE="XOR").
 
-    The value None removes what was set before.
+    params: a text, a list of texts or a mapping, as for init(). The value None removes a
+    value that was set before.
     """
     if isinstance(params, str):
         params = [params]
@@ -87,9 +90,10 @@ def configure(params: Optional[Params] = None, **more: Any) -> None:
 def init(comm: Any = None, params: Optional[Params] = None) -> None:
     """Starts SCR. Collective.
 
-    comm: a communicator of mpi4py; MPI_COMM_WORLD where it is missing. Without mpi4py, MPI is started here, unless it
-    runs already, and ended when the program exits.
-    params: is set before, as by configure(). As in SCR 3.1, this may be the first argument.
+    comm: a communicator of mpi4py; None: MPI_COMM_WORLD. If MPI is not running, this call
+    starts it, and it is ended when the program exits.
+    params: parameters to set first, as by configure(). As in SCR 3.1, params may be the
+    first argument.
     """
     if isinstance(comm, (str, list, tuple, Mapping)):
         comm, params = None, comm
@@ -104,7 +108,7 @@ def init(comm: Any = None, params: Optional[Params] = None) -> None:
 
 
 def finalize() -> None:
-    """Ends SCR, and flushes the newest checkpoint where it is not on the prefix directory yet. Collective."""
+    """Ends SCR. Flushes the newest checkpoint unless the prefix directory has it. Collective."""
     code = call("SCR_Finalize")
     failure = error("SCR_Finalize", code) if code not in (SUCCESS, ERR_DISABLED) else None
     if code != ERR_STATE or _library.is_in_run():
@@ -114,8 +118,8 @@ def finalize() -> None:
 
 
 def abandon() -> None:
-    """Gives up the run on this rank, because others have died or leave; init() over the communicator of those that are
-    left goes on from the cache. Sends nothing to other ranks."""
+    """Abandons the run on this rank, because other ranks have died or leave. Local: sends no
+    messages. init() over a communicator of the remaining ranks continues from the cache."""
     code = call("SCR_Abandon")
     if code == SUCCESS:
         State.phase, State.comm = "abandoned", None
@@ -124,7 +128,7 @@ def abandon() -> None:
 
 
 def version() -> str:
-    """The version of libscr, such as "v4.0.0"."""
+    """Returns the version of libscr, such as "v4.0.0"."""
     return str(load().SCR_Get_version().decode())
 
 
@@ -139,12 +143,12 @@ def _of_comm(name: str) -> int:
 
 
 def rank() -> int:
-    """The rank of this process in the communicator of init(), for programs without mpi4py."""
+    """Returns the rank in the communicator of init(), for programs without mpi4py."""
     return _of_comm("MPI_Comm_rank")
 
 
 def size() -> int:
-    """The number of processes of the communicator of init(), for programs without mpi4py."""
+    """Returns the size of the communicator of init(), for programs without mpi4py."""
     return _of_comm("MPI_Comm_size")
 
 
@@ -167,17 +171,18 @@ def should_exit() -> bool:
 
 
 def start_output(name: Optional[Path], flags: int = FLAG_NONE) -> None:
-    """Opens a dataset of that name, or of none. flags: FLAG_CHECKPOINT, FLAG_OUTPUT, FLAG_BYPASS, or several with |.
-    Collective."""
+    """Opens a dataset. Without a name, SCR chooses one. flags: FLAG_CHECKPOINT, FLAG_OUTPUT,
+    FLAG_BYPASS, or several combined with |. Collective."""
     if succeed("SCR_Start_output", None if name is None else to_bytes(name), int(flags)):
         State.phase = "output"
 
 
 def complete_output(valid: Any) -> bool:
-    """Closes the dataset. valid: whether this rank wrote all its files. Whether it is complete on every rank. Collective.
+    """Closes the dataset. Returns whether it is complete on every rank. Collective.
 
-    After False, last_code() gives the reason; it is scr.ERR_FLUSH where the dataset is complete and only its copy to the
-    prefix directory failed.
+    valid: whether this rank wrote all its files. After False, last_code() gives the reason,
+    which is scr.ERR_FLUSH if the dataset is complete and only its copy to the prefix
+    directory failed.
     """
     return _complete("SCR_Complete_output", valid) == SUCCESS
 
@@ -193,12 +198,12 @@ def _complete(name: str, valid: Any) -> int:
 
 
 def last_code() -> int:
-    """The code of the last complete_output() or complete_restart()."""
+    """Returns the code of the last complete_output() or complete_restart()."""
     return State.last_code
 
 
 def route_file(name: Path) -> str:
-    """The path at which to open that file, as SCR_Route_file. Local, not collective."""
+    """Returns the path at which to open a file, as SCR_Route_file. Local, not collective."""
     path = ctypes.create_string_buffer(MAX_FILENAME)
     data = to_bytes(name)
     if not succeed("SCR_Route_file", data, path):
@@ -207,15 +212,16 @@ def route_file(name: Path) -> str:
 
 
 def _or_too_large(size: int) -> int:
-    """What does not fit in C, or is negative, is too large: the call refuses it."""
+    """Replaces a negative or too large number by one that is too large for the call."""
     number = operator.index(size)
     return number if 0 <= number < 1 << 63 else (1 << 64) - 1
 
 
 def route_file_part(name: Path, offset: int, length: int) -> Tuple[str, int]:
-    """The path at which to open that file for its length bytes from offset on, and where they are in it. Local, not collective.
+    """Returns the path and position for length bytes of a file from offset on.
 
-    The file must not be truncated: other ranks may write to it, too.
+    The position is the offset of these bytes in the file at that path. The file must not be
+    truncated: other ranks may write to it, too. Local, not collective.
     """
     path, at = ctypes.create_string_buffer(MAX_FILENAME), ctypes.c_uint64(0)
     data = to_bytes(name)
@@ -227,14 +233,14 @@ def route_file_part(name: Path, offset: int, length: int) -> Tuple[str, int]:
 # ---- restart ----
 
 def have_restart() -> Optional[str]:
-    """The name of the newest checkpoint that can be read, or None. Collective."""
+    """Returns the name of the newest checkpoint that can be read, or None. Collective."""
     flag, name = ctypes.c_int(0), ctypes.create_string_buffer(MAX_FILENAME)
     succeed("SCR_Have_restart", ctypes.byref(flag), name)
     return os.fsdecode(name.value) if flag.value else None
 
 
 def start_restart() -> str:
-    """Opens that checkpoint and returns its name. Collective."""
+    """Opens the checkpoint that have_restart() offered, and returns its name. Collective."""
     name = ctypes.create_string_buffer(MAX_FILENAME)
     if succeed("SCR_Start_restart", name):
         State.phase = "restart"
@@ -242,9 +248,10 @@ def start_restart() -> str:
 
 
 def complete_restart(valid: Any) -> bool:
-    """Closes the restart. valid: whether this rank read what it needs. Whether all ranks did. Collective.
+    """Closes the restart. Returns whether it was valid on all ranks. Collective.
 
-    After False, the checkpoint is marked as failed, and have_restart() offers an older one.
+    valid: whether this rank read all it needs. After False, the checkpoint is marked as
+    failed, and have_restart() offers an older one.
     """
     return _complete("SCR_Complete_restart", valid) == SUCCESS
 
@@ -252,12 +259,13 @@ def complete_restart(valid: Any) -> bool:
 # ---- files of other ranks, and another number of ranks ----
 
 def path_list(names: Paths) -> List[Path]:
-    """One name, or several."""
+    """Returns a list of one name or of several names."""
     return [names] if isinstance(names, (str, bytes, os.PathLike)) else list(names)
 
 
 def _or_missing(name: Path) -> Optional[bytes]:
-    """What is no name for C counts as missing: then the call fails on all ranks, which are in it, and not on this one only."""
+    """Returns None for a name that C cannot represent, so that the collective call fails on
+    all ranks instead of this one only."""
     try:
         return to_bytes(name)
     except ValueError:
@@ -265,18 +273,22 @@ def _or_missing(name: Path) -> Optional[bytes]:
 
 
 def fetch_files(names: Paths) -> None:
-    """Brings these files of the open restart to this node. Collective; each rank has names of its own, or none.
+    """Fetches files of the open restart to this node. Collective; ranks may pass different
+    names, or none.
 
-    names: paths below the prefix directory, such as those of dataset_file(); route_file() then returns where to read them.
+    names: paths below the prefix directory, as from dataset_file(). Afterwards route_file()
+    returns the paths at which to read the files.
     """
     data = [_or_missing(name) for name in path_list(names)]
     succeed("SCR_Fetch_files", len(data), (ctypes.c_char_p * len(data))(*data))
 
 
 def fetch_file_parts(parts: Parts) -> None:
-    """Brings bytes of files that ranks wrote in parts to this rank, in the open restart. Collective; each rank has its own, or none.
+    """Fetches bytes of files that ranks wrote in parts to this rank, in the open restart.
+    Collective; ranks may pass different parts, or none.
 
-    parts: (name, offset, length), ...; route_file_part() then returns where to read these bytes.
+    parts: (name, offset, length), .... Afterwards route_file_part() returns where to read
+    these bytes.
     """
     wanted = list(parts)
     count = len(wanted)
@@ -287,23 +299,23 @@ def fetch_file_parts(parts: Parts) -> None:
 
 
 def dataset_ranks() -> int:
-    """How many ranks wrote the checkpoint of the open restart."""
+    """Returns the number of ranks that wrote the checkpoint of the open restart."""
     ranks = ctypes.c_int(0)
     succeed("SCR_Dataset_ranks", ctypes.byref(ranks))
     return ranks.value
 
 
 def dataset_files(rank: int) -> int:
-    """How many files that rank wrote, one of dataset_ranks(). Ranks count from 0."""
+    """Returns the number of files that a rank wrote. rank: 0 to dataset_ranks() - 1."""
     files = ctypes.c_int(0)
     succeed("SCR_Dataset_files", rank, ctypes.byref(files))
     return files.value
 
 
 def dataset_file(rank: int, number: int) -> Tuple[str, int]:
-    """Name and size in bytes of a file of that rank, one of dataset_files(rank). Files count from 0.
+    """Returns name and size in bytes of a file of a rank. number: 0 to dataset_files(rank) - 1.
 
-    The name is the path on the prefix directory, whether the file is there or not.
+    The name is the path on the prefix directory, even if the file is not there.
     """
     name, size = ctypes.create_string_buffer(MAX_FILENAME), ctypes.c_uint64(0)
     succeed("SCR_Dataset_file", rank, number, name, ctypes.byref(size))
@@ -313,15 +325,15 @@ def dataset_file(rank: int, number: int) -> Tuple[str, int]:
 # ---- datasets ----
 
 def current(name: Path) -> None:
-    """Makes the checkpoint of that name the one to restart from. Collective."""
+    """Makes the named checkpoint the one to restart from. Collective."""
     succeed("SCR_Current", to_bytes(name))
 
 
 def delete(name: Path) -> None:
-    """Removes that dataset: its files, and its entry in the index. Collective."""
+    """Removes a dataset: its files, and its entry in the index. Collective."""
     succeed("SCR_Delete", to_bytes(name))
 
 
 def drop(name: Path) -> None:
-    """Removes the entry of that dataset from the index; its files stay. Collective."""
+    """Removes the entry of a dataset from the index; its files stay. Collective."""
     succeed("SCR_Drop", to_bytes(name))

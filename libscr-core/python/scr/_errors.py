@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What this package raises."""
+"""The exceptions of this package."""
 
 
 class Error(RuntimeError):
@@ -18,15 +18,15 @@ class Error(RuntimeError):
 
 
 class StateError(Error):
-    """The call is not allowed now; the text names what is missing."""
+    """The call is not allowed in this state; the text names the missing call."""
 
 
 class LibraryError(OSError):
-    """libscr cannot be loaded, or its MPI is not that of mpi4py."""
+    """libscr cannot be loaded, or it uses another MPI than mpi4py."""
 
 
 class FormatError(ValueError):
-    """A file is damaged, or it is not what it should be."""
+    """A file is damaged, or has another format."""
 
 
 class VersionError(FormatError):

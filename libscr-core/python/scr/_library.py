@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libscr: finds and loads it when it is needed, calls it, and starts and ends MPI where the program does not.
+"""Finds and loads libscr when it is needed, calls it, and starts and ends MPI if the program
+does not.
 
-MPI is reached through libscr, which is linked to it: that is the MPI of libscr, whichever other is installed.
+MPI is called through libscr, which is linked to its MPI, so other installed MPIs do not
+matter.
 """
 from __future__ import annotations
 
@@ -39,22 +41,22 @@ _PROTOTYPES = {
 
 
 class State:
-    """Of this process."""
+    """The state of this process."""
 
     library: Optional[ctypes.CDLL] = None
     lock = threading.Lock()  # one thread at a time may be inside SCR
-    phase = "start"          # or idle, output, restart, finalized, abandoned: what SCR was told last
-    comm: Any = None         # the communicator of mpi4py that SCR was given
+    phase = "start"          # or idle, output, restart, finalized, abandoned: after the last call
+    comm: Any = None         # the communicator of mpi4py that init() received
     last_code = 0            # of the last call that completed an output or a restart
     started_mpi = False      # by this package
-    exit_code: Optional[int] = None  # an exception or sys.exit has left the session: the run is to end with that
-    watched: Optional[int] = None    # the process id that has the handler of the end
+    exit_code: Optional[int] = None  # exit code of the run, after an exception or sys.exit has left the session
+    watched: Optional[int] = None    # id of the process that registered the handler for exit
 
 
 # ---- find and load ----
 
 def _recorded() -> Any:
-    """What the build knows; None in the source tree."""
+    """Returns the paths that the build recorded; None in the source tree."""
     try:
         return importlib.import_module("scr._paths")
     except ImportError:
@@ -62,7 +64,7 @@ def _recorded() -> Any:
 
 
 def _installed() -> Optional[str]:
-    """libscr of this installation, which may have been moved as a whole."""
+    """Returns the path of libscr in this installation, which may have been moved as a whole."""
     paths = _recorded()
     if not paths:
         return None
@@ -84,7 +86,7 @@ def _open() -> ctypes.CDLL:
 
 
 def load() -> ctypes.CDLL:
-    """libscr, ready to be called."""
+    """Returns libscr, ready to be called."""
     if State.library is None:
         library = _open()
         try:
@@ -104,7 +106,7 @@ def load() -> ctypes.CDLL:
 # ---- MPI ----
 
 def mpi_version(library: ctypes.CDLL) -> str:
-    """What the MPI of libscr calls itself."""
+    """Returns the version text of the MPI of libscr."""
     text, size = ctypes.create_string_buffer(VERSION_SIZE), ctypes.c_int()
     library.MPI_Get_library_version(text, ctypes.byref(size))
     return text.value.decode(errors="replace")
@@ -126,7 +128,7 @@ def _first_line(text: str) -> str:
 
 
 def _check_mpi(library: ctypes.CDLL) -> None:
-    """Two MPIs in one process crash it."""
+    """Raises LibraryError if mpi4py uses another MPI: two MPIs in one process crash it."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None:
         return
@@ -139,7 +141,7 @@ def _check_mpi(library: ctypes.CDLL) -> None:
 
 
 def comm_world(library: ctypes.CDLL) -> Any:
-    """MPI_COMM_WORLD as an argument: an address in Open MPI, a number elsewhere."""
+    """Returns MPI_COMM_WORLD as an argument: an address in Open MPI, a number elsewhere."""
     try:
         return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, "ompi_mpi_comm_world")))
     except ValueError:
@@ -147,7 +149,7 @@ def comm_world(library: ctypes.CDLL) -> Any:
 
 
 def comm_handle(comm: Any) -> Any:
-    """That of mpi4py's communicator, as an argument."""
+    """Returns the handle of mpi4py's communicator as an argument."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(comm, mpi.Comm):
         raise TypeError(f"a communicator of mpi4py is needed, not {type(comm).__name__}")
@@ -156,9 +158,9 @@ def comm_handle(comm: Any) -> Any:
 
 
 def start_mpi() -> None:
-    """Starts MPI unless it runs; what is started here is ended at exit."""
+    """Starts MPI unless it is running. MPI that was started here is ended at exit."""
     library = load()
-    _check_mpi(library)  # mpi4py may have come since
+    _check_mpi(library)  # mpi4py may have been imported since load()
     if State.watched != os.getpid():
         State.watched = os.getpid()
         atexit.register(_end_of_program)
@@ -170,12 +172,13 @@ def start_mpi() -> None:
 
 
 def is_in_run() -> bool:
-    """Between init() and the end of the run."""
+    """Whether the program is between init() and the end of the run."""
     return State.phase in ("idle", "output", "restart")
 
 
 def _end_of_program() -> None:
-    """MPI_Finalize waits for all ranks: after a failure of this one the others would never come to it."""
+    """Ends MPI at exit. After a failure of this rank, calls MPI_Abort: MPI_Finalize would wait
+    for the other ranks, which never reach it."""
     library = State.library
     if library is None or State.watched != os.getpid() or not is_mpi_up(library):
         return
@@ -207,7 +210,7 @@ _ADVICE = {
 
 
 def error(name: str, code: int) -> Error:
-    """What to raise for that code of a call."""
+    """Returns the exception for a code of a call."""
     text = load().SCR_Strerror(code).decode()
     if code == ERR_STATE:
         return StateError(name, code, NAMES[code], f"{text}: {_ADVICE[State.phase]}")
@@ -215,14 +218,15 @@ def error(name: str, code: int) -> Error:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """The code of a call."""
+    """Makes a call and returns its code."""
     function = getattr(load(), name)
     with State.lock:
         return int(function(*arguments))
 
 
 def succeed(name: str, *arguments: Any) -> bool:
-    """The same for a call that has to succeed. False where SCR is disabled: a program then runs as without it."""
+    """Makes a call and raises Error if it fails. Returns False if SCR is disabled: the program
+    then runs as without SCR."""
     code = call(name, *arguments)
     if code not in (SUCCESS, ERR_DISABLED):
         raise error(name, code)
@@ -230,7 +234,7 @@ def succeed(name: str, *arguments: Any) -> bool:
 
 
 def to_bytes(text: Any) -> bytes:
-    """A name or path as C has it."""
+    """Returns a name or path as bytes for C."""
     data = os.fsencode(text)
     if b"\0" in data:
         raise ValueError(f"a name must not contain a NUL character: {text!r}")

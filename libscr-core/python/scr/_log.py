@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Union
 
 from ._tree import FilePath, open_regular
 
-LINE_MAX = 1 << 18  # bytes; the longest event has less than half of that
+LINE_MAX = 1 << 18  # bytes; the longest event has less than half of this
 Value = Union[str, int, float]
 
 _NUMBER = rb"-?[0-9]{1,20}(?:\.[0-9]{1,20})?"
@@ -24,7 +24,7 @@ _ESCAPE = re.compile(rb'\\(?:(["\\n])|x([0-9a-f]{2}))')
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """An event: when it happened (in UTC), its name, such as "OUTPUT_COMPLETE", and its other fields."""
+    """An event: its time (in UTC), its name, such as "OUTPUT_COMPLETE", and its other fields."""
 
     time: datetime.datetime
     name: str
@@ -80,7 +80,7 @@ def _parse_json(line: bytes) -> Event:
 
 
 def parse_event(line: Union[str, bytes]) -> Event:
-    """The event of one line of a text file or of JSON lines. Raises ValueError."""
+    """Returns the event in one line of a text file or of JSON lines. Raises ValueError."""
     data = line.encode(errors="surrogateescape") if isinstance(line, str) else line
     data = data.rstrip(b"\r\n")
     try:
@@ -90,9 +90,9 @@ def parse_event(line: Union[str, bytes]) -> Event:
 
 
 def _open_both(path: str) -> List[BinaryIO]:
-    """The file that was put aside at SCR_LOG_SIZE, and the current one, as far as they exist."""
+    """Opens the file that was put aside at SCR_LOG_SIZE, and the current file, if they exist."""
     while True:
-        # the current one first: if it is put aside meanwhile, it is found twice
+        # the current file first: if it is put aside meanwhile, it is found twice
         found: List[BinaryIO] = []
         for each in (path, path + ".1"):
             try:
@@ -106,7 +106,7 @@ def _open_both(path: str) -> List[BinaryIO]:
 
 
 def _open_log(prefix: FilePath) -> List[BinaryIO]:
-    """The text files, or else JSON lines."""
+    """Opens the text files, or else the files of JSON lines."""
     paths = [os.path.join(os.fsdecode(prefix), ".scr", name) for name in ("log", "log.jsonl")]
     for path in paths:
         found = _open_both(path)
@@ -131,10 +131,11 @@ def _events(file: BinaryIO) -> Iterator[Event]:
 
 
 def log(prefix: FilePath = ".", path: Optional[FilePath] = None) -> Iterator[Event]:
-    """The events in the log of a prefix directory (one or two files), or in the file path, in the order of the files.
+    """Yields the events in the log of a prefix directory (one or two files), or in the file
+    path, in the order of the files.
 
-    Lines that are not events, such as one that a full disk has cut off, are skipped. Raises FileNotFoundError where there
-    is no log: SCR_LOG_ENABLE=1 makes one.
+    Lines that are not events, such as one that a full disk has cut off, are skipped. Raises
+    FileNotFoundError if there is no log: SCR_LOG_ENABLE=1 creates one.
     """
     files = [open_regular(path)] if path else _open_log(prefix)
     try:

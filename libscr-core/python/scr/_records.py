@@ -18,18 +18,18 @@ NAME_MAX, TEXT_MAX = 1023, 127  # bytes
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """A dataset in the index. Times are local ones with their zone: "2026-11-22T18:30:00+01:00"."""
+    """A dataset in the index. Times are local with their zone: "2026-11-22T18:30:00+01:00"."""
 
     id: int
     name: str
     valid: bool             # complete, and neither failed nor being deleted
-    current: bool           # what a restart tries first
+    current: bool           # a restart tries this dataset first
     checkpoint: int         # its number; 0: not a checkpoint
     output: bool
     complete: bool
-    failed: Optional[str]   # when it failed last
+    failed: Optional[str]   # time of the last failure
     deleting: bool
-    attempts: int           # restarts that began and did not end
+    attempts: int           # number of restarts that began and did not end
     flushed: Optional[str]
     fetched: Optional[str]
     reason: Optional[str]   # why it is not complete
@@ -46,7 +46,7 @@ class Dataset:
 
     @property
     def created(self) -> Optional[datetime.datetime]:
-        """When it was created, in UTC; None where that is unknown."""
+        """Time of creation in UTC; None if it is unknown."""
         try:
             epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
             return epoch + datetime.timedelta(microseconds=self.created_us) if self.created_us else None
@@ -56,20 +56,20 @@ class Dataset:
 
 @dataclasses.dataclass(frozen=True)
 class Halt:
-    """The conditions of the halt file; None where there is none."""
+    """The conditions of the halt file; None: no such condition."""
 
     reason: Optional[str]
     checkpoints_left: Optional[int]
     exit_after: Optional[int]   # seconds since 1970
     exit_before: Optional[int]  # the same
-    seconds: Optional[int]      # that long before exit_before, or the end of the allocation
+    seconds: Optional[int]      # before exit_before, or before the end of the allocation
     now: bool                   # scr_run ends the program immediately
 
 
 # ---- fields ----
 
 def _only(tree: Tree, key: str) -> Optional[str]:
-    """The text of a field; None where it is missing. Two of them are damage."""
+    """Returns the text of a field; None if it is missing. Several values are damage."""
     if key not in tree:
         return None
     values = tree[key]
@@ -88,7 +88,7 @@ def _number(tree: Tree, key: str, least: int, most: int, default: int = 0) -> in
 
 
 def _optional(tree: Tree, key: str, least: int = -INT64_MAX - 1, most: int = INT64_MAX) -> Optional[int]:
-    """A number that counts as missing where it is invalid."""
+    """Returns a number; None if it is missing or invalid."""
     try:
         return _number(tree, key, least, most) if key in tree else None
     except FormatError:
@@ -123,7 +123,8 @@ def _latest(entry: Tree, key: str) -> Optional[str]:
 
 
 def _time(entry: Tree, key: str) -> Optional[str]:
-    """The latest time of a field, with the zone of this machine, which the index lacks; another text stays as it is."""
+    """Returns the latest time of a field, with the zone of this machine, which the index does
+    not have. A text that is no time is unchanged."""
     text = _latest(entry, key)
     try:
         return datetime.datetime.strptime(text or "", "%Y-%m-%dT%H:%M:%S").astimezone().isoformat()
@@ -134,7 +135,7 @@ def _time(entry: Tree, key: str) -> Optional[str]:
 # ---- the index ----
 
 def _dataset(entry: Tree, current: Optional[str]) -> Dataset:
-    """Raises FormatError where the description is not usable."""
+    """Raises FormatError if the description is unusable."""
     told = entry.get("DSET", {})
     complete, failed = _optional(entry, "COMPLETE", -INT_MAX - 1, INT_MAX) == 1, _time(entry, "FAILED")
     deleting = bool(_optional(entry, "DELETING", -INT_MAX - 1, INT_MAX))
@@ -161,10 +162,11 @@ def _check_version(tree: Tree, path: str) -> None:
 
 
 def index(prefix: FilePath = ".") -> List[Dataset]:
-    """The datasets in the index of a prefix directory, the newest first, as the command scr_index lists them.
+    """Returns the datasets in the index of a prefix directory, newest first, as scr_index lists
+    them.
 
-    Entries whose description is not valid are left out. Raises FileNotFoundError where there is no index, FormatError
-    for a damaged one, and VersionError for one of another version.
+    Entries with an invalid description are omitted. Raises FileNotFoundError if there is no
+    index, FormatError if it is damaged, and VersionError if it is of another version.
     """
     path = os.path.join(os.fsdecode(prefix), ".scr", "index.scr")
     tree = read_tree(path, INDEX)
@@ -188,7 +190,8 @@ def index(prefix: FilePath = ".") -> List[Dataset]:
 # ---- the halt file ----
 
 def halt(prefix: FilePath = ".") -> Halt:
-    """The halt conditions of a prefix directory. A missing file has none. Raises FormatError and VersionError."""
+    """Returns the halt conditions of a prefix directory. A missing file has none. Raises
+    FormatError and VersionError."""
     try:
         tree = read_tree(os.path.join(os.fsdecode(prefix), ".scr", "halt.scr"), SMALL)
     except FileNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Blocks around the calls: a session, an output, and the attempts to restart."""
+"""Blocks around the calls: a session, an output, and attempts to restart."""
 from __future__ import annotations
 
 import logging
@@ -19,21 +19,21 @@ T = TypeVar("T")
 U = TypeVar("U")
 Refusal = Union[Type[BaseException], Tuple[Type[BaseException], ...]]
 
-# What reading a damaged file raises. Any other exception is a mistake of the program (a KeyError after a change of what
-# it saves): it must not mark one good checkpoint after the other as failed.
+# Exceptions from reading a damaged file. Any other exception is a mistake of the program (such as a
+# KeyError after a change of the data that it saves), which must not mark good checkpoints as failed.
 READ_ERRORS: Tuple[Type[BaseException], ...] = (OSError, EOFError, ValueError, struct.error, zlib.error, pickle.UnpicklingError)
 _log = logging.getLogger("scr")
 
 
 class session:
-    """SCR from the beginning to the end of a block: init() and finalize().
+    """Runs SCR for the duration of a block: init() and finalize().
 
         with scr.session():
             ...
 
-    An exception, or sys.exit() with another code than 0, leaves SCR as a crash would: without finalize(), because the
-    other ranks do not come to it, and so that scr_run starts the program again. At exit this process then ends all ranks
-    by MPI_Abort.
+    An exception, or sys.exit() with another code than 0, leaves SCR as a crash would, without
+    finalize(): the other ranks would not reach it, and scr_run must start the program again.
+    At exit, this process then ends all ranks by MPI_Abort.
     """
 
     def __init__(self, comm: Any = None, params: Optional[Params] = None) -> None:
@@ -54,7 +54,8 @@ class session:
 
 
 def _place(dataset: Optional[str], name: Path) -> str:
-    """A file by its place below the prefix directory: the current directory may be another, also at the restart."""
+    """Returns the path of a file below the prefix directory: the current directory may differ,
+    also at the restart."""
     text = os.fsdecode(name)
     prefix = _calls.config("SCR_PREFIX")
     return text if dataset is None or prefix is None else os.path.join(prefix, dataset, text)
@@ -68,26 +69,30 @@ class Output:
         self._flags = flags
 
     def route(self, name: Path) -> str:
-        """The path at which to write a file of the dataset. name is relative to the dataset's directory."""
+        """Returns the path at which to write a file of the dataset.
+
+        name is relative to the directory of the dataset.
+        """
         return self._usable(_calls.route_file(_place(self.name, name)))
 
     def part(self, name: Path, offset: int, length: int) -> Tuple[str, int]:
-        """The path at which to write a part of a file that ranks write together, and where to begin in it.
+        """Returns the path and position for writing a part of a file that ranks write together.
 
             path, at = out.part("state", scr.rank() * len(data), len(data))
             with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
                 file.seek(at)
                 file.write(data)
 
-        The part is the length bytes from offset on. No two ranks have the same bytes, and each writes exactly what it said.
-        open(path, "wb") would truncate the file, which has the bytes of other ranks where it is on the prefix directory.
+        The part has length bytes from offset on. Parts of different ranks must not overlap, and
+        each rank must write exactly its parts. open(path, "wb") would truncate the file, which
+        contains the bytes of other ranks if it is on the prefix directory.
         """
         path, at = _calls.route_file_part(_place(self.name, name), offset, length)
         return self._usable(path), at
 
     @staticmethod
     def _usable(path: str) -> str:
-        if State.phase != "output":  # SCR is disabled, and makes no directory
+        if State.phase != "output":  # SCR is disabled and makes no directories
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         return path
 
@@ -103,19 +108,21 @@ class Output:
 
 
 def output(name: Optional[Path] = None, *, checkpoint: bool = True, output: bool = False, bypass: bool = False) -> Output:
-    """A block that writes a dataset. Collective.
+    """Returns a block that writes a dataset. Collective.
 
         with scr.output("ckpt.7") as out:
             with open(out.route(f"rank_{rank}"), "wb") as file:
                 ...
 
-    checkpoint: the program can restart from it. output: it must be copied to the prefix directory. bypass: it is written
-    there, and not to the cache, so that ranks may write one file by MPI-IO. Without a name the dataset is called
-    scr.dataset.<id>, and its files lie where route() names them.
+    checkpoint: the program can restart from it. output: it must be copied to the prefix
+    directory. bypass: it is written to the prefix directory, not to the cache, so that ranks
+    may write one file by MPI-IO. Without a name, the dataset is called scr.dataset.<id>, and
+    its files keep the paths given to route().
 
-    The dataset is complete if the blocks of all ranks end normally. If that of a rank raises an exception, the dataset is
-    removed on all ranks; the exception goes on there, and the others get Error with the code ERR_INVALID. A program
-    that continues without the checkpoint catches both. ERR_FLUSH: the dataset is complete, but not copied.
+    The dataset is complete if the blocks of all ranks end normally. If the block of a rank
+    raises an exception, the dataset is removed on all ranks. The exception continues on that
+    rank, and the other ranks get Error with the code ERR_INVALID. A program that continues
+    without the checkpoint catches both. ERR_FLUSH: the dataset is complete, but not copied.
     """
     kinds = (checkpoint, FLAG_CHECKPOINT), (output, FLAG_OUTPUT), (bypass, FLAG_BYPASS)
     return Output(name, sum(flag for wanted, flag in kinds if wanted))
@@ -124,9 +131,9 @@ def output(name: Optional[Path] = None, *, checkpoint: bool = True, output: bool
 class Restart:
     """A checkpoint that is offered; see restarts().
 
-    name: of the dataset
+    name: name of the dataset
     accepted: whether all ranks have read it
-    error: the exception by which this rank refused it
+    error: the exception with which this rank refused it
     """
 
     def __init__(self, name: str, refuse: Refusal) -> None:
@@ -140,31 +147,37 @@ class Restart:
         return _place(None if self.name.startswith("scr.dataset.") else self.name, name)
 
     def route(self, name: Path) -> str:
-        """The path at which to read a file of the checkpoint. name is that of Output.route(), or one of files()."""
+        """Returns the path at which to read a file of the checkpoint.
+
+        name: as for Output.route(), or as from files().
+        """
         return _calls.route_file(self._place(name))
 
     def part(self, name: Path, offset: int, length: int) -> Tuple[str, int]:
-        """The path at which to read length bytes from offset on of a file that ranks wrote together, and where they begin.
+        """Returns the path and position for reading length bytes from offset on of a file that
+        ranks wrote together.
 
-        They are bytes that this rank wrote, or that fetch_parts() brought.
+        The bytes are ones that this rank wrote, or that fetch_parts() fetched.
         """
         return _calls.route_file_part(self._place(name), offset, length)
 
     @property
     def ranks(self) -> int:
-        """How many ranks wrote the checkpoint. With SCR_RESTART_RANKS=any that may be another number than scr.size()."""
+        """Number of ranks that wrote the checkpoint. With SCR_RESTART_RANKS=any it may differ
+        from scr.size()."""
         return _calls.dataset_ranks()
 
     def files(self, rank: int) -> List[Tuple[str, int]]:
-        """Names and sizes in bytes of the files of that rank, one of 0 to ranks - 1. Local, not collective.
+        """Returns names and sizes in bytes of the files of a rank from 0 to ranks - 1. Local.
 
-        The names are those of fetch() and route(). Where the checkpoint is in the cache only, this needs
-        SCR_RESTART_RANKS=any.
+        The names are valid for fetch() and route(). If the checkpoint is in the cache only,
+        this needs SCR_RESTART_RANKS=any.
         """
         return [_calls.dataset_file(rank, number) for number in range(_calls.dataset_files(rank))]
 
     def fetch(self, names: Paths) -> None:
-        """Brings files of any ranks to this node, so that route() finds them, until the end of the block. Collective.
+        """Fetches files of any ranks to this node for route(), until the end of the block.
+        Collective.
 
             wanted = [name for writer in range(scr.rank(), checkpoint.ranks, scr.size())
                       for name, size in checkpoint.files(writer)]
@@ -173,14 +186,16 @@ class Restart:
                 with open(checkpoint.route(name), "rb") as file:
                     ...
 
-        names are those of files(), or of Output.route() in the dataset's directory. All ranks call this, also those that need
-        no files, before they read anything that may refuse the checkpoint. If a file cannot be brought, all ranks get Error;
-        it does not refuse the checkpoint, because a full cache may be the reason.
+        names: as from files(), or as for Output.route(). All ranks call this, also those that
+        need no files, before they read data that may make them refuse the checkpoint. If a file
+        cannot be fetched, all ranks get Error. This error does not refuse the checkpoint,
+        because a full cache may be the reason.
         """
         _calls.fetch_files([self._place(name) for name in _calls.path_list(names)])
 
     def fetch_parts(self, parts: Parts) -> None:
-        """Brings bytes of files that ranks wrote together, from any rank, to this rank, so that part() finds them. Collective.
+        """Fetches bytes of files that ranks wrote together, from any rank, to this rank for
+        part(). Collective.
 
             checkpoint.fetch_parts([("state", offset, length)])
             path, at = checkpoint.part("state", offset, length)
@@ -188,7 +203,7 @@ class Restart:
                 file.seek(at)
                 data = file.read(length)
 
-        parts: (name, offset, length), .... What fetch() says of ranks and failures holds here, too.
+        parts: (name, offset, length), .... Ranks and failures are handled as by fetch().
         """
         _calls.fetch_file_parts([(self._place(name), offset, length) for name, offset, length in parts])
 
@@ -215,17 +230,18 @@ class Restart:
 
 
 def restarts(refuse: Refusal = READ_ERRORS) -> Iterator[Restart]:
-    """The checkpoints to restart from, the newest first, until one is accepted. Collective.
+    """Yields the checkpoints to restart from, newest first, until one is accepted. Collective.
 
         for attempt in scr.restarts():
             with attempt:
                 with open(attempt.route(f"rank_{rank}"), "rb") as file:
                     state = read(file)
 
-    The checkpoint is accepted if the blocks of all ranks end normally. An exception of the kinds in refuse refuses it for
-    all ranks: the loop goes on with the next older one, also on ranks that have read it, so what they have read is
-    of no use. restart() takes care of that. Any other exception is a mistake of the program, such as a name that the
-    checkpoint does not have. It goes on, and the checkpoint is not marked as failed.
+    The checkpoint is accepted if the blocks of all ranks end normally. An exception of the
+    kinds in refuse refuses it for all ranks: the loop continues with the next older one, also
+    on ranks that have read the checkpoint and must discard their data. restart() does so. Any
+    other exception is a mistake of the program, such as a name that the checkpoint does not
+    have. It leaves the loop, and the checkpoint is not marked as failed.
     """
     while True:
         name = _calls.have_restart()
@@ -249,7 +265,8 @@ def restart(read: Callable[[Restart], T], default: U, refuse: Refusal = ...) -> 
 
 
 def restart(read: Callable[[Restart], Any], default: Any = None, refuse: Refusal = READ_ERRORS) -> Any:
-    """What read returns for the newest checkpoint that all ranks can read, or default where there is none. Collective.
+    """Returns the result of read for the newest checkpoint that all ranks can read, or default
+    if there is none. Collective.
 
         def read(checkpoint):
             with open(checkpoint.route(f"rank_{scr.rank()}")) as file:
@@ -257,7 +274,7 @@ def restart(read: Callable[[Restart], Any], default: Any = None, refuse: Refusal
 
         step = scr.restart(read, default=0)
 
-    What read returns for a checkpoint that another rank refuses is dropped. refuse: see restarts().
+    Results for checkpoints that another rank refuses are dropped. refuse: see restarts().
     """
     for attempt in restarts(refuse):
         with attempt:

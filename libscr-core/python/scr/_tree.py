@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tree files, the format of all records of SCR (docs/formats/kvtree.md). Reads them without libscr.
 
-The bytes may be anybody's: nothing is taken from them before it was compared with what is there, and memory is bounded
-by the limit of the caller.
+The bytes are untrusted: each count is compared with the number of bytes left before it is
+used, and the limit of the caller bounds memory.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADER = struct.Struct(">IHHQI")
 COUNT = struct.Struct(">I")
 ELEMENT_MIN = 5   # an empty key with its NUL, and the count of an empty tree
 COUNT_MAX = 0x7fffffff
-DEPTH_MAX = 1000  # more than any record has; dictionaries in dictionaries do not work well with more
+DEPTH_MAX = 1000  # more than any record has; more deeply nested dictionaries do not work well
 SMALL, INDEX, LIMIT = 1 << 20, 1 << 27, 1 << 24  # bytes of small records, of an index, of any tree
 
 Tree = Mapping[str, "Tree"]
@@ -33,7 +33,7 @@ class _Unpacker:
     def __init__(self, data: memoryview) -> None:
         self.data = bytes(data)
         self.at = 0
-        self.owed = 0  # elements that all counts so far promise, and that did not come yet
+        self.owed = 0  # elements that the counts so far promise and that are not read yet
 
     def count(self) -> int:
         left = len(self.data) - self.at - COUNT.size
@@ -60,7 +60,7 @@ class _Unpacker:
     def tree(self) -> Tree:
         root: Dict[str, Tree] = {}
         above: List[Dict[str, Tree]] = []
-        levels: List[int] = []  # elements that these still get
+        levels: List[int] = []  # number of elements that each of them still gets
         tree, left = root, self.count()
         while True:
             while not left:
@@ -83,7 +83,7 @@ class _Unpacker:
 
 
 def _check_header(data: bytes, there: int, limit: int) -> str:
-    """What is unknown of an intact file of another version; "" for one that can be read."""
+    """Returns why a file is of another version; "" if it is of this version."""
     if len(data) < HEADER.size:
         raise FormatError(f"cut off: {len(data)} bytes where {HEADER.size} were expected")
     magic, kind, version, size, flags = HEADER.unpack(data)
@@ -129,7 +129,7 @@ def _parse(file: BinaryIO, there: int, limit: int) -> Tree:
 
 
 def open_regular(path: FilePath) -> BinaryIO:
-    """A file of a prefix directory; a pipe or a device in its place is refused, and not waited for."""
+    """Opens a file of a prefix directory. Refuses a pipe or device in its place at once."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -141,11 +141,11 @@ def open_regular(path: FilePath) -> BinaryIO:
 
 
 def read_tree(path: FilePath, limit: int = LIMIT) -> Tree:
-    """The tree in that file: mappings of texts to mappings, in the order of the file.
+    """Returns the tree in a file: mappings of texts to mappings, in the order of the file.
 
-    Bytes that are not UTF-8 appear as os.fsdecode() has them. limit: most bytes of a file that is accepted; a tree
-    takes up to 40 times its bytes in memory. Raises OSError, FormatError for a damaged file, and VersionError for an intact file of
-    another version.
+    Bytes that are not UTF-8 are decoded as by os.fsdecode(). limit: maximum size of the file
+    in bytes; a tree takes up to 40 times its bytes in memory. Raises OSError, FormatError for
+    a damaged file, and VersionError for an intact file of another version.
     """
     with open_regular(path) as file:
         try:

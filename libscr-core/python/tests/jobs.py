@@ -75,7 +75,7 @@ def test_loop_of_attempts():
 
 
 def test_mistake_marks_nothing():
-    """The program dies, as it should, and its checkpoints stay good."""
+    """The program is killed, as intended, and its checkpoints stay valid."""
     with job(SCR_FLUSH=1) as j:
         run(j, "two")
         out = run(j, "mistake", fails=True)
@@ -90,13 +90,13 @@ def test_unwritten_by_one_rank():
 
 
 def layouts():
-    """More, fewer and as many ranks on the same nodes."""
+    """Restarts with more, fewer and equally many ranks on the same nodes."""
     counts = ((RANKS + 1, 1), (1, 1), (RANKS - RANKS // 2, RANKS // 2))
     return [[("n1", first)] + ([("n2", second)] if RANKS > 1 else []) for first, second in counts]
 
 
 def test_other_number_of_ranks():
-    """From the cache, and from the prefix directory."""
+    """Restarts from the cache, and from the prefix directory."""
     for flush in (0, 1):
         with job(SCR_RESTART_RANKS="any", SCR_FLUSH=flush) as j:
             run(j, "two")
@@ -107,7 +107,7 @@ def test_other_number_of_ranks():
 
 
 def test_parts_of_one_file():
-    """As many ranks and others, from the cache, after a loss, from the prefix directory, and without the cache."""
+    """Restarts with the same and another number of ranks: from the cache, after a loss, from the prefix directory, and without the cache."""
     with job(SCR_RESTART_RANKS="any") as j:
         run(j, "parts")
         if RANKS > 1:
@@ -131,7 +131,7 @@ def test_files_of_one_rank():
 
 def test_lost_within_restart():
     if RANKS == 1:
-        return  # it fetches nothing
+        return  # a single rank fetches nothing
     with job(SCR_FLUSH=1) as j:
         run(j, "two")
         out = run(j, "lost", fails=True)

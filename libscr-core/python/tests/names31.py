@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A program that was written for the module of SCR 3.1, and checks what each call returns: names31.py RUN. In each run it
-writes two checkpoints. In run 2 nobody gets the newest one, because one rank refuses it.
+writes two checkpoints. In run 2 no rank uses the newest one, because one rank refuses it.
 """
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each rank of a job does in jobs.py: ranks.py NAME [ARGUMENT]... calls the function of that name in a session."""
+"""The actions of each rank in jobs.py: ranks.py NAME [ARGUMENT]... calls the function NAME in a session."""
 import os
 import pathlib
 import re
@@ -62,7 +62,7 @@ def two():
 
 
 def refuse():
-    """The last rank cannot read the newer one: no rank gets it."""
+    """The last rank cannot read the newer checkpoint: no rank uses it."""
     tried = []
 
     def careful(checkpoint):
@@ -83,14 +83,14 @@ def refuse_all():
 
 
 def mistake():
-    """One rank has a mistake in its program: the others wait, and must be ended."""
+    """One rank has a mistake in its program: the other ranks wait, and must be ended."""
     def wrong(checkpoint):
         return missing_name if is_last() else read(checkpoint)  # noqa: F821
     scr.restart(wrong)
 
 
 def loops():
-    """The loop of attempts, and one that opens none."""
+    """The loop of attempts, and a loop that opens no checkpoint."""
     seen = []
     for attempt in scr.restarts():
         seen.append(attempt.name)
@@ -124,14 +124,14 @@ def unwritten():
 
 
 def unflushed():
-    """Its directory cannot be made: the checkpoint is complete, but not copied, also by finalize()."""
+    """The directory of the checkpoint cannot be made: it is complete, but not copied, also not by finalize()."""
     failure(write, "ckpt.1", 1, code=scr.ERR_FLUSH, told="SCR_Complete_output: the files could not be copied")
     assert scr.have_restart() == "ckpt.1"
     failure(scr.finalize, code=scr.ERR_FLUSH, told="SCR_Finalize: ")
 
 
 def take(checkpoint):
-    """Each rank reads what its share of the ranks wrote."""
+    """Each rank reads the files of its share of the writers."""
     mine = [(writer, name, size) for writer in range(scr.rank(), checkpoint.ranks, scr.size())
             for name, size in checkpoint.files(writer)]
     checkpoint.fetch(name for _, name, _ in mine)
@@ -144,12 +144,12 @@ def take(checkpoint):
 
 
 def written_by(ranks):
-    """By so many ranks, and all of them are read."""
+    """The checkpoint has that number of writers, and all their files are read."""
     assert scr.restart(take) == int(ranks)
 
 
 def one_file():
-    """All ranks read the file of the last one, from any directory, whatever they fetched in vain before."""
+    """All ranks read the file of the last rank, from any directory, whatever fetches failed before."""
     def last(checkpoint):
         with_nul = "rank_0.txt\0" if is_last() else "rank_0.txt"
         for wrong in ("none", ["rank_0.txt", "/etc/passwd"], [with_nul]):
@@ -173,12 +173,12 @@ def put_part(out, name, offset, data):
 
 
 def bytes_of(offset, length):
-    """Of the file that all ranks write."""
+    """The bytes of a rank in the file that all ranks write."""
     return bytes((place * 7 + place // 250) % 256 for place in range(offset, offset + length))
 
 
 def write_parts(name, **kind):
-    """Of two rounds, each rank has 1000 bytes, and as many more as its number."""
+    """In each of two rounds, a rank has 1000 bytes plus its rank."""
     with scr.output(name, **kind) as out:
         begin = 0
         for owner in [*range(scr.size()), *range(scr.size())]:
@@ -198,7 +198,7 @@ def get_part(checkpoint, offset, length):
 
 
 def parts(where="cache"):
-    """A file of all ranks: in parts in the cache, one file on the prefix directory when it bypasses that."""
+    """A file of all ranks: in parts in the cache, or one file on the prefix directory if it bypasses the cache."""
     bypass = where == "bypass"
     write_parts("ckpt.1", bypass=bypass)
     assert os.path.exists("ckpt.1/sub/all") == bypass
@@ -206,11 +206,11 @@ def parts(where="cache"):
 
 
 def read_parts(writers):
-    """Any bytes of what so many ranks wrote, and some that are refused."""
+    """Reads any bytes that this number of ranks wrote, and requests that are refused."""
     total = 2 * sum(1000 + owner for owner in range(int(writers)))
 
     def take(checkpoint):
-        unknown = [] if os.path.exists("ckpt.1/sub/all") else [("none", 0, 1)]  # there, nothing is brought
+        unknown = [] if os.path.exists("ckpt.1/sub/all") else [("none", 0, 1)]  # there, nothing is fetched
         for wrong in (*unknown, ("sub/all", -1, 1), ("sub/all", 1 << 64, 1), ("sub/all", 0, 1 << 63), ("sub\0all", 0, 1)):
             failure(checkpoint.fetch_parts, [wrong if is_last() else ("sub/all", 0, 1)], code=scr.ERR_ARGUMENT, told="SCR_Fetch_file_parts")
         share = total // scr.size()
@@ -241,7 +241,7 @@ def page(path):
 
 
 def no_list():
-    """Of a checkpoint in the cache, without SCR_RESTART_RANKS=any."""
+    """Lists files of a checkpoint in the cache, without SCR_RESTART_RANKS=any."""
     for attempt in scr.restarts():
         with attempt:
             assert attempt.ranks == scr.size()
@@ -250,11 +250,11 @@ def no_list():
 
 
 def lost():
-    """A file is removed after the restart began: all ranks get the error, and it refuses nothing."""
+    """A file is removed after the restart began: all ranks get the error, which does not refuse the checkpoint."""
     def last(checkpoint):
         if is_last():
             os.remove(checkpoint.route(path_of_last))
-        checkpoint.fetch([])  # after that it is gone
+        checkpoint.fetch([])  # afterwards the file is removed
         checkpoint.fetch(path_of_last)
 
     path_of_last = f"rank_{scr.size() - 1}.txt"
@@ -299,7 +299,7 @@ def states():
 
 
 def disabled():
-    """A program runs as without SCR."""
+    """With SCR disabled, a program runs as without SCR."""
     assert not scr.need_checkpoint() and not scr.should_exit() and scr.have_restart() is None
     assert scr.restart(read, default=7) == 7
     assert scr.fetch_files(["none"]) is None and scr.fetch_file_parts([("none", 0, 1)]) is None
@@ -317,7 +317,7 @@ def disabled():
 
 
 def ends(how):
-    """The last rank ends early, while the others work on for ever."""
+    """The last rank ends early, while the others work for ever."""
     if is_last():
         if how == "exit":
             sys.exit(3)
@@ -328,7 +328,7 @@ def ends(how):
 
 
 def config():
-    """Before init()."""
+    """Calls before init()."""
     for text in ("SCR_NO_SUCH=1", "CKPT=0 NO_SUCH=1"):
         failure(scr.config, text, code=scr.ERR_CONFIG, told=text)
     scr.configure(SCR_FLUSH=5, SCR_COPY_TYPE="FILE")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The records that the module for Python reads, held against commands, and against damage at every byte."""
+"""The records that the Python module reads, compared with commands, and with damage at every byte."""
 import ast
 import json
 import os
@@ -29,7 +29,7 @@ def command(name):
 
 
 def refusal(call, *arguments, kind=scr.FormatError):
-    """The text of the exception, which is exactly of that kind."""
+    """Returns the text of the exception, which must be exactly of that kind."""
     try:
         call(*arguments)
     except scr.FormatError as error:
@@ -60,7 +60,7 @@ def test_trees():
 
 
 def damaged():
-    """That tree, cut off after each byte, with each bit flipped, and with more bytes."""
+    """Yields a tree file cut off after each byte, with each bit flipped, and with more bytes."""
     for crc in (True, False):
         data = image(TREE, crc)
         for size in range(len(data)):
@@ -71,7 +71,7 @@ def damaged():
 
 
 def test_damage():
-    """The same are refused as by kvtree_print, and those that are not have the same tree."""
+    """The module refuses the same files as kvtree_print, and reads the same tree from the others."""
     good = bad = 0
     for name, data in damaged():
         put(name, data)
@@ -147,7 +147,7 @@ def fill():
 
 
 def as_listed(dataset):
-    """As scr_index --json has it; it tells the time of creation in seconds."""
+    """A dataset as scr_index --json prints it, except the time of creation, which it prints in seconds."""
     names = {"dset": "id"}
     keys = ("dset", "valid", "flushed", "current", "name", "checkpoint", "output", "complete", "deleting", "attempts", "fetched",
             "failed", "reason", "ranks", "files", "size", "bypass", "scattered", "user", "job_id", "job_name", "cluster")
@@ -181,7 +181,7 @@ def test_index():
 
 
 def test_index_damage():
-    """Cut off or flipped anywhere: never another list."""
+    """An index that is cut off or has a flipped bit is never read as another list."""
     fill()
     data = pathlib.Path(INDEX).read_bytes()
     for at in range(0, len(data), 7):
@@ -211,7 +211,7 @@ def test_halt():
 
 
 def test_log():
-    """The text file and JSON lines have the same events, and nothing in them is lost."""
+    """The text file and the JSON lines have the same events, without any loss."""
     os.mkdir(".scr")
     os.environ.update(SCR_LOG_ENABLE="1", SCR_LOG_SYSLOG_ENABLE="0", SCR_LOG_JSON_ENABLE="1", SCR_USER_NAME="tester",
                       SCR_JOB_ID="17")
@@ -230,7 +230,7 @@ def test_log():
 
 
 def check_put_aside(name, events):
-    """The file before comes first; alone, it is the log."""
+    """The file that was put aside comes first; without the current file, it is the log."""
     aside = pathlib.Path("aside")
     aside.mkdir(exist_ok=True)
     os.makedirs("aside/.scr", exist_ok=True)
@@ -261,7 +261,7 @@ def check_bad_lines(events):
 # ---- the package ----
 
 def test_without_libscr():
-    """All of that needs neither libscr nor MPI."""
+    """Reading records needs neither libscr nor MPI."""
     done = subprocess.run([sys.executable, "-c", "import scr; scr.halt()\ntry: scr.index()\nexcept FileNotFoundError: print('none')"],
                           env={**os.environ, "SCR_LIBRARY": "/none"}, capture_output=True)
     assert done.stdout == b"none\n", done

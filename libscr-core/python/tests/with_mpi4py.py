@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The module together with mpi4py: with_mpi4py.py RANKS [TEST]... Which test can be made depends on the MPI that mpi4py was
-built with; the other one is skipped. See ranks.py and names31.py.
+"""The module together with mpi4py: with_mpi4py.py RANKS [TEST]... Which test can run depends on the MPI that mpi4py was
+built with; the other test is skipped. See ranks.py and names31.py.
 """
 import os
 import pathlib
@@ -27,13 +27,13 @@ OURS = "from scr import _library as l; print(' '.join(l.mpi_version(l.load()).sp
 
 
 def printed(python, program):
-    """What it prints, or None if it fails."""
+    """Returns the output of a command, or None if it fails."""
     done = subprocess.run([python, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
 def pythons(same):
-    """A Python whose mpi4py has the same MPI as libscr, or another one; and what the two call themselves."""
+    """Returns a Python whose mpi4py has the same MPI as libscr, or another one, and the version texts of both."""
     seen = []
     for python in dict.fromkeys((sys.executable, "/usr/bin/python3")):
         theirs, ours = printed(python, THEIRS), printed(python, OURS)
@@ -53,7 +53,7 @@ def start(python, folder, story, launch):
 
 
 def test_same_mpi():
-    """A program gives SCR a communicator."""
+    """A program passes a communicator to SCR."""
     python = pythons(same=True)[0]
     with tempfile.TemporaryDirectory(prefix="scr-test-", dir="/dev/shm") as folder:
         for story in STORIES:
@@ -62,7 +62,7 @@ def test_same_mpi():
 
 
 def test_other_mpi():
-    """It ends with a message that names both."""
+    """The program ends with a message that names both MPIs."""
     python, theirs, ours = pythons(same=False)
     with tempfile.TemporaryDirectory(prefix="scr-test-", dir="/dev/shm") as folder:
         done = start(python, folder, STORIES[0], [])
