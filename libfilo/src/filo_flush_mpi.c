@@ -92,7 +92,7 @@ static int flush_check_file(filo_job *job, filo_file *file)
     others_limit_mode_at(file->local, &st);
     file->mode = st.st_mode & 0777;
     file->group = job->options.has_group ? job->options.group : st.st_gid;
-    job->shares |= filo_shared_has_parts(file);
+    job->shares |= file->packed != 0;
     return file->packed ? flush_check_parts(job, file) : 0;
 }
 

@@ -73,7 +73,8 @@ typedef struct filo_job {
     int dir; /* directory, once open; else -1 */
     filo_lead lead;
     bool unmapped; /* there is no map; known on rank 0 */
-    bool shares;   /* some rank has a part of a file that ranks write together */
+    bool shares;   /* some rank has parts of files that ranks write together, if only an
+                      empty one */
     uint64_t key;  /* of the call, in temporary names; random unless the flush
                       has an identity */
     char stage[BENEATH_NAME_MAX]; /* of a flush: its directory in the stage, below folder
@@ -224,9 +225,6 @@ typedef struct filo_shared {
     kvtree *known; /* of all: <name>/{STAGED, ...} */
 } filo_shared;
 
-/* Whether a file of a flush is one part, or several, of shared files. */
-bool filo_shared_has_parts(const filo_file *file);
-
 /* Collective, agreed. -EEXIST where parts of a file overlap. shared was all zeros, and is
  * to be ended in any case. */
 int filo_shared_plan(filo_job *job, int count, const filo_file files[],
@@ -329,7 +327,8 @@ typedef struct filo_move {
     filo_job *job;
     filo_flow flow;
     filo_step step;
-    batch *stage; /* files that are made when it is this rank's turn, or NULL */
+    batch *stage; /* all files of the list, in its order, which are made when it is this
+                     rank's turn; or NULL */
     int count;
     filo_file *files;
     size_t parts;

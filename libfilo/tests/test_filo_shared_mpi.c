@@ -235,6 +235,25 @@ static void test_shapes(void)
     unlink(path);
 }
 
+/* No rank has a byte of a shared file, and each has files of its own behind its part. */
+static void test_no_bytes(void)
+{
+    list l;
+    snprintf(prefix, sizeof prefix, "%s/no bytes", folder);
+    list_create(&l, folder, check_rank, FILES);
+    list_write(l.local[0], "", 0);
+    l.files[0].size = 0;
+    l.files[0].packed = 1;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, NULL, &err), 0);
+    CHECK(!list_exists(prefix, l.name[0]));
+    for (int f = 1; f < FILES; f++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", prefix, l.name[f]);
+        CHECK(list_file_is_good(path, check_rank, f));
+    }
+    list_unlink(&l);
+}
+
 /* ---- refused ---- */
 
 static void refuse(shared_list *s, int code, const char *part)
@@ -307,6 +326,7 @@ int main(int argc, char **argv)
     test_round_trips();
     test_again();
     test_shapes();
+    test_no_bytes();
     test_refused();
     test_failure_keeps_earlier();
     check_remove(folder);
