@@ -182,6 +182,7 @@ static int flush_add_segments(filo_transfer *t, int i)
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
+        if (segment->length == 0) continue; /* another one may begin there */
         const char *staged = filo_shared_find(&t->shared, segment->container);
         if (!staged) staged = filo_containers_stage(segment->container);
         rc = filo_move_add(&t->move, i, flush_seen(t, i), strdup(file->local), at,
