@@ -385,6 +385,8 @@ int axl_dispatch(axl_transfer *transfer, axl_error *err)
         return err_set(err, -EINVAL, "the transfer was dispatched already");
     int rc = transfer_start(transfer, &cause);
     if (rc == 0) return 0;
+    for (size_t i = 0; i < transfer->count; i++)
+        io_close(&transfer->items[i].fd); /* its file may be removed now */
     axl_transfer_finish(transfer, rc, cause.text);
     return transfer_result_of(transfer, err);
 }

@@ -89,6 +89,8 @@ static void place_take_facts(axl_item *item, const struct stat *st)
 void axl_take_seen(axl_item *item, const struct stat *seen)
 {
     place_take_facts(item, seen);
+    item->checked_device = seen->st_dev;
+    item->checked_inode = seen->st_ino;
     item->seen = true;
 }
 

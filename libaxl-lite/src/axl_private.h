@@ -405,7 +405,7 @@ bool axl_has_same_source(const axl_item *item, const axl_item *other);
  * looked at just before. */
 int axl_look_as_before(axl_item *item, const axl_item *before, axl_error *err);
 
-/* What the caller has seen becomes what was taken down. */
+/* What the caller has seen becomes what was taken down, and what is expected. */
 void axl_take_seen(axl_item *item, const struct stat *seen);
 
 /* -ENODATA when the source, as it was taken down, is shorter than a part of it. */

@@ -145,6 +145,21 @@ static void closed_after_all(void **state)
     }
 }
 
+/* The file is about to be removed, which a client of NFS delays as long as it is open. */
+static void closed_where_nothing_starts(void **state)
+{
+    scratch *s = *state;
+    axl_transfer *t = create_in_pieces(s, "sync");
+    free(write_source(s, SIZE));
+    add(t, part_of(s, 0, 0, SIZE));
+    int fd = open_container(s);
+    give(t, 0, fd);
+    assert_int_equal(unlink(s->source), 0);
+    assert_int_equal(axl_dispatch(t, NULL), -ENOENT);
+    assert_false(is_open(fd));
+    axl_free(t);
+}
+
 /* What another transfer has begun goes on in the file that has the path. */
 static void not_after_continue(void **state)
 {
@@ -184,6 +199,7 @@ int main(void)
         WITH_FOLDER(ends_with_a_hole),
         WITH_FOLDER(misused),
         WITH_FOLDER(closed_after_all),
+        WITH_FOLDER(closed_where_nothing_starts),
         WITH_FOLDER(not_after_continue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -430,8 +430,8 @@ static void destination_refused(void **state)
     assert_int_equal(scratch_count(s->folder), 3);
 }
 
-/* Another file under the name of the source that was checked, before the start and while
- * it is copied. */
+/* Another file under the name of the source that was checked, or seen, and has its size
+ * and time. */
 static void source_is_exchanged(void **state)
 {
     scratch *s = *state;
@@ -443,14 +443,18 @@ static void source_is_exchanged(void **state)
     axl_part part = part_of(s, 0, 0, 100);
     part.device = st.st_dev;
     part.inode = st.st_ino;
-    for (int exchanged = 0; exchanged < 2; exchanged++) {
+    for (int exchanged = 0; exchanged < 3; exchanged++) {
         axl_transfer *t = create_transfer(s, "sync", 0);
         add(t, part);
-        part.inode++;
-        assert_int_equal(axl_dispatch(t, &err), exchanged ? -ESTALE : 0);
+        part.inode = exchanged ? 0 : part.inode + 1;
+        if (exchanged) part.seen = &st;
+        st.st_ino = (ino_t)-1;
+        assert_int_equal(axl_dispatch(t, NULL), exchanged == 1 ? -ESTALE : 0);
+        assert_int_equal(axl_wait(t, &err), exchanged ? -ESTALE : 0);
+        if (exchanged)
+            assert_non_null(strstr(err.text, "another file is in the place of"));
         axl_free(t);
     }
-    assert_non_null(strstr(err.text, "another file is in the place of"));
 }
 
 /* What axl_look found is not looked at by axl_dispatch, but must be there when it is

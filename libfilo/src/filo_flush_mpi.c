@@ -92,7 +92,7 @@ static int flush_check_file(filo_job *job, filo_file *file)
     others_limit_mode_at(file->local, &st);
     file->mode = st.st_mode & 0777;
     file->group = job->options.has_group ? job->options.group : st.st_gid;
-    job->shares |= filo_shared_has_parts(file);
+    job->shares |= file->packed != 0;
     return file->packed ? flush_check_parts(job, file) : 0;
 }
 
@@ -182,6 +182,7 @@ static int flush_add_segments(filo_transfer *t, int i)
     int rc = 0;
     for (int s = 0; s < file->segments && !rc; s++) {
         const filo_segment *segment = &file->segment[s];
+        if (segment->length == 0) continue; /* another one may begin there */
         const char *staged = filo_shared_find(&t->shared, segment->container);
         if (!staged) staged = filo_containers_stage(segment->container);
         rc = filo_move_add(&t->move, i, flush_seen(t, i), strdup(file->local), at,

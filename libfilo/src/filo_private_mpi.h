@@ -77,7 +77,7 @@ typedef struct filo_job {
     int dir; /* descriptor of the directory once open; else -1 */
     filo_lead lead;
     bool unmapped; /* there is no map; valid on rank 0 */
-    bool shares;   /* some rank has a part of a shared file */
+    bool shares;   /* some rank has parts of shared files, possibly empty ones only */
     uint64_t key;  /* of the call, for temporary names; random unless the flush has an
                       identity */
     char stage[BENEATH_NAME_MAX]; /* of a flush: its directory in the stage, relative to
@@ -238,9 +238,6 @@ typedef struct filo_shared {
     kvtree *known; /* all shared files: <name>/{STAGED, ...} */
 } filo_shared;
 
-/* Whether a file of a flush consists of parts of shared files. */
-bool filo_shared_has_parts(const filo_file *file);
-
 /* Collective, agreed. Distributes the shared files: see filo_shared_mpi.c. -EEXIST if
  * parts of a file overlap. *shared must be zeroed; the caller calls filo_shared_end in
  * any case. */
@@ -344,7 +341,8 @@ typedef struct filo_move {
     filo_job *job;
     filo_flow flow;
     filo_step step;
-    batch *stage; /* temporary files to create when it is this rank's turn, or NULL */
+    batch *stage; /* temporary files for all files of the list, in its order, created
+                     when it is this rank's turn; or NULL */
     int count;
     filo_file *files;
     size_t parts;

@@ -32,11 +32,6 @@ typedef struct shared_part {
     unsigned long mode, group, rank;
 } shared_part;
 
-bool filo_shared_has_parts(const filo_file *file)
-{
-    return file->packed && file->segments > 0;
-}
-
 /* ---- requests to homes ---- */
 
 static int shared_tell_segment(const filo_job *job, const filo_file *file, int number,

@@ -237,6 +237,54 @@ static void test_shapes(void)
     unlink(path);
 }
 
+/* An empty part begins where that of the next rank does; the ranks copy, or a leader. */
+static void test_empty_parts(void)
+{
+    char name[] = "wide", path[256], part[32];
+    const int empty = check_rank % 2 == 0 && check_rank + 1 < check_ranks;
+    filo_segment segment = {name, (uint64_t)(check_rank / 2) * 8, empty ? 0 : 8};
+    filo_file file = {.local = path,
+                      .name = part,
+                      .size = segment.length,
+                      .packed = 1,
+                      .segments = 1,
+                      .segment = &segment};
+    snprintf(path, sizeof path, "%s/piece.%d", folder, check_rank);
+    snprintf(part, sizeof part, "part.%d", check_rank);
+    list_write(path, "12345678", empty ? 0 : 8);
+    for (int leads = 0; leads < 2; leads++) {
+        const filo_options options = {.checksum = 1, .align = leads ? 512 : 0};
+        char all[256];
+        struct stat st;
+        snprintf(prefix, sizeof prefix, "%s/empty %d", folder, leads);
+        snprintf(all, sizeof all, "%s/%s", prefix, name);
+        CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, 1, &file, &options, &err), 0);
+        CHECK_STR(err.text, "");
+        CHECK(stat(all, &st) == 0 && st.st_size == 8 * ((check_ranks + 1) / 2));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    unlink(path);
+}
+
+/* No rank has a byte of a shared file, and each has files of its own behind its part. */
+static void test_no_bytes(void)
+{
+    list l;
+    snprintf(prefix, sizeof prefix, "%s/no bytes", folder);
+    list_create(&l, folder, check_rank, FILES);
+    list_write(l.local[0], "", 0);
+    l.files[0].size = 0;
+    l.files[0].packed = 1;
+    CHECK_INT(filo_flush(MPI_COMM_WORLD, prefix, NULL, FILES, l.files, NULL, &err), 0);
+    CHECK(!list_exists(prefix, l.name[0]));
+    for (int f = 1; f < FILES; f++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", prefix, l.name[f]);
+        CHECK(list_file_is_good(path, check_rank, f));
+    }
+    list_unlink(&l);
+}
+
 /* ---- refused ---- */
 
 static void refuse(shared_list *s, int code, const char *part)
@@ -309,6 +357,8 @@ int main(int argc, char **argv)
     test_round_trips();
     test_again();
     test_shapes();
+    test_empty_parts();
+    test_no_bytes();
     test_refused();
     test_failure_keeps_earlier();
     check_remove(folder);

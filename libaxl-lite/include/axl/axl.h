@@ -167,9 +167,9 @@ int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err);
  * opened; parts that follow it and have the same destination go there, too. fd is open
  * for writing, and its file is a regular one, has that path, and is the source of no
  * part. It belongs to the transfer from now on, also on failure: it is synced and closed
- * when these parts are written, or closed by axl_free. scr_transfer (the method "daemon")
- * opens the path all the same, and so does what axl_continue goes on with. Once for a
- * part, before axl_dispatch: else -EINVAL. */
+ * when these parts are written, or closed when the transfer fails, or by axl_free.
+ * scr_transfer (the method "daemon") opens the path all the same, and so does what
+ * axl_continue goes on with. Once for a part, before axl_dispatch: else -EINVAL. */
 int axl_set_opened(axl_transfer *transfer, size_t i, int fd, axl_error *err);
 
 /* Opens a source and looks at it, as axl_dispatch does with those of files, and of parts
