@@ -182,6 +182,16 @@ def test_names():
                 "route@2:a/all.scr-part.7 => ARGUMENT", "put@2:a/c:5", "put:a/all.scr-part.x:5".replace(":a", "@3:a", 1), "complete:1")
 
 
+def test_long_names():
+    """In the cache the name of a part has its offset, too: what a file system does not allow is refused, and not found when it is opened."""
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        longest, longer = "a/" + 244 * "x", "a/" + 245 * "x"
+        run = job.run("init", "start:a:c", f"put_range@0:{longest}:0:3", f"part@1:{longest}:10:3 => ARGUMENT", f"part@1:{longer}:3:3 => ARGUMENT",
+                      f"put_range@1:{longest}:3:3", "put_range@1:a/y:0:1", "complete:1", f"part@2:{longer}:0:3", "finalize")
+        run.says("ROUTE_REFUSED", '"a/x+" is too long: the name of a file in the cache consists of it, ".scr-part." and the offset', times=2)
+        assert (job.prefix / longest).stat().st_size == 6
+
+
 def test_names_of_scr():
     """The file of a part cannot have a name of SCR itself, or lead elsewhere."""
     for how in {}, {"SCR_CACHE_BYPASS": 1}:
