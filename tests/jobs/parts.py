@@ -144,7 +144,7 @@ def refused(code, text, *operations, **how):
 
 def test_refused():
     """Parts that overlap, that have another length than was said, or the name of another file."""
-    refused("INVALID", 'ranks 1 and 4 both have byte 9 of file "a/all"', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
+    refused("INVALID", r'ranks 1 and 4 both have byte 9 of file "a/all" \[', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
     refused("INVALID", "SCR_Route_file_part was called for 11", "put_range@1:a/all:0:10", "part@1:a/all:0:11")
     refused("INVALID", "was not written", "part@1:a/all:0:11")
     refused("INVALID", 'file name "a/rank_3" is listed', "put_range@1:a/rank_3:0:10")
