@@ -177,9 +177,10 @@ def test_names():
     """What cannot be a part; a refused one is replaced by a good one."""
     with Job(**SIX, SCR_FLUSH=1) as job:
         far = 2**63 - 1
-        job.run("init", "start:a:c", f"part:a/all:{far}:1 => ARGUMENT a/all:{far}", "put_range@0:a/all:0:3", f"part@0:a/all:{far - 1}:0",
+        run = job.run("init", "start:a:c", f"part:a/all:{far}:1 => ARGUMENT a/all:{far}", "put_range@0:a/all:0:3", f"part@0:a/all:{far - 1}:0",
                 "part@1:/etc/x:5:3 => ARGUMENT", "put_range@1:a/all:5:3", "put:a/b_%r:5",
                 "route@2:a/all.scr-part.7 => ARGUMENT", "put@2:a/c:5", "put:a/all.scr-part.x:5".replace(":a", "@3:a", 1), "complete:1")
+        run.says("ROUTE_REFUSED", '"a/all" would end after 2.63 - 1 bytes')
 
 
 def test_long_names():
