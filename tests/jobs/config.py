@@ -185,6 +185,13 @@ def test_descriptor_of_the_application():
         run.says("CONFIG_MISTAKE", 'SCR_Config:1:8: unknown field of CKPT "TYP"; did you mean TYPE', times=1)
 
 
+def test_missing_equals():
+    """That is a mistake, and no question about a name with a blank."""
+    with Job(**PAIR) as job:
+        run = job.run("config:SCR_FLUSH 5 => 0", "init", "config:SCR_FLUSH => 1 =1", "finalize", SCR_FLUSH=1)
+        run.says("CONFIG_MISTAKE", 'SCR_Config: no "=" in "SCR_FLUSH 5"', times=1)
+
+
 def test_copy_type_of_a_run():
     with Job(**PAIR) as job:
         write(job, "CKPT=0 TYPE=RS\n")
