@@ -5,20 +5,47 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static bool err_is_inside_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+void err_shorten(char *text, size_t size, const char *format, va_list args)
+{
+    static const char gap[] = "...";
+    va_list again;
+    va_copy(again, args);
+    const int length = vsnprintf(text, size, format, args);
+    const size_t full = length > 0 ? (size_t)length : 0;
+    char *all = full >= size && size > sizeof gap ? malloc(full + 1) : NULL;
+    if (all && vsnprintf(all, full + 1, format, again) == length) {
+        size_t head = (size - sizeof gap) / 2, tail = full - (size - sizeof gap - head);
+        while (head && err_is_inside_character(all[head]))
+            head--;
+        while (err_is_inside_character(all[tail]))
+            tail++;
+        memcpy(text + head, gap, sizeof gap - 1);
+        strcpy(text + head + sizeof gap - 1, all + tail);
+    }
+    free(all);
+    va_end(again);
+}
 
 /* Parts of the text may come from a file: no control character reaches a terminal. */
 static void err_put(kvtree_error *err, const char *format, va_list args)
 {
-    vsnprintf(err->text, sizeof err->text, format, args);
+    err_shorten(err->text, sizeof err->text, format, args);
     for (char *c = err->text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }
 
 static void err_append(kvtree_error *err, const char *text)
 {
-    size_t used = strlen(err->text);
-    snprintf(err->text + used, sizeof err->text - used, ": %s", text);
+    const kvtree_error before = *err;
+    err_set(err, 0, "%s: %s", before.text, text);
 }
 
 int err_set(kvtree_error *err, int code, const char *format, ...)

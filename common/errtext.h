@@ -15,15 +15,18 @@
 
 #include "common/prefix.h"
 #include <kvtree/kvtree_error.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define err_set COMMON(err_set)
 #define err_sys COMMON(err_sys)
 #define err_wrap COMMON(err_wrap)
 #define err_is_damage COMMON(err_is_damage)
+#define err_shorten COMMON(err_shorten)
 
-/* Stores the formatted text in err, cut to fit and with '?' for control characters, and
- * returns code. */
+/* Stores the formatted text in err, shortened to fit and with '?' for control characters,
+ * and returns code. */
 int err_set(kvtree_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -39,5 +42,9 @@ int err_wrap(kvtree_error *err, int code, const char *format, ...)
  * altered, or something else is in its place; false, all is well, or permission, memory
  * or a working disk is missing, and a later attempt may read it. */
 bool err_is_damage(int code);
+
+/* As vsnprintf, but what does not fit is left out of the middle: long names come first,
+ * and the reason last. */
+void err_shorten(char *text, size_t size, const char *format, va_list args);
 
 #endif

@@ -2,13 +2,14 @@
 /* Texts with identifiers; see common/message.h. */
 #include "common/message.h"
 
+#include "common/errtext.h"
 #include <stdio.h>
 #include <string.h>
 
 void message_format(char *line, size_t size, const message_kind *kind, const char *format,
                     va_list args)
 {
-    vsnprintf(line, size - strlen(kind->identifier) - 3, format, args);
+    err_shorten(line, size - strlen(kind->identifier) - 3, format, args);
     const size_t length = strlen(line);
     snprintf(line + length, size - length, " [%s]", kind->identifier);
 }

@@ -286,7 +286,8 @@ int SCR_Route_file(const char *name, char *file)
     if (!name || !file || !name[0] || api_copy_name(name, file) != SCR_SUCCESS) {
         if (file) file[0] = 0;
         return api_refuse_name(name, SCR_CALL_ROUTE_FILE,
-                               "a name is missing or too long");
+                               "the name or the place for the path is missing, or the "
+                               "name is too long");
     }
     int rc = api_enter(SCR_CALL_ROUTE_FILE);
     if (rc) return rc;
@@ -303,15 +304,20 @@ int SCR_Route_file_part(const char *name, uint64_t offset, uint64_t length, char
 {
     struct scr *scr = scr_default();
     const scr_part part = {offset, length};
-    bool usable = name && file && name[0] && at && offset <= INT64_MAX &&
-                  length <= INT64_MAX - offset;
+    const bool fits = offset <= INT64_MAX && length <= INT64_MAX - offset;
+    bool usable = name && file && name[0] && at;
     if (file) file[0] = 0;
     if (at) *at = offset;
     if (name && file && api_copy_name(name, file) != SCR_SUCCESS) usable = false;
     if (!usable)
         return api_refuse_name(
             name, SCR_CALL_ROUTE_FILE_PART,
-            "a name is missing or too long, or the file ends after 2^63 - 1 bytes");
+            "the name or a place for a result is missing, or the name is too long");
+    if (!fits) {
+        kvtree_error why;
+        err_set(&why, 0, "\"%.200s\" would end after 2^63 - 1 bytes", name);
+        return api_refuse_name(name, SCR_CALL_ROUTE_FILE_PART, why.text);
+    }
     int rc = api_enter(SCR_CALL_ROUTE_FILE_PART);
     const scr_state state = scr->lifecycle.state;
     if (rc || (state != SCR_STATE_OUTPUT && state != SCR_STATE_RESTART)) return rc;

@@ -107,8 +107,8 @@ int scr_copies_find(scr_cache *cache, const scr_dataset *dataset, scr_held *held
     copies_drop_damaged(cache, dataset->id, held);
     if (rc > 0)
         scr_say(cache->job->report, SCR_MSG_CACHE_FILES_LOST,
-                "dataset %d (%.200s): files count as lost %s", dataset->id, dataset->name,
-                err->text);
+                "dataset %d (%.200s): files count as lost: %s", dataset->id,
+                dataset->name, err->text);
     err->text[0] = 0;
     return 0;
 }

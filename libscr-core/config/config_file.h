@@ -39,7 +39,8 @@ void scr_config_read_files(scr_config *config, const char *system_file,
 
 /* ---- SCR_Config ---- */
 
-/* Whether the text is a query: "SCR_FLUSH", "CKPT", "CKPT=0 TYPE". */
+/* Whether the text is a query: "SCR_FLUSH", "CKPT", "CKPT=0 TYPE"; but not "SCR_FLUSH 5",
+ * which lacks its "=". */
 bool scr_config_is_question(const char *text);
 
 /* Applies any other text: "SCR_FLUSH=5", "SCR_FLUSH=" (unset), "CKPT=0 TYPE=XOR", "CKPT=0

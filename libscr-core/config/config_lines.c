@@ -254,7 +254,8 @@ int scr_config_question(const char *text, scr_question *question)
 bool scr_config_is_question(const char *text)
 {
     scr_question q;
-    if (!strchr(text, '=')) return true;
+    if (!strchr(text, '='))
+        return lines_kind(text) != SCR_DESC_KINDS || !strpbrk(text, " \t");
     int rc = scr_config_question(text, &q);
     return rc == 0 || rc == -ENOENT;
 }
@@ -360,7 +361,7 @@ int scr_config_set(scr_config *config, const char *text, kvtree_error *err)
 {
     const char *equals = strchr(text, '=');
     scr_desc_kind kind = lines_kind(text);
-    if (!equals) return err_set(err, -EINVAL, "no \"=\" in \"%.100s\"", text);
+    if (!equals) return err_set(err, -EINVAL, "SCR_Config: no \"=\" in \"%.100s\"", text);
     if (kind != SCR_DESC_KINDS) return lines_set_desc(config, kind, text, err);
     char *name = lines_trim(text, (size_t)(equals - text));
     char *value = lines_trim(equals + 1, strlen(equals + 1));

@@ -307,8 +307,12 @@ static bool value_number(const scr_value *value, int64_t least, int64_t most,
                          int64_t *number, scr_problems *problems)
 {
     if (!value->text) return false;
-    if (number_int64(value->text, number) != 0 || *number > most || *number < -most - 1)
+    const int rc = number_int64(value->text, number);
+    if (rc == -EINVAL)
         scr_value_bad(value, problems, "not a whole number");
+    else if (rc || *number > most || *number < -most - 1)
+        scr_value_bad(value, problems, "must be %lld to %lld", (long long)least,
+                      (long long)most);
     else if (*number < least)
         scr_value_bad(value, problems, "must be at least %lld", (long long)least);
     else
@@ -328,7 +332,7 @@ static void value_auto(const scr_value *value, int *number, scr_problems *proble
     int64_t n;
     if (strcasecmp(value->text, "auto") == 0)
         *number = SCR_AUTO;
-    else if (number_int64(value->text, &n) != 0)
+    else if (number_int64(value->text, &n) == -EINVAL)
         scr_value_bad(value, problems, "neither a whole number nor \"auto\"");
     else
         value_int(value, 0, number, problems);
@@ -353,6 +357,13 @@ static void value_double(const scr_value *value, double *number, scr_problems *p
         *number = d;
 }
 
+/* rc: how reading an amount with a unit ended. */
+static void value_amount(const scr_value *value, int rc, const char *wanted,
+                         scr_problems *problems)
+{
+    if (rc) scr_value_bad(value, problems, "%s", rc == -ERANGE ? "too large" : wanted);
+}
+
 void scr_value_read(const scr_value *value, scr_param_type type, int least, void *to,
                     scr_problems *problems)
 {
@@ -368,13 +379,12 @@ void scr_value_read(const scr_value *value, scr_param_type type, int least, void
         value_auto(value, to, problems);
         break;
     case SCR_PARAM_BYTES:
-        if (scr_parse_bytes(value->text, to) != 0)
-            scr_value_bad(value, problems,
-                          "not a number of bytes (with k, m, g, t, p or e)");
+        value_amount(value, scr_parse_bytes(value->text, to),
+                     "not a number of bytes (with k, m, g, t, p or e)", problems);
         break;
     case SCR_PARAM_SECONDS:
-        if (scr_parse_seconds(value->text, to) != 0)
-            scr_value_bad(value, problems, "not a time (a number with s, min, h or d)");
+        value_amount(value, scr_parse_seconds(value->text, to),
+                     "not a time (a number with s, min, h or d)", problems);
         break;
     case SCR_PARAM_DOUBLE:
         value_double(value, to, problems);

@@ -140,8 +140,8 @@ int SCR_Abandon(void);
  * The same forms work for "STORE=/ssd COUNT=3" and "GROUPS=node1 RACK=7".
  *
  * A call that sets returns NULL. A call that reads returns a string that the caller
- * frees, or NULL if there is no value. An unknown name is printed as an error, and
- * nothing is set. A value that is invalid for its parameter makes SCR_Init fail with
+ * frees, or NULL if there is no value or no such name. An unknown name that is set is
+ * printed as an error. A value that is invalid for its parameter makes SCR_Init fail with
  * SCR_ERR_CONFIG. SCR_Finalize drops all settings. */
 const char *SCR_Config(const char *config);
 const char *SCR_Configf(const char *format, ...) __attribute__((format(printf, 1, 2)));

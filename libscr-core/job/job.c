@@ -58,7 +58,7 @@ static int job_find_id(scr_job *job, const scr_config *config, const char *prefi
                        kvtree_error *err)
 {
     const char *id = scr_config_get(config, "SCR_JOB_ID", NULL);
-    if (id && *id) return job_copy_name(job->id, sizeof job->id, id, "job id", err);
+    if (id && *id) return job_copy_name(job->id, sizeof job->id, id, "SCR_JOB_ID", err);
     int rc = scr_identity_job(prefix, job->id, err);
     if (rc == SCR_IDENTITY_OF_LAUNCH)
         scr_say(job->report, SCR_MSG_RUN_JOB_ID_OF_LAUNCH,
@@ -71,7 +71,8 @@ static int job_find_id(scr_job *job, const scr_config *config, const char *prefi
 static int job_find_user(scr_job *job, const scr_config *config, kvtree_error *err)
 {
     const char *user = scr_config_get(config, "SCR_USER_NAME", NULL);
-    if (user) return job_copy_name(job->user, sizeof job->user, user, "user name", err);
+    if (user)
+        return job_copy_name(job->user, sizeof job->user, user, "SCR_USER_NAME", err);
     scr_identity_user(job->user);
     return 0;
 }
@@ -84,18 +85,21 @@ static int job_read_names(scr_job *job, const scr_config *config, const char *pr
     const char *cluster = scr_config_get(config, "SCR_CLUSTER_NAME", NULL);
     int rc = job_find_user(job, config, err);
     if (!rc)
-        rc =
-            job_copy_name(job->name, sizeof job->name, name ? name : "", "job name", err);
+        rc = job_copy_name(job->name, sizeof job->name, name ? name : "", "SCR_JOB_NAME",
+                           err);
     if (!rc)
         rc = job_copy_name(job->cluster, sizeof job->cluster, cluster ? cluster : "",
-                           "cluster", err);
+                           "SCR_CLUSTER_NAME", err);
     if (!rc) rc = job_find_id(job, config, prefix, err);
     if (rc) return rc;
     snprintf(job->owner, sizeof job->owner, "%s/scr.%s", job->user, job->id);
     if (strchr(job->user, '/') || strchr(job->id, '/'))
-        return err_set(err, -EINVAL, "a user name or job id with a slash: %s",
-                       job->owner);
-    return beneath_check_name(job->owner, err);
+        return err_set(err, -EINVAL,
+                       "the user \"%s\" or the job id \"%s\" has a slash; set "
+                       "SCR_USER_NAME or SCR_JOB_ID",
+                       job->user, job->id);
+    rc = beneath_check_name(job->owner, err);
+    return rc ? err_wrap(err, rc, "SCR_USER_NAME or SCR_JOB_ID") : 0;
 }
 
 int scr_job_find_names(scr_job *job, const scr_config *config, const char *prefix,

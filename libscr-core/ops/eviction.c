@@ -29,6 +29,7 @@ typedef struct eviction {
     int store, capacity; /* fewer datasets than this may stay */
     int spare;           /* id of a dataset that stays in any case; 0: none */
     int unsaved;         /* id of a dataset whose flush has just failed; 0: none */
+    int done;            /* id of a dataset that needs no copy any more; 0: none */
 } eviction;
 
 /* Whether some row may leave only if it is on the prefix directory. */
@@ -73,7 +74,7 @@ static scr_evict_facts eviction_gather(struct scr *scr, const eviction *e)
         row->newest = c->d.id == newest;
         row->flushing = c->d.id == scr->cache.flushing;
         row->held = c->held;
-        row->saved = c->dropped;
+        row->saved = c->dropped || c->d.id == e->done;
         row->unsaved = c->d.id == e->unsaved;
         f.count++;
     }
@@ -118,7 +119,11 @@ static int eviction_next(struct scr *scr, eviction *e)
             scr_flush_wait(scr);
             break;
         case SCR_EVICT_FLUSH:
-            if (scr_flush_dataset(scr, id) != SCR_SUCCESS) e->unsaved = id;
+            /* one that was replaced is not flushed, and no failure */
+            if (scr_flush_dataset(scr, id) == SCR_SUCCESS)
+                e->done = id;
+            else
+                e->unsaved = id;
             break;
         case SCR_EVICT_HOLD:
             scr_cached_find(&scr->cache, id)->held = true;

@@ -292,8 +292,11 @@ static int output_check_owners(const scr_job *job, int count, const redset_file 
     }
     rc = agree(job->world, rc ? err_set(err, rc, "no memory") : 0, err);
     rc = rc ? rc : filo_check_names(job->world, count, names, err);
+    int has_parts = 0;
+    for (int i = 0; i < count && names; i++)
+        has_parts |= names[i].packed;
     filo_files_free(count, names);
-    if (rc != -EEXIST) return rc;
+    if (rc != -EEXIST || scr_job_max(job, has_parts)) return rc;
     const kvtree_error why = *err;
     return err_set(
         err, rc,

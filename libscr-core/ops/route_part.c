@@ -7,12 +7,20 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <kvtree/kvtree_util.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* ---- output ---- */
+
+/* Number of bytes after the last slash. */
+static size_t part_last_length(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return strlen(slash ? slash + 1 : name);
+}
 
 /* A part in the cache is a file of its own; a part that is written in place has the
  * offsets of the whole file. */
@@ -22,10 +30,16 @@ int scr_route_output_part(struct scr *scr, const char *name, const scr_part *par
     char full[SCR_MAX_FILENAME];
     if (scr->lifecycle.open.bypass)
         return scr_route_output(scr, name, SCR_CALL_ROUTE_FILE_PART, part, file);
-    if (scr_part_name(name, part->offset, sizeof full, full) != 0) {
-        scr_route_refused(scr, name, "the name is too long");
+    if (scr_part_name(name, part->offset, sizeof full, full) != 0 ||
+        part_last_length(full) > NAME_MAX) {
+        kvtree_error why;
+        err_set(&why, 0,
+                "\"%.200s\" is too long: the name of a file in the cache consists of it, "
+                "\".scr-part.\" and the offset",
+                name);
+        scr_route_refused(scr, name, why.text);
         return scr_route_refuse(scr, SCR_CALL_ROUTE_FILE_PART, SCR_ERR_ARGUMENT,
-                                "the name is too long");
+                                why.text);
     }
     int rc = scr_route_output(scr, full, SCR_CALL_ROUTE_FILE_PART, part, file);
     if (!rc) *at = 0;

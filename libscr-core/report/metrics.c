@@ -8,6 +8,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,15 @@ static void metrics_begin(FILE *out, const char *name, const char *unit, const c
     fprintf(out, "# HELP %s %s\n", name, help);
 }
 
+/* The locale of the application may have a decimal comma, which readers refuse. */
+static void metrics_number(FILE *out, double number)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
+    fprintf(out, "%.6f", number);
+    uselocale(before);
+    freelocale(plain);
+}
+
 static void metrics_add(FILE *out, const metrics_source *m, const char *name,
                         const char *label, const char *value, double number)
 {
@@ -43,7 +53,9 @@ static void metrics_add(FILE *out, const metrics_source *m, const char *name,
     metrics_label(out, m->prefix);
     fputc('"', out);
     if (label) fprintf(out, ",%s=\"%s\"", label, value);
-    fprintf(out, "} %.6f\n", number);
+    fputs("} ", out);
+    metrics_number(out, number);
+    fputc('\n', out);
 }
 
 static void metrics_one(FILE *out, const metrics_source *m, const char *name,

@@ -2,6 +2,7 @@
 /* The figures of a log that goes on are those of the whole log, read again: after each
  * event of random runs, which are killed, restart from any checkpoint, overlap, begin
  * before the log, and have clocks that are set back. */
+#include "comma.h"
 #include "records.h"
 #include "report/ledger.h"
 #include "report/metrics.h"
@@ -146,9 +147,33 @@ static void cost_is_that_of_runs(void **state)
     scr_ledger_done(&many);
 }
 
+/* Readers of metrics know no decimal comma. */
+static void metrics_do_not_depend_on_the_locale(void **state)
+{
+    scr_ledger l = {0};
+    scr_ledger_sum sum;
+    fill(&l, 10);
+    assert_int_equal(scr_ledger_sum_now(&l, &sum), 0);
+    char *plain = metrics_of(&l, &sum);
+    if (!use_decimal_comma()) {
+        print_message("no definitions of locales here\n");
+        free(plain);
+        scr_ledger_done(&l);
+        skip();
+    }
+    char *comma = metrics_of(&l, &sum);
+    setlocale(LC_NUMERIC, "C");
+    assert_string_equal(comma, plain);
+    assert_non_null(strstr(plain, "scr_runs{prefix=\"/p\"} 1.000000\n"));
+    free(plain);
+    free(comma);
+    scr_ledger_done(&l);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(figures_of_random_runs),
-                                       cmocka_unit_test(cost_is_that_of_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_of_random_runs), cmocka_unit_test(cost_is_that_of_runs),
+        cmocka_unit_test(metrics_do_not_depend_on_the_locale)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

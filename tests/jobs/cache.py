@@ -280,6 +280,15 @@ def test_name_used_twice():
         assert flushed(job) == ["a"] and index(job)["DIR"]["a"]["DSET"] == {"3": {}}, index(job)
 
 
+def test_replaced_output_leaves():
+    """After a restart, too: a newer one has its name, so no flush of it is possible, nor needed."""
+    with Job(**PAIR, SCR_FLUSH=1) as job:
+        job.run("init", checkpoint("a", size=900, flags="co"), checkpoint("a", size=100), "kill@0", dies=True)
+        run = job.run("init", restart("a", size=100), checkpoint("b"), limit=20)
+        run.says("FLUSH_SUPERSEDED", "dataset 1", times=1)
+        assert job.cached() == [2, 3] and flushed(job) == ["a", "b"], job.cached()
+
+
 def test_ids_go_on():
     """No id stands for two datasets, whatever of the first is left."""
     with Job(**PAIR) as job:

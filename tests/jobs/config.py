@@ -185,6 +185,13 @@ def test_descriptor_of_the_application():
         run.says("CONFIG_MISTAKE", 'SCR_Config:1:8: unknown field of CKPT "TYP"; did you mean TYPE', times=1)
 
 
+def test_missing_equals():
+    """That is a mistake, and no question about a name with a blank."""
+    with Job(**PAIR) as job:
+        run = job.run("config:SCR_FLUSH 5 => 0", "init", "config:SCR_FLUSH => 1 =1", "finalize", SCR_FLUSH=1)
+        run.says("CONFIG_MISTAKE", 'SCR_Config: no "=" in "SCR_FLUSH 5"', times=1)
+
+
 def test_copy_type_of_a_run():
     with Job(**PAIR) as job:
         write(job, "CKPT=0 TYPE=RS\n")
@@ -301,7 +308,8 @@ def test_environment_mistakes():
                               ("SCR_CHECKPOINT_OVERHEAD", "ten", "not a number"),
                               ("SCR_CHECKPOINT_INTERVAL", "1e3", 'neither a whole number nor "auto"'),
                               ("SCR_CHECKPOINT_INTERVAL", "-1", "must be at least 0"),
-                              ("SCR_CACHE_SIZE", "99999999999", "not a whole number"),
+                              ("SCR_CACHE_SIZE", "99999999999", "must be .* to 2147483647"),
+                              ("SCR_CONTAINER_SIZE", "99999999999GB", "too large"),
                               ("SCR_CHECKPOINT_OVERHEAD", "-1", "must be at least 0"),
                               ("SCR_CHECKPOINT_OVERHEAD", "nan", "not a number"),
                               ("SCR_GROUP", "NOED", "no such group; did you mean NODE"),
@@ -322,7 +330,7 @@ def test_identity_mistakes():
                         ("SCR_JOB_ID", "x" * 200), ("SCR_USER_NAME", "x" * 200)):
         with Job(**PAIR) as job:
             run = job.run("init => CONFIG", **{name: value})
-            run.says("RUN_NAME_INVALID", times=1)
+            run.says("RUN_NAME_INVALID", name, times=1)
     with Job(**PAIR) as job:
         run = job.run("init => CACHE", of_node={"n2": {"SCR_NODE_NAME": "a/b"}})
         run.says("CACHE_NOT_LOCKED", "SCR_NODE_NAME=a/b has a slash", times=1)

@@ -42,7 +42,7 @@ def test_one_line_for_all():
         for path in job.cache("n2").glob("scr.dataset.1/a/*"):
             damage.cut(path)
         run = job.run("init", restart("a"))
-        run.says("CACHE_FILES_LOST", r"dataset 1 \(a\)", "on 2 ranks, first rank 2: node n2", times=1)
+        run.says("CACHE_FILES_LOST", r"dataset 1 \(a\)", "count as lost: on 2 ranks, first rank 2: node n2", times=1)
         run.says("CACHE_FILES_LOST", times=1)
     with Job(nodes=4, per_node=2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))

@@ -144,7 +144,7 @@ def refused(code, text, *operations, **how):
 
 def test_refused():
     """Parts that overlap, that have another length than was said, or the name of another file."""
-    refused("INVALID", 'ranks 1 and 4 both have byte 9 of file "a/all"', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
+    refused("INVALID", r'ranks 1 and 4 both have byte 9 of file "a/all" \[', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
     refused("INVALID", "SCR_Route_file_part was called for 11", "put_range@1:a/all:0:10", "part@1:a/all:0:11")
     refused("INVALID", "was not written", "part@1:a/all:0:11")
     refused("INVALID", 'file name "a/rank_3" is listed', "put_range@1:a/rank_3:0:10")
@@ -177,9 +177,20 @@ def test_names():
     """What cannot be a part; a refused one is replaced by a good one."""
     with Job(**SIX, SCR_FLUSH=1) as job:
         far = 2**63 - 1
-        job.run("init", "start:a:c", f"part:a/all:{far}:1 => ARGUMENT a/all:{far}", "put_range@0:a/all:0:3", f"part@0:a/all:{far - 1}:0",
+        run = job.run("init", "start:a:c", f"part:a/all:{far}:1 => ARGUMENT a/all:{far}", "put_range@0:a/all:0:3", f"part@0:a/all:{far - 1}:0",
                 "part@1:/etc/x:5:3 => ARGUMENT", "put_range@1:a/all:5:3", "put:a/b_%r:5",
                 "route@2:a/all.scr-part.7 => ARGUMENT", "put@2:a/c:5", "put:a/all.scr-part.x:5".replace(":a", "@3:a", 1), "complete:1")
+        run.says("ROUTE_REFUSED", '"a/all" would end after 2.63 - 1 bytes')
+
+
+def test_long_names():
+    """In the cache the name of a part has its offset, too: what a file system does not allow is refused, and not found when it is opened."""
+    with Job(**SIX, SCR_FLUSH=1) as job:
+        longest, longer = "a/" + 244 * "x", "a/" + 245 * "x"
+        run = job.run("init", "start:a:c", f"put_range@0:{longest}:0:3", f"part@1:{longest}:10:3 => ARGUMENT", f"part@1:{longer}:3:3 => ARGUMENT",
+                      f"put_range@1:{longest}:3:3", "put_range@1:a/y:0:1", "complete:1", f"part@2:{longer}:0:3", "finalize")
+        run.says("ROUTE_REFUSED", '"a/x+" is too long: the name of a file in the cache consists of it, ".scr-part." and the offset', times=2)
+        assert (job.prefix / longest).stat().st_size == 6
 
 
 def test_names_of_scr():
