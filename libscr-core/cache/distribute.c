@@ -8,6 +8,7 @@
 #include "common/agree_mpi.h"
 #include "common/errtext.h"
 #include <errno.h>
+#include <kvtree/kvtree_util.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
 
@@ -90,6 +91,19 @@ static void distribute_drop_unused(scr_cache *cache, int id, const scr_held *hel
     }
 }
 
+/* What came to this rank; what it could not send is still in its map. */
+static void distribute_add_up(const scr_cache *cache, int id, unsigned long sums[2])
+{
+    scr_filemap_walk walk = {NULL, NULL};
+    while (scr_filemap_next(cache->map, id, &walk)) {
+        unsigned long size = 0;
+        if (kvtree_elem_key_int(walk.rank) != cache->job->rank) continue;
+        kvtree_util_get_bytecount(kvtree_elem_hash(walk.file), SCR_META_SIZE, &size);
+        sums[0]++;
+        sums[1] += size;
+    }
+}
+
 int scr_distribute(scr_cache *cache, const scr_dataset *dataset, scr_moved *moved,
                    kvtree_error *err)
 {
@@ -103,7 +117,7 @@ int scr_distribute(scr_cache *cache, const scr_dataset *dataset, scr_moved *move
         moved->failed = distribute_execute(cache, dataset, &plan);
         distribute_drop_unused(cache, id, &held, &plan);
         if (plan.list[cache->job->rank].round >= 0)
-            scr_cached_sums(cache, id, moved->sums);
+            distribute_add_up(cache, id, moved->sums);
     }
     free(held.copies);
     free(plan.list);

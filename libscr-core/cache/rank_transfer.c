@@ -151,6 +151,7 @@ static void transfer_stream_advance(struct transfer_stream *s, int n)
 struct transfer_round {
     int to, from;      /* MPI_PROC_NULL: none */
     int rc;            /* on the receiving side */
+    int undescribed;   /* on the sending side: why the files could not be described */
     int here, there;   /* this rank shares its directory with from, with to */
     int receive, send; /* file data must be sent */
     kvtree_error err;
@@ -191,22 +192,26 @@ static int transfer_exchange_data(scr_cache *cache, const struct transfer_round 
  * marker, and the sender checks whether it exists. */
 typedef char transfer_marker[64];
 
-/* Creates the marker; its name is empty without a sender, or after an error. */
-static void transfer_leave_marker(const scr_cache *cache, int id, int from,
-                                  transfer_marker mark)
+/* Creates the marker and sets its name, which is empty without a sender, or after an
+ * error. */
+static int transfer_leave_marker(const scr_cache *cache, int id, int from,
+                                 transfer_marker mark, kvtree_error *err)
 {
     int fd;
     uint64_t random;
     memset(mark, 0, sizeof(transfer_marker));
-    if (from == MPI_PROC_NULL || getrandom(&random, sizeof random, 0) != sizeof random)
-        return;
+    if (from == MPI_PROC_NULL) return 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return err_set(err, -EIO, "no random number");
     snprintf(mark, sizeof(transfer_marker), "scr.dataset.%d/.%016llx.tmp", id,
              (unsigned long long)random);
-    if (beneath_open(scr_cache_of(cache, id)->fd, mark, O_WRONLY | O_CREAT | O_EXCL, 0600,
-                     &fd, NULL) == 0)
-        io_close(&fd);
-    else
+    int rc = beneath_open(scr_cache_of(cache, id)->fd, mark, O_WRONLY | O_CREAT | O_EXCL,
+                          0600, &fd, err);
+    if (rc)
         mark[0] = 0;
+    else
+        io_close(&fd);
+    return rc;
 }
 
 /* On the sender: 1 if the receiver uses the same directory, 0 if not, -1 if the receiver
@@ -273,27 +278,34 @@ static int transfer_accept_files(scr_cache *cache, const scr_dataset *dataset,
     return rc;
 }
 
-/* The sender describes the files; the receiver requests their data. */
+/* A sender that cannot tell all sends nothing, and the receiver must know. */
+static int transfer_describe(scr_cache *cache, int id, const struct transfer_round *r,
+                             kvtree *mine)
+{
+    int rc = kvtree_util_set_int(mine, "SHARED", r->there);
+    rc = rc ? rc : transfer_describe_files(cache, id, r->to, mine);
+    if (rc) kvtree_unset_all(mine);
+    return rc;
+}
+
+/* The sender describes the files; the receiver requests their data. What fails on one
+ * side of a rank does not keep it from the other. */
 static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
                            struct transfer_round *r)
 {
     kvtree *mine = kvtree_new(), *theirs = kvtree_new();
     transfer_marker mark;
-    int id = dataset->id, rc = 0;
-    transfer_leave_marker(cache, id, r->from, mark);
+    const int id = dataset->id;
+    r->rc = transfer_leave_marker(cache, id, r->from, mark, &r->err);
     r->there = transfer_find_marker(cache, id, mark, r->to, r->from);
-    if (r->there < 0) rc = -EIO;
-    rc = rc ? rc : kvtree_util_set_int(mine, "SHARED", r->there);
-    if (!rc && r->to != MPI_PROC_NULL)
-        rc = transfer_describe_files(cache, id, r->to, mine);
-    /* a sender that cannot describe all files sends nothing, and must inform the
-     * receiver */
-    if (rc) kvtree_unset_all(mine);
+    if (r->to != MPI_PROC_NULL && r->there >= 0)
+        r->undescribed = transfer_describe(cache, id, r, mine);
     int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, cache->job->world);
-    r->rc = rc ? rc : shared;
     if (!r->rc && r->from != MPI_PROC_NULL) {
-        r->rc = kvtree_util_get_int(theirs, "SHARED", &r->here);
-        if (r->rc == 0) r->rc = transfer_accept_files(cache, dataset, theirs, &r->err);
+        r->rc = shared;
+        if (!r->rc && kvtree_util_get_int(theirs, "SHARED", &r->here) != 0)
+            r->rc = err_set(&r->err, -EIO, "rank %d could not describe them", r->from);
+        if (!r->rc) r->rc = transfer_accept_files(cache, dataset, theirs, &r->err);
         r->receive = !r->rc && !r->here;
     }
     r->send = transfer_swap(cache, r->receive, r->from, r->to);
@@ -323,6 +335,7 @@ static void transfer_end(scr_cache *cache, int id, struct transfer_round *r,
     int let_go = transfer_swap(cache, taken, r->from, r->to);
     if (r->to != MPI_PROC_NULL && let_go) scr_drop_files(cache, id, r->to, !r->there);
     if (r->rc) transfer_report(cache, id, r->rc, r->err.text);
+    if (r->undescribed) transfer_report(cache, id, r->undescribed, "");
 }
 
 int scr_move_files(scr_cache *cache, const scr_dataset *dataset, int to, int from)

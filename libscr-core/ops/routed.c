@@ -81,13 +81,14 @@ int scr_routed_check_ends(const struct scr *scr, int64_t *parts, kvtree_error *e
     return rc;
 }
 
-/* Describes a part for libfilo: as a file with a name of its own, in a container. */
+/* Describes a part for libfilo: as a file in a container, with a name that no file of the
+ * application has. */
 static int routed_name_part(filo_file *f, int number, const char *file, scr_part part)
 {
     f->packed = f->segments = 1;
     f->size = part.length;
     f->segment = calloc(1, sizeof *f->segment);
-    if (!f->segment || asprintf(&f->name, "part.%d.%d", f->rank, number) < 0)
+    if (!f->segment || asprintf(&f->name, ".scr/%d.%d", f->rank, number) < 0)
         return -ENOMEM;
     *f->segment = (filo_segment){strdup(file), part.offset, part.length};
     return f->segment->container ? 0 : -ENOMEM;

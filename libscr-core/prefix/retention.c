@@ -270,12 +270,15 @@ static int retention_remove_opened(deletion *x, kvtree_error *err)
     /* ranks may see different states of a directory that is being removed or exchanged:
      * rank 0 reads the names from its directory, and the others remove them below
      * theirs */
-    int64_t seen[] = {opens && x->folder < 0, opens ? x->shared : INT64_MIN,
-                      opens ? -x->shared : INT64_MIN};
+    int64_t seen[] = {opens && x->folder < 0, opens && x->folder >= 0,
+                      opens ? x->shared : INT64_MIN, opens ? -x->shared : INT64_MIN};
     rc = agree(job->world, rc, err);
-    MPI_Allreduce(MPI_IN_PLACE, seen, 3, MPI_INT64_T, MPI_MAX, job->world);
-    x->shared = seen[1] == -seen[2] ? seen[1] : OTHERS_ALL;
+    MPI_Allreduce(MPI_IN_PLACE, seen, 4, MPI_INT64_T, MPI_MAX, job->world);
+    x->shared = seen[2] == -seen[3] ? seen[2] : OTHERS_ALL;
     x->shared = others_join_noted(x->shared, x->named);
+    /* the map, which names the files, must not go before them */
+    if (!rc && seen[0] && seen[1])
+        rc = err_set(err, -ESTALE, "not all ranks see its directory");
     if (!rc && !seen[0]) rc = retention_remove_mapped(x, err);
     if ((rc && rc != SCR_FILE_REMOVAL_KEPT) || job->rank != 0 || x->folder < 0) return rc;
     const int failed = retention_remove_records(x, err);

@@ -406,6 +406,19 @@ def small_caches(job, size):
             subprocess.run(["umount", base], check=True)
 
 
+def test_not_moved_to_one():
+    """All ranks change nodes, and one cannot receive: the files of that one are rebuilt, and all others are moved."""
+    with Job(4, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        job.layout = job.layout[1:] + job.layout[:1]
+        faults = {"FAULTS_BELOW": str(job.cache(job.nodes()[1]) / "scr.dataset.1"), "FAULTS_RANK": "1", "FAULTS_AT": "1", "FAULTS_HOW": "EIO"}
+        run = job.run("init", restart("a"), faults=faults)
+        run.says("REBUILD_FILES_NOT_MOVED", "rank 1", "dataset 1", "Input/output error", times=1)
+        run.says("REBUILD_FILES_NOT_MOVED", times=1)
+        run.says("REBUILD_FILES_MOVED", "3 files of dataset 1", times=1)
+        run.says("REBUILD_COMPLETE", "1 of 4 ranks", times=1)
+
+
 def test_moved_with_little_room():
     """All ranks change nodes, whose caches have room for one rank's files more."""
     with Job(2, 3, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "480k"):

@@ -173,6 +173,13 @@ def test_accepted_in_bypass():
                 "have => 1 b", "start_restart", "get_range:latest:0:10", "complete_restart:1", "finalize")
 
 
+def test_any_name_in_bypass():
+    """A file in the prefix directory itself, with a name that looks like one of SCR's for parts."""
+    with Job(nodes=1, per_node=1, SCR_CACHE_BYPASS=1) as job:
+        job.run("init", "start:a:c", "put_range:part.0.0:0:5", "complete:1", "have => 1 a", "start_restart", "get_range:part.0.0:0:5",
+                "complete_restart:1")
+
+
 def test_names():
     """What cannot be a part; a refused one is replaced by a good one."""
     with Job(**SIX, SCR_FLUSH=1) as job:

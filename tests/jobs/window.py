@@ -3,7 +3,7 @@
 """What is kept on the prefix directory: the window of checkpoints, and what a start deletes or moves there."""
 import os
 
-from job import Job, checkpoint, main, restart
+from job import Job, checkpoint, main, messages, restart, wait_until
 from scavenged import command, scavenge
 import damage
 import tree
@@ -107,6 +107,26 @@ def test_cannot_be_deleted():
         run = job.run("init", series(4, 5))
         run.says("PREFIX_DATASET_NOT_DELETED", "dataset 3 .c3.", times=2)
         assert kept(job) == ["c3", "c5"] and (job.prefix / "c3/rank_0").exists(), kept(job)
+
+
+def test_not_seen_by_all():
+    """A rank that does not see the directory yet, as on a file system with caches on nodes, cannot remove its share of the files: none is forgotten."""
+    with Job(nodes=1, per_node=2, SCR_FLUSH=1) as job:
+        done, moved, seen = job.root / "done", job.root / "moved", job.root / "seen"
+        process = job.start(os.environ["JOB_PROBE"], "init", "start:a:c", "put:a/rank_%r:1000", "complete:1", f"touch@0:{done}",
+                            f"await:{moved}", "delete:a", "finalize")
+        wait_until(done.exists)
+        job.prefix.rename(seen)  # rank 0 has it open, and rank 1 not
+        job.prefix.mkdir()
+        moved.touch()
+        _, err = process.communicate(timeout=60)
+        assert messages(err, "DATASET_NOT_REMOVED", "a", "not all ranks see its directory"), err
+        job.prefix.rmdir()
+        seen.rename(job.prefix)
+        assert "DELETING" in entry(job, "a") and len(list(job.prefix.glob("a/rank_?"))) == 2, err
+        run = job.run("init", "have => 0")
+        run.says("PREFIX_DATASET_DELETED", "dataset 1 .a.", times=1)
+        assert not (job.prefix / "a").exists()
 
 
 def test_killed_while_it_deletes():
