@@ -61,6 +61,22 @@ def test_script_of_scr_3():
         next_run_reads(job, "b")
 
 
+def test_names():
+    """Any characters in the name of a dataset: those that a line quotes, those that a shell knows, and spaces at its ends."""
+    for name in " b", "b  b ", "b\\x41\\b", "b\\\\", "it's $(b) `b` \"*\"", "-b", "Pr\u00fcfung\u200b":
+        with Job(nodes=3, per_node=1, SCR_FLUSH=0) as job:
+            job.run("init", checkpoint(name))
+            job.lose("n2")
+            done = scavenge(job, 1)
+            assert "round 2, 2 of 2: " in done.out and "the files of 1 of 3 ranks are missing\n" in done.out, (name, done)
+            command(job, "scr_index", "--add", name)
+            is_committed(job, name, 1)
+            rows = [json.loads(line) for line in command(job, "scr_inspect", "--json", "--up", "n1,n3",
+                                                         SCR_SIMULATE=job.root / "nodes").out.splitlines()]
+            assert [row["name"] for row in rows] == [name], rows
+            assert command(job, "scr_index", "--verify").code == 0
+
+
 # ---- losses ----
 
 def lost_and_saved(scheme, lost, rebuilt):

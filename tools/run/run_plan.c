@@ -18,11 +18,18 @@ static int plan_count_healthy(const run_facts *f, int drained)
     return healthy;
 }
 
+/* Most nodes of n on which each has a rank: launchers refuse others, or crash. */
+static int plan_with_ranks(const run_facts *f, int n)
+{
+    return f->ranks > 0 && f->ranks < n ? f->ranks : n;
+}
+
 /* Number of nodes for the program where none is down. */
 static int plan_full(const run_facts *f)
 {
-    if (f->wanted > 0) return f->wanted;
-    return f->attempts > 0 && f->last_nodes > 0 ? f->last_nodes : f->count;
+    if (f->wanted > 0) return plan_with_ranks(f, f->wanted);
+    return plan_with_ranks(f, f->attempts > 0 && f->last_nodes > 0 ? f->last_nodes
+                                                                   : f->count);
 }
 
 /* Least number of nodes; without SCR_MIN_NODES as many as before. */
@@ -71,8 +78,7 @@ static void plan_distribute_ranks(const run_facts *f, int nodes)
 {
     const int full = plan_full(f);
     int ranks = f->ranks > 0 ? f->ranks : f->per_node * full, dealt = 0;
-    if (f->any_ranks && nodes < full && ranks >= full)
-        ranks = (int)((int64_t)ranks * nodes / full);
+    if (f->any_ranks && nodes < full) ranks = (int)((int64_t)ranks * nodes / full);
     for (int i = 0; i < f->count; i++) {
         run_node *node = &f->nodes[i];
         node->ranks = 0;
@@ -93,7 +99,7 @@ run_decision run_plan(const run_facts *f)
         return d;
     }
     int n = plan_full(f) < fit ? plan_full(f) : fit;
-    if (n < d.needed) n = d.needed;
+    if (n < d.needed) n = plan_with_ranks(f, d.needed);
     for (int i = 0; i < f->count; i++)
         f->nodes[i].chosen = 0;
     for (int drained = 0; drained <= worst; drained++) {

@@ -57,9 +57,9 @@ enum { RUN_TEXT_SIZE = 320 };
 
 /* Decides. With RUN_LAUNCH nodes[].chosen and .ranks are set: nodes of the last run come
  * first, since their caches have its checkpoints, then spare ones in their order. A
- * drained node is used where there are too few others. Ranks are distributed evenly; the
- * first nodes get one more. On fewer nodes there are as many ranks as before or, with
- * any_ranks, as many on each node. */
+ * drained node is used where there are too few others. No node is chosen for no rank.
+ * Ranks are distributed evenly; the first nodes get one more. On fewer nodes there are as
+ * many ranks as before or, with any_ranks, as many on each node. */
 run_decision run_plan(const run_facts *facts);
 
 /* Whether a process of the last run died, or its node: launchers then end the other ranks

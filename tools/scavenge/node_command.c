@@ -52,8 +52,30 @@ void scavenge_answer_print(const scavenge_answer *a)
 {
     printf("%d %" PRId64 " %d %d %d %d ", a->id, a->created, a->ranks, a->here, a->whole,
            a->run);
-    tool_print(a->name); /* names have no control characters */
+    tool_print(a->name); /* quoted; it has no control characters */
     printf("\n");
+}
+
+/* The bytes that stand for one byte, as tool_print quotes it. */
+static int answer_quoted(const char *text, char *byte)
+{
+    unsigned value;
+    int n = 0;
+    *byte = *text;
+    if (*text != '\\') return 1;
+    if (text[1] == '\\') return 2;
+    if (sscanf(text, "\\x%2x%n", &value, &n) != 1 || n != 4 || value == 0) return 1;
+    *byte = (char)value;
+    return n;
+}
+
+static void answer_unquote(const char *text, size_t length, char name[SCR_NAME_SIZE])
+{
+    const char *end = text + length;
+    size_t used = 0;
+    while (text < end && used + 1 < SCR_NAME_SIZE)
+        text += answer_quoted(text, &name[used++]);
+    name[used] = 0;
 }
 
 bool scavenge_answer_next(const char **output, scavenge_answer *a)
@@ -63,12 +85,12 @@ bool scavenge_answer_next(const char **output, scavenge_answer *a)
         const char *line = *output;
         *output += strcspn(line, "\n");
         *output += **output == '\n';
-        if (sscanf(line, "%9d %18" SCNd64 " %9d %9d %9d %1d %n", &a->id, &a->created,
+        if (sscanf(line, "%9d %18" SCNd64 " %9d %9d %9d %1d%n", &a->id, &a->created,
                    &a->ranks, &a->here, &a->whole, &a->run, &at) != 6 ||
-            !at || a->id < 1)
+            line[at] != ' ' || a->id < 1)
             continue;
-        snprintf(a->name, sizeof a->name, "%.*s", (int)strcspn(line + at, "\n"),
-                 line + at);
+        line += at + 1; /* the name may begin with a space, too */
+        answer_unquote(line, strcspn(line, "\n"), a->name);
         return true;
     }
     return false;

@@ -35,7 +35,7 @@ typedef struct scavenge_answer {
     char name[SCR_NAME_SIZE];
 } scavenge_answer;
 
-/* Prints "4 1795257190731827 8 2 2 0 ckpt.4" and a newline. */
+/* Prints "4 1795257190731827 8 2 2 0 ckpt.4" and a newline; the name quoted. */
 void scavenge_answer_print(const scavenge_answer *answer);
 
 /* Reads the next such line and moves *output behind it; false: there is none. Other

@@ -77,8 +77,13 @@ static const struct {
     {"ulLu", 1, 3, 0, 3, 3, 0, "1-11"},
     {"uLlD", 1, 3, 0, 3, 3, 0, "111-"},
     {"llll", 0, 2, 0, 0, 2, 0, "11--"},
-    /* more nodes than ranks */
-    {"....", 0, 0, 0, 0, 3, 0, "1110"},
+    /* more nodes than ranks: a launcher gets no node without ranks */
+    {"....", 0, 0, 0, 0, 3, 0, "111-"},
+    {".d..", 0, 0, 0, 0, 3, 0, "1-11"},
+    {"....", 0, 4, 0, 0, 3, 0, "111-"},
+    {"....", 0, 0, 4, 0, 1, 0, "1---"},
+    {"l.ll", 0, 0, 4, 0, 2, 0, "11--"},
+    {"uuD.", 1, 0, 0, 3, 3, 0, "11-1"},
 };
 
 static void test_launches(void **state)
@@ -300,7 +305,7 @@ static void test_any_ranks(void **state)
     } rows[] = {
         {"uuDu", 0, 2, "22-2"},
         {"uuDD", 10, 0, "32--"},
-        {"uDDD", 3, 0, "3---"}, /* fewer than one per node before */
+        {"uDDD", 3, 0, "1---"}, /* one on each of three nodes before */
         {"uuuu", 8, 0, "2222"},
     };
     (void)state;
