@@ -278,7 +278,8 @@ static int transfer_accept_files(scr_cache *cache, const scr_dataset *dataset,
     return rc;
 }
 
-/* A sender that cannot tell all sends nothing, and the receiver must know. */
+/* Describes the files for the receiver. After an error the description is empty, which
+ * tells the receiver that no files come. */
 static int transfer_describe(scr_cache *cache, int id, const struct transfer_round *r,
                              kvtree *mine)
 {
@@ -288,8 +289,8 @@ static int transfer_describe(scr_cache *cache, int id, const struct transfer_rou
     return rc;
 }
 
-/* The sender describes the files; the receiver requests their data. What fails on one
- * side of a rank does not keep it from the other. */
+/* The sender describes the files; the receiver requests their data. A failure on one
+ * side of a rank does not affect its other side. */
 static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
                            struct transfer_round *r)
 {
