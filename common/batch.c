@@ -406,8 +406,7 @@ static int batch_open_source(const batch *b, const batch_item *item, int flags)
     return fd;
 }
 
-/* The inode number of a removed file may be reused: owner and rights are compared as
- * well. */
+/* An inode number may be reused, so the owner and the rights are compared as well. */
 static int batch_check_made(const batch_item *item, int fd, kvtree_error *err)
 {
     struct stat st;
