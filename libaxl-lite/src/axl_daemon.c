@@ -244,9 +244,8 @@ static int daemon_test(axl_transfer *transfer)
     axl_news news;
     axl_command command;
     axl_progress progress;
-    bool attended = axl_owner_is_there(transfer->state_path); /* read before the file: the
-                                                               * process ends after it has
-                                                               * written */
+    bool attended =
+        axl_owner_is_there(transfer->state_path); /* first: a process writes, then ends */
     int rc = daemon_read_own(transfer, &state, &news, &command, &err);
     if (rc) {
         axl_transfer_finish(transfer, rc, err.text);

@@ -23,8 +23,7 @@ typedef struct load {
     int taken[MAX_RANKS], taken_at[MAX_RANKS]; /* bytes of in from each rank, and their
                                                 * offsets */
     char gathered[96], plain[96];              /* directories */
-    int files;                                 /* number of files that write_gather wrote
-                                                */
+    int files;                                 /* files written by write_gather */
     int file_size[MAX_FILES];                  /* sizes of these files */
     char *content;
 } load;
