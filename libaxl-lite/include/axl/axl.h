@@ -87,10 +87,10 @@ typedef struct axl_part {
     const char *destination;     /* an existing regular file, not a link */
     uint64_t destination_offset; /* bytes */
     uint64_t length;             /* bytes */
-    uint64_t device, inode;      /* of the source that the caller has checked: another file
-                                  * at this path is refused (-ESTALE); inode 0: any */
-    const struct stat *seen;     /* the source as found by axl_look, which must not change
-                                  * before it is read; NULL: axl_dispatch looks */
+    uint64_t device, inode;  /* of the source that the caller has checked: another file
+                              * at this path is refused (-ESTALE); inode 0: any */
+    const struct stat *seen; /* the source as found by axl_look, which must not change
+                              * before it is read; NULL: axl_dispatch looks */
 } axl_part;
 
 /* The progress of a transfer. */
