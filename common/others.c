@@ -136,7 +136,7 @@ bool others_put_beside(const char *folder)
     return found;
 }
 
-/* Whether others may write to the open file but not to own. */
+/* Whether some others may write to the open file who may not write to own. */
 static bool others_write_more(const struct stat *own, int fd, const struct stat *st)
 {
     bool same = own->st_mode & S_IWGRP && own->st_gid == st->st_gid &&
@@ -196,7 +196,7 @@ static bool others_look_up_member(uid_t uid, gid_t gid)
 
 /* Whether the user is in the group, or this machine does not know one of them. A user
  * whom an access control list admits to a directory may create entries with the group of
- * the directory. */
+ * the directory without being a member. */
 static bool others_is_member(uid_t uid, gid_t gid, others_member *last)
 {
     if (!last->known || last->uid != uid || last->gid != gid)
@@ -251,8 +251,8 @@ void others_limit_mode_at(const char *path, struct stat *st)
 
 /* Returns the others who may write to the open file, or put entries into the open
  * directory, fd. The users of an access control list count as a group if the list is that
- * of the directory top, from which it is inherited. An owner counts as one of the group
- * if he is a member. */
+ * of the directory top, from which it is inherited. An owner who is a member of the group
+ * counts as one of the group. */
 static int64_t others_find(int top, int fd, const struct stat *st, others_member *last)
 {
     const bool group = others_group_writes(fd, st), foreign = others_is_foreign(st);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening of sources, and what is written to. A file is written to a temporary file
- * beside its destination, which is renamed when it is complete and on disk. A part is
- * written to the destination itself. */
+/* Opening sources and destinations. A file is written to a temporary file beside its
+ * destination, which is renamed when it is complete and on disk. A part is written to the
+ * destination itself. */
 #include "src/axl_private.h"
 
 #include "common/beneath.h"

@@ -130,8 +130,8 @@ static int serve_until_idle(axl_service *s, axl_error *err)
     return rc;
 }
 
-/* Whether there is a new list. A program that writes a list while this process leaves
- * finds the file served, and starts no other process. */
+/* Whether there is a new list. A program that wrote a list while this process was leaving
+ * found the file served, and so started no other process. */
 static bool serve_has_new_list(axl_service *s)
 {
     axl_command command;

@@ -60,7 +60,7 @@ void axl_slots_enter(axl_work *work)
         work->entered = taken;
         work->entering = !taken && !axl_work_is_over(work);
         work->looks++;
-        /* the time spent waiting is not made up for */
+        /* bytes not moved while waiting are not made up for */
         if (taken)
             axl_throttle_begin(&work->throttle, t->bandwidth, t->percent,
                                axl_seconds(CLOCK_MONOTONIC));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits of a transfer: a pure function of what was moved when.
+/* Limits of a transfer: a pure function of the bytes moved and the times.
  *
  * Every byte has a price in seconds. The bytes moved so far are paid for until a certain
  * time, and more bytes may be moved when that time has come. A transfer that was slower

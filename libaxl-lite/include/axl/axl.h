@@ -119,13 +119,14 @@ int axl_create(const char *method, const axl_options *options, axl_transfer **tr
  * axl_continue kill scr_transfer when it does not obey within this number of seconds. */
 void axl_set_patience(axl_transfer *transfer, int seconds);
 
-/* Requires that all destinations added from now on lie below folder and begin with it.
- * folder itself must be below the base (-EINVAL). Each process that moves files opens
- * folder once and keeps it open; the directory must belong to the effective user and
- * grant group and others nothing (-EPERM), so that no other user can replace a
- * destination. This is for transfers of parts in a directory that others can change. A
- * caller that has opened and checked the directory passes the descriptor as dir, which
- * this process then uses; other callers pass -1. folder and dir are copied. */
+/* Requires that all destinations lie below folder and begin with it. folder itself must
+ * be below the base. Call this at most once, and before any file is added (else -EINVAL).
+ * Each process that moves files opens folder once and keeps it open; the directory must
+ * belong to the effective user and grant group and others nothing (-EPERM), so that no
+ * other user can replace a destination. This is for transfers of parts in a directory
+ * that others can change. A caller that has opened and checked the directory passes the
+ * descriptor as dir, which this process then uses; other callers pass -1. folder and dir
+ * are copied. */
 int axl_set_private(axl_transfer *transfer, const char *folder, int dir, axl_error *err);
 
 /* Sets a function that reports progress while files move. Any thread that moves files
