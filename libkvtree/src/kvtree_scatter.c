@@ -26,7 +26,7 @@ typedef struct scatter_set {
     int next;
     scatter_entry *table;
     size_t size, used; /* number of entries; size is a power of 2 */
-    uint64_t secret;   /* random and odd: no file can have ranks that collide */
+    uint64_t secret;   /* random, odd: no file can have ranks chosen to collide */
 } scatter_set;
 
 /* Returns the entry with that number, or a free one. The table must exist. */
