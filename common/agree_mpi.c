@@ -10,9 +10,10 @@
 
 enum { IS_ERROR, IS_VERDICT, IS_FINE };
 
-/* What the ranks know of a failure when they count it. */
+/* The knowledge of this rank about a failure, before the failures are counted. */
 typedef struct agree_failure {
-    int code;              /* of this rank; 0: it has not failed like the first one */
+    int code;              /* code of this rank; 0: this rank did not fail in the same
+                            * class as the first one */
     int first, first_code; /* the lowest rank that failed, and its code */
     kvtree_error mine;     /* text of this rank */
 } agree_failure;
@@ -22,7 +23,7 @@ static int agree_mpi_failed(kvtree_error *err)
     return err_set(err, -EIO, "a collective call of MPI failed");
 }
 
-/* Only the last line: implementations put calls above the cause. */
+/* Uses only the last line: implementations put the calls before the cause. */
 int agree_mpi_check(int result, kvtree_error *err)
 {
     char why[MPI_MAX_ERROR_STRING] = "";
@@ -43,7 +44,7 @@ int agree_possible(MPI_Comm comm, kvtree_error *err)
     return between_groups ? err_set(err, -EINVAL, "an intercommunicator") : 0;
 }
 
-/* A reason that is not that of the first rank stands behind it: often one rank has the
+/* Appends the reason of the first rank that failed differently: often one rank has the
  * cause, and the others only its consequences. */
 static int agree_add_other(MPI_Comm comm, const agree_failure *f, int count,
                            kvtree_error *err)
@@ -59,7 +60,8 @@ static int agree_add_other(MPI_Comm comm, const agree_failure *f, int count,
                    first.text, count, other, text.text);
 }
 
-/* Puts before the text of the first rank how many there are. 0, or -EIO. */
+/* Prefixes the text of the first rank with the number of failed ranks. Returns 0 or -EIO.
+ */
 static int agree_count(MPI_Comm comm, const agree_failure *f, kvtree_error *err)
 {
     enum { FAILED, DIFFERENT, COUNTS };

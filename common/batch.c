@@ -15,10 +15,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Of batch_open: "." and 16 hexadecimal digits and ".tmp". */
+/* Form of the temporary names of batch_open: ".", 16 hexadecimal digits and ".tmp". */
 #define BATCH_DRAWN ".0000000000000000.tmp"
 
-/* The kernel returns this number of bytes in one piece. */
+/* The kernel returns this number of bytes at once. */
 int batch_draw(uint64_t *random)
 {
     ssize_t n;
@@ -56,8 +56,8 @@ int batch_add(batch *b, const batch_file *file, kvtree_error *err)
 
 /* ---- directories ---- */
 
-/* Makes the directory of name where it is missing. That one and those above it are synced
- * also where another process has just made them: files in them are lost with them. */
+/* Creates the directory of name if it is missing. Syncs it and those above it, even if
+ * another process has just created them: a lost directory loses its files. */
 static int batch_make_folder(const batch *b, const char *name, kvtree_error *err)
 {
     char folder[BENEATH_NAME_MAX];
@@ -69,8 +69,8 @@ static int batch_make_folder(const batch *b, const char *name, kvtree_error *err
     return beneath_make_durable(b->dir, folder, b->folders, err);
 }
 
-/* The directory in which the first missing one on the way to a name would be made needs
- * the same right as the directory of a file: in a new one others may have it already. */
+/* Checks the deepest existing directory on the way to a name like the directory of a
+ * file: in the new directories below it, others may have the rights already. */
 static int batch_check_way(const batch *b, const char *name, kvtree_error *err)
 {
     char folder[BENEATH_NAME_MAX], *slash;
@@ -107,7 +107,7 @@ static void batch_leave(const batch_item *item, int *parent)
     if (*parent != item->parent && *parent != item->from) io_close(parent);
 }
 
-/* The directory of a temporary file, for batch_leave. */
+/* Opens the directory of a temporary file, for batch_leave. */
 static int batch_enter_source(const batch *b, const batch_item *item, int *parent,
                               const char **last, kvtree_error *err)
 {
@@ -122,17 +122,16 @@ static int batch_enter_source(const batch *b, const batch_item *item, int *paren
     } else {
         rc = beneath_check_name(item->temporary, err);
     }
-    /* a file that is taken from a directory of its own needs the same right as its name
-     */
+    /* moving a file out of a directory needs the same right as naming it in another */
     if (!rc && b->shared && item->from != BATCH_BESIDE && item->from != b->dir &&
         (rc = others_reach(b->shared, item->from, *parent, item->temporary, err)) != 0)
         batch_leave(item, parent);
     return rc;
 }
 
-/* ---- the lock ---- */
+/* ---- lock of a temporary file ---- */
 
-/* -EAGAIN: a sweep took the file for abandoned between its creation and its lock. */
+/* -EAGAIN: a sweep considered the file abandoned between its creation and its lock. */
 static int batch_hold(batch_item *item)
 {
     struct stat st;
@@ -175,7 +174,7 @@ static int batch_create(batch_item *item, mode_t mode)
     return rc;
 }
 
-/* Written to under another name, the file would change there, too. */
+/* A file with another name would change under that name, too. */
 static bool batch_is_ours_alone(int fd, mode_t mode)
 {
     struct stat st;
@@ -223,8 +222,9 @@ int batch_open(batch *b, const char *name, mode_t mode, int *fd, kvtree_error *e
 
 /* ---- files that are written by name ---- */
 
-/* The user may write it, whatever mode it gets later. Others get what they may have
- * whichever its group is, so that a file which gets no more needs no chmod. */
+/* The owner can write the file, whatever its final mode. Others get only rights that do
+ * not depend on the group of the file; if these are its final rights, no chmod is needed.
+ */
 static int batch_create_named(const batch_item *item, int parent, const char *temporary)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -233,8 +233,8 @@ static int batch_create_named(const batch_item *item, int parent, const char *te
                    item->mode ? S_IRUSR | S_IWUSR | others : 0666);
 }
 
-/* Opens what an earlier process made; it may have died after the file got a final mode
- * that protects it from writing. */
+/* Opens the file of an earlier process, which may have died after it gave the file a
+ * final mode without write permission. */
 static int batch_open_named(const batch_item *item, int parent, const char *temporary)
 {
     const int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -245,7 +245,8 @@ static int batch_open_named(const batch_item *item, int parent, const char *temp
     return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EEXIST : fd;
 }
 
-/* st: of the file that gets the mode. Mode 0 stays: it stands for 0666 less the umask. */
+/* st describes the file that gets the mode. Mode 0 means 0666 less the umask, and is
+ * kept. */
 static void batch_limit_mode(batch_item *item, const struct stat *st)
 {
     if (!item->has_group || !item->mode) return;
@@ -253,9 +254,9 @@ static void batch_limit_mode(batch_item *item, const struct stat *st)
     if (!item->mode) item->mode = S_IRUSR;
 }
 
-/* Whether the rights of others in the file are those that its maker gave it. With less it
- * has no data: that process died at once, or it is a private file of the user, to which a
- * colleague has given that name. With more others may have it open. */
+/* Whether others have exactly the rights that the creator of the file gave them. With
+ * fewer, the file has no data: the creator died at once, or a colleague has given the
+ * name to a private file of the user. With more, others may have the file open. */
 static bool batch_has_rights(const batch_item *item, const struct stat *st)
 {
     const mode_t others = S_IRWXG | S_IRWXO;
@@ -263,9 +264,9 @@ static bool batch_has_rights(const batch_item *item, const struct stat *st)
 }
 
 /* Takes over the file of an earlier process: a regular file of this user, with one name
- * and with the rights that its maker gave it. Anything else but a directory is replaced:
- * a pipe is not written to, nor a file that has another name, which a loss of power may
- * leave after a rename. */
+ * and with the rights that its creator gave it. Anything else except a directory is
+ * replaced: a pipe is not written to, nor a file with another name, which a power loss
+ * may leave after a rename. */
 static int batch_take_over(batch_item *item, int parent, const char *temporary,
                            uint64_t *size)
 {
@@ -283,8 +284,8 @@ static int batch_take_over(batch_item *item, int parent, const char *temporary,
     return batch_create_named(item, parent, temporary);
 }
 
-/* Sizes the open file, gives it its mode, for which its group counts, and notes which
- * file it is. */
+/* Sets the size and the mode of the open file, where its group counts, and records its
+ * identity. */
 static int batch_prepare(batch_item *item, int fd, bool sized)
 {
     struct stat st;
@@ -300,7 +301,7 @@ static int batch_prepare(batch_item *item, int fd, bool sized)
     return 0;
 }
 
-/* Bytes and time of a file that is taken over stay. One that is held has no bytes. */
+/* A file that is taken over keeps its bytes and times. A file that is held is empty. */
 static int batch_make_temporary(const batch *b, batch_item *item, int parent,
                                 const char *temporary, kvtree_error *err)
 {
@@ -319,8 +320,8 @@ static int batch_make_temporary(const batch *b, batch_item *item, int parent,
     return rc ? err_sys(err, rc, "create a temporary file for %s", item->name) : 0;
 }
 
-/* A rename would detect this as well, but only after all data was written, and files
- * before this one are renamed by then. from: -1 beside the final name. */
+/* The rename would detect this as well, but only after all data was written and the files
+ * before this one were renamed. from: -1 for a temporary file beside the final name. */
 static int batch_check_rename(const batch *b, const batch_item *item, int from, int to,
                               const char *last, kvtree_error *err)
 {
@@ -339,13 +340,13 @@ static int batch_check_rename(const batch *b, const batch_item *item, int from, 
                                : 0;
 }
 
-/* A directory that is open, or -1, and the final name of a file in it. */
+/* An open directory, or -1, and the final name of a file in it. */
 typedef struct batch_way {
     int folder;
     const char *name;
 } batch_way;
 
-/* Goes on to the directory of the final name of item, which may be the same. */
+/* Moves on to the directory of the final name of item, which may be the current one. */
 static int batch_go_on(const batch *b, const batch_item *item, batch_way *way,
                        const char **last, kvtree_error *err)
 {
@@ -358,7 +359,7 @@ static int batch_go_on(const batch *b, const batch_item *item, batch_way *way,
     return batch_enter(b, item->name, &way->folder, last, err);
 }
 
-/* Opens the directory of the final name, or leaves that to the commit. */
+/* Opens and checks the directory of the final name, unless the commit must do this. */
 static int batch_check_final(const batch *b, const batch_item *item, int from,
                              batch_way *way, kvtree_error *err)
 {
@@ -405,8 +406,7 @@ static int batch_open_source(const batch *b, const batch_item *item, int flags)
     return fd;
 }
 
-/* The number of a file may be given to another one when it is gone: its owner and rights
- * are compared as well. */
+/* An inode number may be reused, so the owner and the rights are compared as well. */
 static int batch_check_made(const batch_item *item, int fd, kvtree_error *err)
 {
     struct stat st;
@@ -436,7 +436,7 @@ int batch_open_made(const batch *b, size_t i, int flags, int *fd, kvtree_error *
 
 /* ---- commit ---- */
 
-/* Whether an earlier process has renamed what is missing. */
+/* Whether an earlier process has already renamed a missing temporary file. */
 static bool batch_is_done(const batch *b, const batch_item *item, int rc)
 {
     return rc == -ENOENT && b->resumed && !item->made;
@@ -465,7 +465,8 @@ int batch_sync(batch *b, kvtree_error *err)
     return rc;
 }
 
-/* Not every file system knows the flag (NFS does not); a link does not replace either. */
+/* Not all file systems support the flag (NFS does not). A link does not replace either.
+ */
 static int batch_rename_new(int from, const char *old, int to, const char *new)
 {
     if (renameat2(from, old, to, new, RENAME_NOREPLACE) == 0) return 0;
@@ -511,7 +512,7 @@ static int batch_name_item(const batch *b, batch_item *item, int parent,
     return 0;
 }
 
-/* Renames the files from number *i on that share a directory, and syncs it. */
+/* Renames the files from number *i on that share a directory, and syncs the directory. */
 static int batch_name_folder(batch *b, size_t *i, kvtree_error *err)
 {
     const char *last;
@@ -544,7 +545,7 @@ int batch_commit(batch *b, kvtree_error *err)
     return rc;
 }
 
-/* ---- the end ---- */
+/* ---- cleanup ---- */
 
 static void batch_remove_temporary(const batch *b, const batch_item *item)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Temporary files of processes that died before the commit; see batch.h. */
+/* Removal of temporary files of processes that died before the commit; see batch.h. */
 #include "common/batch.h"
 
 #include "common/errtext.h"

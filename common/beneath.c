@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files below a directory without following links; see beneath.h. */
+/* Access to files below a directory without following links; see beneath.h. */
 #include "common/beneath.h"
 
 #include "common/errtext.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A directory that is passed, or only looked up in, is not opened by a file server. */
+/* A file server need not open a directory that is only passed through or searched. */
 #define PASS_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -49,10 +49,10 @@ int beneath_open_folder(const char *path, int *dir, kvtree_error *err)
     return 0;
 }
 
-/* Looks for a directory, which is made if it is missing and mode is not 0. Most are
- * there: looking first changes nothing in the directory above, which may be one of a node
- * that many ranks share. *made: dir was made just now, and has nothing that could be
- * found; afterwards, whether this one was, which is not opened then. */
+/* Opens a directory, which is created if it is missing and mode is not 0. Most
+ * directories exist: opening first changes nothing in the directory above, which many
+ * ranks of a node may share. *made on entry: dir was just created, so it has no entries;
+ * on return: this directory was created, and is not opened then. */
 static int beneath_find_component(int dir, const char *part, int flags, mode_t mode,
                                   bool *made)
 {
@@ -69,8 +69,8 @@ static int beneath_open_component(int dir, const char *part, int flags, mode_t m
     return *made ? io_open(dir, part, flags, 0) : fd;
 }
 
-/* Describes why a component could not be opened: for a link the system reports that it is
- * no directory. */
+/* Describes why a component could not be opened. For a link the system only reports that
+ * it is not a directory. */
 static int beneath_component_failed(int dir, const char *part, int rc, mode_t mode,
                                     int len, const char *name, kvtree_error *err)
 {
@@ -82,15 +82,14 @@ static int beneath_component_failed(int dir, const char *part, int rc, mode_t mo
     return rc;
 }
 
-/* Closes what a walk from dir has opened. */
+/* Closes a directory that a walk from dir has opened. */
 static void beneath_leave(int dir, int *opened)
 {
     if (*opened != dir) io_close(opened);
 }
 
-/* As beneath_open_parent, but *parent is opened with flags, and is dir itself for a name
- * of one component: it is closed by beneath_leave. *made: whether it was made just now.
- */
+/* Like beneath_open_parent, but *parent is opened with flags, is dir itself for a name of
+ * one component, and is closed by beneath_leave. *made: *parent was just created. */
 static int beneath_walk(int dir, const char *name, int flags, mode_t mode, int *parent,
                         const char **last, bool *made, kvtree_error *err)
 {
@@ -117,8 +116,8 @@ static int beneath_walk(int dir, const char *name, int flags, mode_t mode, int *
     return 0;
 }
 
-/* The way to something that is there, or nothing. *parent is for names in it, not for
- * fsync. */
+/* Opens the directory of an entry that may exist. *parent is for access to entries, not
+ * for fsync. */
 static int beneath_find(int dir, const char *name, int *parent, const char **last,
                         kvtree_error *err)
 {
@@ -126,7 +125,7 @@ static int beneath_find(int dir, const char *name, int *parent, const char **las
     return beneath_walk(dir, name, PASS_FLAGS, 0, parent, last, &made, err);
 }
 
-/* The same, for fsync. */
+/* Like beneath_find, with a *parent that fsync can use. */
 static int beneath_find_to_sync(int dir, const char *name, int *parent, const char **last,
                                 kvtree_error *err)
 {
@@ -204,7 +203,7 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
     const char *last;
     int rc = beneath_find(dir, name, &parent, &last, err);
     if (rc) return rc;
-    /* a pipe in its place is refused, not waited for */
+    /* O_NONBLOCK: a pipe in its place is refused, not waited for */
     const int extra = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int file = io_open(parent, last, flags | extra, mode);
     rc = file < 0 ? beneath_name_failed(err, file, "open", name)
@@ -218,7 +217,7 @@ int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
     return 0;
 }
 
-/* Whether mode gives others more rights than they have. */
+/* Whether mode grants group or others rights that they lack. */
 static bool beneath_gives_others(const struct stat *st, mode_t mode)
 {
     return (mode & ~st->st_mode & (S_IRWXG | S_IRWXO)) != 0;
@@ -263,7 +262,7 @@ static bool beneath_is_shared(const struct stat *st)
     return (st->st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
 }
 
-/* st: of dir. */
+/* Returns the mode bits of those who may write. st describes dir. */
 static mode_t beneath_writers(int dir, const struct stat *st)
 {
     struct stat above;
@@ -289,7 +288,7 @@ mode_t beneath_record_mode(int dir)
     return beneath_writers(dir, &st) | (st.st_mode & (S_IRGRP | S_IROTH));
 }
 
-/* above: of the prefix directory. */
+/* above describes the prefix directory. */
 static int beneath_check_log(const struct stat *above, const char *name, int fd,
                              kvtree_error *err)
 {
@@ -398,7 +397,7 @@ int beneath_unlink_durable(int dir, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* A name has one character and a slash per directory. */
+/* A name has at least one character and a slash per directory. */
 enum { BENEATH_DEPTH_MAX = BENEATH_NAME_MAX / 2 };
 
 static int beneath_empty_folder(int fd, int depth, kvtree_error *err);
@@ -415,8 +414,8 @@ static int beneath_remove_entry(int dir, const char *name, int depth, kvtree_err
     return rc;
 }
 
-/* Empties the directory fd, which it closes. Directories at depth BENEATH_DEPTH_MAX,
- * deeper than any name of ours, stay unless they are empty. */
+/* Empties the directory fd and closes it. Directories at depth BENEATH_DEPTH_MAX, deeper
+ * than any name of SCR, remain unless they are empty. */
 static int beneath_empty_folder(int fd, int depth, kvtree_error *err)
 {
     DIR *stream = fdopendir(fd);
@@ -517,7 +516,7 @@ static int beneath_refuse_foreign(int fd, const char *base, const char *name, si
     return 0;
 }
 
-/* What could not be opened may be a link of another user. */
+/* A component that could not be opened may be a link of another user. */
 static int beneath_refuse_component(int rc, const char *base, const char *name, int len,
                                     kvtree_error *err)
 {

@@ -2,12 +2,12 @@
 #ifndef COMMON_BENEATH_H
 #define COMMON_BENEATH_H
 
-/* Files below a directory, reached without ever following a symbolic link.
+/* Access to files below a directory without ever following a symbolic link.
  *
- * Names come out of files that others may have written, and cache directories lie in
- * places where anyone may create a link. So a name is checked first, and each of its
- * components is opened relative to the descriptor of the one before, with O_NOFOLLOW. All
- * functions return 0 or -errno and fill err. */
+ * Names come from files that others may have written, and cache directories lie in places
+ * where anyone may create a link. Therefore a name is checked first, and each of its
+ * components is opened with O_NOFOLLOW, relative to the descriptor of the component
+ * before. All functions return 0 or -errno and fill err. */
 
 #include "common/prefix.h"
 #include <dirent.h>
@@ -46,14 +46,14 @@
 #define beneath_private_folder COMMON(beneath_private_folder)
 #define beneath_private_folder_at COMMON(beneath_private_folder_at)
 
-/* Bytes of the directory part of a name or path, with its slash. */
+/* Returns the length of the directory part of a name or path, with its slash. */
 static inline size_t beneath_folder_length(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return slash ? (size_t)(slash - name) + 1 : 0;
 }
 
-/* Whether two files have the same directory, by their names. */
+/* Whether two names or paths have the same directory part. */
 static inline bool beneath_is_same_folder(const char *a, const char *b)
 {
     size_t length = beneath_folder_length(a);
@@ -64,104 +64,104 @@ static inline bool beneath_is_same_folder(const char *a, const char *b)
  * ".." component and no control character. */
 int beneath_check_name(const char *name, kvtree_error *err);
 
-/* Opens a directory by path for use as `dir` below; the last component may not be a link.
+/* Opens a directory by path for use as `dir` below. The last component may not be a link.
  */
 int beneath_open_folder(const char *path, int *dir, kvtree_error *err);
 
-/* Opens name below dir. O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are added; anything but a
- * regular file is refused with -EINVAL, and with O_CREAT, for files that are changed
- * where they are, one of several names with -EPERM: it may be a file of another user. */
+/* Opens the regular file name below dir; any other type is -EINVAL. O_CLOEXEC, O_NOFOLLOW
+ * and O_NONBLOCK are added to flags. With O_CREAT, which is for files that are changed in
+ * place, a file with several names is -EPERM: it may belong to another user. */
 int beneath_open(int dir, const char *name, int flags, mode_t mode, int *fd,
                  kvtree_error *err);
 
-/* Opens the directory that holds name; *last points to its last component inside name.
- * With a mode other than 0 missing directories are created with it. */
+/* Opens the directory that holds name; *last points to the last component of name. With a
+ * mode other than 0, missing directories are created with this mode. */
 int beneath_open_parent(int dir, const char *name, mode_t mode, int *parent,
                         const char **last, kvtree_error *err);
 
 /* Opens the directory name below dir; "" is dir itself. */
 int beneath_open_below(int dir, const char *name, int *folder, kvtree_error *err);
 
-/* The same for a directory that must belong to the effective user and grant group and
- * others nothing, else -EPERM. Only that user can put, rename or open a file in it, no
- * matter who can change the directories above it, so files below the descriptor need no
- * check of their own. */
+/* Like beneath_open_below, for a directory that must belong to the effective user and
+ * grant group and others nothing, else -EPERM. Only that user can create, rename or open
+ * a file in such a directory, no matter who can change the directories above it, so files
+ * below the descriptor need no check of their own. */
 int beneath_open_private(int dir, const char *name, int *folder, kvtree_error *err);
 
-/* Creates the directory name below dir, and those above it, where missing. */
+/* Creates the directory name below dir, and missing directories above it. */
 int beneath_mkdirs(int dir, const char *name, mode_t mode, kvtree_error *err);
 
-/* The same, durably: syncs dir and the directories between it and name, even if other
- * processes made them, so that name is still there after a power cut. */
+/* Like beneath_mkdirs, but durable: syncs dir and the directories between it and name,
+ * even if other processes created them, so that name survives a power loss. */
 int beneath_make_durable(int dir, const char *name, mode_t mode, kvtree_error *err);
 
-/* Removes; what is already gone is no error. rmdir of a directory that is not empty:
- * -ENOTEMPTY. */
+/* Remove a file or an empty directory. A missing one is no error. beneath_rmdir of a
+ * directory that is not empty: -ENOTEMPTY. */
 int beneath_unlink(int dir, const char *name, kvtree_error *err);
 int beneath_rmdir(int dir, const char *name, kvtree_error *err);
 
-/* Removes a file and syncs its directory, also where it is already gone: the name does
- * not come back after a power cut. */
+/* Removes a file and syncs its directory, even if the file is already gone, so that the
+ * name does not reappear after a power loss. */
 int beneath_unlink_durable(int dir, const char *name, kvtree_error *err);
 
-/* Removes the directory name with all in it; links in it are removed, not followed.
- * Continues after a failure and returns the first one. For private directories: where
- * others can put entries, they may have moved a directory of the user's there. */
+/* Removes the directory name with all its content; links in it are removed, not followed.
+ * Continues after a failure and returns the first one. Only for private directories:
+ * where others can put entries, they may have moved a directory of the user. */
 int beneath_remove_tree(int dir, const char *name, kvtree_error *err);
 
-/* Whether only SCR gives a file that name: a temporary one, ".<16 hex digits>.tmp", maybe
+/* Whether name is a temporary name that only SCR uses: ".<16 hex digits>.tmp", optionally
  * with numbers after the digits, "-<i>". */
 bool beneath_is_temporary(const char *name);
 
-/* lstat of name below dir. */
+/* Returns the lstat of name below dir. */
 int beneath_stat(int dir, const char *name, struct stat *st, kvtree_error *err);
 
-/* The same for what is to be copied: with the permissions that a copy may have
- * (others_limit_mode). */
+/* Like beneath_stat, for a file to be copied: *st has the permissions that a copy may
+ * have (others_limit_mode). */
 int beneath_stat_source(int dir, const char *name, struct stat *st, kvtree_error *err);
 
-/* Sets the mode of the entry name (one component) of dir, which must belong to the
- * effective user, and be no link and no file of several names: otherwise -EPERM. The same
- * where others would get rights: it may be a private file, to which another user has
- * given that name. */
+/* Sets the mode of the entry name (one component) of dir. -EPERM unless the entry belongs
+ * to the effective user and is neither a link nor a file with several names. Also -EPERM
+ * if others would gain rights: the entry may be a private file that another user has
+ * given this name. */
 int beneath_chmod(int dir, const char *name, mode_t mode, kvtree_error *err);
 
-/* The permissions of a copy in group `to`, where mode is that of its source in group
- * `from`. If the two differ, users may be in one group alone, so that group and others
- * get what both have in mode. */
+/* Returns the permissions of a copy in group `to`, where mode is that of the source in
+ * group `from`. If the groups differ, some users may be in only one of them, so group and
+ * others get the rights that both have in mode. */
 mode_t beneath_mode_in_group(mode_t mode, gid_t from, gid_t to);
 
-/* Whether the open directory, a prefix directory, gives its group to what is created in
- * it (it is setgid): permissions that an application gives "the group" in a private cache
- * are meant for that group. */
+/* Whether the open prefix directory passes its group to entries created in it (it is
+ * setgid). Then permissions that an application grants to "the group" in a private cache
+ * are meant for this group. */
 bool beneath_has_group(int dir, gid_t *group);
 
-/* The mode of a new record in the open directory dir, less the umask: 0600; readable for
- * those who can read the directory; writable for a group that shares the directory, which
- * is setgid and writable for it. One that another user made counts as shared only if the
- * one above it is, by the same group. */
+/* Returns the mode of a new record in the open directory dir, to be reduced by the umask:
+ * 0600; readable for those who can read the directory; writable for a group that shares
+ * the directory, which is then setgid and group-writable. A directory that another user
+ * created counts as shared only if the directory above it is shared by the same group. */
 mode_t beneath_record_mode(int dir);
 
-/* The same for a file that is locked: without the rights of those who may only read, as
- * who can open a file for reading can keep others from locking it. */
+/* Like beneath_record_mode for a lock file, without rights for those who may only read:
+ * anyone who can open a file for reading can keep others from locking it. */
 mode_t beneath_lock_mode(int dir);
 
-/* Opens a file below the open prefix directory for lines that are appended, made with the
- * mode of its records; flags is O_RDWR or O_WRONLY. -EPERM for one of another user, who
- * could read what is appended, unless the prefix directory is one that a group shares. */
+/* Opens a file for appending lines below the open prefix directory, and creates it with
+ * the mode of its records; flags is O_RDWR or O_WRONLY. -EPERM for a file of another
+ * user, who could read the lines, unless a group shares the prefix directory. */
 int beneath_open_log(int prefix, const char *name, int flags, int *fd, kvtree_error *err);
 
-/* The names in the open directory dir, from the first one on, for readdir and closedir;
- * dir stays open. NULL on failure, with errno set. */
+/* Opens a stream over the names in the open directory dir, from the first one, for
+ * readdir and closedir; dir stays open. NULL on failure, with errno set. */
 DIR *beneath_list(int dir);
 
-/* Creates (0700) and opens base/name, where base exists and may be world-writable. Each
- * component of name must be a real directory, owned by the effective user, and writable
- * by no other user; otherwise -EPERM and a text that names the owner. */
+/* Creates (0700) and opens base/name; base must exist and may be world-writable. Each
+ * component of name must be a real directory, owned by the effective user and not
+ * writable by other users; otherwise -EPERM with a text that names the owner. */
 int beneath_private_folder(const char *base, const char *name, int *dir,
                            kvtree_error *err);
 
-/* The same in the open directory opened, whose path is base in texts. */
+/* Like beneath_private_folder in the open directory opened; texts call its path base. */
 int beneath_private_folder_at(int opened, const char *base, const char *name, int *dir,
                               kvtree_error *err);
 

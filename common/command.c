@@ -52,7 +52,7 @@ static bool command_is_outlived(void)
            (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/* ---- the end ---- */
+/* ---- messages and usage ---- */
 
 int command_complain_list(const char *identifier, const char *word, const char *format,
                           va_list list)
@@ -92,7 +92,7 @@ void command_usage(FILE *out, const char *arguments)
     fprintf(out, "usage: %s %s\n", command_self(), arguments);
 }
 
-/* A line before it has the identifier, or this one does. */
+/* The identifier is on this line, or on a line before it. */
 static int command_show_usage(const char *arguments, const char *identifier)
 {
     command_usage(stderr, arguments);

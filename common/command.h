@@ -23,60 +23,62 @@
 #define command_version COMMON(command_version)
 #define command_number COMMON(command_number)
 
-/* Exit codes that mean the same everywhere. */
+/* Exit codes of all commands. */
 enum { COMMAND_GOOD = 0, COMMAND_BAD = 1, COMMAND_WRONG_USAGE = 2 };
 
-/* The name by which the program was called. */
+/* Returns the name by which the program was called. */
 const char *command_self(void);
 
 /* Prints "<self>: <word><text> [<identifier>]" as a line on standard error, with control
- * characters quoted (quote.h): names and contents may come from others. A text that is
- * too long is cut, the identifier is not. Identifiers are those of
- * tools/lib/messages.def; command_complain is for errors, which have no word.
+ * characters quoted (quote.h), since names and contents may come from others. A text that
+ * is too long is truncated, the identifier is not. Identifiers are those of
+ * tools/lib/messages.def. command_complain is for errors, which have no word. Returns
  * COMMAND_BAD. */
 int command_complain(const char *identifier, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int command_complain_list(const char *identifier, const char *word, const char *format,
                           va_list list) __attribute__((format(printf, 3, 0)));
 
-/* To be called first: opens those of the descriptors 0 to 2 that are closed, so that no
- * file gets their numbers and the output with them. Reading and writing still fail. */
+/* Opens the closed ones of the descriptors 0 to 2, so that no file gets their numbers and
+ * the program's output. Reading and writing still fail. Call this first. */
 void command_open_streams(void);
 
-/* For commands that change something, before they do: when the reader of their output has
- * ended (a pipe to head, a tee after Ctrl-C) they continue, and their exit code reports
- * only their work. Commands that only print are ended by SIGPIPE, and so are programs
- * started from here: handlers do not survive exec. */
+/* For commands that change something, to be called before the change: if the reader of
+ * the output ends (a pipe to head, a tee after Ctrl-C), the command continues, and its
+ * exit code reports only its work. Commands that only print are ended by SIGPIPE, and so
+ * are programs started by this command: handlers do not survive exec. */
 void command_outlive_reader(void);
 
-/* Reports that standard output is lost, for that errno; COMMAND_BAD. COMMAND_GOOD without
- * a message where its reader has ended, after command_outlive_reader. */
+/* Reports that standard output is lost, with the given errno; returns COMMAND_BAD. After
+ * command_outlive_reader and if the reader has ended: COMMAND_GOOD without a message. */
 int command_write_failed(int error);
 
-/* To be called last: COMMAND_GOOD if all output was written. */
+/* Returns COMMAND_GOOD if all output was written. Call this last. */
 int command_flush(void);
 
-/* "usage: <self> <arguments>" */
+/* Prints "usage: <self> <arguments>". */
 void command_usage(FILE *out, const char *arguments);
 
-/* The same on standard error, with a reference to --help, after a message of getopt; or
- * after the formatted text. COMMAND_WRONG_USAGE. */
+/* Prints the usage on standard error, with a reference to --help: command_wrong_usage
+ * after a message of getopt, command_misused after the formatted text. Returns
+ * COMMAND_WRONG_USAGE. */
 int command_wrong_usage(const char *arguments);
 int command_misused(const char *arguments, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Checks that there are least to most (-1: any number) arguments besides options. If not,
- * reports that, and the usage. */
+ * reports this and the usage. */
 int command_count(const char *usage, int count, int least, int most);
 
-/* The same where one of them is empty, for example from an unset variable. */
+/* Checks that no argument is empty, for example from an unset variable, in the same way.
+ */
 int command_names(const char *usage, int count, char **list);
 
-/* Parses the value of an option that takes a number from 0 on; reports others, and the
- * usage. */
+/* Parses the value of an option that takes a number from 0 on. Reports other values and
+ * the usage. */
 int command_number(const char *usage, const char *option, const char *text, int *number);
 
-/* Prints name and version; an exit code. */
+/* Prints name and version. Returns an exit code. */
 int command_version(void);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef COMMON_CRC32_H
 #define COMMON_CRC32_H
 
-/* The checksum of zlib's crc32_z, by ISA-L where the build found it: ten times as fast.
- */
+/* The checksum of zlib's crc32_z; computed by ISA-L, ten times as fast, if the build
+ * found it. */
 
 #include "common/prefix.h"
 #include <stddef.h>
@@ -12,10 +12,11 @@
 #define crc32_add COMMON(crc32_add)
 #define crc32_add_zeros COMMON(crc32_add_zeros)
 
-/* crc, 0 at first, with size more bytes, which are there even if size is 0. */
+/* Returns crc (0 at first) extended by size bytes. bytes must be valid even if size is 0.
+ */
 uint32_t crc32_add(uint32_t crc, const void *bytes, size_t size);
 
-/* crc with that many zero bytes more, in about log(count) steps. */
+/* Returns crc extended by count zero bytes, in about log(count) steps. */
 uint32_t crc32_add_zeros(uint32_t crc, uint64_t count);
 
 #endif

@@ -34,7 +34,7 @@ void err_shorten(char *text, size_t size, const char *format, va_list args)
     va_end(again);
 }
 
-/* Parts of the text may come from a file: no control character reaches a terminal. */
+/* Parts of the text may come from a file: no control character may reach a terminal. */
 static void err_put(kvtree_error *err, const char *format, va_list args)
 {
     err_shorten(err->text, sizeof err->text, format, args);
@@ -58,7 +58,7 @@ int err_set(kvtree_error *err, int code, const char *format, ...)
     return code;
 }
 
-/* Files are opened with O_NOFOLLOW: the system's text for ELOOP does not describe that.
+/* Files are opened with O_NOFOLLOW, which the system's text for ELOOP does not describe.
  */
 static const char *err_reason_of(int number, char *buffer, size_t size)
 {
@@ -98,7 +98,7 @@ bool err_is_damage(int code)
     case -ENOTDIR:
     case -EISDIR:
     case -ELOOP:
-    case -EINVAL: /* no regular file */
+    case -EINVAL: /* not a regular file */
     case -ENXIO:
         return true;
     default:

@@ -2,16 +2,15 @@
 #ifndef COMMON_ERRTEXT_H
 #define COMMON_ERRTEXT_H
 
-/* Text for people that travels beside an error code.
+/* Error texts that accompany error codes.
  *
- * Every function that can fail in an interesting way ends its parameters with
- * `kvtree_error *err`: NULL, or written only on failure. The functions below fill it and
- * return the code, so that a failure is one statement:
+ * Every function that can fail in an interesting way has `kvtree_error *err` as its last
+ * parameter: NULL, or written only on failure. The functions below fill err and return
+ * the code, so that a failure is one statement:
  *
  *     if (fd < 0) return err_sys(err, -errno, "open %s", path);
  *     rc = load(dir, err);
- *     if (rc) return err_wrap(err, rc, "read");   // "read: open x: No such file"
- */
+ *     if (rc) return err_wrap(err, rc, "read");   // "read: open x: No such file" */
 
 #include "common/prefix.h"
 #include <kvtree/kvtree_error.h>
@@ -30,17 +29,17 @@
 int err_set(kvtree_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As err_set, followed by ": " and the system's text for -code. */
+/* Like err_set, followed by ": " and the system's text for -code. */
 int err_sys(kvtree_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts the formatted text and ": " before what err already holds, and returns code. */
+/* Puts the formatted text and ": " before the text in err, and returns code. */
 int err_wrap(kvtree_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What the code of a function that reads means for the data: true, it is missing or
- * altered, or something else is in its place; false, all is well, or permission, memory
- * or a working disk is missing, and a later attempt may read it. */
+/* Interprets the code of a function that reads. true: the data is missing or altered, or
+ * something else is in its place. false: no error, or a lack of permission, memory or a
+ * working disk, so that a later attempt may succeed. */
 bool err_is_damage(int code);
 
 /* As vsnprintf, but what does not fit is left out of the middle: long names come first,

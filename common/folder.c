@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories by path, created where missing; see folder.h. */
+/* Directories by path, created if missing; see folder.h. */
 #include "common/folder.h"
 
 #include "common/beneath.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* On the way only the right to pass through is needed, not the right to list. */
+/* Directories on the way need only be passed through, not listed. */
 #define PASS_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
 #define USE_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -26,19 +26,18 @@ static int folder_sync(int dir)
     return rc;
 }
 
-/* Opens the directory name in dir; creates it first where it is missing and has a mode.
- */
+/* Opens the directory name in dir. With a mode, creates it first if it is missing. */
 static int folder_enter(int dir, const char *name, mode_t mode, int flags)
 {
     int fd = io_open(dir, name, flags, 0);
     if (fd != -ENOENT || !mode) return fd;
     if (mkdirat(dir, name, mode) != 0 && errno != EEXIST) return -errno;
-    /* also where another process was faster: it may not have come to its fsync yet */
+    /* even if another process was faster: it may not have reached its fsync yet */
     int rc = folder_sync(dir);
     return rc ? rc : io_open(dir, name, flags, 0);
 }
 
-/* Turns a descriptor for passing through into one for use; passes on an error. */
+/* Replaces a descriptor for passing through by one for use; passes on an error. */
 static int folder_use(int pass)
 {
     if (pass < 0) return pass;
@@ -47,8 +46,8 @@ static int folder_use(int pass)
     return fd;
 }
 
-/* Walks down path from the open directory here, which it closes. Returns a descriptor for
- * use of the end of path. */
+/* Walks down path from the open directory here, which is closed. Returns a descriptor for
+ * use of the last directory of path. */
 static int folder_walk(int here, const char *path, mode_t mode, int no_follow)
 {
     char name[NAME_MAX + 1];

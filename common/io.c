@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are complete or fail; see io.h. */
+/* System calls that complete or fail; see io.h. */
 #include "common/io.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #ifndef COMMON_IO_H
 #define COMMON_IO_H
 
-/* Calls that are complete or fail: EINTR is retried, short transfers are continued. All
- * return 0 or -errno unless stated otherwise. */
+/* System calls that complete or fail: EINTR is retried, short transfers are continued.
+ * All functions return 0 or -errno unless stated otherwise. */
 
 #include "common/prefix.h"
 #include <stdbool.h>
@@ -27,8 +27,8 @@
 /* openat. Returns a descriptor, or -errno. */
 int io_open(int dir, const char *name, int flags, mode_t mode);
 
-/* Reads until size bytes are there or the file ends. Returns the number of bytes, or
- * -errno. */
+/* Read size bytes, or up to the end of the file. Return the number of bytes, or -errno.
+ */
 ssize_t io_read(int fd, void *buf, size_t size);
 ssize_t io_pread(int fd, void *buf, size_t size, off_t offset);
 
@@ -37,25 +37,26 @@ int io_pwrite(int fd, const void *buf, size_t size, off_t offset);
 
 int io_fsync(int fd);
 
-/* Memory for size bytes of files, to be freed; NULL if there is none. It begins at a
- * page: processors copy slowly to a place a few bytes behind that of the source in its
- * page, and memory of malloc is such a place (docs/decisions/0041). */
+/* Allocates memory for size bytes of files, which the caller frees; NULL without memory.
+ * The memory starts at a page boundary: processors copy slowly to an address a few bytes
+ * after that of the source within its page, and memory from malloc often has such an
+ * address (docs/decisions/0041). */
 void *io_buffer(size_t size);
 
-/* Closes *fd, if it is not -1, and sets it to -1. On Linux the descriptor is gone even on
- * an error; the error means that written data may be lost. */
+/* Closes *fd unless it is -1, and sets it to -1. On Linux an error also closes the
+ * descriptor; it means that written data may be lost. */
 int io_close(int *fd);
 
-/* Locks the whole file by fcntl: F_OFD_SETLKW waits, F_OFD_SETLK does not (-EAGAIN:
- * another process has a lock). type: F_RDLCK, F_WRLCK, F_UNLCK. */
+/* Locks the whole file with fcntl: F_OFD_SETLKW waits, F_OFD_SETLK does not (-EAGAIN:
+ * another process holds a lock). type: F_RDLCK, F_WRLCK, F_UNLCK. */
 int io_lock(int fd, int command, short type);
 
-/* Removes the lock of the open file, and closes it if it is not -1. Closing alone would
+/* Removes the lock of the open file, and closes it unless it is -1. Closing alone would
  * leave the lock to a process that was forked meanwhile. */
 void io_unlock(int *fd);
 
-/* Closes a stream of open_memstream, and returns its text, to be freed. NULL, with the
- * text freed, if there was no memory for all of it. */
+/* Closes a stream of open_memstream and returns its text, which the caller frees. Returns
+ * NULL, with the text freed, if memory ran out. */
 char *io_text_end(FILE *stream, char **text);
 
 static inline bool io_is_same_file(const struct stat *a, const struct stat *b)

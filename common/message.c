@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts with identifiers; see common/message.h. */
+/* Messages with identifiers; see common/message.h. */
 #include "common/message.h"
 
 #include "common/errtext.h"

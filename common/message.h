@@ -2,14 +2,14 @@
 #ifndef COMMON_MESSAGE_H
 #define COMMON_MESSAGE_H
 
-/* Messages for people. Each ends with its identifier, which never changes, while texts
- * may: "SCR: warning: 3 events were not logged to syslog [LOG_EVENTS_DROPPED]".
+/* Messages to users. Each ends with its identifier, which never changes, while texts may:
+ * "SCR: warning: 3 events were not logged to syslog [LOG_EVENTS_DROPPED]".
  *
- * A table lists the identifiers, their severities, and what docs/messages.md says about
- * them. It is a file of entries, sorted, and included with a macro for each use:
+ * A table lists the identifiers, their severities, and their descriptions in
+ * docs/messages.md. The table is a file of sorted entries, included with a different
+ * macro for each use:
  *
- *     MESSAGE(LOG_EVENTS_DROPPED, WARNING, "meaning", "cause", "remedy")
- */
+ *     MESSAGE(LOG_EVENTS_DROPPED, WARNING, "meaning", "cause", "remedy") */
 
 #include "common/prefix.h"
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 typedef enum message_severity {
     MESSAGE_ERROR,
     MESSAGE_WARNING,
-    MESSAGE_NOTICE, /* printed always, as are errors and warnings */
+    MESSAGE_NOTICE, /* always printed, like errors and warnings */
     MESSAGE_INFO,   /* SCR_DEBUG=1 */
     MESSAGE_DEBUG   /* SCR_DEBUG=2 */
 } message_severity;
@@ -32,15 +32,15 @@ typedef struct message_kind {
     message_severity severity;
 } message_kind;
 
-/* Writes "text [IDENTIFIER]". A text that is too long is cut, its identifier is not; size
- * must exceed that of an identifier (at most 40 bytes) by 4. */
+/* Writes "text [IDENTIFIER]". A text that is too long is truncated, its identifier is
+ * not; size must exceed that of an identifier (at most 40 bytes) by 4. */
 void message_format(char *line, size_t size, const message_kind *kind, const char *format,
                     va_list args) __attribute__((format(printf, 4, 0)));
 
-/* The level of SCR_DEBUG that prints it. */
+/* Returns the level of SCR_DEBUG from which on the message is printed. */
 int message_level(const message_kind *kind);
 
-/* "error: ", "warning: " or "", which stands before the text. */
+/* Returns the word before the text: "error: ", "warning: " or "". */
 const char *message_word(const message_kind *kind);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who mounted a file system; see mount.h. */
+/* The user who mounted a file system; see mount.h. */
 #include "common/mount.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
-/* "... <major>:<minor> ... - <type> <source> <options>". Users choose the source, and the
- * part of a type behind "fuse.". */
+/* Format of a line: "... <major>:<minor> ... - <type> <source> <options>". Users choose
+ * the source, and the part of the type after "fuse.". */
 uid_t mount_user_of(const char *line, dev_t device)
 {
     char id[32];

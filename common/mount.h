@@ -2,8 +2,8 @@
 #ifndef COMMON_MOUNT_H
 #define COMMON_MOUNT_H
 
-/* File systems that a user serves by a process (FUSE): they show whatever owners that
- * user likes. */
+/* File systems that a process of a user serves (FUSE): they report whatever owners that
+ * user chooses. */
 
 #include "common/prefix.h"
 #include <sys/stat.h>
@@ -12,14 +12,14 @@
 #define mount_owner COMMON(mount_owner)
 #define mount_user_of COMMON(mount_user_of)
 
-/* The user whom the open file (also with O_PATH), which is what st says, really belongs
- * to: in a file system that a user mounted that user, even if st tells another one;
- * (uid_t)-1 where mounts do not show who did. 0 or a negative errno. */
+/* Returns the real owner of an open file (also with O_PATH) with the status st. In a file
+ * system that a user mounted, this is that user, whatever owner st reports; (uid_t)-1 if
+ * the list of mounts does not show who mounted it. 0 or a negative errno. */
 int mount_owner(int fd, const struct stat *st, uid_t *owner);
 
-/* The same from a line of /proc/self/mountinfo: the user who serves that device; root for
- * virtiofs, which the host of a virtual machine serves. (uid_t)-1 where the line is of
- * another device, or does not say who. */
+/* Returns the user who serves the device, from a line of /proc/self/mountinfo: root for
+ * virtiofs, which the host of a virtual machine serves; (uid_t)-1 if the line is about
+ * another device or does not name a user. */
 uid_t mount_user_of(const char *line, dev_t device);
 
 #endif

@@ -41,14 +41,14 @@ int number_uint64(const char *text, uint64_t *value)
 int number_double(const char *text, double *value)
 {
     char *end;
-    /* strtod also takes hexadecimal numbers, nan, and blanks before a number; and what a
-     * decimal point is, it asks the locale of the program */
+    /* strtod would also accept hexadecimal numbers, nan, and blanks before a number; and
+     * the locale of the program determines its decimal point */
     if (!text || text[strspn(text, "+-.0123456789eE")]) return -EINVAL;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain) return -ENOMEM;
     errno = 0;
     double v = strtod_l(text, &end, plain);
-    if (errno == ERANGE && fabs(v) < 1) errno = 0; /* underflow: as near as a double is */
+    if (errno == ERANGE && fabs(v) < 1) errno = 0; /* underflow: the nearest double */
     int rc = number_check_end(text, end);
     freelocale(plain);
     if (!rc && !isfinite(v)) rc = -EINVAL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Others; see others.h. */
+/* Rights of other users; see others.h. */
 #include "common/others.h"
 
 #include "common/errtext.h"
@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 enum {
-    TEXT_SIZE = 16384, /* bytes of an entry of a user or group */
-    LIST_SIZE = 4096   /* of an access control list: 511 entries */
+    TEXT_SIZE = 16384, /* bytes of an entry of the user or group database */
+    LIST_SIZE = 4096   /* bytes of an access control list: 511 entries */
 };
 
-/* Whether /etc/passwd gives the group to another user as the primary one: a list of
- * members has none of these. A directory service is not asked for all of its users. */
+/* Whether another user in /etc/passwd has the group as primary group: the member list of
+ * a group does not include such users. A directory service is not queried for all of its
+ * users. */
 static bool others_is_primary_group(gid_t gid)
 {
     char text[TEXT_SIZE];
@@ -35,7 +36,8 @@ static bool others_is_primary_group(gid_t gid)
     return found;
 }
 
-/* In a thread beside those of an application. What does not fit has members. */
+/* Whether the group is the user's own. Safe in a thread of an application. A group that
+ * does not fit into the buffers has members. */
 static int others_is_own_group(gid_t gid)
 {
     char user_text[TEXT_SIZE], group_text[TEXT_SIZE];
@@ -53,11 +55,11 @@ static int others_is_own_group(gid_t gid)
 
 static const char OTHERS_LIST[] = "system.posix_acl_access";
 
-/* Entries of an access control list: a header, then a tag, rights and an id each. */
+/* An access control list is a header, followed by entries of a tag, rights and an ID. */
 enum { OWNER = 1, NAMED_USER = 2, GROUP = 4, NAMED_GROUP = 8, MOST = 16, EVERYBODY = 32 };
 enum { HEADER = 4, ENTRY = 8 };
 
-/* As getxattr; -1 without one. fd may be one of O_PATH. */
+/* Like getxattr: -1 without a list. fd may be opened with O_PATH. */
 static ssize_t others_get_list(int fd, unsigned char *list, size_t size)
 {
     char path[64];
@@ -65,14 +67,14 @@ static ssize_t others_get_list(int fd, unsigned char *list, size_t size)
     return getxattr(path, OTHERS_LIST, list, size);
 }
 
-/* With one, the mode of the group is the most that anybody in the list may do. */
+/* With a list, the group bits of the mode limit the rights of everybody in the list. */
 static int others_has_list(int fd)
 {
     return others_get_list(fd, NULL, 0) > 0;
 }
 
-/* Reads the entries of groups and named users: 8 bytes each, a tag, rights and an id.
- * Returns their bytes, 0 without a list, -1 if it cannot be read. */
+/* Reads the entries of groups and named users: 8 bytes each, a tag, rights and an ID.
+ * Returns their size in bytes, 0 without a list, -1 if the list cannot be read. */
 static ssize_t others_read_list(int fd, unsigned char list[LIST_SIZE])
 {
     ssize_t kept = 0, n = others_get_list(fd, list, LIST_SIZE);
@@ -134,7 +136,7 @@ bool others_put_beside(const char *folder)
     return found;
 }
 
-/* Whether others may write to the open file who may not write to own. */
+/* Whether some others may write to the open file who may not write to own. */
 static bool others_write_more(const struct stat *own, int fd, const struct stat *st)
 {
     bool same = own->st_mode & S_IWGRP && own->st_gid == st->st_gid &&
@@ -167,7 +169,7 @@ int others_open_beside(const char *path, const struct stat *own, uid_t user)
 
 /* ---- members of groups ---- */
 
-/* The last answer of others_is_member. */
+/* The last result of others_is_member. */
 typedef struct others_member {
     bool known, is_member;
     uid_t uid;
@@ -192,8 +194,9 @@ static bool others_look_up_member(uid_t uid, gid_t gid)
     return false;
 }
 
-/* False if the user is not in the group, as far as this machine knows both. A user whom
- * an access control list lets into a directory gives its group to what he makes there. */
+/* Whether the user is in the group, or this machine does not know one of them. A user
+ * whom an access control list admits to a directory may create entries with the group of
+ * the directory without being a member. */
 static bool others_is_member(uid_t uid, gid_t gid, others_member *last)
 {
     if (!last->known || last->uid != uid || last->gid != gid)
@@ -203,11 +206,12 @@ static bool others_is_member(uid_t uid, gid_t gid, others_member *last)
 
 /* ---- modes ---- */
 
-/* The mode of a file with a list of n bytes, of which its group bits are the most that
- * the list gives anybody but the owner and everybody. */
+/* Returns the mode of a file with a list of n bytes. The group bits of the given mode
+ * limit the rights that the list gives to all but the owner and others. */
 static mode_t others_mode_by_list(mode_t mode, const unsigned char *list, ssize_t n)
 {
-    unsigned all = mode >> 3 & S_IRWXO, group = all; /* rights of all that are named */
+    unsigned all = mode >> 3 & S_IRWXO, group = all; /* rights of all named users and
+                                                      * groups */
     for (ssize_t at = HEADER; at + ENTRY <= n; at += ENTRY) {
         const unsigned tag = list[at], rights = list[at + 2];
         if (tag == GROUP) group &= rights;
@@ -219,8 +223,8 @@ static mode_t others_mode_by_list(mode_t mode, const unsigned char *list, ssize_
            (mode & S_IRWXO & all);
 }
 
-/* Reduces the mode in *st by the list; n: as from getxattr, which has set errno. A list
- * that cannot be read gives others nothing. */
+/* Reduces the mode in *st by the list. n is the result of getxattr, which has set errno.
+ * With a list that cannot be read, group and others get no rights. */
 static void others_take_list(struct stat *st, const unsigned char *list, ssize_t n)
 {
     if (n >= 0)
@@ -245,10 +249,10 @@ void others_limit_mode_at(const char *path, struct stat *st)
 
 /* ---- records ---- */
 
-/* Those who may write to the open file, or put entries into the open directory, fd. The
- * users of an access control list count as a group where that is the list of the
- * directory top, from which others inherit it. An owner counts as one of the group if he
- * is a member. */
+/* Returns the others who may write to the open file, or put entries into the open
+ * directory, fd. The users of an access control list count as a group if the list is that
+ * of the directory top, from which it is inherited. An owner who is a member of the group
+ * counts as one of the group. */
 static int64_t others_find(int top, int fd, const struct stat *st, others_member *last)
 {
     const bool group = others_group_writes(fd, st), foreign = others_is_foreign(st);
@@ -271,8 +275,8 @@ int64_t others_join_noted(int64_t now, int64_t noted)
     return noted & OTHERS_LISTED && noted != now ? OTHERS_ALL : others_join(now, noted);
 }
 
-/* OTHERS_ALL if the open directory is on a file system that another user mounted and that
- * shows another owner: what it has is that user's. 0 otherwise. */
+/* Returns OTHERS_ALL if the open directory is on a file system that another user mounted
+ * and that reports a different owner: its content belongs to that user. 0 otherwise. */
 static int64_t others_mount(int fd, const struct stat *st)
 {
     uid_t user = (uid_t)-1;
@@ -281,7 +285,8 @@ static int64_t others_mount(int fd, const struct stat *st)
     return user != st->st_uid && user != geteuid() ? OTHERS_ALL : 0;
 }
 
-/* The same for one below top, which is not. */
+/* Like others_mount for a directory below top, if it is on another file system than top.
+ */
 static int64_t others_mount_below(int top, int fd, const struct stat *st)
 {
     struct stat over;
@@ -289,8 +294,8 @@ static int64_t others_mount_below(int top, int fd, const struct stat *st)
     return over.st_dev != st->st_dev ? others_mount(fd, st) : 0;
 }
 
-/* Those who can give the name of the first directory in name, which *next gets, to
- * another one. */
+/* Returns the others who can give the name of the first directory in name to another
+ * directory. *next becomes that first directory. */
 static int64_t others_exchange(int top, int here, const char *name, int *next)
 {
     char part[NAME_MAX + 1];
@@ -305,8 +310,8 @@ static int64_t others_exchange(int top, int here, const char *name, int *next)
     return *next < 0 || others_rename(here, &st) ? others_find(top, here, &st, &last) : 0;
 }
 
-/* Those who may write to the regular file of that name in the open directory here; 0
- * where there is none: nothing else is read as a record. */
+/* Returns the others who may write to the regular file of that name in the open directory
+ * here; 0 if there is none: only regular files are read as records. */
 static int64_t others_write_file(int top, int here, const char *name, others_member *last)
 {
     struct stat st;
@@ -319,7 +324,7 @@ static int64_t others_write_file(int top, int here, const char *name, others_mem
     return found;
 }
 
-/* The same for all files in it. */
+/* Like others_write_file, for all files in the directory. */
 static int64_t others_write_files(int top, int here, others_member *last)
 {
     int64_t all = 0, some = 0;
@@ -342,7 +347,7 @@ static int64_t others_write_files(int top, int here, others_member *last)
     return some < 0 ? some : all;
 }
 
-/* Those who may change the record rest in the open directory here. */
+/* Returns the others who may change the record rest in the open directory here. */
 static int64_t others_put_here(int top, int here, const char *rest)
 {
     struct stat st;
@@ -382,11 +387,11 @@ int64_t others_put_below(int dir, const char *name, kvtree_error *err)
 
 /* ---- reach ---- */
 
-/* Rights of a class of users in a directory. */
+/* The rights of a class of users in a directory. */
 enum { ENTER = S_IXOTH, CHANGE = S_IWOTH | S_IXOTH };
 
-/* Whether all of them have these rights in the open directory fd. An access control list
- * may give the group fewer rights than its mode. */
+/* Whether all of the others in who have these rights in the open directory fd. An access
+ * control list may give the group fewer rights than the mode shows. */
 static bool others_can(int64_t who, int rights, int top, int fd, const struct stat *st)
 {
     const int64_t listed = who & OTHERS_LISTED;
@@ -396,7 +401,7 @@ static bool others_can(int64_t who, int rights, int top, int fd, const struct st
            (listed ? others_have_same_list(top, fd) : !others_has_list(fd));
 }
 
-/* Puts the open directory above *here into its place. */
+/* Replaces *here by the open directory above it. */
 static int others_go_up(int *here, struct stat *st)
 {
     int up = io_open(*here, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
@@ -405,11 +410,12 @@ static int others_go_up(int *here, struct stat *st)
     io_close(here);
     *here = up;
     if (fstat(up, st) != 0) return -errno;
-    return io_is_same_file(st, &below) ? -EPERM : 0; /* it is the root */
+    return io_is_same_file(st, &below) ? -EPERM : 0; /* this is the root */
 }
 
-/* From the directory here, which it closes, up to top, which end describes: a directory
- * on the way can be exchanged only by users who may change the one above it. */
+/* Checks the way from the directory here, which is closed, up to top, which end
+ * describes: a directory on the way can be exchanged only by users who may change the one
+ * above it. */
 static int others_check_upwards(int64_t who, int top, const struct stat *end, int here)
 {
     struct stat st;
@@ -430,7 +436,7 @@ int others_reach(int64_t who, int top, int parent, const char *name, kvtree_erro
     struct stat st;
     if (fstat(top, &st) != 0)
         return err_sys(err, -errno, "inspect the directory of names");
-    /* then owners of directories below it need not be members of their groups */
+    /* then owners of directories below top need not be members of their groups */
     if (st.st_mode & S_IWOTH) who = OTHERS_ALL;
     int here = io_open(parent, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     int rc = here < 0 ? here : others_check_upwards(who, top, &st, here);

@@ -2,8 +2,8 @@
 #ifndef COMMON_OTHERS_H
 #define COMMON_OTHERS_H
 
-/* What others than root and the user of this process may do to a file (docs/security.md).
- */
+/* What others, that is users other than root and the user of this process, may do to a
+ * file (docs/security.md). */
 
 #include "common/prefix.h"
 #include <kvtree/kvtree_error.h>
@@ -25,67 +25,69 @@
 #define others_have_same_list COMMON(others_have_same_list)
 
 /* Whether others than root and the effective user may write to the open file or directory
- * (also with O_PATH), which belongs to one of these, and is what st says: everybody, the
- * members of a group, or those that an access control list names. A group of the user's
- * own, which has the name of the user, no members, and no other user in /etc/passwd,
- * counts as the user; groups of what is root's, as root. */
+ * (also with O_PATH), which belongs to one of these two and has the status st. Others are
+ * everybody, the members of a group, or those that an access control list names. The
+ * user's own group, which has the name of the user, no members, and no other user in
+ * /etc/passwd, counts as the user. Groups of a file of root count as root. */
 int others_write(int fd, const struct stat *st);
 
-/* Whether they may give a name in the open directory to a file that is root's or the
- * user's: it is theirs, or they may write there and it has no sticky bit. */
+/* Whether others may give a name in the open directory to another file of root or the
+ * user: they own the directory, or they may write to it and it has no sticky bit. */
 int others_rename(int fd, const struct stat *st);
 
-/* Whether they may put a file of theirs into the open directory; -errno where that cannot
- * be told. */
+/* Whether others may put their own files into the open directory; -errno if this cannot
+ * be determined. */
 int others_put(int fd);
 
-/* Whether they may put files into the directory without being able to replace those that
- * are there: it has a sticky bit. Also where that cannot be told. */
+/* Whether others may put files into the directory but not replace existing files, because
+ * it has a sticky bit. Also true if this cannot be determined. */
 bool others_put_beside(const char *folder);
 
 /* Opens (O_PATH) the file at path, to be executed or loaded as a part of the program or
- * library that own describes. Negative unless it, and a link at path, belong to root, the
- * owner of own, or user, and only those who can change own can change it. */
+ * library with the status own. Negative unless the file, and a link at path, belong to
+ * root, the owner of own, or user, and can be changed only by those who can change own.
+ */
 int others_open_beside(const char *path, const struct stat *own, uid_t user);
 
-/* Whether the access control lists of two open files give the same rights, as far as the
- * modes of their groups allow, to the owning group and to all that they name; also if
- * neither has a list. */
+/* Whether the access control lists of two open files give the same rights, within the
+ * group bits of their modes, to the owning group and to all users and groups they name.
+ * Also true if neither file has a list. */
 bool others_have_same_list(int a, int b);
 
-/* Reduces the permissions in *st, which are those of an open file (also with O_PATH), to
- * what a copy without its access control list may give to the group and to others: what
- * the list gives to these, and to all that it names. */
+/* Reduces the permissions in *st, the status of an open file (also with O_PATH), to those
+ * that a copy without the access control list may grant to its group and to others: the
+ * rights that the list gives these and also every user and group it names. */
 void others_limit_mode(int fd, struct stat *st);
 
-/* The same for the file at path, also if that is a link. */
+/* Like others_limit_mode for the file at path, which may be a link. */
 void others_limit_mode_at(const char *path, struct stat *st);
 
-/* In place of a group: everybody, or users with more than one group. */
+/* Instead of a group: everybody, or users of more than one group. */
 #define OTHERS_ALL INT64_MAX
 /* Added to a group: together with the users and groups of an access control list, which
- * is that of the directory of names. */
+ * equals that of the directory above the names. */
 #define OTHERS_LISTED ((int64_t)1 << 40)
 
-/* Those who may write to the record of that name below the open directory dir, put one of
- * theirs in its place, or exchange or create a directory on the way to it: 0, none; the
- * id of a group plus 1, and maybe OTHERS_LISTED; OTHERS_ALL; or -errno with a text. A
- * name that ends with a slash, or "", stands for all files in that directory. No link is
- * followed. */
+/* Returns which others may write to the record with that name below the open directory
+ * dir, replace it by one of theirs, or exchange or create a directory on the way to it:
+ * 0, none; the ID of a group plus 1, possibly with OTHERS_LISTED; OTHERS_ALL; or -errno
+ * with a text. A name that ends with a slash, or "", stands for all files in that
+ * directory. No link is followed. */
 int64_t others_put_below(int dir, const char *name, kvtree_error *err);
 
-/* Those who are among the first or the second, as others_put_below finds them. */
+/* Returns the others in either of two results of others_put_below. */
 int64_t others_join(int64_t a, int64_t b);
 
-/* The same where `noted` was found at an earlier time, and `now` now, for the same record
- * or what was made of it. An access control list may have other users since. */
+/* Like others_join for the same record, or a record made from it: `noted` was found
+ * earlier, and `now` now. The users of an access control list may have changed meanwhile.
+ */
 int64_t others_join_noted(int64_t now, int64_t noted);
 
-/* For a name below the open directory top that is in a record which others (who, as
- * others_put_below finds them) may have put there; parent is the directory of what has
- * that name. Such names reach only directories in which all of these may rename and
- * remove files themselves, along a way that they may go. Otherwise -EPERM, with a text
- * that calls the file `name`. */
+/* Checks a name in a record that others (who, as returned by others_put_below) may have
+ * written. The name is below the open directory top, and parent is the directory of the
+ * file with that name. Such a name may only lead to a directory in which all of these
+ * others may rename and remove files themselves, along a way that they may pass through.
+ * Otherwise -EPERM, with a text that calls the file `name`. */
 int others_reach(int64_t who, int top, int parent, const char *name, kvtree_error *err);
 
 #endif

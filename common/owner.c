@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Root becomes the owner of a directory; see owner.h. */
+/* Changing from root to the owner of a directory; see owner.h. */
 #include "common/owner.h"
 
 #include "common/command.h"
@@ -29,7 +29,7 @@ enum { LINKS_MAX = 40, NAME_SIZE = 256 };
 typedef struct walk {
     int here; /* directory, opened with O_PATH */
     int links;
-    int loose; /* others than root can exchange a directory on the way */
+    int loose; /* users other than root can exchange a directory on the way */
     char rest[2 * PATH_MAX];
 } walk;
 
@@ -74,7 +74,7 @@ static int owner_walk_link(walk *w, int link, const char *name, kvtree_error *er
     return *w->rest == '/' ? owner_walk_to_root(w) : 0;
 }
 
-/* In a sticky directory entries of root can be replaced by root only. */
+/* In a sticky directory of root, only root can replace entries of root. */
 static bool owner_is_fixed(const struct stat *parent, const struct stat *entry)
 {
     int sticky = parent->st_uid == 0 && parent->st_mode & S_ISVTX;
@@ -97,8 +97,8 @@ static int owner_walk_step(walk *w, const char *name, kvtree_error *err)
     return rc;
 }
 
-/* The descriptor of the directory, or -errno with a text. *firm: only root can make the
- * path lead elsewhere. */
+/* Opens a directory: returns its descriptor, or -errno with a text. *firm: only root can
+ * make the path lead elsewhere. */
 static int owner_open_folder(const char *path, int *firm, kvtree_error *err)
 {
     walk w = {.here = -1};
@@ -133,10 +133,11 @@ static int owner_open_folder(const char *path, int *firm, kvtree_error *err)
 /* Entries of a directory that determine the work of a command there. */
 static const struct {
     const char *name;
-    int config; /* may be root's, too */
+    int config; /* may belong to root */
 } decisive[] = {{".scr", 0}, {"scr.yaml", 1}, {".scrconf", 1}};
 
-/* *known: whether it is there; it belongs to the owner, or to root where it may. */
+/* Checks that an entry belongs to the owner, or to root where allowed. *known: the entry
+ * exists. */
 static int owner_check_entry(int folder, const char *name, uid_t owner, int may_be_root,
                              struct stat *inner, int *known, kvtree_error *err)
 {
@@ -151,7 +152,7 @@ static int owner_check_entry(int folder, const char *name, uid_t owner, int may_
                    (unsigned long)owner, name, (unsigned long)inner->st_uid);
 }
 
-/* A file system of a user shows whatever owners that user likes. */
+/* A file system that a user mounted reports whatever owners that user chooses. */
 static int owner_check_mount(int folder, const struct stat *st, kvtree_error *err)
 {
     uid_t user = (uid_t)-1;
@@ -200,14 +201,15 @@ static int owner_find(int folder, int firm, const char *file, uid_t *owner,
 
 /* ---- becoming the owner ---- */
 
-/* The directory of the user that root became. */
+/* The directory whose owner root became. */
 static struct {
     bool is_known;
     struct stat folder;
 } owner_entered;
 
-/* What root may and users may not: to run before others, and to be spared where memory is
- * short. Where this fails, it is as with other programs that change the user. */
+/* Drops privileges in scheduling that users cannot have: a higher priority, and
+ * protection from being killed when memory is short. Failures are ignored, as in other
+ * programs that change the user. */
 static void owner_drop_priority(void)
 {
     const struct sched_param none = {.sched_priority = 0};
@@ -229,15 +231,15 @@ static int owner_become(const struct passwd *user)
     if (initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
         setuid(user->pw_uid) != 0)
         return -errno;
-    /* programs find files of that user, not of root */
+    /* programs must find the files of that user, not of root */
     if (setenv("HOME", user->pw_dir, 1) != 0 || setenv("USER", user->pw_name, 1) != 0 ||
         setenv("LOGNAME", user->pw_name, 1) != 0)
         return -ENOMEM;
     return 0;
 }
 
-/* A process keeps access to its current directory, even if the path to it is closed for
- * its user. */
+/* Leaves a hidden working directory. A process keeps access to its working directory,
+ * even if the path to it is closed for its user. */
 static int owner_leave_hidden_folder(const char *folder)
 {
     char path[PATH_MAX];
@@ -248,9 +250,9 @@ static int owner_leave_hidden_folder(const char *folder)
     return *folder == '/' && chdir("/") == 0 ? 0 : -EACCES;
 }
 
-/* What is made has permissions as the directory has, and besides the owner only a group
- * that shares it may write: the umask of root says nothing about the wishes of its owner.
- */
+/* New files get the permissions of the directory, and only a group that shares the
+ * directory may write besides the owner: the umask of root does not express what the
+ * owner wants. */
 static mode_t owner_umask(mode_t folder)
 {
     const mode_t shared = S_ISGID | S_IWGRP;
@@ -315,7 +317,7 @@ bool owner_is_entered(int folder)
            (fstat(folder, &st) == 0 && io_is_same_file(&st, &owner_entered.folder));
 }
 
-/* The directory that the path of a file leads to. */
+/* Returns the directory part of the path of a file. */
 static int owner_folder_of(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');

@@ -2,8 +2,8 @@
 #ifndef COMMON_OWNER_H
 #define COMMON_OWNER_H
 
-/* The user as which a command of root works in a directory (docs/security.md). For
- * programs only. */
+/* Changing from root to the user for whom a command works in a directory
+ * (docs/security.md). For programs only. */
 
 #include "common/prefix.h"
 #include <stdbool.h>
@@ -13,28 +13,28 @@
 #define owner_is_entered COMMON(owner_is_entered)
 #define owner_keep_folder_of COMMON(owner_keep_folder_of)
 
-/* Root becomes the owner of the directory, for the rest of the process, before anything
- * in that directory is read. The process of root stays in front (relay.h); the one that
- * continues has no terminal, file or hidden working directory of root. For other users
- * nothing changes.
+/* Lets root become the owner of the directory, for the rest of the process, before
+ * anything in the directory is read. The process of root stays in front (relay.h); the
+ * process that continues has no terminal, file or hidden working directory of root. For
+ * other users nothing changes.
  *
- * Refused with a message, which calls the directory `what`: a way to it through a link
- * that root did not make; a directory, and .scr or a configuration file in it with
- * different owners; a directory of root that others may write to, in .scr too, or
- * exchange; an owner that no user database knows. An exit code (command.h). */
+ * Refused with a message, which calls the directory `what`: a way to the directory
+ * through a link that root did not create; a directory with a .scr or a configuration
+ * file of another owner; a directory of root that others may write to, also in .scr, or
+ * exchange; an owner that no user database knows. Returns an exit code (command.h). */
 int owner_enter(const char *what, const char *folder);
 
-/* The same for the directory that the path of a file leads to; what has the name of the
- * file in it, if it is there, has the same owner. */
+/* Like owner_enter for the directory of the file at path. The file, if it exists, must
+ * have the same owner as the directory. */
 int owner_enter_of(const char *path);
 
-/* Whether the open directory is that of the user whom root became: others may have
- * exchanged it meanwhile. True where root did not become a user. */
+/* Whether the open directory is the one that was entered: others may have exchanged it.
+ * True if root did not become a user. */
 bool owner_is_entered(int folder);
 
-/* Where root became a user: *path, of a file, becomes one by a descriptor of its
- * directory, which stays open until the end of the process; its place may be taken by
- * another directory at any time. Else nothing changes. An exit code. */
+/* If root became a user, replaces *path, the path of a file, by a path through the
+ * descriptor of its directory, which stays open until the process ends: another directory
+ * may take its place at any time. Otherwise nothing changes. Returns an exit code. */
 int owner_keep_folder_of(const char **path);
 
 #endif

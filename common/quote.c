@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts that fool no terminal; see quote.h. */
+/* Quoting of texts for terminals; see quote.h. */
 #include "common/quote.h"
 
 #include "common/utf8.h"
@@ -17,7 +17,7 @@ void quote_text_for(FILE *out, FILE *reader, const char *text, const char *marks
     while (*text) {
         uint32_t c;
         size_t length = utf8_length(text, &c);
-        if (length && utf8_is_hidden(c)) length = 0; /* byte by byte */
+        if (length && utf8_is_hidden(c)) length = 0; /* escaped byte by byte */
         if (length > 1 && is_narrow) length = 0;
         if (*text == '\\' || strchr(marks, *text)) fputc('\\', out);
         if (length)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process behind another one; see relay.h. */
+/* Running a process behind another one; see relay.h. */
 #include "common/relay.h"
 
 #include "common/command.h"
@@ -23,31 +23,31 @@
 
 enum { PIECE = 65536 };
 
-/* One of the streams. */
+/* One of the two output streams. */
 typedef struct stream {
-    int from, to;              /* from -1: all was read */
-    bool is_terminal, is_wide; /* wide: the terminal shows UTF-8 */
-    char held[4];              /* bytes of a character that is not complete yet */
+    int from, to;              /* from -1: everything was read */
+    bool is_terminal, is_wide; /* is_wide: the terminal shows UTF-8 */
+    char held[4];              /* bytes of an incomplete character */
     size_t held_size;
-    int lost; /* errno of what could not be printed */
+    int lost; /* errno of output that could not be printed */
 } stream;
 
 typedef struct relay {
     pid_t child;
     int signals;
-    sigset_t before; /* the mask */
+    sigset_t before; /* the original signal mask */
     stream streams[2];
 } relay;
 
 /* ---- the process in front ---- */
 
-/* Terminals interpret bytes below blank. */
+/* Terminals interpret bytes below the space. */
 static bool relay_is_control(unsigned char c)
 {
     return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
 }
 
-/* Whether the bytes up to the end may be the begin of a character. */
+/* Whether the bytes may be the start of a character that continues after them. */
 static bool relay_is_begun(const char *bytes, size_t size)
 {
     unsigned char c = (unsigned char)*bytes;
@@ -57,10 +57,10 @@ static bool relay_is_begun(const char *bytes, size_t size)
     return size < length;
 }
 
-/* Masks what a terminal may interpret, also C1: the characters U+0080 to U+009f, and
- * bytes of that value that are in no character. Some terminals interpret each byte of
- * what is no valid UTF-8. Returns the number of bytes that are complete; bytes[size] is
- * 0, and ended says that nothing follows. */
+/* Masks bytes that a terminal may interpret, including C1: the characters U+0080 to
+ * U+009f, and bytes of these values outside of characters. Some terminals interpret each
+ * byte of invalid UTF-8. Returns the number of complete bytes. bytes[size] is 0. ended:
+ * nothing follows. */
 static size_t relay_mask_controls(const stream *s, char *bytes, size_t size, bool ended)
 {
     for (size_t i = 0, length; i < size; i += length) {
@@ -87,8 +87,8 @@ static void relay_print(stream *s, const char *bytes, size_t size)
         s->lost = -rc;
 }
 
-/* A process that prints into a pipe without a reader gets SIGPIPE: so does the process
- * behind when the reader of this one is gone. Other losses are reported at the end. */
+/* A process that writes to a pipe without a reader gets SIGPIPE. The process behind gets
+ * it when the reader of this process has ended. Other losses are reported at the end. */
 static void relay_forward(stream *s)
 {
     char bytes[sizeof s->held + PIECE + 1];
@@ -104,8 +104,8 @@ static void relay_forward(stream *s)
     if (n <= 0) io_close(&s->from);
 }
 
-/* Forwards signals; whether the child has ended. Its user can stop it, and this process
- * would wait forever. */
+/* Forwards signals. Returns whether the child has ended. A child that its user has
+ * stopped is killed: otherwise this process would wait forever. */
 static int relay_read_signal(const relay *r)
 {
     struct signalfd_siginfo info;
@@ -123,7 +123,7 @@ static int relay_read_signal(const relay *r)
     return waitid(P_PID, (id_t)r->child, &news, WEXITED | WNOWAIT) == 0;
 }
 
-/* Until the child has ended; its remaining output is in the pipes then. */
+/* Forwards output until the child has ended, including what is then left in the pipes. */
 static void relay_forward_all(relay *r)
 {
     for (int ended = 0; !ended;) {
@@ -144,7 +144,8 @@ static void relay_exit_as_child(relay *r)
     while (waitpid(r->child, &status, 0) < 0 && errno == EINTR)
         continue;
     sigprocmask(SIG_SETMASK, &r->before, NULL);
-    if (WIFSIGNALED(status)) { /* its user chose the signal: no core of this one */
+    if (WIFSIGNALED(status)) { /* the child's user chose the signal: no core file of this
+                                * process */
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         signal(WTERMSIG(status), SIG_DFL);
         raise(WTERMSIG(status));
@@ -159,7 +160,8 @@ static void relay_exit_as_child(relay *r)
 
 /* ---- the process behind ---- */
 
-/* Output is flushed line by line, which keeps the order of both streams. */
+/* Prepares the process behind. Output is flushed line by line, which keeps the order of
+ * both streams. */
 static int relay_detach(const relay *r, const int ends[2])
 {
     int null = io_open(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
@@ -171,12 +173,12 @@ static int relay_detach(const relay *r, const int ends[2])
     return 0;
 }
 
-/* All processes of a session can read the keys of its keyring (such as Kerberos tickets),
- * also those that run under another user id. */
+/* Leaves the session keyring. All processes of a session can read its keys (such as
+ * Kerberos tickets), even under another user ID. */
 static int relay_leave_keyring(void)
 {
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0) return 0;
-    /* there are no keyrings here, or they cannot be used */
+    /* no keyrings here, or they cannot be used */
     return errno == ENOSYS || errno == EPERM ? 0 : -errno;
 }
 
@@ -196,7 +198,8 @@ static bool relay_is_same(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && io_is_same_file(&x, &y);
 }
 
-/* One pipe where both streams go to one place, so that their order is kept. */
+/* Opens a pipe per stream, or one pipe for both if they have the same destination, to
+ * keep their order. */
 static int relay_open_pipes(relay *r, int ends[2])
 {
     const int together = relay_is_same(1, 2);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups by string; see split_mpi.h.
  *
- * Ranks split by a hash of their string. Where unequal strings met in a part, its first
- * rank's string defines a group; the others split again with another seed, until all
- * parts are pure. */
+ * Ranks split by a hash of their string. If a part contains unequal strings, the string
+ * of its first rank defines a group; the other ranks split again with another seed, until
+ * all ranks of each part have the same string. */
 #include "common/split_mpi.h"
 
 #include "common/agree_mpi.h"
@@ -31,8 +31,8 @@ static int split_compare_to_first(MPI_Comm comm, const char *string, bool *equal
     return agree_mpi_check(rc, err);
 }
 
-/* Collective over comm, agreed: replaces *part, unless it is comm, by a part of it.
- * Nobody uses the new one before all have it. */
+/* Collective over comm, agreed: replaces *part, unless it is comm, by a part of it. No
+ * rank uses the new communicator before all ranks have it. */
 static int split_part(MPI_Comm comm, int color, MPI_Comm *part, kvtree_error *err)
 {
     MPI_Comm next;
@@ -46,7 +46,8 @@ static int split_part(MPI_Comm comm, int color, MPI_Comm *part, kvtree_error *er
     return rc;
 }
 
-/* Those equal to the first rank stay together under one color that no hash takes. */
+/* Ranks with the string of the first rank stay together under one color that no hash has.
+ */
 int split_by_string(MPI_Comm comm, const char *string, MPI_Comm *group, kvtree_error *err)
 {
     MPI_Comm part = comm;

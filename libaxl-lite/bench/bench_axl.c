@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One large file, some middling ones, many small ones, copied from memory to memory and
- * to disk: transfers by each method, with and without checksums, beside `cp -r` of the
- * same directory, to disk followed by a sync of its file system. The limit is a loop that
- * makes of each file what a transfer promises, and nothing else. And files added to a
- * transfer with a state file. */
+/* Copies one large file, some medium files and many small files from memory to memory and
+ * to disk, by each transfer method, with and without checksums, and compares this with
+ * `cp -r` of the same directory (to disk: followed by a sync of its file system). The
+ * limit is a loop that does for each file only what a transfer promises. Also measures
+ * adding files to a transfer with a state file. */
 #include "bench.h"
 
 #include "common/crc32.h"
@@ -17,8 +17,8 @@ typedef struct load {
     size_t size; /* of each file */
     unsigned flags;
     double (*copy)(const struct load *l); /* returns the seconds */
-    const char *method;                   /* of a transfer */
-    int synced;                           /* cp: what it made is synced */
+    const char *method;                   /* method of a transfer */
+    int synced;                           /* cp: its copies are synced */
     char source[128], destination[128];
 } load;
 
@@ -32,7 +32,8 @@ static void count_all(const load *l)
     }
 }
 
-/* What was made is there; the next one begins anew, and waits for nothing of this one. */
+/* Checks that all copies exist, and removes them, so that the next run starts anew and
+ * waits for nothing of this run. */
 static void check(const load *l)
 {
     count_all(l);
@@ -77,7 +78,7 @@ static double run_cp(const load *l)
 
 enum { PIECE = 256 * KiB };
 
-/* A file under a temporary name. Returns its descriptor, or -1. */
+/* Copies a file to a temporary name. Returns its descriptor, or -1. */
 static int limit_copy(const load *l, const char *from, const char *part)
 {
     static unsigned char piece[PIECE];
@@ -98,7 +99,7 @@ static int limit_copy(const load *l, const char *from, const char *part)
     return ok ? out : -1;
 }
 
-/* Each file is synced and gets its name; at last the directory is synced. */
+/* Syncs and renames each file, and finally syncs the directory. */
 static double run_limit(const load *l)
 {
     char from[160], part[160], to[160];
@@ -128,14 +129,14 @@ static double run(void *arg)
     return seconds;
 }
 
-/* What is measured, with the most time it may take, in that of cp. */
+/* The cases. memory and disk are the most time a case may take, relative to cp. */
 static const struct way {
     const char *name;
     double (*copy)(const load *l);
     const char *method;
     unsigned flags;
     double memory, disk;
-    int limit; /* the way that it is compared with, in memory */
+    int limit; /* index of the case to compare with, in memory */
 } ways[] = {
     {"cp", run_cp, NULL, 0, NAN, NAN, 5},
     {"sync", run_axl, "sync", 0, NAN, 1.05, 5},
@@ -146,7 +147,7 @@ static const struct way {
     {"limit, checksum", run_limit, NULL, AXL_CHECKSUM, NAN, NAN, 6},
 };
 
-/* On disk there is no limit: it would wait for the disk file by file. */
+/* On disk the limit is not measured: it would wait for the disk file by file. */
 enum { WAYS = sizeof ways / sizeof ways[0], WAYS_ON_DISK = 5 };
 
 static int count_ways(const load *l)
@@ -172,7 +173,7 @@ static void report(bench *b, const load *l, const char *name, const double t[WAY
     }
 }
 
-/* disk: where the copies go, or NULL: to memory. */
+/* disk: the directory of the copies, or NULL: to memory. */
 static void measure(bench *b, const char *name, int files, size_t size, const char *disk)
 {
     load loads[WAYS],
@@ -249,7 +250,8 @@ static void measure_lists(bench *b)
 
 /* ---- limits ---- */
 
-/* About ten seconds with a limit, once. Returns what was used of it per second. */
+/* Runs a transfer with a limit once, for about ten seconds. Returns the use per second.
+ */
 static double run_limited(const load *l, const axl_options *options)
 {
     axl_transfer *t = NULL;
@@ -261,7 +263,7 @@ static double run_limited(const load *l, const axl_options *options)
     if (rc == 0) rc = axl_wait(t, &err);
     axl_free(t);
     double seconds = bench_now() - start;
-    cpu = bench_cpu() - cpu; /* not that of the removal */
+    cpu = bench_cpu() - cpu; /* without the removal */
     bench_require(l->b, rc == 0, err.text);
     check(l);
     if (options->percent > 0) return 100 * cpu / seconds;

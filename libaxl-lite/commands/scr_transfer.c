@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_transfer: moves files in the background, driven by a transfer file (SCR Developer
- * Guide 1.2, section 2.22). */
+/* scr_transfer: moves files in the background, controlled by a transfer file (SCR
+ * Developer Guide 1.2, section 2.22). */
 #include "common/command.h"
 #include "common/owner.h"
 #include "src/axl_private.h"
@@ -13,7 +13,7 @@
 
 #define ARGUMENTS "[OPTION]... FILE"
 
-/* Seconds between two looks at the file. */
+/* Most seconds between two looks at the file. */
 #define INTERVAL_MAX 3600.0
 
 typedef struct request {
@@ -31,8 +31,8 @@ static void on_signal(int number)
 
 /* ---- work ---- */
 
-/* A process that is asked to end leaves it to be resumed; a file that may not grow is an
- * error, like a full disk. */
+/* A request to end leaves the transfer so that it can be resumed. SIGXFSZ is ignored: a
+ * file that may not grow is then an error, like a full disk. */
 static void handle_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any text as a transfer file: a line for each key (fuzz_lines.h). The file itself ends
- * with a checksum that no change would come past.
+/* Any text as a transfer file: one line per key (fuzz_lines.h). The real file ends with a
+ * checksum, which almost no mutation would pass.
  *
- * A list is accepted exactly when a reader that was written from docs/formats/transfer.md
- * accepts it, and says the same. What was accepted is written again, also into a file,
- * and read to be the same. */
+ * A list is accepted exactly when a reader written from docs/formats/transfer.md accepts
+ * it, and with the same content. An accepted list is written again, also into a file, and
+ * must be read back unchanged. */
 #include "fuzz.h"
 #include "fuzz_lines.h"
 #include "src/axl_private.h"
@@ -17,18 +17,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Reading may ask for this many bytes in all per byte of a packed tree, and a constant.
- * The worst are entries without WRITTEN: 60 bytes packed, 260 in the list and 128 in its
- * index, both of which were half as large before, and so on. */
+/* Reading may allocate this number of bytes in total per byte of a packed tree, plus a
+ * constant. The worst case is entries without WRITTEN: 60 bytes packed, 260 in the list
+ * and 128 in its index; both had half the size before, and so on. */
 #define FILL_BYTES_PER_BYTE 32
 #define FILL_BYTES_MORE 16384
 
-/* Files are synced, which takes its time: one of so many inputs comes into one. */
+/* Syncing files takes time: only one in this number of inputs is written to a file. */
 #define FILES_PART 8
 
 /* ---- what the format says ---- */
 
-/* What an entry tells. */
+/* The content of an entry. */
 typedef struct told {
     const char *source, *destination;
     bool part, done;
@@ -162,7 +162,7 @@ static bool tell_entry(told_list *list, const kvtree_elem *e)
     return true;
 }
 
-/* None, or at least a millionth. */
+/* A limit is absent, 0, or at least a millionth. */
 static bool tell_limit(const kvtree *tree, const char *key, double *limit)
 {
     char *end;
@@ -197,7 +197,7 @@ static bool tell_options(const kvtree *tree, told_list *list)
     return true;
 }
 
-/* 0, or the error that reading the list must give. */
+/* Returns 0, or the error that reading the list must give. */
 static int tell(const kvtree *tree, told_list *list)
 {
     const kvtree *files = kvtree_get(tree, "FILES");
@@ -281,7 +281,8 @@ static const char *state_path(const char *name)
     return path;
 }
 
-/* Through a file, with news: both come back, and the command that stood there stays. */
+/* Writes and reads a file with news: both come back, and the command in the file stays.
+ */
 static void require_in_file(const told_list *list, kvtree *state, uint32_t hash)
 {
     const char *path = state_path("state");

@@ -4,7 +4,7 @@
 
     libaxl-lite/fuzz/make_corpus.py
 
-Transfer files as text, a line for each key. They were written from docs/formats/transfer.md and share
+Transfer files as text, one line per key. They were written from docs/formats/transfer.md and share
 no code with the library. Inputs named found-* were found by fuzzing (tests/fuzz.py --merge) and stay.
 """
 import pathlib
@@ -93,7 +93,7 @@ LIES = {
     "id-two": transfer({}, ID={"0123456789abcdef": {}, "0123456789abcde0": {}}),
     "error-long": transfer({}, CODE=-5, ERROR="x" * 1000),
     "path-long": transfer({"/" + "x" * 1500: entry("y" * 1500)}),
-    # as much memory as can be asked for with so few bytes
+    # the most memory that so few bytes can request
     "entries-small": transfer({f"/{i:x}": {"DESTINATION": f"/{i:x}", "SIZE": 0, "SOURCE_OFFSET": 0,
                                            "DESTINATION_OFFSET": 0} for i in range(40)}),
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The transfer: a list of files, an index that finds a destination in it at once, and the
- * states filling, started, finished. How files move is the method's business. */
+/* The transfer: a list of files, an index that finds a destination in the list at once,
+ * and the states filling, started, finished. The method decides how files move. */
 #include "src/axl_private.h"
 
 #include "common/array.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what is wanted ---- */
+/* ---- options ---- */
 
 bool axl_is_limit(double limit)
 {
@@ -48,8 +48,8 @@ static int transfer_check_options(const axl_options *o, axl_error *err)
 }
 
 /* Between read, CRC and write the bytes should stay in the processor's second-level
- * cache. From 32 kB to 1 MB this was equally fast; with 4 MB the trips to memory cost 15%
- * to 30%. */
+ * cache. Sizes from 32 kB to 1 MB were equally fast; with 4 MB the memory accesses cost
+ * 15% to 30%. */
 #define BUFFER_SIZE ((size_t)256 * 1024)
 
 int axl_create(const char *method, const axl_options *options, axl_transfer **transfer,
@@ -100,7 +100,7 @@ void axl_set_progress(axl_transfer *transfer,
     transfer->report_arg = arg;
 }
 
-/* A source that grows meanwhile is found out later. */
+/* A source that grows meanwhile is detected later, so done may exceed total here. */
 void axl_transfer_report(const axl_transfer *transfer, uint64_t done)
 {
     const uint64_t total = transfer->bytes;
@@ -133,8 +133,8 @@ static uint64_t transfer_hash(const char *text)
     return h;
 }
 
-/* The slot that holds the destination of that hash at that offset, or the free one where
- * it belongs. */
+/* Returns the slot that holds the destination with that hash at that offset, or the free
+ * slot where it belongs. */
 static axl_slot *transfer_find_slot(const axl_transfer *t, const char *destination,
                                     uint64_t hash, uint64_t offset)
 {
@@ -156,7 +156,7 @@ static void transfer_occupy(axl_transfer *t, size_t item, uint64_t hash, uint64_
     t->used++;
 }
 
-/* Room for two more slots, which is what a part takes. */
+/* Makes room for two more slots, because a part takes two. */
 static int transfer_grow_index(axl_transfer *t)
 {
     if (2 * (t->used + 2) <= t->slots) return 0;
@@ -176,8 +176,8 @@ static int transfer_grow_index(axl_transfer *t)
     return 0;
 }
 
-/* Room for one more in the list and in its index. Both double, so that n files cost n
- * steps. */
+/* Makes room for one more entry in the list and in its index. Both double, so that n
+ * files cost O(n) steps. */
 static int transfer_grow(axl_transfer *t)
 {
     axl_item *items = array_grow(t->items, t->count, sizeof *items);
@@ -186,7 +186,7 @@ static int transfer_grow(axl_transfer *t)
     return transfer_grow_index(t);
 }
 
-/* A part has its own offset, a file the whole destination. */
+/* The offset in the index: that of a part, or AXL_FILE_ITSELF for a whole file. */
 static uint64_t transfer_offset_of(const axl_item *item)
 {
     return item->part ? item->to : AXL_FILE_ITSELF;
@@ -218,7 +218,7 @@ static int transfer_check_base(const axl_transfer *t, const char *destination,
     return beneath_check_name(rest, err);
 }
 
-/* Adds a copy of item, which has the caller's paths. */
+/* Adds a copy of item, whose paths belong to the caller. */
 static int transfer_add_item(axl_transfer *t, axl_item item, axl_error *err)
 {
     const char *source = item.file.source, *destination = item.file.destination;
@@ -277,7 +277,7 @@ int axl_add_part(axl_transfer *transfer, const axl_part *part, axl_error *err)
     return transfer_add_item(transfer, item, err);
 }
 
-/* Another process cannot use it. */
+/* Takes the descriptor, unless the method is remote: another process cannot use it. */
 static int transfer_take_opened(axl_transfer *t, size_t i, int *fd, axl_error *err)
 {
     if (t->state != AXL_FILLING || i >= t->count || !t->items[i].part ||
@@ -339,7 +339,8 @@ static int transfer_result_of(const axl_transfer *transfer, axl_error *err)
                             : 0;
 }
 
-/* A process that takes up what another one left looks for itself. */
+/* Looks at the sources. A process that resumes a transfer checks its progress as well. A
+ * remote method leaves this to the process scr_transfer. */
 static int transfer_look_at_files(axl_transfer *transfer, axl_error *err)
 {
     axl_folder folder = {0};
@@ -408,14 +409,14 @@ int axl_wait(axl_transfer *transfer, axl_error *err)
     return transfer_result_of(transfer, err);
 }
 
-/* The state file is of no use any more. */
+/* Removes the state file, which is no longer needed. */
 static void transfer_forget(axl_transfer *transfer)
 {
     if (transfer->state_path && transfer->ours && !transfer->obeys)
         unlink(transfer->state_path);
 }
 
-/* What an earlier process began, and this one has not resumed. */
+/* Cancels what an earlier process began and this process has not resumed. */
 static int transfer_cancel_earlier(axl_transfer *t, axl_error *err)
 {
     int rc = 0;
@@ -427,7 +428,7 @@ static int transfer_cancel_earlier(axl_transfer *t, axl_error *err)
     if (t->method->remote) {
         t->method->stop(t, true);
     } else {
-        axl_place_begin(t, NULL); /* without its base there is nothing to remove */
+        axl_place_begin(t, NULL); /* without the base there is nothing to remove */
         for (size_t i = 0; i < t->count; i++)
             axl_place_remove(t, i);
         axl_transfer_finish(t, -ECANCELED, "the transfer was cancelled");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether an earlier process worked on the very list of a transfer, and how far it came.
- * Nothing of what it did counts unless all of it does: a state file that told of one part
- * what is true, and of another what is not, would be believed by the next process. */
+/* Determines whether an earlier process worked on the same list, and how far it came.
+ * Either all of its progress counts or none: the next process would believe a state file
+ * that is true about one part and false about another. */
 #include "src/axl_private.h"
 
 #include "common/io.h"
@@ -21,7 +21,7 @@ static bool continue_same_path(const char *given, const char *read)
     return same;
 }
 
-/* NULL: none. */
+/* Compares two directories, of which NULL means none. */
 static bool continue_same_folder(const char *given, const char *read)
 {
     return !given == !read && (!given || continue_same_path(given, read));
@@ -35,7 +35,7 @@ static bool continue_same_item(const axl_item *given, const axl_item *read)
            continue_same_path(given->file.destination, read->file.destination);
 }
 
-/* What was done of it is of use still. */
+/* Whether the recorded progress of an item is still valid. */
 static bool continue_is_valid(const axl_transfer *old, axl_item *read)
 {
     bool unchanged, begun = read->file.done || read->begin > 0;
@@ -45,7 +45,7 @@ static bool continue_is_valid(const axl_transfer *old, axl_item *read)
 
 static bool continue_fits(const axl_transfer *t, axl_transfer *old)
 {
-    axl_place_begin(old, NULL); /* without its base nothing of it is there */
+    axl_place_begin(old, NULL); /* without the base none of its files exists */
     bool same = t->count == old->count && t->flags == old->flags &&
                 continue_same_folder(t->base, old->base) &&
                 continue_same_folder(t->private_folder, old->private_folder);
@@ -62,7 +62,7 @@ static void continue_take_over(axl_transfer *t, const axl_transfer *old)
         item.file.source = t->items[i].file.source;
         item.file.destination = t->items[i].file.destination;
         io_close(&t->items[i].fd);
-        if (t->flags & AXL_COMPARE) item.file.done = 0; /* not yet */
+        if (t->flags & AXL_COMPARE) item.file.done = 0; /* not compared yet */
         t->items[i] = item;
     }
     t->id = old->id;
@@ -71,8 +71,8 @@ static void continue_take_over(axl_transfer *t, const axl_transfer *old)
 
 /* ---- the state file ---- */
 
-/* A file that has no list, or is damaged, says nothing; a process that attends it finds
- * that out as well. After a power loss, too, there is none. */
+/* Removes, durably, a file that is damaged or has no list. A process that serves the file
+ * notices this as well. */
 static int continue_drop_file(const char *path, axl_error *err)
 {
     if (unlink(path) != 0 && errno != ENOENT)
@@ -86,7 +86,7 @@ static int continue_drop_old(axl_transfer *old, const char *path, axl_error *err
     return rc ? rc : axl_place_sync_folder(path, err);
 }
 
-/* *old stays NULL where there is nothing to go on with. */
+/* Reads the earlier transfer. *old stays NULL if there is nothing to continue. */
 static int continue_look_back(const axl_transfer *t, axl_transfer **old, axl_error *err)
 {
     axl_error cause = {""};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One file, by the calling thread: a transfer of one. */
+/* axl_copy, a transfer of one file in the calling thread, and axl_checksum. */
 #include "src/axl_private.h"
 
 #include "common/io.h"

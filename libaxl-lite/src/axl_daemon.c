@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Method "daemon": the process scr_transfer moves the files, driven by the state file. It
- * continues when this process has ended. Where none attends the file, one is started. */
+/* Method "daemon": the process scr_transfer moves the files, controlled by the state
+ * file. It continues after this process has ended. If no process serves the file, one is
+ * started. */
 #include "src/axl_private.h"
 
 #include "common/io.h"
@@ -13,14 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* One that ends so often without having moved a byte will not do better. */
+/* Most starts of scr_transfer without a byte moved: more would not help. */
 enum { STARTS_MAX = 3 };
 
-/* Seconds between two looks at the file: first, and at most. */
+/* Seconds between two looks at the file: at first, and at most. */
 #define FIRST_PAUSE 0.01
 #define LAST_PAUSE 0.5
 
-/* Number of first pauses without a sign of files that move, after which none does. */
+/* After this number of first pauses without a report of running, nothing moves. */
 enum { QUIET = 50 };
 
 /* ---- the process ---- */
@@ -45,7 +46,7 @@ static int daemon_set_attributes(posix_spawnattr_t *attributes)
         attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-/* An errno, as of all functions of spawn.h. */
+/* Starts a process. Returns an errno, like the functions of spawn.h. */
 static int daemon_spawn(const char *path, char *const arguments[], pid_t *child)
 {
     posix_spawn_file_actions_t actions;
@@ -64,7 +65,7 @@ static int daemon_spawn(const char *path, char *const arguments[], pid_t *child)
     return rc;
 }
 
-/* Whether it ended in time. */
+/* Waits for a child. Returns whether it ended in time. */
 static bool daemon_wait_for_child(pid_t child, double seconds, int *status)
 {
     const double end = axl_seconds(CLOCK_MONOTONIC) + seconds;
@@ -76,8 +77,7 @@ static bool daemon_wait_for_child(pid_t child, double seconds, int *status)
     }
 }
 
-/* Starts scr_transfer, which goes into the background by itself, so that it is not our
- * child. */
+/* Starts scr_transfer, which puts itself into the background and so is not our child. */
 static int daemon_start_process(const axl_transfer *t, axl_error *err)
 {
     char program[] = "scr_transfer", background[] = "--background", leave[] = "--leave";
@@ -112,8 +112,9 @@ static int daemon_read_file(const axl_transfer *t, kvtree **state, axl_news *new
     return rc;
 }
 
-/* Two that start at the same time may both find the file idle, and the later one's list
- * is what stands there. What the file says then is nothing about this transfer. */
+/* Reads the state file of this transfer. Two programs that start at the same time may
+ * both find the file idle; then it has the list of the later one and says nothing about
+ * this transfer. */
 static int daemon_read_own(axl_transfer *t, kvtree **state, axl_news *news,
                            axl_command *command, axl_error *err)
 {
@@ -128,7 +129,7 @@ static int daemon_read_own(axl_transfer *t, kvtree **state, axl_news *news,
     return err_set(err, -EBUSY, "%s was taken by another transfer", t->state_path);
 }
 
-/* A file that a process attends may be idle. */
+/* Refuses a file on which a process works. A served file may be idle. */
 static int daemon_check_idle(const axl_transfer *t, axl_error *err)
 {
     kvtree *state;
@@ -158,14 +159,15 @@ static int daemon_write_list(axl_transfer *t, axl_error *err)
 
 /* ---- the method ---- */
 
-/* Whether the process that an earlier program started has done all, or still does it. */
+/* Whether the scr_transfer of an earlier program has finished the list, or still works on
+ * it. */
 static bool daemon_goes_on(axl_transfer *t)
 {
     kvtree *state;
     axl_news news;
     axl_command command;
-    bool attended = axl_owner_is_there(t->state_path); /* before; see daemon_test */
-    if (t->flags & AXL_COMPARE) return false;          /* a process must do that */
+    bool attended = axl_owner_is_there(t->state_path); /* first; see daemon_test */
+    if (t->flags & AXL_COMPARE) return false;          /* scr_transfer must compare */
     if (!t->continues || daemon_read_own(t, &state, &news, &command, NULL) != 0)
         return false;
     kvtree_delete(&state);
@@ -187,7 +189,8 @@ static int daemon_start(axl_transfer *transfer, axl_error *err)
     return rc;
 }
 
-/* What the file says of each file of the list, which stands there in its order. */
+/* Copies the progress of each file from the state file, which lists the files in this
+ * order. */
 static void daemon_take_over(axl_transfer *t, const kvtree *state, axl_progress *progress)
 {
     size_t i = 0;
@@ -203,7 +206,7 @@ static void daemon_take_over(axl_transfer *t, const kvtree *state, axl_progress 
     }
 }
 
-/* No process attends the file any more, though it is not finished. */
+/* Starts scr_transfer again: no process serves the file, though it is not finished. */
 static void daemon_start_again(axl_transfer *t, uint64_t bytes)
 {
     axl_error err = {""};
@@ -218,7 +221,8 @@ static void daemon_start_again(axl_transfer *t, uint64_t bytes)
     if (rc) axl_transfer_finish(t, rc, err.text);
 }
 
-/* It is there, and should move files. */
+/* Checks the signs of life of a process that should move files, and kills it if there are
+ * none. */
 static void daemon_listen_to(axl_transfer *t)
 {
     char process[32] = "";
@@ -241,7 +245,7 @@ static int daemon_test(axl_transfer *transfer)
     axl_command command;
     axl_progress progress;
     bool attended =
-        axl_owner_is_there(transfer->state_path); /* before: it writes, and ends then */
+        axl_owner_is_there(transfer->state_path); /* first: a process writes, then ends */
     int rc = daemon_read_own(transfer, &state, &news, &command, &err);
     if (rc) {
         axl_transfer_finish(transfer, rc, err.text);
@@ -273,12 +277,12 @@ static void daemon_wait(axl_transfer *transfer)
     }
 }
 
-/* Whether a process still moves files when the time is over. */
+/* Waits until no process moves files. Returns true if one still does at the time end. */
 static bool daemon_is_moving(const char *path, int most, double end)
 {
     axl_news news;
     axl_command command;
-    /* one that is about to begin says so soon, and obeys then */
+    /* a process that is about to begin reports this soon, and then obeys */
     for (int quiet = 0; quiet < most && axl_owner_is_there(path); quiet++) {
         if (axl_state_peek(path, &news, &command) == 0 && news.running) quiet = 0;
         if (axl_seconds(CLOCK_MONOTONIC) >= end) return true;
@@ -291,7 +295,7 @@ int axl_daemon_halt(const char *path, double patience, bool for_good, axl_error 
 {
     const double end = axl_seconds(CLOCK_MONOTONIC) + patience;
     int rc = axl_state_command(path, AXL_COMMAND_STOP, (int)patience, err), most = QUIET;
-    /* a file that is gone says the same, at its next look */
+    /* a missing file also stops the process, at its next look */
     if (rc && rc != -ENOENT && for_good && unlink(path) == 0) {
         rc = 0;
         most += (int)(2 * AXL_INTERVAL / FIRST_PAUSE);
@@ -306,7 +310,7 @@ int axl_daemon_halt(const char *path, double patience, bool for_good, axl_error 
                             path, patience);
 }
 
-/* Without a cancel, scr_transfer continues. */
+/* Only a cancel (for_good) stops scr_transfer. */
 static void daemon_stop(axl_transfer *transfer, bool for_good)
 {
     axl_error err = {""};

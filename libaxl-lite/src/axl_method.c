@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of transfer methods: one row per name that users may write into their
- * configuration, whether this build can do it or not. */
+/* The table of transfer methods: one row per name that users may configure, including
+ * methods that this build lacks. */
 #include "src/axl_private.h"
 
 #include <errno.h>

@@ -2,8 +2,7 @@
 #ifndef AXL_NAMES_PRIVATE_H
 #define AXL_NAMES_PRIVATE_H
 
-/* What functions are called that only other parts of this library may call; see
- * axl_names.h. */
+/* Names of functions that only other parts of this library call; see axl_names.h. */
 
 #define axl_serve scr_axl_serve
 

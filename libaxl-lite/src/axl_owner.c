@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who works on a state file: a lock on a file beside it, which ends with its owner; the
- * signs of life that scr_transfer leaves in that file; and the end of one that gives
- * none, because it is stopped or hangs in a file system. */
+/* The owner of a state file: a lock on a file beside it, which ends with its owner; the
+ * signs of life that scr_transfer writes into the lock file; and the killing of an owner
+ * that gives no sign, because it is stopped or hangs in a file system. */
 #include "src/axl_private.h"
 
 #include "common/errtext.h"
@@ -26,7 +26,8 @@ static int owner_lock_name(const char *path, char name[PATH_MAX], axl_error *err
     return err_sys(err, -ENAMETOOLONG, "state file %.100s", path);
 }
 
-/* The file that was locked may have been removed by who had it before. */
+/* Whether the locked file is still the lock file: a previous owner may have removed it.
+ */
 static bool owner_is_current(int fd, const char *name)
 {
     struct stat ours, there;
@@ -34,8 +35,8 @@ static bool owner_is_current(int fd, const char *name)
            io_is_same_file(&ours, &there);
 }
 
-/* The descriptor, or -errno with a text. The lock has its owner written in it, so it may
- * be no file that has another name, too. */
+/* Opens the lock file: returns its descriptor, or -errno with a text. The owner writes
+ * into the lock file, so a file with a second name is refused. */
 static int owner_open_lock(const char *name, axl_error *err)
 {
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -67,7 +68,7 @@ int axl_owner_take(const char *path, int *owner, axl_error *err)
     return rc;
 }
 
-/* It only looks: who took the lock for a moment might turn an owner away. */
+/* Queries the lock without taking it: even a brief lock could turn an owner away. */
 int axl_is_busy(const char *path)
 {
     char name[PATH_MAX];
@@ -95,7 +96,7 @@ void axl_owner_drop(const char *path, int *owner)
 
 /* ---- signs of life ---- */
 
-/* A disk without room for it has none for the state file either. */
+/* Errors are ignored: a disk that is full for a sign is also full for the state file. */
 void axl_pulse_beat(axl_pulse *pulse, uint64_t bytes)
 {
     char text[64];
@@ -107,7 +108,7 @@ void axl_pulse_beat(axl_pulse *pulse, uint64_t bytes)
     io_pwrite(pulse->owner, text, (size_t)n, 0);
 }
 
-/* What stands there; nothing counts as a sign, too. */
+/* Reads the sign of life. An empty sign counts as one, too. */
 static void owner_read_sign(const char *path, char sign[AXL_SIGN_SIZE])
 {
     char name[PATH_MAX];
@@ -120,7 +121,8 @@ static void owner_read_sign(const char *path, char sign[AXL_SIGN_SIZE])
     sign[n > 0 ? n : 0] = 0;
 }
 
-/* Number of patiences without a byte: what was written waits for a slow disk, perhaps. */
+/* Number of patience intervals that a living process may copy nothing: written data may
+ * be waiting for a slow disk. */
 enum { STILL = 10 };
 
 void axl_listen(axl_listener *l, const char *path, double patience)
@@ -128,7 +130,7 @@ void axl_listen(axl_listener *l, const char *path, double patience)
     char sign[AXL_SIGN_SIZE];
     double now = axl_seconds(CLOCK_MONOTONIC), step = now - l->looked;
     owner_read_sign(path, sign);
-    /* both may have been stopped together, with the whole job: that is no silence */
+    /* the whole job may have been stopped: that time is not silence */
     if (step > patience / 3) step = patience / 3;
     const char *bytes = strchr(sign, ' '), *before = strchr(l->sign, ' ');
     bool first = l->looked == 0, moved = !bytes || !before || strcmp(bytes, before) != 0;
@@ -144,12 +146,12 @@ void axl_listen(axl_listener *l, const char *path, double patience)
     strcpy(l->sign, sign);
 }
 
-/* ---- the end of one that hangs ---- */
+/* ---- killing an owner that hangs ---- */
 
-/* Seconds until the kernel has ended a process that does not wait for a device. */
+/* Seconds in which the kernel ends a killed process that does not wait for a device. */
 #define DEATH 2.0
 
-/* Whether the open file number fd of a process is the lock file, and has its lock. */
+/* Whether descriptor fd of a process refers to the lock file and holds its lock. */
 static bool owner_has_lock(const char *pid, const char *fd, const struct stat *lock)
 {
     char path[2 * NAME_MAX + 32], text[1024];
@@ -170,7 +172,7 @@ static bool owner_owns(const char *pid, const struct stat *lock)
     const struct dirent *item;
     bool found = false;
     snprintf(path, sizeof path, "/proc/%s/fd", pid);
-    DIR *stream = opendir(path); /* of processes of others it cannot be opened */
+    DIR *stream = opendir(path); /* fails for processes of other users */
     while (stream && !found && (item = readdir(stream)) != NULL)
         found = isdigit((unsigned char)*item->d_name) &&
                 owner_has_lock(pid, item->d_name, lock);
@@ -178,7 +180,8 @@ static bool owner_owns(const char *pid, const struct stat *lock)
     return found;
 }
 
-/* All that have the lock: one, or a parent and its child. The last of them, or 0. */
+/* Kills all processes that hold the lock: one, or a parent and its child. Returns the
+ * last of them, or 0. */
 static pid_t owner_kill_owners(const struct stat *lock)
 {
     const struct dirent *item;
@@ -202,7 +205,7 @@ pid_t axl_owner_kill(const char *path)
     double end = axl_seconds(CLOCK_MONOTONIC) + DEATH;
     while (killed && axl_owner_is_there(path) && axl_seconds(CLOCK_MONOTONIC) < end)
         usleep(1000);
-    /* it does not come back from the kernel: its lock is no lock any more */
+    /* the process hangs in the kernel: without its file, its lock has no effect */
     if (killed && stat(name, &now) == 0 && now.st_ino == lock.st_ino) unlink(name);
     return killed;
 }

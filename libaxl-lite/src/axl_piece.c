@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One piece of a file, from one descriptor to another. With a checksum, or to a file in
- * memory, the bytes pass through a small buffer; else the kernel copies. Holes of the
- * source are skipped: the destination has its final size already. Only in the destination
- * of a part, or of what an earlier process copied, there may be other bytes where the
- * source has a hole. Places are those of the source. */
+/* Moving one piece of a file from one descriptor to another. With a checksum, or to a
+ * file in memory, the bytes pass through a small buffer; otherwise the kernel copies.
+ * Holes of the source are skipped, since the destination already has its final size. Only
+ * the destination of a part, or of what an earlier process copied, may have other bytes
+ * where the source has a hole. Offsets refer to the source. */
 #include "src/axl_private.h"
 
 #include "common/crc32.h"
@@ -25,7 +25,7 @@ static int piece_pay(const axl_piece *p, uint64_t bytes)
     return p->worker ? axl_worker_pay(p->worker, bytes) : 0;
 }
 
-/* The place in the destination. */
+/* The offset in the destination. */
 static off_t piece_target(const axl_piece *p, uint64_t at)
 {
     return (off_t)(at - p->item->from + p->item->to);
@@ -33,7 +33,7 @@ static off_t piece_target(const axl_piece *p, uint64_t at)
 
 /* ---- bytes ---- */
 
-/* Whether the destination has the bytes that are in the buffer, which fill half of it. */
+/* Whether the destination already has the bytes in the first half of the buffer. */
 static bool piece_is_there(const axl_piece *p, uint64_t at, size_t size)
 {
     char *found = p->buffer + p->buffer_size / 2;
@@ -67,8 +67,8 @@ static int piece_move_by_buffer(axl_piece *p, uint64_t at, uint64_t end, axl_err
     return rc;
 }
 
-/* Not all file systems can, nor between all of them; and some say "0 bytes" before the
- * end of the file. */
+/* Whether copy_file_range does not work here. Not all file systems support it, nor all
+ * pairs of file systems, and some return 0 before the end of the file. */
 static bool piece_kernel_declines(ssize_t n, int error)
 {
     return n == 0 || error == EXDEV || error == ENOSYS || error == EINVAL ||
@@ -104,10 +104,10 @@ static bool piece_is_known(const axl_piece *p, uint64_t at)
     return data->item == p->item || axl_has_same_source(p->item, data->item);
 }
 
-/* Where the data at or behind an offset begins and ends, at most at end. File systems
- * that know of no holes have data everywhere. Some look through all of a file up to the
- * next hole: so a file without holes is not asked for them, and what was asked for one
- * piece is known for those behind it. */
+/* Finds the next data at or after an offset, up to end. File systems without support for
+ * holes report data everywhere. Some search the whole file up to the next hole. Therefore
+ * a file without holes is not searched, and an extent found for one piece is reused for
+ * the following pieces. */
 static void piece_find_data(const axl_piece *p, uint64_t at, uint64_t end, uint64_t *from,
                             uint64_t *to)
 {
@@ -143,7 +143,8 @@ static int piece_write_zeros(axl_piece *p, uint64_t at, uint64_t end, axl_error 
     return rc;
 }
 
-/* Nothing of what was there may shine through. */
+/* Punches a hole where the destination may have other bytes. Returns false if it cannot.
+ */
 static bool piece_punch(const axl_piece *p, uint64_t at, uint64_t end)
 {
     bool blank = !p->item->part && p->there < 0;
@@ -152,14 +153,15 @@ static bool piece_punch(const axl_piece *p, uint64_t at, uint64_t end)
                      piece_target(p, at), (off_t)(end - at)) == 0;
 }
 
-/* A hole at the end of an open file that the caller gave may be the end of that, too. */
+/* Whether a hole ends at the end of an item with an open file from the caller. That file
+ * may end there, too, and must then be extended. */
 static bool piece_is_last(const axl_piece *p, uint64_t end)
 {
     return p->item->given && p->out >= 0 && end == p->item->from + p->item->size;
 }
 
-/* A hole is done without a byte that moves, but where the file system cannot punch holes,
- * or now will not: zeros are written there. */
+/* Handles a hole without moving bytes. Where the file system cannot punch holes, or
+ * refuses now, zeros are written. */
 static int piece_move_hole(axl_piece *p, uint64_t at, uint64_t end, axl_error *err)
 {
     if (at == end) return 0;

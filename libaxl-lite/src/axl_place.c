@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sources that are opened, and what is written to. For a file that is a temporary file
- * beside its destination, which gets its name when it is whole and on disk; for a part it
- * is the destination itself. */
+/* Opening sources and destinations. A file is written to a temporary file beside its
+ * destination, which is renamed when it is complete and on disk. A part is written to the
+ * destination itself. */
 #include "src/axl_private.h"
 
 #include "common/beneath.h"
@@ -17,11 +17,11 @@
 
 /* ---- sources ---- */
 
-/* Opens name in the directory dir; path is what it is called. */
+/* Opens name in the directory dir. path is for error texts. */
 static int place_open_regular(int dir, const char *name, const char *path, int mode,
                               int *fd, struct stat *st, axl_error *err)
 {
-    /* O_NONBLOCK: opening a pipe must not wait for its other end; -ENXIO: it has none */
+    /* O_NONBLOCK: opening a pipe must not wait for its other end; -ENXIO: no other end */
     int opened = io_open(dir, name, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     if (opened == -ELOOP)
         return err_set(err, -ELOOP, "%s is a symbolic link, or lies in a loop of them",
@@ -52,7 +52,8 @@ static bool place_is_unchanged(const axl_item *item, const struct stat *st)
            st->st_mtim.tv_nsec == item->mtime.tv_nsec;
 }
 
-/* A directory on the way to the source may have been exchanged since it was checked. */
+/* A directory on the way to the source may have been replaced since the caller checked
+ * it. */
 static int place_check_identity(const axl_item *item, const struct stat *st,
                                 axl_error *err)
 {
@@ -187,7 +188,7 @@ int axl_place_begin(axl_transfer *transfer, axl_error *err)
     return rc ? err_wrap(err, rc, "%s", base) : 0;
 }
 
-/* Opens a directory of destinations, made where it is missing and has a mode. */
+/* Opens a directory of destinations. A missing directory is created if mode is not 0. */
 static int place_open_folder(const axl_transfer *t, const char *path, mode_t mode,
                              int *fd, axl_error *err)
 {
@@ -197,8 +198,8 @@ static int place_open_folder(const axl_transfer *t, const char *path, mode_t mod
     return rc ? err_wrap(err, rc, "%s", top) : 0;
 }
 
-/* Opens the directory of an item, which is made where it is missing, but not for a part;
- * *last is the name in it. */
+/* Opens the directory of an item. A missing directory is created, except for a part.
+ * *last is the name in the directory. */
 static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *folder,
                        const char **last, axl_error *err)
 {
@@ -220,7 +221,7 @@ static int place_enter(const axl_transfer *t, const axl_item *item, axl_folder *
     return rc;
 }
 
-/* Opens a destination that is there. */
+/* Opens an existing destination. */
 static int place_open_named(const axl_transfer *t, const axl_item *item,
                             axl_folder *folder, int mode, int *fd, struct stat *st,
                             axl_error *err)
@@ -248,7 +249,8 @@ static void place_temporary_name(const axl_transfer *t, size_t i, char name[64])
     snprintf(name, 64, ".%016llx-%zu.tmp", (unsigned long long)t->id, i);
 }
 
-/* A rename would find this out as well, but only after all the data was written. */
+/* Refuses a destination that is a directory. A rename would fail as well, but only after
+ * all the data was written. */
 static int place_refuse_folder(const axl_folder *folder, const char *last,
                                const char *path, axl_error *err)
 {
@@ -276,8 +278,9 @@ static int place_create(const axl_transfer *t, size_t i, const axl_folder *folde
     return rc;
 }
 
-/* Others may write to the same file now, so its end is only ever moved by writing: one
- * byte of the part, which gets its value later. */
+/* Other processes may write to the same file now. Therefore the file is extended only by
+ * writing, never by truncation: the last byte of the part is written, and gets its value
+ * later. */
 int axl_place_reach_end(const axl_item *item, const struct stat *st, int fd,
                         axl_error *err)
 {
@@ -301,7 +304,7 @@ static int place_open_part(const axl_transfer *t, const axl_item *item,
     return rc;
 }
 
-/* Whether only this user can have made a file that is there, and can have opened it. */
+/* Whether only this user can have created and opened an existing file. */
 static bool place_is_own(const axl_folder *folder, const struct stat *st)
 {
     return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid() &&
@@ -319,8 +322,8 @@ static int place_open_any(const axl_transfer *t, size_t i, const axl_folder *fol
                : rc;
 }
 
-/* Opens the one that an earlier process left. What others may have put in its place, such
- * as a pipe or another name of a file, is not written to. */
+/* Opens the temporary file that an earlier process left. A file that others may have put
+ * in its place, such as a pipe or a hard link, is refused. */
 static int place_open_temporary(const axl_transfer *t, size_t i, const axl_folder *folder,
                                 int mode, int *fd, axl_error *err)
 {
@@ -370,14 +373,14 @@ int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder,
     if (!rc && item->part) rc = place_open_part(transfer, item, folder, &fd, err);
     if (!rc && !item->part)
         rc = place_open_any(transfer, i, folder, O_WRONLY, &fd, &st, err);
-    if (rc == -ENOENT && !item->part) return 0; /* it has got its name meanwhile */
+    if (rc == -ENOENT && !item->part) return 0; /* it was renamed meanwhile */
     if (rc) return rc;
     rc = io_fsync(fd);
     io_close(&fd);
     return rc ? err_sys(err, rc, "fsync %s", item->file.destination) : 0;
 }
 
-/* Where a part was begun, its destination reaches its end. */
+/* The destination of a part that was begun reaches the end of the part. */
 bool axl_place_reaches(const axl_transfer *transfer, const axl_item *item)
 {
     struct stat st;
@@ -440,7 +443,7 @@ static int place_keep_attributes(const axl_transfer *t, const axl_item *item, in
     return 0;
 }
 
-/* What is kept of the source, and everything on disk. */
+/* Sets the attributes kept from the source, then syncs and closes the file. */
 static int place_finish_file(const axl_transfer *t, const axl_item *item, int *fd,
                              axl_error *err)
 {
@@ -479,7 +482,7 @@ int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item,
     return rc;
 }
 
-/* Syncs the directories of those that got their names, each run of one directory once. */
+/* Syncs the directories of renamed files, once per run of files with one directory. */
 static int place_sync_folders(const axl_transfer *t, const axl_batch *batch, int placed,
                               axl_error *err)
 {
@@ -511,7 +514,7 @@ int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
     axl_folder folder = {0};
     int rc = 0;
     *placed = 0;
-    /* what can be written meanwhile is, before the first one waits for it */
+    /* start writing all files, before waiting for the first one */
     const bool waits = batch->count > 1 && !axl_is_in_memory(batch->fds[0]);
     for (int k = 0; k < batch->count && waits; k++)
         sync_file_range(batch->fds[k], 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -527,6 +530,6 @@ int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
     axl_folder_done(&folder);
     int synced = place_sync_folders(transfer, batch, *placed, rc ? NULL : err);
     batch->count = 0;
-    if (synced) *placed = 0; /* a power loss may take their names away again */
+    if (synced) *placed = 0; /* a power loss may undo the renames */
     return rc ? rc : synced;
 }

@@ -2,22 +2,20 @@
 #ifndef AXL_PRIVATE_H
 #define AXL_PRIVATE_H
 
-/* What the sources of libaxl-lite share: a transfer seen from inside, and what a method
- * has to provide. A new method is one source file that defines an axl_method, and one row
- * in the table of axl_method.c.
+/* Declarations shared by the sources of libaxl-lite: the internals of a transfer, and the
+ * interface of a method. A new method is one source file that defines an axl_method, and
+ * one row in the table of axl_method.c.
  *
  *     axl.c           the list and the states of a transfer
- *     axl_method.c    the table of methods; axl_sync.c, axl_pthread.c, axl_daemon.c: they
- *     axl_work.c      workers, who take pieces of files from the list until none is left
- *     axl_piece.c     one piece, from one descriptor to another
- *     axl_place.c     what is written to: temporary files that get their names, or parts
- *     axl_throttle.c  when the next piece may be moved
- *     axl_state.c     the state file: written, read
- *     axl_owner.c     who works on it, and whether he lives
- *     axl_save.c      what workers write into it
- *     axl_resume.c    what an earlier process did
- *     axl_continue.c  whether that was the same list
- *     axl_serve.c     what the process scr_transfer does */
+ *     axl_method.c    the table of methods: axl_sync.c, axl_pthread.c, axl_daemon.c
+ *     axl_work.c      workers, which take pieces of files from the list until none is
+ * left axl_piece.c     one piece, from one descriptor to another axl_place.c     what is
+ * written to: temporary files and their renaming, or parts axl_throttle.c  when the next
+ * piece may be moved axl_state.c     writing and reading the state file axl_owner.c the
+ * process that works on the state file, and its signs of life axl_save.c      what
+ * workers write into the state file axl_resume.c    the progress of an earlier process
+ *     axl_continue.c  whether that process had the same list
+ *     axl_serve.c     the work of the process scr_transfer */
 
 #include "common/errtext.h"
 #include "src/axl_names_private.h"
@@ -35,78 +33,80 @@ typedef enum axl_state { AXL_FILLING, AXL_STARTED, AXL_FINISHED } axl_state;
 enum { AXL_WORKERS_MAX = 256 };
 #define AXL_BUFFER_MAX ((size_t)1 << 30)
 
-/* Files are cut into pieces of this many bytes, so that several workers can share one. */
+/* Files are cut into pieces of this number of bytes, so that several workers can share
+ * one. */
 #define AXL_PIECE ((uint64_t)32 << 20)
 #define AXL_INTERVAL 1.0
 
-/* A file of the list, or a part of one. While workers run, their lock protects what
- * changes. Bytes are counted from where the part begins. */
+/* A file of the list, or a part of one. While workers run, their lock protects the
+ * members that change. Bytes are counted from the start of the part. */
 typedef struct axl_item {
-    axl_file file;                /* as callers see it */
-    bool part;                    /* written in place, ... */
-    uint64_t from, to;            /* ... from here in the source to there; else 0 */
-    uint64_t size;                /* bytes to move: of the part, else of the source */
-    struct timespec atime, mtime; /* of the source, ... */
-    uint64_t source_size;         /* ... its size, ... */
-    dev_t device;                 /* ... where it lies, ... */
+    axl_file file;                /* the view of the caller */
+    bool part;                    /* a part; it is written in place */
+    uint64_t from, to;            /* offsets of a part in source and destination, or 0 */
+    uint64_t size;                /* bytes to move: of the part, or of the whole source */
+    struct timespec atime, mtime; /* times of the source */
+    uint64_t source_size;         /* size of the whole source */
+    dev_t device;                 /* device and inode of the source */
     ino_t inode;
-    mode_t mode;          /* ... its mode when it was dispatched */
-    bool dense;           /* it has no holes */
-    bool seen;            /* all this is known from axl_look, before that */
-    dev_t checked_device; /* the caller has checked this one; 0: any */
+    mode_t mode;          /* mode of the source at dispatch */
+    bool dense;           /* the source has no holes */
+    bool seen;            /* these facts came from axl_look, before axl_dispatch */
+    dev_t checked_device; /* the source that the caller has checked; inode 0: any */
     ino_t checked_inode;
     uint64_t begin;      /* bytes that an earlier process copied: pieces begin there */
     uint32_t begin_crc;  /* their checksum */
-    uint64_t claimed;    /* bytes that it says to have copied: compared first */
-    uint64_t synced;     /* bytes that are on disk for sure, from the start on ... */
-    uint32_t synced_crc; /* ... and their checksum */
-    bool made;           /* what is written to is there */
-    bool open;           /* ... and pieces may be written to it */
-    size_t holder;       /* number of the first of the parts that are moved one after the
-                            other to the same destination; else its own */
-    size_t held;         /* of a holder: its parts that are not complete */
-    size_t last;         /* of a holder: number of the last of them */
+    uint64_t claimed;    /* bytes recorded by an earlier process; compared first */
+    uint64_t synced;     /* bytes from the start that are certainly on disk */
+    uint32_t synced_crc; /* their checksum */
+    bool made;           /* the file to write to exists */
+    bool open;           /* pieces may be written to it */
+    size_t holder;       /* consecutive parts with the same destination are written
+                          * through the descriptor of the first one: its number; else the
+                          * item's own number */
+    size_t held;         /* of a holder: number of its incomplete parts */
+    size_t last;         /* of a holder: number of its last part */
     bool given;          /* fd is the caller's: the file may be shorter than the part */
-    int fd;              /* of a holder, while pieces are moved, or given; else -1 */
-    size_t pieces, left; /* of it; not done yet */
-    uint32_t *crcs;      /* of the pieces */
-    uint8_t *moved;      /* 1 of those that are done */
+    int fd;              /* of a holder, while pieces are moved, or supplied; else -1 */
+    size_t pieces, left; /* number of all pieces; of unfinished pieces */
+    uint32_t *crcs;      /* checksums of the pieces */
+    uint8_t *moved;      /* 1 for each finished piece */
 } axl_item;
 
-/* A destination in the index: of a file, or of the part that goes to an offset. The first
- * part of a destination is there as a file, too. */
+/* An entry of the index: the destination of a file, or the destination and offset of a
+ * part. The first part of a destination also has an entry as a whole file. */
 typedef struct axl_slot {
-    size_t item; /* its number + 1; 0: free */
+    size_t item; /* number of the item + 1; 0: free */
     uint64_t offset;
 } axl_slot;
 
-#define AXL_FILE_ITSELF UINT64_MAX /* as offset */
+#define AXL_FILE_ITSELF UINT64_MAX /* offset of a whole file */
 
 typedef struct axl_work axl_work;
 typedef struct axl_worker axl_worker;
 typedef struct axl_folder axl_folder;
 typedef struct axl_method axl_method;
 
-/* Signs of life that scr_transfer leaves in the lock file: a text that changes every
- * AXL_BEAT seconds, and says how many bytes it has copied. */
+/* Signs of life that scr_transfer writes into the lock file: a text that changes every
+ * AXL_BEAT seconds and contains the number of bytes copied. */
 #define AXL_BEAT 0.25
 enum { AXL_SIGN_SIZE = 64 };
 
 typedef struct axl_pulse {
-    int owner; /* the lock file */
+    int owner; /* descriptor of the lock file */
     unsigned long beats;
-    double next; /* time of the next one */
+    double next; /* time of the next sign */
 } axl_pulse;
 
-/* Who waits for it listens. */
+/* State of a process that watches the signs of life of scr_transfer. */
 typedef struct axl_listener {
     char sign[AXL_SIGN_SIZE];
-    double looked;        /* when; 0: never */
-    double silent, still; /* seconds without a beat; without a byte */
-    char why[64];         /* what is wrong; "": nothing */
+    double looked;        /* time of the last look; 0: never */
+    double silent, still; /* seconds without a sign of life; without a byte copied */
+    char why[64];         /* the problem; "": none */
 } axl_listener;
 
-/* Seconds that a process may be silent, by default. */
+/* Default number of seconds without a sign of life. */
 #define AXL_PATIENCE 60.0
 
 struct axl_transfer {
@@ -114,151 +114,154 @@ struct axl_transfer {
     unsigned flags;
     int workers;
     size_t buffer;
-    uint64_t piece;  /* AXL_PIECE; tests take less */
+    uint64_t piece;  /* AXL_PIECE; tests use less */
     double interval; /* seconds between two writes of the state file */
     double bandwidth, percent;
     void (*report)(void *arg, uint64_t done, uint64_t total); /* or NULL */
     void *report_arg;
-    char *state_path;  /* of the state file; NULL: none */
-    int owner;         /* its lock; -1: we do not have it */
-    bool ours;         /* state file and temporary files are those of this transfer */
+    char *state_path;  /* path of the state file; NULL: none */
+    int owner;         /* lock of the state file; -1: not held */
+    bool ours;         /* state file and temporary files belong to this transfer */
     bool resumed;      /* an earlier process may have left temporary files */
-    bool continues;    /* it had the same list, and may still work on it */
-    bool obeys;        /* the one that dispatches was told so by the state file */
-    char *daemon_path; /* of scr_transfer; NULL: in $PATH */
-    int starts;        /* of it, since it moved some bytes */
-    double patience;   /* seconds that it may give no sign of life */
+    bool continues;    /* an earlier process had the same list and may still run */
+    bool obeys;        /* runs in scr_transfer, on the command of the state file */
+    char *daemon_path; /* path of scr_transfer; NULL: searched in $PATH */
+    int starts;        /* starts of scr_transfer since it last moved bytes */
+    double patience;   /* seconds that scr_transfer may give no sign of life */
     axl_listener listener;
-    axl_pulse *pulse; /* of scr_transfer itself; NULL: without a listener */
+    axl_pulse *pulse; /* set in scr_transfer itself; NULL: no signs of life */
     int unsaved;      /* -errno: the result could not be written to the state file */
     axl_state state;
-    int result;           /* once finished: 0 or the first error ... */
-    axl_error error;      /* ... and its text */
-    char *base;           /* directory of all destinations; NULL: any */
-    char *private_folder; /* of all destinations, below the base (axl_set_private);
-                             NULL: none */
-    char *slot_path;      /* absolute name of slots (axl_set_slots); NULL: none */
+    int result;           /* once finished: 0, or the first error */
+    axl_error error;      /* text of result */
+    char *base;           /* directory above all destinations; NULL: any */
+    char *private_folder; /* directory above all destinations, below the base
+                           * (axl_set_private); NULL: none */
+    char *slot_path;      /* absolute path that begins the names of slots (axl_set_slots);
+                           * NULL: none */
     int slot_count;
-    int slot, slot_fd; /* the one that it has; -1: none */
-    int top_dir;       /* the innermost of both, held open; -1: none, or not yet */
+    int slot, slot_fd; /* number and lock of the slot held; -1: none */
+    int top_dir;       /* descriptor of private_folder, else of base; -1: none, or not
+                        * open yet */
     uint64_t id;       /* random, in the names of temporary files */
     size_t count;
     axl_item *items;
-    size_t slots, used;  /* of the index: a power of two, at least twice used, or 0 */
-    axl_slot *index;     /* open hash of destinations */
-    uint64_t bytes;      /* of all sources, once dispatched */
-    uint64_t bytes_done; /* and once finished */
+    size_t slots, used;  /* slots of the index: 0 or a power of two >= 2 * used */
+    axl_slot *index;     /* hash table of destinations, with open addressing */
+    uint64_t bytes;      /* bytes of all sources, once dispatched */
+    uint64_t bytes_done; /* bytes copied, once finished */
     size_t files_done;
-    axl_work *work; /* of methods that move files in this process */
+    axl_work *work; /* state of methods that move files in this process */
 };
 
-/* Whether it can be one: none, or a number that a state file can hold. */
+/* Whether limit is valid: 0 (no limit), or a number that a state file can hold. */
 bool axl_is_limit(double limit);
 
-/* The time of a clock, in seconds. */
+/* Returns the time of a clock, in seconds. */
 double axl_seconds(clockid_t clock);
 
-/* Ends the transfer with its result and, unless that is 0, its text. */
+/* Finishes the transfer with a result and, unless it is 0, its error text. */
 void axl_transfer_finish(axl_transfer *transfer, int result, const char *error);
 
-/* Reports that so many bytes are done, if somebody wants to know. */
+/* Reports the number of bytes done to the caller's function, if there is one. */
 void axl_transfer_report(const axl_transfer *transfer, uint64_t done);
 
 /* ---- methods ---- */
 
-/* A method leaves its result in the transfer by axl_transfer_finish. */
+/* A method sets the result of the transfer with axl_transfer_finish. */
 struct axl_method {
     const char *name;
     bool remote; /* another process works on the state file */
 
-    /* Starts to move all files of the list; their sources were there a moment ago. NULL:
-     * a method that this build does not have. */
+    /* Starts to move all files of the list. Their sources were checked just before. NULL:
+     * this build lacks the method. */
     int (*start)(axl_transfer *transfer, axl_error *err);
 
-    /* AXL_RUNNING, or 0 once the transfer is finished. */
+    /* Returns AXL_RUNNING, or 0 once the transfer is finished. */
     int (*test)(axl_transfer *transfer);
 
     /* Returns when the transfer is finished. */
     void (*wait)(axl_transfer *transfer);
 
-    /* Ends a transfer that still runs; nothing moves afterwards. for_good: nothing of
-     * what is unfinished is kept. */
+    /* Stops a running transfer. for_good: unfinished data is not kept, and nothing moves
+     * afterwards. Without for_good, scr_transfer continues; other methods stop. */
     void (*stop)(axl_transfer *transfer, bool for_good);
 
-    /* How far it is while it runs: file number i, if file is not NULL, and the whole,
-     * if progress is not NULL. */
+    /* Reports the progress of a running transfer: of file number i if file is not NULL,
+     * and of the whole transfer if progress is not NULL. */
     void (*look)(const axl_transfer *transfer, size_t i, axl_file *file,
                  axl_progress *progress);
 };
 
 extern const axl_method axl_sync, axl_pthread, axl_daemon;
 
-/* The method of that name, ready for use; -EINVAL or -ENOTSUP as axl_create tells. */
+/* Finds the method of that name. -EINVAL or -ENOTSUP as described at axl_create. */
 int axl_method_find(const char *name, const axl_method **method, axl_error *err);
 
 /* ---- axl_throttle.c ---- */
 
-/* Two limits, each with the time until which what was done so far is paid for. All times
- * are in seconds on one clock. */
+/* Two limits. For each, paid_* is the time until which the work done so far is paid for.
+ * All times are in seconds on one clock. */
 typedef struct axl_throttle {
     double bandwidth; /* bytes per second; 0: no limit */
-    double share;     /* of a processor, 0 to 1; 0: no limit */
+    double share;     /* share of a processor, 0 to 1; 0: no limit */
     double paid_bytes, paid_time;
     double last; /* time of the last payment */
 } axl_throttle;
 
-/* Nothing is paid before now. */
+/* Sets the limits; accounting starts at the time now. */
 void axl_throttle_begin(axl_throttle *throttle, double bandwidth, double percent,
                         double now);
 
-/* That number of bytes was moved until now, in cpu seconds of the processor. Returns
- * the seconds to wait before more may be moved. */
+/* Records that a number of bytes was moved until now, using cpu seconds of processor
+ * time. Returns the seconds to wait before more may be moved. */
 double axl_throttle_pay(axl_throttle *throttle, double now, uint64_t bytes, double cpu);
 
 /* ---- axl_work.c ---- */
 
-/* Lets workers move all files: that number of threads, or, for 0, the caller before this
- * returns. */
+/* Starts workers that move all files: threads threads or, for 0, the calling thread,
+ * which then moves them before this function returns. */
 int axl_work_start(axl_transfer *transfer, int threads, axl_error *err);
 
-/* For methods: all but the last finish the transfer when no worker is left. */
+/* Functions for methods. The first three finish the transfer once no worker is left. */
 int axl_work_test(axl_transfer *transfer);
 void axl_work_wait(axl_transfer *transfer);
 void axl_work_stop(axl_transfer *transfer, bool for_good);
 void axl_work_look(const axl_transfer *transfer, size_t i, axl_file *file,
                    axl_progress *progress);
 
-/* Called by a worker after some bytes: pays for them, and waits as long as it has to.
+/* Accounts for bytes that a worker has moved, and waits as long as the limits require.
  * -ECANCELED when the transfer ends. */
 int axl_worker_pay(axl_worker *worker, uint64_t bytes);
 
-/* The same for bytes that need not move, and cost nothing: holes. */
+/* Accounts for holes, which need not be moved and cost nothing. */
 void axl_worker_skip(axl_worker *worker, uint64_t bytes);
 
 /* ---- axl_slots.c ---- */
 
 enum { AXL_SLOTS_MAX = 65536 };
 
-/* Called by each worker before it moves anything: waits for a slot of the transfer, if it
- * has slots, or for the end. */
+/* Waits for a slot of the transfer, if it has slots, or for its end. Each worker calls
+ * this before it moves anything. */
 void axl_slots_enter(axl_work *work);
 
-/* The last worker has moved what it could. */
+/* Releases the slot, when the last worker has finished. */
 void axl_slots_leave(axl_transfer *transfer);
 
-/* How often a transfer that runs has looked for a slot: one that waits is alive. */
+/* Returns how often a running transfer has looked for a slot. The count shows that a
+ * waiting transfer is alive. */
 uint64_t axl_slots_looks(const axl_transfer *transfer);
 
 /* ---- axl_daemon.c ---- */
 
-/* Stops the process that works on a state file, and waits until nothing moves, at most
- * patience seconds: then it is killed. for_good: where that cannot be written the file is
- * removed. -ETIMEDOUT when it could not be killed. */
+/* Stops the process that works on a state file, and waits at most patience seconds until
+ * nothing moves; then kills the process. for_good: if the command cannot be written, the
+ * state file is removed. -ETIMEDOUT when the process could not be killed. */
 int axl_daemon_halt(const char *path, double patience, bool for_good, axl_error *err);
 
 /* ---- axl_resume.c ---- */
 
-/* Finds out how far item number i of a transfer that is resumed came. */
+/* Determines how far item number i of a resumed transfer was copied. */
 int axl_look_again(axl_transfer *transfer, size_t i, axl_folder *folder, axl_error *err);
 
 /* ---- axl_state.c ---- */
@@ -269,201 +272,206 @@ typedef enum axl_command {
     AXL_COMMAND_EXIT
 } axl_command;
 
-/* What the mover of files says about himself. */
+/* The status that the process moving the files records in the state file. */
 typedef struct axl_news {
-    bool fresh;   /* a command that stands in the file was meant for another one */
-    bool follows; /* without this list in the file there is nothing to tell: -ENOENT */
+    bool fresh;   /* ignore a command in the file: it was meant for another process */
+    bool follows; /* do not write to a file without the list of this transfer: -ENOENT */
     bool running, done;
-    uint64_t id; /* of the transfer whose list the file has, when read; 0: without one */
-    int result;  /* 0 or an error ... */
+    uint64_t id; /* when read: ID of the transfer whose list the file has; 0: none */
+    int result;  /* 0 or an error, with its text */
     axl_error error;
 } axl_news;
 
-/* The path from the root on, to be freed; NULL without memory. */
+/* Returns the absolute path, which the caller frees; NULL without memory. */
 char *axl_absolute(const char *path);
 
-/* A tree with the list and the options; -ENOMEM. */
+/* Builds a tree with the list and the options; -ENOMEM. */
 int axl_state_build(const axl_transfer *transfer, kvtree **state);
 
-/* Writes state, with the news added, to the file. A command that stands there stays, and
- * becomes *command; otherwise *command is written. */
+/* Writes state and news to the file. A command in the file is kept and copied to *command
+ * (but see axl_news.fresh); otherwise *command is written. */
 int axl_state_write(const char *path, kvtree *state, const axl_news *news,
                     axl_command *command, axl_error *err);
 
-/* Changes the command in a file that is there. Other processes may hold its lock for that
- * number of seconds: -ETIMEDOUT. */
+/* Changes the command in an existing state file. Waits for its lock at most that number
+ * of seconds: -ETIMEDOUT. */
 int axl_state_command(const char *path, axl_command command, int seconds, axl_error *err);
 
-/* Reads the file. */
+/* Reads the state file. */
 int axl_state_read(const char *path, kvtree *state, axl_news *news, axl_command *command,
                    axl_error *err);
 
-/* Fills a new transfer from a tree; nothing in it is believed. -EBADMSG. */
+/* Fills a new transfer from a tree, whose content is not trusted. -EBADMSG. */
 int axl_state_fill(axl_transfer *transfer, const kvtree *state, axl_error *err);
 
-/* Copies into item what the entry of a file says of it; returns the bytes that are
+/* Copies the progress in the entry of a state file into item. Returns the number of bytes
  * written. */
 uint64_t axl_state_take(const axl_transfer *transfer, const kvtree *entry,
                         axl_item *item);
 
-/* Writes the error of a transfer that could not be dispatched into its file; what goes
- * wrong with that is returned. */
+/* Writes the error of a transfer that could not be dispatched into its state file.
+ * Returns the error of that write. */
 int axl_state_fail(const axl_transfer *transfer, int result, axl_error *err);
 
-/* Reads what the file says of the transfer, but not the list. */
+/* Reads the status and the command from the state file, without the list. */
 int axl_state_peek(const char *path, axl_news *news, axl_command *command);
 
 /* ---- axl_owner.c ---- */
 
-/* Only one process at a time works on a state file: -EBUSY for others. The lock is a file
- * beside it, and ends with its owner. */
+/* Takes the lock of a state file: only one process at a time works on the file, others
+ * get -EBUSY. The lock is on a file beside the state file, and ends with its owner. */
 int axl_owner_take(const char *path, int *owner, axl_error *err);
 void axl_owner_drop(const char *path, int *owner);
 
-/* Whether some process does. */
+/* Whether a process holds the lock. */
 bool axl_owner_is_there(const char *path);
 
-/* It is time for a sign of life, perhaps. NULL is fine. */
+/* Writes a sign of life if one is due. pulse may be NULL. */
 void axl_pulse_beat(axl_pulse *pulse, uint64_t bytes);
 
-/* Checks the signs of an owner that is there, and fills in why. */
+/* Checks the signs of life of an existing owner, and sets why if they are missing. */
 void axl_listen(axl_listener *listener, const char *path, double patience);
 
-/* Kills an owner that is stopped or hangs. From then on it does nothing in any file, but
- * for the call of the system in which it hangs: a part is written to its temporary file.
- * Returns the process, or 0 if none could be found or killed. */
+/* Kills an owner that is stopped or hangs. Afterwards the owner changes no file, except
+ * by the system call in which it hangs, such as a write to a temporary file. Returns the
+ * process ID, or 0 if no process could be found or killed. */
 pid_t axl_owner_kill(const char *path);
 
 /* ---- axl_serve.c ---- */
 
-/* Exit code of scr_transfer: another process attends the file. */
+/* Exit code of scr_transfer: another process serves the file. */
 enum { AXL_ATTENDED = 3 };
 
-/* How a state file is attended. */
+/* How scr_transfer serves a state file. */
 typedef struct axl_service {
     const char *path;
     double interval;          /* seconds between two looks at the file */
     bool leave;               /* end when there is nothing to do */
-    bool background;          /* a child does it; 0 when it has the file */
-    const volatile int *stop; /* not 0: end now, so that it can be resumed */
+    bool background;          /* serve in a child process; the parent returns 0 once it
+                               * holds the lock */
+    const volatile int *stop; /* not 0: end now, so that the transfer can be resumed */
     int owner;
     axl_pulse pulse;
 } axl_service;
 
-/* Attends it until it says EXIT, or as service tells. -EBUSY when another process does.
- */
+/* Serves a state file until its command is EXIT, or as the members of service require.
+ * -EBUSY when another process serves the file. */
 int axl_serve(axl_service *service, axl_error *err);
 
 /* ---- axl_piece.c ---- */
 
-/* Bytes of a source without a hole, as far as is known. */
+/* A range of bytes of a source that is known to have no hole. */
 typedef struct axl_extent {
-    const axl_item *item; /* whose source it is; NULL: none */
+    const axl_item *item; /* the item with that source; NULL: none */
     uint64_t begin, end;
 } axl_extent;
 
-/* Some bytes of an item on their way. */
+/* Bytes of an item that are being moved. */
 typedef struct axl_piece {
     const axl_item *item;
-    axl_extent *data;        /* is kept from piece to piece; NULL: it is not */
-    int in, out;             /* out -1: only the checksum is wanted */
-    int there;               /* what out has is read here, and written only where it
-                              * differs from in; -1: it is written */
+    axl_extent *data;        /* extent kept from piece to piece; NULL: not kept */
+    int in, out;             /* out -1: only compute the checksum */
+    int there;               /* descriptor to read what out already contains: only bytes
+                              * that differ from in are written; -1: all are written */
     uint64_t offset, length; /* within the item */
     bool checksum;
-    bool by_kernel; /* it copies, if nobody has to see the bytes */
-    uint32_t crc;   /* of the piece, with checksum */
+    bool by_kernel; /* the kernel copies, if no checksum or comparison needs the bytes */
+    uint32_t crc;   /* checksum of the piece, with checksum */
     char *buffer;   /* of buffer_size bytes */
     size_t buffer_size;
-    size_t kernel_step; /* most bytes that the kernel is asked to copy at a time */
-    axl_worker *worker; /* NULL: it is not stopped, and does not pay */
+    size_t kernel_step; /* most bytes that the kernel copies in one call */
+    axl_worker *worker; /* NULL: no cancellation and no limits */
 } axl_piece;
 
-/* Whether an open file is on no disk, nor on a server. */
+/* Whether an open file is in memory: neither on a disk nor on a server. */
 bool axl_is_in_memory(int fd);
 
-/* Moves it. Holes are not written: the destination of a file has its final size already,
- * and that of a part gets them punched. -ESTALE when the source ends before the piece. */
+/* Moves a piece. Holes are not written: the destination of a file already has its final
+ * size, and holes are punched into the destination of a part. -ESTALE when the source
+ * ends before the piece. */
 int axl_piece_move(axl_piece *piece, axl_error *err);
 
 /* ---- axl_place.c ---- */
 
-/* Opens a file to be copied: a regular file, no link. *st describes it. */
+/* Opens a source: a regular file, not a link. *st describes it. */
 int axl_open_source(const char *path, int *fd, struct stat *st, axl_error *err);
 
-/* Whether a file has memory or disk for all its bytes, so that there is no hole. */
+/* Whether a file has memory or disk space for all its bytes, and so no hole. */
 bool axl_is_dense(const struct stat *st);
 
-/* Takes down what the source is now: it must be that when it is read. *unchanged: it is
- * what was taken down before. -ENODATA when it is shorter than a part of it. */
+/* Records the status of the source, which must not change before the source is read.
+ * *unchanged: the status equals the one recorded before. -ENODATA when the source is
+ * shorter than the part. */
 int axl_look_at_source(axl_item *item, bool *unchanged, axl_error *err);
 
-/* Whether two parts are read from one file that was checked alike. */
+/* Whether two parts have the same source, with the same identity checked by the caller.
+ */
 bool axl_has_same_source(const axl_item *item, const axl_item *other);
 
-/* The same as axl_look_at_source for one that has the source of another item, which was
- * looked at just before. */
+/* Like axl_look_at_source for an item with the same source as another item, before, whose
+ * source was looked at just before. */
 int axl_look_as_before(axl_item *item, const axl_item *before, axl_error *err);
 
-/* What the caller has seen becomes what was taken down, and what is expected. */
+/* Records the status of the source as seen by the caller; the source must still be this
+ * file when it is read. */
 void axl_take_seen(axl_item *item, const struct stat *seen);
 
-/* -ENODATA when the source, as it was taken down, is shorter than a part of it. */
+/* -ENODATA when the recorded size of the source is too small for the part. */
 int axl_check_range(const axl_item *item, axl_error *err);
 
-/* Opens the source, which must be what it was when it was looked at. */
+/* Opens the source, which must not have changed since its status was recorded. */
 int axl_open_looked_at(const axl_item *item, int *fd, axl_error *err);
 
-/* -ESTALE unless the open source is what it was when it was dispatched. */
+/* -ESTALE if the open source has changed since it was dispatched. */
 int axl_check_source(const axl_item *item, int fd, axl_error *err);
 
-/* Directories of destinations; the last one stays open, as the next file is mostly there.
- */
+/* The directory of the last destination. It stays open because the next file is usually
+ * in the same directory. */
 struct axl_folder {
-    char *path; /* with its slash; NULL: none yet */
+    char *path; /* with a trailing slash; NULL: none yet */
     int fd;
 };
 
 void axl_folder_done(axl_folder *folder);
 
-/* The directory that all destinations lie below, as a path; NULL: any. */
+/* Returns the path of the directory that all destinations lie below; NULL: any. */
 const char *axl_place_top(const axl_transfer *transfer);
 
-/* Opens it, if there is one and it is not open yet. */
+/* Opens that directory, if there is one and it is not open yet. */
 int axl_place_begin(axl_transfer *transfer, axl_error *err);
 
-/* Opens what item number i is written to: its temporary file in the directory of its
- * destination, both of which are made unless they are there, or, for a part, the
- * destination itself. Its length reaches the end of the item. */
+/* Opens the file that item number i is written to. For a part this is the destination
+ * itself. Otherwise it is the temporary file in the directory of the destination; both
+ * are created if they are missing. The file is made long enough for the item. */
 int axl_place_open(const axl_transfer *transfer, size_t i, axl_folder *folder, int *fd,
                    axl_error *err);
 
-/* For a part of a destination that is open already, and is, or was lately, as in *st:
- * checks the same, and lets its length reach the end of the item. */
+/* Makes an already open destination long enough for a part, with the same check as
+ * axl_place_open. *st is the status of the destination, now or recently. */
 int axl_place_reach_end(const axl_item *item, const struct stat *st, int fd,
                         axl_error *err);
 
-/* Opens the same, which is there, to read what it has. */
+/* Opens the same existing file for reading. */
 int axl_place_open_again(const axl_transfer *transfer, size_t i, axl_folder *folder,
                          int *fd);
 
-/* Syncs what was written for item number i up to now, if it has no name yet. */
+/* Syncs the data written for item number i so far, unless it already has its name. */
 int axl_place_sync(const axl_transfer *transfer, size_t i, axl_folder *folder,
                    axl_error *err);
 
-/* Opens the destination of item, which is there, to read it. */
+/* Opens the existing destination of item for reading. */
 int axl_place_open_named(const axl_transfer *transfer, const axl_item *item, int *fd,
                          struct stat *st, axl_error *err);
 
-/* Syncs the directory of a destination, so that a name that is there stays so. */
+/* Syncs the directory of a destination, so that the name of the file is durable. */
 int axl_place_sync_named(const axl_transfer *transfer, const axl_item *item,
                          axl_error *err);
 
-/* Syncs the directory of any file, so that a name that is there, or is gone, stays so. */
+/* Syncs the directory of any file, so that its creation or removal is durable. */
 int axl_place_sync_folder(const char *path, axl_error *err);
 
-/* Files that are complete, but still have temporary names. They are synced together: the
- * journals of file systems make that one wait instead of many. */
+/* Complete files that still have temporary names. They are synced together, so that the
+ * journal of the file system makes them wait once instead of many times. */
 enum { AXL_BATCH = 256 };
 
 typedef struct axl_batch {
@@ -472,23 +480,22 @@ typedef struct axl_batch {
     int fds[AXL_BATCH];
 } axl_batch;
 
-/* Syncs, closes and names all of the batch, and syncs their directories; it is empty
- * then. Parts need no names. *placed is the number of those that are in place for good.
- */
+/* Syncs, closes and renames all files of the batch, syncs their directories, and empties
+ * the batch. Parts are not renamed. *placed is the number of items that are durably in
+ * place. */
 int axl_place_batch(const axl_transfer *transfer, axl_batch *batch, int *placed,
                     axl_error *err);
 
-/* 1 if there is a temporary file of item number i, 0 if not, or -ENOMEM. *fits: it, or
- * the destination of a part, is such that some of the item may have been written to it.
- */
+/* Returns 1 if item number i has a temporary file, 0 if not, or -ENOMEM. *fits: the
+ * temporary file, or the destination of a part, may contain data of the item. */
 int axl_place_find(const axl_transfer *transfer, size_t i, axl_folder *folder, bool *fits,
                    axl_error *err);
 
-/* Removes the temporary file that axl_place_find has found, with the directory of then.
+/* Removes the temporary file that axl_place_find has found, in the directory opened then.
  */
 void axl_place_drop(const axl_transfer *transfer, size_t i, const axl_folder *folder);
 
-/* Whether what a part is written to is there, and reaches its end. */
+/* Whether the destination of a part exists and reaches the end of the part. */
 bool axl_place_reaches(const axl_transfer *transfer, const axl_item *item);
 
 /* Removes the temporary file of item number i, if it has one. */

@@ -6,10 +6,10 @@
 #include <sched.h>
 #include <unistd.h>
 
-/* More of them would only wait for each other. */
+/* More threads would only wait for each other. */
 enum { MOST = 8 };
 
-/* The processors that this process may use. */
+/* Returns the number of processors that this process may use. */
 static int pthread_count_processors(void)
 {
     cpu_set_t set;

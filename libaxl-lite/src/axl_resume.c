@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A transfer that an earlier process left: its list is read from the state file, and each
- * file is looked at to see how far it came. */
+/* Resuming a transfer of an earlier process: the list is read from the state file, and
+ * each file is examined to see how far it was copied. */
 #include "src/axl_private.h"
 
 #include "common/crc32.h"
@@ -49,7 +49,7 @@ int axl_resume(const char *state, const char *method, axl_transfer **transfer,
 
 /* ---- one file ---- */
 
-/* Nothing that was copied is of use. */
+/* Discards all progress of an item. */
 static void resume_begin_anew(axl_item *item)
 {
     item->begin = item->synced = item->claimed = 0;
@@ -65,7 +65,8 @@ static void resume_begin_comparing(axl_item *item)
     item->begin_crc = 0;
 }
 
-/* Reads both files to their ends; *equal: they have the same bytes, of that checksum. */
+/* Reads both files to their ends. *equal: they have the same bytes, whose checksum is
+ * *crc. */
 static int resume_read_both(const axl_transfer *t, const axl_item *item, int there,
                             bool *equal, uint32_t *crc)
 {
@@ -89,9 +90,10 @@ static int resume_read_both(const axl_transfer *t, const axl_item *item, int the
     return rc;
 }
 
-/* A file that was renamed just before the end, too late for the state file, has no
- * temporary file, and the bytes of its source. So has one that the state file records, if
- * that is still true. */
+/* Looks for a complete destination. A file that was renamed just before its process
+ * ended, too late for the state file, has no temporary file and has the bytes of its
+ * source. The same holds for a file that the state file records as done, if the record is
+ * still true. */
 static void resume_find_destination(const axl_transfer *t, axl_item *item)
 {
     struct stat st;
@@ -99,7 +101,7 @@ static void resume_find_destination(const axl_transfer *t, axl_item *item)
     uint32_t crc;
     int fd = -1;
     if (axl_place_open_named(t, item, &fd, &st, NULL) != 0) return;
-    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* what is on disk is what counts */
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* only data on disk counts */
     if ((uint64_t)st.st_size == item->size &&
         resume_read_both(t, item, fd, &equal, &crc) == 0 && equal && io_fsync(fd) == 0 &&
         axl_place_sync_named(t, item, NULL) == 0) {
@@ -110,7 +112,7 @@ static void resume_find_destination(const axl_transfer *t, axl_item *item)
     io_close(&fd);
 }
 
-/* Whether a part cannot be there any more, because its destination is another file. */
+/* Whether the data of a part is lost because its destination is another file. */
 static bool resume_is_lost(const axl_transfer *t, size_t i)
 {
     return t->items[i].part && !axl_place_reaches(t, &t->items[i]);

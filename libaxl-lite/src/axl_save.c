@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state file of a running transfer: written by workers between two pieces, once a
- * second at most, and less often where it is long. */
+/* Writing the state file of a running transfer: workers write it between two pieces, at
+ * most once a second, and less often if it is long. */
 #include "src/axl_work.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 /* At most 1/SHARE of the time is spent on the state file. */
 #define SHARE 20
 
-/* The bytes that are copied from the start on without a gap, and their checksum. */
+/* Only bytes without a gap from the start count. */
 uint64_t axl_copied(const axl_transfer *transfer, const axl_item *item, uint32_t *crc)
 {
     uLong sum = item->begin_crc;
@@ -27,15 +27,16 @@ uint64_t axl_copied(const axl_transfer *transfer, const axl_item *item, uint32_t
 
 enum { OPEN_MAX = 2 * AXL_WORKERS_MAX };
 
-/* What of a file is copied, before it is synced. */
+/* Bytes of a file that are copied, before they are synced. */
 typedef struct copied {
     size_t item;
     uint64_t bytes;
     uint32_t crc;
 } copied;
 
-/* Pieces are taken in their order, so that no more files than workers are open. A part
- * that is complete may wait for others of its holder. */
+/* Finds items with copied bytes that are not synced. Pieces are taken in order, so that
+ * no more files than workers are incomplete. A complete part may wait for others of its
+ * holder. */
 static int save_find_copied(axl_work *w, copied found[OPEN_MAX])
 {
     int count = 0;
@@ -92,7 +93,7 @@ int axl_save(axl_work *work, const axl_news *news, axl_error *err)
     return 0;
 }
 
-/* Whether this worker is to write it now. */
+/* Whether this worker must write the state file now. */
 static bool save_is_due(axl_work *w, double now)
 {
     pthread_mutex_lock(&w->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the process scr_transfer does: it attends a state file, moves the files that are
+/* The work of the process scr_transfer: it serves a state file, moves the files that are
  * listed there when the command is RUN, and records its progress. */
 #include "src/axl_private.h"
 
@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds between two looks at a transfer that runs. */
+/* Seconds between two looks at a running transfer. */
 #define GLANCE 0.05
 
-/* Gives signs of life. */
+/* Pauses, and gives signs of life meanwhile. */
 static void serve_pause_for(axl_service *s, double seconds)
 {
     for (; seconds > AXL_BEAT && !*s->stop; seconds -= AXL_BEAT) {
@@ -21,10 +21,10 @@ static void serve_pause_for(axl_service *s, double seconds)
     if (*s->stop) return;
     struct timespec t = {.tv_sec = (time_t)seconds};
     t.tv_nsec = (long)(1e9 * (seconds - (double)t.tv_sec));
-    nanosleep(&t, NULL); /* a signal ends it early, and is meant to */
+    nanosleep(&t, NULL); /* a signal is meant to end the pause early */
 }
 
-/* Whether the file still has this list, and the command to move it. */
+/* Whether the file still has this list and the command RUN. */
 static bool serve_is_wanted(const axl_service *s, const axl_transfer *t)
 {
     axl_news news;
@@ -33,7 +33,7 @@ static bool serve_is_wanted(const axl_service *s, const axl_transfer *t)
            (!news.id || news.id == t->id);
 }
 
-/* Until it is done, or shall stop. */
+/* Waits until the transfer is done or must stop. */
 static void serve_watch(axl_service *s, axl_transfer *t)
 {
     axl_progress progress;
@@ -51,8 +51,8 @@ static void serve_watch(axl_service *s, axl_transfer *t)
     }
 }
 
-/* Moves what is listed. What goes wrong stands in the file afterwards; an error is
- * returned only when not even that can be written. */
+/* Moves the listed files. Errors are written to the state file; an error is returned only
+ * when it cannot be written. */
 static int serve_move_files(axl_service *s, axl_error *err)
 {
     axl_transfer *t;
@@ -69,12 +69,13 @@ static int serve_move_files(axl_service *s, axl_error *err)
         rc = axl_state_fail(t, rc, err);
     if (!rc && t->unsaved && t->unsaved != -ENOENT)
         rc = err_sys(err, t->unsaved, "write %s", s->path);
-    t->owner = -1; /* it stays ours */
+    t->owner = -1; /* the service keeps the lock */
     axl_free(t);
     return rc;
 }
 
-/* *work: the file lists a transfer that is to run and has not ended. */
+/* Reads the file. *work: it lists a transfer that has the command RUN and has not ended.
+ */
 static int serve_read(const axl_service *s, axl_command *command, bool *work,
                       axl_error *err)
 {
@@ -88,7 +89,7 @@ static int serve_read(const axl_service *s, axl_command *command, bool *work,
     return rc;
 }
 
-/* One look at the file; *idle: there is nothing to do now. */
+/* Looks at the file once. *idle: there is nothing to do now. *leave: end. */
 static int serve_attend(axl_service *s, bool *idle, bool *leave, axl_error *err)
 {
     axl_command command;
@@ -103,8 +104,8 @@ static int serve_attend(axl_service *s, bool *idle, bool *leave, axl_error *err)
     return 0;
 }
 
-/* The lock is that of the child, too: a process that waits for the parent finds the file
- * attended. */
+/* The child shares the lock: a process that waits for the parent finds the file served.
+ */
 static int serve_go_into_background(axl_service *s, bool *parent, axl_error *err)
 {
     if (!s->background) return 0;
@@ -114,7 +115,7 @@ static int serve_go_into_background(axl_service *s, bool *parent, axl_error *err
     return 0;
 }
 
-/* Attends the file until there is nothing more to do, or an error. */
+/* Serves the file until there is nothing more to do, or an error occurs. */
 static int serve_until_idle(axl_service *s, axl_error *err)
 {
     bool idle, leave = false;
@@ -129,8 +130,8 @@ static int serve_until_idle(axl_service *s, axl_error *err)
     return rc;
 }
 
-/* A list that is written while this process leaves finds the file attended, so that no
- * other process is started for it. */
+/* Whether there is a new list. A program that wrote a list while this process was leaving
+ * found the file served, and so started no other process. */
 static bool serve_has_new_list(axl_service *s)
 {
     axl_command command;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many transfers of a node move files at a time. Slot number i is the lock of
- * <name>.<i> (axl_owner.c), which ends with the process that has it, in whatever way.
- * Nothing is sent between processes: those that wait look again and again. */
+/* Slots limit how many transfers of a node move files at a time. Slot number i is the
+ * lock of <name>.<i> (axl_owner.c), which ends with the process that holds it, however
+ * the process ends. Processes do not communicate: waiting processes poll. */
 #include "src/axl_work.h"
 
 #include "common/errtext.h"
@@ -31,7 +31,8 @@ static int slots_name(const axl_transfer *t, int i, char name[PATH_MAX])
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* -EBUSY: all are taken. Another error: there are no locks, and no transfer waits. */
+/* Tries to take a slot. -EBUSY: all slots are taken. Any other error: locks do not work
+ * here, and no transfer waits. */
 static int slots_take(axl_transfer *t)
 {
     char name[PATH_MAX];
@@ -52,14 +53,14 @@ void axl_slots_enter(axl_work *work)
     while (work->entering && !axl_work_is_over(work))
         pthread_cond_wait(&work->changed, &work->lock);
     work->entering = !work->entered && !axl_work_is_over(work);
-    while (work->entering) { /* no other worker comes here */
+    while (work->entering) { /* only one worker is here */
         pthread_mutex_unlock(&work->lock);
         bool taken = slots_take(t) != -EBUSY;
         pthread_mutex_lock(&work->lock);
         work->entered = taken;
         work->entering = !taken && !axl_work_is_over(work);
         work->looks++;
-        /* nothing may be made up for that was not moved while it waited */
+        /* bytes not moved while waiting are not made up for */
         if (taken)
             axl_throttle_begin(&work->throttle, t->bandwidth, t->percent,
                                axl_seconds(CLOCK_MONOTONIC));

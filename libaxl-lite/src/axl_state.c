@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state file: what shall be moved, and what was (docs/formats/transfer.md; SCR
- * Developer Guide 1.2, section 2.22). The process that moves the files writes it from
- * time to time, and polls it for commands. */
+/* The state file: the list of a transfer and its progress (docs/formats/transfer.md; SCR
+ * Developer Guide 1.2, section 2.22). The process that moves the files writes the state
+ * file from time to time, and polls it for commands. */
 #include "src/axl_private.h"
 
 #include "common/beneath.h"
@@ -46,10 +46,10 @@ char *axl_absolute(const char *path)
     return made;
 }
 
-enum { SPELLED = 2 * 64 }; /* bytes that a spelling takes more */
+enum { SPELLED = 2 * 64 }; /* additional bytes of a spelling */
 
-/* A path has many spellings: n in binary, "/." for each 1 and "/" for each 0, before it.
- */
+/* Writes spelling number n of a path: n in binary before the path, "/." for each 1 and
+ * "/" for each 0. */
 static const char *state_spell(char *text, const char *path, size_t n)
 {
     char *end = text;
@@ -62,7 +62,7 @@ static const char *state_spell(char *text, const char *path, size_t n)
     return text;
 }
 
-/* The first spelling that is not in use. */
+/* Returns the first spelling that is not in use. */
 static size_t state_find_spelling(const kvtree *files, char *text, const char *path)
 {
     size_t from = 0, to = 0;
@@ -80,7 +80,8 @@ static size_t state_find_spelling(const kvtree *files, char *text, const char *p
     return from;
 }
 
-/* The place of a source below FILES, where it may be already with another destination. */
+/* Adds an entry for a source below FILES. Sources with several destinations have several
+ * entries. */
 static kvtree *state_add_source(kvtree *files, const char *path)
 {
     char *full = axl_absolute(path);
@@ -204,8 +205,8 @@ static int state_add_news(kvtree *tree, const axl_news *news)
     return rc;
 }
 
-/* Seconds that another process may hold the lock of the file, for which it needs some
- * milliseconds: one that keeps it is stopped, or hangs. */
+/* Seconds to wait for another process that holds the lock of the file. The lock is needed
+ * for some milliseconds: a process that keeps it longer is stopped, or hangs. */
 enum { PATIENCE = 30 };
 
 static int state_check_folder(int dir, const char *path, axl_error *err)
@@ -221,8 +222,8 @@ static int state_check_folder(int dir, const char *path, axl_error *err)
                          path);
 }
 
-/* Opens the directory of a state file, in which others cannot give its name to another
- * file. *last is the name in it. */
+/* Opens the directory of a state file, in which others must not be able to rename files.
+ * *last is the name in the directory. */
 static int state_open_folder(const char *path, int *dir, const char **last,
                              axl_error *err)
 {
@@ -233,8 +234,8 @@ static int state_open_folder(const char *path, int *dir, const char **last,
     return rc;
 }
 
-/* Each process that reads the open file copies what it lists, with the rights of its own
- * user. */
+/* Refuses a file that others control: each process that reads a state file copies what it
+ * lists, with the rights of its own user. */
 static int state_check_file(int fd, const char *path, axl_error *err)
 {
     struct stat st;
@@ -251,7 +252,7 @@ static int state_check_file(int fd, const char *path, axl_error *err)
     return 0;
 }
 
-/* Locks the file; one that is missing is made. */
+/* Locks the file. A missing file is created. */
 static int state_lock(const char *path, int seconds, int *fd, kvtree *old, axl_error *err)
 {
     int dir;
@@ -264,7 +265,7 @@ static int state_lock(const char *path, int seconds, int *fd, kvtree *old, axl_e
     return rc;
 }
 
-/* Locks the file, which must have a list if it has to. */
+/* Locks the file. listed: the file must have a list. */
 static int state_open_locked(const char *path, bool listed, int seconds, int *fd,
                              kvtree **old, axl_error *err)
 {
@@ -272,7 +273,7 @@ static int state_open_locked(const char *path, bool listed, int seconds, int *fd
     if (!*old) return err_sys(err, -ENOMEM, "state file %s", path);
     int rc = state_lock(path, seconds, fd, *old, err);
     if (!rc && listed && !kvtree_get(*old, "FILES")) {
-        unlink(path); /* it was removed, and is there only since we asked for it */
+        unlink(path); /* the file had been removed; locking recreated it */
         io_close(fd);
         rc = err_sys(err, -ENOENT, "state file %s", path);
     }
@@ -280,7 +281,7 @@ static int state_open_locked(const char *path, bool listed, int seconds, int *fd
     return rc;
 }
 
-/* Writes it, unless rc says why not, and gives up the lock. */
+/* Writes the tree unless rc is an error, and releases the lock. */
 static int state_close_locked(const char *path, int *fd, const kvtree *tree, int rc,
                               axl_error *err)
 {
@@ -291,8 +292,8 @@ static int state_close_locked(const char *path, int *fd, const kvtree *tree, int
     return err_sys(err, rc, "state file %s", path);
 }
 
-/* Whether the file has the list of another transfer by now. A list that a script
- * wrote has no ID yet. */
+/* Whether the file now has the list of another transfer. A list that a script wrote has
+ * no ID yet. */
 static bool state_is_of_another(const kvtree *old, const kvtree *state)
 {
     const char *there = kvtree_elem_get_first_val(old, "ID"),
@@ -311,7 +312,7 @@ int axl_state_write(const char *path, kvtree *state, const axl_news *news,
         io_close(&fd);
         return err_sys(err, -ENOENT, "list of this transfer in %s", path);
     }
-    /* what others told us stays; the first to write tells himself to run */
+    /* a command of others is kept; with a fresh list, RUN is written */
     if (kvtree_get(old, "COMMAND") && !news->fresh) *command = state_command_of(old);
     rc = kvtree_util_set_str(state, "COMMAND", command_names[*command]);
     if (!rc) rc = state_add_news(state, news);
@@ -333,7 +334,7 @@ int axl_state_command(const char *path, axl_command command, int seconds, axl_er
 
 /* ---- reading ---- */
 
-/* No file is longer. */
+/* Reads a size or an offset. No file is longer than INT64_MAX. */
 static int state_get_size(const kvtree *entry, const char *key, unsigned long *size)
 {
     int rc = kvtree_util_get_bytecount(entry, key, size);
@@ -355,8 +356,8 @@ static int state_get_time(const kvtree *entry, struct timespec *time)
     return 0;
 }
 
-/* What an earlier process says that it has done. Files of a writer that knows only the
- * documented keys have no time, and begin anew. */
+/* Reads the progress that an earlier process recorded. A writer that knows only the keys
+ * of the Developer Guide records no time; its files are copied from the beginning. */
 static int state_get_done(const axl_transfer *t, const kvtree *entry, axl_item *item,
                           axl_error *err)
 {
@@ -498,7 +499,7 @@ int axl_state_fill(axl_transfer *transfer, const kvtree *state, axl_error *err)
     return rc;
 }
 
-/* The file is replaced as a whole: its lock is not needed. */
+/* Reads the file without its lock: writers replace the file as a whole. */
 static int state_load(const char *path, kvtree *state, axl_error *err)
 {
     int dir, fd = -1;

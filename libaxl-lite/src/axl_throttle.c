@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits of a transfer: a pure function of what was moved when.
+/* Limits of a transfer: a pure function of the bytes moved and the times.
  *
- * Every byte has a price in seconds. What was moved so far is paid for until a certain
- * time, and more may be moved when that time has come. Who was slower than the limit has
- * a little in hand afterwards, but not more: no burst follows a pause. */
+ * Every byte has a price in seconds. The bytes moved so far are paid for until a certain
+ * time, and more bytes may be moved when that time has come. A transfer that was slower
+ * than the limit saves a little time for later, but not more: no burst follows a pause.
+ */
 #include "src/axl_private.h"
 
-/* Seconds that can be saved up. Several workers who pay at the same time, each for a
- * tenth of a second, must not wait for what they did side by side. */
+/* Seconds that can be saved. Several workers that pay at the same time, each for a tenth
+ * of a second, must not wait for work that they did in parallel. */
 #define SAVED 0.5
 
 void axl_throttle_begin(axl_throttle *throttle, double bandwidth, double percent,
@@ -20,7 +21,7 @@ void axl_throttle_begin(axl_throttle *throttle, double bandwidth, double percent
                                .last = now};
 }
 
-/* Pays for work since the time last, and returns the seconds until it may go on. */
+/* Pays for work since the time last. Returns the seconds until work may continue. */
 static double throttle_pay(double *paid, double last, double now, double seconds)
 {
     if (*paid < last - SAVED) *paid = last - SAVED;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Workers: each takes the next piece of the list, moves it, and takes another one. Who
- * moves the last piece of a file collects it for the batch that gets its names together.
- * Parts that follow each other in the list and go to the same destination are written
- * through one descriptor, which their holder, the first of them, has, and synced
- * together. The first error ends the work; what is whole by then still gets its name. */
+/* Workers: each takes the next piece of the list, moves it, and takes another one. The
+ * worker that moves the last piece of a file adds the file to its batch; the files of a
+ * batch are renamed together. Consecutive parts with the same destination are written
+ * through one descriptor, that of the first part (the holder), and synced together. The
+ * first error ends the work; files that are complete by then are still renamed. */
 #include "src/axl_work.h"
 
 #include "common/beneath.h"
@@ -18,22 +18,22 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
-/* Bytes of complete files that wait for their names. */
+/* Maximum bytes of complete files in a batch. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
-/* Each of them is open: all workers together have this part of the descriptors that the
- * program may have, which are 1024 mostly. */
+/* The files of a batch are open. The batches of all workers together may use one in
+ * BATCHED_SHARE of the program's descriptors, of which there are usually 1024. */
 enum { BATCHED_SHARE = 4 };
 
-/* Most bytes that the kernel copies at a time, when nothing limits them: between two
- * calls the transfer may be stopped. */
+/* Most bytes that the kernel copies in one call without limits: the transfer can be
+ * stopped only between two calls. */
 #define KERNEL_STEP ((size_t)8 << 20)
 
 typedef struct task {
     size_t item, piece;
 } task;
 
-/* ---- the end, and how it comes about ---- */
+/* ---- errors and cancellation ---- */
 
 bool axl_work_is_over(const axl_work *work)
 {
@@ -63,7 +63,7 @@ void axl_work_pause_until(axl_work *work, double when)
 int axl_worker_pay(axl_worker *worker, uint64_t bytes)
 {
     axl_work *w = worker->work;
-    const bool counts = w->transfer->percent > 0; /* that asks the kernel */
+    const bool counts = w->transfer->percent > 0; /* a system call */
     double cpu = counts ? axl_seconds(CLOCK_THREAD_CPUTIME_ID) : 0,
            now = axl_seconds(CLOCK_MONOTONIC);
     pthread_mutex_lock(&w->lock);
@@ -96,7 +96,7 @@ static bool work_is_cancelled(axl_work *w)
 
 /* ---- tasks ---- */
 
-/* The lock is held. */
+/* Takes the next task; false if none is left. The lock is held. */
 static bool work_take(axl_work *w, task *next)
 {
     axl_transfer *t = w->transfer;
@@ -107,7 +107,7 @@ static bool work_take(axl_work *w, task *next)
             continue;
         }
         const axl_item *holder = &t->items[item->holder];
-        /* the workers of first pieces open it */
+        /* the workers of the first pieces open the destination */
         if ((w->piece > 0 && !item->open) || (item != holder && !holder->open)) {
             pthread_cond_wait(&w->changed, &w->lock);
             continue;
@@ -137,11 +137,11 @@ uint64_t axl_piece_length(const axl_transfer *transfer, const axl_item *item,
     return left < transfer->piece ? left : transfer->piece;
 }
 
-/* What does not change is asked once: of each destination with several parts what it is,
- * and without checksums, of those in one directory who copies. The kernel may know a
- * short way: blocks that files share, or a server that copies. In memory it copies page
- * by page, and keeps other writers from the file: two threads that shared one took a
- * third longer than one alone; with buffers one reads when the other writes. */
+/* Looks up facts that stay constant once: the status of a destination that has several
+ * parts and, per directory and without checksums, whether the kernel copies. The kernel
+ * may share blocks, or let the server copy. In memory it copies page by page and blocks
+ * other writers of the file: two threads that shared a file took a third longer than one
+ * alone; with buffers, one thread reads while the other writes. */
 static int work_look_at_destination(axl_worker *worker, const axl_item *holder, int fd,
                                     axl_error *err)
 {
@@ -156,8 +156,8 @@ static int work_look_at_destination(axl_worker *worker, const axl_item *holder, 
     return 0;
 }
 
-/* All pieces are written through one descriptor: it is open from before the first byte
- * is written, so that fsync knows of every write that failed on its way to the disk. */
+/* All pieces are written through one descriptor, opened before the first byte is written,
+ * so that fsync reports every write that failed on its way to the disk. */
 static int work_open_destination(axl_worker *worker, const task *now, int *out,
                                  axl_error *err)
 {
@@ -183,11 +183,11 @@ static int work_open_destination(axl_worker *worker, const task *now, int *out,
     return 0;
 }
 
-/* What an earlier process copied is read from the disk, or the server, and not from what
- * this node remembers of it. Where it cannot be read it is copied again. */
+/* Opens the destination to compare earlier data, read from the disk or the server, not
+ * from the page cache of this node. If it cannot be opened, the data is copied again. */
 static void work_open_claimed(axl_worker *worker, const task *now, axl_piece *piece)
 {
-    const uint64_t margin = 65536; /* of whole pages, whatever their size */
+    const uint64_t margin = 65536; /* covers whole pages, whatever the page size */
     const axl_item *item = piece->item;
     if (piece->offset >= item->claimed ||
         axl_place_open_again(worker->work->transfer, now->item, &worker->folder,
@@ -204,7 +204,7 @@ static void work_close_source(axl_worker *worker)
     worker->from = NULL;
 }
 
-/* What has become of one that is open already is found behind the last byte. */
+/* A source that is already open is checked again after its last byte. */
 static int work_open_source(axl_worker *worker, const axl_item *item, axl_error *err)
 {
     if (worker->from && axl_has_same_source(item, worker->from)) return 0;
@@ -241,7 +241,7 @@ static int work_move_piece(axl_worker *worker, const task *now, axl_piece *piece
 
 /* ---- complete files ---- */
 
-/* All parts that an item holds. The lock is held. */
+/* Marks all parts of a holder as done. The lock is held. */
 static void work_note_done(axl_work *w, size_t holder)
 {
     axl_item *items = w->transfer->items;
@@ -283,7 +283,7 @@ bool axl_worker_make_room(axl_worker *worker, int rc)
     return true;
 }
 
-/* One piece less; whether the file, or all that its holder has, is complete. */
+/* Returns whether this piece completes its file, or all parts of its holder. */
 static bool work_finish_piece(axl_work *w, const task *now, uint32_t crc)
 {
     axl_item *item = &w->transfer->items[now->item];
@@ -294,7 +294,7 @@ static bool work_finish_piece(axl_work *w, const task *now, uint32_t crc)
     bool complete = --item->left == 0;
     if (complete) item->file.size = axl_copied(w->transfer, item, &item->file.crc);
     complete = complete && --holder->held == 0;
-    if (complete) holder->fd = -1; /* it goes to the batch */
+    if (complete) holder->fd = -1; /* the descriptor moves to the batch */
     pthread_mutex_unlock(&w->lock);
     return complete;
 }
@@ -315,7 +315,7 @@ static void work_do_task(axl_worker *worker, const task *now)
 
 /* ---- workers ---- */
 
-/* So small that ten go through in a second, whatever the limit. */
+/* At most the bytes of a tenth of a second with a bandwidth limit, but at least 4096. */
 static size_t work_buffer_size(const axl_transfer *t)
 {
     size_t size = t->buffer;
@@ -367,7 +367,7 @@ static int work_prepare_item(axl_work *w, axl_item *item)
     return item->crcs && item->moved ? 0 : -ENOMEM;
 }
 
-/* Joins item number i to what the item before it in the list, number *before, goes to. */
+/* Joins part number i to the holder of item *before if both have the same destination. */
 static void work_join_item(axl_transfer *t, size_t i, size_t *before)
 {
     axl_item *item = &t->items[i];
@@ -433,7 +433,7 @@ static void work_free(axl_work *w)
     free(w);
 }
 
-/* What is not in place is removed, unless it may be resumed. */
+/* Removes the temporary files of unfinished items, unless they may be resumed. */
 static void work_clean_up(axl_transfer *t, bool keep)
 {
     for (size_t i = 0; i < t->count; i++) {
@@ -450,7 +450,7 @@ static void work_clean_up(axl_transfer *t, bool keep)
     }
 }
 
-/* Parts that are complete while others of their holder are not: synced, they are done. */
+/* Syncs complete parts whose holder has incomplete parts, and marks them as done. */
 static void work_sync_held(axl_work *w)
 {
     axl_item *items = w->transfer->items;
@@ -468,8 +468,8 @@ static void work_sync_held(axl_work *w)
     }
 }
 
-/* That it was stopped is no result: it may go on. What was copied in part makes room for
- * the result: it may be what fills the disk. */
+/* A stop is not recorded as a result, since the transfer may continue. If an error cannot
+ * be recorded, the temporary files are removed, because they may have filled the disk. */
 static void work_save_result(axl_work *w, axl_news *news)
 {
     axl_news told = *news;
@@ -487,7 +487,7 @@ static void work_save_result(axl_work *w, axl_news *news)
     news->error = err;
 }
 
-/* No worker runs any more. */
+/* Finishes the transfer after the last worker has ended. */
 static void work_conclude(axl_transfer *t)
 {
     axl_work *w = t->work;
@@ -508,7 +508,7 @@ static void work_conclude(axl_transfer *t)
     t->work = NULL;
 }
 
-/* Signals are for the threads of the application. */
+/* Starts threads that block all signals, which are for the threads of the application. */
 static int work_start_threads(axl_work *w, int threads)
 {
     sigset_t all, before;
@@ -526,7 +526,7 @@ static int work_start_threads(axl_work *w, int threads)
     pthread_mutex_lock(&w->lock);
     w->running -= threads - w->started;
     pthread_mutex_unlock(&w->lock);
-    return w->started ? 0 : -rc; /* some are enough */
+    return w->started ? 0 : -rc; /* fewer threads are enough */
 }
 
 int axl_work_start(axl_transfer *transfer, int threads, axl_error *err)

@@ -2,7 +2,7 @@
 #ifndef AXL_TESTS_CONTAINER_H
 #define AXL_TESTS_CONTAINER_H
 
-/* A file that parts are written into, and what it should be. */
+/* A file that parts are written into, and its expected content. */
 
 #include "scratch.h"
 
@@ -10,13 +10,13 @@
 
 enum { IMAGE_MAX = 4800000, OLD = 0xEE };
 
-/* Size and bytes that s->destination shall have. */
+/* Expected size and bytes of s->destination. */
 typedef struct image {
     size_t size;
     unsigned char bytes[IMAGE_MAX];
 } image;
 
-/* It is made, of bytes OLD. */
+/* Creates the container, filled with bytes OLD. */
 static inline image *make_container(scratch *s, size_t size)
 {
     image *shall = malloc(sizeof *shall);
@@ -29,14 +29,14 @@ static inline image *make_container(scratch *s, size_t size)
     return shall;
 }
 
-/* Frees the image. */
+/* Compares the container with the image, and frees the image. */
 static inline void expect_image(const scratch *s, image *shall)
 {
     scratch_expect(s->destination, shall->bytes, shall->size);
     free(shall);
 }
 
-/* These bytes are expected there. */
+/* Adds expected bytes to the image. */
 static inline void paint(image *shall, uint64_t to, const void *bytes, size_t size)
 {
     assert_true(to + size <= IMAGE_MAX);
@@ -78,7 +78,7 @@ static inline unsigned char *write_source(const scratch *s, size_t size)
     return bytes;
 }
 
-/* By any method; TEST_TRANSFER is the path of scr_transfer. */
+/* Creates a transfer by any method; TEST_TRANSFER is the path of scr_transfer. */
 static inline axl_transfer *create_transfer(const scratch *s, const char *method,
                                             unsigned flags)
 {

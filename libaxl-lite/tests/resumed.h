@@ -2,8 +2,8 @@
 #ifndef AXL_TESTS_RESUMED_H
 #define AXL_TESTS_RESUMED_H
 
-/* Transfers with a state file that another process makes, which may be killed: what it
- * tells about them, in memory that is shared, and how they are resumed. */
+/* Transfers with a state file, run by another process that may be killed: its report in
+ * shared memory, and how the transfers are resumed. */
 
 #include "nth_syscall.h"
 #include "scratch.h"
@@ -13,7 +13,7 @@
 
 enum { PIECE = 65536, BUFFER = 32768 };
 
-/* A sanitizer takes too long for every call. */
+/* Sanitizers are too slow for testing every call. */
 enum { STEP = NTH_SANITIZED ? 7 : 1 };
 
 static nth_result result;
@@ -25,7 +25,7 @@ static struct told {
 
 #define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
 
-/* Small pieces, and the state file after each of them. */
+/* Sets small pieces, and writes the state file after each of them. */
 static inline void tune(axl_transfer *t)
 {
     t->piece = PIECE;
@@ -33,7 +33,7 @@ static inline void tune(axl_transfer *t)
     t->interval = 0;
 }
 
-/* Dispatches a transfer, unless rc says why not, and frees it when it ended. */
+/* Dispatches a transfer, unless rc is an error, and frees it after its end. */
 static inline int end_transfer(axl_transfer *t, int rc)
 {
     if (!rc) {
@@ -53,7 +53,7 @@ static inline int resume(void)
     return end_transfer(t, rc);
 }
 
-/* Runs a transfer in a process of its own, in which a call fails or is its last. */
+/* Runs a transfer in its own process, in which one call fails or is the last. */
 static inline void run_with_fault(int (*transfer)(void *), nth_fault fault)
 {
     memset(told, 0, sizeof *told);

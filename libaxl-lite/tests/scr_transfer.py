@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command scr_transfer, driven by transfer files that this test writes and reads itself.
+"""The command scr_transfer, controlled by transfer files that this test writes and reads itself.
 
 usage: scr_transfer.py scr_transfer scr_transfer.1
 """
@@ -28,7 +28,7 @@ def unpack(data, at=0):
 
 
 def read():
-    """The transfer file; it may be replaced at any time, but is always whole."""
+    """Returns the transfer file, which may be replaced at any time, but is always complete."""
     return unpack(pathlib.Path('transfer').read_bytes()[20:])[0]
 
 
@@ -58,7 +58,7 @@ def command(text):
 
 
 def listed(files, **more):
-    """The documented keys, and nothing else."""
+    """Returns the documented keys, and nothing else."""
     here = os.getcwd()
     entries = {f'{here}/{name}': {'DESTINATION': {f'{here}/out/{name}': {}}, 'SIZE': {str(len(data)): {}},
                                   'WRITTEN': {'0': {}}} for name, data in files.items()}
@@ -104,7 +104,7 @@ def test_documented_file():
         assert value(told, 'STATE') == 'STOPPED'
         for path, entry in told['FILES'].items():
             assert value(entry, 'WRITTEN') == value(entry, 'SIZE') == str(os.path.getsize(path))
-        # it waits for more
+        # scr_transfer waits for more work
         more = {**files, **{'g': b'new'}}
         pathlib.Path('g').write_bytes(b'new')
         with locked():
@@ -117,7 +117,7 @@ def test_documented_file():
 
 
 def test_readers_cannot_lock():
-    """Who can open the file for reading could keep scr_transfer from it."""
+    """A process that can open the file for reading could keep scr_transfer from locking it."""
     os.chmod('.', 0o755)
     files = sources(1, 10)
     write(listed(files))
@@ -181,14 +181,14 @@ def test_ends_by_signal_and_another_one_goes_on():
             process.send_signal(number)
             assert process.wait(10) == (-number if number == signal.SIGKILL else 0)
         assert value(read(), 'COMMAND') == 'RUN'
-        with locked():  # what a killed one could not write
+        with locked():  # a killed process could not write this
             write({**read(), 'STATE': {'STOPPED': {}}})
     expect(run('--leave', '-i', '0.05', 'transfer'), 0)
     expect_copied(files)
 
 
 def test_bandwidth():
-    """Half a second of work for a limit of two."""
+    """4 MB with a limit of 2 MB per second."""
     files = sources(4, 1000000)
     write(slow(files, 2e6))
     start = time.monotonic()

@@ -2,8 +2,8 @@
 #ifndef AXL_TESTS_SCRATCH_H
 #define AXL_TESTS_SCRATCH_H
 
-/* A directory of its own for every test, files of known bytes in it, and what is left
- * there afterwards. */
+/* A separate directory for every test, with files of known bytes, and checks of what
+ * remains there. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static inline int scratch_remove(void **state)
     return rc;
 }
 
-/* Bytes that differ at every place and repeat only after a long way. */
+/* Returns bytes that vary with the position and repeat only after a long distance. */
 static inline unsigned char *scratch_bytes(size_t size)
 {
     unsigned char *bytes = malloc(size + 1);
@@ -91,7 +91,8 @@ static inline void scratch_expect(const char *path, const void *bytes, size_t si
     free(got);
 }
 
-/* Number of names in a directory, hidden ones too; -1 if there is no such directory. */
+/* Returns the number of names in a directory, including hidden ones; -1 if there is no
+ * such directory. */
 static inline int scratch_count(const char *folder)
 {
     int count = 0;
@@ -103,8 +104,8 @@ static inline int scratch_count(const char *folder)
     return count;
 }
 
-/* Number of names in the directory that the destination lies in; a directory that was not
- * made counts as empty. */
+/* Returns the number of names in the directory of the destination; a missing directory
+ * counts as empty. */
 static inline int scratch_left(const scratch *s)
 {
     char folder[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The transfer: its list, its states, its methods, and what is left when it fails. */
+/* The transfer: its list, its states, its methods, and what remains when it fails. */
 #include "scratch.h"
 #include "src/axl_private.h"
 
@@ -95,7 +95,7 @@ typedef struct noted {
     int calls;
 } noted;
 
-/* Threads that move files call one after the other. */
+/* The threads that move files call this one after another. */
 static void note(void *arg, uint64_t done, uint64_t total)
 {
     noted *n = arg;
@@ -220,7 +220,7 @@ static void test_missing_source_starts_nothing(void **state)
     axl_free(t);
 }
 
-/* The second of three files cannot be put where it should go. */
+/* The second of three files cannot be placed at its destination. */
 static void test_first_error_counts(void **state)
 {
     scratch *s = *state;
@@ -242,8 +242,8 @@ static void test_first_error_counts(void **state)
     axl_free(t);
 }
 
-/* All that it opened, allocated (sanitizers tell) and made is gone; its error needs not
- * be asked for. */
+/* Everything that it opened, allocated (sanitizers check this) and created is gone, even
+ * if its error was never queried. */
 static void test_failed_transfer_is_freed(void **state)
 {
     static const char *const methods[] = {"sync", "pthread"};
@@ -264,10 +264,10 @@ static void test_failed_transfer_is_freed(void **state)
         if (!(i & 4)) assert_int_equal(axl_wait(t, NULL), -EISDIR);
         assert_null(axl_free(t));
         assert_int_equal(scratch_count("/proc/self/fd"), open);
-        assert_int_equal(access(path, F_OK) == 0, (i & 6) == 2); /* to go on */
+        assert_int_equal(access(path, F_OK) == 0, (i & 6) == 2); /* kept for resuming */
         unlink(path);
         unlink(s->destination);
-        /* with a state file, temporary files stay to go on with */
+        /* with a state file, temporary files stay for resuming */
         if (!(i & 2)) assert_int_equal(scratch_left(s), 0);
         nftw(out, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
     }
@@ -296,8 +296,8 @@ static void test_buffer_of_zero_is_the_default(void **state)
     free(bytes);
 }
 
-/* With a search through the list this takes minutes, and the time limit of the test
- * program ends it. */
+/* With a linear search through the list this would take minutes and exceed the time limit
+ * of the test program. */
 static void test_many_files(void **state)
 {
     char destination[64];

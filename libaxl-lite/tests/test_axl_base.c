@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Destinations below a base: somebody who may write to a directory on the way puts a link
- * there, before or while files move, and nothing is ever written where that leads. */
+/* Destinations below a base: another user who may write to a directory on the way places
+ * a link there, before or while files move, and nothing is ever written where the link
+ * leads. */
 #include "scratch.h"
 #include "src/axl_private.h"
 
@@ -10,15 +11,15 @@
 #include <kvtree/kvtree.h>
 #include <kvtree/kvtree_util.h>
 
-/* Bytes per second: a transfer that is still there however busy the machine is. */
+/* Bytes per second: so slow that the transfer still runs, however busy the machine is. */
 #define SLOW 1000.0
 
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 static char base[160], folder[200], moved[200], private[160], file[240], secret[200];
 static char state[160];
 
-/* A base that is a link itself, with a directory in it, and a private directory of ours
- * beside it with a file of the same name. */
+/* Creates a base that is itself a link, with a directory in it, and beside it a private
+ * directory of ours with a file of the same name. */
 static void prepare(const scratch *s)
 {
     char real[160];
@@ -121,7 +122,7 @@ static void a_link_on_the_way(void **arg)
     }
 }
 
-/* Somebody puts it there while the first bytes move. */
+/* The link is placed while the first bytes move. */
 static void a_link_meanwhile(void **arg)
 {
     const scratch *s = *arg;
@@ -137,7 +138,7 @@ static void a_link_meanwhile(void **arg)
         while (axl_test(t, &err) == AXL_RUNNING && !progress.bytes_done)
             axl_progress_get(t, &progress);
         put_link();
-        axl_wait(t, &err); /* it may have been fast enough */
+        axl_wait(t, &err); /* it may have finished in time */
         axl_free(t);
         expect_secret();
         unlink(state);
@@ -146,7 +147,7 @@ static void a_link_meanwhile(void **arg)
     }
 }
 
-/* One process begins, and another one goes on, or cleans up. */
+/* One process begins, and another one resumes or cleans up. */
 static void a_link_before_it_goes_on(void **arg)
 {
     const scratch *s = *arg;
@@ -158,7 +159,7 @@ static void a_link_before_it_goes_on(void **arg)
         if (i % 2) scratch_write(file, "", 0);
         assert_int_equal(add(t, s, i % 2, &err), 0);
         assert_int_equal(axl_dispatch(t, &err), 0);
-        axl_free(t); /* leaves the state file */
+        axl_free(t); /* keeps the state file */
         put_link();
         if (i / 2 == 0) {
             assert_int_equal(axl_resume(state, "sync", &t, &err), 0);
@@ -180,8 +181,8 @@ static void a_link_before_it_goes_on(void **arg)
     }
 }
 
-/* The base belongs to the list: with another one nothing is gone on with. */
-/* The name of the temporary file, to be freed. */
+/* The base belongs to the list: with another base nothing is resumed. */
+/* Returns the name of the temporary file, which the caller frees. */
 static char *find_temporary(void)
 {
     char *path = NULL;
@@ -203,9 +204,9 @@ static void expect_start(const char *path, const char *bytes)
     assert_string_equal(start, bytes);
 }
 
-/* Whoever may write to the directory puts something else in its place: while it is
- * written to, or before another process goes on. What has another name is not written to,
- * and nobody waits at a pipe. */
+/* A user who may write to the directory replaces the temporary file: while it is written,
+ * or before another process resumes. A file with a second name is not written to, and no
+ * process waits at a pipe. */
 static void another_temporary_file(void **arg)
 {
     const scratch *s = *arg;
@@ -290,7 +291,7 @@ static void refused(void **arg)
     expect_secret();
 }
 
-/* A part goes into a directory that nobody else can change, and into no other. */
+/* A part is written into a directory that no other user can change, and into no other. */
 static void private_only(void **arg)
 {
     const scratch *s = *arg;
@@ -313,7 +314,8 @@ static void private_only(void **arg)
     }
 }
 
-/* A caller that holds the directory gives it: what has its name later is not used. */
+/* A caller that has the directory open passes its descriptor: a later directory with the
+ * name is not used. */
 static void private_given(void **arg)
 {
     const scratch *s = *arg;
@@ -329,12 +331,12 @@ static void private_given(void **arg)
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(add(t, s, 1, &err), 0);
     assert_int_equal(finish(t, &err), 0);
-    assert_int_equal(rmdir(folder), 0); /* it is empty */
+    assert_int_equal(rmdir(folder), 0); /* the directory is empty */
     assert_int_equal(rename(moved, folder), 0);
     expect_copied(file);
 }
 
-/* A state file that somebody wrote. */
+/* A state file that another program wrote. */
 static void forged(void **arg)
 {
     static const char *const bases[] = {"relative", "/elsewhere", ""};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list that a program makes again after its predecessor died: what that one did is
- * not done again, if the list is the same, and counts for nothing if it is not. */
+/* A program builds its list again after its predecessor died: the work of the predecessor
+ * is not repeated if the list is the same, and counts for nothing if it is not. */
 #include "resumed.h"
 
 #include <sys/stat.h>
@@ -10,13 +10,13 @@ enum { PARTS = 5, SIZE = PIECE + 777, OUTS = 2, ROOM = 2 * SIZE };
 static scratch *s;
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 
-/* What one run of the program wants. */
+/* The list of one run of the program. */
 typedef struct want {
     const char *method;
-    int parts; /* of the list */
+    int parts; /* number of parts of the list */
     unsigned flags;
-    uint64_t shift; /* in the destination of the last part */
-    bool swapped;   /* the first two */
+    uint64_t shift; /* shift of the destination of the last part */
+    bool swapped;   /* the first two parts are swapped */
     double bandwidth;
 } want;
 
@@ -29,8 +29,8 @@ static void name_file(char path[160], const char *kind, int i)
     snprintf(path, 160, "%s/%s%d", s->folder, kind, i);
 }
 
-/* Parts 0, 2, 4 are of source 0 and go to container 0, the others of 1 to 1; part 4 goes
- * behind part 0 in small. */
+/* Parts 0, 2, 4 come from source 0 and go to container 0, the others from 1 to 1; part 4
+ * follows part 0 in small. */
 static axl_part part_number(int i, char source[160], char destination[160])
 {
     name_file(source, "in", i % OUTS);
@@ -41,7 +41,7 @@ static axl_part part_number(int i, char source[160], char destination[160])
     return (axl_part){source, SIZE / 2, destination, SIZE, SIZE / 2, 0, 0, NULL};
 }
 
-/* Sources, and empty containers. */
+/* Creates sources and empty containers. */
 static void prepare(void)
 {
     char path[160];
@@ -79,8 +79,8 @@ static axl_transfer *make(const want *w)
     return t;
 }
 
-/* A process that ends without a word when its transfer has; what it wants is arg, or what
- * is set, or plain. */
+/* A process that exits silently after its transfer, whose list is arg, or the one set, or
+ * the plain one. */
 static const want *want_of_child;
 
 static int dies_afterwards(void *arg)
@@ -120,7 +120,8 @@ static int wrong_bytes(void)
     return wrong;
 }
 
-/* Parts of which the first byte is not what it was painted with. */
+/* Paints the first byte of each part; copied_again counts the parts whose byte has
+ * changed. */
 static void paint(void)
 {
     char source[160], destination[160];
@@ -147,7 +148,7 @@ static int copied_again(void)
     return again;
 }
 
-/* Goes on with what there is; the verdict of axl_continue. */
+/* Continues, and returns the verdict of axl_continue. */
 static int go_on(const want *w)
 {
     axl_error err = {""};
@@ -198,7 +199,7 @@ static void finished_is_not_copied_again(void **state)
     }
 }
 
-/* Of what was done before counts nothing. */
+/* Nothing that was done before counts. */
 static void expect_anew(const want *next)
 {
     assert_int_equal(go_on(next), 0);
@@ -221,7 +222,7 @@ static void other_lists(void **state)
         run_and_die(&plain);
         paint();
         assert_int_equal(go_on(&others[i]), 0);
-        /* a part that goes elsewhere now leaves the byte at its place as it was */
+        /* a part with a new place leaves the byte at its old place unchanged */
         assert_int_equal(copied_again(), PARTS - (i == 0 || others[i].shift > 0));
     }
 }
@@ -285,7 +286,7 @@ static void refused(void **state)
 
 /* ---- compared ---- */
 
-/* What may have become of container 0 between two runs; of part 0 only, or of all. */
+/* What may happen to container 0 between two runs: to part 0 only, or to all of it. */
 static void alter(void)
 {
     char path[160];
@@ -304,7 +305,7 @@ static void alter_last_byte(void)
     close(fd);
 }
 
-/* As after a power cut that took its data, and not its size. */
+/* Like a power loss that destroys data, but not the size. */
 static void blank(void)
 {
     char path[160];
@@ -321,7 +322,7 @@ static void unreadable(void)
     assert_int_equal(chmod(path, 0200), 0);
 }
 
-/* For who looks at it afterwards. */
+/* Makes it readable for later checks. */
 static void readable(void)
 {
     char path[160];
@@ -336,7 +337,7 @@ static void cut(void)
     assert_int_equal(truncate(path, SIZE), 0);
 }
 
-/* Gone, and made again by who knows how long it has to be. */
+/* Removed, and recreated by a process that knows the required length. */
 static void replaced(void)
 {
     char path[160];
@@ -346,7 +347,7 @@ static void replaced(void)
     assert_int_equal(truncate(path, ROOM), 0);
 }
 
-/* An old time on both containers, which goes when somebody writes there. */
+/* Sets an old time on both containers; any write replaces it. */
 static void make_old(void)
 {
     char path[160];
@@ -391,7 +392,7 @@ static void what_differs_is_copied_again(void **state)
     }
 }
 
-/* What is as it should be is read, and nothing is written. */
+/* Correct data is read, and nothing is written. */
 static void what_is_right_is_not_copied_again(void **state)
 {
     for (size_t m = 0; m < 3; m++) {
@@ -407,7 +408,8 @@ static void what_is_right_is_not_copied_again(void **state)
     }
 }
 
-/* Nobody changes what a process copied before it was killed, and half a part, too. */
+/* A process is killed; then another user changes what it copied, even of a half-copied
+ * part. */
 static void killed_and_altered(void **state)
 {
     const want next = {.method = "sync", .parts = PARTS, .flags = AXL_COMPARE};
@@ -432,7 +434,7 @@ static void killed_and_altered(void **state)
 static const want slow = {
     .method = "daemon", .parts = PARTS, .flags = AXL_CHECKSUM, .bandwidth = 2e5};
 
-/* Waits until it has copied something, but by far not all. */
+/* Waits until scr_transfer has copied something, but far from everything. */
 static void wait_for_some(void)
 {
     kvtree *state = kvtree_new();
@@ -449,7 +451,7 @@ static void wait_for_some(void)
     kvtree_delete(&state);
 }
 
-/* Waits until the state file says that part i is in place. */
+/* Waits until the state file reports part i as in place. */
 static void wait_for_part(size_t i)
 {
     axl_file file = {.done = 0};
@@ -498,7 +500,7 @@ static void it_is_stopped_for_another_method(void **state)
     assert_int_equal(wrong_bytes(), 0);
 }
 
-/* What it copied is compared, also while it would go on. */
+/* The data that scr_transfer copied is compared, even if it would continue. */
 static void it_is_stopped_to_compare(void **state)
 {
     want next = slow;
@@ -527,7 +529,7 @@ static void it_is_stopped_for_another_list(void **state)
     assert_int_equal(go_on(&next), 0);
 }
 
-/* Before anybody went on with it. */
+/* Cancelled before any process continued. */
 static void cancelled(void **state)
 {
     axl_transfer *t;
@@ -538,7 +540,7 @@ static void cancelled(void **state)
         run_and_die(&slow);
         wait_for_some();
         assert_int_equal(axl_resume(state_path, method, &t, &err), 0);
-        if (m == 1) { /* which cannot stop another process */
+        if (m == 1) { /* this method cannot stop another process */
             assert_int_equal(axl_cancel(t, &err), -EBUSY);
             axl_free(t);
             assert_int_equal(axl_daemon_halt(state_path, 60, false, NULL), 0);

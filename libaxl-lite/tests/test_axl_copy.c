@@ -15,7 +15,7 @@
 
 #define BUFFER ((size_t)256 * 1024)
 
-static int questions; /* for holes */
+static int questions; /* number of searches for holes */
 
 off_t lseek(int fd, off_t offset, int whence)
 {
@@ -103,7 +103,8 @@ static void test_mode(void **state)
     umask(old);
 }
 
-/* The copy fails with code and a text that has all of text; nothing is left. */
+/* Requires that the copy fails with code and a text that contains text, and leaves
+ * nothing. */
 static void refuse(const scratch *s, int code, const char *text)
 {
     axl_error err = {""};
@@ -206,8 +207,8 @@ static void test_destination_is_replaced(void **state)
     assert_int_equal(scratch_left(s), 1);
 }
 
-/* A file system without room: a small tmpfs where that may be mounted, in a namespace of
- * its own so that it cannot outlive the test. Returns the exit code of the child. */
+/* Copies to a full file system: a small tmpfs, if it may be mounted, in a separate
+ * namespace so that it cannot outlive the test. Returns the exit code of the child. */
 static int copy_to_full_disk(const scratch *s, unsigned flags)
 {
     char folder[128];
@@ -270,8 +271,8 @@ static void test_file_limit(void **state)
     assert_int_equal(in_child(copy_beyond_limit, s, 0), 0);
 }
 
-/* To look for the next hole may cost as much as to read up to it. A file that has none is
- * not asked, and one that has is. */
+/* A search for the next hole may cost as much as reading up to it. A file without holes
+ * is not searched, and a file with holes is. */
 static void test_asks_for_holes(void **state)
 {
     const scratch *s = *state;
@@ -297,7 +298,7 @@ static unsigned char *write_behind_hole(const scratch *s)
     return bytes;
 }
 
-/* Where data begins and ends is asked once, and not for each part or piece in it. */
+/* The extent of data is searched once, and not for each part or piece in it. */
 static void test_asks_once(void **state)
 {
     enum { PARTS = 68 };
@@ -321,7 +322,7 @@ static void test_asks_once(void **state)
         assert_int_equal(axl_dispatch(t, NULL), 0);
         assert_int_equal(axl_wait(t, NULL), 0);
         axl_free(t);
-        assert_int_equal(questions, PARTS / 17 + 2); /* the hole ends behind 4 of them */
+        assert_int_equal(questions, PARTS / 17 + 2); /* the hole ends after 4 of them */
         scratch_expect(s->destination, bytes, 17 * BUFFER);
     }
     free(bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transfers by the process scr_transfer: it outlives the program that dispatched them,
- * and when it dies itself, another one goes on. */
+ * and when it dies itself, another process continues. */
 #include "scratch.h"
 #include "src/axl_private.h"
 
@@ -14,7 +14,7 @@
 
 enum { FILES = 20 };
 
-/* Bytes per second: a transfer that is still there however busy the machine is. */
+/* Bytes per second: so slow that the transfer still runs, however busy the machine is. */
 #define SLOW 1000.0
 
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
@@ -70,7 +70,7 @@ static void expect_all(const scratch *s)
     assert_int_equal(scratch_left(s), FILES);
 }
 
-/* The process ends soon after: nothing of it may stay. */
+/* The process ends soon after: nothing of it may remain. */
 static void expect_no_state(const scratch *s)
 {
     char lock[160];
@@ -139,9 +139,9 @@ static void it_outlives_the_program(void **state)
     names(s, FILES - 1, source, destination);
     for (int i = 0; i < 1000 && access(destination, F_OK) != 0; i++)
         usleep(10000);
-    /* the next program finds out what became of it */
+    /* the next program determines the result */
     axl_transfer *t = NULL;
-    for (int i = 0; i < 500; i++) { /* as long as the process is about to end: -EBUSY */
+    for (int i = 0; i < 500; i++) { /* -EBUSY while the process is about to end */
         int rc = axl_resume(state_of(s), "sync", &t, &err);
         if (!rc) rc = axl_dispatch(t, &err);
         if (rc != -EBUSY) break;
@@ -154,7 +154,7 @@ static void it_outlives_the_program(void **state)
     expect_no_state(s);
 }
 
-/* Whether a process is scr_transfer with this state file. */
+/* Whether a process is scr_transfer and serves this state file. */
 static int attends(const char *pid, const scratch *s)
 {
     char path[300], line[4096];
@@ -244,13 +244,14 @@ static void what_goes_wrong_is_told(void **state)
     assert_non_null(strstr(err.text, "state file"));
 }
 
-/* It does not come to that later: who looks finds it, and starts no other one. */
+/* The process has the lock at once: a program that looks finds it, and starts no other
+ * process. */
 static void it_attends_the_file_at_once(void **state)
 {
     scratch *s = *state;
     for (int i = 0; i < 5; i++) {
         while (axl_owner_is_there(state_of(s)))
-            usleep(1000); /* the last one, on its way out */
+            usleep(1000); /* the last process, while it ends */
         axl_transfer *t = create(s, SLOW);
         assert_int_equal(axl_dispatch(t, NULL), 0);
         assert_int_equal(axl_is_busy(state_of(s)), 1);
@@ -268,8 +269,8 @@ static void it_attends_the_file_at_once(void **state)
     assert_int_equal(unlink(lock), 0);
 }
 
-/* Before the process of the first one attends the file, which never happens here, another
- * transfer writes its list there: what becomes of that is no news of the first. */
+/* Before a process serves the first transfer, which never happens here, another transfer
+ * writes its list to the file: its progress is not reported for the first one. */
 static void a_state_file_is_of_one(void **state)
 {
     scratch *s = *state;
@@ -294,7 +295,7 @@ static void a_state_file_is_of_one(void **state)
     expect_no_state(s);
 }
 
-/* Nor does it stop the other one. */
+/* The first transfer does not cancel the other one, either. */
 static void nobody_else_is_cancelled(void **state)
 {
     scratch *s = *state;
@@ -316,8 +317,8 @@ static void nobody_else_is_cancelled(void **state)
     expect_no_state(s);
 }
 
-/* A process that still moves the files of a transfer that was given up reports nothing
- * about the next one, and moves that one then. */
+/* A process that still moves the files of an abandoned transfer reports nothing about the
+ * next one, and then moves that one. */
 static void an_earlier_one_writes_nothing(void **state)
 {
     scratch *s = *state;
@@ -350,7 +351,7 @@ static void an_earlier_one_writes_nothing(void **state)
 
 static axl_transfer *late; /* dispatched when the lock file is removed */
 
-/* The linker takes this one, for the library as well. */
+/* The linker uses this function, for the library as well. */
 int unlink(const char *path)
 {
     axl_transfer *t = late;

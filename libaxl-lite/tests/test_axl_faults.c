@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* axl_copy when system calls fail. This program defines the calls that the library makes
- * (the linker takes these before those of the C library); each passes on to the kernel,
- * unless the test asked for a fault at its n-th use. */
+ * (the linker uses these instead of those of the C library). Each passes on to the
+ * kernel, unless the test has requested a fault at its n-th use. */
 #include "scratch.h"
 
 #include <axl/axl.h>
@@ -18,14 +18,14 @@ typedef enum call { READ, WRITE, FSYNC, CLOSE, RENAME, MKDIR, FCHMOD, RANGE, CAL
 static struct {
     int armed;
     call call;                       /* which call */
-    int at;                          /* its how many-th use, from 1 */
+    int at;                          /* which use of the call, from 1 */
     int error;                       /* errno, or 0: short_by fewer bytes */
     int used[CALLS];                 /* counted since armed */
-    void (*meanwhile)(const char *); /* done on the side, instead of a failure */
+    void (*meanwhile)(const char *); /* called instead of a failure */
     const char *path;
 } fault;
 
-/* 1 when this use of the call is the one that fails. */
+/* Returns 1 when this use of the call must fail. */
 static int strikes(call which)
 {
     if (!fault.armed || ++fault.used[which] != fault.at || fault.call != which) return 0;
@@ -67,7 +67,7 @@ int fsync(int fd)
     FAIL_OR(FSYNC, SYS_fsync, fd);
 }
 
-/* As on Linux, the descriptor is closed even when an error is told. */
+/* As on Linux, the descriptor is closed even when close returns an error. */
 int close(int fd)
 {
     int fail = strikes(CLOSE), rc = (int)syscall(SYS_close, fd);
@@ -98,12 +98,12 @@ ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset
         errno = fault.error;
         return fault.error ? -1 : 0; /* 0: "nothing more", before the end */
     }
-    if (fault.armed && size > BUFFER) size = BUFFER; /* so that there are several */
+    if (fault.armed && size > BUFFER) size = BUFFER; /* so that there are several calls */
     return syscall(SYS_copy_file_range, in, in_offset, out, out_offset, size, flags);
 }
 
-/* Files in memory, as those of the tests are, are not copied by the kernel: here they are
- * taken for others, unless a test wants to know. */
+/* The kernel does not copy files in memory, such as those of the tests. Here they appear
+ * to be on disk, unless a test sets this. */
 static bool is_memory;
 
 int fstatfs(int fd, struct statfs *fs)
@@ -141,9 +141,9 @@ static void expect_copy(const scratch *s, size_t size)
     free(bytes);
 }
 
-/* The n-th use of a call fails, for n = 1, 2, ... until there is no n-th use: each time
- * the copy tells that error, and the old destination stays as the only file. Only when
- * the directory's fsync fails, the last of all, the new file is there. */
+/* The n-th use of a call fails, for n = 1, 2, ... until there is no n-th use. Each time
+ * the copy returns that error, and the old destination remains as the only file. Only
+ * when the directory's fsync fails, the last call of all, the new file is in place. */
 static void each_use_fails(const scratch *s, unsigned flags, call which, int error)
 {
     for (int at = 1;; at++) {
@@ -157,7 +157,7 @@ static void each_use_fails(const scratch *s, unsigned flags, call which, int err
             assert_true(at > 1);
             return;
         }
-        /* a close of what was only read has nothing to lose */
+        /* closing a file that was only read cannot lose data */
         if (which == CLOSE && rc == 0) continue;
         assert_int_equal(rc, -error);
         assert_non_null(strstr(err.text, strerror(error)));
@@ -192,8 +192,8 @@ static void test_close_error_is_told(void **state)
     assert_int_equal(told, 1);
 }
 
-/* Of three files that are synced together one cannot be: none of them gets its name, and
- * the transfer has failed. The same for a part. */
+/* One of three files that are synced together cannot be synced: none of them is renamed,
+ * and the transfer has failed. The same for a part. */
 static void test_fsync_error_is_no_success(void **state)
 {
     const call calls[] = {FSYNC, CLOSE};
@@ -214,7 +214,7 @@ static void test_fsync_error_is_no_success(void **state)
         if (i >= 2) assert_int_equal(axl_add_part(t, &part, NULL), 0);
         memset(&fault, 0, sizeof fault);
         fault.call = calls[i & 1];
-        /* sources are closed, too: once each when they are looked at, and when read */
+        /* sources are closed once when they are examined, and once when read */
         fault.at = fault.call == FSYNC ? i < 2 ? 2 : 1 : i < 2 ? 3 + 3 + 2 : 1 + 1 + 1;
         fault.error = EIO;
         fault.armed = 1;
@@ -237,7 +237,7 @@ static void test_folders_are_synced(void **state)
     scratch *s = *state;
     axl_error err = {""};
     write_source(s, 10);
-    /* out was made: its parent, then the file, then out */
+    /* out was created: its parent, then the file, then out */
     assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, &err), 0);
     assert_int_equal(fault.used[FSYNC], 3);
     assert_int_equal(copy_with_fault(s, 0, CALLS, 0, 0, &err), 0);
@@ -255,7 +255,8 @@ static void test_folder_cannot_be_made(void **state)
     assert_int_equal(scratch_left(s), 0);
 }
 
-/* The kernel's copy is declined at the start or in the middle: same bytes by hand. */
+/* The kernel declines to copy at the start or in the middle: the buffer copies the same
+ * bytes. */
 static void test_kernel_declines(void **state)
 {
     const int errors[] = {0, EXDEV, ENOSYS, EINVAL, EOPNOTSUPP};
@@ -271,7 +272,7 @@ static void test_kernel_declines(void **state)
     }
 }
 
-/* In memory it is not asked. */
+/* In memory the kernel is not asked. */
 static void test_memory_is_copied_by_hand(void **state)
 {
     scratch *s = *state;
@@ -308,8 +309,8 @@ static void test_short_reads_and_writes(void **state)
     expect_copy(s, 2 * BUFFER + 5);
 }
 
-/* Moves the time of the last change by some nanoseconds: the kernel's clock for times of
- * files may not have ticked since the first write. 0 puts it back to what it was. */
+/* Moves the time of the last change by some nanoseconds, since the kernel's clock for
+ * file times may not have ticked since the first write. 0 restores the old time. */
 static void set_time(const char *path, const struct stat *was, long nanoseconds)
 {
     struct timespec times[2] = {{0, UTIME_OMIT}, was->st_mtim};
@@ -317,7 +318,7 @@ static void set_time(const char *path, const struct stat *was, long nanoseconds)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Longer, and it does not show in the time. */
+/* Makes the file longer without a visible change of its time. */
 static void append_byte(const char *path)
 {
     struct stat was;
@@ -326,7 +327,7 @@ static void append_byte(const char *path)
     set_time(path, &was, 0);
 }
 
-/* Shorter, likewise. */
+/* Makes the file shorter, likewise. */
 static void cut(const char *path)
 {
     struct stat was;
@@ -335,7 +336,7 @@ static void cut(const char *path)
     set_time(path, &was, 0);
 }
 
-/* Of the same size. */
+/* Changes a byte and keeps the size. */
 static void rewrite_byte(const char *path)
 {
     struct stat was;

@@ -15,7 +15,7 @@ enum { ROOM = 1 << 20, PAGE = 4096, FILES = 100, NOT_HERE = 77 };
 static const char program[] = TEST_TRANSFER; /* the path of scr_transfer */
 
 static char small[128];      /* the directory of the small file system, */
-static char state_file[160]; /* and in it */
+static char state_file[160]; /* a state file in it */
 
 static int mount_small(const scratch *s)
 {
@@ -28,7 +28,7 @@ static int mount_small(const scratch *s)
     return 0;
 }
 
-/* Each test in a process of its own, which has that file system. */
+/* Runs each test in its own process, which has that file system. */
 static void with_small(void **state, void (*body)(const scratch *))
 {
     scratch *s = *state;
@@ -48,7 +48,7 @@ static void with_small(void **state, void (*body)(const scratch *))
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* An assertion of cmocka would go on with the next test, in the child. */
+/* In the child, an assertion of cmocka would continue with the next test. */
 #define EXPECT(condition)                                                                \
     do {                                                                                 \
         if (condition) break;                                                            \
@@ -65,7 +65,8 @@ static axl_transfer *create(const char *method, double bandwidth)
     return t;
 }
 
-/* It takes ten seconds, and says each second how far it came; the first file moves. */
+/* Starts a transfer of ten seconds that records its progress every second; the first file
+ * moves. */
 static axl_transfer *begin_many(const scratch *s)
 {
     char destination[160];
@@ -99,7 +100,7 @@ static void fill(void)
     EXPECT(errno == ENOSPC && close(fd) == 0);
 }
 
-/* It looks once a second. */
+/* Waits until no process serves the file; the process looks once a second. */
 static void expect_nobody(void)
 {
     for (int i = 0; i < 500 && axl_owner_is_there(state_file); i++)
@@ -107,7 +108,7 @@ static void expect_nobody(void)
     EXPECT(!axl_owner_is_there(state_file));
 }
 
-/* The file does not fit beside its state file; the result does. */
+/* The file does not fit beside its state file, but the result does. */
 static void the_result_finds_room(const scratch *s)
 {
     static const char *const methods[] = {"sync", "pthread", "daemon"};
@@ -130,7 +131,7 @@ static void the_result_finds_room(const scratch *s)
     }
 }
 
-/* Not even the result can be written: scr_transfer ends, and that is told. */
+/* Not even the result can be written: scr_transfer ends, and this is reported. */
 static void no_room_for_the_result(const scratch *s)
 {
     axl_error err;
@@ -141,10 +142,10 @@ static void no_room_for_the_result(const scratch *s)
     expect_nobody();
     EXPECT(axl_cancel(t, &err) == 0);
     axl_free(t);
-    EXPECT(scratch_count(small) == 1); /* what fills it */
+    EXPECT(scratch_count(small) == 1); /* the file that fills it */
 }
 
-/* Nor can it be told to stop, but it does. */
+/* The command to stop cannot be written, but scr_transfer stops. */
 static void no_room_to_cancel(const scratch *s)
 {
     axl_error err = {""};

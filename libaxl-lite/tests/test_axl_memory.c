@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers without memory: each allocation of a transfer's life fails once, with every
- * method that works within this process, and when one is resumed or gone on with. The
- * destination is not there then, or whole; nothing else is left but the state file. */
+/* Transfers without memory: each allocation in the life of a transfer fails once, with
+ * every method that works within this process, and also when a transfer is resumed or
+ * continued. Then the destination is missing or complete, and nothing else remains but
+ * the state file. */
 #include "scratch.h"
 
 #include "nth_each.h"
@@ -39,8 +40,8 @@ static int remove_temporaries(const char *folder)
     return others;
 }
 
-/* No file is half there, and none has another name than it should, but for those that a
- * state file tells of: they are for axl_resume. */
+/* No file is incomplete, and none has a wrong name, except those that a state file
+ * records for axl_resume. */
 static void look(const trial *t, int rc)
 {
     char out[128];
@@ -67,7 +68,7 @@ static int prepare(const trial *t, axl_transfer **transfer, axl_error *err)
     return rc;
 }
 
-/* Runs a transfer, unless rc says that there is none, to its end, and looks. */
+/* Runs a transfer to its end, unless rc is an error, and checks the result. */
 static int finish(const trial *t, axl_transfer *transfer, int rc)
 {
     if (rc >= 0) rc = axl_dispatch(transfer, &nth_text);
@@ -88,7 +89,7 @@ static int do_transfer(void *arg)
     return finish(arg, transfer, rc);
 }
 
-/* A transfer that cannot make its last file leaves a state file. */
+/* A transfer that cannot create its last file leaves a state file. */
 static void leave_state(const trial *t)
 {
     axl_error err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts that are written to an open file of the caller: its path is not opened, its end
- * is that of the parts, and the descriptor is closed in any case. */
+/* Parts that are written to an open file of the caller: its path is not opened, it ends
+ * where the parts end, and the descriptor is closed in any case. */
 #include "container.h"
 #include "src/axl_private.h"
 
@@ -36,8 +36,8 @@ static void give(axl_transfer *t, size_t i, int fd)
     if (axl_set_opened(t, i, fd, &err) != 0) fail_msg("%s", err.text);
 }
 
-/* Two parts, the second one first, of which one has several pieces. The process
- * scr_transfer alone opens the path. */
+/* Two parts, the second one first; one has several pieces. Only the process scr_transfer
+ * opens the path. */
 static void each_method(void **state)
 {
     static const char *const methods[] = {"sync", "pthread", "daemon"};
@@ -69,7 +69,7 @@ static void each_method(void **state)
     free(bytes);
 }
 
-/* A source that begins and ends with a hole, or is one: the file gets its whole length.
+/* A source that begins and ends with a hole, or is a hole: the file gets its full length.
  */
 static void ends_with_a_hole(void **state)
 {
@@ -93,7 +93,7 @@ static void ends_with_a_hole(void **state)
         }
 }
 
-/* What is wrong is refused, and closed. */
+/* Wrong descriptors are refused, and closed. */
 static void misused(void **state)
 {
     scratch *s = *state;
@@ -120,7 +120,8 @@ static void misused(void **state)
     }
 }
 
-/* The transfer fails, with several workers, or is never started. */
+/* The transfer fails, with several workers, or is never started: the descriptor is
+ * closed. */
 static void closed_after_all(void **state)
 {
     scratch *s = *state;
@@ -160,7 +161,7 @@ static void closed_where_nothing_starts(void **state)
     axl_free(t);
 }
 
-/* What another transfer has begun goes on in the file that has the path. */
+/* A transfer that another one began continues in the file at the path. */
 static void not_after_continue(void **state)
 {
     scratch *s = *state;

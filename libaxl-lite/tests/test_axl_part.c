@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of files, written into a file that is there: all its other bytes stay, by every
+/* Parts of files, written into an existing file: all its other bytes remain, with every
  * method and beside other writers. */
 #include "container.h"
 #include "scratch.h"
@@ -20,7 +20,7 @@ enum { METHODS = 3 };
 
 /* ---- bytes ---- */
 
-/* Not in the order of the container, with a gap, over its end, and of odd places. */
+/* Not in the order of the container, with a gap, beyond its end, and at odd offsets. */
 static void each_method(void **state)
 {
     static const struct {
@@ -132,7 +132,7 @@ static void of_no_length(void **state)
 
 static int no_punching;
 
-/* The linker takes this one before that of the C library. */
+/* The linker uses this function instead of that of the C library. */
 int fallocate(int fd, int mode, off_t offset, off_t length)
 {
     if (no_punching) {
@@ -142,7 +142,7 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
     return (int)syscall(SYS_fallocate, fd, mode, offset, length);
 }
 
-/* A hole before, between and behind two pieces of data. */
+/* Holes before, between and after two pieces of data. */
 static unsigned char *write_with_holes(const scratch *s, size_t size)
 {
     unsigned char *bytes = calloc(size, 1), *data = scratch_bytes(2 * PIECE);
@@ -186,7 +186,7 @@ static void holes_over_old_bytes(void **state)
 /* ---- many ---- */
 
 static atomic_int opened, synced; /* for writing */
-static atomic_int read_from;      /* how often the source was opened */
+static atomic_int read_from;      /* number of times the source was opened */
 
 int openat(int dir, const char *name, int flags, ...)
 {
@@ -205,9 +205,9 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
-/* Twenty parts of one destination, also of several pieces, two of another one, and one
- * more of the first: that is opened and synced twice, the other one once. Their source is
- * looked at once, and then each thread opens it once. */
+/* Twenty parts of one destination, also of several pieces, two of another, and one more
+ * of the first: the first is opened and synced twice, the other once. Their source is
+ * examined once, and each thread opens it once. */
 static void parts_share_a_descriptor(void **state)
 {
     enum { PARTS = 20, LENGTH = 3 * PIECE + 17 };
@@ -266,7 +266,7 @@ static void threads_share_a_part(void **state)
     free(bytes);
 }
 
-/* Of several real pieces: mostly holes, so that it costs little. */
+/* Several pieces of the real size: mostly holes, so that it costs little. */
 static void more_than_a_piece(void **state)
 {
     static const uint64_t places[] = {0, AXL_PIECE - 50, 2 * AXL_PIECE + 7};
@@ -308,7 +308,7 @@ static void name_source(const scratch *s, int writer, int source, char path[160]
     snprintf(path, 160, "%s/in%d-%d", s->folder, writer, source);
 }
 
-/* The stripes of all sources of all writers take turns in the container. */
+/* The stripes of all sources of all writers alternate in the container. */
 static uint64_t stripe_at(int writer, int source, int stripe)
 {
     return (uint64_t)STRIPE * (uint64_t)((stripe * SOURCES + source) * WRITERS + writer);
@@ -356,7 +356,7 @@ static void two_processes(void **state)
             _exit(write_stripes(s, w, ready[0]));
         }
     close(ready[0]);
-    close(ready[1]); /* both go */
+    close(ready[1]); /* both start */
     for (int w = 0; w < WRITERS; w++) {
         assert_int_equal(waitpid(children[w], &status, 0), children[w]);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -430,8 +430,8 @@ static void destination_refused(void **state)
     assert_int_equal(scratch_count(s->folder), 3);
 }
 
-/* Another file under the name of the source that was checked, or seen, and has its size
- * and time. */
+/* Another file, with the same size and time, gets the name of the source that was checked
+ * or seen. */
 static void source_is_exchanged(void **state)
 {
     scratch *s = *state;
@@ -457,8 +457,8 @@ static void source_is_exchanged(void **state)
     }
 }
 
-/* What axl_look found is not looked at by axl_dispatch, but must be there when it is
- * read. */
+/* axl_dispatch does not look again at a source that axl_look has seen, but the source
+ * must be the same when it is read. */
 static void source_is_seen(void **state)
 {
     scratch *s = *state;
@@ -479,7 +479,7 @@ static void source_is_seen(void **state)
         assert_int_equal(axl_dispatch(t, &err), dispatched[now]);
         assert_int_equal(axl_wait(t, &err), copied[now]);
         axl_free(t);
-        if (now == 1) part.length--; /* another file than the one that was seen */
+        if (now == 1) part.length--; /* a different file from the one seen */
     }
     assert_int_equal(axl_look(s->source, &seen, &err), -ENOENT);
     assert_int_equal(axl_look(s->folder, &seen, &err), -EISDIR);
@@ -509,7 +509,7 @@ static void twice_in_a_list(void **state)
     axl_free(t);
 }
 
-/* With a search through the parts of a file this takes minutes. */
+/* With a linear search through the parts of a file this takes minutes. */
 static void many_in_a_list(void **state)
 {
     scratch *s = *state;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of files when something goes wrong: sources that change, disks without room, a
- * process that is killed at any system call, and any system call that fails. What is told
- * to be in place is, the bytes around a part are never touched, and axl_resume brings the
- * rest. */
+/* Parts of files when something goes wrong: sources that change, full disks, a process
+ * that is killed at any system call, and any system call that fails. What is reported as
+ * in place is in place, the bytes around a part are never changed, and axl_resume copies
+ * the rest. */
 #include "container.h"
 #include "resumed.h"
 
 #include <sys/mount.h>
 #include <zlib.h>
 
-/* ---- what goes wrong meanwhile ---- */
+/* ---- faults during the copy ---- */
 
-/* Takes seconds, if nobody stops it. */
+/* Takes seconds, unless it is stopped. */
 static axl_transfer *start_slow(const scratch *s)
 {
     axl_transfer *t = NULL;
@@ -27,7 +27,7 @@ static axl_transfer *start_slow(const scratch *s)
     return t;
 }
 
-/* What lies around the part is as it was, and some of the part was written. */
+/* The bytes around the part are unchanged, and some of the part was written. */
 static void expect_begun(const scratch *s, image *shall)
 {
     unsigned char *got = malloc(IMAGE_MAX);
@@ -42,7 +42,7 @@ static void expect_begun(const scratch *s, image *shall)
     free(shall);
 }
 
-/* Of the same bytes within the part, and of the same time. */
+/* Cuts the source without changing its time or the bytes of the part. */
 static void cut_beyond(const char *path)
 {
     struct stat st;
@@ -135,8 +135,8 @@ static void no_room(void **state)
 
 /* ---- at any system call ---- */
 
-/* Parts of a file of several pieces, with a hole in it, and of a small one, which is
- * moved as a whole, too. */
+/* Parts of a file with several pieces and a hole, and of a small file, which is also
+ * moved as a whole. */
 enum { SIZE = 3 * PIECE + 777, HOLE = PIECE + 5000, HOLE_END = 2 * PIECE, PARTS = 3 };
 
 static scratch *own;
@@ -154,8 +154,8 @@ static unsigned char *source_bytes(void)
     return bytes;
 }
 
-/* Sources and a container of this size, nothing else. Returns what the container shall
- * become. */
+/* Creates sources and a container of this size, nothing else. Returns the expected final
+ * content of the container. */
 static image *prepare(size_t size)
 {
     nftw(own->folder, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
@@ -210,8 +210,8 @@ static image *try(nth_fault fault, ino_t *inode)
     return shall;
 }
 
-/* The container is the file that it was, and between the parts are old bytes; if it is
- * complete, all is right. */
+/* The container is still the same file, and has old bytes between the parts; if complete,
+ * all bytes are right. */
 static int look(const image *shall, ino_t inode, bool complete)
 {
     static unsigned char got[IMAGE_MAX];
@@ -230,8 +230,8 @@ static int look(const image *shall, ino_t inode, bool complete)
     return wrong;
 }
 
-/* After the first process: the rest comes by resuming, or, as long as there is no state
- * file, by beginning anew. */
+/* After the first process, the rest is copied by resuming or, if there is no state file,
+ * by starting from the beginning. */
 static int check_rest(const image *shall, ino_t inode, unsigned at)
 {
     bool done = told->rc == 0 && nth_returned(&result) == 0;
@@ -248,7 +248,7 @@ static int check_rest(const image *shall, ino_t inode, unsigned at)
     return wrong ? WRONG("that was after call %u\n", at) : 0;
 }
 
-/* What was written through a descriptor is synced before that is closed. */
+/* Data written through a descriptor is synced before the descriptor is closed. */
 static int count_unsynced(void)
 {
     char dirty[64] = {0};
@@ -281,7 +281,7 @@ static void killed_at_any_call(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Of these, none may fail unnoticed. */
+/* Calls of which none may fail unnoticed. */
 static bool matters(const nth_call *call)
 {
     return nth_is(call, "fsync") || nth_is(call, "pwrite") || nth_is(call, "pread");
@@ -296,7 +296,7 @@ static int check_failure(const image *shall, ino_t inode, unsigned at)
         WRONG("%d with text '%s'\n", told->rc, told->err.text);
     if (matters(call) && told->rc != -call->answer)
         WRONG("%s, call %u, failed, and the result is %d\n", call->name, at, told->rc);
-    if (nth_is(call, "unlink")) return wrong; /* what cannot be removed stays */
+    if (nth_is(call, "unlink")) return wrong; /* a file that cannot be removed stays */
     return wrong + check_rest(shall, inode, at);
 }
 
@@ -326,7 +326,8 @@ static void any_call_fails(void **state)
 
 /* ---- resumed ---- */
 
-/* Stopped when some pieces of the large part were written, and read from its file. */
+/* Stopped when some pieces of the large part were written, and resumed from its state
+ * file. */
 static axl_transfer *stop_and_resume(void)
 {
     axl_transfer *t = NULL;
@@ -373,7 +374,7 @@ static void goes_on_where_it_was(void **state)
     expect_all(t, shall);
 }
 
-/* Nothing of what was written before is there any more. */
+/* Nothing written earlier exists any more. */
 static void container_is_another_one(void **state)
 {
     free(prepare(50000));

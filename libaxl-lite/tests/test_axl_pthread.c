@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers by threads: files and pieces of files are shared, the first error ends all,
- * and nothing moves any more when a transfer was cancelled or freed. */
+/* Transfers by threads: files and pieces of files are shared, the first error ends the
+ * transfer, and nothing moves after a transfer was canceled or freed. */
 #include "scratch.h"
 #include "src/axl_private.h"
 
@@ -27,7 +27,7 @@ static void numbered(const scratch *s, int i, char source[160], char destination
     if (i >= 7) snprintf(destination, 160, "%s/out/%d/file%d", s->folder, i % 7, i);
 }
 
-/* Source file number i, of i * 1000 bytes of their own, is written and added. */
+/* Writes and adds source file number i, of i * 1000 bytes of its own. */
 static void add_numbered(axl_transfer *t, const scratch *s, int i)
 {
     char source[160], destination[160];
@@ -79,7 +79,7 @@ static void many_files(void **state)
     axl_free(t);
 }
 
-/* Files that wait to be synced together are open: not so many that none are left. */
+/* Files that wait to be synced together are open: so few that descriptors remain free. */
 static void many_workers_few_descriptors(void **state)
 {
     enum { COUNT = 1500 };
@@ -106,7 +106,8 @@ static void many_workers_few_descriptors(void **state)
     axl_free(t);
 }
 
-/* All descriptors but a few are taken; returns how many of them stand in taken. */
+/* Takes all descriptors except a few; taken receives them, and their number is returned.
+ */
 static int take_descriptors(int *taken, int leave)
 {
     int n = 0;
@@ -118,7 +119,7 @@ static int take_descriptors(int *taken, int leave)
     return n;
 }
 
-/* The program needs nearly all: files get their names as soon as none is free. */
+/* The program needs nearly all descriptors: files are renamed as soon as none is free. */
 static void few_descriptors_are_free(const char *method, bool saves, const scratch *s)
 {
     enum { COUNT = 600, LIMIT = 1024, FREE = 12 };
@@ -166,7 +167,7 @@ static void no_descriptor_is_free(void **state)
 
 /* ---- one large file ---- */
 
-/* Bytes, a hole over the border of two pieces, bytes, a hole to the end. */
+/* Data, a hole across the border of two pieces, data, a hole up to the end. */
 static const struct part {
     uint64_t offset;
     size_t size;
@@ -259,8 +260,8 @@ static void first_error_ends_all(void **state)
     axl_free(t);
 }
 
-/* A piece cannot be read as its source is shorter: the other workers do not wait for it.
- */
+/* A piece cannot be read because its source was shortened: the other workers do not wait
+ * for it. */
 static void source_that_shrinks(void **state)
 {
     scratch *s = *state;
@@ -276,7 +277,7 @@ static void source_that_shrinks(void **state)
     assert_int_equal(scratch_left(s), 0);
 }
 
-/* ---- the end before the end ---- */
+/* ---- stopping early ---- */
 
 /* A transfer of 100 MB that takes 100 s. */
 static axl_transfer *start_slow(const scratch *s)
@@ -363,7 +364,7 @@ static void signals_stay_away(void **state)
     pthread_sigmask(SIG_BLOCK, &alarm, &before);
     kill(getpid(), SIGALRM);
     usleep(50000);
-    assert_int_equal(caught, 0); /* no worker took it */
+    assert_int_equal(caught, 0); /* no worker caught it */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     assert_int_equal(caught, 1);
     axl_free(t);

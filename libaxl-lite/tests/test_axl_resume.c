@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A transfer with a state file that is killed at any system call, and one in which any
- * system call fails: no destination has ever wrong bytes, and axl_resume brings the rest,
- * without copying again what is in place. */
+ * system call fails: no destination ever has wrong bytes, and axl_resume copies the rest,
+ * without repeating what is in place. */
 #include "resumed.h"
 
 #include <zlib.h>
@@ -27,7 +27,7 @@ static unsigned char *bytes_of(int i)
     return bytes;
 }
 
-/* Sources are there; nothing else. */
+/* Creates the sources, nothing else. */
 static void prepare(void)
 {
     char source[160], destination[160];
@@ -61,8 +61,8 @@ static void try(nth_fault fault)
     run_with_fault(transfer, fault);
 }
 
-/* What is in place: inode numbers, 0 where nothing is. Whatever is there has the right
- * bytes. */
+/* Returns in inodes the files that are in place, 0 for others. Every file in place has
+ * the right bytes. */
 static int look(ino_t inodes[FILES])
 {
     char source[160], destination[160];
@@ -99,8 +99,8 @@ static int count_temporary(void)
     return count;
 }
 
-/* After the first process: what is there is right, and the rest comes by resuming, or, as
- * long as there is no state file, by beginning anew. */
+/* After the first process: files in place are right, and the rest is copied by resuming
+ * or, if there is no state file, by starting from the beginning. */
 static int check_rest(unsigned at)
 {
     ino_t before[FILES], after[FILES];
@@ -157,7 +157,7 @@ static void any_call_fails(void **state)
                 WRONG("%d with text '%s'\n", told->rc, told->err.text);
             failed += told->rc != 0;
             points++;
-            if (nth_is(call, "unlink")) continue; /* what cannot be removed stays */
+            if (nth_is(call, "unlink")) continue; /* the file stays */
             wrong += check_rest(fault.at);
         }
         print_message("%s at each of %u system calls: %u transfers failed\n",
@@ -194,8 +194,8 @@ static void expect_all_in_place(void)
     assert_int_equal(access(state_path, F_OK), -1);
 }
 
-/* Who wants to work on the same state file is refused, and does no harm, not even when he
- * cancels what he never had. */
+/* A second process that wants to work on the same state file is refused and does no harm,
+ * even if it cancels a transfer that it never had. */
 static void only_one_works_on_it(void **state)
 {
     static const char *const methods[] = {"sync", "pthread", "daemon"};
@@ -215,7 +215,8 @@ static void only_one_works_on_it(void **state)
     expect_all_in_place();
 }
 
-/* What is freed while it runs can be resumed, and goes on where it was. */
+/* A transfer freed while it runs can be resumed, and continues from its recorded
+ * progress. */
 static void freed_and_resumed(void **state)
 {
     axl_progress p;
@@ -244,7 +245,7 @@ static void freed_and_resumed(void **state)
     expect_all_in_place();
 }
 
-/* What was copied of a source that is another one now is of no use. */
+/* Data copied from a source that has since changed is not used. */
 static void source_that_changed_meanwhile(void **state)
 {
     char source[160], destination[160];
@@ -268,7 +269,7 @@ static void source_that_changed_meanwhile(void **state)
     assert_int_equal(count_temporary(), 0);
 }
 
-static int folder_fails; /* the one where the first files belong */
+static int folder_fails; /* the directory of the first files */
 
 int fsync(int fd)
 {
@@ -282,8 +283,8 @@ int fsync(int fd)
     return -1;
 }
 
-/* A name that a power loss may take away again is not relied on: also not by the one who
- * goes on and finds the file in its place. */
+/* A name that a power loss may undo is not relied on, also not by the process that
+ * resumes and finds the file in place. */
 static void a_name_is_synced(void **state)
 {
     char source[160], destination[160];
@@ -336,8 +337,8 @@ static void find_temporary(char path[480])
     closedir(dir);
 }
 
-/* File 0 is in place, and file 1 half copied, when the process ends: both change since.
- */
+/* When the process ends, file 0 is in place and file 1 is half copied: both are then
+ * changed. */
 static void what_differs_is_copied_again(void **state)
 {
     static const char *const hows[] = {"altered", "cut", "removed", "kept"};

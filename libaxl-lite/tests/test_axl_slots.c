@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers that wait for a slot: this test has the lock, or another transfer. */
+/* Transfers that wait for a slot, which this test or another transfer holds. */
 #include "scratch.h"
 #include "src/axl_private.h"
 
@@ -73,7 +73,8 @@ static bool is_there(const scratch *s, const char *name)
     return there;
 }
 
-/* Whether it still runs and has copied nothing after it could have done all. */
+/* Whether it still runs and has copied nothing, after a time in which it could have
+ * copied everything. */
 static bool waits(const scratch *s, axl_transfer *t, const char *destination)
 {
     usleep(300000);
@@ -115,7 +116,7 @@ static void processes_wait(void **state)
     one_waits_for_the_other(*state, "daemon");
 }
 
-/* More transfers than slots, and none of them is asked in between: all arrive. */
+/* More transfers than slots, none of which is tested meanwhile: all finish. */
 static void all_arrive(void **state)
 {
     scratch *s = *state;
@@ -133,7 +134,7 @@ static void all_arrive(void **state)
     assert_false(is_there(s, "turn.0.lock"));
 }
 
-/* The slot of a process that was killed is free, though its file is there. */
+/* The slot of a killed process is free, although its file exists. */
 static void a_slot_ends_with_its_owner(void **state)
 {
     scratch *s = *state;
@@ -163,7 +164,7 @@ static void one_that_waits_is_cancelled(void **state)
     }
 }
 
-/* Bytes that scr_transfer has copied, and its looks. */
+/* Returns the bytes that scr_transfer has copied plus its looks for a slot. */
 static unsigned long long sign_of(const scratch *s)
 {
     char text[AXL_SIGN_SIZE] = "";
@@ -176,7 +177,7 @@ static unsigned long long sign_of(const scratch *s)
     return bytes;
 }
 
-/* One that waits for long is not taken for one that hangs. */
+/* A transfer that waits for long does not count as hanging. */
 static void waiting_is_a_sign_of_life(void **state)
 {
     scratch *s = *state;
@@ -216,7 +217,7 @@ static void wrong_slots_are_refused(void **state)
     axl_free(t);
 }
 
-/* A process that resumes the transfer has the same slots, or none. */
+/* A process that resumes the transfer uses the same slots, or none. */
 static void a_state_file_has_them(void **state)
 {
     scratch *s = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits of a transfer, on a clock that the test sets: ten seconds of work stay within a
+/* Limits of a transfer, on a clock set by the test: ten seconds of work stay within a
  * tenth of the limit, whatever the work looks like. */
 #include "src/axl_private.h"
 
@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-/* Work that costs so much wall and processor time per step, for ten seconds. */
+/* Work for ten seconds with a certain wall time and processor time per step. */
 typedef struct work {
     double bandwidth, percent; /* the limits */
     uint64_t step;             /* bytes */
-    double seconds, cpu;       /* that one step takes */
+    double seconds, cpu;       /* time of one step */
 } work;
 
 typedef struct sums {
@@ -59,7 +59,7 @@ static void share_of_a_processor_is_kept(void **state)
         const work w = {.percent = percent, .step = 1000, .seconds = 1e-3, .cpu = 1e-3};
         assert_near(run(&w).cpu, percent / 100);
     }
-    /* two workers take more than one processor, and may */
+    /* two workers may use more than one processor */
     const work two = {.percent = 150, .step = 1000, .seconds = 1e-3, .cpu = 2e-3};
     assert_near(run(&two).cpu, 1.5);
 }
@@ -82,7 +82,7 @@ static void slow_work_never_waits(void **state)
         assert_true(axl_throttle_pay(&t, now, 900000, 0.04) == 0);
 }
 
-/* A pause saves next to nothing up. */
+/* A pause saves almost nothing. */
 static void no_burst_after_a_pause(void **state)
 {
     axl_throttle t;
@@ -95,7 +95,7 @@ static void no_burst_after_a_pause(void **state)
     assert_near(bytes / 10, 1e6);
 }
 
-/* Two who pay at the same time for what they did side by side. */
+/* Two workers pay at the same time for parallel work. */
 static void workers_side_by_side(void **state)
 {
     axl_throttle t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* folder_make: directories by path, made where missing. mount_user_of. */
+/* folder_make: directories by path, created if missing. mount_user_of. */
 #include "scratch.h"
 
 #include "common/errtext.h"
@@ -94,7 +94,7 @@ static void test_refuses(void **state)
     assert_int_equal(fd, 77);
 }
 
-/* Who serves a file system, in lines of /proc/self/mountinfo. */
+/* The user who serves a file system, in lines of /proc/self/mountinfo. */
 static void test_mount_user(void **state)
 {
     static const struct {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tree that SCR keeps most of, RANK/<i>/FILE/rank_<i>.ckpt/{SIZE,CRC}, for many
- * ranks: nanoseconds of the processor and bytes of memory per element, beside copying
- * packed bytes, writing and reading them as a plain file, and, where jansson was found,
- * beside the same data as JSON. There sizes and checksums are integers, not texts; names
- * are made in the same way.
+/* Measures the most common tree of SCR, RANK/<i>/FILE/rank_<i>.ckpt/{SIZE,CRC}, for many
+ * ranks: processor time in nanoseconds and bytes of memory per element. The references
+ * are copying packed bytes, writing and reading them as a plain file and, if jansson was
+ * found, the same data as JSON, in which sizes and checksums are integers, not texts;
+ * names are built in the same way.
  *
- * `bench_kvtree --once RANKS` runs each operation of libkvtree once and measures nothing:
- * that is for callgrind, whose counts of instructions no noise disturbs (HACKING.md). */
+ * `bench_kvtree --once RANKS` runs each operation of libkvtree once and measures nothing.
+ * This is for callgrind, whose instruction counts have no noise (HACKING.md). */
 #include "bench.h"
 
 #include <kvtree/kvtree.h>
@@ -16,17 +16,17 @@
 #define FILE_SIZE 524294L
 #define FILE_CRC 0x9e3779b9L
 
-/* Part of no other function, so that callgrind lists it. */
+/* Not inlined, so that callgrind lists the function. */
 #define LISTED __attribute__((noinline))
 
 typedef struct load {
     const bench *b;
     int ranks;
-    int *order; /* ranks as they are looked up */
+    int *order; /* ranks in the order of the lookups */
     kvtree *tree;
-    size_t memory; /* bytes that malloc gave for tree */
+    size_t memory; /* bytes that malloc allocated for tree */
     char *packed, *copy;
-    size_t size; /* of the packed bytes */
+    size_t size; /* number of packed bytes */
     char path[96], plain[96];
     struct json_t *json;
     size_t json_memory;
@@ -39,7 +39,7 @@ enum { BUILD, LOOK_UP, PACK, UNPACK, WRITE, READ, DELETE, OPERATIONS };
 static const char *const names[OPERATIONS] = {"build", "look up", "pack",  "unpack",
                                               "write", "read",    "delete"};
 
-/* Seconds of each, for one number of ranks; NAN for what there is not. */
+/* Seconds of each operation, for one number of ranks; NAN if not measured. */
 typedef struct result {
     double ranks, elements, memory, json_memory;
     double ours[OPERATIONS], json[OPERATIONS], reference[OPERATIONS];
@@ -53,16 +53,17 @@ static size_t memory_in_use(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* From here on the process keeps what it frees, so that rounds after the first do not
- * measure how fast the system hands out pages. */
+/* From now on the process keeps freed memory, so that later rounds do not measure how
+ * fast the system provides pages. */
 static void keep_memory(void)
 {
     mallopt(M_TRIM_THRESHOLD, -1);
     mallopt(M_MMAP_MAX, 0);
 }
 
-/* Makes malloc join the small pieces that a tree left behind, as it does for any large
- * one. So every tree starts in memory that is whole, as in a program that builds one. */
+/* Makes malloc join the small pieces that a tree left behind, as it does before any large
+ * allocation. Then every tree starts in contiguous memory, like in a program that builds
+ * one. */
 static void join_memory(void)
 {
     void *volatile large = malloc(MiB);
@@ -324,7 +325,7 @@ static double json_dump_text(void *arg)
     return seconds;
 }
 
-/* libkvtree refuses a key that is there twice, so jansson shall, too. */
+/* libkvtree refuses a repeated key, so jansson must, too. */
 static double json_load_text(void *arg)
 {
     load *l = arg;
@@ -371,7 +372,7 @@ static void shuffle(load *l)
     }
 }
 
-/* l->tree is built afterwards. */
+/* Prepares a load; l->tree is built later. */
 static void begin(load *l)
 {
     l->order = malloc((size_t)l->ranks * sizeof *l->order);
@@ -395,7 +396,7 @@ static void end(load *l)
     free(l->copy);
 }
 
-/* Appends those operations that there are to cases, and where each median belongs. */
+/* Appends the existing operations to cases, with the place for each median. */
 static int add_cases(load *l, double (*const run[])(void *), double medians[],
                      bench_case cases[], double *places[])
 {
@@ -409,7 +410,7 @@ static int add_cases(load *l, double (*const run[])(void *), double medians[],
     return count;
 }
 
-/* More rounds where one takes a millisecond, fewer where it takes seconds. */
+/* Returns more rounds if one takes a millisecond, fewer if it takes seconds. */
 static int rounds_for(int ranks, int rounds)
 {
     if (ranks > 100000) return (rounds + 1) / 2;
@@ -417,8 +418,8 @@ static int rounds_for(int ranks, int rounds)
     return more < BENCH_ROUNDS ? more : BENCH_ROUNDS;
 }
 
-/* A round is libkvtree from build to delete, then the references, which have the packed
- * bytes, then jansson from build to delete: the two trees never take memory together. */
+/* A round runs libkvtree from build to delete, then the references with the packed bytes,
+ * then jansson from build to delete: the two trees are never in memory together. */
 static void measure(bench *b, int ranks, result *r)
 {
     load l = {.b = b, .ranks = ranks};
@@ -461,7 +462,7 @@ static void tell_times(bench *b, const result *r)
     }
 }
 
-/* What shall be reached, and whether it was. */
+/* Prints a target, and whether it was reached. */
 static void tell_reach(bench *b, const char *what, double value, int at_most,
                        double bound)
 {
@@ -474,7 +475,7 @@ static void tell_reach(bench *b, const char *what, double value, int at_most,
     bench_text(b, isnan(value) ? "-" : reached ? "reached" : "missed");
 }
 
-/* The worst over all sizes. */
+/* Prints the worst result over all sizes. */
 static void tell_jansson(bench *b, int count, const result r[], int operation,
                          double bound)
 {

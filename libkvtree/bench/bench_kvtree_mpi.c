@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trees of file names and sizes between 2 to 16 ranks, beside MPI moving the same packed
- * bytes: bcast beside MPI_Bcast, exchange of equal shares with everyone beside
- * MPI_Alltoallv, and write_gather with read_scatter beside one barrier and beside writing
- * the same files without any tree. */
+/* Sends trees of file names and sizes between 2 to 16 ranks, and compares this with MPI
+ * moving the same packed bytes: bcast with MPI_Bcast, exchange of equal shares among all
+ * ranks with MPI_Alltoallv, and write_gather with read_scatter with one barrier and with
+ * writing the same files without any tree. */
 #include "bench_mpi.h"
 
 #include <dirent.h>
@@ -15,14 +15,16 @@ typedef struct load {
     const bench *b;
     MPI_Comm comm;
     int rank, ranks, entries;
-    kvtree *tree, *send; /* all entries of this rank, and <rank> -> its share of them */
+    kvtree *tree, *send; /* all entries of this rank; <rank> -> its share of them */
     char *packed, *out, *in;
-    int size;                                  /* of packed, which is rank 0's tree */
-    int sent[MAX_RANKS], sent_at[MAX_RANKS];   /* bytes of out for each rank, and ... */
-    int taken[MAX_RANKS], taken_at[MAX_RANKS]; /* ... of in from each */
+    int size;                                  /* of packed, the tree of rank 0 */
+    int sent[MAX_RANKS], sent_at[MAX_RANKS];   /* bytes of out for each rank, and their
+                                                * offsets */
+    int taken[MAX_RANKS], taken_at[MAX_RANKS]; /* bytes of in from each rank, and their
+                                                * offsets */
     char gathered[96], plain[96];              /* directories */
-    int files;                                 /* that write_gather made, */
-    int file_size[MAX_FILES];                  /* and their bytes */
+    int files;                                 /* files written by write_gather */
+    int file_size[MAX_FILES];                  /* sizes of these files */
     char *content;
 } load;
 
@@ -126,7 +128,8 @@ static int write_one(const load *l, int i)
     return ok && close(fd) == 0 && rename(temporary, path) == 0;
 }
 
-/* As many files of the same sizes, spread over the ranks; synced and renamed as well. */
+/* Writes the same number of files with the same sizes, spread over the ranks; they are
+ * synced and renamed as well. */
 static double write_plain(void *arg)
 {
     load *l = arg;
@@ -162,7 +165,7 @@ static void make_trees(load *l)
     bench_require(l->b, kvtree_size(l->tree) == l->entries, "a tree cannot be built");
 }
 
-/* The bytes that the references move. */
+/* Creates the bytes that the references move. */
 static void make_bytes(load *l)
 {
     kvtree_elem *e = kvtree_elem_first(l->send);
@@ -187,7 +190,7 @@ static void make_bytes(load *l)
         kvtree_pack(l->out + l->sent_at[i], kvtree_elem_hash(e));
 }
 
-/* The sizes of the files in folder, as rank 0 finds them. */
+/* Lists the sizes of the files in folder, as rank 0 finds them. */
 static void list_files(load *l)
 {
     DIR *dir = l->rank ? NULL : opendir(l->gathered);
@@ -240,7 +243,7 @@ typedef struct row {
     double seconds;
     const char *reference;
     double plain; /* seconds of the reference */
-    double bound; /* of their ratio; NAN: none */
+    double bound; /* target for the ratio; NAN: none */
 } row;
 
 static void tell(bench *b, const load *l, row r)
@@ -278,7 +281,7 @@ static void measure(bench *b, MPI_Comm comm, int entries)
     end(&l);
 }
 
-/* With the first ranks of the job; the others rest. */
+/* Measures with the first ranks of the job, while the others wait. */
 static void measure_with(bench *b, int ranks)
 {
     int rank;
@@ -298,7 +301,8 @@ int main(int argc, char **argv)
         "reference [ms]", "ratio",   "to reach",  "result", NULL};
     bench b;
     bench_mpi_begin(&b, &argc, &argv, columns);
-    b.rounds = b.rounds * 4 < BENCH_ROUNDS ? b.rounds * 4 : BENCH_ROUNDS; /* short ones */
+    b.rounds = b.rounds * 4 < BENCH_ROUNDS ? b.rounds * 4 : BENCH_ROUNDS; /* rounds are
+                                                                           * short */
     for (int ranks = 2; ranks <= MAX_RANKS; ranks *= 2)
         measure_with(&b, ranks);
     return bench_mpi_end(&b);

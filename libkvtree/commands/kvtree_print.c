@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kvtree_print: shows what is in tree files, or checks them. Also installed under the
- * name scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3), and as scr_print of
- * SCR 3, which sorts. Reads only. */
+/* kvtree_print: shows the content of tree files, or checks them. It is also installed as
+ * scr_print_hash_file (SCR Developer Guide 1.2, section 2.3.3), and as scr_print of SCR
+ * 3, which sorts. It only reads. */
 #include "common/command.h"
 #include "src/kvtree_private.h"
 
@@ -20,7 +20,7 @@
 
 struct request {
     int form, indent;
-    int in_margin; /* the first level is indented, too */
+    int in_margin; /* the first level is indented as well */
     int verify;    /* check only */
     int headings;  /* name each file */
     int sort;
@@ -33,7 +33,7 @@ static int kvtree_print_complain(const char *file, const char *text)
     return command_complain("KVTREE_FILE_UNREADABLE", "read %s: %s", file, text);
 }
 
-/* People have links to files, so here, unlike in kvtree_read_file, one is followed. */
+/* Unlike kvtree_read_file, follows a link, since users have links to files. */
 static int kvtree_print_read(const char *file, kvtree *tree,
                              struct kvtree_file_facts *facts)
 {
@@ -153,7 +153,7 @@ static int kvtree_print_parse_mode(const char *text, struct request *request)
     return COMMAND_GOOD;
 }
 
-/* What an option with an argument asks for. */
+/* Parses the argument of an option. */
 static int kvtree_print_parse(int option, const char *text, struct request *request)
 {
     return option == 'm' ? kvtree_print_parse_mode(text, request)

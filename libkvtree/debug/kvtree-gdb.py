@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shows trees of libkvtree in gdb as kvtree_fprint does in the form KVTREE_FORM_LINES.
 
-gdb loads this file by itself with the library if it is installed where gdb looks; otherwise by
-`source kvtree-gdb.py`. It calls nothing in the program, so it works on core files as well, and
-what it reads may be garbage: it believes no pointer, and ends after as many elements as `set
-print elements` allows (200 by default). `print /r *tree` shows the plain structs.
+gdb loads this file automatically with the library if the file is installed where gdb looks;
+otherwise use `source kvtree-gdb.py`. The file calls no function of the program, so it works on core
+files as well. The memory that it reads may be garbage: it trusts no pointer, and stops after the
+number of elements that `set print elements` allows (200 by default). `print /r *tree` shows the plain
+structs.
 """
 import re
 
@@ -15,7 +16,7 @@ INDENT = 2
 DEEPEST = 64
 MOST = 100000  # elements, where `set print elements` has no limit
 
-# Characters that a reader would not see, or take for something else; as in kvtree_print.c.
+# Characters that a reader would not see or would mistake; as in kvtree_print.c.
 HIDDEN = re.compile('[\x01-\x1f\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f'
                     '\u3000\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]')
 MARK = re.compile(r'^ | $|^\((?=level)|(?:(?<=^)|(?<= ))=(?= |$)')
@@ -35,7 +36,7 @@ def can_be_shown(character):
 
 
 def escaped(key):
-    """The text of a key, given as bytes."""
+    """Returns the text of a key, which is given as bytes."""
     if not key:
         return '\\0'
     text = key.decode('utf-8', errors='surrogateescape')
@@ -46,7 +47,7 @@ def escaped(key):
 
 
 def option(name, parameter):
-    """What the user set, or gave to this very command."""
+    """Returns the value that the user set, or passed to the current command."""
     try:
         return gdb.print_options()[name]
     except (AttributeError, KeyError):
@@ -54,12 +55,12 @@ def option(name, parameter):
 
 
 def read_key(elem, most):
-    """The first bytes of a key, up to a limit, and whether there are more."""
+    """Returns the first bytes of a key, up to a limit, and whether there are more."""
     key = elem['key']
     is_array = key.type.strip_typedefs().code == gdb.TYPE_CODE_ARRAY
     address = int(key.address if is_array else key)
     memory, found = gdb.selected_inferior(), b''
-    while len(found) <= most:  # byte by byte: what follows the key may not be readable
+    while len(found) <= most:  # byte by byte: memory after the key may be unreadable
         byte = bytes(memory.read_memory(address + len(found), 1))
         if byte == b'\0':
             return found, False
@@ -68,13 +69,13 @@ def read_key(elem, most):
 
 
 class Lines:
-    """The lines of a tree, as far as it can and may be read."""
+    """The lines of a tree, as far as it can be read and the limit allows."""
 
     def __init__(self):
         self.most = option('max_elements', 'print elements') or MOST
         self.lines = []
         self.seen = set()
-        self.more = []  # at each level of the path: are there later siblings?
+        self.more = []  # for each level of the path: whether there are later siblings
 
     def line(self, text):
         depth = len(self.more) - 1
@@ -88,14 +89,14 @@ class Lines:
         return escaped(key) + ('...' if cut else '')
 
     def value(self, elem):
-        """The only child of elem, if that one has no children."""
+        """Returns the only child of elem, if that child has no children."""
         first = elem['value']['first']
         if not first or first['next']:
             return None
         return None if first['value']['first'] else first
 
     def add(self, elem):
-        """The line of elem; returns its first child, where that needs lines of its own."""
+        """Adds the line of elem. Returns its first child if that child needs lines of its own."""
         text = '+- ' + self.key(elem)
         below = None
         try:
@@ -110,7 +111,7 @@ class Lines:
         return below
 
     def walk(self, first, siblings):
-        """All from first on. todo[i] is the element that comes next at level i."""
+        """Adds all elements from first on. todo[i] is the next element at level i."""
         todo = [first]
         while todo:
             elem = todo.pop()
@@ -165,12 +166,12 @@ class Printer:
         return head + '\n' + text
 
 
-# The types as programs name them, by the names of their structs.
+# The type names of programs, by the names of their structs.
 TYPES = {'kvtree_struct': 'kvtree', 'kvtree_elem_struct': 'kvtree_elem'}
 
 
 def full_type(name):
-    """The struct with its fields: a program sees it without them."""
+    """Returns the struct with its fields: programs see it without them."""
     try:
         found = gdb.lookup_type('struct ' + name)
         return found if found.fields() else None
@@ -195,5 +196,5 @@ def lookup(value):
     return Printer(value, False, name) if name == 'kvtree' else None
 
 
-lookup.name, lookup.enabled = 'scr-kvtree', True  # gdb's `info pretty-printer` asks for these
+lookup.name, lookup.enabled = 'scr-kvtree', True  # required by gdb's `info pretty-printer`
 gdb.printing.register_pretty_printer(gdb.current_objfile(), lookup, replace=True)

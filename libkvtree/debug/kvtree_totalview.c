@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shows trees of libkvtree in TotalView as SCR Developer Guide 1.2, section 2.3.3 does: a
- * key that has one value is a row KEY = VALUE, any other key a row to dive into.
+/* Shows trees of libkvtree in TotalView as described in SCR Developer Guide 1.2, section
+ * 2.3.3: a key that has one value is a row KEY = VALUE, any other key is a row to dive
+ * into.
  *
- * Not a part of the library: compile this file into your program, together with the files
- * tv_data_display.h and tv_data_display.c, which are in the include directory of
+ * This file is not a part of the library. Compile it into your program, together with the
+ * files tv_data_display.h and tv_data_display.c, which are in the include directory of
  * TotalView:
  *
  *     cc -g -I$TV/include -c kvtree_totalview.c $TV/include/tv_data_display.c
  *
  * TotalView then calls TV_ttf_display_type in the stopped program whenever it shows a
- * kvtree. It does not work on core files, where nothing can be called. */
+ * kvtree. This does not work on core files, in which nothing can be called. */
 #include "tv_data_display.h"
 
 #include <kvtree/kvtree.h>
 #include <stdio.h>
 
-/* TotalView's buffer has an end. */
+/* TotalView's buffer is limited. */
 #define MOST_ROWS 500
 
 /* Longest name of a row, with its NUL. */
 #define NAME_SIZE 256
 
-/* TotalView refuses control characters in the name of a row, so they appear as \xNN; a
+/* TotalView refuses control characters in the name of a row, so they are shown as \xNN. A
  * name that is too long ends in "...". */
 static void totalview_name_row(char name[NAME_SIZE], const char *key)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as the file of a tree: as they are, and with the size and the checksum made
- * right, since hardly any damage would come past those. They are accepted exactly when
- * the table in docs/formats/kvtree.md allows them; what is refused leaves the tree that
- * was given as it was. */
+/* Any bytes as the file of a tree: unchanged, and also with corrected size and checksum,
+ * since almost no other damage would pass these checks. The bytes are accepted exactly
+ * when the table in docs/formats/kvtree.md allows them. Refused bytes leave the given
+ * tree unchanged. */
 #include "fuzz_tree.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #define HEADER_SIZE 20
 #define CRC_SIZE 4
 #define BEFORE 3 /* bytes before the tree in a larger file, */
-#define BEHIND 5 /* and behind it */
+#define BEHIND 5 /* bytes after it */
 
 /* ---- what the format says ---- */
 
@@ -44,8 +44,8 @@ static size_t crc_size(const char *file)
     return number(file + 16) & 1 ? CRC_SIZE : 0;
 }
 
-/* A file of another type or version, or with flags that are not known, which has the size
- * that it tells, and the checksum, which every version writes. */
+/* Whether the file has another type or version, or unknown flags, with a correct size and
+ * with the checksum that every version writes. */
 static int is_other_format(const char *file, size_t size, int whole)
 {
     if (size < HEADER_SIZE || number(file) != 0x951fc3f5 ||
@@ -64,8 +64,8 @@ static void require_format(int code, const char *err, int other)
     require_refusal(other ? -EBADMSG : code, err);
 }
 
-/* The size of the packed tree in a file of so many bytes; -1 if that is not a good file.
- * whole: nothing may come behind it. */
+/* Returns the size of the packed tree in a file of size bytes; -1 for a bad file. whole:
+ * nothing may follow. */
 static ssize_t tree_in(const char *file, size_t size, int whole)
 {
     size_t noticed;
@@ -164,7 +164,8 @@ static int larger_file(const char *bytes, size_t size)
     return fd;
 }
 
-/* A tree is written to the very bytes that it was read from, if they had a checksum. */
+/* A tree is written to exactly the bytes that it was read from, if they had a checksum.
+ */
 static void write_back(int fd, const kvtree *tree, const char *bytes, size_t size)
 {
     char *written = malloc(size + CRC_SIZE);
@@ -214,8 +215,8 @@ static void read_inside(const char *bytes, size_t size)
 
 /* ---- reading from a pipe ---- */
 
-#define PIPE_MOST 65536 /* more than what a pipe holds would need a second thread */
-#define PIPE_MEMORY (1024 * 1024) /* what may be asked for before all bytes came */
+#define PIPE_MOST 65536           /* more than a pipe holds would need a second thread */
+#define PIPE_MEMORY (1024 * 1024) /* allocated before all bytes have arrived */
 
 static void read_pipe(const char *bytes, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any packed tree as text and as JSON, read back by parsers that were written from
- * docs/formats/kvtree.md: every form tells all elements in their order, and nothing in it
+/* Any packed tree as text and as JSON, read back by parsers written from
+ * docs/formats/kvtree.md: every form shows all elements in their order, and nothing in it
  * can do harm on a terminal. */
 #include "fuzz_text.h"
 
@@ -14,9 +14,9 @@ struct printed {
     int form;
     size_t indent;
     const char *text, *end;
-    const char *at; /* how far it was read */
+    const char *at; /* the reading position */
     const struct list *tree;
-    size_t item; /* the next one of tree */
+    size_t item; /* the next item of tree */
 };
 
 /* ---- what is printed ---- */
@@ -31,8 +31,8 @@ static void list_tree(const kvtree *tree, struct list *list)
     }
 }
 
-/* An element takes an indentation, a few signs, and at most six bytes for one of a key.
- */
+/* Returns the maximum size: an element takes an indentation, a few signs, and at most six
+ * bytes for each byte of a key. */
 static size_t size_most(const struct printed *p)
 {
     size_t most = 16;
@@ -77,7 +77,7 @@ static void take(struct printed *p, const char *what)
     p->at += strlen(what);
 }
 
-/* Takes a key off the line: up to end. */
+/* Takes a key from the line, up to end. */
 static void take_key(struct printed *p, const char *end, const char *expected)
 {
     char *key = malloc((size_t)(end - p->at) + 1), *to = key;
@@ -101,8 +101,8 @@ static void take_key(struct printed *p, const char *end, const char *expected)
     free(key);
 }
 
-/* Takes the signs before a key, and returns its level. more: bit i tells whether the tree
- * of level i goes on. */
+/* Takes the signs before a key, and returns its level. more: bit i is set if the tree of
+ * level i continues. */
 static size_t take_margin(struct printed *p, uint64_t more)
 {
     const char *start = p->at;
@@ -154,9 +154,9 @@ static void read_text(struct printed *p)
         read_line(p, &more);
 }
 
-/* ---- JSON (RFC 8259), as far as it is used ---- */
+/* ---- JSON (RFC 8259), as far as needed ---- */
 
-/* The key as the string of a JSON text: what is no UTF-8 is taken as Latin-1. */
+/* Returns the key as a string of a JSON text: invalid UTF-8 is interpreted as Latin-1. */
 static char *as_unicode(const char *key)
 {
     char *text = malloc(2 * strlen(key) + 1), *to = text;
@@ -216,8 +216,8 @@ static void take_blanks(struct printed *p)
     p->at += strspn(p->at, " \n");
 }
 
-/* Takes the name of a member, and its value if that is a string; 1 if it is an object,
- * which was opened. */
+/* Takes the name of a member, and its value if that is a string. Returns 1 if it is an
+ * object, which is then open. */
 static int take_member(struct printed *p, size_t level)
 {
     int pair = is_pair(p->tree, p->item);
@@ -231,7 +231,7 @@ static int take_member(struct printed *p, size_t level)
 static void read_json(struct printed *p)
 {
     size_t open = 1;
-    int fresh = 1; /* nothing came in this object yet */
+    int fresh = 1; /* this object has no member yet */
     take(p, "{");
     while (open) {
         take_blanks(p);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a packed tree. They are accepted exactly when an independent reader
- * accepts them; what was accepted packs to the same bytes, and can be worked with: the
- * bytes behind the packed tree, and then a sequence that depends on the whole input,
- * choose elements and what is done to them. */
+ * accepts them. An accepted tree packs to the same bytes and is then modified: the bytes
+ * after the packed tree, and then a sequence that depends on the whole input, choose
+ * elements and operations. */
 #include "fuzz_tree.h"
 
 #include <stdio.h>
 
 /* ---- unpacking ---- */
 
-/* Without memory for one of its allocations, unpacking says so and leaves nothing. */
+/* Without memory for one of its allocations, unpacking reports this and leaves nothing.
+ */
 static void without_memory(const char *bytes, size_t size, ssize_t expected, size_t calls)
 {
     kvtree_error err = {""};
@@ -88,7 +89,8 @@ static kvtree_elem *nth(const kvtree *tree, size_t n)
     return e;
 }
 
-/* Goes down from root, at most eight levels; *tree is the one that holds the element. */
+/* Descends from root at most eight levels; *tree becomes the tree that holds the element.
+ */
 static kvtree_elem *choose_elem(struct choice *c, kvtree *root, kvtree **tree)
 {
     *tree = root;
@@ -100,16 +102,16 @@ static kvtree_elem *choose_elem(struct choice *c, kvtree *root, kvtree **tree)
     }
 }
 
-/* ---- what is done to an element ---- */
+/* ---- operations on an element ---- */
 
 struct target {
     kvtree *root, *tree;
     kvtree_elem *elem;
-    char *key; /* a copy: most verbs free that of the element */
+    char *key; /* a copy: most verbs free the key of the element */
     kvtree *value;
 };
 
-/* The keys of a tree but one, each with its NUL. */
+/* Returns the keys of a tree except one, each with its NUL. */
 static char *keys_but(const kvtree *tree, const char *but, size_t *size)
 {
     char *keys = NULL;
@@ -125,7 +127,7 @@ static char *keys_but(const kvtree *tree, const char *but, size_t *size)
     return keys;
 }
 
-/* The index of a wide tree and its list tell the same. */
+/* The index of a wide tree and its list agree. */
 static void require_found(const kvtree *tree)
 {
     int count = 0;
@@ -160,7 +162,7 @@ static void remove_elem(const struct target *t, size_t how)
     free(after);
 }
 
-/* Its value becomes that of a new element at the end of root. */
+/* Moves the value to a new element at the end of root. */
 static void move_value(const struct target *t)
 {
     size_t size = kvtree_pack_size(t->value);
@@ -237,7 +239,7 @@ static void work(struct choice *c, kvtree *root)
     require_found(root);
 }
 
-/* Whatever was done, it is a good tree. */
+/* After any operation the tree is valid. */
 static void require_good(const kvtree *tree)
 {
     size_t size, noticed;
@@ -250,7 +252,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *bytes = fuzz_copy(data, size), *first = bytes;
     kvtree *tree = kvtree_new();
-    if (size == 0) first = bytes + 1; /* nothing of the one byte there may be read */
+    if (size == 0) first = bytes + 1; /* the single byte must not be read */
     ssize_t used = unpack(first, size, tree);
     if (used >= 0) {
         struct choice c = {bytes, size, (size_t)used, fuzz_hash(bytes, size)};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any text as a number, and any number as text: a getter takes a text exactly when it is
- * written like a number of its type, as told here by grammar and 128-bit arithmetic, and
- * what a setter wrote, its getter reads. The text is the input, without NULs; the numbers
- * are its first bytes. */
+/* Any text as a number, and any number as text. A getter accepts a text exactly when it
+ * is a number of the getter's type, determined here by grammar and 128-bit arithmetic. A
+ * getter reads what its setter wrote. The text is the input without NULs; the numbers are
+ * its first bytes. */
 #include "fuzz_tree.h"
 
 #include <float.h>
@@ -23,8 +23,8 @@ static int digit_of(char c)
     return 16;
 }
 
-/* 1 if text is all digits and *value (which stops growing far above 64 bits) their value.
- */
+/* Returns 1 if text is all digits; *value is their value (and stops growing far above 64
+ * bits). */
 static int digits(const char *text, int base, wide *value)
 {
     const wide enough = (wide)1 << 100;
@@ -63,7 +63,8 @@ static size_t skip_digits(const char **text, int *nonzero)
     return n;
 }
 
-/* [sign] digits [. digits] [e [sign] digits], with a digit before or behind the point. */
+/* Whether text is [sign] digits [. digits] [e [sign] digits], with a digit before or
+ * after the point. */
 static int is_decimal(const char *text, int *nonzero)
 {
     int ignored = 0;
@@ -129,8 +130,9 @@ static void get_unsigned(const kvtree *tree, const char *text)
     REQUIRE(good ? (uintptr_t)pointer == (uintptr_t)number : pointer == &number);
 }
 
-/* long double tells the range: its own is far wider. At the very border of the range, and
- * where digits get lost below DBL_MIN, both answers are right. */
+/* long double, with its far wider range, shows whether the value is in range. At the
+ * border of the range, and where digits get lost below DBL_MIN, both answers are right.
+ */
 static void get_double(const kvtree *tree, const char *text)
 {
     const long double above = 0x1.fffffffffffff8p1023L;

@@ -2,7 +2,7 @@
 #ifndef FUZZ_TEXT_H
 #define FUZZ_TEXT_H
 
-/* What fuzz_kvtree_print knows of characters and of lines, from RFC 3629 and from the
+/* The rules of fuzz_kvtree_print about characters and lines, from RFC 3629 and from the
  * section "As text" of docs/formats/kvtree.md. */
 
 #include "fuzz_tree.h"
@@ -14,8 +14,8 @@ static inline int in_range(unsigned char c, int first, int last)
     return c >= first && c <= last;
 }
 
-/* Bytes of the UTF-8 character at text, which ends with a NUL; 0 if there is none (the
- * grammar at the end of section 4 of RFC 3629). */
+/* Returns the size of the UTF-8 character at text, which ends with a NUL; 0 if it is
+ * invalid (the grammar at the end of section 4 of RFC 3629). */
 static inline size_t utf8_size(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -59,7 +59,8 @@ static inline char *put_utf8(char *to, uint32_t c)
     return to;
 }
 
-/* Does nobody see it, or does it do something to a terminal or to the text around? */
+/* Whether a reader cannot see the character, or it affects a terminal or the text around
+ * it. */
 static inline int may_not_be_shown(uint32_t c)
 {
     if (c < 0x20 || (c >= 0x7f && c <= 0xa0) || c == 0xad || c == 0x61c) return 1;
@@ -69,7 +70,7 @@ static inline int may_not_be_shown(uint32_t c)
            (c >= 0xe0000 && c <= 0xe007f);
 }
 
-/* Everything that was printed may stand on a terminal. */
+/* All printed characters may appear on a terminal. */
 static inline void require_showable(const char *text, size_t size)
 {
     REQUIRE(strlen(text) == size);
@@ -128,7 +129,7 @@ static inline void list_free(struct list *list)
     free(list->items);
 }
 
-/* Has element i exactly one child, and that none? */
+/* Whether element i has exactly one child, and that child has none. */
 static inline int is_pair(const struct list *list, size_t i)
 {
     const struct item *items = list->items;

@@ -2,7 +2,7 @@
 #ifndef FUZZ_TREE_H
 #define FUZZ_TREE_H
 
-/* What the fuzz targets of libkvtree share: a reader of packed trees that was written
+/* Code shared by the fuzz targets of libkvtree: a reader of packed trees that was written
  * from docs/formats/kvtree.md and shares no code with the library, and comparisons. */
 
 #include "fuzz.h"
@@ -14,9 +14,10 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* Unpacking may ask for this many bytes in all per byte of input, and a constant. The
- * worst are trees of one-letter keys: 6 bytes packed, an element of about 70 bytes, and
- * up to three slots of 16 bytes in the index, which was half as large before. */
+/* Unpacking may allocate this number of bytes in total per byte of input, plus a
+ * constant. The worst case is trees of one-letter keys: 6 bytes packed, an element of
+ * about 70 bytes, and up to three slots of 16 bytes in the index, which had half the size
+ * before. */
 #define UNPACK_BYTES_PER_BYTE 32
 #define UNPACK_BYTES_MORE 4096
 
@@ -28,15 +29,15 @@ struct reference_elem {
 };
 
 struct reference_tree {
-    size_t pending; /* elements still to come */
-    size_t last;    /* the last element that came, as above */
+    size_t pending; /* elements not read yet */
+    size_t last;    /* the last element read, counted as above */
 };
 
 struct reference {
     const unsigned char *bytes;
     size_t size, at, owed;
     struct reference_elem *elems;
-    struct reference_tree *trees; /* those that are not complete */
+    struct reference_tree *trees; /* the incomplete trees */
     size_t elem_count, depth;
 };
 
@@ -69,8 +70,8 @@ static inline int reference_elem(struct reference *r)
     return reference_count(r);
 }
 
-/* Bytes of the packed tree at the start of bytes; -1 if there is none, with *noticed, the
- * byte where that shows. */
+/* Returns the bytes of the packed tree at the start of bytes, or -1 if there is none;
+ * then *noticed is the byte where this shows. */
 static inline ssize_t reference_unpack(const void *bytes, size_t size, size_t *noticed)
 {
     size_t most = size / 5 + 1;
@@ -93,7 +94,7 @@ static inline ssize_t reference_unpack(const void *bytes, size_t size, size_t *n
 
 /* ---- trees ---- */
 
-/* The packed bytes of tree; free() them. */
+/* Returns the packed bytes of tree, which the caller frees. */
 static inline char *packed(const kvtree *tree, size_t *size)
 {
     *size = kvtree_pack_size(tree);
@@ -112,7 +113,7 @@ static inline int packs_to(const kvtree *tree, const char *bytes, size_t size)
     return same;
 }
 
-/* The tree of a packed one that is known to be good. */
+/* Unpacks a tree that is known to be valid. */
 static inline kvtree *unpacked(const char *bytes, size_t size)
 {
     kvtree *tree = kvtree_new();
@@ -120,7 +121,7 @@ static inline kvtree *unpacked(const char *bytes, size_t size)
     return tree;
 }
 
-/* What every refusal of bytes has: a code, a text of the right length. */
+/* Every refusal of bytes has a code, and a text of the right length. */
 static inline void require_refusal(int code, const char *err)
 {
     REQUIRE(code == -EBADMSG);

@@ -24,7 +24,7 @@ def u32(number):
 
 
 def packed(tree):
-    """Not by recursion: one of the trees is deep."""
+    """Packs a tree without recursion: one of the trees is deep."""
     out, todo = [], [iter([(None, tree)])]
     while todo:
         for key, value in todo[-1]:
@@ -37,7 +37,7 @@ def packed(tree):
 
 
 def file_bytes(data, *, magic=MAGIC, kind=1, version=1, size=0, flags=1, crc=0):
-    """The file of a packed tree; size and crc are what to add to the right ones."""
+    """Returns the file of a packed tree. size and crc are added to the right values."""
     whole = 20 + len(data) + (4 if flags & 1 else 0)
     head = struct.pack(">IHHQI", magic, kind, version, (whole + size) % 2**64, flags)
     checksum = u32((zlib.crc32(head + data) + crc) % 2**32) if flags & 1 else b""
@@ -82,7 +82,7 @@ TREES = {
                  b"\xc2\x85": {b"\xed\xa0\x80": {}, b"\xc0\xaf": {}, b"\"/": {}}},
 }
 
-# Keys that look like what stands around keys in the text of a tree.
+# Keys that look like the characters around keys in the text of a tree.
 LOOKS = [b"(level 5) x", b"(level ", b"a = b", b"=", b"= a", b"a =", b"a =  = b", b" = ", b"a=b", b"\\x41",
          b"\\0", b"+- a", b"| +- a", b"|", b"{", b"\"a\": {}", b"a\nb", b"\r", b"  a", b"a  ", b"\\",
          b"\xf4\x90\x80\x80", b"\xf3\xa0\x80\x81", b"\xef\xbb\xbf", b"\xe2\x80\xae", b"\xc2", b"\xc3\xa9\xc3"]
@@ -93,7 +93,7 @@ PRINTED = {
     "guides": {b"a": {b"b": {b"c": {b"d": {}}, b"e": {}}, b"f": {}}, b"g": {b"h": {}, b"i": {b"j": {b"k": {}}}}},
 }
 
-# Behind a packed tree: what the target is to do with it.
+# After a packed tree: the operations of the fuzz target on it.
 WORK = {
     "work": packed(GUIDE) + bytes(range(24)),
     "work-wide": packed(wide(20)) + b"\x07\x01\x02" * 8,
@@ -108,7 +108,7 @@ DAMAGED = {
     "count-of-int-max": u32(0x7FFFFFFF) + b"a\0" + u32(0),
     "count-one-too-many": u32(3) + b"\0" + u32(0) + b"a\0" + u32(0),
     "count-inside": u32(1) + b"a\0" + u32(2) + b"b\0" + u32(0),
-    # what is owed to the tree around has no room behind this long key
+    # the elements owed to the outer tree have no room after this long key
     "count-behind-long-key": u32(3) + b"a" * 10 + b"\0" + u32(0x0FFFFFFF) + b"\0" + u32(0),
     "no-nul": u32(1) + b"abcdefgh",
     "twice": u32(2) + (b"a\0" + u32(0)) * 2,

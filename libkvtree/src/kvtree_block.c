@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where elements lie. One that is added has an allocation of its own. Those that are
- * unpacked, or copied by a merge into an empty tree, stand side by side in blocks,
- * thousands in one allocation, which is given back when the last of them has gone: half
- * of the time to unpack went to malloc and free. */
+/* Memory of elements. An element that is added has its own allocation. Elements that are
+ * unpacked, or copied by a merge into an empty tree, are stored in blocks, thousands in
+ * one allocation, which is freed with the last of them: half of the time to unpack was
+ * spent in malloc and free. */
 #include "src/kvtree_private.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #define BLOCK_SIZE_MAX (2 << 20)
 
 /* A packed element takes at least five bytes, about eleven in the trees of a job, and its
- * memory with a key of that length 72: a guess at what the rest of the input needs. */
+ * memory with a key of that length 72. This ratio estimates what the rest of the input
+ * needs. */
 #define BYTES_PER_PACKED_BYTE 8
 
 kvtree_elem *kvtree_elem_new(size_t key_size)
@@ -35,8 +36,8 @@ void kvtree_elem_free(kvtree_elem *elem)
         free(elem);
 }
 
-/* Blocks of the largest size are huge pages where the system has them: fetching and
- * clearing ordinary pages one by one would take longer than the rest of unpacking. */
+/* Blocks of the largest size are huge pages if the system has them: fetching and clearing
+ * ordinary pages one by one would take longer than the rest of unpacking. */
 static struct kvtree_block *kvtree_block_new(size_t size)
 {
     if (size < BLOCK_SIZE_MAX) return malloc(size);
@@ -65,7 +66,7 @@ kvtree_elem *kvtree_blocks_more(struct kvtree_blocks *blocks, size_t key_size,
                                 size_t packed_rest)
 {
     const size_t least = sizeof(kvtree_elem) + key_size + KVTREE_UNIT;
-    /* one that would fill a block is not worth one */
+    /* an element that would fill a block gets no block */
     if (least > BLOCK_SIZE_MAX / 4) return kvtree_elem_new(key_size);
     if (!kvtree_block_open(blocks, least, packed_rest)) return NULL;
     return kvtree_blocks_elem(blocks, key_size, packed_rest);

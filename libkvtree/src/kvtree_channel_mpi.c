@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The private communicator of the collective functions, an attribute of the
- * application's. The number under which MPI keeps attributes is the only static variable
- * of the library. */
+/* The private communicator of the collective functions, an attribute of the application's
+ * communicator. The key under which MPI keeps attributes is the only static variable of
+ * the library. */
 #include "src/kvtree_mpi_private.h"
 
 #include "common/agree_mpi.h"
@@ -27,8 +27,9 @@ static int channel_on_free(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* The number for attributes, made on first use; MPI_KEYVAL_INVALID if MPI has none. Two
- * threads may come at once, each with a communicator: the number of one is for both. */
+/* Returns the key for attributes, created on first use; MPI_KEYVAL_INVALID if MPI has
+ * none. Two threads may call this at once, each with its own communicator: both then use
+ * the key of one of them. */
 static int channel_keyval(void)
 {
     int fresh, known = atomic_load(&keyval);
@@ -41,8 +42,9 @@ static int channel_keyval(void)
     return known;
 }
 
-/* Collective, the result is this rank's own. A duplicate carries no message of the
- * application. Errors on it are ours to report, and must not end the program. */
+/* Collective; returns this rank's own result. A duplicate carries no messages of the
+ * application. The library reports errors on the duplicate; they must not end the
+ * program. */
 static int channel_new(MPI_Comm comm, struct channel **made)
 {
     struct channel *ch = malloc(sizeof *ch);
@@ -74,8 +76,8 @@ static int channel_keep(MPI_Comm comm, struct channel *ch)
     return MPI_Comm_set_attr(comm, key, ch) == MPI_SUCCESS ? 0 : -EIO;
 }
 
-/* That all have a channel is agreed on over comm: a rank that got no duplicate can tell
- * it nowhere else. */
+/* All ranks agree over comm on whether each has a channel: a rank without a duplicate has
+ * no other communicator. */
 static int channel_open(MPI_Comm comm, struct channel **opened)
 {
     struct channel *ch = NULL;
@@ -85,7 +87,7 @@ static int channel_open(MPI_Comm comm, struct channel **opened)
     if (!agreed)
         *opened = ch;
     else if (!rc)
-        MPI_Comm_delete_attr(comm, keyval); /* frees it, by on_free */
+        MPI_Comm_delete_attr(comm, keyval); /* channel_on_free frees it */
     return agreed;
 }
 

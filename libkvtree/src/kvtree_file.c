@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trees in files (SCR Developer Guide 1.2, section 2.3.4; byte table in
  * docs/formats/kvtree.md). A file is written as a whole under a temporary name and
- * renamed; it is read as a whole, after its header was compared with what the file really
- * has. */
+ * renamed. It is read as a whole, after its header was compared with its actual size. */
 #include "src/kvtree_private.h"
 
 #include "common/batch.h"
@@ -24,7 +23,7 @@
 #define VERSION 1u
 #define FLAG_CRC32 1u
 
-/* A file that another version or another program wrote. */
+/* The code for a file that another version or another program wrote. */
 #define OTHER_FORMAT (-EPROTONOSUPPORT)
 
 #define HEADER_SIZE KVTREE_FILE_BEFORE
@@ -44,7 +43,7 @@ static size_t file_put_header(char *p, uint64_t size)
     return (size_t)(p - start);
 }
 
-/* Packs, sums up and writes piece after piece, so that no memory is needed. */
+/* Packs, checksums and writes piece by piece, so that no memory is needed. */
 static int file_write_pieces(int fd, const kvtree *tree, uint64_t size)
 {
     char piece[PIECE_SIZE + CRC_SIZE];
@@ -62,7 +61,8 @@ static int file_write_pieces(int fd, const kvtree *tree, uint64_t size)
     return rc;
 }
 
-/* Bytes of a file with tree; refuses one that no reader accepts. */
+/* Determines the bytes of a file with tree. Refuses a tree that no reader would accept.
+ */
 static int file_measure(const kvtree *tree, uint64_t limit, size_t *size,
                         kvtree_error *err)
 {
@@ -92,7 +92,7 @@ ssize_t kvtree_write_fd(const char *path, int fd, const kvtree *tree)
     return path ? kvtree_fd_write(fd, KVTREE_ANY_SIZE, tree, NULL) : -EINVAL;
 }
 
-/* Header and checksum. */
+/* Fills in header and checksum. */
 static void file_complete(char *bytes, size_t size)
 {
     file_put_header(bytes, size);
@@ -159,16 +159,16 @@ int kvtree_write_file(const char *path, const kvtree *tree)
 /* A file that is being read. */
 struct file_reader {
     int fd;
-    uint64_t limit; /* most bytes from here on that are accepted */
+    uint64_t limit; /* maximum number of bytes to accept from the current offset */
     bool whole;     /* no bytes may follow the tree */
-    bool sized;     /* a regular file; the size of a pipe shows only at its end */
-    bool is_at_end; /* there was not a single byte */
-    uint64_t there; /* bytes from here to the end of a regular file */
-    char *bytes;    /* from the header on */
+    bool sized;     /* a regular file; the size of a pipe is known only at its end */
+    bool is_at_end; /* there was no byte at all */
+    uint64_t there; /* bytes from the current offset to the end of a regular file */
+    char *bytes;    /* the bytes read, starting with the header */
     struct kvtree_file_facts facts;
 };
 
-/* Most memory that is allocated for a pipe before bytes come. */
+/* Maximum memory that is allocated for a pipe before bytes arrive. */
 #define PIPE_FIRST ((size_t)1 << 20)
 
 static size_t file_trailer_size(const struct file_reader *r)
@@ -176,7 +176,7 @@ static size_t file_trailer_size(const struct file_reader *r)
     return r->facts.has_crc ? CRC_SIZE : 0;
 }
 
-/* OTHER_FORMAT, and a text, for a format that is not known here. */
+/* Parses the header. OTHER_FORMAT, with a text, for an unknown format. */
 static int file_parse_header(struct file_reader *r, kvtree_error *err)
 {
     const char *bytes = r->bytes, *advice = "use the program that wrote it";
@@ -209,8 +209,8 @@ static int file_check_limit(const struct file_reader *r, kvtree_error *err)
                    size, limit);
 }
 
-/* Compares the size in the header with the number of bytes that are there, before
- * anything is allocated for them. */
+/* Compares the size in the header with the actual number of bytes, before memory is
+ * allocated. */
 static int file_check_size(const struct file_reader *r, kvtree_error *err)
 {
     unsigned long long size = r->facts.size, real = r->there;
@@ -244,7 +244,7 @@ static int file_decode(const struct file_reader *r, kvtree *tree, kvtree_error *
     return kvtree_unpack_merge(r->bytes + HEADER_SIZE, packed, tree, err);
 }
 
-/* Reads until size bytes are there, of which `used` are. */
+/* Reads until size bytes are present, of which `used` already are. */
 static int file_read_until(struct file_reader *r, size_t used, size_t size,
                            kvtree_error *err)
 {
@@ -257,7 +257,7 @@ static int file_read_until(struct file_reader *r, size_t used, size_t size,
     return 0;
 }
 
-/* Reads from byte number `used` on all that the size field says. */
+/* Reads the bytes from number `used` on, up to the size in the header. */
 static int file_read_bytes(struct file_reader *r, size_t used, size_t size,
                            kvtree_error *err)
 {
@@ -282,9 +282,10 @@ static int file_check_end(const struct file_reader *r, kvtree_error *err)
     return n == 0 ? 0 : err_set(err, -EBADMSG, "trailing bytes behind the tree");
 }
 
-/* Header and checksum stand where they are in every version: a header of another format
- * in a file with a wrong size or checksum, or without a checksum, is damage. Other
- * formats may have other limits: a large file of one is not. */
+/* Header and checksum have the same position in every version. Therefore a header of
+ * another format in a file with a wrong size or checksum, or without a checksum, is
+ * damage. Other formats may have other limits, so a large file of another format is not
+ * damage. */
 static int file_read_tree(struct file_reader *r, kvtree *tree, kvtree_error *err)
 {
     kvtree_error other;

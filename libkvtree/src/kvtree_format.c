@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Paths of keys given by a format, as in kvtree_getf(tree, "RANK %d FILE %s", rank,
- * name). All keys are made before the tree is touched, so a bad format changes nothing.
- */
+ * name). All keys are built before the tree is changed, so a wrong format changes
+ * nothing. */
 #include "src/kvtree_private.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], bool is_exact, double val
     freelocale(plain);
 }
 
-/* The keys of a path, each with its NUL, one behind the other. */
+/* The keys of a path, each with its NUL, one after the other. */
 struct format_path {
     char *keys;
     size_t used, size;
@@ -41,8 +41,8 @@ static int format_append(struct format_path *path, const char *text, size_t len)
     return 0;
 }
 
-/* va_list may be an array type, which loses its address as a parameter; a struct does
- * not. */
+/* va_list may be an array type, which cannot be passed by address as a parameter; a
+ * struct can. */
 struct format_arguments {
     va_list list;
 };
@@ -69,8 +69,8 @@ static int format_double(struct format_path *path, double value)
     return format_append(path, text, strlen(text));
 }
 
-/* Appends the argument of the conversion at spec. *len becomes the conversion's length.
- */
+/* Appends the argument of the conversion at spec. *len becomes the length of the
+ * conversion. */
 static int format_argument(struct format_path *path, const char *spec, size_t *len,
                            struct format_arguments *args)
 {
@@ -127,8 +127,8 @@ static int format_make_path(struct format_path *path, const char *format,
     }
 }
 
-/* Makes the elements of path but the last, and sets that one to value. What was made is
- * removed again when memory ends on the way. */
+/* Creates all elements of path except the last, and sets the last to value. If memory
+ * runs out, the created elements are removed. */
 static kvtree *format_set_path(kvtree *tree, kvtree *value,
                                const struct format_path *path)
 {

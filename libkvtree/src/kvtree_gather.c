@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trees of many ranks are written by one process, to the same files as those of many
- * processes (kvtree_gather_mpi.c).
+/* Writing the trees of many ranks by one process, to the same files as many processes
+ * write (kvtree_gather_mpi.c).
  *
- * Level by level, items are laid end to end, and those that begin within the same width
- * go into one file: the trees, then pointers to the files of level 0, and so on, until
- * one file of a level above 0 has all ranks below it: the root. Of a level only the
- * list of its files stays in memory. */
+ * Level by level, items are laid end to end, and items that begin within the same width
+ * go into one file: first the trees, then pointers to the files of level 0, and so on,
+ * until one file of a level above 0 has all ranks below it: the root. Only the list of
+ * files of a level stays in memory. */
 #include "src/kvtree_gather_private.h"
 
 #include "common/errtext.h"
@@ -20,10 +20,10 @@ typedef struct gather_writer {
     int level;
     uint64_t width;
     uint64_t laid;             /* bytes of the items so far that share files */
-    kvtree_gather_group group; /* of the file to come */
-    uint64_t number;           /* of this group: widths before it */
-    int rank;                  /* the first one in it */
-    kvtree *files;             /* of this level: rank -> ranks at and below it */
+    kvtree_gather_group group; /* items of the next file */
+    uint64_t number;           /* number of this group: widths before it */
+    int rank;                  /* first rank of this group */
+    kvtree *files;             /* files of this level: rank -> ranks at and below it */
     kvtree_error *err;
 } gather_writer;
 
@@ -32,8 +32,8 @@ static int gather_no_memory(const gather_writer *w)
     return err_sys(w->err, -ENOMEM, "write %s", w->to->name);
 }
 
-/* Writes the file of rank. An earlier root goes before the first file is replaced that it
- * names. */
+/* Writes the file of rank. An earlier root is removed before the first file that it names
+ * is replaced. */
 static int gather_write_file(gather_writer *w, kvtree_gather_group *group, int rank)
 {
     char key[NUMBER_TEXT_SIZE];
@@ -52,7 +52,7 @@ static int gather_write_group(gather_writer *w)
     return w->group.count ? gather_write_file(w, &w->group, w->rank) : 0;
 }
 
-/* An item that is larger than a width gets a file, ahead of its neighbors. */
+/* An item that is larger than a width gets its own file, before its neighbors. */
 static int gather_write_alone(gather_writer *w, int rank, kvtree_gather_item item)
 {
     kvtree_gather_group alone = {0};
@@ -62,7 +62,7 @@ static int gather_write_alone(gather_writer *w, int rank, kvtree_gather_item ite
     return rc;
 }
 
-/* Takes the item, of room bytes, over. */
+/* Takes over the item, which needs room bytes. */
 static int gather_add(gather_writer *w, int rank, kvtree_gather_item item, uint64_t room)
 {
     if (room > w->width) return gather_write_alone(w, rank, item);
@@ -124,7 +124,8 @@ static int gather_add_pointer(gather_writer *w, const kvtree_elem *file)
     return rc ? rc : gather_add(w, rank, item, room);
 }
 
-/* In the order of ranks: large items came first. */
+/* Adds pointers in the order of ranks: files of large items come before those of their
+ * neighbors. */
 static int gather_write_pointers(gather_writer *w)
 {
     kvtree *below = w->files;

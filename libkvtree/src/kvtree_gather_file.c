@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One of the files in which the trees of many ranks lie together: its tree made, read and
- * taken apart, its name, its size (docs/formats/gather.md). What is taken apart may come
+/* One of the files that hold the trees of many ranks: building, reading and taking apart
+ * its tree, its name and its size (docs/formats/gather.md). A file that is read may come
  * from anyone, so all of it is checked before any of it is used. */
 #include "src/kvtree_gather_private.h"
 
@@ -46,18 +46,18 @@ int kvtree_gather_check_root(const char *name, kvtree_error *err)
 
 /* ---- sizes ---- */
 
-/* What a file needs besides its items: 24 bytes of header and checksum, and the packed
- * keys LEVEL, RANKS and RANK with two numbers and their counts. */
+/* Returns the bytes of a file besides its items: 24 bytes of header and checksum, and the
+ * packed keys LEVEL, RANKS and RANK with two numbers and their counts. */
 static uint64_t gather_overhead(const char *top)
 {
     return 128 + (top ? strlen(top) : 0);
 }
 
-/* Where no item is larger than a width, those that begin within one are not more than
- * two, so half of the room in a file is the width. Above level 0 a width takes two
- * pointers at least (128 bytes are enough for the key of one and what it adds to the
- * root's name), whatever the limit: each level has at most half of the files of the one
- * below, and the tree ends. */
+/* If no item is larger than a width, the items that begin within a width take at most two
+ * widths, so the width is half of the room in a file. Above level 0, a width holds at
+ * least two pointers, whatever the limit (128 bytes suffice for the key of a pointer and
+ * for what it adds to the root's name). Therefore each level has at most half as many
+ * files as the level below, and the levels end. */
 uint64_t kvtree_gather_width(const kvtree_gather_place *to, int level)
 {
     uint64_t most = to->limit ? to->limit : KVTREE_GATHER_LIMIT;
@@ -75,7 +75,7 @@ int kvtree_gather_check_size(const char *top, uint64_t size, kvtree_error *err)
                    (unsigned long long)size);
 }
 
-/* ---- making ---- */
+/* ---- building ---- */
 
 /* Bytes of an item before its packed tree. */
 #define RANKS_SIZE KVTREE_COUNT_SIZE
@@ -150,8 +150,9 @@ static int gather_compare_ranks(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The tree of a file without its items. Packed, it ends with their number, 0, because
- * RANK is the last key at all levels: they only have to be appended. */
+/* Builds the tree of a file without its items. RANK is the last key at all levels, so the
+ * packed tree ends with the number of items, 0, and the items only have to be appended.
+ */
 static kvtree *gather_make_frame(const kvtree_gather_group *group, const char *top,
                                  int level)
 {
@@ -164,11 +165,11 @@ static kvtree *gather_make_frame(const kvtree_gather_group *group, const char *t
     return tree;
 }
 
-/* The bytes of a file, and room for what is not its tree. NULL without memory. */
+/* Builds the bytes of a file, with room for header and checksum. NULL without memory. */
 static char *gather_pack_file(const kvtree_gather_group *group, const kvtree *frame,
                               size_t *size)
 {
-    enum { KEY_SIZE = 12 }; /* of a rank */
+    enum { KEY_SIZE = 12 }; /* key of a rank */
     size_t most = KVTREE_FILE_BEFORE + kvtree_pack_size(frame) + KVTREE_FILE_BEHIND;
     for (size_t i = 0; i < group->count; i++)
         most += KEY_SIZE + group->members[i].item.size - RANKS_SIZE;
@@ -222,7 +223,7 @@ static int gather_check_pointer(const char *rank, const kvtree *pointer,
                : err_wrap(err, -EBADMSG, "reader %s", rank);
 }
 
-/* A rank is written in one way only, so that no two keys mean the same rank. */
+/* A rank has only one spelling, so that no two keys mean the same rank. */
 static int gather_check_key(const kvtree_elem *item, kvtree_error *err)
 {
     char digits[16];
@@ -271,8 +272,8 @@ int kvtree_gather_file_take(kvtree *tree, const char *top, int level,
 
 /* ---- reading ---- */
 
-/* Errors that come from what lies in the directory mean damage; others (no memory, no
- * permission, a failing disk) stay what they are. */
+/* Errors caused by the content of the directory mean damage. Others (no memory, no
+ * permission, a failing disk) are passed on unchanged. */
 static bool gather_is_damage(int rc)
 {
     return rc == -EBADMSG || rc == -EINVAL || rc == -ELOOP || rc == -ENOTDIR ||
@@ -290,7 +291,8 @@ static int gather_load(const kvtree_gather_place *from, const char *name, kvtree
     return gather_is_damage(rc) ? -EBADMSG : rc;
 }
 
-/* KVTree writes what is to be appended to the name of the root: ".<level>.<rank>". */
+/* Whether name is only a suffix: KVTree writes what must be appended to the name of the
+ * root, ".<level>.<rank>". */
 static bool gather_is_suffix(const char *name)
 {
     static const char digits[] = "0123456789";
@@ -302,7 +304,7 @@ static bool gather_is_suffix(const char *name)
     return *name == '\0';
 }
 
-/* Makes names of such pointers. */
+/* Replaces such suffixes by names. */
 static int gather_complete(const char *root, const kvtree *pointers, kvtree_error *err)
 {
     char whole[2 * BENEATH_NAME_MAX];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trees of all ranks are written (SCR Developer Guide 1.2, sections 2.32.10 and
- * 2.32.11, where they are lists of files).
+/* Writing the trees of all ranks (SCR Developer Guide 1.2, sections 2.32.10 and 2.32.11,
+ * where the trees are lists of files).
  *
- * Level by level, the ranks that have an item (at level 0 every rank its tree, above the
- * writers of the level below a pointer to their file) are cut into groups of neighbors.
- * The items of a group fit into one file, which its first rank collects and writes. A
- * level above 0 with one group is the root. Rank 0 has an item on every level, and is the
- * first of its group, so it writes the root. An item travels, and goes into the file,
- * packed: nobody needs its tree on the way.
+ * Level by level, the ranks that have an item are divided into groups of neighbors. At
+ * level 0 every rank has its tree; above, the writers of the level below have a pointer
+ * to their file. The items of a group fit into one file, which the first rank of the
+ * group collects and writes. A level above 0 with one group is the root. Rank 0 has an
+ * item on every level, and is the first of its group, so it writes the root. Items are
+ * sent and stored packed: no rank needs the tree on the way.
  *
- * A level ends with one agreement, which also adds up how many files it has and how many
- * bytes the next one needs. Where these fit into one file, groups need no communication,
- * and where that is so at level 0, rank 0 writes the root, too, without another level. */
+ * A level ends with one agreement, which also adds up its files and the bytes that the
+ * next level needs. If these bytes fit into one file, groups need no communication. If
+ * this holds at level 0, rank 0 also writes the root, without another level. */
 #include <kvtree/kvtree_mpi.h>
 
 #include "common/agree_mpi.h"
@@ -29,24 +29,24 @@
 
 typedef struct gather_mpi {
     const kvtree_gather *to;
-    kvtree_gather_place place; /* the same, of one file */
+    kvtree_gather_place place; /* the same place, for one file */
     const struct channel *ch;
-    MPI_Comm comm; /* its own */
+    MPI_Comm comm; /* private duplicate */
     int rank, size;
     int level;
-    kvtree_gather_item item;   /* of this rank, at this level, if there is one */
-    uint64_t bytes;            /* that it takes in a file */
-    int writer;                /* the rank that writes it */
-    kvtree_gather_group group; /* at a writer */
+    kvtree_gather_item item;   /* the item of this rank at this level, if any */
+    uint64_t bytes;            /* bytes that the item takes in a file */
+    int writer;                /* the rank that writes the item */
+    kvtree_gather_group group; /* of a writer */
     kvtree_error err;
 } gather_mpi;
 
 /* ---- groups ---- */
 
-/* Collective. Items are laid end to end, and those that begin within the same width form
- * a group, but for an item that is larger, which is a group by itself. w->writer becomes
+/* Collective. Items are laid end to end, and items that begin within the same width form
+ * a group. An item that is larger than a width is a group by itself. w->writer becomes
  * the first rank of this rank's group. *failed, whether this rank failed before, becomes
- * true also where a lower rank did. */
+ * true also if a lower rank failed. */
 static int gather_mpi_choose_writer(gather_mpi *w, uint64_t width, bool *failed)
 {
     bool shares = w->item.bytes && w->bytes <= width;
@@ -54,8 +54,8 @@ static int gather_mpi_choose_writer(gather_mpi *w, uint64_t width, bool *failed)
     int added = MPI_Exscan(mine, before, 2, MPI_UINT64_T, MPI_SUM, w->comm);
     if (w->rank == 0) before[0] = before[1] = 0;
     if (before[1]) *failed = true;
-    /* the highest number so far is that of this group, with its lowest rank: numbers of
-     * groups do not fall, and there are at most as many as ranks */
+    /* The maximum up to this rank is the number of this group with its lowest rank: group
+     * numbers do not decrease, and there are at most as many groups as ranks. */
     uint64_t group = shares ? before[0] / width + 1 : 0;
     uint64_t mark = group << 32 | (UINT32_MAX - (uint32_t)w->rank), first = mark;
     int found = MPI_Scan(&mark, &first, 1, MPI_UINT64_T, MPI_MAX, w->comm);
@@ -64,7 +64,7 @@ static int gather_mpi_choose_writer(gather_mpi *w, uint64_t width, bool *failed)
     return fails ? err_set(&w->err, -EIO, "form groups: MPI failed") : 0;
 }
 
-/* The item becomes one of its own group. */
+/* Adds the item of this rank to its own group. */
 static int gather_mpi_keep(gather_mpi *w)
 {
     const kvtree_gather_item own = w->item;
@@ -89,7 +89,7 @@ static int gather_mpi_send(gather_mpi *w, const struct channel *ch, struct outbo
     return rc ? rc : outbox_post_packed(box, ch, w->item.bytes, w->item.size, w->writer);
 }
 
-/* Collective; the result is this rank's own. Brings the items of each group to its
+/* Collective; returns this rank's own result. Sends the items of each group to its
  * writer. */
 static int gather_mpi_route(gather_mpi *w)
 {
@@ -111,7 +111,8 @@ static int gather_mpi_route(gather_mpi *w)
 
 /* ---- files ---- */
 
-/* Writes the group; the pointer to its file is this rank's item at the next level. */
+/* Writes the group; the pointer to its file becomes this rank's item at the next level.
+ */
 static int gather_mpi_write_file(gather_mpi *w, int level, bool is_root)
 {
     int rc = kvtree_gather_pack_pointer(&w->place, level, w->rank, w->group.ranks,
@@ -121,8 +122,8 @@ static int gather_mpi_write_file(gather_mpi *w, int level, bool is_root)
                                      &w->err);
 }
 
-/* A group of all ranks is the only one of its level. At level 0 the root is above it, at
- * any other level it is the root. */
+/* A group of all ranks is the only one of its level. At level 0 its root follows; at any
+ * other level its file is the root. */
 static int gather_mpi_write_group(gather_mpi *w)
 {
     if (!w->group.count) return 0;
@@ -139,8 +140,8 @@ static int gather_mpi_write_group(gather_mpi *w)
               : gather_mpi_write_file(w, 1, true);
 }
 
-/* Collective; the result is this rank's own. bytes are those of all items together. An
- * earlier root goes before the first file is replaced that it names. */
+/* Collective; returns this rank's own result. bytes is the size of all items together. An
+ * earlier root is removed before the first file that it names is replaced. */
 static int gather_mpi_write_level(gather_mpi *w, int64_t bytes)
 {
     uint64_t width = kvtree_gather_width(&w->place, w->level);
@@ -152,11 +153,11 @@ static int gather_mpi_write_level(gather_mpi *w, int64_t bytes)
     if ((uint64_t)bytes > width) chosen = gather_mpi_choose_writer(w, width, &failed);
     int routed = gather_mpi_route(w);
     if (chosen || routed) return chosen ? chosen : routed;
-    /* after a failure an earlier root may be there: no file of it is replaced */
+    /* after a failure an earlier root may remain: none of its files is replaced */
     return failed ? rc : gather_mpi_write_group(w);
 }
 
-/* Collective, agreed. rc is this rank's own so far. */
+/* Collective, agreed. rc is this rank's result so far. */
 static int gather_mpi_write_levels(gather_mpi *w, int rc)
 {
     enum { BYTES, FILES };
@@ -173,7 +174,7 @@ static int gather_mpi_write_levels(gather_mpi *w, int rc)
 
 /* ---- public functions ---- */
 
-/* Checks what would otherwise fail when the earlier root is gone. */
+/* Checks for errors that would otherwise appear after the earlier root was removed. */
 static int gather_mpi_prepare(gather_mpi *w, const kvtree *tree)
 {
     int rc = kvtree_gather_check_root(w->to->name, &w->err);
@@ -182,7 +183,7 @@ static int gather_mpi_prepare(gather_mpi *w, const kvtree *tree)
                                    &w->err);
 }
 
-/* Collective, agreed. rc and text are of this rank so far. */
+/* Collective, agreed. rc and text are this rank's result so far. */
 static int gather_mpi_write(const kvtree_gather *to, const kvtree *tree, int rc,
                             const char *text, kvtree_error *err)
 {

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* In the directory that path leads to. */
+/* Opens the directory of path. */
 static int gather_tree_open(const char *path, kvtree_gather_place *place)
 {
     return path ? folder_of(AT_FDCWD, path, 0, &place->dir, &place->name, NULL) : -EINVAL;
@@ -18,7 +18,7 @@ static int gather_tree_open(const char *path, kvtree_gather_place *place)
 
 /* ---- writing ---- */
 
-/* Sorted by rank, a key in another spelling ("01") is at a place that is not its own. */
+/* After sorting by rank, a key in another spelling ("01") is not at its own position. */
 static int gather_tree_check(const kvtree *data, int ranks)
 {
     char key[NUMBER_TEXT_SIZE];
@@ -29,7 +29,7 @@ static int gather_tree_check(const kvtree *data, int ranks)
     return 0;
 }
 
-/* Gives the trees in turn. */
+/* Passes on the trees in turn. */
 static int gather_tree_give(void *arg, int rank, kvtree *tree, kvtree_error *err)
 {
     const kvtree_elem **next = arg;

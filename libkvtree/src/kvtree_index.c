@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The index of a wide tree: an open-addressed table of its elements, probed linearly and
- * at most three quarters full. Keys come out of files that others may have written, so
- * they are hashed with SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input
- * PRF", 2012) under a key that differs from process to process: no file can have keys
- * that were chosen to collide. Nothing that leaves the library depends on the hash
+ * at most three quarters full. Keys come from files that others may have written.
+ * Therefore they are hashed with SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast
+ * short-input PRF", 2012) under a key that differs from process to process, so that no
+ * file can contain keys chosen to collide. No output of the library depends on the hash
  * values. */
 #include "src/kvtree_private.h"
 
@@ -86,13 +86,14 @@ static struct kvtree_index *kvtree_index_new(size_t slots)
     struct kvtree_index *index = calloc(1, sizeof *index + slots * sizeof *index->slots);
     if (!index) return NULL;
     index->mask = slots - 1;
-    /* The kernel gives every process 16 random bytes: no file, no call that may fail. */
+    /* The kernel gives every process 16 random bytes. Using them needs no file and no
+     * call that may fail. */
     const void *random = (const void *)getauxval(AT_RANDOM);
     if (random) memcpy(index->secret, random, sizeof index->secret);
     return index;
 }
 
-/* An index of that number of slots with all elements of tree. */
+/* Creates an index of that number of slots with all elements of tree. */
 static struct kvtree_index *kvtree_index_copy(const kvtree *tree, size_t slots)
 {
     const struct kvtree_index *old = tree->index;
@@ -142,8 +143,8 @@ void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem)
     size_t mask = index->mask, hole = kvtree_index_hash(index, elem->key) & mask;
     while (index->slots[hole].elem != elem)
         hole = (hole + 1) & mask;
-    /* Close the hole with later entries of the same run, each of which may only move to a
-     * slot that lies between its home and where it is now. */
+    /* Close the hole with later entries of the same run. Each entry may only move to a
+     * slot between its home and its current position. */
     for (size_t at = (hole + 1) & mask; index->slots[at].elem; at = (at + 1) & mask) {
         size_t home = index->slots[at].hash & mask;
         if (((at - home) & mask) < ((at - hole) & mask)) continue;

@@ -3,18 +3,22 @@
  *
  * A file is replaced by renaming, so its name may lead to another file by the time a lock
  * is granted. The process that gets a lock therefore compares the locked file with the
- * file that has the name, and starts again if they differ; with that, every order of
- * events is safe (docs/decisions/0010-locks-on-the-file-itself.md):
+ * file that has the name, and starts again if they differ. This makes every order of
+ * events safe (docs/decisions/0010-locks-on-the-file-itself.md):
  *
  * - Replaced or removed between open and lock: the comparison fails.
- * - Replaced by the holder of the lock: the new file has no lock yet. Another process may
- *   lock it at once, for the holder has nothing left to change.
+ * - Replaced by the lock holder: the new file has no lock yet. Another process may lock
+ *   it at once, since
+ * the holder has no further change to make.
  * - The holder is killed: the kernel drops the lock. Before the rename the old file is in
- *   place, after it the new one; waiting processes find out by the comparison.
- * - Two create the file: only one name can be given without replacing, and the other
- *   one's file is removed. Both then compete for the lock on the first.
- * - Replaced or removed without the lock: -ESTALE when the holder writes, unless it
- *   happens between the last comparison and the rename. */
+ *   place, after it
+ * the new one; waiting processes detect this by the comparison.
+ * - Two processes create the file: only one can give it the name without replacing, and
+ *   the file of the
+ * other is removed. Both then compete for the lock on the first file.
+ * - Replaced or removed without the lock: -ESTALE when the holder writes, unless this
+ *   happens between the
+ * last comparison and the rename. */
 #include "src/kvtree_private.h"
 
 #include "common/beneath.h"
@@ -43,7 +47,7 @@ static long lock_clock(void)
     return now.tv_sec * 1000L + now.tv_nsec / 1000000L;
 }
 
-/* Nothing but a signal ends the wait for a lock, so this one polls. */
+/* Polls for a lock, since only a signal would end a blocking wait. */
 static int lock_poll(int fd, short type, long end)
 {
     for (long nap = 1;; nap = nap < LOCK_LONGEST_NAP / 2 ? 2 * nap : LOCK_LONGEST_NAP) {
@@ -54,18 +58,19 @@ static int lock_poll(int fd, short type, long end)
     }
 }
 
-/* A request; name is the last component, in the open directory dir. Errors go to a buffer
- * that is copied to the caller's on failure only, as some are followed by success. */
+/* A request. name is the last component, in the open directory dir. Errors go to a buffer
+ * that is copied to the caller only on failure, since some errors are followed by
+ * success. */
 struct lock_request {
     int dir;
     const char *name;
     uint64_t limit;
     int seconds;
-    long end; /* of the wait, by lock_clock, however often the file is replaced */
+    long end; /* end of the wait by lock_clock, however often the file is replaced */
     int *fd;
-    bool may_be_new;     /* a file that is missing, or has 0 bytes, is an empty tree */
-    kvtree *tree;        /* read into */
-    const kvtree *write; /* written */
+    bool may_be_new;     /* a missing file, or one of 0 bytes, is an empty tree */
+    kvtree *tree;        /* tree to read into */
+    const kvtree *write; /* tree to write */
     kvtree_error err;
 };
 
@@ -77,8 +82,9 @@ static int lock_time_out(struct lock_request *r)
                    r->seconds);
 }
 
-/* Waits for a lock of the open file description, which ends with its last descriptor;
- * locks of the process would end with any close of the file in it. */
+/* Waits for a lock of the open file description, which ends with its last descriptor. A
+ * lock of the process would end whenever the process closes any descriptor of the file.
+ */
 static int lock_wait(struct lock_request *r, int fd, short type)
 {
     int rc =
@@ -91,7 +97,7 @@ static int lock_wait(struct lock_request *r, int fd, short type)
     return rc ? err_sys(&r->err, rc, "wait for the lock") : 0;
 }
 
-/* 1 if name leads to the open file, 0 if to another one or nowhere. */
+/* Returns 1 if name leads to the open file, 0 if it leads to another file or to none. */
 static int lock_compare(int fd, int dir, const char *name, kvtree_error *err)
 {
     struct stat file, there;
@@ -101,7 +107,7 @@ static int lock_compare(int fd, int dir, const char *name, kvtree_error *err)
     return io_is_same_file(&file, &there);
 }
 
-/* Opens and locks the file that has the name when the lock is granted. */
+/* Opens and locks the file that has the name at the time when the lock is granted. */
 static int lock_current(struct lock_request *r, short type, int *fd)
 {
     for (;;) {
@@ -120,7 +126,7 @@ static int lock_current(struct lock_request *r, short type, int *fd)
     }
 }
 
-/* ---- what is done with a locked file ---- */
+/* ---- work with a locked file ---- */
 
 static int lock_read(struct lock_request *r, int fd)
 {
@@ -147,7 +153,7 @@ static int lock_and_write(struct lock_request *r)
             rc = kvtree_write_below(r->dir, r->name, r->limit, r->write, KVTREE_LOCKED,
                                     &r->err);
             io_unlock(&fd);
-        } else if (rc == -ENOENT) { /* there is nothing that anyone could lock */
+        } else if (rc == -ENOENT) { /* no file to lock */
             rc = kvtree_write_below(r->dir, r->name, r->limit, r->write,
                                     KVTREE_NEW_LOCKED, &r->err);
         }
@@ -155,9 +161,9 @@ static int lock_and_write(struct lock_request *r)
     return rc;
 }
 
-/* Makes an empty file, or finds one that another process made. The umask does not count:
+/* Creates an empty file, or finds one that another process created. The umask is ignored:
  * a user who may write to the directory could replace the file, and must not be locked
- * out. A colleague who opens it before it has its mode is refused. */
+ * out. Another user of the group who opens the file before it has its mode is refused. */
 static int lock_make_empty(struct lock_request *r)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL;

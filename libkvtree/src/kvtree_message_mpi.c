@@ -100,7 +100,7 @@ int outbox_open(struct outbox *box, size_t size, size_t pieces)
     return -ENOMEM;
 }
 
-/* Sends the message that begins with room for its header. */
+/* Sends the message at the current position, which begins with room for its header. */
 static int outbox_send(struct outbox *box, const struct channel *ch, size_t packed,
                        int rank, int synchronous)
 {

@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most bytes of the first piece of a broadcast. */
+/* Maximum size of the first piece of a broadcast. */
 #define FIRST_PIECE 4096
 
-/* Most bytes of a large piece, in those of the limit: 256 MiB, so that a count is an int.
- */
+/* Maximum size of a large piece, as a multiple of the limit: 256 MiB, so that a count is
+ * an int. */
 #define BCAST_LIMITS 4096
 
-/* What arrives is kept apart until it is known that all went well. An empty tree can be
- * filled at once, as it can be emptied again; only others need a tree of their own. */
+/* Returns the tree that receives data until success is certain. An empty tree can be
+ * filled at once, since it can be emptied again; otherwise this is a new tree. */
 static kvtree *kvtree_mpi_apart(kvtree *tree)
 {
     return tree && kvtree_size(tree) == 0 ? tree : kvtree_new();
@@ -52,8 +52,8 @@ static int kvtree_mpi_receive(const struct channel *ch, kvtree *tree, int rank)
     return rc;
 }
 
-/* Whether comm has this rank, on its other side if it is an intercommunicator. MPI would
- * end the program. */
+/* Whether comm has this rank; for an intercommunicator, whether its remote group has it.
+ * MPI would end the program. */
 static bool kvtree_mpi_has_rank(int rank, MPI_Comm comm)
 {
     int between, ranks;
@@ -99,7 +99,7 @@ int kvtree_recv(kvtree *tree, int rank, MPI_Comm comm)
 
 /* ---- collective functions ---- */
 
-/* Collective. The tree becomes what arrived, if all went well everywhere. */
+/* Collective. If all ranks succeeded, replaces the tree by the received one. */
 static int kvtree_bcast_conclude(const struct channel *ch, int rc, kvtree *tree,
                                  kvtree *arrived)
 {
@@ -113,8 +113,8 @@ static int kvtree_bcast_conclude(const struct channel *ch, int rc, kvtree *tree,
     return rc;
 }
 
-/* The first broadcast has the same size on all ranks, who do not know yet that of the
- * tree: header and a beginning, which is all of a small tree. */
+/* The first broadcast has the same size on all ranks, which do not know the size of the
+ * tree yet: a header and the beginning of the tree, which is all of a small tree. */
 static int kvtree_bcast_first_size(const struct channel *ch)
 {
     int least = ch->limit > MESSAGE_HEADER ? ch->limit : MESSAGE_HEADER;
@@ -128,8 +128,8 @@ static int kvtree_bcast_piece(const struct channel *ch, char *piece, size_t size
                                                                                 : -EIO;
 }
 
-/* Collective, agreed. More than scratch could take off the network goes at once to all,
- * or to nobody, if one has no memory for it. */
+/* Collective, agreed. Broadcasts more bytes than a rank without memory could receive into
+ * scratch. All ranks receive them, or none if one rank has no memory. */
 static int kvtree_bcast_large(const struct channel *ch, char *bytes, size_t size,
                               int root)
 {
@@ -166,7 +166,7 @@ static int kvtree_bcast_send(const struct channel *ch, const kvtree *tree, int r
     return rc ? rc : sent;
 }
 
-/* What is not large passes through scratch without memory. */
+/* A rank without memory receives small data into scratch. */
 static int kvtree_bcast_receive(const struct channel *ch, kvtree *tree, int root)
 {
     size_t first = (size_t)kvtree_bcast_first_size(ch), done = first - MESSAGE_HEADER;
@@ -210,8 +210,8 @@ int kvtree_bcast(kvtree *tree, int root, MPI_Comm comm)
     return kvtree_mpi_bcast(tree, root, comm, MESSAGE_LIMIT);
 }
 
-/* The rank that an element of send is for; a key that is no rank, or one in another
- * spelling ("01"), which could name a rank twice, is refused. */
+/* Finds the rank that an element of send is for. A key that is not a rank is refused, and
+ * so is another spelling ("01"), which could name a rank twice. */
 static int exchange_rank_of(const kvtree_elem *elem, int ranks, int *rank)
 {
     char text[16];
@@ -232,7 +232,7 @@ static int exchange_check_ranks(const struct channel *ch, const kvtree *send)
     return rc;
 }
 
-/* Starts to send all trees; without memory, none. */
+/* Starts to send all trees, or none without memory. */
 static int exchange_post(struct outbox *box, const struct channel *ch, const kvtree *send)
 {
     size_t size = 0, pieces = 0;
@@ -251,7 +251,7 @@ static int exchange_post(struct outbox *box, const struct channel *ch, const kvt
     return rc;
 }
 
-/* A tree below the rank that sent it, for exchange_until_done. */
+/* Merges a tree below the rank that sent it, for exchange_until_done. */
 static int exchange_take_tree(void *recv, int source, const char *packed, size_t size)
 {
     char key[16];
@@ -273,10 +273,11 @@ static int exchange_receive(const struct channel *ch, message_take *take, void *
     return *received ? message_receive(ch, &first, &status, take, arg) : 0;
 }
 
-/* Nonblocking consensus. A synchronous send is done once its receiver matched it; a rank
- * enters the barrier when all its sends are done, so when the barrier is through, every
- * message has been matched, and no one needs to be told how many to expect. Failures do
- * not leave the loop: the others rely on this rank until the barrier is through. */
+/* Nonblocking consensus. A synchronous send completes when its receiver has matched it,
+ * and a rank enters the barrier when all its sends are complete. When the barrier
+ * completes, every message has therefore been matched, and no rank needs to know how many
+ * to expect. Failures do not leave the loop: other ranks rely on this rank until the
+ * barrier completes. */
 int exchange_until_done(const struct channel *ch, struct outbox *box, message_take *take,
                         void *arg)
 {
@@ -300,9 +301,9 @@ int exchange_until_done(const struct channel *ch, struct outbox *box, message_ta
     return rc;
 }
 
-/* Collective. Gives each rank what arrived for it, if all went well everywhere, and
- * returns the worst code of all. Merging can fail, too, so it needs a second agreement,
- * but only where some rank has to merge at all. */
+/* Collective. If all ranks succeeded, gives each rank its received data; returns the
+ * worst code of all ranks. Merging can fail, too, so it needs a second agreement, but
+ * only if some rank has to merge. */
 static int exchange_conclude(const struct channel *ch, int rc, kvtree *tree,
                              kvtree *arrived)
 {
@@ -319,10 +320,10 @@ static int exchange_conclude(const struct channel *ch, int rc, kvtree *tree,
     return worst[0];
 }
 
-/* One tag is enough for exchanges that follow each other: the agreement at the end of one
- * completes nowhere before all ranks have entered it, that is, left the loop above; so no
- * one still probes for the messages of this exchange when a faster neighbor sends those
- * of the next. */
+/* One tag suffices for consecutive exchanges. The agreement at the end of an exchange
+ * completes on no rank before all ranks have entered it and so have left the loop above.
+ * Therefore no rank still probes for messages of this exchange when a faster neighbor
+ * sends those of the next. */
 static int exchange_trees(const struct channel *ch, const kvtree *send, kvtree *recv)
 {
     struct outbox box;

@@ -2,8 +2,7 @@
 #ifndef KVTREE_NAMES_PRIVATE_H
 #define KVTREE_NAMES_PRIVATE_H
 
-/* What functions are called that only other parts of this library may call; see
- * kvtree_names.h. */
+/* Names of functions that only other parts of this library call; see kvtree_names.h. */
 
 #define kvtree_fprint_at scr_kvtree_fprint_at
 #define kvtree_fprint_key scr_kvtree_fprint_key

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The packed form (SCR Developer Guide 1.2, section 2.3.4): count u32, then count times a
- * key with its NUL and its packed tree; all numbers big-endian. That is the order of a
- * preorder walk. */
+ * key with its NUL and its packed tree; all numbers are big-endian. This is the order of
+ * a preorder walk. */
 #include "src/kvtree_private.h"
 
 #include "common/errtext.h"
@@ -41,9 +41,9 @@ size_t kvtree_pack(char *buf, const kvtree *tree)
     return (size_t)(p - buf);
 }
 
-/* ---- in pieces ---- */
+/* ---- packing in pieces ---- */
 
-/* Copies the rest of size bytes at from, of which p->done are out. */
+/* Copies the rest of size bytes at from, of which p->done are already produced. */
 static size_t packer_copy(struct kvtree_packer *p, char *buf, size_t room,
                           const char *from, size_t size)
 {
@@ -61,7 +61,7 @@ static void packer_advance(struct kvtree_packer *p)
     p->end = !p->elem;
 }
 
-/* The rest of one element, or a part of it: first the key, then the count. */
+/* Produces the rest of one element, or a part of it: first the key, then the count. */
 static size_t packer_put_part(struct kvtree_packer *p, char *buf, size_t room)
 {
     char count[KVTREE_COUNT_SIZE];
@@ -76,7 +76,7 @@ static size_t packer_put_part(struct kvtree_packer *p, char *buf, size_t room)
     return n;
 }
 
-/* One element as a whole. */
+/* Produces a whole element. */
 static size_t packer_put_elem(struct kvtree_packer *p, char *buf)
 {
     memcpy(buf, p->elem->key, p->key_size);
@@ -103,8 +103,8 @@ size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size)
 struct unpacker {
     const char *buf;
     size_t len, pos;
-    size_t owed; /* elements that all counts so far promise, and that did not come yet */
-    uint32_t *pending; /* how many of them are this tree's, for each level */
+    size_t owed;       /* elements announced by the counts so far and not read yet */
+    uint32_t *pending; /* for each level, how many of them belong to its tree */
     size_t depth, depth_room, depth_max;
     struct kvtree_blocks blocks;
     kvtree_error *err;
@@ -115,7 +115,8 @@ static int unpack_no_memory(const struct unpacker *r)
     return err_sys(r->err, -ENOMEM, "unpack a tree of %zu bytes", r->len);
 }
 
-/* Opens a level of count elements; the room for levels grows with what was read. */
+/* Opens a level of count elements. The room for levels grows with the input that was
+ * read. */
 static int unpack_open_level(struct unpacker *r, uint32_t count)
 {
     if (r->depth == r->depth_max)
@@ -132,8 +133,8 @@ static int unpack_open_level(struct unpacker *r, uint32_t count)
     return 0;
 }
 
-/* The elements of a count, which r->pos is behind. Promises beyond the input are refused
- * before anything is allocated for them. */
+/* Accepts a count that ends at r->pos. A count beyond the input is refused before memory
+ * is allocated for it. */
 static int unpack_promise(struct unpacker *r, uint32_t count)
 {
     const size_t left = r->len - r->pos, promised = r->owed + count;
@@ -156,17 +157,17 @@ static int unpack_count(struct unpacker *r)
     return count ? unpack_promise(r, count) : 0;
 }
 
-/* Longer keys after shorter ones, those of one length as strcmp has them: an order in
- * which "10" comes after "9". */
+/* Order of keys: shorter keys first, keys of the same length by strcmp. In this order
+ * "10" follows "9". */
 static bool unpack_is_ascending(const kvtree_elem *elem, const char *key, size_t size)
 {
     size_t before = strlen(elem->key) + 1;
     return size > before || (size == before && memcmp(key, elem->key, size) > 0);
 }
 
-/* Whether the next key, of size bytes, was there before. The keys of a wide tree need no
- * search as long as they ascend, as numbers of ranks do; at the first that does not, the
- * tree gets an index, with room for all that are still to come. */
+/* Whether the next key, of size bytes, is repeated. The keys of a wide tree need no
+ * search as long as they ascend, as rank numbers do. At the first key that does not
+ * ascend, the tree gets an index with room for all remaining keys. */
 static int unpack_find_key(const struct unpacker *r, kvtree *tree, const char *key,
                            size_t size, uint64_t *hash)
 {
@@ -205,7 +206,7 @@ static int unpack_key(struct unpacker *r, kvtree *tree, kvtree_elem **elem)
     return 0;
 }
 
-/* The tree to which the next element belongs; NULL when all are read. */
+/* Returns the tree of the next element; NULL when all elements are read. */
 static kvtree *unpack_climb(struct unpacker *r, kvtree *tree)
 {
     while (r->pending[r->depth - 1] == 0) {
@@ -259,8 +260,8 @@ ssize_t kvtree_unpack_n(const char *buf, size_t len, kvtree *tree)
     return kvtree_unpack_err(buf, len, tree, NULL);
 }
 
-/* A tree that is not empty is merged into: bytes behind the packed tree must not cost the
- * caller's tree. */
+/* A tree that is not empty is merged into: bytes after the packed tree must not destroy
+ * the caller's tree. */
 int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, kvtree_error *err)
 {
     kvtree *fresh = kvtree_size(tree) ? kvtree_new() : tree;
@@ -280,7 +281,7 @@ int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, kvtree_error
     return rc;
 }
 
-/* Bytes of a packed tree that kvtree_pack made. */
+/* Returns the size of a packed tree that kvtree_pack made. */
 static size_t unpack_measure(const char *buf)
 {
     const char *p = buf + KVTREE_COUNT_SIZE;
@@ -292,7 +293,7 @@ static size_t unpack_measure(const char *buf)
     return (size_t)(p - buf);
 }
 
-/* How much memory is taken depends on the size, so it has to be known. */
+/* Memory is allocated according to the size, so the size must be known. */
 size_t kvtree_unpack(const char *buf, kvtree *tree)
 {
     ssize_t size = kvtree_unpack_err(buf, buf ? unpack_measure(buf) : 0, tree, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A tree as text (docs/formats/kvtree.md, "As text"): indented, with pairs, with guide
- * lines, or as JSON.
+/* Printing a tree as text (docs/formats/kvtree.md, "As text"): indented, with pairs, with
+ * guide lines, or as JSON.
  *
- * Keys may come from a file of another user. So nothing in them reaches a terminal that
- * could move its cursor, hide, or look like another line; and in the TREE form two trees
- * never have the same text. */
+ * Keys may come from a file of another user. Therefore no character of a key that could
+ * move the cursor of a terminal, hide, or look like another line is printed as it is; and
+ * in the TREE form, two different trees never have the same text. */
 #include "src/kvtree_private.h"
 
 #include "common/utf8.h"
@@ -21,7 +21,7 @@ struct printer {
     FILE *out;
     int form;
     size_t indent;
-    size_t margin;  /* columns in front of each line */
+    size_t margin;  /* columns before each line */
     bool is_narrow; /* for a terminal without UTF-8 */
     uint64_t more;  /* bit i: the current path has later siblings at level i */
     int rc;
@@ -61,15 +61,16 @@ static int printer_finish(struct printer *p)
 
 /* ---- keys ---- */
 
-/* Would the character at `at` look like something that is not of the key: indentation, a
- * blank at the end of the line, a level, or the sign between key and value? */
+/* Whether the character at `at` could be mistaken for something outside of the key:
+ * indentation, a blank at the end of the line, a level, or the sign between key and
+ * value. */
 static bool printer_is_mark(const struct printer *p, const char *key, const char *at)
 {
     bool first = at == key, last = at[1] == '\0';
     switch (*at) {
     case ' ':
         return first || last;
-    case '(': /* the blank behind it may be that of a sign */
+    case '(': /* the blank after it may be that of a sign */
         return first && strncmp(key, LEVEL_TEXT, strlen(LEVEL_TEXT) - 1) == 0;
     case '=':
         return p->form != KVTREE_FORM_TREE && (first || at[-1] == ' ') &&
@@ -94,8 +95,8 @@ static void printer_escape_json(char escape[ESCAPE_SIZE], uint32_t c)
                  (unsigned)(0xdc00 + (c & 0x3ff)));
 }
 
-/* Length of what is to be written in one piece at `at`; escape gets what is written in
- * its place, or "". */
+/* Returns the length of the next piece at `at`. escape becomes the text to write instead,
+ * or "". */
 static size_t printer_next_piece(const struct printer *p, const char *key, const char *at,
                                  char escape[ESCAPE_SIZE])
 {
@@ -153,7 +154,7 @@ int kvtree_fprint_key(FILE *out, const char *key)
 
 /* ---- trees ---- */
 
-/* The only child of elem, if that one has no children: the value of a pair. */
+/* Returns the only child of elem, if that child has no children: the value of a pair. */
 static kvtree_elem *printer_value_of(const kvtree_elem *elem)
 {
     const kvtree *below = kvtree_elem_hash(elem);
@@ -174,7 +175,7 @@ static void printer_put_guides(struct printer *p, size_t levels)
     printer_put_blanks(p, blanks);
 }
 
-/* The line of elem, and of its value if that is given. */
+/* Prints the line of elem, and its value if given. */
 static void printer_put_line(struct printer *p, const kvtree_elem *elem,
                              const kvtree_elem *value, size_t depth)
 {
@@ -214,7 +215,7 @@ static void printer_put_lines(struct printer *p, const kvtree *tree)
     }
 }
 
-/* Ends the line in front of something at this depth. */
+/* Starts a new line for an entry at this depth. */
 static void printer_put_json_line(struct printer *p, size_t depth)
 {
     printer_put(p, "\n", 1);
@@ -233,7 +234,7 @@ static void printer_close_json(struct printer *p, size_t *depth, size_t open)
 static void printer_put_json(struct printer *p, const kvtree *tree)
 {
     size_t depth = 0, open = 1; /* open: objects, of which the tree itself is one */
-    int first = 1;              /* in its object */
+    int first = 1;              /* the next element is the first of its object */
     printer_put(p, "{", 1);
     for (kvtree_elem *e = NULL; !p->rc && (e = kvtree_walk(tree, e, &depth));) {
         kvtree_elem *value = printer_value_of(e);
@@ -275,7 +276,7 @@ int kvtree_fprint(FILE *out, const kvtree *tree, int form, int indent)
     return kvtree_fprint_at(out, tree, form, indent, 0);
 }
 
-/* ---- as KVTree does ---- */
+/* ---- as in KVTree ---- */
 
 static int printer_put_null(size_t margin)
 {

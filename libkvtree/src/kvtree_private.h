@@ -2,12 +2,12 @@
 #ifndef KVTREE_PRIVATE_H
 #define KVTREE_PRIVATE_H
 
-/* How a tree lies in memory, for the sources of libkvtree.
+/* The layout of a tree in memory, for the sources of libkvtree.
  *
  * An element is one piece of memory: it holds its key and, in `own`, its value. Only a
- * value that came in through kvtree_set lies elsewhere, because callers keep the address
- * they gave. The owner and tree pointers lead from any value back up, so that no walk
- * needs a stack or recursion, however deep the tree is. */
+ * value that came in through kvtree_set is stored elsewhere, because callers keep the
+ * address they passed. The owner and tree pointers lead from any value back up, so that
+ * no walk needs a stack or recursion, however deep the tree is. */
 
 #include "src/kvtree_names_private.h"
 #include <errno.h>
@@ -17,24 +17,25 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Up to this many elements a tree is searched from its first element to its last; beyond,
- * the first search gives it an index: many trees are only sent, stored and walked. */
+/* A tree of at most this number of elements is searched linearly. A wider tree gets an
+ * index on its first search, because many trees are only sent, stored and walked. */
 #define KVTREE_NARROW 8
 
 struct kvtree_index;
 
 struct kvtree_struct {
     kvtree_elem *first;         /* first->prev is the last element, with next NULL */
-    struct kvtree_index *index; /* NULL: narrow, or not searched so far */
+    struct kvtree_index *index; /* NULL: the tree is narrow, or was never searched */
     kvtree_elem *owner;         /* the element with this value; NULL: the caller's */
     unsigned count;
-    unsigned place : 31; /* of an `own`: where in its block the element lies; 0: alone */
-    unsigned inside : 1; /* this is the `own` of an element, and freed with it */
+    unsigned place : 31; /* of an `own`: position of its element in its block; 0: not in a
+                          * block */
+    unsigned inside : 1; /* this is the `own` of an element, and is freed with it */
 };
 
 struct kvtree_elem_struct {
     kvtree_elem *next, *prev;
-    kvtree *tree;  /* the tree that holds this element; NULL once it was extracted */
+    kvtree *tree;  /* the tree that holds this element; NULL once extracted */
     kvtree *value; /* &own, or a tree that came from the caller */
     kvtree own;
     char key[];
@@ -42,18 +43,18 @@ struct kvtree_elem_struct {
 
 /* ---- kvtree_tree.c ---- */
 
-/* The element of key, appended if missing; NULL without memory. */
+/* Returns the element of key, appended if missing; NULL without memory. */
 kvtree_elem *kvtree_elem_ensure(kvtree *tree, const char *key);
 
-/* As kvtree_elem_get; *hash is that of key where tree has an index. */
+/* Like kvtree_elem_get; *hash becomes the hash of key if tree has an index. */
 kvtree_elem *kvtree_elem_find(const kvtree *tree, const char *key, uint64_t *hash);
 
-/* Moves the elements of `from`, which becomes empty, into tree, in place of those there.
- * No tree lies within the other. */
+/* Replaces the elements of tree by those of `from`, which becomes empty. Neither tree may
+ * lie within the other. */
 void kvtree_replace(kvtree *tree, kvtree *from);
 
-/* The element after elem in preorder below root (NULL: the first one), NULL after the
- * last. *depth, where given, starts at 0 and follows the level. */
+/* Returns the element after elem in preorder below root (elem NULL: the first one), or
+ * NULL after the last. *depth, if given, must start at 0 and follows the level. */
 static inline kvtree_elem *kvtree_walk(const kvtree *root, const kvtree_elem *elem,
                                        size_t *depth)
 {
@@ -74,12 +75,12 @@ static inline kvtree_elem *kvtree_walk(const kvtree *root, const kvtree_elem *el
 
 #define KVTREE_PLACE_MAX 0x7fffffff
 
-/* The elements stand behind it. */
+/* The elements follow the block header. */
 struct kvtree_block {
-    size_t live; /* elements in it, and one as long as it is being filled */
+    size_t live; /* elements in the block, plus one while it is being filled */
 };
 
-/* The block that is being filled; starts as zeros. */
+/* The block that is being filled. Initialized with zeros. */
 struct kvtree_blocks {
     struct kvtree_block *block;
     size_t used, size;
@@ -87,15 +88,16 @@ struct kvtree_blocks {
 
 #define KVTREE_UNIT _Alignof(kvtree_elem)
 
-/* Memory for an element with a key of key_size bytes, of which only own.place is set;
- * NULL without memory. */
+/* Allocates an element with a key of key_size bytes; only own.place is set. NULL without
+ * memory. */
 kvtree_elem *kvtree_elem_new(size_t key_size);
 
-/* The same where the block has no room for it: in a new one, or alone. */
+/* Like kvtree_blocks_elem if the block has no room: allocates the element in a new block,
+ * or alone. */
 kvtree_elem *kvtree_blocks_more(struct kvtree_blocks *blocks, size_t key_size,
                                 size_t packed_rest);
 
-/* The same in a block; packed_rest bytes of input are still to be unpacked. */
+/* Allocates an element in a block. packed_rest bytes of input remain to be unpacked. */
 static inline kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks,
                                               size_t key_size, size_t packed_rest)
 {
@@ -110,7 +112,7 @@ static inline kvtree_elem *kvtree_blocks_elem(struct kvtree_blocks *blocks,
     return elem;
 }
 
-/* No more elements; those there are live on. */
+/* Ends the filling of the block; its elements remain. */
 void kvtree_blocks_close(struct kvtree_blocks *blocks);
 
 /* Frees the memory of an element, wherever it is. */
@@ -122,17 +124,17 @@ uint64_t kvtree_index_hash(const struct kvtree_index *index, const char *key);
 kvtree_elem *kvtree_index_find(const struct kvtree_index *index, const char *key,
                                uint64_t hash);
 
-/* Makes room for count elements in all, making or widening the index. */
+/* Creates or enlarges the index, so that it has room for count elements in all. */
 int kvtree_index_reserve(kvtree *tree, size_t count);
 
-/* Enters elem, which its tree does not hold yet, with the hash of its key. */
+/* Adds elem, which is not yet in the tree, with the hash of its key. */
 int kvtree_index_add(kvtree *tree, kvtree_elem *elem, uint64_t hash);
 
 void kvtree_index_remove(struct kvtree_index *index, const kvtree_elem *elem);
 
-/* Appends elem, new memory for a key of size bytes with its NUL that is known to be
- * missing, with the hash that kvtree_elem_find gave, where tree has an index. -ENOMEM:
- * elem is still the caller's. */
+/* Appends elem, newly allocated for a key of size bytes with its NUL, which must be
+ * missing in tree. If tree has an index, hash is that of kvtree_elem_find. -ENOMEM: the
+ * caller still owns elem. */
 static inline int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char *key,
                                      size_t size, uint64_t hash)
 {
@@ -156,68 +158,67 @@ static inline int kvtree_elem_append(kvtree *tree, kvtree_elem *elem, const char
 
 /* ---- kvtree_pack.c ---- */
 
-/* Bytes of a packed number of elements: an empty tree. */
+/* Bytes of a packed element count, and of a packed empty tree. */
 #define KVTREE_COUNT_SIZE 4
 
-/* Hands out the packed bytes of a tree in pieces of any size. */
+/* Produces the packed bytes of a tree in pieces of any size. */
 struct kvtree_packer {
     const kvtree *tree;
-    const kvtree_elem *elem; /* its bytes come next; NULL: the count of tree */
-    size_t key_size;         /* of elem, measured once: keys may be long */
-    size_t done;             /* bytes of it that are out already */
+    const kvtree_elem *elem; /* the element to produce next; NULL: the count of tree */
+    size_t key_size;         /* key size of elem, measured once: keys may be long */
+    size_t done;             /* bytes of the element already produced */
     int end;
 };
 
-/* Fills buf with the next bytes, size of them but at the end. */
+/* Fills buf with the next size bytes, or fewer at the end. Returns their number. */
 size_t kvtree_packer_next(struct kvtree_packer *p, char *buf, size_t size);
 
-/* kvtree_pack_size; *depth becomes the number of levels. */
+/* Like kvtree_pack_size; *depth becomes the number of levels. */
 size_t kvtree_measure(const kvtree *tree, size_t *depth);
 
-/* Merges a packed tree of size bytes, neither more nor fewer, into tree, which stays as
- * it was where that fails. */
+/* Merges a packed tree of exactly size bytes into tree, which is unchanged on failure. */
 int kvtree_unpack_merge(const char *buf, size_t size, kvtree *tree, kvtree_error *err);
 
-/* kvtree_unpack_err with another limit than KVTREE_DEPTH_MAX, for tests. */
+/* Like kvtree_unpack_err with another limit than KVTREE_DEPTH_MAX, for tests. */
 ssize_t kvtree_unpack_within(const char *buf, size_t len, kvtree *tree, size_t depth_max,
                              kvtree_error *err);
 
 /* ---- kvtree_file.c ---- */
 
-/* Files that are locked on themselves have the mode of a lock. */
+/* Kinds of files. Files that serve as their own lock have the mode of a lock file. */
 enum kvtree_kind {
     KVTREE_PLAIN,
-    KVTREE_LOCKED,    /* name has no directory */
-    KVTREE_NEW_LOCKED /* the same; -EEXIST where there is one already */
+    KVTREE_LOCKED,    /* name has one component */
+    KVTREE_NEW_LOCKED /* like KVTREE_LOCKED; -EEXIST if the file exists */
 };
 
-/* Writes the file name below dir, as kvtree_file_write does. */
+/* Writes the file name below dir, like kvtree_file_write. */
 int kvtree_write_below(int dir, const char *name, uint64_t limit, const kvtree *tree,
                        enum kvtree_kind kind, kvtree_error *err);
 
-/* What a file has before and behind its packed tree: header, checksum. */
+/* Bytes of a file before and after its packed tree: header, checksum. */
 #define KVTREE_FILE_BEFORE 20
 #define KVTREE_FILE_BEHIND 4
 
-/* Writes the file name below dir, as kvtree_file_write does, of size bytes, within which
- * the packed tree stands in its place; the rest is filled in. */
+/* Writes the file name below dir, like kvtree_file_write. bytes has the size of the file
+ * and contains the packed tree at its position; header and checksum are filled in. */
 int kvtree_write_packed(int dir, const char *name, char *bytes, size_t size,
                         kvtree_error *err);
 
 struct kvtree_file_facts {
-    uint64_t size;     /* bytes of the file */
-    uint64_t elements; /* of the tree, at all levels */
+    uint64_t size;     /* size of the file in bytes */
+    uint64_t elements; /* elements of the tree, at all levels */
     bool has_crc;
-    uint32_t crc; /* of a file that has one */
+    uint32_t crc; /* valid with has_crc */
 };
 
 /* Reads a file of at most limit bytes, from the current offset to its end, also from a
- * pipe. *facts, where given, describes it; tree was empty then. */
+ * pipe. *facts, if given, describes the file; tree must be empty then. */
 int kvtree_read_whole(int fd, uint64_t limit, kvtree *tree,
                       struct kvtree_file_facts *facts, kvtree_error *err);
 
-/* The same without a limit, where a file of 0 bytes is an empty tree: KVTree makes such a
- * file when it locks one that is not there. */
+/* Like kvtree_read_whole without a limit, but a file of 0 bytes is an empty tree: KVTree
+ * creates such a file when it locks a missing one. */
 int kvtree_read_or_empty(int fd, kvtree *tree, kvtree_error *err);
 
 /* ---- kvtree_format.c ---- */
@@ -225,16 +226,16 @@ int kvtree_read_or_empty(int fd, kvtree *tree, kvtree_error *err);
 /* Longest "%f": a sign, 309 digits, a point, six digits, NUL. */
 #define KVTREE_DOUBLE_SIZE 320
 
-/* "%f", or "%.17g", which keeps every bit; with a decimal point whatever the locale of
- * the program is. */
+/* Formats as "%f", or as "%.17g", which keeps every bit; with a decimal point, whatever
+ * the locale of the program. */
 void kvtree_double_text(char text[KVTREE_DOUBLE_SIZE], bool is_exact, double value);
 
 /* ---- kvtree_print.c: for the commands ---- */
 
-/* A key (or another name from outside) as in the form KVTREE_FORM_TREE. */
+/* Prints a key (or another name of foreign origin) as in the form KVTREE_FORM_TREE. */
 int kvtree_fprint_key(FILE *out, const char *key);
 
-/* kvtree_fprint with margin columns in front of each line; not for JSON. */
+/* Like kvtree_fprint with margin columns before each line; not for JSON. */
 int kvtree_fprint_at(FILE *out, const kvtree *tree, int form, int indent, size_t margin);
 
 /* ---- big-endian numbers ---- */

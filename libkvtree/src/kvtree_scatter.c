@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trees of many ranks, or of one of them, are read by one process: the root, and
- * depth first what is below it, so that of each level one file is in memory.
+/* Reading the trees of many ranks, or of one of them, by one process: the root, and depth
+ * first the files below it, so that one file of each level is in memory.
  *
- * Files may come from anyone. What bounds the work: levels fall by one from file to file,
- * and no rank may turn up twice in a level, so no file is followed twice. Ranks of a
- * level that do not come in order are remembered as bits, 64 to an entry of a table. */
+ * Files may come from anyone. The work is bounded: levels decrease by one from file to
+ * file, and no rank may occur twice in a level, so no file is followed twice. Ranks that
+ * do not come in order are recorded as bits, 64 in each entry of a table. */
 #include "src/kvtree_gather_private.h"
 
 #include "common/batch.h"
@@ -16,20 +16,20 @@
 /* ---- ranks that were seen ---- */
 
 typedef struct scatter_entry {
-    uint64_t ranks;  /* 64 of them, from the one that is 64 * (number - 1) on */
+    uint64_t ranks;  /* bits of 64 ranks, starting with 64 * (number - 1) */
     uint32_t number; /* 0: free */
 } scatter_entry;
 
-/* All ranks below `next`, as sets are written in their order, and others in a table that
- * is probed linearly and at most half full. */
+/* A set of ranks: all below `next`, since files are written in the order of ranks, and
+ * others in a table that is probed linearly and at most half full. */
 typedef struct scatter_set {
     int next;
     scatter_entry *table;
-    size_t size, used; /* entries; size is a power of 2 */
-    uint64_t secret;   /* odd; no file can have ranks that were chosen to collide */
+    size_t size, used; /* number of entries; size is a power of 2 */
+    uint64_t secret;   /* random, odd: no file can have ranks chosen to collide */
 } scatter_set;
 
-/* The entry of rank, or a free one; there is a table. */
+/* Returns the entry with that number, or a free one. The table must exist. */
 static scatter_entry *scatter_find(const scatter_set *set, uint32_t number)
 {
     size_t at = number * set->secret >> 32;
@@ -63,7 +63,7 @@ static int scatter_grow(scatter_set *set)
     return 0;
 }
 
-/* -EEXIST for a rank that the set has already. */
+/* Adds a rank. -EEXIST if the set already has it. */
 static int scatter_insert(scatter_set *set, int rank)
 {
     if (scatter_has(set, rank)) return -EEXIST;
@@ -87,13 +87,13 @@ typedef struct scatter_reader {
     const kvtree_gather_place *from;
     kvtree_gather_take *take;
     void *arg;
-    int ranks;                                     /* of the root */
-    int64_t sum;                                   /* ranks that level 0 lists */
-    scatter_set seen[KVTREE_GATHER_LEVEL_MAX + 1]; /* in them */
+    int ranks;                                     /* ranks of the root */
+    int64_t sum;                                   /* ranks listed at level 0 so far */
+    scatter_set seen[KVTREE_GATHER_LEVEL_MAX + 1]; /* ranks seen, per level */
     kvtree_error *err;
 } scatter_reader;
 
-/* Compares part, which is that of the file name, with those read before. */
+/* Checks part, the content of the file name, against the parts read before. */
 static int scatter_check_part(scatter_reader *r, const kvtree_gather_part *part,
                               const char *name)
 {
@@ -111,7 +111,7 @@ static int scatter_check_part(scatter_reader *r, const kvtree_gather_part *part,
 
 static int scatter_read_file(scatter_reader *r, const char *name, int level);
 
-/* Hands out trees, or reads the files that are pointed to. */
+/* Passes on the trees, or reads the files of the pointers. */
 static int scatter_follow(scatter_reader *r, const kvtree_gather_part *part)
 {
     int rc = 0;
@@ -127,8 +127,8 @@ static int scatter_follow(scatter_reader *r, const kvtree_gather_part *part)
     return rc;
 }
 
-/* Reads a file at level, or the root: -1, and all below it. There are at most
- * KVTREE_GATHER_LEVEL_MAX levels, so it may call itself. */
+/* Reads a file at level (-1: the root) and all files below it. The recursion is bounded
+ * by KVTREE_GATHER_LEVEL_MAX levels. */
 static int scatter_read_file(scatter_reader *r, const char *name, int level)
 {
     kvtree_gather_part part;
@@ -141,7 +141,7 @@ static int scatter_read_file(scatter_reader *r, const char *name, int level)
     return rc;
 }
 
-/* The root can be read then; scatter_end frees what the ranks take in any case. */
+/* Prepares reading. scatter_end must be called in any case, to free the sets of ranks. */
 static int scatter_begin(scatter_reader *r)
 {
     uint64_t secret;
@@ -176,9 +176,9 @@ int kvtree_gather_read_all(const kvtree_gather_place *from, int *ranks,
 static int scatter_seek(scatter_reader *r, const char *name, int level, int rank,
                         kvtree *tree);
 
-/* Items of a level above 0 are keyed by the lowest rank in their file, so the tree is in
- * the file of the last one that is not above it; but a large tree has a file of its own,
- * among the ranks of another one. */
+/* Items above level 0 have the lowest rank of their file as key. The tree is therefore in
+ * the file of the last item whose key is not above rank, except that a large tree has a
+ * file of its own, among the ranks of another file. */
 static int scatter_seek_below(scatter_reader *r, const kvtree_gather_part *part, int rank,
                               kvtree *tree)
 {
@@ -192,8 +192,8 @@ static int scatter_seek_below(scatter_reader *r, const kvtree_gather_part *part,
     return rc;
 }
 
-/* Moves the tree of a rank from a file at level, or the root (-1), or one below it, to
- * tree. 0, -ENOENT without a text, or another -errno. */
+/* Moves the tree of a rank to tree, from a file at level (-1: the root) or from a file
+ * below it. Returns 0, -ENOENT without a text, or another -errno. */
 static int scatter_seek(scatter_reader *r, const char *name, int level, int rank,
                         kvtree *tree)
 {

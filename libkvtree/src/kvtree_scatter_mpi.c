@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trees of all ranks are read: rank 0 reads the root, and from level to level each
- * item travels to the rank that its key names, modulo the number of ranks at hand; there
- * a pointer is read, and, at the end, a tree is kept.
+/* Reading the trees of all ranks. Rank 0 reads the root. From level to level, each item
+ * is sent to the rank that its key names, modulo the number of current ranks; that rank
+ * reads the file of a pointer or, at the end, keeps the tree.
  *
- * Files may come from anyone. What bounds the work: levels fall by one from file to file,
- * no key may turn up twice in a level (the ranks that meet at one reader show that), and
- * the RANKS of each level add up to those of the root. */
+ * Files may come from anyone. The work is bounded: levels decrease by one from file to
+ * file, no key may occur twice in a level (equal keys meet at one reader, which detects
+ * them), and the RANKS of each level add up to those of the root. */
 #include <kvtree/kvtree_mpi.h>
 
 #include "common/agree_mpi.h"
@@ -21,14 +21,14 @@
 
 typedef struct scatter_mpi {
     const kvtree_gather *from;
-    kvtree_gather_place place; /* the same, of one file */
-    MPI_Comm comm;             /* the private one */
+    kvtree_gather_place place; /* the same place, for one file */
+    MPI_Comm comm;             /* the private duplicate */
     int rank, size;
-    int level;       /* of the files that were read last */
+    int level;       /* level of the files read last */
     int64_t writers; /* RANKS of the root */
     int64_t sum;     /* ranks in the files of level 0 that this rank read */
-    int64_t away;    /* items in them that are for other ranks */
-    kvtree *items;   /* in them; later those for this rank */
+    int64_t away;    /* items in these files that are for other ranks */
+    kvtree *items;   /* items in these files; later: the items for this rank */
     kvtree_error err;
 } scatter_mpi;
 
@@ -45,7 +45,7 @@ static int scatter_mpi_move(kvtree *items, int rank, kvtree *to)
     return -ENOMEM;
 }
 
-/* Moves items, found in the file name, to those that this rank has. */
+/* Moves the items found in the file name to the items of this rank. */
 static int scatter_mpi_take(scatter_mpi *r, kvtree *items, const char *name)
 {
     kvtree_elem *e;
@@ -62,7 +62,7 @@ static int scatter_mpi_take(scatter_mpi *r, kvtree *items, const char *name)
     return 0;
 }
 
-/* Moves each item into the tree for the rank that reads or gets it, or keeps it. */
+/* Moves each item into the tree for the rank that reads or gets it, or into keep. */
 static int scatter_mpi_address(const scatter_mpi *r, kvtree *items, kvtree *send,
                                kvtree *keep)
 {
@@ -78,7 +78,7 @@ static int scatter_mpi_address(const scatter_mpi *r, kvtree *items, kvtree *send
     return rc;
 }
 
-/* Collective; the result is this rank's own. Brings the items of a level to their readers
+/* Collective; returns this rank's own result. Sends the items of a level to their readers
  * or owners. */
 static int scatter_mpi_route(scatter_mpi *r)
 {
@@ -121,7 +121,8 @@ static int scatter_mpi_read_file(scatter_mpi *r, const char *name, int level)
     return rc;
 }
 
-/* Reads the files that the items of this rank point to; their items take the place. */
+/* Reads the files that the items of this rank point to, and replaces these items by those
+ * of the files. */
 static int scatter_mpi_read_level(scatter_mpi *r)
 {
     kvtree *pointers = r->items;
@@ -143,8 +144,8 @@ static int scatter_mpi_check_sum(scatter_mpi *r, int64_t sum)
     return kvtree_gather_check_sum(r->from->name, r->writers, sum, &r->err);
 }
 
-/* Rank 0: the root, and what is below it as long as all of it is for this rank to read:
- * a root with one pointer needs no other rank. */
+/* Rank 0 reads the root, and lower files while this rank must read all of them: a root
+ * with one pointer needs no other rank. */
 static int scatter_mpi_start(scatter_mpi *r)
 {
     int rc = beneath_check_name(r->from->name, &r->err);
@@ -161,14 +162,14 @@ static int scatter_mpi_start(scatter_mpi *r)
     return rc;
 }
 
-/* Collective, agreed. rc and text are of this rank so far. At the end the trees are
- * there, on the ranks that read them. */
+/* Collective, agreed. rc and the text are this rank's result so far. At the end the trees
+ * are on the ranks that read them. */
 static int scatter_mpi_read_levels(scatter_mpi *r, int rc)
 {
     enum { AWAY, RANKS, LEVEL };
     if (rc == 0) rc = scatter_mpi_start(r);
     int64_t sum[] = {[AWAY] = r->away, [RANKS] = r->writers, [LEVEL] = r->level};
-    rc = agree_sum(r->comm, rc, &r->err, 3, sum); /* only rank 0 has other than 0 */
+    rc = agree_sum(r->comm, rc, &r->err, 3, sum); /* nonzero only on rank 0 */
     r->writers = sum[RANKS];
     r->level = (int)sum[LEVEL];
     while (rc == 0 && r->level > 0) {
@@ -186,11 +187,11 @@ static int scatter_mpi_read_levels(scatter_mpi *r, int rc)
 
 /* ---- public functions ---- */
 
-/* What callers want: each tree below the rank that wrote it, or all in one. */
+/* The form of the result: each tree below the rank that wrote it, or all trees in one. */
 enum scatter_form { SCATTER_APART, SCATTER_TOGETHER };
 
-/* Moves the trees that came to this rank into the empty tree fresh. The first one, of
- * mostly one, is not copied. */
+/* Moves the trees of this rank into the empty tree fresh. The first tree, usually the
+ * only one, is not copied. */
 static int scatter_mpi_collect(scatter_mpi *r, enum scatter_form form, kvtree *fresh)
 {
     int rc = fresh ? kvtree_sort_int(r->items, KVTREE_SORT_ASCENDING) : -ENOMEM;
@@ -209,9 +210,9 @@ static int scatter_mpi_collect(scatter_mpi *r, enum scatter_form form, kvtree *f
     return rc ? err_sys(&r->err, rc, "read %s", r->from->name) : 0;
 }
 
-/* Collective, agreed. Brings the trees to their ranks, and, when all went well, into
- * tree. Only where that held something before, it takes a merge, which has to be agreed
- * on again, as memory may end. */
+/* Collective, agreed. Sends the trees to their ranks and, on success, moves them into
+ * tree. A tree that is not empty needs a merge, which may run out of memory and therefore
+ * needs another agreement. */
 static int scatter_mpi_give(scatter_mpi *r, enum scatter_form form, kvtree *tree,
                             kvtree *fresh)
 {
@@ -226,7 +227,7 @@ static int scatter_mpi_give(scatter_mpi *r, enum scatter_form form, kvtree *tree
     return agree(r->comm, rc, &r->err);
 }
 
-/* Collective, agreed. rc and r->text are of this rank so far. */
+/* Collective, agreed. rc and r->err are this rank's result so far. */
 static int scatter_mpi_read(scatter_mpi *r, int rc, enum scatter_form form, kvtree *tree)
 {
     const struct channel *ch;

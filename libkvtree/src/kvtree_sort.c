@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of elements in a tree. */
+/* Sorting the elements of a tree. */
 #include "src/kvtree_private.h"
 
 #include "common/number.h"
@@ -11,7 +11,8 @@
 struct sort_item {
     kvtree_elem *elem;
     int64_t number; /* the key as an integer; 0 for a sort by string */
-    unsigned place; /* before the sort: equal numbers ("1", "01") keep their order */
+    unsigned place; /* position before the sort: equal numbers ("1", "01") keep their
+                     * order */
 };
 
 struct sort_order {

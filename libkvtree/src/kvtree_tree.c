@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trees and their elements: creating, finding, adding, extracting, freeing, walking,
- * merging. Nothing here recurses: values know their owners, and every walk climbs back by
- * them. */
+ * merging. No function recurses: each value points to its owner, and every walk climbs
+ * back through these pointers. */
 #include "src/kvtree_private.h"
 
 #include "common/number.h"
@@ -30,7 +30,7 @@ static void kvtree_free(kvtree *tree)
         free(tree);
 }
 
-/* Frees an element that is in no tree, and has an empty value. */
+/* Frees an element that is in no tree and has an empty value. */
 static void kvtree_elem_drop(kvtree_elem *elem)
 {
     if (elem->value != &elem->own)
@@ -40,8 +40,8 @@ static void kvtree_elem_drop(kvtree_elem *elem)
     kvtree_elem_free(elem);
 }
 
-/* Empties root from the leaves upwards. The index of a tree goes as a whole, so elements
- * need not leave it one by one. */
+/* Empties root from the leaves upwards. The index of a tree is freed as a whole, so
+ * elements need not be removed from it one by one. */
 static void kvtree_clear(kvtree *root)
 {
     for (kvtree *tree = root;;) {
@@ -79,8 +79,8 @@ int kvtree_size(const kvtree *tree)
 
 /* ---- elements of one tree ---- */
 
-/* Makes the index of a wide tree that is searched for the first time. To the callers that
- * leaves the tree as it is, so it may be one that they must not change. */
+/* Whether tree has an index, which is created on the first search of a wide tree. Callers
+ * see no change, so the tree may be const. */
 static bool kvtree_has_index(const kvtree *tree)
 {
     if (tree->index || tree->count <= KVTREE_NARROW) return tree->index != NULL;
@@ -200,15 +200,15 @@ static const kvtree *kvtree_root_of(const kvtree *tree)
     return tree;
 }
 
-/* A value must have no owner, and must not hold the tree that it becomes a part of; an
- * empty one holds nothing, which spares deep trees the climb. */
+/* A value must have no owner, and must not contain the tree that it becomes a part of. An
+ * empty value contains nothing, so deep trees need no climb. */
 static bool kvtree_can_hold(const kvtree *tree, const kvtree *value)
 {
     if (value->owner || value == tree) return false;
     return value->count == 0 || kvtree_root_of(tree) != value;
 }
 
-/* Makes value that of elem; the value before it was emptied. */
+/* Makes value the value of elem, whose earlier value was emptied. */
 static void kvtree_elem_adopt(kvtree_elem *elem, kvtree *value)
 {
     if (elem->value != &elem->own) kvtree_free(elem->value);
@@ -246,7 +246,8 @@ kvtree *kvtree_extract(kvtree *tree, const char *key)
     if (!elem) return NULL;
     kvtree *value = elem->value;
     value->owner = NULL;
-    /* A value inside its element keeps the element's memory; both go with the value. */
+    /* A value inside its element keeps the memory of the element; both are freed with the
+     * value. */
     if (value != &elem->own) kvtree_elem_free(elem);
     return value;
 }
@@ -273,13 +274,14 @@ static bool kvtree_is_below(const kvtree *tree, const kvtree *above)
     return tree == above;
 }
 
-/* A merge. From the level `copied` on there is nothing in `into` but what comes from
- * source, key for key, so nothing has to be searched. */
+/* The state of a merge. At levels from `copied` on, `into` has only elements from source,
+ * key for key, so no search is needed. */
 struct merge {
-    kvtree *into; /* where the next elements go, and its level below the tree */
+    kvtree *into; /* target of the next elements, and its level */
     size_t level, copied;
-    struct kvtree_blocks blocks; /* what is copied into an empty tree stands in them */
-    size_t rest;                 /* its packed bytes to come; 0: not into an empty tree */
+    struct kvtree_blocks blocks; /* memory for copies into an empty tree */
+    size_t rest;                 /* packed bytes still to copy; 0: the tree was not empty
+                                  */
 };
 
 static kvtree_elem *merge_copy(struct merge *m, const char *key)

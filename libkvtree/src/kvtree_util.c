@@ -13,7 +13,7 @@
 
 #define CRC_MAX 0xffffffffUL
 
-/* The new value is there before the old ones go: without memory they stay. */
+/* Adds the new value before it removes the old ones: without memory the old ones stay. */
 int kvtree_util_set_str(kvtree *tree, const char *key, const char *value)
 {
     if (!tree || !key || !value) return -EINVAL;
@@ -114,8 +114,8 @@ int kvtree_util_get_int(const kvtree *tree, const char *key, int *value)
     return 0;
 }
 
-/* Six places, as people and other programs expect, unless that loses something: 17
- * significant digits lose nothing. */
+/* Writes six decimal places, as users and other programs expect, unless this loses
+ * precision: 17 significant digits lose nothing. */
 int kvtree_util_set_double(kvtree *tree, const char *key, double value)
 {
     char text[KVTREE_DOUBLE_SIZE];

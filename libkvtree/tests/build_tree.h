@@ -31,7 +31,7 @@ static inline kvtree *guide_tree(void)
     return tree;
 }
 
-/* A smaller one of that kind. */
+/* A smaller example of that kind. */
 static inline kvtree *sample_tree(void)
 {
     kvtree *tree = kvtree_new();
@@ -47,7 +47,7 @@ static inline kvtree *sample_tree(void)
     return tree;
 }
 
-/* A chain: each tree holds one element, depth times. */
+/* A chain of the given depth: each tree holds one element. */
 static inline kvtree *deep_tree(int depth)
 {
     kvtree *root = kvtree_new(), *tree = root;
@@ -67,7 +67,7 @@ static inline kvtree *wide_tree(int width)
     return tree;
 }
 
-/* A tree of rank, that no other rank has; it packs to about size bytes. */
+/* Returns a tree of rank that no other rank has; it packs to about size bytes. */
 static inline kvtree *gather_tree(int rank, int size)
 {
     kvtree *tree = kvtree_new();
@@ -79,8 +79,8 @@ static inline kvtree *gather_tree(int rank, int size)
     return tree;
 }
 
-/* 1 if both hold the same keys in the same order, at all levels: that is, if they pack to
- * the same bytes. */
+/* Returns 1 if both have the same keys in the same order at all levels, that is, if they
+ * pack to the same bytes. */
 static inline int same_tree(const kvtree *a, const kvtree *b)
 {
     size_t size = kvtree_pack_size(a);

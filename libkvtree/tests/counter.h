@@ -2,7 +2,7 @@
 #ifndef COUNTER_H
 #define COUNTER_H
 
-/* A number in a file that several processes count up under its lock. Include after
+/* A number in a file that several processes increment under its lock. Include after
  * cmocka.h. */
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static inline int number_in(const char *path)
     return number;
 }
 
-/* Without the lock. */
+/* Writes the number without the lock. */
 static inline int put_number(const char *path, int number)
 {
     kvtree *tree = tree_of(number);
@@ -67,7 +67,7 @@ static inline int increment(const char *path)
     return rc;
 }
 
-/* Locks the file; the descriptor, or -1. */
+/* Locks the file. Returns the descriptor, or -1. */
 static inline int lock(const char *path)
 {
     int fd = -1;
@@ -77,7 +77,7 @@ static inline int lock(const char *path)
     return fd;
 }
 
-/* 0, or -EAGAIN if somebody has a lock that forbids one of that type. */
+/* Returns 0, or -EAGAIN if another process has a conflicting lock. */
 static inline int try_lock(const char *path, short type)
 {
     struct flock all = {.l_type = type, .l_whence = SEEK_SET};
@@ -99,7 +99,7 @@ static inline pid_t start_incrementing(const char *path, int times)
     _exit(times != 0);
 }
 
-/* Waits for the end of a child, which must be a good one. */
+/* Waits for the end of a child, which must succeed. */
 static inline void join(pid_t child)
 {
     int status = -1;
@@ -108,7 +108,7 @@ static inline void join(pid_t child)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* 1 if the kernel lists somebody who waits for a lock on that file. */
+/* Returns 1 if the kernel lists a process that waits for a lock on that file. */
 static inline int is_waited_for(ino_t inode)
 {
     char line[256], number[32];
@@ -121,7 +121,7 @@ static inline int is_waited_for(ino_t inode)
     return found;
 }
 
-/* Until the child waits for the lock on that file, or has ended. */
+/* Waits until the child waits for the lock on that file, or has ended. */
 static inline void until_waiting(pid_t child, ino_t inode)
 {
     const struct timespec nap = {0, 200000};

@@ -3,8 +3,8 @@
 #define FAIL_MALLOC_H
 
 /* A malloc that has no memory for blocks of certain sizes, and a calloc that fails once,
- * for one source file of a test program under MPI. Only the calls of this program and of
- * libkvtree count, wherever that is, and not those of MPI. */
+ * for one source file of a test program under MPI. Only calls of this program and of
+ * libkvtree count, wherever they come from, and not those of MPI. */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,8 +12,9 @@
 #include <string.h>
 
 static size_t fail_from, fail_to; /* sizes without memory; 0, 0: none */
-static int fail_spared;           /* so many blocks of these sizes can still be had */
-static int fail_calloc; /* the call that fails is so many calls away; 0: none does */
+static int fail_spared;           /* number of blocks of these sizes that are still
+                                   * granted */
+static int fail_calloc; /* number of calls until the failing one; 0: none fails */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CAN_FAIL_MALLOC 0
@@ -59,7 +60,7 @@ void *calloc(size_t count, size_t size)
 }
 #endif
 
-/* valgrind puts its own malloc before ours, and tells so. */
+/* valgrind replaces this malloc by its own, and reports so. */
 static inline int can_fail_malloc(void)
 {
     const char *loaded = getenv("LD_PRELOAD");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program for KVTree as its users write them: for three processes, with its headers in
- * the include path, a variable that has the name of the type, and headers of other
+/* A program for KVTree as its users write it: for three processes, with KVTree's headers
+ * in the include path, a variable with the name of the type, and headers of other
  * libraries that declare the type again. */
 #include <kvtree.h>
 #include <kvtree_mpi.h>

@@ -2,8 +2,8 @@
 #ifndef GATHER_H
 #define GATHER_H
 
-/* For the tests of gathered trees: a set in a directory of its own, and what every rank
- * must see alike. */
+/* For the tests of gathered trees: a set in a separate directory, and checks that every
+ * rank gets the same result. */
 
 #include "build_tree.h"
 #include "check.h"
@@ -15,9 +15,10 @@
 
 #define ROOT_NAME "set.scr"
 
-static char gather_base[64]; /* of all sets of this program */
+static char gather_base[64]; /* directory of all sets of this program */
 
-/* A new directory below gather_base, known as path, opened as to->dir on every rank. */
+/* Creates a directory below gather_base, with the name path, and opens it as to->dir on
+ * every rank. */
 static inline void gather_begin(kvtree_gather *to, char path[128], const char *folder)
 {
     snprintf(path, 128, "%s/%s", gather_base, folder);
@@ -35,7 +36,7 @@ static inline void gather_finish(kvtree_gather *to)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The same code and text on every rank, and part is in it. */
+/* Every rank has the same code and text, which contains part. */
 static inline void gather_expect(int rc, int expected, const char *err, const char *part)
 {
     kvtree_error first;

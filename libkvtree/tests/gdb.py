@@ -55,7 +55,7 @@ int main(void)
 
 
 def gdb(*commands, program=('program',), script=SCRIPT, before=(), charset='UTF-8'):
-    """What each of the commands prints."""
+    """Returns the output of each command."""
     arguments = ['gdb', '-nx', '-batch', '-ex', 'set debuginfod enabled off', '-ex', 'set confirm off',
                  '-ex', f'set host-charset {charset}', '-ex', f'set target-charset {charset}',
                  '-ex', 'set disable-randomization off']
@@ -73,7 +73,7 @@ def gdb(*commands, program=('program',), script=SCRIPT, before=(), charset='UTF-
 
 
 def live(*commands, **how):
-    """In the program, stopped where all trees are made."""
+    """Runs commands in the program, stopped where all trees exist."""
     return gdb(*commands, before=('break stop', 'run'), program=('program',), **how)
 
 
@@ -117,7 +117,7 @@ def test_a_backtrace_stays_short():
 
 
 def test_garbage():
-    """Pointers into nothing, and circles: said so, and gdb goes on."""
+    """Invalid pointers and cycles are reported, and gdb continues."""
     by_pointer, by_value, *_ = live('print garbage', 'print *garbage')
     assert by_pointer.startswith('(kvtree *) 0x8 <error: Cannot access memory at'), by_pointer
     assert '<error: Cannot access memory' in by_value or 'Cannot access memory' in by_value, by_value
@@ -139,11 +139,11 @@ def test_core_file():
     tree, pointer, call = gdb('print *guide', 'print strange', 'print (int)getpid()', program=('program', 'core'))
     assert tree == '\n' + lines('guide'), tree
     assert pointer.split('\n', 1)[1] == lines('strange'), pointer
-    assert 'without a process' in call, call  # so the printer cannot have called anything
+    assert 'without a process' in call, call  # so the printer has called nothing
 
 
 def test_loaded_by_itself():
-    """The file of the name and at the place that `meson install` gives it."""
+    """The file with the name and at the place of `meson install`."""
     library = pathlib.Path('lib').absolute() / LIBRARY.name
     library.parent.mkdir()
     shutil.copy(LIBRARY, library)
@@ -187,7 +187,7 @@ def check_what_is_here():
         skip(f'gdb cannot run programs here: {started}')
 
 
-os.environ.pop('LD_LIBRARY_PATH', None)  # programs say themselves where their library is
+os.environ.pop('LD_LIBRARY_PATH', None)  # programs find their library by themselves
 with tempfile.TemporaryDirectory(prefix='scr-test-') as scratch:
     os.chdir(scratch)
     try:

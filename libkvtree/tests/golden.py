@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bytes of packed trees and of files, beside an independent encoder.
+"""The bytes of packed trees and of files, compared with an independent encoder.
 
 usage: golden.py libscr-kvtree.so
 
@@ -103,7 +103,7 @@ guide = {b'RANK': {b'0': {b'FILES': {b'2': {}},
 assert file_bytes({b'a': {}}) == bytes.fromhex(
     '951fc3f5 0001 0001 0000000000000022 00000001 00000001 6100 00000000 888a852b')
 
-# The example of the format's description.
+# The example in the description of the format.
 text = (pathlib.Path(__file__).parents[2] / 'docs/formats/kvtree.md').read_text()
 listed = re.findall(r'^[0-9a-f]{2}  ((?:[0-9a-f]{2} {1,2})+)', text, flags=re.MULTILINE)
 assert bytes.fromhex(''.join(listed)) == file_bytes(

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A tree that is larger than what 32 bits count, through a file and through packed bytes.
+/* A tree larger than 32 bits can count, through a file and through packed bytes.
  *
  * usage: huge_kvtree [BYTES [FOLDER]]
  *
  * The packed tree has more than BYTES bytes (4 MiB as a test in every run). The file
- * takes as much room in FOLDER (default /tmp), and the program twice as much memory; it
- * ends with a line of what it took. */
+ * takes this space in FOLDER (default /tmp), and the program twice as much memory. At the
+ * end it prints a line with the resources used. */
 #include "huge_tree.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ static int file_is_right(int dir, size_t size)
     return good && (uint64_t)st.st_size == size && told == size;
 }
 
-/* Changes the last byte of the tree: far behind the first 4 GiB, if there are that many.
- */
+/* Changes the last byte of the tree: far beyond the first 4 GiB, if the tree is that
+ * large. */
 static int damage(int dir, size_t size)
 {
     int fd = openat(dir, "tree", O_WRONLY);

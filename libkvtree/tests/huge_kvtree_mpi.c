@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A tree that is larger than what an int counts, from rank 0 to others.
+/* A tree larger than an int can count, from rank 0 to others.
  *
  * usage: mpiexec -n RANKS huge_kvtree_mpi [BYTES]
  *
@@ -28,7 +28,7 @@ static void to_the_last_rank(void)
     int last = check_ranks - 1;
     int to = check_rank == 0 ? last : MPI_PROC_NULL;
     int from = check_rank == last ? 0 : MPI_PROC_NULL;
-    kvtree *got = last == 0 ? kvtree_new() : tree; /* not both on one rank, but alone */
+    kvtree *got = last == 0 ? kvtree_new() : tree; /* one rank has both roles */
     CHECK_INT(kvtree_mpi_sendrecv(tree, to, got, from, MPI_COMM_WORLD, pair_limit), 0);
     if (check_rank == last) CHECK(is_huge_tree(got, bytes));
     if (got != tree) kvtree_delete(&got);
@@ -43,8 +43,8 @@ static void to_all(void)
     kvtree_delete(&tree);
 }
 
-/* Rank 0 sends the large one to the last rank, and all send a small one to the next rank.
- */
+/* Rank 0 sends the large tree to the last rank, and all ranks send a small one to the
+ * next rank. */
 static void among_all(void)
 {
     kvtree *send = kvtree_new(), *got = kvtree_new();

@@ -3,8 +3,8 @@
 #define HUGE_TREE_H
 
 /* A tree of any packed size, made of a few very long keys, so that it takes hardly more
- * memory than its packed bytes, and of small elements before, between and behind them.
- * Every byte of it is known, so a copy is checked without the original. */
+ * memory than its packed bytes, and of small elements before, between and after them.
+ * Every byte is known, so a copy is checked without the original. */
 
 #include <kvtree/kvtree.h>
 #include <stdint.h>
@@ -21,8 +21,8 @@ static inline size_t huge_key_size(size_t bytes, int which)
     return (which == 0 ? bytes / 2 : bytes / 8) + 1;
 }
 
-/* All keys are made of this block, each begun at another place. It has a prime number of
- * bytes before it repeats: what moved by a power of two shows. */
+/* All keys consist of this block, each started at another offset. Its period is a prime
+ * number of bytes, so that data displaced by a power of two is detected. */
 #define HUGE_PERIOD 251
 #define HUGE_BLOCK (HUGE_PERIOD * 4096)
 
@@ -39,7 +39,7 @@ static inline size_t huge_part(size_t size, size_t at)
     return size - at < HUGE_BLOCK ? size - at : HUGE_BLOCK;
 }
 
-/* Bytes of the packed tree. */
+/* Returns the bytes of the packed tree. */
 static inline size_t huge_tree_size(size_t bytes)
 {
     size_t size = 4 + (6 + 4) + (5 + 4) + (4 + 4); /* "SMALL", "LONG", "END" */
@@ -86,7 +86,7 @@ static inline int is_huge_key(const char *key, size_t bytes, int which)
     return 1;
 }
 
-/* 1 if tree is what huge_tree(bytes) makes. */
+/* Returns 1 if tree equals huge_tree(bytes). */
 static inline int is_huge_tree(const kvtree *tree, size_t bytes)
 {
     char key[16];

@@ -15,7 +15,7 @@ from command import (COMMAND, expect, expect_documented, expect_output_fails, ex
 
 GUIDE = {'RANK': {'0': {'FILES': {'2': {}}, 'NOTE': {'a = b\x1b': {}}}}}
 TREE = 'RANK\n  0\n    FILES\n      2\n    NOTE\n      a = b\\x1b\n'
-MARGIN = ''.join(f'  {line}\n' for line in TREE.splitlines())  # as KVTree prints
+MARGIN = ''.join(f'  {line}\n' for line in TREE.splitlines())  # as KVTree prints it
 SMALL = {'RANK': {'0': {'FILES': {'2': {}}}}}
 
 
@@ -70,7 +70,7 @@ def test_verify():
 
 
 def refused(data, *reasons, verify=True):
-    """The same file by its name, through standard input, and through a pipe."""
+    """Reads the same file by its name, through standard input, and through a pipe."""
     pathlib.Path('bad').write_bytes(data)
     options = ['--verify'] if verify else []
     expect(run(*options, 'bad'), 1, '', ['KVTREE_FILE_UNREADABLE', 'kvtree_print: read bad: ', *reasons])
@@ -119,7 +119,7 @@ def test_links_and_pipes():
     expect(run('dangling'), 1, '', ['read dangling: No such file'])
     expect(run('-', input=image(GUIDE)), 0, MARGIN)
     expect(run('-', input=image(GUIDE, crc=False)), 0, MARGIN)
-    large = {f'{n:0100}': {} for n in range(30000)}  # more than a pipe holds, and than is taken at first
+    large = {f'{n:0100}': {} for n in range(30000)}  # more than a pipe holds, and than the first allocation
     done = run('-', input=image(large))
     assert done.returncode == 0 and done.stdout.decode().split() == list(large)
     expect(run('-', input=image(large)[:-1]), 1, '', ['cut off'])

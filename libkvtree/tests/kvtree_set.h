@@ -3,7 +3,7 @@
 #define KVTREE_SET_H
 
 /* A set of files of gathered trees as KVTree writes it (docs/formats/gather.md): names
- * are suffixes, and only RANKS of the root counts. Rank r has the tree VALUE / r. */
+ * are suffixes, and only the RANKS of the root counts. Rank r has the tree VALUE / r. */
 
 #include <kvtree/kvtree_util.h>
 #include <stdbool.h>
@@ -52,8 +52,9 @@ static inline bool kvtree_set_flat(const char *root, int ranks)
     return kvtree_set_put(root, "", 1, ranks, tree) && good;
 }
 
-/* Pairs of ranks in files, and two of them below a file of level 1 each, as
- * kvtree_write_gather does: lower files have RANKS of the last one of their level. */
+/* Pairs of ranks in files, and pairs of these files below a file of level 1 each, as
+ * kvtree_write_gather does. The lower files have the RANKS of the last file of their
+ * level. */
 static inline bool kvtree_set_deep(const char *root, int ranks)
 {
     bool good = true;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The JSON form, read by Python's parser, beside the tree.
+"""The JSON form, read by Python's parser and compared with the tree.
 
 usage: print_json.py libscr-kvtree.so
 """
@@ -34,13 +34,13 @@ def build(tree, into=None):
 
 
 def text_of(key):
-    """Valid UTF-8 as it is; of any other byte the character with its number."""
+    """Keeps valid UTF-8, and replaces any other byte by the character with its number."""
     return ''.join(chr(ord(c) - 0xdc00) if '\udc80' <= c <= '\udcff' else c
                    for c in key.decode('utf-8', errors='surrogateescape'))
 
 
 def expected(tree):
-    """Pairs, so that order and keys that became equal are seen."""
+    """Returns pairs, so that the order and keys that became equal are visible."""
     def value(below):
         only = list(below)[0] if len(below) == 1 else None
         return text_of(only) if only is not None and not below[only] else expected(below)
@@ -67,7 +67,7 @@ def check(tree, indent, path):
     assert not any(ord(c) < 0x20 and c != '\n' or 0x7f <= ord(c) < 0xa0 for c in text), text
     read = json.loads(text, strict=True, object_pairs_hook=list, parse_constant=refuse)
     assert read == expected(tree), (read, expected(tree))
-    # the layout is that of Python, but for the escapes
+    # the layout is that of Python, except for the escapes
     if text.isascii() and '\\' not in text:
         objects = json.loads(text)
         assert text == json.dumps(objects, indent=indent) + '\n', text

@@ -2,8 +2,8 @@
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
-/* A directory for each test, in memory where there is /dev/shm, so that thousands of
- * fsyncs take no time. */
+/* A directory for each test, in memory if /dev/shm exists, so that thousands of fsyncs
+ * take no time. */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static inline int remove_folder(void **state)
     return system(command);
 }
 
-/* Valid for the next seven calls. */
+/* The result is valid for the next seven calls. */
 static inline const char *in_folder(const char *name)
 {
     static char path[8][128];
@@ -39,7 +39,7 @@ static inline const char *in_folder(const char *name)
     return path[turn];
 }
 
-/* Files in the directory; with empty, they are removed. */
+/* Returns the number of files in the directory; empty: removes them. */
 static inline int files_in_folder(int empty)
 {
     int count = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that are renamed into place together (common/batch.h): the batch is killed at
  * every system call that it makes, and gets an error from each. Every file must then be
- * the old one or the new one, in the order of the list, and no temporary file may stay
- * that was not killed. */
+ * the old or the new one, in the order of the list, and no temporary file may remain
+ * unless the batch was killed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-/* What a child leaves behind. */
+/* The report of a child. */
 static struct {
     int rc;
     kvtree_error err;
@@ -114,8 +114,8 @@ static int write_by_name(const char *name)
     return rc;
 }
 
-/* The first and the third file are written through descriptors, the others by name, one
- * beside where it belongs, one at the top, as its directory is made last. */
+/* The first and the third file are written through descriptors, the others by name: one
+ * beside its final name, one at the top, because its directory is created last. */
 static int list_files(batch *b, int fd[2], kvtree_error *err)
 {
     const batch_file two = {names[1], BATCH_BESIDE, temporaries[1], 3, 0640, false, 0};
@@ -181,7 +181,7 @@ static void killed_at_any_call(void **state)
         if (result.count < n) break;
         assert_true(nth_was_killed(&result));
         check_files((nth_fault){n, NTH_KILL});
-        /* the next process takes over what is named, and sweeps what is not */
+        /* the next process takes over named files, and sweeps the others */
         write_all(&(batch){.resumed = true});
         assert_int_equal(report->rc, 0);
         assert_int_equal(batch_sweep(dir, NULL), 0);
@@ -243,13 +243,13 @@ static int count_calls(const char *name, unsigned from)
     return count;
 }
 
-/* All files before the first name, each directory after its names. */
+/* All files are synced before the first rename, each directory after its renames. */
 static void what_is_synced(void **state)
 {
     run((batch){0}, (nth_fault){0, NTH_GO});
     unsigned first = nth_next(&result, "rename", 0);
     assert_int_equal(count_calls("rename", 0), FILES);
-    /* three directories, and two that a/b lies in; before, the one that sub lies in */
+    /* three directories, and two above a/b; before, the one above sub */
     assert_int_equal(count_calls("fsync", first), 3 + 2);
     assert_int_equal(count_calls("fsync", 0) - count_calls("fsync", first), FILES + 2);
     run((batch){.durability = BATCH_SYNCED}, (nth_fault){0, NTH_GO});
@@ -354,7 +354,7 @@ static void temporary_files_in_another_file_system(void **state)
     close(other);
 }
 
-/* Before a file is created there, or renamed to it. */
+/* Checked before a file is created there or renamed to it. */
 static void folders_that_others_cannot_change(void **state)
 {
     kvtree_error err;
@@ -383,7 +383,7 @@ static void folders_that_others_cannot_change(void **state)
     assert_int_equal(count_temporaries(), 0);
 }
 
-/* What is there is replaced; then the batch has only the file. */
+/* Existing files are replaced; then the batch has only the file. */
 static void made_anew(batch *b, const batch_file *file)
 {
     assert_int_equal(batch_make(b, NULL), 0);
@@ -391,7 +391,7 @@ static void made_anew(batch *b, const batch_file *file)
     assert_int_equal(batch_add(b, file, NULL), 0);
 }
 
-/* What an earlier process left may be something else by now. */
+/* A file that an earlier process left may have been replaced meanwhile. */
 static void not_taken_over(void **state)
 {
     kvtree_error err;
@@ -452,7 +452,7 @@ static void moved_from_elsewhere(void **state)
     assert_false(is_there("sub/two"));
     assert_int_equal(
         batch_add(&b, &(batch_file){"x", sub, "three", 0, 0, false, 0}, &err), 0);
-    batch_drop(&b); /* not made by the batch: it stays */
+    batch_drop(&b); /* not created by the batch: it stays */
     assert_true(is_there("sub/three"));
     close(sub);
 }
@@ -479,7 +479,7 @@ static void removed_again(void **state)
     assert_int_equal(count_temporaries(), 0);
 }
 
-/* Another file in the place of the one that was made is not opened. */
+/* Another file in the place of the created one is not opened. */
 static void opened_again(void **state)
 {
     kvtree_error err;

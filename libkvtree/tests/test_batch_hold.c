@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of a batch that stay open when they were made (batch.hold): as many as there is
- * room for, each is the one that was made, and none stays open. */
+/* Files of a batch that stay open after their creation (batch.hold): as many as there is
+ * room for; each is the created file, and none stays open at the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,8 +72,8 @@ static int next_free(void)
     return fd;
 }
 
-/* Those that are held are empty, and what is written to them gets the names. The
- * directory is open, too, while they are made. */
+/* Held files are empty, and data written to them appears under the names. The directory
+ * is open, too, while they are created. */
 static void as_many_as_fit(void **state)
 {
     const int open_before = count_open();
@@ -99,7 +99,7 @@ static void as_many_as_fit(void **state)
     }
 }
 
-/* Nobody takes them: they are closed, with the names or without. */
+/* Descriptors that are not taken are closed, with or without a commit. */
 static void not_taken(void **state)
 {
     const int open_before = count_open();
@@ -114,8 +114,7 @@ static void not_taken(void **state)
     assert_int_equal(files_in_folder(0), FILES);
 }
 
-/* A file that an earlier process made is no longer than it should be, and keeps its
- * bytes. */
+/* A file that an earlier process created gets its final size, and keeps its bytes. */
 static void taken_over(void **state)
 {
     kvtree_error err = {""};

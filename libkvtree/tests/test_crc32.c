@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checksum that all libraries share: that of zlib, whoever computes it. */
+/* The checksum of all libraries: that of zlib, whatever computes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

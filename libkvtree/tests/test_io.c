@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory for bytes of files begins at a page. */
+/* Memory for the bytes of files starts at a page boundary. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

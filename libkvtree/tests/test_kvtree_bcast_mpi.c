@@ -48,7 +48,7 @@ static void empty_null_large_and_replaced(void)
     kvtree_delete(&got);
 }
 
-/* Trees that just fit, and just do not fit, into the piece that carries the header. */
+/* Trees that just fit, or just do not fit, into the piece with the header. */
 static void around_the_first_piece(void)
 {
     enum { FIRST = 4096, ALONE = 4 + 1 + 4 }; /* bytes of a tree with one empty key */
@@ -107,8 +107,8 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
-/* Whoever has no memory: every rank gets the same answer and keeps its tree, and the next
- * one works. */
+/* Whichever rank has no memory, every rank gets the same result and keeps its tree, and
+ * the next call works. */
 static void without_memory(void)
 {
     if (!can_fail_malloc()) return;
@@ -127,8 +127,8 @@ static void without_memory(void)
     }
 }
 
-/* The memory of the private communicator is missing on one rank: no one gets one, and the
- * next call tries again. */
+/* One rank has no memory for the private communicator: no rank gets one, and the next
+ * call tries again. */
 static void without_a_channel(void)
 {
     if (!can_fail_malloc()) return;
@@ -145,8 +145,8 @@ static void without_a_channel(void)
     MPI_Comm_free(&comm);
 }
 
-/* Communicators come and go: on few ranks, where that is quick, more of them than MPICH
- * can have at once (2048), so that one which was not freed would be missed. */
+/* Creates and frees communicators: on few ranks, where this is quick, more of them than
+ * MPICH can have at once (2048), to detect one that is not freed. */
 static void many_communicators(void)
 {
     int times = check_ranks <= 2 ? 2200 : 100;

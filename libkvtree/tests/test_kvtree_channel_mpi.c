@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The private communicator: made on first use, also by two threads at once, and where MPI
- * fails on one rank; nothing but its making, and an agreement on that, touches that of
- * the application; and what MPI reports on it is the result of the call. */
+/* The private communicator: it is created on first use, also by two threads at once, and
+ * when MPI fails on one rank. Only its creation, and an agreement on this, touch the
+ * application's communicator. An error of MPI on it is the result of the call. */
 #include "gather.h"
 
 #include <pthread.h>
@@ -12,11 +12,11 @@
 
 static MPI_Comm application = MPI_COMM_NULL;
 static int shared; /* collective calls on it */
-static int left; /* the collective call that fails is so many calls away; 0: none does */
+static int left;   /* number of collective calls until the failing one; 0: none fails */
 static atomic_int duplicates, keyvals_wanted;
 static int no_keyval, no_duplicate, threads_meet;
 
-/* What is at out after a failure is nobody's. */
+/* After a failure the content of out is undefined. */
 static int result(MPI_Comm comm, int rc, void *out, size_t size)
 {
     if (comm == application) shared++;
@@ -62,11 +62,11 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
     int rc = PMPI_Comm_dup(comm, made);
     duplicates++;
     if (!no_duplicate) return rc;
-    PMPI_Comm_free(made); /* others wait for this rank, so the call is done */
+    PMPI_Comm_free(made); /* other ranks wait for this rank, so the call is made */
     return MPI_ERR_OTHER;
 }
 
-/* Two threads that are to meet wait for each other here, for a second at most. */
+/* Two threads wait for each other here, for a second at most. */
 int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy,
                            MPI_Comm_delete_attr_function *del, int *key, void *extra)
 {
@@ -89,7 +89,7 @@ static int bcast_sample(MPI_Comm comm)
     return rc;
 }
 
-/* Nobody waits for a rank that gets no number for attributes from MPI. */
+/* No rank waits for a rank that gets no attribute key from MPI. */
 static void without_a_keyval(void)
 {
     no_keyval = check_rank == check_ranks - 1;
@@ -98,7 +98,7 @@ static void without_a_keyval(void)
     no_keyval = 0;
 }
 
-/* Nor for one that gets no duplicate. */
+/* No rank waits for a rank that gets no duplicate. */
 static void without_a_duplicate(void)
 {
     for (int one = 0; one < check_ranks; one++) {
@@ -113,8 +113,8 @@ static void *bcast_in_thread(void *comm)
     return bcast_sample(*(MPI_Comm *)comm) == 0 ? NULL : comm;
 }
 
-/* Each thread with a communicator of its own: both are found again. Only on the last rank
- * there was no number yet. */
+/* Each thread has its own communicator: both are found again. Only on the last rank there
+ * was no attribute key yet. */
 static void two_threads_at_once(void)
 {
     int level;
@@ -161,8 +161,8 @@ static int run(int task, const kvtree_gather *set, kvtree_error *err)
     return rc;
 }
 
-/* MPI's first, second, ... collective call fails on all ranks, until there is none left;
- * each time the next call finds all as it should be. Returns how many there are. */
+/* MPI's first, second, ... collective call fails on all ranks, until there is no further
+ * call; each time the next call works normally. Returns the number of calls. */
 static int sweep(int task, const kvtree_gather *set)
 {
     kvtree_error err = {""};

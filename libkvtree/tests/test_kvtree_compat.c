@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program for KVTree 1.5, which includes <kvtree.h>, and may have another header in
- * front of it that names the type, too. What the functions do is what such programs
- * expect (docs/decisions/0032-functions-of-kvtree.md). */
+/* A program for KVTree 1.5, which includes <kvtree.h>, possibly after another header that
+ * names the type, too. The functions do what such programs expect
+ * (docs/decisions/0032-functions-of-kvtree.md). */
 typedef struct kvtree_struct kvtree;
 #include <kvtree.h>
 #include <kvtree_util.h>
@@ -67,7 +67,7 @@ static void keys_by_format(void **state)
     kvtree_delete(&tree);
 }
 
-/* Random bits, which are of all magnitudes. */
+/* Random bits, which yield all magnitudes. */
 static void doubles_keep_every_bit(void **state)
 {
     static const double plain[] = {0, -0.0, 17, 0.1, -2.5, 33.333333333333336, 1e-300};
@@ -85,7 +85,7 @@ static void doubles_keep_every_bit(void **state)
         random = random * 6364136223846793005u + 1442695040888963407u;
         if (i >= 7) memcpy(&value, &random, sizeof value);
         int rc = kvtree_util_set_double(tree, "K", value);
-        if (rc && i >= 7) continue; /* no finite number */
+        if (rc && i >= 7) continue; /* not a finite number */
         assert_int_equal(kvtree_util_get_double(tree, "K", &back), 0);
         assert_memory_equal(&back, &value, sizeof value);
         if (i < 6) assert_string_equal(kvtree_get_val(tree, "K"), texts[i]);
@@ -157,7 +157,7 @@ static void trees_behind_each_other(void **state)
     kvtree_delete(&tree);
 }
 
-/* KVTree makes a file without bytes when it reads one that is missing. */
+/* KVTree creates an empty file when it reads a missing one. */
 static void files_that_were_never_written(void **state)
 {
     kvtree_error err;
@@ -278,7 +278,7 @@ static void trees_that_are_not_all_ranks(void **state)
     assert_int_equal(files_in_folder(0), 0);
 }
 
-/* Processes of a job that all write the same. */
+/* All processes of a job write the same files. */
 static void several_write_the_same(void **state)
 {
     enum { WRITERS = 4, TIMES = 20 };

@@ -17,7 +17,7 @@ static int int_of(const kvtree *tree, const char *key)
     return kvtree_util_get_int(tree, key, &value) == KVTREE_SUCCESS ? value : -1;
 }
 
-/* All but root have other keys, and other values of the same key. */
+/* All ranks but root have other keys, and other values of the same key. */
 static void a_broadcast_replaces(void)
 {
     kvtree *tree = kvtree_new();
@@ -86,7 +86,7 @@ static void messages_are_queued_and_exchanged(void)
     kvtree_delete(&send);
 }
 
-/* What all ranks wrote, each rank reads its part of, and one reads all. */
+/* All ranks write; each rank reads its part, and one rank reads all. */
 static void ranks_in_files(void)
 {
     kvtree *mine = kvtree_new(), *got = kvtree_new(), *all = kvtree_new();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Old or new, never torn: each way of writing a file is killed at every system call that
- * it makes, and gets an error from each. What must be in place then is known exactly: it
- * follows from how many files were given their name before. */
+ * it makes, and gets an error from each. The required state then follows exactly from the
+ * number of files renamed before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum { MISSING, OLD, EMPTY, NEW, DAMAGED, STATES };
 
 static const char *const state_names[] = {"missing", "old", "empty", "new", "damaged"};
 
-/* What a child leaves behind. */
+/* The report of a child. */
 static struct {
     int rc, fd;
     kvtree_error err;
@@ -29,7 +29,7 @@ static char path[128];
 static kvtree *old_tree, *new_tree;
 static nth_result result;
 
-/* ---- what is tried ---- */
+/* ---- ways of writing ---- */
 
 static int plain_write(void *arg)
 {
@@ -63,8 +63,7 @@ static int read_modify_write(void *arg)
     return 0;
 }
 
-/* A way of writing, and what is in place before it and after each file that it gives the
- * name. */
+/* A way of writing, with the expected state before it and after each rename. */
 typedef struct way {
     const char *name;
     int (*run)(void *arg);
@@ -85,7 +84,7 @@ static const way ways[] = {
 
 enum { WAYS = sizeof ways / sizeof *ways };
 
-/* ---- trying it ---- */
+/* ---- one trial ---- */
 
 static int state_of_file(void)
 {
@@ -104,7 +103,7 @@ static int gives_name(const nth_call *call)
     return nth_is(call, "rename") || nth_is(call, "link");
 }
 
-/* The state that must be in place after the calls before number n. */
+/* Returns the state required after the calls before number n. */
 static int expected_state(const way *w, unsigned n)
 {
     int named = 0;
@@ -118,7 +117,7 @@ static int last_state(const way *w)
     return w->states[2] != MISSING ? w->states[2] : w->states[1];
 }
 
-/* RENAME_NOREPLACE is the only flag that is used. */
+/* RENAME_NOREPLACE is the only flag used. */
 static int without_flags(void *arg, unsigned n, const nth_call *call)
 {
     int answer = nth_at(arg, n, call);
@@ -147,7 +146,7 @@ static const nth_call *hit(const nth_fault *fault)
 
 #define WRONG(...) (print_error(__VA_ARGS__), ++wrong)
 
-/* Checks what the trial left; the number of complaints. */
+/* Checks the state after the trial. Returns the number of complaints. */
 static int check_state(const way *w, const nth_fault *fault, int expected)
 {
     int state = state_of_file(), wrong = 0;
@@ -158,7 +157,7 @@ static int check_state(const way *w, const nth_fault *fault, int expected)
     return wrong;
 }
 
-/* Without any fault, in this process: whatever was left does not stand in the way. */
+/* Writes without any fault, in this process: leftovers must not obstruct it. */
 static int check_next_write(const way *w, const nth_fault *fault)
 {
     int wrong = 0;
@@ -200,7 +199,7 @@ static void killed_at_any_call(void **state)
 
 /* ---- errors ---- */
 
-/* Calls that are made again when a signal interrupts them. */
+/* Calls that are repeated when a signal interrupts them. */
 static int is_repeated(const nth_call *call)
 {
     return nth_is(call, "read") || nth_is(call, "write") || nth_is(call, "fsync") ||
@@ -229,12 +228,12 @@ static int check_error(const way *w, const nth_fault *fault)
     if (told->rc) wrong += check_text(w, fault);
     if (told->rc && fault->answer == EINTR && is_repeated(hit(fault)))
         WRONG("%s: %s was not repeated\n", w->name, hit(fault)->name);
-    /* Nothing fails after the new file has its name, but for the directory's fsync. */
+    /* Nothing fails after the new file has its name, except the directory's fsync. */
     if (told->rc && expected == last_state(w) && !nth_is(hit(fault), "fsync"))
         WRONG("%s: %s fails with the new file in place\n", w->name, hit(fault)->name);
     wrong += check_state(w, fault, expected);
     if (told->fd != -1) WRONG("%s: descriptor %d is left\n", w->name, told->fd);
-    /* The only temporary name that may stay is the one that could not be removed. */
+    /* Only a temporary file that could not be removed may remain. */
     int files = files_in_folder(0) - (expected != MISSING);
     if (files && !(files == 1 && nth_is(hit(fault), "unlink")))
         WRONG("%s: %d temporary files left by %s at call %u (%s)\n", w->name, files,
@@ -263,7 +262,7 @@ static void any_call_fails(void **state)
     int wrong = 0;
     for (int i = 0; i < WAYS; i++) {
         unsigned points = 0;
-        /* Two errors will do where only the naming differs from another way. */
+        /* Two errors suffice where only the renaming differs from another way. */
         for (int e = 0; e < (ways[i].can_only_link ? 2 : 4); e++)
             wrong += sweep_errors(&ways[i], errors[e], &points);
         print_message("%s: %u failing system calls\n", ways[i].name, points);
@@ -319,7 +318,7 @@ static void synced_before_and_after(void **state)
     }
 }
 
-/* So long that it takes memory from the system each time. */
+/* A tree so large that it takes memory from the system each time. */
 static kvtree *long_tree(void)
 {
     static char key[300000];

@@ -85,7 +85,7 @@ static void every_pattern(void)
             one_round((enum pattern)pattern, i, limits[i]);
 }
 
-/* Exchanges one behind the other, with ranks that come early and late. */
+/* Consecutive exchanges, with ranks that come early and late. */
 static void back_to_back(void)
 {
     unsigned random = 17u * (unsigned)check_rank + 1;
@@ -152,7 +152,7 @@ static void in_either_direction(void)
     kvtree_delete(&expected);
 }
 
-/* Messages for one rank are merged; the ones that were queued are copies. */
+/* Messages for one rank are merged; queued messages are copies. */
 static void queued_messages(void)
 {
     char from[16];
@@ -178,7 +178,7 @@ static void queued_messages(void)
     kvtree_delete(&message);
 }
 
-/* One rank names a rank that does not exist: all are told, no one waits. */
+/* One rank names a rank that does not exist: all ranks get the error, none waits. */
 static void refused_keys(void)
 {
     char beyond[16];
@@ -219,8 +219,8 @@ static void without_memory(void)
     }
 }
 
-/* Messages of the application that are under way when a collective function runs, and a
- * receive that would take anything, meet each other and nothing else. */
+/* Messages of the application that are under way during a collective call, and a receive
+ * that would match anything, match each other and nothing else. */
 static void messages_of_the_application(void)
 {
     int next = (check_rank + 1) % check_ranks, sent[2] = {check_rank, 42}, got[2];

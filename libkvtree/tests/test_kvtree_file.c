@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trees in files: written whole or not at all, read only when every byte is right. */
+/* Trees in files: written completely or not at all, read only if every byte is right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static void put(const char *name, const char *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The bytes of the file of a tree. */
+/* Returns the bytes of the file of a tree. */
 static char *file_of(const kvtree *tree, size_t *size)
 {
     assert_int_equal(kvtree_write_file(in_folder("made"), tree), 0);
@@ -85,7 +85,7 @@ static void comes_back_and_merges(void **state)
     assert_int_equal(kvtree_read_file(in_folder("a"), back), 0);
     assert_true(same_tree(tree, back));
     assert_int_equal(stat(in_folder("a"), &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0600); /* as the directory */
+    assert_int_equal(st.st_mode & 07777, 0600); /* like the directory */
     assert_int_equal(chmod(folder, 0755), 0);
     assert_int_equal(kvtree_write_file(in_folder("a"), tree), 0);
     assert_int_equal(stat(in_folder("a"), &st), 0);
@@ -209,7 +209,7 @@ static void each_damage_has_its_text(void **state)
     kvtree_delete(&tree);
 }
 
-/* A file that is whole, and of which this program does not know the format. */
+/* An intact file in a format that this program does not know. */
 static void other_formats(void **state)
 {
     static const struct {
@@ -349,7 +349,7 @@ static void relative_paths(void **state)
     kvtree_delete(&back);
 }
 
-/* Writes into a link's place, never through it. */
+/* Replaces a link, and never writes through it. */
 static void a_link_is_replaced(void **state)
 {
     struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trees of many ranks, written and read by one process: what comes back, how the
- * files are laid out, which errors pass through, and how much memory it takes. That the
- * files are those of MPI: test_kvtree_gather_serial_mpi.c. */
+/* The trees of many ranks, written and read by one process: the trees read back, the
+ * layout of the files, the errors passed on, and the memory needed.
+ * test_kvtree_gather_serial_mpi.c checks that the files are those of MPI. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +18,14 @@
 
 static kvtree_error err;
 
-/* What both callbacks work with: rank r has a tree of about size(r) bytes. */
+/* Data of both callbacks: rank r has a tree of about size(r) bytes. */
 typedef struct trees {
     int (*size)(int rank);
     int version;
-    int ranks, taken;        /* reading: how many there should be, and were */
+    int ranks, taken;        /* reading: expected number of ranks; number taken */
     int rank_of_end, end;    /* this rank ends the call with that code */
-    size_t base, most;       /* bytes of malloc at the start, and at most */
-    unsigned char seen[400]; /* of each rank below that */
+    size_t base, most;       /* bytes of malloc: at the start; maximum */
+    unsigned char seen[400]; /* set for each rank taken */
 } trees;
 
 static kvtree *tree_of(const trees *t, int rank)
@@ -53,7 +53,7 @@ static int give(void *arg, int rank, kvtree *tree, kvtree_error *cause)
     return end_here(t, rank, cause);
 }
 
-/* Trees may be changed, and are. */
+/* Trees may be changed, and are changed here. */
 static int take(void *arg, int rank, kvtree *tree, kvtree_error *cause)
 {
     trees *t = arg;
@@ -79,7 +79,7 @@ static int write_set(const kvtree_gather_place *to, int ranks, trees *t)
     return kvtree_gather_write_all(to, ranks, give, t, &err);
 }
 
-/* The version that is there; 0 for none. */
+/* Returns the version that is stored; 0 for none. */
 static int read_set(const kvtree_gather_place *from, int ranks, trees *t)
 {
     int told = 0;
@@ -91,7 +91,7 @@ static int read_set(const kvtree_gather_place *from, int ranks, trees *t)
     return rc;
 }
 
-/* Each rank alone, and those that there are not. */
+/* Reads each rank alone, and ranks that do not exist. */
 static void read_each(const kvtree_gather_place *from, int ranks, const trees *t)
 {
     for (int rank = -1; rank <= ranks; rank++) {
@@ -126,7 +126,7 @@ static int uneven(int rank)
     return rank * 7919 % 11 * 60;
 }
 
-/* Every seventh is larger than most limits here. */
+/* Every seventh tree is larger than most limits here. */
 static int some_large(int rank)
 {
     return rank % 7 == 3 ? 20000 : uneven(rank);
@@ -134,7 +134,7 @@ static int some_large(int rank)
 
 /* ---- what comes back, and the layout ---- */
 
-/* LEVEL of the root. */
+/* Returns the LEVEL of the root. */
 static int level_of_root(void)
 {
     int level = -1;
@@ -189,8 +189,8 @@ static void test_round_trips(void **state)
     }
 }
 
-/* A limit below any tree: each rank has a file of its own, and six pointers begin within
- * the least width. */
+/* A limit below any tree: each rank has its own file, and six pointers begin within the
+ * least width. */
 static void test_many_levels(void **state)
 {
     trees t = {.size = same_size};
@@ -208,7 +208,7 @@ static void test_many_levels(void **state)
     close(at.dir);
 }
 
-/* Number of files without which rank cannot be read, besides the root. */
+/* Returns the number of files, besides the root, without which rank cannot be read. */
 static int needed_for(const kvtree_gather_place *from, int rank)
 {
     int needed = 0;
@@ -226,7 +226,8 @@ static int needed_for(const kvtree_gather_place *from, int rank)
     return needed;
 }
 
-/* One file of each level is read for one rank, and a large tree that is passed. */
+/* For one rank, one file of each level is read, and one for each large tree on the way.
+ */
 static void test_one_rank_of_many(void **state)
 {
     trees t = {.size = same_size};
@@ -239,7 +240,7 @@ static void test_one_rank_of_many(void **state)
     assert_int_equal(write_set(&at, 301, &t), 0);
     assert_int_equal(needed_for(&at, 150), level_of_root());
     assert_in_range(needed_for(&at, 152), level_of_root(), level_of_root() + 2);
-    /* a file that is missing is damage, whatever the rank */
+    /* a missing file is damage, whatever the rank */
     assert_int_equal(unlinkat(at.dir, "set.0.0.scr", 0), 0);
     kvtree *tree = kvtree_new();
     assert_int_equal(kvtree_gather_read_one(&at, 0, NULL, tree, &err), -EBADMSG);
@@ -248,7 +249,8 @@ static void test_one_rank_of_many(void **state)
     close(at.dir);
 }
 
-/* A file at level (32: the root) with three pointers to the one of the next level. */
+/* Writes a file at level (32: the root) with three pointers to the file of the next
+ * level. */
 static void write_pointers(int dir, int level)
 {
     kvtree *tree = kvtree_new();
@@ -266,7 +268,7 @@ static void write_pointers(int dir, int level)
     kvtree_delete(&tree);
 }
 
-/* Few files that name each other again and again: none is followed twice. */
+/* Few files that name each other repeatedly: none is followed twice. */
 static void test_one_rank_without_end(void **state)
 {
     trees t = {.size = same_size};
@@ -283,7 +285,7 @@ static void test_one_rank_without_end(void **state)
     close(at.dir);
 }
 
-/* A smaller set over a larger one; its own files are all it has. */
+/* A smaller set over a larger one has only its own files. */
 static void test_written_again(void **state)
 {
     kvtree_gather_place at = place(1500);
@@ -310,7 +312,7 @@ static void test_errors_of_callers(void **state)
         assert_int_equal(write_set(&at, 50, &t), t.end);
         assert_non_null(strstr(err.text, "the end comes at rank "));
         assert_int_equal(t.taken, t.rank_of_end + 1);
-        /* what was not begun leaves the earlier set */
+        /* a write that did not begin keeps the earlier set */
         assert_int_equal(read_set(&at, 50, &old), i < 3 ? 0 : -ENOENT);
 
         old.end = codes[i % 3];
@@ -416,8 +418,8 @@ static void write_and_read(trees *t, int ranks, const kvtree_gather_place *at)
     assert_int_equal(t->taken, ranks);
 }
 
-/* Bytes that malloc has to find at most for so many ranks. The first time it keeps some
- * free blocks of each small size, which it counts as used. */
+/* Returns the maximum bytes of malloc for that number of ranks. In the first run malloc
+ * keeps some free blocks of each small size, which it counts as used. */
 static size_t memory_for(int ranks, size_t limit)
 {
     trees t = {.taken = 0};
@@ -432,8 +434,9 @@ static size_t memory_for(int ranks, size_t limit)
     return t.most;
 }
 
-/* All trees take 40 MB, ten times as much as those of the fewer ranks. What it takes is
- * six times the bytes of a file, here 32 kB, for its tree, and a few for each file. */
+/* All trees take 40 MB, ten times as much as those of the fewer ranks. The memory needed
+ * is six times the size of a file, here 32 kB, for its tree, plus a few bytes per file.
+ */
 static void test_many_ranks(void **state)
 {
     size_t few = memory_for(10000, 1 << 16), many = memory_for(100000, 1 << 16);

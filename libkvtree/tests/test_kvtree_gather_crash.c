@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The trees of many ranks, written by one process that is killed at each of its system
- * calls, or gets an error from each: what is there then is the earlier set, or none, or
- * the new set, and which of them follows from the calls that happened. */
+ * calls, or gets an error from each. Afterwards there is the earlier set, none, or the
+ * new set, as determined by the calls before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,10 +15,10 @@
 #include <kvtree/kvtree_gather.h>
 #include <sys/mman.h>
 
-/* In files of one rank each: eight, two that point to them, and the root. */
+/* In files of one rank each: eight files, two that point to them, and the root. */
 enum { RANKS = 8, FILES = 11, NONE = 0, OLD = 1, NEW = 2, DAMAGED = -1 };
 
-/* What a child leaves behind. */
+/* The report of a child. */
 static struct {
     int rc;
     kvtree_error err;
@@ -50,7 +50,7 @@ static int write_new(void *arg)
     return 0;
 }
 
-/* All are of the version of the first. */
+/* All trees have the version of the first. */
 static int take(void *version, int rank, kvtree *tree, kvtree_error *err)
 {
     int mine = DAMAGED, *all = version;
@@ -92,7 +92,7 @@ static int happened(const char *name, unsigned before)
     return count;
 }
 
-/* Until the first rename only a root can be removed, afterwards there is none. */
+/* Until the first rename only a root can be removed; after that there is none. */
 static int expected_version(int before, unsigned n)
 {
     if (happened("rename", n) == FILES) return NEW;
@@ -129,7 +129,7 @@ static void killed_at_any_call(void **state)
     assert_int_equal(sweep_kills(OLD) + sweep_kills(NONE), 0);
 }
 
-/* The error is that of the call, and says about which file. */
+/* The error is that of the call, and names the file. */
 static int check_error(int before, const nth_fault *fault)
 {
     const nth_call *call = &result.calls[fault->at - 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank fails, at any of the calls that change a file, or without memory: every rank
- * gets the same code and text, nobody waits, and what can be read afterwards is the
- * earlier set, or none, or the new one, but never a mixture. */
+ * gets the same code and text, no rank waits, and afterwards the earlier set, none, or
+ * the new set can be read, but never a mixture. */
 #include "fail_malloc.h"
 #include "gather.h"
 
@@ -24,14 +24,14 @@ static const int code_of[CALLS] = {EROFS, ENOSPC, EIO, EROFS};
 static struct {
     int armed;
     enum call call;
-    int left; /* the call that fails is so many calls away; 0: it has failed */
+    int left; /* number of calls until the failing one; 0: it has failed */
 } fault;
 
 static struct {
     int on;
-    int removed; /* the root, but its directory was not synced since */
+    int removed; /* the root was removed, but its directory not synced since */
     int torn;    /* files of level 0 that were replaced while a root was there */
-    int early;   /* roots that came before the files that they name */
+    int early;   /* roots written before the files that they name */
     int roots;
 } watch;
 
@@ -103,7 +103,7 @@ int unlinkat(int dir, const char *name, int flags)
     return (int)syscall(SYS_unlinkat, dir, name, flags);
 }
 
-/* ---- what is there ---- */
+/* ---- versions of a set ---- */
 
 static void begin(kvtree_gather *to, const char *folder, size_t limit)
 {
@@ -129,7 +129,8 @@ static int write_version(const kvtree_gather *to, int number)
     return rc;
 }
 
-/* The version that all ranks read, 0 if there is no set; -1 for a mixture, or damage. */
+/* Returns the version that all ranks read, 0 if there is no set; -1 for a mixture or
+ * damage. */
 static int version_there(const kvtree_gather *from)
 {
     int number = -1, all[2];
@@ -151,8 +152,8 @@ static int version_there(const kvtree_gather *from)
 
 /* ---- tests ---- */
 
-/* Each rank writes a file, over an earlier set: no root is there, nor can it come back,
- * when the first file is replaced, and it comes when all are in place. */
+/* Each rank writes a file over an earlier set. When the first file is replaced, no root
+ * exists or can reappear; the new root is written when all files are in place. */
 static void order_of_writing(void)
 {
     kvtree_gather to;
@@ -176,8 +177,8 @@ static void order_of_writing(void)
     gather_finish(&to);
 }
 
-/* One rank fails at its first, second, ... call of a kind, until it has no more. Returns
- * how often it failed. */
+/* One rank fails at its first, second, ... call of a kind, until there is no further
+ * call. Returns the number of failures. */
 static int sweep(kvtree_gather *to, int who, enum call call)
 {
     for (int n = 1;; n++) {
@@ -193,7 +194,7 @@ static int sweep(kvtree_gather *to, int who, enum call call)
         gather_expect(rc, fired ? -code_of[call] : 0, err.text, fired ? "set." : "");
         int now = version_there(to);
         CHECK(now == next || (rc && (now == 0 || now == was)));
-        /* where the root could not be removed, it was left alone with all its files */
+        /* a root that could not be removed kept all its files */
         if (rc && call == UNLINK) CHECK_INT(now, was);
         if (!fired || n > 100) return n - 1;
     }
@@ -216,7 +217,7 @@ static void every_call_fails(const char *folder, size_t limit)
     gather_finish(&to);
 }
 
-/* A file that cannot grow, which is how a full disk looks on one rank. */
+/* A file that cannot grow, like on a full disk, on one rank. */
 static void no_space(void)
 {
     struct rlimit before, small;
@@ -237,7 +238,7 @@ static void no_space(void)
     gather_finish(&to);
 }
 
-/* What is known to fail beforehand leaves the earlier set. */
+/* Errors that are detected beforehand leave the earlier set. */
 static void refused(void)
 {
     static const char *const bad[] = {NULL, "", "../set.scr", "/tmp/set.scr", "set\n"};
@@ -270,7 +271,7 @@ static void refused(void)
     gather_finish(&to);
 }
 
-/* On the last rank the directory is not the one it should be, or none at all. */
+/* On the last rank the directory is a wrong one, or missing. */
 static void wrong_folder(void)
 {
     kvtree_gather to;
@@ -294,7 +295,7 @@ static void wrong_folder(void)
     gather_finish(&to);
 }
 
-/* Directories where files should go. */
+/* Directories in the places of files. */
 static void in_the_way(void)
 {
     kvtree_gather to;
@@ -317,9 +318,9 @@ static void in_the_way(void)
 
 enum task { WRITE, READ, MERGE };
 
-/* One rank has no memory for a block that holds a long key, the first, second, ... time
- * that it asks for one: to copy its tree, to send, to receive, to write, to read, or to
- * merge into a tree that held something. Returns how often it failed. */
+/* One rank has no memory for a block with a long key, the first, second, ... time that it
+ * asks for one: to copy its tree, to send, receive, write or read, or to merge into a
+ * tree that is not empty. Returns the number of failures. */
 static int starve(kvtree_gather *to, int who, const kvtree *tree, enum task task)
 {
     for (int spared = 0;; spared++) {
@@ -366,9 +367,9 @@ static void without_memory(const char *folder, size_t limit)
     gather_finish(&to);
 }
 
-/* One rank has no memory for its first, second, ... tree on the way: all ranks are told,
- * and what is said to be written, or read, is so on every rank. Returns how often it
- * failed. */
+/* One rank has no memory for its first, second, ... tree on the way: all ranks get the
+ * error, and what is reported as written or read is so on every rank. Returns the number
+ * of failures. */
 static int lose_a_tree(kvtree_gather *to, int who, enum task task)
 {
     for (int n = 1;; n++) {
@@ -398,7 +399,7 @@ static void without_memory_for_a_tree(const char *folder, size_t limit)
     begin(&to, folder, limit);
     int step = check_ranks > 1 ? check_ranks - 1 : 1; /* the first and the last rank */
     for (int who = 0; who < check_ranks && can_fail_malloc(); who += step) {
-        /* a rank that writes no file has no tree but that of the caller */
+        /* a rank that writes no file has only the tree of the caller */
         CHECK(lose_a_tree(&to, who, WRITE) >= (who == 0 ? 4 : 0));
         CHECK(lose_a_tree(&to, who, READ) >= 4);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One of the files in which the trees of many ranks lie, made and taken apart; without
- * MPI. More of what is refused: test_kvtree_scatter_mpi.c. */
+/* One of the files that hold the trees of many ranks, built and taken apart without MPI.
+ * test_kvtree_scatter_mpi.c has more refused files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void test_names(void **state)
     assert_int_equal(kvtree_gather_file_name(large, 0, 0, name), -ENAMETOOLONG);
 }
 
-/* An item as the tree that it has, which is freed with it. */
+/* Unpacks an item into its tree, and frees the item. */
 static kvtree *unpacked(kvtree_gather_item item)
 {
     kvtree *tree = kvtree_new();
@@ -145,7 +145,7 @@ static void test_upper_level(void **state)
     }
 }
 
-/* What is refused stays as it was, and the outputs do, too. */
+/* A refused tree is unchanged, and so are the outputs. */
 static void test_refused(void **state)
 {
     const kvtree_gather_place to = {place, "x.scr", NULL, 0, 0};
@@ -166,7 +166,7 @@ static uint64_t width_of(const char *top, size_t limit, int level)
 }
 
 /* The limit holds for any items that begin within a width, and two pointers always fit
- * within one. */
+ * into a width. */
 static void test_width(void **state)
 {
     char name[BENEATH_NAME_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trees of all ranks, written to files and read again by as many, fewer and more
- * ranks; and how the files are laid out. */
+/* The trees of all ranks, written to files and read again by the same number of ranks, by
+ * fewer and by more; and the layout of the files. */
 #include "gather.h"
 
 static char path[128];
@@ -15,7 +15,7 @@ static void begin(kvtree_gather *to, const char *folder, size_t limit)
 
 /* ---- the layout ---- */
 
-/* On rank 0: LEVEL and RANKS of a file; -1 if it is not there. */
+/* On rank 0: returns LEVEL and RANKS of a file; -1 if it does not exist. */
 static int level_of(const char *name, int *ranks)
 {
     char file[256];
@@ -32,7 +32,8 @@ static int level_of(const char *name, int *ranks)
     return level;
 }
 
-/* On rank 0: number of files at level; the largest has at most most bytes. */
+/* On rank 0: returns the number of files at level, of which the largest has at most most
+ * bytes. */
 static int files_at(int level, off_t most)
 {
     int count = 0;
@@ -47,8 +48,8 @@ static int files_at(int level, off_t most)
     return count;
 }
 
-/* On rank 0: the root is at level, above so many files of each lower one, and all files
- * but those of level 0 have at most most bytes. */
+/* On rank 0: the root is at level, above the given number of files at each lower level,
+ * and all files except those of level 0 have at most most bytes. */
 static void expect_layout(int level, const int files[], off_t most, off_t most_at_0)
 {
     int ranks = 0;
@@ -115,7 +116,7 @@ static void round_trip(const char *folder, size_t limit, int size, const char *t
         MPI_Comm_free(&some);
     }
     kvtree *expected = gather_tree(check_rank, size);
-    CHECK(same_tree(tree, expected)); /* nothing was taken out of it */
+    CHECK(same_tree(tree, expected)); /* it is unchanged */
     kvtree_delete(&expected);
     kvtree_delete(&tree);
     gather_finish(&to);
@@ -130,8 +131,8 @@ static void one_file(void)
     expect_layout(1, files, 4096, 16384);
 }
 
-/* Without room for two trees in a file, each rank writes one: with 8 ranks, 8 files, 2
- * that point to them, and the root. */
+/* If no two trees fit into a file, each rank writes one: with 8 ranks, 8 files, 2 that
+ * point to them, and the root. */
 static void three_levels(void)
 {
     const int files[] = {check_ranks, 2};
@@ -152,7 +153,8 @@ static void groups(void)
     CHECK_INT(ranks, check_ranks < 4 ? check_ranks : 4);
 }
 
-/* The default limit, for as much as needs several files; and for more than one takes. */
+/* The default limit, for data that needs several files, and for more than one file takes.
+ */
 static void one_megabyte(void)
 {
     const int own[] = {check_ranks};
@@ -171,8 +173,7 @@ static void one_megabyte(void)
     gather_finish(&to);
 }
 
-/* One rank has much to say: it writes that itself, and its neighbours share a file over
- * its head. */
+/* One rank has a large tree and writes it alone; its neighbors share a file. */
 static void one_large_tree(void)
 {
     kvtree_gather to;
@@ -216,7 +217,7 @@ static void more_readers(size_t limit)
     gather_finish(&to);
 }
 
-/* NULL and empty trees are listed, too. */
+/* NULL and empty trees are listed as well. */
 static void nothing_to_say(void)
 {
     kvtree_gather to;
@@ -229,8 +230,7 @@ static void nothing_to_say(void)
     CHECK_INT(kvtree_size(got), 1);
     CHECK_INT(kvtree_elem_key_int(kvtree_elem_first(got)), check_rank);
     CHECK_INT(kvtree_size(kvtree_elem_hash(kvtree_elem_first(got))), 0);
-    CHECK_INT(kvtree_scatter_read(&to, NULL, NULL, &err),
-              0); /* to see that it is whole */
+    CHECK_INT(kvtree_scatter_read(&to, NULL, NULL, &err), 0); /* to check it */
     snprintf(path + strlen(path), 32, "/" ROOT_NAME);
     kvtree_unset_all(got);
     CHECK_INT(kvtree_read_scatter(path, got, MPI_COMM_WORLD), 0);
@@ -241,7 +241,7 @@ static void nothing_to_say(void)
     gather_finish(&to);
 }
 
-/* What a reader had stays, and what comes is added. */
+/* A reader keeps its earlier content, and the received trees are added. */
 static void merged(void)
 {
     kvtree_gather to;
@@ -265,7 +265,7 @@ static void merged(void)
     gather_finish(&to);
 }
 
-/* Each write counts as a whole, though files of a larger one lie there. */
+/* Each write replaces the set, even if files of a larger one remain. */
 static void written_again(void)
 {
     kvtree_gather to;
@@ -282,7 +282,7 @@ static void written_again(void)
     gather_finish(&to);
 }
 
-/* A path, its directory a link, another name; and the directory moves. */
+/* A path, through a link, by another name; and after a move of the directory. */
 static void by_path(void)
 {
     kvtree_gather to;
@@ -308,7 +308,7 @@ static void by_path(void)
     gather_finish(&to);
 }
 
-/* A set in a directory below the one that is open names its files from there. */
+/* A set below the open directory names its files relative to that directory. */
 static void below(void)
 {
     kvtree_gather to;
@@ -329,7 +329,7 @@ static void below(void)
     gather_finish(&to);
 }
 
-/* ---- a directory that is opened by those who write ---- */
+/* ---- a directory that is opened on demand ---- */
 
 typedef struct opener {
     int dir, calls, rc;
@@ -347,7 +347,7 @@ static int open_late(void *arg, int *dir, kvtree_error *cause)
     return 0;
 }
 
-/* Only rank 0 where one file has all; with tiny files each rank, once. */
+/* Only rank 0 if one file holds everything; with tiny files each rank, once. */
 static void opened_late(void)
 {
     for (int tiny = 0; tiny < 2; tiny++)
@@ -384,7 +384,7 @@ static void own_names(void)
     CHECK_INT(kvtree_gather_owns("set", NULL), 0);
 }
 
-/* What would end the program or wait for ever. */
+/* Arguments that would end the program or wait forever. */
 static void refused_places(void)
 {
     MPI_Comm half, both;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One process and many write the same files, byte for byte, and each reads what the other
- * wrote. */
+/* One process and many processes write identical files, and each side reads what the
+ * other wrote. */
 #include "gather.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@ typedef struct kind {
     int (*size)(int rank);
     size_t limit;
     const char *name, *top;
-    int level; /* of the root with 8 and ... */
+    int level; /* levels of the root with 8 and ... */
     int level_of_32;
 } kind;
 
@@ -32,7 +32,7 @@ static int uneven(int rank)
     return rank * 7919 % 11 * 60;
 }
 
-/* Larger than the limit: the second, the last of eight, and two neighbours. */
+/* Larger than the limit: the second, the last of eight, and two neighbors. */
 static int some_large(int rank)
 {
     return rank % 8 == 1 || rank % 8 == 7 || rank % 8 == 6 ? 9000 : uneven(rank);
@@ -117,7 +117,8 @@ static int same_bytes(int a, int b, const char *name)
     return n > 0 && n < (ssize_t)sizeof x && n == m && memcmp(x, y, (size_t)n) == 0;
 }
 
-/* Each file of directory a is in b, too, with the same bytes. Returns their number. */
+/* Requires that each file of directory a is in b with the same bytes. Returns their
+ * number. */
 static int count_same(int a, int b)
 {
     int count = 0;
@@ -143,7 +144,7 @@ static void compare_folders(const kvtree_gather *a, const kvtree_gather *b)
     close(y);
 }
 
-/* That the kind of set is what it was made for. */
+/* Checks that a kind of set has the level that it was made for. */
 static void check_level(const kind *k, const kvtree_gather *at)
 {
     int level = 0, expected = check_ranks == 8 ? k->level : k->level_of_32;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files larger than their reader accepts: refused before memory is taken for them, and
- * not written. */
+/* Files larger than their reader accepts: they are refused before memory is allocated for
+ * them, and are not written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,11 +18,11 @@
 
 #define HUGE_SIZE ((uint64_t)3 << 30)
 
-/* Address space that a reader gets beside what its process has. */
+/* Address space of a reader beyond that of its process. */
 #define ROOM ((rlim_t)256 << 20)
 
 static kvtree *tree;
-static uint64_t size; /* of the file of tree */
+static uint64_t size; /* size of the file of tree */
 
 static int begin(void **state)
 {
@@ -110,7 +110,7 @@ static void at_the_limit_is_read(void **state)
     }
 }
 
-/* Bytes behind the tree are damage, whatever the limit. */
+/* Bytes after the tree are damage, whatever the limit. */
 static void bytes_behind_the_tree(void **state)
 {
     kvtree_error err = {""};
@@ -124,7 +124,7 @@ static void bytes_behind_the_tree(void **state)
     kvtree_delete(&back);
 }
 
-/* Another version may have another limit: its file is no damage. */
+/* Another version may have another limit: its file is not damaged. */
 static void of_another_version(void **state)
 {
     kvtree_error err = {""};
@@ -186,7 +186,7 @@ static void leave_room(void)
     setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
 }
 
-/* A sparse file with the header of one of its size. */
+/* Creates a sparse file whose header has its size. */
 static void make_huge(void)
 {
     int fd = open(in_folder("record"), O_WRONLY);
@@ -217,7 +217,7 @@ static void without_memory_for_it(void **state)
     }
 }
 
-/* What the watched child leaves behind. */
+/* The report of the watched child. */
 static struct {
     int rc, same;
 } * told;
@@ -257,7 +257,7 @@ static void grows_while_it_is_read(void **state)
                      strerror(-told->rc));
     }
     munmap(told, sizeof *told);
-    assert_in_range(refused, 5, at - 2); /* it may grow too late to matter */
+    assert_in_range(refused, 5, at - 2); /* it may grow too late */
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that several processes change: no change is lost, nobody waits for the dead, and
- * what cannot be locked is refused. What happens between two system calls of a process is
- * in test_kvtree_race.c. */
+/* Files that several processes change: no change is lost, no process waits for a dead
+ * one, and files that cannot be locked are refused. test_kvtree_race.c tests what happens
+ * between two system calls of a process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 
 enum { PROCESSES = 8, INCREMENTS = 1000, READERS = 2 };
 
-/* Reads until the last number is there; what it sees is whole and never goes down. */
+/* Reads until the last number appears; each number is complete, and they never decrease.
+ */
 static pid_t start_reading(const char *path, int locked, int last)
 {
     pid_t child = fork();
@@ -54,7 +55,7 @@ static void no_increment_is_lost(void **state)
     assert_int_equal(files_in_folder(0), 3);
 }
 
-/* All at once find no file. */
+/* All processes find no file at the same time. */
 static void first_ones_at_once(void **state)
 {
     const char *path = in_folder("number");
@@ -109,7 +110,7 @@ static void a_lock_excludes_until_it_ends(void **state)
     assert_int_equal(files_in_folder(0), 1);
 }
 
-/* Who does not wait for ever gets it in time, or is told. */
+/* A process with a limit on the wait gets the lock in time, or an error. */
 static void patience_ends(void **state)
 {
     kvtree_error err = {""};
@@ -132,7 +133,7 @@ static void patience_ends(void **state)
     kvtree_delete(&tree);
 }
 
-/* Locks the next file before it frees the last, until the test ends it. */
+/* Locks the next file before it unlocks the last one, until the test ends it. */
 static pid_t start_replacing(const char *path)
 {
     char next[140];
@@ -150,7 +151,7 @@ static pid_t start_replacing(const char *path)
     }
 }
 
-/* The wait has one end, whatever has the name meanwhile. */
+/* The limit holds for the whole wait, even if the file is replaced. */
 static void patience_ends_with_new_files(void **state)
 {
     kvtree_error err = {""};
@@ -170,7 +171,7 @@ static void patience_ends_with_new_files(void **state)
     kvtree_delete(&tree);
 }
 
-/* A file that is no tree, and one that is missing, which is made. */
+/* A file that is not a tree, and a missing one, which is created. */
 static void lock_of_any_file(void **state)
 {
     kvtree_error err = {""};
@@ -214,7 +215,7 @@ static mode_t mode_of(const char *name)
     return st.st_mode & 07777;
 }
 
-/* Who can open a file for reading can keep others from its lock. */
+/* A process that can open a file for reading can keep others from locking it. */
 static void readers_cannot_lock(void **state)
 {
     static const struct {
@@ -343,7 +344,7 @@ static void a_killed_holder_blocks_nobody(void **state)
     close(ends[1]);
 }
 
-/* ---- what is not there, not to be written, not a file ---- */
+/* ---- missing, read-only and irregular files ---- */
 
 static void missing_files(void **state)
 {
@@ -400,7 +401,7 @@ static void damaged_files(void **state)
     kvtree_delete(&tree);
 }
 
-/* As somebody who may read the file, but not write it. */
+/* As a user who may read the file, but not write it. */
 static int read_only(void *arg)
 {
     int fd = -7;

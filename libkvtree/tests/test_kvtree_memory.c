@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Without memory: each verb is run with its first allocation failing, then its second,
- * and so on until none fails. It must say so, leave nothing behind and change nothing
- * that it does not document. */
+/* Without memory: each verb runs with its first allocation failing, then its second, and
+ * so on until none fails. It must report this, leave nothing behind and change only what
+ * it documents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,7 @@ static int do_read(kvtree *tree, int *whole)
     return rc == 0;
 }
 
-/* As if nothing had failed. */
+/* The result is as if nothing had failed. */
 static void assert_done(verb *work, const kvtree *tree, kvtree *same)
 {
     int whole;
@@ -106,8 +106,8 @@ static void assert_done(verb *work, const kvtree *tree, kvtree *same)
     assert_true(same_tree(tree, same));
 }
 
-/* Lets each allocation fail until none is left. Some are not needed: a search goes
- * through all elements where there is no memory for an index. */
+/* Lets each allocation fail in turn. Some are not needed: without memory for an index, a
+ * search goes through all elements. */
 static void fail_each(verb *work, int least, int unneeded)
 {
     for (int n = 1;; n++) {

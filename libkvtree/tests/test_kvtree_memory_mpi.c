@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank has no memory, at each allocation that a collective call makes: all ranks are
- * told, none waits, no tree is changed on any, and in files there is the earlier set, or
- * none. */
+/* One rank has no memory, at each allocation of a collective call: all ranks get the
+ * error, none waits, no tree is changed on any rank, and in files there is the earlier
+ * set, or none. */
 #include "gather.h"
 #include "nth_each_mpi.h"
 
 static kvtree_gather set;
 static char path[128], file[160];
 
-/* An empty tree, however little memory there is. */
+/* An empty tree, created whatever memory is left. */
 static kvtree *fresh_tree(void)
 {
     int held = nth_hold();
@@ -17,7 +17,7 @@ static kvtree *fresh_tree(void)
     return tree;
 }
 
-/* What every rank sends to all: its own tree. */
+/* The data that every rank sends to all: its own tree. */
 static kvtree *letters(void)
 {
     int held = nth_hold();
@@ -68,7 +68,8 @@ static int do_exchange(void *arg)
     return check_exchange(kvtree_exchange, MPI_COMM_WORLD);
 }
 
-/* Not collective: what could not be queued is not there, and nothing else is changed. */
+/* Not collective: a message that could not be queued is not there, and nothing else has
+ * changed. */
 static int do_sendq(void *arg)
 {
     int held = nth_hold(), all;
@@ -87,7 +88,7 @@ static int do_sendq(void *arg)
     return all;
 }
 
-/* The first one on a communicator makes what is kept there. */
+/* The first call on a communicator creates the kept duplicate. */
 static int do_first(void *arg)
 {
     MPI_Comm comm;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the collective functions send, counted between libkvtree and MPI (its profiling
- * interface) for 2 to 32 ranks: an exchange sends one message to each partner, whatever
- * the number of ranks is; all else is a fixed number of MPI's own collective calls, of
- * O(log P) messages each; and all that the communicator of the application sees is that
- * it is duplicated once.
+/* The messages of the collective functions, counted between libkvtree and MPI (its
+ * profiling interface) for 2 to 32 ranks. An exchange sends one message to each partner,
+ * whatever the number of ranks. Everything else is a fixed number of MPI's own collective
+ * calls, of O(log P) messages each. The communicator of the application is only
+ * duplicated, once.
  *
- * The table that it prints also has the messages that MPI hands to UCX, where it does:
- * there those within MPI's collective calls are counted, too. */
+ * The printed table also has the messages that MPI passes to UCX, if it uses UCX: these
+ * include the messages within MPI's collective calls. */
 #include "build_tree.h"
 #include "count_mpi.h"
 #include "src/kvtree_mpi_private.h"
@@ -21,7 +21,7 @@ typedef struct job {
     char path[96];        /* where gather writes */
 } job;
 
-/* Who sends to whom. At two ranks both neighbours are the same one. */
+/* The partners of each rank. With two ranks both neighbors are the same rank. */
 static int empty(const job *j, int from, int to)
 {
     return 0;
@@ -83,7 +83,7 @@ static tally count_bcast(const job *j)
     return t;
 }
 
-/* A large one is a beginning, an agreement, all the rest, and an agreement. */
+/* A large broadcast is a beginning, an agreement, all the rest, and an agreement. */
 static void count_large_bcast(const job *j)
 {
     kvtree *wide = wide_tree(50000), *tree = j->rank ? kvtree_new() : wide;
@@ -168,7 +168,7 @@ static void with_ranks(job *j, long expected[CALLS])
     CHECK_INT(first.own[DUPLICATES], 1);
     CHECK_INT(first.own[DUPLICATED], 1);
     CHECK_INT(first.own[SEEN], 0);
-    CHECK_INT(first.own[SHARED], 1); /* all agree that they have it */
+    CHECK_INT(first.own[SHARED], 1); /* all ranks agree on having it */
     count_all(j, t);
     nothing_was_seen(j->comm, &request);
     application = MPI_COMM_NULL;

@@ -116,7 +116,7 @@ static void each_damage_has_its_text(void **state)
          "a\0\0\0\0\1"
          "b\0\0\0\0",
          15, "ends within the count at byte 12"},
-        /* the inner count promises bytes that the outer one was promised already */
+        /* the inner count claims bytes already claimed by the outer count */
         {"\0\0\0\2"
          "a\0\0\0\0\1"
          "b\0\0\0\0\0"
@@ -170,7 +170,8 @@ static void check_repetitions(const int *keys, int count)
     kvtree_delete(&tree);
 }
 
-/* At any two places, in trees of any width whose keys ascend, descend, or do neither. */
+/* A repeated key at any two places, in trees of any width whose keys ascend, descend, or
+ * do neither. */
 static void no_key_comes_twice(void **state)
 {
     int up[40], down[40], mixed[40];
@@ -200,7 +201,7 @@ static void every_truncation_is_refused(void **state)
     kvtree_delete(&back);
 }
 
-/* A changed byte may make another valid tree; then that is what packs to those bytes. */
+/* A changed byte may yield another valid tree, which must pack to those bytes. */
 static void check_mutant(const char *bytes, size_t size)
 {
     kvtree *tree = kvtree_new();
@@ -239,7 +240,7 @@ static void changed_bytes_do_no_harm(void **state)
     kvtree_delete(&tree);
 }
 
-/* Levels have a bound, which a lower one stands for here, on the way in ... */
+/* The number of levels is bounded (here by a lower bound), when reading ... */
 static void too_many_levels_are_refused(void **state)
 {
     size_t size;
@@ -256,7 +257,7 @@ static void too_many_levels_are_refused(void **state)
     kvtree_delete(&back);
 }
 
-/* The same below the levels of a file of many ranks. */
+/* Packs a tree below the levels of a file of many ranks. */
 static void pack_for_file(const kvtree *tree, const char *top, int expected)
 {
     const kvtree_gather_place to = {-1, "x", top, 0, 0};
@@ -274,7 +275,7 @@ static const kvtree *first_value(const kvtree *tree)
     return kvtree_elem_hash(kvtree_elem_first(tree));
 }
 
-/* ... and on the way out: what nobody could read is not written. */
+/* ... and when writing: a tree that no reader accepts is not written. */
 static void too_many_levels_are_not_written(void **state)
 {
     kvtree_error err = {""};

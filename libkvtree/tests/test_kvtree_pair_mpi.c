@@ -9,7 +9,7 @@
 
 static int next, previous;
 
-/* A tree that tells who sent it. */
+/* A tree that names its sender. */
 static kvtree *tree_from(int rank)
 {
     kvtree *tree = sample_tree();
@@ -156,7 +156,7 @@ static void empty_trees_and_others_before(void)
     kvtree_delete(&got);
 }
 
-/* Ranks without memory get an error, and the next message is as if nothing had been. */
+/* Ranks without memory get an error, and the next message arrives normally. */
 static void without_memory(void)
 {
     if (!can_fail_malloc()) return;
@@ -185,11 +185,11 @@ static void without_memory(void)
     kvtree_delete(&got);
 }
 
-/* What another program sends under our tag is refused, not believed. */
+/* Messages of another program with our tag are refused. */
 static void foreign_messages(void)
 {
     char header[2][MESSAGE_HEADER + 4] = {{0}};
-    message_put_header(header[0], 1000); /* cut off */
+    message_put_header(header[0], 1000); /* truncated */
     message_put_header(header[1], 4);    /* a tree of one element without the element */
     header[1][MESSAGE_HEADER + 3] = 1;
     const struct {

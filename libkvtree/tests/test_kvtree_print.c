@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trees as text, in all forms; what a hostile key looks like; and the way back. */
+/* Trees as text, in all forms; how a hostile key appears; and parsing the text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* The text of a tree, to be freed. */
+/* Returns the text of a tree, which the caller frees. */
 static char *text_of(const kvtree *tree, int form, int indent)
 {
     char *text;
@@ -196,7 +196,8 @@ static void hostile_keys(void **state)
          "e \xe2\x82\xac \xf0\x9f\x8c\xb3",
          "Gr\xc3\xbc\xc3\x9f"
          "e \xe2\x82\xac \xf0\x9f\x8c\xb3"},
-        /* no UTF-8: lone bytes, cut off, too long, a surrogate, beyond the last one */
+        /* invalid UTF-8: lone bytes, truncated, too long, a surrogate, beyond the last
+         * one */
         {"\x80-\xff", "\\x80-\\xff", "\\u0080-\\u00ff"},
         {"\xc3", "\\xc3", "\\u00c3"},
         {"\xe2\x82", "\\xe2\\x82", "\\u00e2\\u0082"},
@@ -314,7 +315,7 @@ static void *print_and_count(void *argument)
     return NULL;
 }
 
-/* What is printed on a stack that has no room for a frame per level. */
+/* Prints on a stack without room for a frame per level. */
 static size_t size_on_small_stack(const kvtree *tree, int form)
 {
     struct job job = {.tree = tree, .form = form, .rc = -1};
@@ -359,7 +360,7 @@ static void a_million_levels(void **state)
     kvtree_delete(&tree);
 }
 
-/* ---- the way back ---- */
+/* ---- parsing the text ---- */
 
 static int byte_of(const char *hex)
 {
@@ -368,7 +369,7 @@ static int byte_of(const char *hex)
     return (int)byte;
 }
 
-/* The key that stands there up to the end of the line. */
+/* Parses the key up to the end of the line. */
 static const char *parse_key(const char *text, char *key)
 {
     for (; *text != '\n'; key++) {
@@ -495,7 +496,7 @@ static ssize_t refuse(void *cookie, const char *data, size_t size)
     return 0;
 }
 
-/* A stream that fails without saying why; and nobody goes on writing to it. */
+/* A stream that fails without an error code, to which nothing more is written. */
 static void a_silent_failure(void **state)
 {
     kvtree *tree = wide_tree(100000);
@@ -511,7 +512,7 @@ static void a_silent_failure(void **state)
 
 /* ---- kvtree_print ---- */
 
-/* Prints to the file; returns what kvtree_print gave. */
+/* Prints to the file; returns the result of kvtree_print. */
 static int print_to(int file, const kvtree *tree, int indent)
 {
     fflush(stdout);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locked files, call by call: one process stands still before each of its system calls
- * while another one reads, replaces, removes or counts up the file. */
+/* Locked files, call by call: one process stops before each of its system calls while
+ * another one reads, replaces, removes or increments the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,12 +13,12 @@
 
 #include "counter.h"
 
-enum { OTHER = 100 }; /* a number that comes from somebody without the lock */
+enum { OTHER = 100 }; /* a number written without the lock */
 
 static char path[128];
 static nth_result result;
 
-/* What the watched child leaves behind. */
+/* The report of the watched child. */
 static struct {
     int rc, fd;
     kvtree_error err;
@@ -55,7 +55,7 @@ static unsigned naming_call(void)
 
 /* ---- between two calls ---- */
 
-/* At call number `at` something is done that takes another process or none. */
+/* An event at call number `at`, which involves another process or none. */
 typedef struct event {
     unsigned at;
     void (*happens)(struct event *self);
@@ -80,15 +80,15 @@ static void somebody_removes(event *e)
     e->wrong += unlink(path) != 0 && errno != ENOENT;
 }
 
-/* Comes as far as the lock lets it. */
+/* Another process increments, as far as the lock lets it. */
 static void somebody_counts_up(event *e)
 {
     e->child = start_incrementing(path, 1);
     until_waiting(e->child, inode_of(path));
 }
 
-/* Runs count_up with the event at every call, from 1 to the last one; check looks at what
- * came out. start: the number in the file, 0 for no file. */
+/* Runs count_up with the event at every call, from 1 to the last one; check examines the
+ * result. start: the number in the file, 0 for no file. */
 static void sweep(const char *name, int start, void (*happens)(event *),
                   int (*check)(const event *e, int start))
 {
@@ -125,8 +125,8 @@ static void two_increments(void **state)
     sweep("counted up by two", 0, somebody_counts_up, both_count);
 }
 
-/* The last look at the name before a temporary file is made. Between both the directory
- * is looked at, on which the mode of the file depends. */
+/* Returns the last comparison of the name before a temporary file is created. In between,
+ * the directory is examined, which determines the mode of the file. */
 static unsigned last_look(unsigned naming)
 {
     unsigned made = 0, look = 0, other = 0;
@@ -141,8 +141,8 @@ static unsigned last_look(unsigned naming)
     return look;
 }
 
-/* Before the last look it was read or noticed; after the rename it stands. Only in
- * between it is lost, which a writer without the lock has to know. */
+/* Before the last comparison, the replacement is read or noticed; after the rename it
+ * remains. Only in between it is lost, which a writer without the lock must accept. */
 static int replacing_is_noticed(const event *e, int start)
 {
     unsigned naming = naming_call(), look = last_look(naming);
@@ -175,7 +175,7 @@ static void removed_without_the_lock(void **state)
 
 /* ---- seen from outside ---- */
 
-/* Numbers that a reader without the lock finds before each call, one after the other. */
+/* The numbers that a reader without the lock finds before each call, in order. */
 static int read_always(void *arg, unsigned n, const nth_call *call)
 {
     event *e = arg;
@@ -214,8 +214,8 @@ static void who_waited_gets_the_new_file(void **state)
     kvtree_delete(&tree);
 }
 
-/* Killed when the new file has its name: one waits for the old file's lock, another one
- * comes to the new file. */
+/* Killed after the rename: one process waits for the lock of the old file, another one
+ * opens the new file. */
 static int kill_after_naming(void *arg, unsigned n, const nth_call *call)
 {
     event *e = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of gathered trees that somebody made up or broke (tests/support/forge_gather.h),
- * read by one process: -EBADMSG with the name of the file, in no time. */
+/* Forged or damaged files of gathered trees (tests/support/forge_gather.h), read by one
+ * process: -EBADMSG with the name of the file, without delay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void fill(kvtree *tree, int rank)
     kvtree_util_set_int(tree, "MINE", rank);
 }
 
-/* A good set with one change, in the directory of the test. */
+/* Creates a valid set with one change, in the directory of the test. */
 static kvtree_gather_place begin(forged *f, void (*change)(forged *))
 {
     kvtree_gather_place at = {
@@ -124,8 +124,9 @@ static void test_other_top(void **state)
     finish(&from);
 }
 
-/* Each file names the one below twice, 30 levels deep: 2^30 files for who believes it.
- * Counts add up on all levels, with one rank listed by each of all those files. */
+/* Each file names the one below twice, over 30 levels: 2^30 files for a reader that
+ * trusts them. Counts add up on all levels, with one rank listed by each of all those
+ * files. */
 static void test_doubling(void **state)
 {
     forged f;
@@ -149,7 +150,7 @@ static void test_doubling(void **state)
     finish(&from);
 }
 
-/* File number i of a set with these ranks, its pointer below root. */
+/* Writes file number i of a set with these ranks, and its pointer below root. */
 static void put_file(const kvtree_gather_place *to, kvtree *root, int i, int count,
                      const int ranks[])
 {
@@ -164,8 +165,9 @@ static void put_file(const kvtree_gather_place *to, kvtree *root, int i, int cou
     forge_write_tree(to->dir, name, &tree);
 }
 
-/* Ranks spread over files in any order: step through all of them, so many to a file.
- * twice: the last rank of the last file is one that some file before lists. */
+/* Spreads ranks over files in any order: with a step through all of them, and a fixed
+ * number per file. twice: the last rank of the last file is already listed by an earlier
+ * file. */
 static void spread(const kvtree_gather_place *to, int ranks, int step, int per_file,
                    int twice)
 {
@@ -183,7 +185,7 @@ static void spread(const kvtree_gather_place *to, int ranks, int step, int per_f
 
 static void test_ranks_out_of_order(void **state)
 {
-    static const int steps[] = {1, 2, 7, 499, 998}; /* all prime to 999 */
+    static const int steps[] = {1, 2, 7, 499, 998}; /* all coprime to 999 */
     for (int i = 0; i < 5 * 4; i++) {
         static const int per_file[] = {1, 3, 50, 999};
         forged f;
@@ -202,8 +204,8 @@ static void test_ranks_out_of_order(void **state)
     }
 }
 
-/* A file that is small beside those before, with its ranks in no order, and then one of
- * them again. */
+/* A file that is small beside the earlier ones, with its ranks in no order, and then one
+ * of them again. */
 static void test_twice_after_a_small_file(void **state)
 {
     static const int first[] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18}, second[] = {7, 3, 5},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of gathered trees that somebody made up or broke (tests/support/forge_gather.h):
- * every rank gets -EBADMSG with the name of the file, nobody waits, nothing is given out.
- * One process that reads alone: test_kvtree_scatter.c. */
+/* Forged or damaged files of gathered trees (tests/support/forge_gather.h): every rank
+ * gets -EBADMSG with the name of the file, no rank waits, and no rank receives a tree.
+ * test_kvtree_scatter.c tests one process that reads alone. */
 #include "forge_gather.h"
 #include "gather.h"
 
@@ -12,7 +12,7 @@ static void fill(kvtree *tree, int rank)
 
 /* ---- running them ---- */
 
-/* A good set with one change in the directory that from becomes. */
+/* Creates a valid set with one change, in the directory that from then describes. */
 static void begin(kvtree_gather *from, forged *f, const char *folder,
                   void (*change)(forged *))
 {
@@ -29,7 +29,7 @@ static void begin(kvtree_gather *from, forged *f, const char *folder,
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Reads into a tree that held something on every other rank. */
+/* Reads into a tree that is not empty on every other rank. */
 static void expect_refused(const kvtree_gather *from, int code, const char *text)
 {
     int ranks = 77;
@@ -56,7 +56,7 @@ static void changed_sets(void)
     }
 }
 
-/* The set that the cases start from is good, for any number of readers. */
+/* The unchanged set is valid, for any number of readers. */
 static void unchanged_set(void)
 {
     forged f;
@@ -96,7 +96,7 @@ static void missing_root(void)
     gather_finish(&from);
 }
 
-/* From the root down to level 0 one file each, as deep as it is believed. */
+/* One file per level from the root down to level 0, as deep as a reader accepts. */
 static void chain(int levels, int code, const char *text)
 {
     forged f;

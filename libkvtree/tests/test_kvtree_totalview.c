@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The callback for TotalView, with a stand-in that keeps rows. */
+/* The callback for TotalView, with a stand-in that stores rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trees and elements: what is where, who owns what, in which order, at any width and
- * depth. */
+/* Trees and elements: position, ownership and order, at any width and depth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +92,7 @@ static void set_replaces_and_owns(void **state)
     assert_ptr_equal(kvtree_set(tree, "a", second), second);
     assert_ptr_equal(kvtree_elem_get(tree, "a"), elem);
     check_keys(kvtree_get(tree, "a"), "2 ");
-    /* the key may belong to what is replaced */
+    /* the key may belong to the replaced tree */
     kvtree *inner = kvtree_set_kv(tree, "b", "a");
     assert_non_null(inner);
     assert_non_null(kvtree_set(tree, kvtree_get_val(tree, "b"), NULL));
@@ -123,7 +122,7 @@ static void extracted_values_live_on(void **state)
 {
     kvtree *tree = kvtree_new(), *given = kvtree_new();
     kvtree_set_kv(tree, "made", "1"); /* a value inside its element */
-    kvtree_set(tree, "given", given); /* and one that was the caller's */
+    kvtree_set(tree, "given", given); /* and one from the caller */
     kvtree_set(given, "2", NULL);
     kvtree *made = kvtree_extract(tree, "made");
     assert_ptr_equal(kvtree_extract(tree, "given"), given);
@@ -193,8 +192,8 @@ static void removing_others_during_a_walk(void **state)
     kvtree_delete(&tree);
 }
 
-/* Random operations beside a plain array, over the widths where an index comes and goes.
- */
+/* Random operations, compared with a plain array, over the widths at which an index
+ * appears and disappears. */
 static void wide_trees_find_their_elements(void **state)
 {
     enum { KEYS = 3000, STEPS = 60000 };
@@ -230,7 +229,7 @@ static void wide_trees_find_their_elements(void **state)
     kvtree_delete(&tree);
 }
 
-/* A tree that was wide and has become narrow finds what is added then. */
+/* A wide tree that has become narrow finds keys added later. */
 static void narrow_again(void **state)
 {
     char key[32];
@@ -287,7 +286,7 @@ static void a_million_levels(void **state)
     kvtree_delete(&copy);
 }
 
-/* What a merge does, key by key. */
+/* Does a merge, key by key. */
 static void add_one_by_one(kvtree *tree, const kvtree *source)
 {
     for (kvtree_elem *e = kvtree_elem_first(source); e; e = kvtree_elem_next(e)) {
@@ -309,7 +308,7 @@ static kvtree *random_tree(unsigned *random)
     return tree;
 }
 
-/* Trees of up to 16 keys on three levels, of which any part is in both. */
+/* Trees of up to 16 keys on three levels, with any part in common. */
 static void merge_is_adding_one_by_one(void **state)
 {
     unsigned random = 1;
@@ -353,15 +352,15 @@ static void merge_adds_and_keeps(void **state)
     kvtree_delete(&c);
 }
 
-/* Bytes that are in use, of this program. */
+/* Returns the bytes that this program uses. */
 static size_t memory_in_use(void)
 {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }
 
-/* Of what is copied into an empty tree as much is known beforehand as of packed bytes,
- * at widths that take less than a block, one, and several. */
+/* For a copy into an empty tree, as much is known in advance as for packed bytes, at
+ * widths that take less than a block, one, and several. */
 static void a_copy_takes_no_more_memory_than_unpacking(void **state)
 {
     for (int width = 10; width < 200000; width = width * 7 / 2) {

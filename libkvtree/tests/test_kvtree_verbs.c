@@ -77,7 +77,7 @@ static void bad_formats_change_nothing(void **state)
     assert_null(kvtree_setf(NULL, value, "A"));
     assert_null(kvtree_getf(NULL, "A"));
     assert_int_equal(kvtree_size(tree), 0);
-    /* a value that may not be set leaves no empty path behind */
+    /* a refused value leaves no empty path */
     kvtree *owned = kvtree_setf(tree, NULL, "A");
     assert_null(kvtree_setf(tree, owned, "B C D"));
     assert_null(kvtree_get(tree, "B"));
@@ -243,7 +243,7 @@ static void numbers_near_zero(void **state)
 {
     kvtree *tree = kvtree_new();
     double d = 77;
-    kvtree_util_set_str(tree, "A", "4.9406564584124654e-324"); /* the least of all */
+    kvtree_util_set_str(tree, "A", "4.9406564584124654e-324"); /* the smallest of all */
     assert_int_equal(kvtree_util_get_double(tree, "A", &d), 0);
     assert_true(d > 0 && d / 2 == 0);
     kvtree_util_set_str(tree, "A", "-1e-400");

@@ -2,8 +2,8 @@
 #ifndef TV_DATA_DISPLAY_H
 #define TV_DATA_DISPLAY_H
 
-/* Stands in for the header of TotalView of the same name, as far as its documentation
- * tells what a callback may use. Rows go to the test. */
+/* Stand-in for the TotalView header of the same name, with what its documentation allows
+ * callbacks to use. The test receives the rows. */
 
 #define TV_ttf_type_ascii_string "$string"
 

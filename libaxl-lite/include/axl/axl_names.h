@@ -2,10 +2,10 @@
 #ifndef AXL_AXL_NAMES_H
 #define AXL_AXL_NAMES_H
 
-/* What the functions of this library are called in its shared and static libraries. Other
- * libraries have functions of the same names as ours: with these a program can use both,
- * whatever their order, and each calls its own
- * (docs/decisions/0020-unique-symbols.md). Included by the other headers. */
+/* The names of the functions of this library in its shared and static libraries. Other
+ * libraries have functions with the same source names. With these macros a program can
+ * link both, in any order, and each library calls its own functions
+ * (docs/decisions/0020-unique-symbols.md). The other headers include this file. */
 
 #define axl_add scr_axl_add
 #define axl_add_part scr_axl_add_part

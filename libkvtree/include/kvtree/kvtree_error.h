@@ -5,9 +5,9 @@
 /* The text of a failure.
  *
  * A function that can fail in more than one way has a `kvtree_error *err` among its
- * parameters: NULL, or the address of a variable of this type. When the function fails it
- * writes one line for people there, with the operation, the path and the reason;
- * otherwise the variable is unchanged:
+ * parameters: NULL, or the address of a variable of this type. A function that fails
+ * stores one readable line there, with the operation, the path and the reason; otherwise
+ * the variable is unchanged:
  *
  *     kvtree_error err = {""};
  *     rc = kvtree_file_read(AT_FDCWD, "map.scr", KVTREE_ANY_SIZE, tree, &err);
@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 typedef struct kvtree_error {
-    char text[512]; /* ends with NUL; a longer text is cut */
+    char text[512]; /* ends with NUL; a longer text is truncated */
 } kvtree_error;
 
 #ifdef __cplusplus

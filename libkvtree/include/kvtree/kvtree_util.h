@@ -2,15 +2,15 @@
 #ifndef KVTREE_KVTREE_UTIL_H
 #define KVTREE_KVTREE_UTIL_H
 
-/* Keys that hold one value. A setter removes what is there and sets the value; 0 or
- * -errno. A getter gives 0 and the value when key has exactly one value and its text is
- * wholly of that type; otherwise -ENOENT (no such key) or -EINVAL (not one value, not of
- * that type, out of range), with *value untouched. */
+/* Keys that hold one value. A setter replaces all existing values by the new value and
+ * returns 0 or -errno. A getter returns 0 and the value when key has exactly one value
+ * and its text is wholly of that type; otherwise -ENOENT (no such key) or -EINVAL (not
+ * one value, not of that type, out of range), with *value unchanged. */
 
 #include <kvtree/kvtree.h>
 #include <stdint.h>
 
-/* The flags of scr-kvtree-compat ask for what KVTree's header brings. */
+/* With the flags of scr-kvtree-compat, includes what KVTree's header includes. */
 #if defined(KVTREE_COMPAT) && __has_include(<zlib.h>)
 #include <zlib.h>
 #endif
@@ -23,7 +23,7 @@ extern "C" {
 int kvtree_util_set_bytecount(kvtree *tree, const char *key, unsigned long count);
 int kvtree_util_get_bytecount(const kvtree *tree, const char *key, unsigned long *count);
 
-/* "0x%08lx": of fixed length, so that a tree keeps its packed size when a checksum is
+/* "0x%08lx": a fixed length, so that a tree keeps its packed size when a checksum is
  * filled in. */
 int kvtree_util_set_crc32(kvtree *tree, const char *key, unsigned long crc);
 int kvtree_util_get_crc32(const kvtree *tree, const char *key, unsigned long *crc);
@@ -41,7 +41,7 @@ int kvtree_util_set_unsigned_long(kvtree *tree, const char *key, unsigned long v
 int kvtree_util_get_unsigned_long(const kvtree *tree, const char *key,
                                   unsigned long *value);
 
-/* A finite number, "%f" or, where that loses a bit of it, "%.17g". The getter takes any
+/* A finite number, as "%f" or, if that loses a bit, as "%.17g". The getter accepts any
  * finite decimal number. */
 int kvtree_util_set_double(kvtree *tree, const char *key, double value);
 int kvtree_util_get_double(const kvtree *tree, const char *key, double *value);
