@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_params --check refuses every value that SCR_Init refuses, and says the same of it."""
+"""scr_params --check refuses every value that SCR_Init refuses, with the same text."""
 import json
 import os
 import pathlib
@@ -33,7 +33,7 @@ def command(*arguments, **env):
 
 
 def kind_of(name):
-    """One of the words of SETS for a type as scr_params calls it."""
+    """The word of SETS for a type that scr_params prints."""
     known = {"number": "whole", "number or auto": "auto", "scheme": "text"}
     return known.get(name, name)
 
@@ -67,7 +67,7 @@ def test_parameters():
 
 
 def test_stores():
-    """Ways of copying that this build does not have."""
+    """Copy methods that this build does not have."""
     with Job(nodes=1, per_node=1) as job:
         for kind in ("BBAPI", "swallow"):
             (job.prefix / "scr.yaml").write_text(f"SCR_COPY_TYPE: FILE\nSTORE:\n  - STORE: {job.root}/s\n    TYPE: {kind}\n"
