@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Configuration files of the user's that others can choose or change."""
+"""Configuration files of the user that others can choose or change."""
 import os
 import pathlib
 import pwd
@@ -11,7 +11,8 @@ from command import run_tests
 
 
 def test_configuration_by_a_link():
-    """The private prefix directory has a link of the user's to a directory where others can rename files."""
+    """The private prefix directory has a link of the user to a directory where others can
+    rename files."""
     folder, shared = prefix_of(VICTIM, 'p'), prefix_of(VICTIM, 'shared')
     (shared / 'file').write_text('SCR_CURRENT=chosen\n')
     give(shared / 'file', VICTIM, 0o640)
@@ -34,7 +35,8 @@ def test_configuration_by_a_link():
 
 
 def test_group_with_another_user():
-    """The group with the user's name has no members, but is the primary one of another user, in a mount namespace of the test's."""
+    """The group with the user's name has no members, but is the primary group of another
+    user, in the test's own mount namespace."""
     folder = prefix_of(VICTIM, 'p')
     (folder / '.scrconf').write_text('SCR_CURRENT=chosen\n')
     give(folder / '.scrconf', VICTIM, 0o664)
@@ -51,7 +53,7 @@ def test_group_with_another_user():
 
 
 def test_configuration_of_somebody_else():
-    """In a directory where both may write."""
+    """The file is in a directory where both users may write."""
     here = pathlib.Path.cwd()
     seen = put_spy(here / 'tests', ATTACKER)
     shared = prefix_of(VICTIM, 'shared')
@@ -95,7 +97,8 @@ def test_configuration_of_somebody_else():
 
 
 def test_configuration_of_ones_own_in_an_open_folder():
-    """Somebody else has given one of the user's files its name, what a command has extracted from a dataset of theirs, say."""
+    """Another user gives a configuration file's name to one of the user's files, such as
+    a file that a command extracted from a hostile dataset."""
     shared = prefix_of(VICTIM, 'shared')
     (shared / 'n1').write_text(f'id -u >{shared}/seen\n')
     (shared / 'file').write_text('SCR_REMOTE=shell\nSCR_REMOTE_SHELL=/bin/sh\nSCR_NODELIST=n1\n')

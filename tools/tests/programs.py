@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that commands execute for a user: which of them others can choose or change."""
+"""Programs that commands execute for a user: which of them others can choose or
+change."""
 import os
 import pathlib
 import shutil
@@ -11,7 +12,7 @@ from prefix import put_tree
 
 
 def test_program_in_a_folder_of_somebody_else():
-    """Who may exchange it after the look at it has a say in what it is."""
+    """A user who can exchange the program after its check can choose it."""
     here = pathlib.Path.cwd()
     folder = prefix_of(VICTIM, 'p')
     tests, seen = here / 'attacker/tests', put_spy(here / 'tests', VICTIM)
@@ -44,8 +45,8 @@ def test_program_in_a_folder_of_somebody_else():
 
 
 def test_program_by_a_link():
-    """In a directory with a sticky bit another user puts a link to a program of the victim's, which is not meant to be executed now; or
-    moves the victim's link, or the program, there."""
+    """In a sticky directory another user puts a link to a program of the victim's that is
+    not meant to be executed now; or moves the victim's link or program there."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     seen = put_spy(here / 'programs', VICTIM)
     for name, link in (('tests', 'tests/10-mine'), ('hooks', 'hooks/prerun')):
@@ -69,8 +70,9 @@ def test_program_by_a_link():
 
 
 def test_command_of_somebody_else():
-    """Beside one that the victim has in a directory where others can create files, there is none that is used: it may be any file of the
-    victim's. Elsewhere it is one that others cannot change more than the first."""
+    """Beside a command that the victim has in a directory where others can create files,
+    no other command is used: it may be any file of the victim's. Elsewhere, only a
+    command is used that others cannot change more easily than the first."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     seen = put_spy(here / 'bin', VICTIM)
     (here / 'bin/spy').rename(here / 'bin/scr_check_node')
@@ -95,7 +97,8 @@ def test_command_of_somebody_else():
 
 
 def test_command_of_the_current_directory():
-    """Without a trusted command beside it, the one of PATH is executed, not that of the current directory."""
+    """Without a trusted command beside it, the one in PATH is executed, not that in the
+    current directory."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     put_tree(folder / '.scr/flush.scr', {'VERSION': {'1': {}}, 'DSET': {'5': {'DIR': {'ckpt.5': {}}, 'LOCATION': {'CACHE': {}}}}})
     give(folder / '.scr/flush.scr', VICTIM)
@@ -116,7 +119,8 @@ def test_command_of_the_current_directory():
 
 
 def test_remote_shell():
-    """Of somebody else, or that everybody may change: by the parameter, or what Hydra is told to use."""
+    """A remote shell of another user, or one that everybody may change: from the
+    parameter, or from Hydra's variable."""
     here = pathlib.Path.cwd()
     seen = put_spy(here / 'bin', ATTACKER)
     folder = prefix_of(VICTIM, 'v')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_check_node: directories that are there, or not, too small, full, or cannot be written; checks that were killed; tests of
-the site."""
+"""scr_check_node: directories that exist or not, are too small, full, or read-only;
+killed checks; and tests of the site."""
 import os
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ without_scr_variables()
 
 
 def folders():
-    """Two, by their full names."""
+    """Two directories, by their full names."""
     os.makedirs('cntl')
     os.makedirs('cache')
     return os.path.abspath('cntl'), os.path.abspath('cache')
@@ -49,7 +49,7 @@ def test_bad():
 
 
 def with_faults(control, cache, **faults):
-    """A check that meets its fate in the directory cache; see tests/support/faults.c."""
+    """A check with a fault in the directory cache; see tests/support/faults.c."""
     mark = pathlib.Path('struck').absolute()
     mark.unlink(missing_ok=True)
     env = {**os.environ, 'LC_ALL': 'C', 'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0',
@@ -60,7 +60,7 @@ def with_faults(control, cache, **faults):
 
 
 def test_full():
-    """Each step that writes may fail; nothing is left."""
+    """Each write may fail; nothing is left."""
     control, cache = folders()
     for how, told in (('ENOSPC', 'No space left on device'), ('EIO', 'Input/output error')):
         for number in range(1, 100):
@@ -75,7 +75,7 @@ def test_full():
 
 
 def test_killed():
-    """A check that is killed leaves no file, and files of other names stay."""
+    """A killed check leaves no file, and files of other names stay."""
     control, cache = folders()
     put('cache/scr-check-abcdef', b'mine')
     for number in range(1, 100):
@@ -89,7 +89,7 @@ def test_killed():
 
 
 def test_side_by_side():
-    """Checks of one directory do not disturb each other."""
+    """Parallel checks of a directory do not disturb each other."""
     control, cache = folders()
     for _ in range(10):
         all_of_them = [subprocess.Popen([COMMAND, '--cntl', control, '--cache', cache], stdout=subprocess.PIPE,

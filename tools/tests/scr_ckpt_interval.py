@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_ckpt_interval: the formulas again, and what logs tell."""
+"""scr_ckpt_interval: an independent computation of the formulas, and facts from logs."""
 import json
 import math
 import pathlib
@@ -90,7 +90,7 @@ def test_nothing_is_known():
 
 
 def test_damaged_log():
-    """Lines that are none are passed over; the rest counts."""
+    """Invalid lines are skipped; the rest counts."""
     put_log()
     good = pathlib.Path('.scr/log').read_bytes()
     put('.scr/log', b'\0\xff' * 5000 + b'\n' + good + b'2026-01-01T00:00:00.000000Z OUTPUT_COMPLETE secs=' + b'9' * 5000)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_copy: a node's part of a dataset, by filemaps that are good, damaged and hostile, from a cache that an independent
-writer made. What whole jobs leave is in tests/jobs/scavenge.py."""
+"""scr_copy: a node's part of a dataset, according to good, damaged and hostile filemaps,
+from a cache of an independent writer. tests/jobs/scavenge.py uses caches of whole
+jobs."""
 import json
 import os
 import pathlib
@@ -28,7 +29,7 @@ def meta(data, kind='FULL', **more):
 
 
 def fill(number=4, files=None, **more):
-    """A cache of one rank, in the directories that SCR would make."""
+    """Makes a cache of one rank, in the directories of SCR."""
     for path in os.listdir('.'):
         shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     base = pathlib.Path.cwd()
@@ -77,7 +78,7 @@ def test_copy():
 
 
 def test_older_rank():
-    """Two ranks have files of the same id, of which those of one are older."""
+    """Two ranks have files of the same id; those of one rank are older."""
     fill()
     path = f'{os.getcwd()}/cache/me/scr.17/scr.dataset.4/c4/rank_0'
     put(path, b'old')
@@ -112,7 +113,7 @@ def test_nothing():
 
 
 def test_damage():
-    """Neither is what is damaged taken for whole, nor what is incomplete."""
+    """Damaged files are not accepted as intact, nor incomplete ones as complete."""
     fill()
     put('cache/me/scr.17/scr.dataset.4/c4/rank_1', b'onE' * 5)
     expect(run('-i', '4'), 1, 'dataset 4 (c4): 0 files of 0 ranks, 0 bytes\n',
@@ -153,7 +154,7 @@ def test_hostile():
 
 
 def test_newer_one():
-    """The prefix directory has a newer dataset of the name: that one stays."""
+    """The prefix directory has a newer dataset of the name, which stays."""
     fill()
     prefix = Prefix()
     prefix.enter('c4', 5, [{}])

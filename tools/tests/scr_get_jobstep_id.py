@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_get_jobstep_id: processes, and the steps of a Slurm that answers in every way."""
+"""scr_get_jobstep_id: processes, and job steps of a Slurm with all kinds of answers."""
 import os
 import re
 import shutil

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_inspect: what the cache of a node has, by filemaps of an independent writer."""
+"""scr_inspect: the content of a node's cache, according to filemaps of an independent
+writer."""
 import fcntl
 import json
 import os
@@ -14,7 +15,7 @@ CREATED = 1795257190000000
 
 
 def fill():
-    """Two datasets of a run of 4 ranks, of which two were here."""
+    """Two datasets of a run of 4 ranks, two of which were on this node."""
     base = pathlib.Path.cwd()
     without_scr_variables()
     put_node(base, base / 'cntl/me/scr.17', (1, 2))
@@ -58,7 +59,7 @@ def test_list():
 
 
 def test_run():
-    """It tells when a run has the lock."""
+    """It reports a run that has the lock."""
     fill()
     with open('cntl/me/scr.17/run.lock', 'w') as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
@@ -83,7 +84,7 @@ def test_long_path():
 
 
 def test_nodes():
-    """What several nodes have together; n3 has nothing, and n4 is not there."""
+    """The combined content of several nodes; n3 has nothing, and n4 does not exist."""
     fill()
     for node, ranks in (('n1', (0, 1)), ('n2', (3,)), ('n3', ())):
         os.makedirs(f'nodes/{node}')

@@ -33,7 +33,7 @@ def test_folders():
 
 
 def test_stores():
-    """Those of redundancy descriptors that are in use, each once."""
+    """The stores of enabled redundancy descriptors, each once."""
     clean()
     pathlib.Path('scr.yaml').write_text(
         'SCR_COPY_TYPE: FILE\nSTORE:\n  /ssd: {COUNT: 3}\n  /tmp: {COUNT: 1}\n  /off: {COUNT: 1}\nCKPT:\n'
@@ -49,7 +49,7 @@ def test_stores():
 
 
 def test_second_calculation():
-    """Its directories have the prefix directory in their names, where they are there."""
+    """Its directories have the prefix directory in their names, if they exist."""
     here = os.getcwd()
     clean(SCR_CNTL_BASE=here, SCR_CACHE_BASE=here)
     other = f'{here}/me/scr.17.prefix-{zlib.crc32(here.encode()):08x}'

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose directories are bad; on simulated nodes."""
+"""scr_list_down_nodes: nodes that are excluded, down, lost, hang, or have bad
+directories; on simulated nodes."""
 import json
 import os
 import pathlib
@@ -56,7 +57,7 @@ def test_why():
 
 
 def test_free_space():
-    """As large as the file system is, but more than what is free."""
+    """The required size is that of the file system, but more than its free space."""
     nodes(1)
     with open('nodes/full', 'wb') as full:
         os.posix_fallocate(full.fileno(), 0, 16 << 20)
@@ -80,7 +81,7 @@ def test_time_limit():
 
 
 def test_nodes_cannot_be_asked():
-    """The way to them is unknown, incomplete, or does not work at all."""
+    """The remote method is unknown, incomplete, or does not work at all."""
     for variables, *values in (({'SCR_REMOTE': 'pigeon'}, 'SCR_REMOTE=pigeon'),
                                ({'SCR_REMOTE': 'simulate'}, 'scr_run --simulate'),
                                ({'SCR_REMOTE': 'flux'}, 'flux: ')):

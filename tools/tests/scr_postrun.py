@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_postrun: what is to be saved, from which nodes, and what happens when that fails. The commands that do the work are
-scripts here, beside a copy of scr_postrun."""
+"""scr_postrun: which datasets it saves, from which nodes, and what happens after
+failures. The commands that do the work are scripts here, beside a copy of scr_postrun."""
 import os
 import pathlib
 import shutil
@@ -21,7 +21,7 @@ def put_dataset(location, number=3):
 
 
 def nodes(count):
-    """Simulated ones, of which n2 is lost."""
+    """Simulated nodes, of which n2 is lost."""
     os.environ.update(SCR_SIMULATE=os.path.abspath('nodes'), SCR_NODELIST=f'n[1-{count}]', SCR_PREFIX=os.getcwd())
     for number in range(count):
         if number != 1:
@@ -29,7 +29,7 @@ def nodes(count):
 
 
 def put_commands(scavenge='', index=''):
-    """What is called, and with what, goes to the file called."""
+    """Makes scripts that record their calls and arguments in the file called."""
     put_program('scr_scavenge', f'echo "scavenge $*" >>called; {scavenge}')
     put_program('scr_index', f'echo "index $*" >>called; {index}')
     shutil.copy(COMMAND, 'bin/scr_postrun')
@@ -50,7 +50,8 @@ def called():
 
 
 def test_under_scr_run():
-    """Standard output is the program's alone, whatever scr_postrun, the commands under it and the site say."""
+    """Standard output belongs to the program alone, whatever scr_postrun, its commands
+    and the site print."""
     put_launcher('cp made .scr/flush.scr; echo the result')
     put_commands('echo copied', 'echo added; echo bad >&2')
     for name in ('scr_run', 'scr_list_down_nodes'):
@@ -82,7 +83,7 @@ def test_under_scr_run():
 
 
 def test_another_job():
-    """With a wrong job id the caches look lost: whose they are is told."""
+    """With a wrong job id the caches look lost: their owner is reported."""
     put_program('scr_scavenge', 'exit 3')
     put_program('scr_index', 'exit 1')
     os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='18', SCR_NODELIST='n1', SCR_NODE_NAME='n1', SCR_REMOTE='local')
@@ -110,7 +111,7 @@ def test_nothing():
 
 
 def test_between_runs():
-    """The site's postrun is called at the end of the job only."""
+    """The site's postrun is called only at the end of the job."""
     put_program('site/postrun', 'echo from the site >&2')
     os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin/site')
     put_dataset(['PFS'])
@@ -134,7 +135,7 @@ def test_saves():
 
 
 def test_unfit_node():
-    """No run could use it; what it has is saved nevertheless, as it answers."""
+    """A node is unusable for runs but answers: its data is saved."""
     nodes(4)
     put_dataset(['CACHE'])
     put_index(['ckpt.3'])
@@ -150,7 +151,7 @@ def test_unfit_node():
 
 
 def put_index(checkpoints, outputs=(), failing=()):
-    """failing: those that are not complete."""
+    """failing: incomplete datasets."""
     entries = {name[5:]: {'DIR': {name: {'COMPLETE': value(int(name not in failing)), 'DSET': {
         'ID': value(name[5:]), 'NAME': value(name), 'RANKS': value(1), 'COMPLETE': value(1),
         **({'CKPT': value(name[5:])} if name in checkpoints else {'OUTPUT': value(1)})}}}} for name in (*checkpoints, *outputs)}
@@ -159,13 +160,14 @@ def put_index(checkpoints, outputs=(), failing=()):
 
 
 def put_datasets(**locations):
-    """By name: ckpt_3 is number 3."""
+    """Datasets by name: ckpt_3 is number 3."""
     put_tree(FLUSH, {'DSET': {name[5:]: {'DIR': value(name), 'LOCATION': {word: {} for word in words.split()}}
                               for name, words in locations.items()}})
 
 
 def test_which():
-    """The newest; where that cannot be completed, the next; and what was on its way to the prefix directory."""
+    """The newest dataset is saved; if it cannot be completed, the next one; and datasets
+    with a flush under way."""
     nodes(3)
     for failing, locations, added, code in (
             ('none', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE'}, ['ckpt_4'], 0),
@@ -198,7 +200,8 @@ def test_which():
 
 
 def test_output_is_lost():
-    """Of the commands, or of this one: what is complete in the index is saved, and nothing older is."""
+    """The output of the commands, or of this one, is lost: a dataset that is complete in
+    the index is saved, and no older one."""
     nodes(1)
     put_datasets(ckpt_3='CACHE', ckpt_4='CACHE')
     put_index(['ckpt_3', 'ckpt_4'])
@@ -221,7 +224,7 @@ def test_output_is_lost():
 
 
 def test_closed():
-    """Nothing that is said gets into a file, and what is started has an output."""
+    """Output does not get into files by accident, and started programs have an output."""
     nodes(1)
     put_dataset(['CACHE'])
     put_index(['ckpt.3'])
@@ -259,7 +262,8 @@ def test_fails():
 
 
 def test_mistakes():
-    """What is in the caches is saved although the configuration has mistakes, which are told."""
+    """The caches are saved although the configuration has mistakes, which are
+    reported."""
     nodes(1)
     put_dataset(['CACHE'])
     put_index(['ckpt.3'])
@@ -276,7 +280,7 @@ def test_mistakes():
 
 
 def begin(**variables):
-    """One in the background."""
+    """Starts scr_postrun in the background."""
     libraries = f'{BUILD_PATH}:{os.environ.get("LD_LIBRARY_PATH", "")}'
     for path in ('ready', 'got', 'called'):
         pathlib.Path(path).unlink(missing_ok=True)
@@ -322,7 +326,8 @@ def test_interrupted():
 
 
 def test_interrupted_and_nothing_ends():
-    """With a second signal, all is killed, also what was started in other sessions."""
+    """With a second signal, everything is killed, including processes in other
+    sessions."""
     nodes(1)
     put_dataset(['CACHE'])
     put_commands(scavenge='trap "echo >got" INT TERM\n'

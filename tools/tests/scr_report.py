@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_report: every figure again, from the events; the page of HTML, and the metrics."""
+"""scr_report: an independent computation of every figure from the events; the HTML page,
+and the metrics."""
 import datetime
 import html.parser
 import json
@@ -43,8 +44,9 @@ class Log:
         put('.scr/log', ''.join(lines).encode())
 
     def run(self, whose, start, steps, ending=None, restart=None, launch=None, interrupted=None, named=False):
-        """steps: (seconds of computing, of the output, id, of a flush that is waited for). named: LAUNCH_END has the id of the run.
-        interrupted: seconds until RUN_INTERRUPTED is logged. Gives the end."""
+        """steps: (seconds of computing, of the output, id, of a flush that is waited
+        for). named: LAUNCH_END has the id of the run. interrupted: seconds until
+        RUN_INTERRUPTED is logged. Returns the end."""
         now = start
         self.add(now, 'RUN_START', whose, jobid='17', ranks=8, nodes=4)
         now += 5
@@ -77,7 +79,8 @@ class Log:
 # ---- the figures again ----
 
 def again(log):
-    """From the events alone, without spans: seconds of each kind are sums of differences."""
+    """Computes from the events alone, without spans: the seconds of each kind are sums of
+    differences."""
     events = sorted(log.events, key=lambda event: event['time'])
     names = [event['run'] for event in events if event['kind'] == 'RUN_START']
     of = {name: [event for event in events if event['run'] == name] for name in names}
@@ -197,7 +200,8 @@ def compare(log):
 
 
 def story():
-    """A run is killed by the loss of a node, the next goes on from its newest checkpoint, is halted; the third one finishes."""
+    """A run is killed by the loss of a node; the next continues from its newest
+    checkpoint, and is halted; the third one finishes."""
     log = Log()
     end = log.run('r1', 0, [(100, 2, 1, 0), (100, 4, 2, 8), (70, 3, 3, 0)], launch=40)
     log.add(end + 1, 'NODE_LOST', None, node='n3')
@@ -250,7 +254,8 @@ def test_begins_and_ends():
 
 
 def test_long_logs():
-    """The report has what the two files keep; the begin of a run may have gone."""
+    """The report has the events that the two files keep; the begin of a run may be
+    lost."""
     story().put()
     whole = run().stdout
     lines = pathlib.Path('.scr/log').read_bytes().splitlines(keepends=True)
@@ -301,7 +306,7 @@ def test_text():
 
 
 class Page(html.parser.HTMLParser):
-    """Each element is closed, and nothing of another place is needed."""
+    """Each element is closed, and nothing is loaded from elsewhere."""
 
     def __init__(self, text):
         super().__init__()
@@ -376,7 +381,7 @@ def test_metrics():
 
 
 def test_files():
-    """Complete or as before; the old one stays."""
+    """A file is complete, or the old one stays."""
     expect(run('-m', 'x'), 1, '', ['LOG_UNREADABLE', 'SCR_LOG_ENABLE=1'])
     story().put()
     put('x', b'old')
