@@ -189,7 +189,7 @@ def test_trees_without_end():
                 tree.write(folder / (f"rank2file.{level}.0" if level < 14 else "rank2file"), root(level, f".{level - 1}.0", 50))
             give_records(job, 5)
             assert messages(told(job), "PREFIX_OF_SCR3_IN_PART", "rank2file.0.0 has no valid RANK")
-    # the first tree leaves less than 256 MiB for the second one, which says that it has so many
+    # the first tree leaves less than 256 MiB for the second one, which claims that size
     job, _ = begin()
     with job:
         plant(job, {5: ("a", {0: {"file": 10}})})
@@ -227,13 +227,13 @@ def test_imported():
         run = job.run("init", "have => ANY", checkpoint("y"), checkpoint("z"), "finalize", SCR_PREFIX_SIZE=1)
         run.says("PREFIX_DATASET_NOT_DELETED", "data/sub/own/part1 is in a directory that others may not change")
         assert (job.prefix / "data/sub/own/part1").read_text() == "work", run
-        # what is private in it already is not imported
+        # files that are already private in it are not imported
         put(job, "more", None, 0o2770)
         put(job, "more/own", None, 0o2700)
         put(job, "more/own/rank_0", "work", 0o600)
         done = command(job, "scr_index", "--import", "more", code=1)
         assert messages(done.err, "DATASET_NOT_IMPORTED", "more/own/rank_0 is in a directory that others may not change"), done
-    # nobody else can put files there: nothing is noted
+    # no other user can put files there: no others are recorded
     with Shared(0o755, 0o022) as job:
         put(job, "data", None, 0o755)
         put(job, "data/rank_0", "0", 0o644)

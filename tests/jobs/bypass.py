@@ -302,7 +302,7 @@ def test_fetch_bypass():
                       "complete_restart:1", checkpoint("c"), SCR_FETCH_BYPASS=1, SCR_FLUSH=0)
         run.says("FETCH_DIRECT", "b", times=1)
         assert job.cached() == [3] and not any(job.root.glob("nodes/**/scr.brought"))
-        # an empty file is in no container, and not missing for that
+        # an empty file is in no container, but not missing
         job.run("init", "start:c:c", "put:c/rank_%r:0", "complete:1", SCR_USE_CONTAINERS=1)
         job.lose("n1", "n2")
         job.run("init", "have => 1 c", "start_restart => c", "get:c/rank_%r:0", "complete_restart:1", SCR_FETCH_BYPASS=1)

@@ -9,13 +9,14 @@ import subprocess
 
 from job import Job, main
 
-# Values for parameters of each type, a set for a run each; most are wrong, some only for some parameters.
+# Sets of values for parameters of each type, each used in a run; most are wrong, some
+# only for some parameters.
 SETS = [{"switch": "maybe", "whole": "x", "auto": "often", "bytes": "much", "time": "soon", "decimal": "x", "text": "swallow"},
         {"switch": "2", "whole": "-7", "auto": "-1", "bytes": "-1", "time": "-1", "decimal": "-5", "text": "BBAPI"},
         {"whole": "0", "auto": "0", "bytes": "0", "time": "0", "decimal": "0", "text": "KILL"},
         {"whole": "99999999999", "auto": "99999999999", "bytes": "1", "decimal": "1e400", "text": "x:y"},
         {"bytes": "2GB"}, {"bytes": "9223372036854775808"}, {"bytes": "99999999999999999999"}]
-# Of places, of who runs what where, and of what is read before a file could say anything.
+# Values for places, users and nodes, and for parameters that are read before files.
 NOT = {"SCR_PREFIX", "SCR_CNTL_BASE", "SCR_CACHE_BASE", "SCR_CONF_FILE", "SCR_ENABLE", "SCR_NODE_NAME", "SCR_JOB_ID", "SCR_USER_NAME",
        "SCR_CURRENT", "SCR_DEBUG", "SCR_LOCKED"}
 

@@ -180,7 +180,7 @@ def saving(number, silent=False):
         cluster.cut_when_it_stops(silent)
         cluster.finish(fails=True)
         runs.said("is only in the cache: it is copied from n.1-3.")
-        # another day, and another allocation
+        # later, in another allocation
         cluster.cut("n1", "n3")
         cluster.machines.start_again()
         runs.last = len(runs.log("RUN_LAUNCHED")) + 1

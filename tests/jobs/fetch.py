@@ -108,7 +108,7 @@ def test_no_older_one():
             job.run("init", crash_in("c1"), dies=True)
         job.run("init", "have => 0 =", SCR_FETCH=0, SCR_CACHE_PURGE=1)
         job.run("init", restart("c1")).says("RESTART_TRIED_AGAIN", "c1", times=1)
-    # where it turns out to be damaged, the next one is tried again, and then nothing is left
+    # if it is damaged there, the next one is tried again, and then nothing is left
     with Job(**PAIR) as job:
         job.run("init", series(1, 2))
         for name in ("c2", "c2", "c1", "c1"):

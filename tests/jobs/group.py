@@ -299,7 +299,7 @@ def test_folder_of_another_group():
                 job.by(ALICE).run("init", checkpoint("a"), "finalize", SCR_USE_CONTAINERS=containers)
                 found = found_below(job, "a", "ctr.*.scr" if containers else "rank_*")
                 assert found == (({0o600}, BOB.pw_gid) if planted else ({0o640}, ALICE.pw_gid)), (mode, planted, containers, found)
-    # the same where files are saved from caches
+    # the same for files that are saved from caches
     with Shared(0o1777, 0o027) as job:
         run_by_bob(job, "mkdir -p a/.scr; chmod 2777 a a/.scr")
         job.by(ALICE).run("init", checkpoint("a"), SCR_FLUSH=0)

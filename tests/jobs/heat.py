@@ -79,7 +79,7 @@ def killed_and_restarted(language, ranks):
         steps, result = last + 3 * EVERY, job.root / "result"
         out = finished(job.start(*arguments(language, steps, result)))
         found = RESTARTED.search(out)
-        # one more may have been complete before it was told
+        # another checkpoint may have been complete before it was reported
         assert found and found[1] == found[2] and last <= int(found[1]) <= last + EVERY, out
         assert result.read_bytes() == undisturbed(job, language, steps), "the results differ"
 

@@ -9,7 +9,7 @@ from job import Job, checkpoint, main, restart
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
 
-# whatever is offered, every byte of it is right
+# every byte of an offered checkpoint is right
 RESTART = ["have => 1", "start_restart", "get:%T/rank_%r:1000", "complete_restart:1"]
 
 

@@ -83,7 +83,8 @@ def test_a_job():
     """Checkpoints, a killed rank, a lost node and a rebuild, a flush, and a fetch on new nodes."""
     with Job(nodes=4, per_node=2, SCR_FLUSH=2, SCR_JOB_NAME="heat", SCR_CLUSTER_NAME="atlas",
              **LOGGED) as job:
-        # "comms" is for all ranks: rank 5 does not die before rank 0 has come to the end of "start"
+        # "comms" includes all ranks: rank 5 does not die before rank 0 has finished
+        # "start"
         job.run("init", checkpoint("c 1"), checkpoint("c2"), "start:c3:c", "comms", "kill@5", dies=True)
         job.lose("n2")
         job.replace("n2", "n5")
@@ -92,7 +93,7 @@ def test_a_job():
         job.run("init", restart("c4"), "finalize")
         events = both(job)
 
-    # the second run logs the end of the first, which could not
+    # the second run logs the end of the first, which could not log it
     killed, = of_kind(events, "RUN_INTERRUPTED")
     events.remove(killed)
     runs = list(dict.fromkeys(event["run"] for event in events))

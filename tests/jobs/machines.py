@@ -65,7 +65,8 @@ def begin():
     command("hostname", HEAD)
     command("ip", "link", "set", "lo", "up")
     try:
-        # with an address of its own: else it changes with the nodes, and others send to the old one for a while
+        # a fixed address: otherwise it changes with the nodes, and others use the old one
+        # for a while
         command("ip", "link", "add", "br0", "address", "02:00:00:00:00:fe", "type", "bridge")
         command("ip", "addr", "add", f"{NETWORK}.254/24", "dev", "br0")
         command("ip", "link", "set", "br0", "up")
@@ -80,7 +81,7 @@ def begin():
     return None
 
 
-# The first process of a node. What has no other parent there becomes its child, and is not waited for.
+# The first process of a node. Orphans there become its children, and are not waited for.
 INIT = """
 read -r pid rest </proc/self/stat
 hostname $1

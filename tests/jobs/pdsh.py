@@ -13,7 +13,8 @@ from job import Job, Skip, checkpoint, main, messages, nothing_is_left, wait_unt
 from scavenged import TOOLS, cached, command, is_committed, next_run_reads, saved
 import damage
 
-# "ssh -oConnectTimeout=10 -2 -a -x NODE LINE". A node that hangs has a file "hung" with the command at which it does so.
+# "ssh -oConnectTimeout=10 -2 -a -x NODE LINE". A hanging node has a file "hung" with the
+# command that hangs.
 SSH = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 node=$NODES/$1 line=$2

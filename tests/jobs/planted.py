@@ -16,8 +16,9 @@ import tree
 
 PUTS = [f"put:b/f{i}_%r:300000" for i in range(10)]
 
-# Bob's program: for some seconds it puts files that it has open in the place of those of other users below a directory, and
-# directories of its own in the place of theirs in a stage; it prints how many of its files have bytes then.
+# Bob's program: for some seconds it replaces files of other users below a directory by
+# files that it has open, and their directories in a stage by its own; it prints how many
+# of its files have bytes then.
 PLANT = r"""
 import contextlib, os, sys, time
 top, seconds, number, held = sys.argv[1], float(sys.argv[2]), 0, []

@@ -34,7 +34,8 @@ def nothing_is_lost(job, change, newest="c2", **parameters):
     after = data_of(job)
     changed = [str(path) for path, data in before.items() if after.get(path) != data]
     assert not changed, f"changed or gone: {changed}\n{run}"
-    # what was made right is right for good: any node may be lost now, and the older checkpoint is whole, too
+    # repaired records stay right: any node may be lost now, and the older checkpoint is
+    # complete, too
     job.run("init", "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
 
 

@@ -21,7 +21,8 @@ POINTS, EVERY = 48, 20
 TOOLS = os.environ["JOB_TOOLS"]
 LIMIT = 200  # seconds per job
 
-# Each rank begins with it. Only the last run comes to its end: 3 checkpoints after the newest one.
+# Each rank begins with this. Only the last run ends by itself: 3 checkpoints after the
+# newest one.
 WRAPPER = f"""#!/bin/sh
 [ "$run" ] || run=$(grep -c 'RUN_LAUNCHED' "$SCR_PREFIX/.scr/runs.log")
 steps=100000000
@@ -285,7 +286,8 @@ def test_shared_stores():
             assert runs.logged("RUN_STORE_SHARED", *(str(stores[name]) for name in warnings)), runs.out
 
 
-# In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and directories here, but have proxies of their own.
+# In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and
+# directories here, but have their own proxies.
 SHELL = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 SCR_NODE_NAME=$1

@@ -16,7 +16,7 @@ from run import newest
 from slurm import NODES, lose_node, named, script_of_guide
 
 
-# In place of srun: the steps of scr_run, but not its commands, overlap with no other.
+# In place of srun: the steps of scr_run, but not its commands, do not overlap others.
 STUBBORN_SRUN = """#!/bin/sh
 case "$*" in *--job-name=scr_run.*) unset SLURM_OVERLAP; esac
 exec {srun} "$@"

@@ -8,8 +8,8 @@ from job import MPI, Job, Skip, checkpoint, main, restart
 
 # ---- the table: what the documentation says of every call in every state ----
 
-# How to get there, what a call gives that does not belong there, and how to go on, which shows that all those
-# calls changed nothing.
+# How to reach the state, the results of invalid calls there, and how to continue, which
+# shows that these calls changed nothing.
 STATES = {
     "before MPI_Init": (["bare"], "STATE", []),
     "uninitialised": ([], "STATE", ["init", "finalize"]),
@@ -35,9 +35,9 @@ OUTSIDE = {"uninitialised", "failed", "finalised"}
 IDLE = {"idle", "offered"}
 OUTPUT = {"output", "older output"}
 
-# Where a call is legal, what its outputs are elsewhere, and its other forms: with arguments that cannot be
-# used, at all or because ranks differ; and with NULL for an output. Where the call does not belong, none of
-# these matters.
+# Where a call is legal, its outputs elsewhere, and its other forms: with arguments that
+# are invalid, or differ between ranks; and with NULL for an output. Where the call is
+# invalid, none of these matters.
 BAD_LISTS = ["-", "n", "o", "l", "nol"]
 NAMES = ["", "x%r", "x||%N", "%N||x", "%L2000||x"]
 CALLS = {
@@ -60,10 +60,10 @@ CALLS = {
     **{f"{call}:x": (IDLE, "", [f"{call}:{name}" for name in NAMES + ["%N"]], [])
        for call in ("current", "delete", "drop")},
 }
-# Calls that say "not valid", on one rank or on all
+# Calls that report "not valid", on one rank or on all
 NOT_VALID = ["complete:0", "complete:!0", "complete_checkpoint:!0", "complete_restart:0", "complete_restart:!0"]
-# Legal everywhere: a file's name is copied where no phase says something else, and one that cannot be used is
-# refused.
+# Legal everywhere: a file's name is copied unless a phase has another rule, and an
+# invalid name is refused.
 BAD_ROUTES = [f"route:{name} => ARGUMENT =" for name in ("%N", "", "%L1024", "%L2000")] + [
     f"route_nowhere:{name} => ARGUMENT" for name in ("", "x", "%L2000")] + [
     f"part:{name}:7:5 => ARGUMENT =:7" for name in ("%N", "", "%L1024", "%L2000")] + [
@@ -158,7 +158,8 @@ def routes(state):
     if "disabled" in state:
         return ["route:x => DISABLED x", "route:/x/y => DISABLED /x/y", "part:x:7:5 => DISABLED x:7", "part:x:7:0 => DISABLED x:7"]
     if state in OUTPUT or state.endswith("an output"):
-        # of the names that were refused, six differ: five files besides the one that comes next take their places
+        # six of the refused names differ: five files besides the next one take their
+        # places
         return ["route:/x/y => ARGUMENT /x/y", "part:/x/y:7:5 => ARGUMENT /x/y:7", "part:/x/y:7:0 => /dev/null:0", [f"put:b/instead_{i}_%r:1" for i in range(5) if state in OUTPUT]]
     if state == "restart":
         return ["route:x => ARGUMENT x", "part:x:7:5 => ARGUMENT x:7", "part:x:7:0 => /dev/null:0"]
@@ -198,7 +199,7 @@ def test_failed_init():
         run = job.run("config:SCR_CACHE_SIZE=-1", "init => CONFIG", list(refused("failed")), "route:x => x",
                       "config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize")
         run.says("CONFIG_MISTAKE", r'SCR_CACHE_SIZE="-1" \(SCR_Config\): must be at least 0', times=1)
-        # the error of SCR_Init was seen; that all other calls fail, too, is said once
+        # the error of SCR_Init was seen; the failure of all other calls is reported once
         run.says("CALL_OUT_OF_ORDER", "SCR_Init is missing", times=1)
 
 

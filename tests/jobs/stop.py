@@ -159,7 +159,7 @@ def test_end_of_allocation():
             run = job.run("init", "need => 0", "exit => 0", "finalize", **{name: now + 36000})
             run.says("HALT_END_UNKNOWN", times=0)
             run.says("CONFIG_VARIABLE_UNKNOWN", times=0)
-            # it is of one allocation, and nothing of it stays in the halt file
+            # it belongs to one allocation, and nothing of it stays in the halt file
             job.run("init", "exit => 0", **{name: now + 36000})
 
 
@@ -171,7 +171,8 @@ def test_id_of_a_launch():
                                     ({"FLUX_JOB_ID": "f7", "FLUX_ENCLOSING_ID": "fA"}, 0),
                                     ({"FLUX_JOB_ID": "f7", "FLUX_JOB_ID_PATH": "/f7"}, 0),
                                     ({"FLUX_JOB_ID": "f7", "SCR_JOB_ID": "fA"}, 0)):
-            # of the ranks: mpiexec of Open MPI crashes with them outside Flux
+            # variables of the ranks: mpiexec of Open MPI crashes with them outside of
+            # Flux
             run = job.run("init", "finalize", of_node={node: variables for node in job.nodes()})
             run.says("RUN_JOB_ID_OF_LAUNCH", *["job id f7 "] * warnings, times=warnings)
 

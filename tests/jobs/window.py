@@ -71,7 +71,7 @@ def test_current_stays():
     with Job(**PAIR, SCR_CACHE_SIZE=4) as job:
         job.run("init", series(1, 4), "current:c2", restart("c2"))
         job.lose("n1", "n2")
-        # c5 is the new current one only when its flush is done
+        # c5 becomes current only when its flush is complete
         job.run("init", restart("c2"), series(5, 5), SCR_PREFIX_SIZE=1)
         assert kept(job) == ["c5"], kept(job)
 

@@ -28,7 +28,7 @@ BUILD_PATH = os.environ['TEST_BUILD_PATH']  # the directories of all libraries a
 COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 
 
-# Where syncing costs nothing.
+# Syncing is free there.
 MEMORY = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
 
 

@@ -63,7 +63,7 @@ def test_configuration_of_somebody_else():
     give(config, ATTACKER, 0o644)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'belongs to another user' in told(done) and 'SCR_TRUSTED_OWNERS' in told(done) and not seen.exists(), done
-    # who is trusted is not said in the file itself
+    # the file itself cannot declare who is trusted
     config.write_text(config.read_text() + f'SCR_TRUSTED_OWNERS={ATTACKER.pw_name}\n')
     assert 'belongs to another user' in told(command('scr_check_node', user=VICTIM, cwd=shared))
     config.write_text(f'SCR_NODE_TESTS={here}/tests\n')
@@ -81,7 +81,7 @@ def test_configuration_of_somebody_else():
     os.chown(config, VICTIM.pw_uid, ATTACKER.pw_gid)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'can be changed by its group, and is not read' in told(done), done
-    # another file of the user's, chosen by somebody else
+    # another file of the user's, chosen by another user
     config.rename(here / 'mine')
     give(here / 'mine', VICTIM, 0o644)
     config.symlink_to(here / 'mine')
@@ -89,7 +89,7 @@ def test_configuration_of_somebody_else():
     give(config, ATTACKER)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'is a link of another user, and is not followed' in told(done), done
-    # a group of the user alone
+    # a group that only the user is in
     config.unlink()
     config.write_text('SCR_FLUSH=1\n')
     give(config, VICTIM, 0o664)

@@ -94,7 +94,7 @@ def test_configuration_is_exchanged():
         give(path, ATTACKER)
     found = list(answers(mine, link, folder, 'scr_params', '-p', folder, 'SCR_CURRENT'))
     assert found and not any('chosen' in text for text in found), found
-    # a link of the victim's own is followed where nobody else can put one
+    # a link of the victim's own is followed if no other user can put one there
     mine.unlink()
     mine.symlink_to('../letter')
     give(mine, VICTIM)
@@ -244,7 +244,8 @@ def test_transfer_file_in_a_shared_folder():
     put(shared, ATTACKER)
     refused('others can rename files', shared / 't.scr', VICTIM)
     refused('others can rename files', shared / 't.scr', None)
-    # what is there is judged each time: the directory is opened to others while the file is attended
+    # the file is checked each time: the directory is opened to others while the transfer
+    # is supervised
     shared.chmod(0o755)
     put_list(shared / 't.scr', VICTIM, 'STOP', none=('/none', stolen))
     process = subprocess.Popen([shutil.which('scr_transfer', path=BUILD_PATH), '-i', '0.05', shared / 't.scr'], stderr=subprocess.PIPE)

@@ -74,7 +74,7 @@ def test_site_launcher():
         call, = calls()
         assert call.startswith('launch -n 6 --hosts n1,n2,n3 ') and call.endswith(' program a b') and '--not' not in call, call
         assert text != SITE or ' -x SCR_PREFIX ' in call, call
-        # any launcher of MPI, not that of the site
+        # any launcher of MPI, but not that of the site
         only_here()
         stand_in('mpiexec.mpich')
         os.symlink(COMMAND, 'scr_mpirun')
@@ -233,7 +233,7 @@ def test_of_batch_systems():
         stand_in(name)
         done = run('--per-node', '2', 'program')
         assert done.returncode == 0 and calls() == [wanted], (done, calls())
-    # recognized there as elsewhere
+    # recognized there, too
     for variables in ({'LSB_JOBID': '7'}, {'PBS_JOBID': '7'}):
         for says, wanted in (('openmpi', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'), ('intel', '-hosts n1,n2,n3 -ppn 2 -n 6 program'),
                              ('pals', '-n 6 --ppn 2 --hosts n1,n2,n3 program')):

@@ -54,7 +54,7 @@ def check_targets_that_fail(good):
     done = run(*good)
     assert done.returncode == 1 and b'.scr/log' in done.stderr and b'[LOG_TARGET_FAILED]' in done.stderr, done
     assert len(pathlib.Path('.scr/log.jsonl').read_text().splitlines()) == 1
-    # nor do its complaints get into the log where they have no other place
+    # nor do its messages get into the log if there is no other place
     os.rmdir('.scr/log')
     os.unlink('.scr/log.jsonl')
     os.mkdir('.scr/log.jsonl')

@@ -37,7 +37,7 @@ def test_program_in_a_folder_of_somebody_else():
         done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
         assert f' {path} can be changed by its group' in told(done) and not seen.exists(), done
         path.chmod(0o755)
-    # a link to a program that may be executed is followed before the look
+    # a link to an allowed program is followed before the check
     (tests / 'spy').unlink()
     (tests / 'spy').symlink_to(here / 'tests/spy')
     command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
@@ -86,7 +86,7 @@ def test_command_of_somebody_else():
         (here / 'bin/scr_check_node').chmod(file)
         command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
         assert seen.exists() == is_run, (mode, owner, group, file)
-    # a link that the owner of the directory made, and one of another user
+    # a link of the directory's owner, and one of another user
     seen.unlink()
     (here / 'bin/scr_check_node').rename(here / 'bin/other')
     (here / 'bin/scr_check_node').symlink_to('other')
@@ -137,7 +137,7 @@ def test_remote_shell():
     give(here / 'bin', VICTIM, 0o755)
     command('scr_list_down_nodes', '--prefix', folder, **how)
     assert seen.exists()
-    # what is missing may be there later
+    # a missing program may be created later
     spy.unlink()
     assert 'spy: no such program' in told(command('scr_list_down_nodes', '--prefix', folder, **how))
 

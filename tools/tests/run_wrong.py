@@ -137,7 +137,7 @@ def test_without_scr_init():
     assert done.returncode == 0 and len(lines('[RUN_UNPROTECTED]')) == 1, done
     assert lines('RUN_UNPROTECTED')[0].startswith('warning: ') and has(done, 'RUN_UNPROTECTED', ': warning: ', os.getcwd()), done
     shutil.rmtree('.scr')
-    # what SCR_Init leaves
+    # the records of SCR_Init
     put_tree('nodes', {'NODES': value(1)})
     launcher('cp nodes .scr/nodes.scr; exit 0')
     assert run('--simulate', '1', 'true').returncode == 0 and not lines('RUN_UNPROTECTED'), lines()
@@ -292,7 +292,7 @@ def test_halted():
         if code == 0 and told:
             assert lines(f'{why} [RUN_EXITED]'), lines()
         shutil.rmtree('.scr')
-    # what an earlier run set is that run's
+    # the values of an earlier run belong to that run
     launcher('exit 0')
     os.environ['SCR_END_TIME'] = str(int(time.time()) + 600)
     put_halt({'HaltSeconds': value(3600), 'HaltSecondsOfRun': value(3600)})

@@ -33,9 +33,9 @@ def test_bad():
     expect(run('--cntl', f'{control}/none', '--cache', cache), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'access: '])
     expect(run('--cntl', control, '--cache', os.path.abspath('file')), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'Not a directory'])
     expect(run('--cntl', control, '--cache', f'{cache}:1000000TB'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
-    # nobody may write there, whoever he is
+    # no user may write there, not even root
     expect(run('--cntl', control, '--cache', '/proc/self'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'write: /proc/self: a new file'])
-    # each directory that is bad is told
+    # each bad directory is reported
     with open('full', 'wb') as full:
         os.posix_fallocate(full.fileno(), 0, 16 << 20)
     fs = os.statvfs('.')
@@ -104,7 +104,7 @@ def test_configuration():
     control, cache = folders()
     os.environ['SCR_CNTL_BASE'] = control
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}/a/b\n'.encode())
-    # SCR makes what is below; but not where it must be there
+    # SCR makes directories below; but not one that must exist
     expect(run('--prefix', '.'), 0, 'PASS\n')
     assert names() == ['scr.yaml']
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}/a\n    MKDIR: 0\n'
@@ -115,7 +115,8 @@ def test_configuration():
     expect(run('--prefix', '.'), 0, 'PASS\n')
     put('scr.yaml', f'SCR_NODE_CAPACITY: 1000000TB\nSCR_CACHE_BASE: {cache}\n'.encode())
     expect(run('--prefix', '.'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
-    # of one store: it counts in place of the other, also where that is larger, or this is 0
+    # the CAPACITY of a store prevails over SCR_NODE_CAPACITY, even if that is larger, or
+    # this is 0
     for usual, own, code in (('1000000TB', '1', 0), ('1000000TB', '0', 0), ('1', '1000000TB', 1), ('1000000TB', None, 1)):
         put('scr.yaml', f'SCR_NODE_CAPACITY: {usual}\nSCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}\n'.encode()
             + (f'    CAPACITY: {own}\n' if own else '    COUNT: 2\n').encode())
@@ -129,7 +130,7 @@ def test_configuration():
     assert done.returncode == 3 and b'SCR_CACHE_BASE' in done.stderr and not done.stdout, done
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSCR_NODE_CAPACITY: much\n'.encode())
     expect(run('--prefix', '.'), 3, '', ['CONFIG_MISTAKE', 'SCR_NODE_CAPACITY'])
-    # what is wrong with the node in any case counts more
+    # a certain problem of the node prevails
     put('scr.yaml', b'SCR_CACHE_BAS: x\n')
     done = run('--prefix', '.', '--cache', '/none')
     assert done.returncode == 1 and b'access: /none' in done.stderr, done
@@ -145,7 +146,7 @@ def test_site_tests():
     put('bin/README', b'no program')
     os.environ['SCR_NODE_TESTS'] = os.path.abspath('bin')
     expect(run(*given), 0, 'PASS\n')
-    # the last line that says something is the reason
+    # the last line that is not blank is the reason
     put_program('b-bad', 'seq 5000; echo the GPU is gone >&2; echo; echo " "; exit 3')
     expect(run(*given), 1, '', ['NODE_TEST_FAILED', 'test b-bad: the GPU is gone '])
     put_program('b-bad', 'printf "the GPU is gone"; exit 3')

@@ -69,7 +69,7 @@ def test_from_the_log():
     found = ask()
     assert found['runs'] == 3 and found['interrupted'] == 2 and found['nodes'] == 4 and found['cost'] == 3, found
     assert near(found['interval'], daly(3, found['mtbf'])), found
-    # twice the nodes fail twice as often, and what is given counts
+    # twice the nodes fail twice as often, and given values prevail
     assert ask('--nodes', '8')['mtbf'] < found['mtbf'] and ask('--nodes', '8')['nodes'] == 8
     given = ask('--cost', '10', '.')
     assert given['cost'] == 10 and given['mtbf'] == found['mtbf']
@@ -84,7 +84,7 @@ def test_nothing_is_known():
     expect(run(), 1, '', ['LOG_WITHOUT_CHECKPOINT'])
     put('.scr/log', b'')
     expect(run(), 1, '', ['LOG_WITHOUT_CHECKPOINT'])
-    # without failures that anybody saw, once a day is assumed
+    # without known failures, one per day is assumed
     assert ask('--cost', '10')['mtbf'] == 86400
     expect(run('no'), 1, '', ['DIRECTORY_UNUSABLE'])
 

@@ -67,12 +67,12 @@ def test_copy():
     assert pathlib.Path(SAVED, 'c4/rank_1').read_bytes() == b'one' * 5
     assert before == {name: pathlib.Path(name).read_bytes() for name in before}
     assert not [name for name in names('.') if not name.startswith('p/') and name not in before]
-    # again: what is whole stays
+    # again: complete files stay
     inode = os.stat(f'{SAVED}/c4/rank_1').st_ino
     assert json.loads(run('-i', '4', '--json').stdout) == {
         'dset': 4, 'name': 'c4', 'created': CREATED, 'ranks': 1, 'files': 2, 'bytes': 18, 'failed': 0, 'reason': None}
     assert os.stat(f'{SAVED}/c4/rank_1').st_ino == inode
-    # and what is not, is copied again
+    # and incomplete files are copied again
     put(f'{SAVED}/c4/rank_1', b'two' * 5)
     assert run('-i', '4').returncode == 0 and pathlib.Path(SAVED, 'c4/rank_1').read_bytes() == b'one' * 5
 
@@ -162,7 +162,7 @@ def test_newer_one():
     prefix.put_index()
     os.chdir('..')
     expect(run('-i', '4'), 1, '', ['CACHE_COPY_FAILED', 'dataset 5 (c4)'])
-    # without an index that can be read, it is copied
+    # without a readable index, it is copied
     put('p/.scr/index.scr', b'junk')
     assert run('-i', '4').returncode == 0 and len(saved()) == 3
 
@@ -175,7 +175,7 @@ def test_usage():
     expect_well_formed_page()
     fill()
     expect_output_fails(['-i', '4'], ['-i', '4', '--json'])
-    # signs of life are for one who waits for them
+    # heartbeats are for a waiting caller
     for more, code in (([], 0), (['--alive', '1'], -signal.SIGPIPE)):
         fill()
         assert run_unread('-i', '4', *more).returncode == code and len(saved()) == 3, more

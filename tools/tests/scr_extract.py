@@ -446,7 +446,7 @@ def test_links_are_not_followed():
     done = run('--force', 'f')
     assert done.returncode == 1 and b'1 extracted, 3 there already, 0 damaged, 1 failed' in done.stdout, done
     assert everything('outside') == {'three': b'mine'} and not os.path.islink('f/three')
-    # the directories themselves may be reached by links: who calls decides about them
+    # the directories themselves may be reached by links: the caller decides about them
     os.symlink('f', 'link')
     os.unlink('f/a')
     assert run('link').returncode == 0 and everything('f')['a/b/deep'] == data.wanted()['a/b/deep']

@@ -21,7 +21,7 @@ def test_process():
     with subprocess.Popen(['true']) as child:
         pass
     expect(run(str(child.pid)), 1, '-1\n', ['JOBSTEP_UNKNOWN', f'process {child.pid} '])
-    # whatever the program is called
+    # whatever the name of the program
     shutil.copy('/bin/cat', ') R (')
     with subprocess.Popen(['./) R ('], stdin=subprocess.PIPE) as child:
         assert re.fullmatch(f'pid:{child.pid}:[0-9]+\n', run(str(child.pid)).stdout.decode())

@@ -106,7 +106,7 @@ def test_several_directories():
     assert [listed(folder)['checkpoints_left'] for folder in ('one', 'two', 'three')] == [5, 4, 5]
     done = run('--list', '--json', 'one', 'two')
     assert [json.loads(line)['checkpoints_left'] for line in done.stdout.splitlines()] == [5, 4], done
-    # what once set a reason of that name in the current directory
+    # earlier versions took "-r one" as a reason, in the current directory
     assert run('-r', 'one', 'two').returncode == 0 and not os.path.exists('.scr')
     assert not os.path.exists(f'one/{HALT}') and not os.path.exists(f'two/{HALT}') and os.path.exists(f'three/{HALT}')
     if os.geteuid() == 0:

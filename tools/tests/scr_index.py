@@ -80,7 +80,7 @@ def test_one_dataset():
     assert 'failed' not in text
     assert json.loads(run('-i', 'out', '--json').stdout) == listed()['out']
     expect(run('--inspect', 'none'), 1, '', ['DATASET_UNKNOWN', '"none"', ' has: ckpt.20, ckpt.18, out, run/ckpt.12, ckpt.6'])
-    # the summary is what the dataset says, whatever the index has
+    # the summary comes from the dataset, whatever the index has
     os.unlink(INDEX)
     said = json.loads(run('--summary', 'ckpt.18', '--json').stdout)
     assert said['dset'] == 18 and said['valid'] and said['flushed'] is None and said['size'] == 550, said
@@ -98,7 +98,7 @@ def test_current():
     fill('run/ckpt.12')
     expect(run('--current', 'ckpt.6'), 0, 'ckpt.6: current: the next run begins with it, unless it finds a newer one in its caches\n')
     assert state()['ckpt.6'] == (True, True) and state()['run/ckpt.12'] == (True, False)
-    # somebody's wish counts more than that it failed
+    # the user's choice prevails over the failure
     assert run('--current', 'ckpt.18').returncode == 0 and state()['ckpt.18'] == (True, True)
     before = pathlib.Path(INDEX).read_bytes()
     for name, told in (('out', 'DATASET_NOT_SELECTABLE'), ('ckpt.20', 'DATASET_NOT_SELECTABLE'), ('none', 'DATASET_UNKNOWN')):
@@ -160,7 +160,8 @@ def test_build():
     assert state()['ckpt.18'] == (True, False)
     before = pathlib.Path(INDEX).read_bytes()
     expect(run('--build', '5'), 1, '', ['DATASET_UNKNOWN', ' 5'])
-    # the flush file knows the name, but that is the name of another dataset on the prefix directory
+    # the flush file has the name, but on the prefix directory it belongs to another
+    # dataset
     put_tree('.scr/flush.scr', {'DSET': {'19': {'DIR': value('ckpt.6'), 'LOCATION': {'CACHE': {}}}}})
     expect(run('--build', '19'), 1, 'ckpt.6: is in the index already\n', ['DATASET_UNKNOWN', 'ckpt.6 is dataset 6 in the index, not 19'])
     assert pathlib.Path(INDEX).read_bytes() == before
@@ -184,7 +185,7 @@ def test_add():
     run('--remove', 'ckpt.18')
     expect(run('--add', 'ckpt.18'), 0, 'ckpt.18: added\n')
     assert state()['ckpt.18'] == (True, False) and state()['run/ckpt.12'] == (True, True)
-    # a directory that was moved has the name that it has now
+    # a directory that was moved has its current name
     os.rename('ckpt.6', 'old')
     run('--remove', 'ckpt.6')
     os.utime('old/.scr/summary.scr', (1300000000, 1300000000))
@@ -199,7 +200,7 @@ def test_add():
     os.symlink('old', 'link')
     expect(run('--add', 'link'), 1, '', ['SCAN_FAILED', 'link'])
     assert pathlib.Path(INDEX).read_bytes() == before
-    # with a map that is not the summary's, nobody restarts from it
+    # if the map does not match the summary, no run restarts from it
     Prefix().put_dataset('odd', 30, FILES, FILES=4)
     done = run('--add', 'odd')
     assert done.returncode == 0 and b'odd: added; it is not complete' in done.stdout and identifiers(done) == ['DATASET_REFUSED'], done

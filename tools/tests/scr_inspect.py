@@ -109,7 +109,7 @@ def test_nodes():
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 2 and b'node n4: n4: Host is down [NODE_REPORT]' in done.stderr, done
     done = run('--up', 'n[1-2,4-9]', '--json')
     assert done.returncode == 1 and done.stderr == b'scr_inspect: 6 nodes, n[4-9]: Host is down [NODE_REPORT]\n', done
-    # what a node says beside its answer
+    # further output of a node beside its answer
     put('nodes/n2/cntl/me/scr.17/n2/filemap_1.scriinfo', b'junk')
     done = run('--up', 'n2', '--json')
     assert done.returncode == 0 and b'node n2: 1 filemap' in done.stderr and b'[CACHE_FILEMAP_REFUSED] [NODE_REPORT]\n' in done.stderr, done

@@ -27,7 +27,7 @@ def test_folders():
     expect(run('control', '--user', 'you', '--jobid', '18'), 0, '/c/you/scr.18\n')
     assert [json.loads(line) for line in run('--json', 'all').stdout.splitlines()] == [
         {'kind': 'control', 'path': '/c/me/scr.17'}, {'kind': 'cache', 'path': '/me/scr.17'}]
-    # a node that only plays its part has its own control directory
+    # a simulated node has its own control directory
     os.environ['SCR_NODE_NAME'] = 'n3'
     expect(run('all'), 0, '/c/me/scr.17/n3\n/me/scr.17\n')
 

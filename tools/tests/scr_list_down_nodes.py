@@ -103,7 +103,7 @@ def test_batch_system():
     put_program('sinfo', 'case "$*" in *drain*) echo "n[1-3]";; *) echo "n[2,9]";; esac')
     assert rows() == {'n2': 'the batch system calls it down'}
     put_program('sinfo', 'echo not today >&2; exit 1')
-    # then only the nodes can tell
+    # then only the nodes show it
     shutil.rmtree('nodes/n3')
     expect(run(), 1, 'n3\n', ['BATCH_QUERY_FAILED', 'not today'])
     del os.environ['SLURM_JOB_ID']
@@ -151,7 +151,7 @@ def test_log():
         expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
         assert os.stat('.scr/log.jsonl').st_uid == some_user().pw_uid
         give_all(0, 0)
-    # no log that can be written changes what is known of the nodes
+    # a log that cannot be written does not change the results
     shutil.rmtree('.scr')
     expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n', ['LOG_TARGET_FAILED', '.scr/log'])
     expect(run('--log', 'n1'), 0)

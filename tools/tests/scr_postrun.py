@@ -68,13 +68,14 @@ def test_under_scr_run():
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 1 and done.stdout == b'the result\n' and 'bad' in lines and 'from the site' in lines, done
         assert [line for line in lines if line in told] == (told if shown else []), done
-        # the second run forgets what the first one could not save, which is a complaint
+        # the second run forgets the dataset that the first one could not save, which is
+        # reported
         told_of_run = [line for line in lines if line.startswith('scr_run: ')]
         missing = [line for line in told_of_run if line.endswith(' [CACHE_DATASET_DROPPED]') or ' exit code 1' in line]
         assert shown or missing == told_of_run and 'dataset 3 (ckpt.3)' in told_of_run[0], done
     put_launcher('rm .scr/flush.scr; echo the result')
     expect(run('-q', *simulate, command='bin/scr_run'), 0, 'the result\n', ['from the site\n'])
-    # who closes standard error loses what is said there, and nothing else
+    # closing standard error loses only the messages there
     put_launcher('')
     for first in range(3):
         assert run_closed(*simulate, command='bin/scr_run', first=first).returncode == 0
@@ -97,7 +98,7 @@ def test_another_job():
 
 
 def test_nothing():
-    # in a directory that nobody means nothing can be said of the caches
+    # in a wrong directory nothing is known about the caches
     expect(run(), 1, '', ['PREFIX_UNUSED', os.getcwd()])
     os.mkdir('.scr')
     expect(run(), 0, 'nothing to save: no dataset is in the cache\n')
@@ -129,7 +130,7 @@ def test_saves():
     expect(postrun(), 0, said)
     assert called() == ['scavenge --stop --id 3 --up n[1,3-4] --down n2', 'index --add ckpt.3'], called()
     os.remove('called')
-    # one that was down once is not asked
+    # a node that was down once is not queried
     expect(postrun('--down', 'n4'), 0, said.replace('n[1,3-4]', 'n[1,3]'))
     assert called()[0] == 'scavenge --stop --id 3 --up n[1,3] --down n[2,4]'
 
@@ -145,7 +146,7 @@ def test_unfit_node():
     assert called()[0] == 'scavenge --stop --id 3 --up n[1,3-4] --down n2', called()
     put_program('scr_check_node', 'echo scr_check_node: no; exit 1')
     expect(postrun('--down', 'n4'), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3]\n')
-    # a launcher that fails is no answer
+    # a failing launcher is not an answer
     put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "srun: error: Slurm job 1 has expired"; exit 1; }')
     expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,4]\n')
 
@@ -183,14 +184,14 @@ def test_which():
         assert postrun().returncode == code, locations
         assert [line.split()[-1] for line in called() if 'index' in line] == added, (locations, called())
         pathlib.Path('called').unlink(missing_ok=True)
-    # an output that is no checkpoint does not stand for one
+    # an output that is not a checkpoint does not replace one
     for words, added in (('CACHE PFS', ['ckpt_3']), ('CACHE', ['ckpt_4', 'ckpt_3'])):
         put_datasets(ckpt_2='CACHE', ckpt_3='CACHE', ckpt_4=words)
         put_index(['ckpt_2', 'ckpt_3'], ['ckpt_4'])
         assert postrun().returncode == 0
         assert [line.split()[-1] for line in called() if 'index' in line] == added, called()
         pathlib.Path('called').unlink()
-    # nobody tells what is saved: rather too much
+    # it is unknown what is saved: rather save too much
     os.remove(INDEX)
     put_datasets(ckpt_3='CACHE', ckpt_4='CACHE PFS')
     done = postrun()
@@ -215,7 +216,7 @@ def test_output_is_lost():
             assert [line for line in said if line.startswith('scr')] == [told] * bool(told), done
             assert [line.split()[-1] for line in called() if 'index' in line] == ['ckpt_4'], (how, called())
             os.remove('called')
-    # one that is not complete is not saved, whatever scr_index says
+    # an incomplete dataset does not count as saved, whatever scr_index returns
     put_index(['ckpt_3', 'ckpt_4'], failing=['ckpt_4'])
     put_commands()
     done = postrun(unread=True)
@@ -240,7 +241,7 @@ def test_fails():
     put_dataset(['CACHE', 'FLUSHING'])
     put_index(['ckpt.3'])
     put_commands(scavenge='exit 1')
-    # the index knows whether what was copied will do
+    # the index knows whether the copied files suffice
     assert postrun().returncode == 0 and called()[1:] == ['index --add ckpt.3']
     os.remove('called')
     os.remove(INDEX)
@@ -316,7 +317,7 @@ def test_interrupted():
         wait_for(has_come('ready'))
         process.send_signal(number)
         is_given_up(process, number)
-    # it was just done
+    # the work had just ended
     put_index(['ckpt.3'])
     put_commands(index='trap "exit 0" INT; echo >ready; sleep 1000 & wait')
     process = begin()

@@ -43,7 +43,7 @@ def test_same_allocation():
     for owner, kept in (('me/scr.17', True), ('me/scr.17.0123abcd', True), ('me/scr.171', False), ('me/scr.1', False),
                         ('you/scr.17', False), (None, False)):
         put_tree(FLUSH, {**flush, **({'OWNER': value(owner)} if owner else {})})
-        # what nobody would hear of again is told
+        # a dropped dataset is reported, since nothing else would mention it
         expect(run(), 0, '', () if kept else ['CACHE_DATASET_DROPPED', 'dataset 3 (a)', f' {owner or "another job"},',
                                               'scr_scavenge --id 3 '])
         now = pathlib.Path(FLUSH).read_bytes()

@@ -98,7 +98,7 @@ def again(log):
             ('halted' if 'HALT' in kinds else 'interrupted') if is_over or place + 1 < len(names) else 'open'
         ready = next((event['time'] for event in mine if event['kind'] == 'RUN_READY'), None)
         found['start'] += (ready if ready is not None else ends[name]) - begin
-        # what is no computing, as pairs of times
+        # times without computing, as pairs
         pauses = []
         for first, *last in (('OUTPUT_START', 'OUTPUT_COMPLETE', 'OUTPUT_FAILED'), ('FLUSH_START', 'FLUSH_COMPLETE', 'FLUSH_FAILED'),
                              ('RESTART_START', 'RESTART_COMPLETE')):
@@ -212,7 +212,8 @@ def story():
 
 def test_a_story():
     summary = compare(story())
-    # by hand: of r1, 70 s after checkpoint 2 and 40 s after checkpoint 3 are lost; of r2, 2 s at its end
+    # by hand: r1 loses 70 s after checkpoint 2 and 40 s after checkpoint 3; r2 loses 2 s
+    # at its end
     assert summary['lost'] == 112 and summary['down'] == 10 and summary['interrupted'] == 1, summary
     assert summary['flush'] == 13 and summary['output'] == 15 and summary['start'] == 15 and summary['restart'] == 4, summary
     assert summary['mtbf'] == summary['total'] - 10 and summary['nodes_lost'] == 1, summary
@@ -268,7 +269,8 @@ def test_long_logs():
     assert log.events[0]['kind'] == 'OUTPUT_START' and log.events[0]['run'] == 'r1', log.events[0]
     found = ask()
     assert [row['ended'] for row in found['run']] == ['interrupted', 'halted', 'finished'], found['run']
-    # of r1: 3 s of the last checkpoint, and 40 s until its end, which are lost with the 70 s before, of which nothing is kept
+    # of r1: 3 s of the last checkpoint, and 40 s until its end, which are lost together
+    # with the 70 s before, whose events are gone
     first = [span for span in found['span'] if span['run'] == 'r1']
     assert sum(span['to'] - span['from'] for span in first) == 43, first
 

@@ -107,7 +107,7 @@ def test_unknown():
     expect(run('no'), 3, '', ['DIRECTORY_UNUSABLE'])
     pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
     assert run('.').returncode == 3
-    # a script must not go on because its terminal is gone
+    # a script must not continue because its terminal is gone
     os.unlink('scr.yaml')
     put_halt({'ExitReason': value('enough')})
     expect_output_fails()

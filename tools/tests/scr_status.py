@@ -68,7 +68,7 @@ def test_nothing_is_known():
     assert found == {'state': 'unknown', 'evidence': 'there is no log of it', 'only_in_caches': []}, found
     text = run().stdout.decode()
     assert text.count('unknown') == 5 and 'none under way' in text, text
-    # nothing was made
+    # nothing was created
     assert os.listdir('.') == ['.scr'] and not os.listdir('.scr')
 
 
@@ -132,7 +132,8 @@ def test_states():
                 assert ask()['state'] == 'unknown'
                 os.chown('cntl/u', 0, 0)
         assert ask()['state'] == 'unknown'
-    # that of scr_run's log, which it shares; of an open file, which has no process, as of another machine
+    # the lock of scr_run's log, which others may share; of an open file, which has no
+    # process, as on another machine
     put('.scr/runs.log', b'')
     with open('.scr/runs.log') as file:
         fcntl.lockf(file, fcntl.LOCK_SH)

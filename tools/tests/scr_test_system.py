@@ -11,8 +11,9 @@ from prefix import put_launcher, put_program, without_scr_variables
 
 without_scr_variables()
 
-# "-launcher fork [-genv LD_PRELOAD ...] -n 1 -env A a ... PROGRAM... : ...": every section is a process; it ends when they have, with the worst
-# code, and ends them when one was killed.
+# "-launcher fork [-genv LD_PRELOAD ...] -n 1 -env A a ... PROGRAM... : ...": every
+# section is a process; it ends when all processes have, with the worst code, and ends
+# them when one was killed.
 MPIEXEC = r'''import os, signal, subprocess, sys, time
 fault = os.environ.get("FAULT", "")
 sections, words = [], sys.argv[6:] if sys.argv[3] == "-genv" else sys.argv[3:]

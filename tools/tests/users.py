@@ -61,7 +61,7 @@ def test_whom_root_becomes():
     refused(folder, 'belongs to user 0, but .scr in it')
     os.chown(folder / '.scr', 0, 0)
     refused(folder, 'belongs to root, but others may write there')
-    # one of root alone, to whose name somebody else can give another one
+    # a directory of root alone, whose name another user can give to another one
     os.chmod(folder, 0o755)
     command('scr_halt', '--list', folder, code=0)
     for mode in (0o777, 0o2775, 0o1777):
@@ -286,7 +286,7 @@ def test_files_stay_with_root():
         said = file.read()
     assert done.returncode == 1 and 'exit code 1' in said and 'pipe:' in said, (done, said)
     assert 'private' not in said and '/open' not in said, said
-    # who gives a path that begins there is told
+    # a user who gives a path that begins there gets an error
     done = command('scr_prerun', '-p', os.path.relpath(folder, hidden), cwd=hidden, code=1)
     assert '[OWNER_CHANGE_FAILED]' in told(done), done
 
@@ -346,7 +346,7 @@ def test_commands_of_libraries():
         'DESTINATION': value(folder / 'copy'), 'SIZE': value(4)}}})
     command('scr_transfer', '--leave', folder / 't.scr', code=0)
     assert (folder / 'copy').stat().st_uid == ATTACKER.pw_uid
-    # somebody else's file in a directory of root
+    # another user's file in a directory of root
     put_tree(other / 't.scr', {})
     give(other / 't.scr', ATTACKER)
     assert 't.scr in it to user' in told(command('scr_transfer', '--leave', other / 't.scr', code=1))
@@ -362,14 +362,15 @@ def test_commands_of_libraries():
     give(folder.parent / 'way', ATTACKER)
     for name in ('scr_extract', 'redset_rebuild'):
         assert 'way on the way to it is a link' in told(command(name, folder.parent / 'way', code=1)), name
-    # where others have written the map, nothing gets into a directory in which they cannot put it themselves
+    # if others have written the map, nothing gets into a directory in which they cannot
+    # put it themselves
     (folder / 'new/file').unlink()
     (folder / '.scr').chmod(0o777)
     for mode, why in ((0o755, '[EXTRACT_FILE_FAILED]'), (0o777, 'new/file: extracted')):
         folder.chmod(0o777)
         (folder / 'new').chmod(mode)
         assert why in told(command('scr_extract', folder)), mode
-    # also where they did so when they could, and the map is the owner's now
+    # also if they did so while they could, and the map is the owner's now
     packed['FILE']['new/file']['OTHERS'] = value(2**63 - 1)
     put_tree(folder / '.scr/rank2file.0.0.scr', {'RANK2FILE': {'LEVEL': value(0), 'RANKS': value(1), 'RANK': {'0': packed}}})
     for path in (folder, folder / '.scr'):
@@ -378,7 +379,7 @@ def test_commands_of_libraries():
         (folder / 'new/file').unlink(missing_ok=True)
         (folder / 'new').chmod(mode)
         assert why in told(command('scr_extract', folder)), mode
-    # what only root may read is not read for the owner
+    # data that only root may read is not read for the owner
     (folder / 'data').unlink()
     (folder / 'new/file').unlink()
     (other / 'secret').write_bytes(b'data')
