@@ -142,7 +142,7 @@ def test_rs():
 
 
 def test_log():
-    """The log shows the begin and the end, including failures."""
+    """The log shows the start and the end, including failures."""
     for scheme, lost, event in (("XOR", ["n2"], "SCAVENGE_COMPLETE"), ("SINGLE", ["n2", "n3"], "SCAVENGE_FAILED")):
         with cached(scheme) as job:
             job.lose(*lost)

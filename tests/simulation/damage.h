@@ -12,7 +12,7 @@
 namespace sim
 {
 
-/* Damages a file and reports the loss to the judge. before: the disks at the begin of the
+/* Damages a file and reports the loss to the judge. before: the disks at the start of the
  * run, nodes first. Returns whether a file was changed. */
 bool damage(Machine &machine, const std::vector<std::unique_ptr<Disk>> &before,
             const Strike &strike, Judge &judge);

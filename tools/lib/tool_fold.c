@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a copy of the text without each "NODE: " at the begin of a word. */
+/* Returns a copy of the text without each "NODE: " at the start of a word. */
 static char *fold_without_node(const char *text, const char *node)
 {
     size_t n = strlen(node);

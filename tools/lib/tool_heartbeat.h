@@ -29,7 +29,7 @@ void tool_heartbeat_begin(tool_heartbeat *heartbeat, int seconds);
 /* Ends the heartbeat after a last line. */
 void tool_heartbeat_end(tool_heartbeat *heartbeat);
 
-/* Returns the output that follows the heartbeat lines at its begin. */
+/* Returns the output that follows the heartbeat lines at its start. */
 const char *tool_heartbeat_skip(const char *output);
 
 /* Reads the numbers from the last complete line that has them. False: there is no such

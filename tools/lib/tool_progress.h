@@ -24,7 +24,7 @@ void tool_progress_begin(const char *what, const char *unit);
 void tool_progress_turn(const char *what, const char *unit);
 
 /* Returns the last task of tool_progress_turn, its unit and its start; NULL: there was
- * none since the begin. */
+ * none since the start. */
 const char *tool_progress_turned(const char **unit, double *since);
 
 /* Called by any thread, also without tool_progress_begin; total 0: unknown. */

@@ -23,7 +23,7 @@ void report_write_html(FILE *out, const report *r);
 
 /* Joins consecutive spans of a run until they last at least `least` seconds; the last
  * result may be shorter. Calls draw for each result, in order, with the kind that has the
- * most time in it, and with seconds from the begin of the run. */
+ * most time in it, and with seconds from the start of the run. */
 typedef void report_draw(void *arg, scr_ledger_kind kind, double from, double to);
 void report_join_spans(const scr_ledger *l, int run, double least, report_draw *draw,
                        void *arg);

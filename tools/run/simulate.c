@@ -64,8 +64,8 @@ int simulate_parse(const char *text, int *nodes, int *per_node)
 
 /* The value of a NAME=VALUE: a number in a range, or one of two words. */
 typedef struct word {
-    const char *name, *unit; /* unit: may follow the number, also abbreviated to its
-                              * singular */
+    const char *name, *unit; /* unit: may follow the number, in singular or
+                              * plural */
     int *value;
     int least, most;      /* of the number */
     const char *words[2]; /* words for 0 and 1 */

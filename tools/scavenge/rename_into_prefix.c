@@ -109,7 +109,7 @@ static int rename_all(const scavenge_prefix *prefix, const scavenge_saved *saved
 
 typedef struct rename_map {
     const scavenge_scan *scan;
-    size_t skip;                /* bytes at the begin of names that the map omits */
+    size_t skip;                /* bytes at the start of names that the map omits */
     uint64_t container;         /* bytes per container; 0: files are not packed */
     char in[SCR_NAME_SIZE + 8]; /* the directory of containers, in the map */
     uint64_t offset;            /* of the next file in the containers */

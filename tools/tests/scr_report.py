@@ -255,7 +255,7 @@ def test_begins_and_ends():
 
 
 def test_long_logs():
-    """The report has the events that the two files keep; the begin of a run may be
+    """The report has the events that the two files keep; the start of a run may be
     lost."""
     story().put()
     whole = run().stdout

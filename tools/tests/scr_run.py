@@ -179,7 +179,7 @@ def called():
 
 
 def test_site_hooks():
-    """Hooks at the begin, for a lost node, and at the end; only the first can refuse."""
+    """Hooks at the start, for a lost node, and at the end; only the first can refuse."""
     prepare()
     launcher('rm -r $SCR_SIMULATE/node$N; exit 9')
     os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin')

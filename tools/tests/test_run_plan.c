@@ -280,7 +280,7 @@ static void test_watchdog(void **state)
     assert_int_equal(watchdog_has_expired(&w, &none, 1010, &seconds), 0);
     assert_int_equal(watchdog_has_expired(&w, &none, 1011, &seconds), 1);
     assert_true(seconds > 10.9 && seconds < 11.1);
-    /* a new dataset, and the begin of a flush, are progress */
+    /* a new dataset, and the start of a flush, are progress */
     assert_int_equal(watchdog_has_expired(&w, &first, 1012, &seconds), 0);
     assert_int_equal(watchdog_has_expired(&w, &first, 1022, &seconds), 0);
     assert_int_equal(watchdog_has_expired(&w, &flush, 1023, &seconds), 0);
