@@ -76,15 +76,14 @@ class Disk
     void lose_power(Random &random);
 
     /* For exhaustive search: the number of alternatives of each independent choice, each
-     * at least 2. lose_power applies one alternative of each (0 .. number - 1).
-     * In order:
-     *  - EXT4, XFS: how many changes of the journal survive; then, for each file that
-     *    grew, how many of its growths survive.
-     *  - WEAK: for each entry, size and mode that changed, how many of its changes
-     * survive (fewer if one depends on a change that is lost).
-     *  - For each block of data that was not synced: 0 is lost, 1 is kept; if d > 1 of
-     * its sectors of 512 bytes differ, 2 .. d: only the first 1 .. d - 1 of these are
-     * new; d + 1 .. 2d - 1: only the last 1 .. d - 1. */
+     * at least 2. lose_power applies one alternative of each (0 .. number - 1). In order:
+     * - EXT4, XFS: how many changes of the journal survive; then, for each file that
+     *   grew, how many of its growths survive.
+     * - WEAK: for each entry, size and mode that changed, how many of its changes survive
+     *   (fewer if one depends on a change that is lost).
+     * - For each block of data that was not synced: 0 is lost, 1 is kept; if d > 1 of its
+     *   sectors of 512 bytes differ, 2 .. d: only the first 1 .. d - 1 of these are new;
+     *   d + 1 .. 2d - 1: only the last 1 .. d - 1. */
     std::vector<unsigned> choices() const;
     size_t first_block_choice() const; /* choices from this one on concern blocks */
     void lose_power(const std::vector<unsigned> &choice);
