@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names that Bob chose, in records that SCR makes Alice's own: a conversion from SCR 3, scr_index --import, saved files that she adds,
-an index that she writes again. They reach only what he can change himself, also when he can change nothing any more."""
+"""Names that Bob chose, in records that SCR makes Alice's own: a conversion from SCR 3,
+scr_index --import, saved files that she adds, and an index that she rewrites. Such names
+reach only files that Bob himself can change, even when he can change nothing any more."""
 import os
 import shutil
 
@@ -22,7 +23,7 @@ def give(path, mode, owner=ALICE):
 
 
 def put(job, name, text, mode, owner=ALICE):
-    """A file, or a directory for None."""
+    """Makes a file; None: a directory."""
     path = job.prefix / name
     path.mkdir() if text is None else path.write_text(text)
     return give(path, mode, owner)
@@ -56,13 +57,13 @@ def names_in(job):
 
 
 def others_in(record):
-    """OTHERS of each file in a map."""
+    """Returns OTHERS of each file in a map."""
     ranks = tree.read(record)["RANK2FILE"]["RANK"].values()
     return {name: int(next(iter(file.get("OTHERS", {"0": {}})))) for entry in ranks for name, file in entry["FILE"].items()}
 
 
 def begin(umask=0o007):
-    """Alice's private file, and one of Bob's."""
+    """Makes a private file of Alice's, and a file of Bob's."""
     job = Shared(0o2770, umask)
     job.by(ALICE).run("init", checkpoint("x"), "finalize")
     work = keep(job)
@@ -73,7 +74,8 @@ def begin(umask=0o007):
 
 
 def test_private_file():
-    """Bob's map of SCR 3 names Alice's file, while they share the directory, with any umask of hers, and afterwards. It is not converted."""
+    """Bob's map of SCR 3 names Alice's file while they share the directory, with any
+    umask of hers, and afterwards. It is not converted."""
     for umask, ended in ((0o007, False), (0o022, False), (0o007, True)):
         job, work = begin(umask)
         with job:
@@ -88,7 +90,8 @@ def test_private_file():
 
 
 def test_private_size():
-    """Neither size nor time of the file are written, or told, where Bob can read them."""
+    """Size and time of the file are neither written nor reported where Bob can read
+    them."""
     job, work = begin()
     with job:
         work.write_text("." * 4662)
@@ -99,7 +102,8 @@ def test_private_size():
 
 
 def test_names_stay_theirs():
-    """The name reaches a file of theirs when it is converted, and Alice's when the dataset is deleted."""
+    """The name reaches a file of theirs when it is converted, and a file of Alice's when
+    the dataset is deleted."""
     job, work = begin()
     with job:
         put(job, "box", None, 0o2770)
@@ -121,7 +125,8 @@ def test_names_stay_theirs():
 
 
 def test_fetched():
-    """A checkpoint with names of Bob's that Alice fetched when nobody else can change its map is not written back."""
+    """Alice fetches a checkpoint with Bob's names when no other user can change its map.
+    It is not written back."""
     job, _ = begin()
     with job:
         plant(job, {5: ("a", {0: {"file": 10}, 1: {}})})
@@ -140,7 +145,8 @@ def test_fetched():
 
 
 def test_private_records():
-    """Bob names a dataset as one in Alice's directory, as one that is there, one in another prefix directory, or as records of SCR."""
+    """Bob gives a dataset the name of a dataset in Alice's directory, of an existing one,
+    of one in another prefix directory, or of records of SCR."""
     job, _ = begin()
     with job:
         job.umask = 0o027
@@ -163,7 +169,8 @@ def test_private_records():
 
 
 def test_trees_without_end():
-    """Trees of SCR 3 that name each other again and again, or are too large together, and one dataset under many ids, end at once."""
+    """Conversion ends at once for trees of SCR 3 that name each other repeatedly or are
+    too large together, and for one dataset under many ids."""
     def told(job):
         done = command(job.by(ALICE), "scr_index", "--rebuild", code=None)
         assert names_in(job) == ["x"] if done.code == 0 else "PREFIX_VERSION" in done.err, done
@@ -182,7 +189,7 @@ def test_trees_without_end():
                 tree.write(folder / (f"rank2file.{level}.0" if level < 14 else "rank2file"), root(level, f".{level - 1}.0", 50))
             give_records(job, 5)
             assert messages(told(job), "PREFIX_OF_SCR3_IN_PART", "rank2file.0.0 has no valid RANK")
-    # the first tree leaves less than 256 MiB for the second one, which says that it has so many
+    # the first tree leaves less than 256 MiB for the second one, which claims that size
     job, _ = begin()
     with job:
         plant(job, {5: ("a", {0: {"file": 10}})})
@@ -204,7 +211,8 @@ def test_trees_without_end():
 
 
 def test_imported():
-    """Bob puts a file into what Alice imports, and then a directory of hers into the place of its directory."""
+    """Bob puts a file among the files that Alice imports; then he replaces its directory
+    by one of hers."""
     with Shared(0o2770, 0o022) as job:
         job.by(ALICE).run("init", checkpoint("x"), "finalize")
         put(job, "box", None, 0o2770)
@@ -219,13 +227,13 @@ def test_imported():
         run = job.run("init", "have => ANY", checkpoint("y"), checkpoint("z"), "finalize", SCR_PREFIX_SIZE=1)
         run.says("PREFIX_DATASET_NOT_DELETED", "data/sub/own/part1 is in a directory that others may not change")
         assert (job.prefix / "data/sub/own/part1").read_text() == "work", run
-        # what is private in it already is not imported
+        # files that are already private in it are not imported
         put(job, "more", None, 0o2770)
         put(job, "more/own", None, 0o2700)
         put(job, "more/own/rank_0", "work", 0o600)
         done = command(job, "scr_index", "--import", "more", code=1)
         assert messages(done.err, "DATASET_NOT_IMPORTED", "more/own/rank_0 is in a directory that others may not change"), done
-    # nobody else can put files there: nothing is noted
+    # no other user can put files there: no others are recorded
     with Shared(0o755, 0o022) as job:
         put(job, "data", None, 0o755)
         put(job, "data/rank_0", "0", 0o644)
@@ -234,7 +242,8 @@ def test_imported():
 
 
 def test_added():
-    """Bob's records of saved files name one in a directory that he can change, when Alice adds them; later it is hers alone."""
+    """Bob's records of saved files name a file in a directory that he can change when
+    Alice adds the files; later the directory is hers alone."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", SCATTERED, SCR_FLUSH=0)
         put(job, "mine", None, 0o2770)
@@ -267,7 +276,8 @@ def marks_in(job):
 
 
 def test_marked():
-    """The index is written again, by a run or a command, and is Alice's; then it is hers alone."""
+    """A run or a command rewrites the index, which then belongs to Alice; later the
+    directory is hers alone."""
     for rewrite in ("run", "command"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), "finalize")
@@ -291,7 +301,8 @@ def test_marked():
 
 
 def test_below_another_prefix_directory():
-    """Alice's own index names a dataset in a prefix directory below hers, also two directories below: no deletion reaches it."""
+    """Alice's own index names a dataset in a prefix directory one or two levels below
+    hers: no deletion reaches it."""
     for name in ("priv/a", "priv/in/a"):
         with Shared(0o755, 0o022) as job:
             put(job, "priv", None, 0o755)

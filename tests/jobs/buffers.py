@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much file data goes through one call: SCR_FILE_BUF_SIZE and SCR_MPI_BUF_SIZE. What MPI itself does is
-asked for, and so forgotten, before what is tested."""
+"""How much file data one call transfers: SCR_FILE_BUF_SIZE and SCR_MPI_BUF_SIZE. Counters
+are read, and thereby reset, before each test, so that calls of MPI itself do not
+count."""
 from job import Job, checkpoint, main, restart
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_SET_SIZE": 2}
@@ -9,17 +10,17 @@ KB, SIZE = 1024, 3000000  # more than any usual buffer
 
 
 def largest(run, what):
-    """The answers of all ranks, one list per question."""
+    """Returns the answers of all ranks, one list per question."""
     return [op["flag"] for op in run.ops if op["op"] == f"largest:{what}"]
 
 
 def all_are(run, what, size):
-    """In the last question, on both ranks."""
+    """Whether both ranks have these values in the last question."""
     assert largest(run, what)[-1] == [size] * 2, f"{what}: {largest(run, what)}, not {size}\n{run}"
 
 
 def test_flush_and_fetch():
-    """Their reads and writes."""
+    """Reads and writes of a flush and a fetch."""
     for parameters, size in (({}, 256 * KB), ({"SCR_FILE_BUF_SIZE": "0"}, 256 * KB),
                              ({"SCR_FILE_BUF_SIZE": "20KB"}, 20 * KB),
                              ({"SCR_FILE_BUF_SIZE": "20KB", "SCR_FLUSH_ASYNC": 1}, 20 * KB),
@@ -34,7 +35,7 @@ def test_flush_and_fetch():
 
 
 def test_messages_of_redundancy():
-    """Encoding and rebuilding send pieces of that size."""
+    """Encoding and rebuilding send pieces of the configured size."""
     for parameters, size in (({}, 512 * KB), ({"SCR_MPI_BUF_SIZE": "16KB"}, 16 * KB)):
         with Job(**PAIR, SCR_COPY_TYPE="PARTNER", SCR_FLUSH=0, **parameters) as job:
             all_are(job.run("init", checkpoint("a", SIZE), "largest:message"), "message", size)
@@ -45,7 +46,7 @@ def test_messages_of_redundancy():
 
 
 def test_files_that_move():
-    """Ranks change places: their files go along."""
+    """Ranks change places, and their files move with them."""
     for parameters, message, piece in (({}, 1024 * KB, 1024 * KB),
                                        ({"SCR_MPI_BUF_SIZE": "200KB"}, 200 * KB, 200 * KB),
                                        ({"SCR_FILE_BUF_SIZE": "600KB"}, 1024 * KB, 600 * KB)):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Datasets that never go to the cache: written to the prefix directory and read there."""
+"""Datasets that bypass the cache: they are written to the prefix directory and read
+there."""
 import re
 
 from job import Job, checkpoint, main, restart
@@ -19,7 +20,7 @@ def nothing_cached(job):
 
 
 def test_checkpoint_and_restart():
-    """Complete at once, without a flush; the loss of all nodes harms nothing."""
+    """A dataset is complete at once, without a flush; losing all nodes does no harm."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1, SCR_FLUSH=0) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b"))
         run.says("OUTPUT_COMPLETE", "dataset 2 .b.", "4 files", times=1)
@@ -34,7 +35,8 @@ def test_checkpoint_and_restart():
 
 
 def test_names():
-    """Route_file gives the path in the prefix directory; also for datasets without a name, and bare names."""
+    """SCR_Route_file returns the path on the prefix directory, also for unnamed datasets
+    and bare names."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         run = job.run("init", "start:a/b:c", "put:a/b/deep/er/rank_%r:100", "put:a/b/two_%r:0",
                       "complete:1", "start:%N:c", "tag:scr.dataset.2", "put:rank_%r.ckpt:200", "complete:1")
@@ -47,7 +49,7 @@ def test_names():
 
 
 def test_scattered():
-    """Files outside of the dataset's directory."""
+    """Files may be outside of the dataset's directory."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", "start:a:c", "put:elsewhere/rank_%r:100", "put:a/in_%r:50", "complete:1")
         job.run("init", "have => 1 a", "start_restart => a", "get:elsewhere/rank_%r:100", "get:a/in_%r:50",
@@ -55,7 +57,8 @@ def test_scattered():
 
 
 def test_names_used_again():
-    """Files outside of the directory that a newer dataset writes over are not those of the older one any more."""
+    """Files outside of the directory that a newer dataset overwrites no longer belong to
+    the older one."""
     again = ["put:rank_%r:0", "complete:1"]
     for newer, name in ((["put:rank_%r:0", "kill:1"], None), (["put:new_%r:0", "kill:1"], "a"),
                         (["put:rank_%r:0", "complete:1", "have => 1 b", "start_restart => b", "complete_restart:0 => INVALID"], None)):
@@ -67,7 +70,7 @@ def test_names_used_again():
 
 
 def test_shared_file():
-    """One file that all ranks write: in the map once, and every rank reads it."""
+    """A file that all ranks write is in the map once, and every rank reads it."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         run = job.run("init", "start:a:c", "put:a/all:0", "complete:1")
         run.says("OUTPUT_COMPLETE", "1 files, 0 bytes", times=1)
@@ -76,7 +79,8 @@ def test_shared_file():
 
 
 def test_by_flag():
-    """The program asks for it, for one dataset, which is told once; others are cached."""
+    """The program requests the bypass for one dataset, which is reported once; other
+    datasets are cached."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         run = job.run("init", "start:a:cb", "put:a/all:0", "put:a/rank_%r:100", "complete:1", checkpoint("b"), "start:c:cb", "put:c/all:0",
                       "complete:1", "have => 1 c", "start_restart => c", "get:c/all:0", "complete_restart:1")
@@ -87,7 +91,7 @@ def test_by_flag():
 
 
 def test_not_valid():
-    """One that some rank calls invalid, or with a file that is missing, is removed."""
+    """A dataset that a rank reports as invalid, or that lacks a file, is removed."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", "complete:!2 => INVALID",
                 "start:c:c", "put:c/rank_%r:100", "route:c/never_%r => ANY", "complete:1 => INVALID",
@@ -111,7 +115,8 @@ RANKS = [f"rank_{rank}" for rank in range(4)]
 
 
 def test_not_valid_unchanging_names():
-    """One that failed leaves what it did not write: files of the checkpoint before it."""
+    """A failed dataset leaves files that it did not write: those of the previous
+    checkpoint."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", unnamed(1, "put:rank_%r:1000"))
         for number in (2, 3):
@@ -125,7 +130,8 @@ def test_not_valid_unchanging_names():
 
 
 def test_not_valid_written_again():
-    """Of what it wrote nothing stays, and the one before it is not offered any more: not in this run, nor in later ones."""
+    """Files that a failed dataset has overwritten are removed, and the previous dataset
+    is not offered any more, neither in this run nor in later ones."""
     for names, left in (("rank_%r", []), ("rank_1", ["rank_0", "rank_2", "rank_3"])):
         with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
             job.run("init", checkpoint("a"), unnamed(2, "put:rank_%r:1000"))
@@ -138,7 +144,8 @@ def test_not_valid_written_again():
 
 
 def test_killed_while_it_writes_again():
-    """Nobody knows what it wrote: nothing is removed, and nothing but an older one is offered, as often as one asks."""
+    """It is unknown what the killed run has written: nothing is removed, and only an
+    older dataset is offered, however often the program asks."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", checkpoint("a"), unnamed(2, "put:rank_%r:1000"))
         written = f"{job.root}/written"  # no rank ends before
@@ -153,7 +160,8 @@ def test_killed_while_it_writes_again():
 
 
 def test_not_valid_shared_file():
-    """One that all ranks write, new or again, and some find there already."""
+    """An invalid dataset with a file of all ranks, which is new or overwritten, and which
+    some ranks find there already."""
     for first in ([], [unnamed(1, "put:all:0")]):
         with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
             job.run("init", first)
@@ -162,7 +170,8 @@ def test_not_valid_shared_file():
 
 
 def test_not_removed():
-    """Files of one that is not valid, or its records, cannot be removed: that is reported, and no run begins with it."""
+    """If files or records of an invalid dataset cannot be removed, that is reported, and
+    no run begins with the dataset."""
     for obstacle, told in (("no_room@1:rank_1", "rank_1: No space left"), ("no_room@0:index.scr", "dataset 2 .b.: .*No space left")):
         with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", obstacle, "complete:!2 => INVALID")
@@ -172,7 +181,7 @@ def test_not_removed():
 
 
 def test_not_started():
-    """Something else has the name of its directory."""
+    """Another object has the name of the dataset's directory."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         (job.prefix / "b").write_text("a file")
         run = job.run("init", checkpoint("a"), "start:b:c => PREFIX", checkpoint("c"))
@@ -181,7 +190,7 @@ def test_not_started():
 
 
 def test_killed():
-    """A job that ends while it writes: what was complete before is offered."""
+    """A job ends while it writes: the previously complete dataset is offered."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:100", "kill:1", dies=True)
         job.run("init", restart("a"), checkpoint("b"))
@@ -189,7 +198,8 @@ def test_killed():
 
 
 def test_written_over():
-    """An earlier dataset of the same name is not offered any more once its files may have changed."""
+    """An earlier dataset of the same name is not offered any more once its files may have
+    changed."""
     for flushed in (0, 1):
         with Job(**PAIR, SCR_FLUSH=1) as job:
             job.run("init", checkpoint("a"), checkpoint("b"), SCR_CACHE_BYPASS=1 - flushed)
@@ -203,7 +213,8 @@ def test_written_over():
 
 
 def test_older_of_the_same_name():
-    """What the cache has of an earlier dataset does not take the place of the newer one when it is flushed."""
+    """Flushing an earlier dataset from the cache does not replace a newer one of the same
+    name."""
     slow = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
     for size, more, said in ((500, {}, ("FLUSH_SUPERSEDED", "dataset 1")),
                              (50_000, slow, ("FLUSH_COMPLETE", "dataset 1 .a.", "in the background"))):
@@ -215,7 +226,7 @@ def test_older_of_the_same_name():
 
 
 def test_older_with_files_of_the_same_names():
-    """The same where datasets have names of their own, but their files have not."""
+    """The same with datasets that have different names but files with the same names."""
     def scattered(name):
         return [f"start:{name}:c", "put:rank_%r:1000", f"put:{name}_%r:10", "complete:1"]
 
@@ -230,7 +241,8 @@ def test_older_with_files_of_the_same_names():
 
 
 def test_newer_names_are_not_to_be_known():
-    """Then the older one stays in the cache; of a newer one without a map nothing can be spoiled."""
+    """If the newer map is unreadable, the older dataset stays in the cache; a newer
+    dataset without a map cannot be spoiled."""
     files = ["put:rank_%r:1000", "complete:1"]
     with Job(**PAIR) as job:
         (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
@@ -243,7 +255,7 @@ def test_newer_names_are_not_to_be_known():
 
 
 def test_damaged():
-    """A file that is shorter or gone: the one before is offered."""
+    """If a file is too short or missing, the previous dataset is offered."""
     for hurt in (lambda path: path.unlink(), lambda path: path.write_bytes(b"short")):
         with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
             job.run("init", checkpoint("a"), checkpoint("b"))
@@ -253,7 +265,7 @@ def test_damaged():
 
 
 def test_some_descriptors():
-    """Every third checkpoint only; the others are in the cache, and the newest counts."""
+    """Only every third checkpoint bypasses the cache; the newest of all counts."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 3, BYPASS: 1}}\n")
         job.run("init", [checkpoint(f"c{number}") for number in (1, 2, 3)])
@@ -266,7 +278,7 @@ def test_some_descriptors():
 
 
 def test_output():
-    """Output too; nothing is left to flush."""
+    """Outputs bypass the cache, too; nothing is left to flush."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         run = job.run("init", checkpoint("o", flags="o"), "finalize")
         run.says("FLUSH_COMPLETE", times=0)
@@ -275,7 +287,8 @@ def test_output():
 
 
 def test_fetch_bypass():
-    """What was flushed is read in place; of containers, files are extracted when they are asked for, and removed after that."""
+    """Flushed datasets are read in place; files in containers are extracted on request,
+    and removed afterwards."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"))
         job.lose("n1", "n2")
@@ -289,14 +302,15 @@ def test_fetch_bypass():
                       "complete_restart:1", checkpoint("c"), SCR_FETCH_BYPASS=1, SCR_FLUSH=0)
         run.says("FETCH_DIRECT", "b", times=1)
         assert job.cached() == [3] and not any(job.root.glob("nodes/**/scr.brought"))
-        # an empty file is in no container, and not missing for that
+        # an empty file is in no container, but not missing
         job.run("init", "start:c:c", "put:c/rank_%r:0", "complete:1", SCR_USE_CONTAINERS=1)
         job.lose("n1", "n2")
         job.run("init", "have => 1 c", "start_restart => c", "get:c/rank_%r:0", "complete_restart:1", SCR_FETCH_BYPASS=1)
 
 
 def test_containers_in_place():
-    """A program of the older protocol, which asks before it restarts; damage, which marks the checkpoint."""
+    """A program uses the older protocol, which asks before it restarts; damage marks the
+    checkpoint."""
     with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         job.lose("n1", "n2")
@@ -315,7 +329,8 @@ def test_containers_in_place():
 
 
 def test_containers_without_room():
-    """A cache has no room for a file: the checkpoint is not to blame, and the next run begins with it."""
+    """A cache has no room for a file: this does not mark the checkpoint, and the next run
+    begins with it."""
     with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         job.lose("n1", "n2")
@@ -328,7 +343,8 @@ def test_containers_without_room():
 
 
 def test_containers_brought_before():
-    """A file that was brought to another rank of the node is there when its own rank asks for it, and no damage."""
+    """A file that was brought to another rank of the node is there when its own rank
+    requests it, which is not damage."""
     with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
         job.run("init", checkpoint("a"))
         job.lose("n1", "n2")
@@ -336,7 +352,8 @@ def test_containers_brought_before():
 
 
 def test_containers_asked_again():
-    """A program that asks for a restart again, also for another checkpoint with the same names, gets the files of that one."""
+    """A program that restarts again, possibly from another checkpoint with the same
+    names, gets the files of that checkpoint."""
     with Job(**PAIR, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_FETCH_BYPASS=1) as job:
         job.run("init", [[f"start:{name}:c", f"tag:{name}", "put:x/rank_%r:1000", "complete:1"] for name in "ab"])
         job.lose("n1", "n2")
@@ -347,8 +364,9 @@ def test_containers_asked_again():
 
 
 def test_containers_of_an_earlier_run():
-    """They are fetched into a cache, though nothing is written there: one that nothing else uses, or that of another
-    descriptor; a cache that cannot be had is told, and an older checkpoint is next."""
+    """Containers are fetched into a cache although nothing is written there: an otherwise
+    unused one, or that of another descriptor. An unavailable cache is reported, and an
+    older checkpoint is next."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), SCR_FLUSH=1)
         job.run("init", checkpoint("b"), "finalize", SCR_FLUSH=1, SCR_USE_CONTAINERS=1)
@@ -366,7 +384,7 @@ def test_containers_of_an_earlier_run():
 
 
 def test_planted_links():
-    """A link that somebody planted in the way, or as the file, is refused."""
+    """A planted link is refused, as a directory on the way or as the file."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         (job.prefix / "a").mkdir()
         (job.root / "elsewhere").mkdir()

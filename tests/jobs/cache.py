@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is kept in the cache, what goes to the prefix directory and when, and under which names."""
+"""Which datasets stay in the cache, which go to the prefix directory and when, and under
+which names."""
 from job import Job, checkpoint, main, restart
 from nodes import small_caches
 import tree
@@ -13,7 +14,7 @@ def index(job):
 
 
 def flushed(job):
-    """Names of the datasets that the index calls complete, by id."""
+    """Names of the datasets that are complete in the index, by id."""
     found = {}
     for number, entry in index(job)["DSET"].items():
         for name, about in entry["DIR"].items():
@@ -29,7 +30,7 @@ def series(first, last, **how):
 # ---- what leaves the cache ----
 
 def test_sizes():
-    """The newest stay."""
+    """The newest datasets stay in the cache."""
     for size in (1, 2, 3):
         with Job(**PAIR, SCR_CACHE_SIZE=size, SCR_FLUSH=0) as job:
             run = job.run("init", series(1, 5))
@@ -41,7 +42,7 @@ def test_sizes():
 
 
 def test_newest_checkpoint_stays():
-    """An output that is no checkpoint never drives the last checkpoint out."""
+    """An output that is not a checkpoint never evicts the last checkpoint."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c"), [checkpoint(f"o{i}", flags="o") for i in range(4)],
                 [checkpoint(f"n{i}", flags="0") for i in range(3)], restart("c"))
@@ -63,8 +64,8 @@ def leaving(job):
 
 
 def test_leaves_while_the_program_writes():
-    """Nobody waits for the removal of the oldest before the new one is complete; when the program is
-    killed, what is left of it is nobody's."""
+    """A new dataset is complete without waiting for the removal of the oldest. When the
+    program is killed, the rest of the oldest belongs to no dataset."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", series(1, 2), "slow:300", "start:c3:c", "put:c3/rank_%r", "kill@0", dies=True)
         assert job.cached() == [2, 3] and leaving(job) == 2, job.cached()
@@ -77,13 +78,14 @@ def test_leaves_while_the_program_writes():
 
 
 def redundancy_files(job, number):
-    """Where the redundancy files of a dataset lie on their device."""
+    """The redundancy files of a dataset, by their places on the device."""
     files = (path for node in job.nodes() for path in (job.cache(node) / f"scr.dataset.{number}").glob("*_of_*"))
     return {path.name: path.stat().st_ino for path in files}
 
 
 def test_redundancy_is_written_over():
-    """That of the oldest becomes that of the newest, on every rank, and protects what it should."""
+    """The redundancy files of the oldest dataset become those of the newest, on every
+    rank, and protect it."""
     with Job(nodes=3, per_node=2, SCR_FLUSH=0) as job:
         job.run("init", series(1, 2))
         before = {number: redundancy_files(job, number) for number in (1, 2)}
@@ -96,14 +98,14 @@ def test_redundancy_is_written_over():
 
 
 def test_leaves_first_where_room_is_little():
-    """Two fit into the cache, but not three."""
+    """The cache has room for two datasets, but not three."""
     with Job(**PAIR, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "700k"):
         job.run("init", "slow:50", [checkpoint(f"c{i}", size=250000) for i in range(1, 6)],
                 restart("c5", size=250000))
 
 
 def test_cannot_leave():
-    """That is said, but costs nothing but the room."""
+    """A dataset that cannot be removed is reported and only costs room."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         run = job.run("init", series(1, 2), "no_room@0:rank_0", checkpoint("c3"), "no_room@0:", restart("c3"))
         run.says("CACHE_REMOVAL_FAILED", rf"node n1: {job.cache('n1')}/leaving.1: remove \S+: No space left on device", times=1)
@@ -123,7 +125,7 @@ def test_purge():
 
 
 def test_not_distributed():
-    """SCR_DISTRIBUTE=0: nothing cached is used."""
+    """With SCR_DISTRIBUTE=0, cached data is not used."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", series(1, 2))
         job.run("init", "have => 0 =", SCR_DISTRIBUTE=0)
@@ -149,7 +151,8 @@ def test_never():
 
 
 def test_outputs_at_once():
-    """An output is on the prefix directory when it is complete, and it is no restart."""
+    """A complete output is on the prefix directory at once, and is not offered for a
+    restart."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("out", flags="o"), "have => 0", checkpoint("both", flags="co"),
                 checkpoint("plain", flags="0"), checkpoint("c"))
@@ -176,7 +179,8 @@ def test_flush_on_restart():
 
 
 def test_no_room_in_the_prefix_folder():
-    """A flush that fails is an error on every rank; the dataset stays, and the job goes on."""
+    """A failed flush is an error on every rank; the dataset stays, and the job
+    continues."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         (job.prefix / "c2").write_text("this is a file")
         run = job.run("init", series(1, 1), checkpoint("c2", code="FLUSH"), restart("c2"), series(3, 3))
@@ -188,7 +192,8 @@ def test_no_room_in_the_prefix_folder():
 # ---- names ----
 
 def test_older_pair():
-    """SCR_Start_checkpoint and SCR_Complete_checkpoint: files lie where the program names them, here at the same place each time."""
+    """SCR_Start_checkpoint and SCR_Complete_checkpoint: files are where the program names
+    them, here at the same place each time."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         for number in ("1", "2"):
             job.run("init", f"tag:{number}", "start_checkpoint", "put:state_%r:100",
@@ -222,7 +227,8 @@ def read_unnamed(number, folder):
 
 
 def test_unnamed_in_directories_of_their_own():
-    """As a program of SCR 3.1 names them, and finds them without SCR; each can be a restart's, and goes alone."""
+    """A program of SCR 3.1 names directories and finds them without SCR; each can be
+    restarted from and is deleted alone."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", unnamed(1, "ckpt_1"), unnamed(2, "ckpt_2"), unnamed(3, "ckpt_3"), "finalize")
         for number in (1, 2, 3):
@@ -235,7 +241,8 @@ def test_unnamed_in_directories_of_their_own():
 
 
 def test_unnamed_with_names_used_again():
-    """Files belong to the newest: the older one is not offered, and takes nothing along when it goes."""
+    """Files belong to the newest dataset: the older one is not offered, and its deletion
+    keeps the files."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", unnamed(1, "ckpt"), unnamed(2, "ckpt"), "finalize")
         job.lose("n1", "n2")
@@ -248,7 +255,8 @@ def test_unnamed_with_names_used_again():
 
 
 def test_unnamed_of_a_flush_that_ends_later():
-    """A newer one with names of its files is there: the older one stays out of the way."""
+    """When a newer dataset with the same file names exists, the flush of the older one
+    does not overwrite it."""
     with Job(**PAIR) as job:
         (job.prefix / "scr.yaml").write_text("CKPT: {0: {INTERVAL: 1}, 1: {INTERVAL: 2, BYPASS: 1}}\n")
         run = job.run("init", unnamed(1, "ckpt"), unnamed(2, "ckpt"), "finalize")
@@ -271,7 +279,7 @@ def test_files_elsewhere():
 
 
 def test_name_used_twice():
-    """The newer one counts, in the cache and in the prefix directory."""
+    """The newer dataset of a name counts, in the cache and on the prefix directory."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a", size=900), checkpoint("a", size=100), restart("a", size=100))
         job.run("init", restart("a", size=100))
@@ -290,7 +298,7 @@ def test_replaced_output_leaves():
 
 
 def test_ids_go_on():
-    """No id stands for two datasets, whatever of the first is left."""
+    """No id is used for two datasets, whichever traces of the first one exist."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 2), SCR_FLUSH=0)
         job.run("init", series(3, 3), SCR_FLUSH=0)
@@ -322,7 +330,7 @@ def test_current_of_the_cache():
 
 
 def test_current_of_the_cache_but_not_of_the_index():
-    """It stays so, although the index has a newer one."""
+    """The current dataset stays current, although the index has a newer one."""
     with Job(**PAIR, SCR_FLUSH=2) as job:
         run = job.run("init", series(1, 2), "current:c1", restart("c1"), "finalize")
         run.says("FETCH_COMPLETE", times=0)
@@ -331,7 +339,8 @@ def test_current_of_the_cache_but_not_of_the_index():
 
 
 def test_current_that_fails():
-    """An older one is next, not a newer one that was passed over."""
+    """If the current dataset fails, an older one is next, not a newer one that was
+    skipped."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", series(1, 3), "current:c2", "have => 1 c2", "start_restart",
                 "complete_restart:0 => INVALID", restart("c1"), series(4, 4))
@@ -340,8 +349,8 @@ def test_current_that_fails():
 
 
 def test_flushed_late():
-    """An older checkpoint that reaches the prefix directory after a newer one is not the one to restart
-    from."""
+    """An older checkpoint that reaches the prefix directory after a newer one is not used
+    for a restart."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         (job.prefix / "c1").write_text("this is a file")
         job.run("init", checkpoint("c1", flags="co", code="FLUSH"), checkpoint("c2", flags="co"),
@@ -363,7 +372,7 @@ def test_delete():
 
 
 def test_delete_by_other_numbers_of_ranks():
-    """Whoever wrote the files: those who are there share them out."""
+    """The present ranks share out the files to delete, whoever wrote them."""
     for containers in (0, 1):
         with Job(4, 2, SCR_FLUSH=1, SCR_USE_CONTAINERS=containers) as job:
             job.run("init", series(1, 3), "finalize")
@@ -378,7 +387,8 @@ def test_delete_by_other_numbers_of_ranks():
 
 
 def test_delete_of_what_is_not_whole():
-    """A flush that did not end, a directory that is gone, and a map that is damaged."""
+    """Deletion after an interrupted flush, with a missing directory, and with a damaged
+    map."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         (job.prefix / "c4/rank_1").mkdir(parents=True)  # where a file should go
         run = job.run("init", series(1, 3), "start:c4:c", "put:c4/rank_%r:100", "complete:1 => FLUSH",
@@ -399,7 +409,7 @@ def test_delete_of_what_is_not_whole():
 
 
 def test_delete_name_used_twice():
-    """All of that name: an older one is not offered instead."""
+    """All datasets of the name are deleted: an older one is not offered instead."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"), checkpoint("b"), checkpoint("b", 700), "delete:b", restart("a"),
                 SCR_CACHE_SIZE=3)
@@ -413,7 +423,7 @@ def test_delete_only_cached():
 
 
 def test_delete_is_no_restart():
-    """What was offered is gone."""
+    """An offered dataset that is deleted is gone."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         for call in ("delete:c2", "current:c1"):
             job.run("init", series(1, 2), "have => 1 c2", call, "start_restart => STATE (untouched)",
@@ -422,7 +432,7 @@ def test_delete_is_no_restart():
 
 
 def test_drop():
-    """The entry goes, the files stay."""
+    """The entry is removed, the files stay."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", series(1, 2), "drop:c2")
         assert flushed(job) == ["c1"] and (job.prefix / "c2/rank_0").exists()

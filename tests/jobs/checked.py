@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_params --check refuses every value that SCR_Init refuses, and says the same of it."""
+"""scr_params --check refuses every value that SCR_Init refuses, with the same text."""
 import json
 import os
 import pathlib
@@ -9,13 +9,14 @@ import subprocess
 
 from job import Job, main
 
-# Values for parameters of each type, a set for a run each; most are wrong, some only for some parameters.
+# Sets of values for parameters of each type, each used in a run; most are wrong, some
+# only for some parameters.
 SETS = [{"switch": "maybe", "whole": "x", "auto": "often", "bytes": "much", "time": "soon", "decimal": "x", "text": "swallow"},
         {"switch": "2", "whole": "-7", "auto": "-1", "bytes": "-1", "time": "-1", "decimal": "-5", "text": "BBAPI"},
         {"whole": "0", "auto": "0", "bytes": "0", "time": "0", "decimal": "0", "text": "KILL"},
         {"whole": "99999999999", "auto": "99999999999", "bytes": "1", "decimal": "1e400", "text": "x:y"},
         {"bytes": "2GB"}, {"bytes": "9223372036854775808"}, {"bytes": "99999999999999999999"}]
-# Of places, of who runs what where, and of what is read before a file could say anything.
+# Values for places, users and nodes, and for parameters that are read before files.
 NOT = {"SCR_PREFIX", "SCR_CNTL_BASE", "SCR_CACHE_BASE", "SCR_CONF_FILE", "SCR_ENABLE", "SCR_NODE_NAME", "SCR_JOB_ID", "SCR_USER_NAME",
        "SCR_CURRENT", "SCR_DEBUG", "SCR_LOCKED"}
 
@@ -33,7 +34,7 @@ def command(*arguments, **env):
 
 
 def kind_of(name):
-    """One of the words of SETS for a type as scr_params calls it."""
+    """The word of SETS for a type that scr_params prints."""
     known = {"number": "whole", "number or auto": "auto", "scheme": "text"}
     return known.get(name, name)
 
@@ -67,7 +68,7 @@ def test_parameters():
 
 
 def test_stores():
-    """Ways of copying that this build does not have."""
+    """Copy methods that this build does not have."""
     with Job(nodes=1, per_node=1) as job:
         for kind in ("BBAPI", "swallow"):
             (job.prefix / "scr.yaml").write_text(f"SCR_COPY_TYPE: FILE\nSTORE:\n  - STORE: {job.root}/s\n    TYPE: {kind}\n"

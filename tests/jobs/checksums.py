@@ -18,14 +18,15 @@ def cached_file(job, node, rank, dataset=1, name="a"):
 # ---- SCR_CRC_ON_COPY ----
 
 def recorded(job, node, rank):
-    """Checksums in the filemap of that rank, of its own files."""
+    """Checksums of a rank's own files in its filemap."""
     files = tree.read(job.control(node) / "filemap_0.scriinfo")["RANK"][str(rank)]["DSET"]["1"]["FILE"]
     return [about["CRC"] for about in files.values() if "CRC" in about]
 
 
 def test_nothing_is_read_for_checksums():
-    """Neither at the end of a checkpoint nor when one that is whole is offered; with redundancy only for the sums. And
-    SCR_Init reads no more than headers in any case."""
+    """No file is read for checksums at the end of a checkpoint or when a complete one is
+    offered; with redundancy, files are read only for the sums. SCR_Init reads only
+    headers in any case."""
     for on, scheme, written, restarted in ((1, "SINGLE", True, True), (0, "SINGLE", False, False),
                                            (1, "XOR", True, True), (0, "XOR", True, False)):
         with Job(**PAIR, SCR_COPY_TYPE=scheme, SCR_CRC_ON_COPY=on) as job:
@@ -40,7 +41,8 @@ def test_nothing_is_read_for_checksums():
 
 
 def test_only_sizes_count_without():
-    """Other bytes are noticed only with checksums; a file that is too short, and a node that is lost, always."""
+    """Altered bytes are detected only with checksums; a short file and a lost node are
+    always detected."""
     for on in (1, 0):
         with Job(**PAIR, SCR_CRC_ON_COPY=on) as job:
             job.run("init", checkpoint("a"))
@@ -56,7 +58,8 @@ def test_only_sizes_count_without():
 
 
 def test_damage_is_mended_before_use():
-    """By SCR_Have_restart or a flush, whichever comes first, once; a dataset that nobody asks for is left alone."""
+    """SCR_Have_restart or a flush, whichever comes first, repairs damage once; other
+    datasets are left alone."""
     with Job(**PAIR | {"SCR_CACHE_SIZE": 2}) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         for dataset, name in ((1, "a"), (2, "b")):
@@ -76,7 +79,7 @@ def test_damage_is_mended_before_use():
 
 
 def test_what_cannot_be_mended_is_not_used():
-    """The next best one is offered, and nothing of a damaged one is flushed."""
+    """The next best dataset is offered, and no part of a damaged dataset is flushed."""
     with Job(**PAIR | {"SCR_CACHE_SIZE": 2}) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         for node, rank in (("n1", 0), ("n2", 1)):
@@ -95,7 +98,7 @@ def test_what_cannot_be_mended_is_not_used():
 
 
 def test_flush_and_fetch_without():
-    """The flush makes its own, which the fetch compares."""
+    """The flush computes its own checksums, which the fetch compares."""
     with Job(**PAIR | {"SCR_FLUSH": 1}, SCR_CRC_ON_COPY=0) as job:
         job.run("init", checkpoint("a"), "finalize")
         job.run("init", restart("a")).says("FETCH_COMPLETE", times=1)
@@ -105,7 +108,8 @@ def test_flush_and_fetch_without():
 
 
 def test_settings_may_change():
-    """A run that wants checksums finds those of none, and the other way round; new ones are as it wants them."""
+    """A run with checksums uses caches without, and vice versa; new datasets follow its
+    own setting."""
     for on in (0, 1):
         with Job(**PAIR) as job:
             job.run("init", checkpoint("a"), SCR_CRC_ON_COPY=on)
@@ -119,7 +123,8 @@ def test_settings_may_change():
 # ---- SCR_CRC_ON_FLUSH ----
 
 def test_flush_without():
-    """What was flushed without checksums is fetched as it is, as long as nobody wrote to it; with them, damage is seen."""
+    """A dataset flushed without checksums is fetched as it is, unless it was written to;
+    with checksums, damage is detected."""
     for on in (1, 0):
         with Job(**PAIR | {"SCR_FLUSH": 1}, SCR_CRC_ON_FLUSH=on) as job:
             job.run("init", checkpoint("a"), "finalize")
@@ -134,12 +139,14 @@ def test_flush_without():
 # ---- SCR_CRC_ON_DELETE ----
 
 def spoiled(how):
-    """The application itself spoils a file of "a" when it is complete, and the next checkpoint drives it out."""
+    """The application alters a file of "a" after its completion, and the next checkpoint
+    evicts "a"."""
     return ["init", checkpoint("a"), how, checkpoint("b"), "have => 1 b"]
 
 
 def test_damage_is_told_when_the_dataset_leaves():
-    """Bytes and sizes, on one rank and on both, in the message and in the log."""
+    """Altered bytes and sizes, on one rank and on both, are reported in the message and
+    the log."""
     for how, pattern in (("tag:x", None), ("write@1:1000", "rank 1: node n2: .*/rank_1 has checksum "),
                          ("write:1000", "on 2 ranks, first rank 0: node n1: .*/rank_0 has checksum "),
                          ("unlink@0", "rank 0: node n1: .*/rank_0: No such file"),
@@ -155,7 +162,8 @@ def test_damage_is_told_when_the_dataset_leaves():
 
 
 def test_what_another_run_left():
-    """A process that was not there when it was written tells, too; what is gone altogether was lost before."""
+    """A process that did not write the dataset also reports damage; missing data was lost
+    earlier."""
     for hurt, pattern in ((None, None), (damage.flip, "has checksum"), (damage.cut, "has 500 bytes, not 1000"),
                           (damage.link, "is a symbolic link"), (damage.remove, None)):
         with Job(**PAIR, SCR_CRC_ON_DELETE=1) as job:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run on a cluster of namespaces, under mpiexec: a node loses its power while the program computes, in the midst of a
-checkpoint, of an asynchronous flush, and while what is left is saved. Whatever happened, the program ends with the result of a run
-that nothing disturbed. Skipped without root or namespaces."""
+"""scr_run on a cluster of namespaces, under mpiexec: a node loses power while the program
+computes, during a checkpoint, during an asynchronous flush, and while the caches are
+saved. In every case the program ends with the result of an undisturbed run. Skipped
+without root or namespaces."""
 import os
 import re
 import signal
@@ -17,7 +18,8 @@ VICTIM, RANK = "n2", 2  # a rank of it: two on each node
 
 
 class Cluster:
-    """Four machines, of which the program has three or all, and scr_run on the head node."""
+    """Four machines, three or all of which the program uses, and scr_run on the head
+    node."""
 
     def __init__(self, last=2, **parameters):
         if not MPI.shell:
@@ -40,7 +42,8 @@ class Cluster:
         self.runs.__exit__()
 
     def stop_at(self, number, program, below):
-        """The environment in which the victim's first program of that name stops before its n-th change in that directory."""
+        """Returns the environment in which the victim's first program of that name stops
+        before its n-th change in that directory."""
         return {"LD_PRELOAD": f"{os.environ['JOB_FAULTS']}:{MPI.preload}", "FAULTS_PROGRAM": program,
                 "FAULTS_BELOW": below, "FAULTS_AT": number, "FAULTS_HOW": "stop", "FAULTS_MARK": self.mark,
                 "FAULTS_ONCE": self.runs.job.root / "once"}
@@ -59,7 +62,7 @@ class Cluster:
             self.machines.cut(name, silent)
 
     def wait_until(self, condition):
-        """While it runs."""
+        """Waits while scr_run is running."""
         try:
             wait_until(lambda: condition() or self.runs.process.poll() is not None)
         except AssertionError:
@@ -77,18 +80,18 @@ class Cluster:
         wait_until(lambda: not self.left())
 
     def left(self):
-        """Processes, here and on the nodes, that nobody should have left behind."""
+        """Returns leftover processes, here and on the nodes."""
         return [pid for pid in descendants() if pid not in self.machines.processes() and machines.goes_on(pid)]
 
     def check(self):
-        """The result, and every file on the prefix directory."""
+        """Checks the result and every file on the prefix directory."""
         self.runs.job.layout = [("n1", 2 * self.nodes)]
         self.runs.check_result()
         done = subprocess.run([f"{TOOLS}/scr_index", "--verify", "--prefix", self.prefix], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{self.runs.out}"
 
     def went_on(self):
-        """On the spare node, and from a checkpoint."""
+        """Checks that the program continued on the spare node from a checkpoint."""
         assert self.runs.logged("RUN_LAUNCHED", "run 1: begins on n[1-3], 6 ranks", "run 2: begins on n[1,3-4], 6 ranks"), self.runs.out
         assert len(self.runs.log(" n2: .*NODE_DOWN")) == 1, self.runs.out
         self.runs.said("heat: restarted from ckpt")
@@ -112,7 +115,7 @@ def test_computing():
 
 
 def test_computing_without_a_word():
-    """mpiexec waits for ever."""
+    """The node fails silently, and mpiexec waits forever."""
     computing(silent=True)
 
 
@@ -134,7 +137,7 @@ def test_writing_begins():
 
 
 def test_writing_goes_on():
-    """The other nodes may have all of it already."""
+    """The other nodes may already have completed the checkpoint."""
     writing(8, 2 * EVERY, 3 * EVERY)
 
 
@@ -165,7 +168,8 @@ def test_flushing_in_the_background():
 # ---- while what is left is saved ----
 
 def saving(number, silent=False):
-    """The first failure leaves too few nodes; the second one hits the copy of the newest checkpoint."""
+    """The first failure leaves too few nodes; the second one hits the copy of the newest
+    checkpoint."""
     with Cluster(last=1, SCR_FLUSH=0, SCR_COPY_TYPE="RS", SCR_SET_FAILURES=2) as cluster:
         runs = cluster.runs
         cluster.machines.preload(VICTIM, **cluster.stop_at(number, "scr_copy", cluster.prefix))
@@ -176,7 +180,7 @@ def saving(number, silent=False):
         cluster.cut_when_it_stops(silent)
         cluster.finish(fails=True)
         runs.said("is only in the cache: it is copied from n.1-3.")
-        # another day, and another allocation
+        # later, in another allocation
         cluster.cut("n1", "n3")
         cluster.machines.start_again()
         runs.last = len(runs.log("RUN_LAUNCHED")) + 1

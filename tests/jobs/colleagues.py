@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What colleagues write into records of a prefix directory that they share, or move there, reaches only what all who can
-write there can change themselves."""
+"""Records that colleagues write into a shared prefix directory, or move there, reach only
+files that everyone who can write there can change."""
 import contextlib
 import ctypes
 import grp
@@ -20,7 +20,8 @@ import tree
 
 
 def keep(job):
-    """A directory of Alice's own, with a file that the umask of the group would let Bob change."""
+    """Makes a directory of Alice's own, with a file that Bob could change according to
+    the umask of the group."""
     (job.prefix / "own").mkdir()
     (job.prefix / "own/work").write_text("work")
     for path, mode in ((job.prefix / "own/work", 0o660), (job.prefix / "own", 0o2750)):
@@ -30,7 +31,8 @@ def keep(job):
 
 
 def test_deleted_by_name():
-    """Bob writes down that a file of Alice's, which he may not change, is of a dataset; Alice deletes that."""
+    """Bob records a file of Alice's, which he may not change, as part of a dataset; Alice
+    deletes the dataset."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", SCATTERED, "finalize")
         work = keep(job)
@@ -40,14 +42,15 @@ def test_deleted_by_name():
 
 
 def end_sharing(job):
-    """Alice's directories are hers alone from now on. What Bob has in them stays his."""
+    """Alice's directories are hers alone from now on. Bob's objects in them stay his."""
     for path in (job.prefix, *job.prefix.rglob("*")):
         if path.is_dir():
             path.chmod(0o2750)
 
 
 def test_deleted_by_an_older_record():
-    """Bob wrote into a map or an index of Alice's while he could change her directories, or can still write to it."""
+    """Bob changed a map or an index of Alice's while he could change her directories, or
+    can still write to it."""
     def mark(datasets):
         for folders in datasets.values():
             if "a" in folders["DIR"]:
@@ -83,7 +86,8 @@ def test_deleted_by_an_older_record():
 
 
 def test_deleted_by_name_of_no_member():
-    """Bob, whom only an access control list lets in, makes the directory of a dataset, which gets the group that he is not in."""
+    """Bob has access only through an access control list. He makes the directory of a
+    dataset, which gets the group of which he is not a member."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", SCATTERED, "finalize")
         work = keep(job)
@@ -101,7 +105,8 @@ def test_deleted_by_name_of_no_member():
 
 
 def test_replaced_by_name():
-    """Bob saves a dataset from caches, and has one of its files take the place of Alice's when she adds it."""
+    """Bob saves a dataset from caches; one of its files takes the name of Alice's file
+    when she adds it."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(BOB).run("init", SCATTERED)
@@ -116,8 +121,8 @@ def test_replaced_by_name():
 
 
 def test_fetched_by_name():
-    """Bob's map names a file in a directory that he gives the name of a private one of Alice's, when she has fetched it: her next run
-    does not write there."""
+    """Bob's map names a file in a directory to which he gives the name of a private one
+    of Alice's after she has fetched it: her next run does not write there."""
     for packed in (0, 1):
         with Shared(0o2770, 0o007) as job:
             job.by(BOB).run("init", SCATTERED, "finalize", SCR_USE_CONTAINERS=packed)
@@ -136,7 +141,8 @@ def test_fetched_by_name():
 
 
 def test_folder_by_name():
-    """The same for a new directory in one of Alice's own: Bob may write to the new one, and not where it would be made."""
+    """The same for a new directory in one of Alice's: Bob may write to the new directory,
+    but not to its parent."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(BOB).run("init", SCATTERED)
@@ -157,7 +163,8 @@ def files_below(folder):
 
 
 def test_deleted_by_index():
-    """Bob marks a dataset as being deleted that Alice has in a directory of her own, and that directory, which is a prefix directory, too."""
+    """Bob marks a dataset in a directory of Alice's own as being deleted, and also that
+    directory, which is a prefix directory, too."""
     def mark(datasets):
         for folders in datasets.values():
             for entry in [folders["DIR"][name] for name in ("own/ckpt",) if name in folders["DIR"]]:
@@ -181,7 +188,8 @@ def test_deleted_by_index():
 
 
 def test_deleted_by_flag():
-    """Bob writes into the index that the files of Alice's dataset lie scattered, and puts a map where they would be named then."""
+    """Bob marks Alice's dataset as scattered in the index, and places a map where such a
+    dataset has it."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", checkpoint("x"), "finalize")
         work = keep(job)
@@ -200,7 +208,8 @@ def test_deleted_by_flag():
 
 
 def keep_nested(job):
-    """A private directory of Alice's in one of hers that the group may change. Bob can move that, and not empty it."""
+    """Makes a private directory of Alice's in one of hers that the group may change: Bob
+    can move it, but not empty it."""
     shared = job.prefix / "shared"
     (shared / "own").mkdir(parents=True)
     (shared / "own/work").write_text("work")
@@ -215,7 +224,7 @@ def check_nested(job, run):
 
 
 def put_list(path, entries, kinds=("access",)):
-    """An access control list; entries: {(tag, id): rights}."""
+    """Sets an access control list; entries: {(tag, id): rights}."""
     packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", tag, bits, who) for (tag, who), bits in entries.items())
     try:
         for kind in kinds:
@@ -229,7 +238,8 @@ OWN, NAMED, GROUP, MOST, EVERYBODY = (1, NOBODY), (2, CAROL), (4, NOBODY), (16, 
 
 
 def test_copied_without_its_list():
-    """A file that its list gives to Carol, and not to its group: a container and a fetched file give it to neither."""
+    """The access control list of a file grants it to Carol, but not to its group: a
+    container and a fetched file grant it to neither."""
     def hide(path):
         path.chmod(0o600)
         put_list(path, {OWN: 6, NAMED: 4, GROUP: 0, MOST: 4, EVERYBODY: 0})
@@ -250,7 +260,8 @@ def test_copied_without_its_list():
 
 
 def keep_of_a_third(job, owner, group):
-    """A directory that Alice may change as a member of the other group, or as the owner, and Bob may not."""
+    """Makes a directory that Alice may change as a member of the other group, or as its
+    owner, but Bob may not."""
     (job.prefix / "third").mkdir()
     (job.prefix / "third/work").write_text("work")
     for path, mode in ((job.prefix / "third/work", 0o660), (job.prefix / "third", 0o2770)):
@@ -260,7 +271,8 @@ def keep_of_a_third(job, owner, group):
 
 
 def test_deleted_by_name_for_a_third():
-    """Alice has the rights of another group, or of the owner, in a directory that Bob's map names, and Bob has none."""
+    """In a directory that Bob's map names, Alice has rights of another group or of the
+    owner, and Bob has none."""
     for owner in (CAROL, ALICE.pw_uid):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", SCATTERED, "finalize")
@@ -274,7 +286,8 @@ def test_deleted_by_name_for_a_third():
 
 
 def test_deleted_by_index_for_a_third():
-    """Bob marks a dataset of a third user's as being deleted; its directory is of a group of hers and Alice's."""
+    """Bob marks a dataset of a third user as being deleted; its directory belongs to a
+    group of that user and Alice."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", checkpoint("x"), checkpoint("c/ckpt"), "finalize")
         for path in (job.prefix / "c", *(job.prefix / "c").rglob("*")):
@@ -290,7 +303,8 @@ def test_deleted_by_index_for_a_third():
 
 
 def exchanged(job, at, log=None):
-    """Alice deletes her dataset "a"; before call number `at` of her rank 0 Bob puts another one in its place."""
+    """Alice deletes her dataset "a"; before call number `at` of her rank 0 Bob replaces
+    it by another one."""
     struck = job.root / "struck"
     faults = {"FAULTS_BELOW": job.prefix / "a", "FAULTS_RANK": 0, "FAULTS_READING": 1, "FAULTS_AT": at, "FAULTS_HOW": "stop", "FAULTS_MARK": struck,
               "FAULTS_LOG": log}
@@ -310,8 +324,9 @@ def exchanged(job, at, log=None):
 
 
 def test_exchanged_while_it_is_deleted():
-    """The map of Alice's dataset, which only she can change, is judged; then Bob's is in its place, or another one of hers in which he chose
-    the names."""
+    """After the map of Alice's dataset, which only she can change, was checked, Bob
+    replaces the dataset by his own, or by another one of hers in which he chose the
+    names."""
     def begin(owner):
         job = Shared(0o2770, 0o007)
         job.by(ALICE).run("init", checkpoint("x"), "finalize")
@@ -343,7 +358,8 @@ def test_exchanged_while_it_is_deleted():
 
 
 def test_renamed_while_it_is_added():
-    """Bob's saved dataset "a" becomes one of Alice's own, by its records, while Alice adds it and its lost files are rebuilt."""
+    """Bob's saved dataset "a" gets records of a dataset of Alice's own while Alice adds
+    it and its lost files are rebuilt."""
     def begin():
         job = Shared(0o2770, 0o007)
         job.by(ALICE).run("init", checkpoint("x"), "finalize")
@@ -394,7 +410,7 @@ def test_renamed_while_it_is_added():
 
 @contextlib.contextmanager
 def exchanging(one, other):
-    """Bob exchanges two directories all the time, in one of his."""
+    """Bob repeatedly exchanges two directories in one of his."""
     process = os.fork()
     if process == 0:
         os.setgroups([])
@@ -419,7 +435,8 @@ def give(folder, user, share):
 
 
 def rebuilding(saver, attempts, layout, *words):
-    """Root rebuilds a lost file in a directory of Alice's, in the place of which Bob puts one of his: no file of Alice's gets there."""
+    """Root rebuilds a lost file in a directory of Alice's that Bob replaces by one of
+    his: no file of Alice's gets there."""
     with Shared(0o2770, 0o022, nodes=3) as job:
         os.chown(job.prefix, saver.pw_uid, saver.pw_gid)
         job.parameters.update(SCR_FLUSH=0, SCR_COPY_TYPE="XOR", SCR_SET_SIZE=3)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters: where their values come from, what is a mistake, and when a checkpoint is advised."""
+"""Parameters: the sources of their values, mistakes, and when a checkpoint is advised."""
 import os
 import pwd
 
@@ -28,7 +28,8 @@ def write(job, text, name="scr.yaml"):
 # ---- files ----
 
 def test_all_mistakes_at_once():
-    """Each with file, line and column; a value that cannot be, with the place where it was set."""
+    """Each mistake is reported with file, line and column; an impossible value, with the
+    place where it was set."""
     with Job(**PAIR) as job:
         del job.parameters["SCR_FLUSH"]
         write(job, MISTAKES)
@@ -75,7 +76,7 @@ def test_another_file():
 
 
 def test_link_to_a_file():
-    """Of the prefix directory's own file: what it leads to counts, and that has to be there."""
+    """If the prefix directory's own file is a link, its target counts and must exist."""
     with Job(**PAIR) as job:
         write(job, "SCR_CACHE_SIZE: 5\n", "site.yaml")
         for link, named, why in (("scr.yaml", "gone.yaml", "this symbolic link has no target"),
@@ -88,7 +89,8 @@ def test_link_to_a_file():
 
 
 def test_older_form():
-    """Lines instead of YAML, in a file of either name; both files are one too many."""
+    """Lines instead of YAML are accepted in a file of either name; both files together
+    are a mistake."""
     for name in (".scrconf", "scr.yaml"):
         with Job(**PAIR) as job:
             write(job, "# lines\nSCR_CACHE_SIZE=3\nSCR_JOB_NAME='a job of $SOMEBODY'\n", name)
@@ -117,7 +119,7 @@ def redundancy_files(folder):
 
 
 def test_failure_groups():
-    """Nodes on one power supply may fail together, if SCR knows that they are."""
+    """Nodes on one power supply may fail together if SCR knows the groups."""
     for group, code in (("POWER", 1), ("NODE", 0)):
         with Job(4, 2, SCR_FLUSH=0, SCR_GROUP=group) as job:
             write(job, POWER)
@@ -127,7 +129,7 @@ def test_failure_groups():
 
 
 def test_many_nodes():
-    """Of the rows of 10,000 other nodes, and of each other, ranks hold none."""
+    """Ranks do not store rows for 10,000 other nodes or for each other."""
     others = "".join(f"GROUPS=other{i} POWER=p{i} RACK=r\n" for i in range(10000))
     held = []
     for rows in (POWER, POWER + others):
@@ -151,7 +153,7 @@ def test_node_without_a_group():
 
 
 def test_one_descriptor():
-    """It counts, with all that it names, and not the parameters."""
+    """A descriptor counts, with everything that it names, instead of the parameters."""
     with Job(4, 1, SCR_FLUSH=0, SCR_CACHE_SIZE=5, SCR_SET_SIZE=4) as job:
         store = job.root / "nodes" / "store"
         write(job, f"""\
@@ -226,7 +228,7 @@ def test_places():
 
 
 def test_mistake_of_one_node():
-    """Only the environment of n2 has it; all ranks hear of it."""
+    """Only the environment of n2 has a mistake; all ranks report it."""
     with Job(**PAIR) as job:
         run = job.run("init => CONFIG", of_node={"n2": {"SCR_CACHE_BASE": "/" + "x" * 1100}})
         run.says("CONFIG_MISTAKE", r'rank 1: SCR_CACHE_BASE="/x*" \(the environment\): longer than 1023 bytes', times=1)
@@ -239,7 +241,8 @@ GIVEN = {"SCR_USER_NAME": "tester", "SCR_JOB_ID": "=17", "SCR_FLUSH_TYPE": "SYNC
 
 
 def test_questions():
-    """The value in force, also before SCR_Init, and also if it is found at run time."""
+    """SCR_Config returns the value in force, also before SCR_Init, and if it is
+    determined at run time."""
     with Job(**PAIR) as job:
         ask = [f"config:{name} => 1 {value}" for name, value in GIVEN.items()]
         ask += [f"config:SCR_PREFIX => 1 {job.prefix}", "config:SCR_CURRENT => 0",
@@ -253,7 +256,7 @@ def test_questions():
 
 
 def test_questions_about_defaults():
-    """Without any parameter, before and after: the same answers."""
+    """Without any parameter, the answers before and after SCR_Init are the same."""
     names = ["SCR_USER_NAME", "SCR_JOB_ID", "SCR_NODE_NAME", "SCR_PREFIX", "SCR_FLUSH_TYPE"]
     ask = [f"config:{name} => ANY" for name in names]
     with Job(1, 2, SCR_FLUSH=0, SCR_FLUSH_ASYNC=1) as job:
@@ -268,7 +271,7 @@ def test_questions_about_defaults():
 
 
 def test_questions_before_the_folder():
-    """A prefix directory that is not there yet may turn out to be a link: no job id is known."""
+    """A missing prefix directory may turn out to be a link, so no job id is known."""
     with Job(1, 1) as job:
         job.run("config:SCR_JOB_ID => 0", "config:SCR_PREFIX => 1 " + str(job.root / "new"),
                 SCR_JOB_ID=None, SCR_PREFIX=job.root / "new")
@@ -277,7 +280,7 @@ def test_questions_before_the_folder():
 # ---- layers ----
 
 def test_order():
-    """The environment, then the file, then the application, then the default."""
+    """The order is: environment, file, application, default."""
     script = ["config:SCR_CACHE_SIZE=5", "config:SCR_SET_SIZE=5", "config:SCR_JOB_NAME=set", "init",
               "config:SCR_CACHE_SIZE", "config:SCR_SET_SIZE", "config:SCR_JOB_NAME",
               "config:SCR_FETCH => 1 =1"]
@@ -290,7 +293,7 @@ def test_order():
 
 
 def test_rank_0_counts():
-    """Values that are for the whole job are those of rank 0; directories are those of the node."""
+    """Values for the whole job come from rank 0; directories come from each node."""
     with Job(**PAIR) as job:
         of_node = {"n1": {"SCR_CACHE_SIZE": 3}, "n2": {"SCR_CACHE_SIZE": 1}}
         job.run("init", "config:SCR_CACHE_SIZE => 1 =3", [checkpoint(f"c{i}") for i in range(4)],
@@ -325,7 +328,7 @@ def test_environment_mistakes():
 
 
 def test_identity_mistakes():
-    """Names that become parts of paths."""
+    """Invalid names that would become parts of paths."""
     for name, value in (("SCR_JOB_ID", "a/b"), ("SCR_JOB_ID", "a\nb"), ("SCR_USER_NAME", "../../x"),
                         ("SCR_JOB_ID", "x" * 200), ("SCR_USER_NAME", "x" * 200)):
         with Job(**PAIR) as job:
@@ -344,7 +347,8 @@ def test_only_warnings():
 
 
 def test_earlier_version():
-    """A configuration and a program of SCR 3.1: what has no meaning is a warning, and checkpoints are written and flushed."""
+    """With a configuration and a program of SCR 3.1, meaningless parameters cause
+    warnings, and checkpoints are written and flushed."""
     with Job(**PAIR) as job:
         del job.parameters["SCR_FLUSH"]
         write(job, "CNTLDIR=/dev/shm BYTES=1GB\nSCR_FLUSH=1\nSCR_FLUSH_TYPE=BBAPI\nSCR_DB_ENABLE=0\nSCR_DB_HOST=h\n"
@@ -361,7 +365,7 @@ def test_earlier_version():
 
 
 def test_sets_too_small():
-    """More losses are asked for than a set can have members to spare."""
+    """The requested number of failures exceeds what a set can tolerate."""
     for nodes, failures, members in ((2, 2, 2), (3, 99, 3), (3, 2, None)):
         with Job(nodes=nodes, per_node=1, SCR_COPY_TYPE="RS", SCR_SET_FAILURES=failures) as job:
             run = job.run("init", checkpoint("a"), "finalize")
@@ -393,7 +397,7 @@ def test_seconds():
 
 
 def test_overhead():
-    """The first checkpoint tells what one costs; after that they are rare."""
+    """The first checkpoint shows its cost; after that, checkpoints are rare."""
     with Job(**PAIR) as job:
         job.run("init", "need => 1", checkpoint("a"), "need => 0", SCR_CHECKPOINT_OVERHEAD="0.0001")
         job.run("init", "need => 1", checkpoint("b"), "need => 1", SCR_CHECKPOINT_OVERHEAD=100)

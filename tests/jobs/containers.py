@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SCR_FLUSH_FORM=containers: one process of each node packs the files of all of its ranks into a container. Nodes are lost,
-flushes are killed and resumed, runs have other numbers of ranks, and containers of the older form stay what they are."""
+"""SCR_FLUSH_FORM=containers: one process per node packs the files of all its ranks into a
+container. Nodes are lost, flushes are killed and resumed, runs have other numbers of
+ranks, and containers of the older form remain usable."""
 from elastic import ANY, nodes, take
 from flush import LARGE, lose_all, places, stages, with_scr_transfer
 from job import Job, checkpoint, main, restart
@@ -21,7 +22,8 @@ def containers(job, name):
 
 
 def expect_containers(job, name, *ends):
-    """Files of about 1000 bytes, two for a node: the second one begins at 4 KB. ends: the last multiple of that in each."""
+    """Files have about 1000 bytes, two per node: the second one begins at 4 KB. ends: the
+    last multiple of 4 KB in each."""
     sizes = [path.stat().st_size for path in containers(job, name)]
     assert [size // KB // 4 * 4 for size in sizes] == list(ends), sizes
     assert all(size % (4 * KB) > 900 for size in sizes), sizes
@@ -59,7 +61,7 @@ def test_types():
 
 
 def test_alignment():
-    """Any number of bytes."""
+    """The alignment may be any number of bytes."""
     with Job(nodes=1, per_node=2, SCR_FLUSH=1, SCR_FLUSH_FORM="containers", SCR_FLUSH_ALIGN=3000) as job:
         job.run("init", checkpoint("c1"), "finalize")
         (container,) = containers(job, "c1")
@@ -70,7 +72,7 @@ def test_alignment():
 
 
 def test_default_alignment():
-    """16 MB: holes take no room."""
+    """The default is 16 MB: holes take no space."""
     with Job(nodes=1, per_node=2, SCR_FLUSH=1, SCR_FLUSH_FORM="Containers") as job:
         job.run("init", checkpoint("c1"), "finalize")
         (container,) = containers(job, "c1")
@@ -81,7 +83,7 @@ def test_default_alignment():
 
 
 def test_form():
-    """It prevails over the older parameter."""
+    """SCR_FLUSH_FORM prevails over the older parameter."""
     with Job(**SIX, **SIZED) as job:
         job.run("init", checkpoint("c1"), "finalize", SCR_FLUSH_FORM="files")
         assert not containers(job, "c1") and len(list((job.prefix / "c1").glob("rank_*"))) == 6
@@ -97,7 +99,7 @@ def test_mistakes():
 
 
 def test_in_place():
-    """Files are extracted when they are asked for."""
+    """Files are extracted on request."""
     with Job(**SIX, **FORM, SCR_FETCH_BYPASS=1) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         lose_all(job)
@@ -113,7 +115,8 @@ def test_deleted():
 
 
 def test_older_form():
-    """Containers of a size are read by a run with the new form, and replaced under the same name."""
+    """A run with the new form reads containers of a fixed size, and replaces them under
+    the same name."""
     for bypass in 0, 1:
         with Job(**SIX, SCR_FETCH_BYPASS=bypass) as job:
             job.run("init", checkpoint("c1"), "finalize", **SIZED)
@@ -128,7 +131,7 @@ def test_older_form():
 
 
 def test_shared_files():
-    """A file of all ranks lies under its name; the others are packed."""
+    """A file of all ranks keeps its name; other files are packed."""
     with Job(**SIX, **FORM) as job:
         job.run("init", write("a"), "finalize")
         whole(job, "a")
@@ -140,7 +143,7 @@ def test_shared_files():
 # ---- losses ----
 
 def test_node_lost():
-    """Before the flush: it has the rebuilt files, too."""
+    """A node is lost before the flush, which includes the rebuilt files."""
     with Job(**SIX, **FORM) as job:
         job.run("init", checkpoint("c1"), SCR_FLUSH=0)
         job.lose("n2")
@@ -151,7 +154,7 @@ def test_node_lost():
 
 
 def test_other_ranks():
-    """More and fewer ranks flush and fetch what others wrote."""
+    """More and fewer ranks flush and fetch datasets of other runs."""
     with Job(4, 1, **FORM, **ANY) as job:
         job.run("init", checkpoint("a"), SCR_FLUSH=0)
         job.run("init", take("a", 4), "finalize", layout=nodes(2, 1, 1, 1), SCR_FLUSH=10)
@@ -175,7 +178,8 @@ def test_damaged():
 # ---- interrupted ----
 
 def test_resumed():
-    """scr_transfer has copied all for both nodes when the program has died; the next run has another form."""
+    """scr_transfer has copied everything for both nodes when the program dies; the next
+    run has another form."""
     with Job(nodes=2, per_node=2, **DAEMON) as job:
         die(job, **FORM)
         let_finish(job, 2)
@@ -189,7 +193,7 @@ def test_resumed():
 
 
 def test_resumed_in_the_middle():
-    """What was copied stays; what was altered is copied again."""
+    """Copied data stays; altered data is copied again."""
     for hurt in None, damage.flip_first:
         with Job(nodes=2, per_node=2, **DAEMON, **FORM) as job:
             die(job, copies=2, SCR_FLUSH_ASYNC_BW="150KB")
@@ -203,7 +207,7 @@ def test_resumed_in_the_middle():
 
 
 def test_other_nodes():
-    """Ranks are distributed in another way: the flush is not resumed, but made anew."""
+    """With another distribution of ranks the flush is not resumed, but repeated."""
     with Job(nodes=2, per_node=2, **DAEMON, **FORM, **ANY) as job:
         die(job)
         let_finish(job, 2)
@@ -213,7 +217,8 @@ def test_other_nodes():
 
 
 def test_hostile_record():
-    """Colleagues may be able to change the record of a stage: no container is longer than a parameter can make it."""
+    """Colleagues may be able to change the record of a stage: no container gets longer
+    than a parameter allows."""
     with Job(nodes=2, per_node=2, **DAEMON) as job:
         die(job, **FORM)
         let_finish(job, 2)
@@ -227,7 +232,7 @@ def test_hostile_record():
 
 
 def test_no_room():
-    """One leader's disk is full: the attempt fails, and what was there stays."""
+    """One leader's disk is full: the attempt fails, and the existing data stays."""
     with Job(**SIX, **FORM) as job:
         job.run("init", checkpoint("c1"))
         full = {"FAULTS_BELOW": job.prefix / "c2/.scr/stage", "FAULTS_RANK": 2, "FAULTS_AT": 3, "FAULTS_HOW": "ENOSPC", "FAULTS_STAYS": 1}
@@ -239,7 +244,8 @@ def test_no_room():
 
 
 def test_killed():
-    """A process of any kind, leader or not, dies in the flush: the next run makes or ends it."""
+    """A process of any kind, leader or not, dies in the flush: the next run completes or
+    repeats the flush."""
     for rank in 0, 1, 2:
         for at in 1, 4, 9, 15:
             with Job(**SIX, **FORM) as job:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the ranks of a job do to the prefix directory, counted: in one flush, as the difference between runs with one flush more, in
-SCR_Init, a fetch and a deletion. Rank 0 does what is done once for all, the others what each rank does. The limits are what is needed now: a
-change that needs more fails."""
+"""Counts the calls of a job's ranks on the prefix directory: in one flush, as the
+difference between runs with one flush more, in SCR_Init, a fetch and a deletion. Rank 0
+does the work that is done once, the others the work of each rank. The limits are the
+current numbers: a change that needs more fails."""
 import collections
 import os
 
@@ -17,7 +18,8 @@ RANKS = 4
 
 
 def calls_of(job, tag, *operations, below=None):
-    """Of each rank, the calls below the prefix directory, or another one, by name."""
+    """Returns, for each rank, the calls below the prefix directory, or another one, by
+    name."""
     log = job.root / f"calls.{tag}"
     faults = {"FAULTS_BELOW": str(below or job.prefix), "FAULTS_PROGRAM": os.path.basename(os.environ["JOB_PROBE"]), "FAULTS_AT": "0",
               "FAULTS_READING": "1", "FAULTS_LOG": str(log)}
@@ -48,14 +50,15 @@ def test_flush():
 
 
 def test_init():
-    """The first rank of each node opens the directory, the others leave it alone."""
+    """The first rank of each node opens the directory; the others do not touch it."""
     with Job(nodes=2, per_node=2) as job:
         calls = calls_of(job, "init")
         assert calls[0]["fsync"] and [sum(one.values()) for one in calls[1:]] == [0, 2, 0], calls
 
 
 def test_init_opens():
-    """Control and cache directory of a rank, each with those above it, and its file map. Those that are there are not made."""
+    """A rank opens the control and cache directories with all directories above them, and
+    its file map. Existing directories are not made."""
     with Job(nodes=2, per_node=2) as job:
         job.run("init")  # makes the directories
         calls = calls_of(job, "nodes", below=job.root / "nodes")
@@ -76,7 +79,7 @@ def test_fetch():
 
 
 def test_deletion():
-    """Few files are removed by one rank, and the others need not open anything."""
+    """One rank removes a few files; the others need not open anything."""
     with Job(nodes=2, per_node=2) as job:
         job.run("init", *checkpoints(1, 2), "finalize", SCR_FLUSH=1, SCR_FLUSH_TYPE="SYNC", SCR_FLUSH_ASYNC=0)
         deletion = difference(calls_of(job, "none"), calls_of(job, "delete", "delete:run1.0"))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ways to damage a file. Each is a function of its path; what it leaves has a name in KINDS."""
+"""Ways to damage a file. Each is a function of its path; KINDS names the results."""
 import random
 
 
 def flip(path, at=0.5):
-    """One bit, at a part of the length."""
+    """Flips one bit at a fraction of the length."""
     data = bytearray(path.read_bytes())
     data[min(int(len(data) * at), len(data) - 1)] ^= 0x10
     path.write_bytes(data)
@@ -40,7 +40,7 @@ def remove(path):
 
 
 def link(path):
-    """A link to a copy of it, which must stay as it is."""
+    """Replaces the file by a link to a copy, which must not change."""
     copy = path.with_name(path.name + ".copy")
     path.rename(copy)
     path.symlink_to(copy)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What else the documents show and no other test runs: a session of scr_run in the guide, configurations, and scripts
-for administrators."""
+"""Other content of the documents that no other test runs: a session of scr_run in the
+guide, configurations, and scripts for administrators."""
 import os
 import pathlib
 import re
@@ -17,7 +17,7 @@ def blocks(page, kind):
 
 
 def block(page, kind, words):
-    """The one with these words."""
+    """Returns the block with these words."""
     found, = (text for text in blocks(page, kind) if words in text)
     return found
 
@@ -37,7 +37,8 @@ def program(path, text):
 
 
 def test_session():
-    """Its lines come in this order. Times, steps and the code of a killed rank differ, and an MPI may go on without it, until scr_run ends the run."""
+    """The lines of the session appear in this order. Times, steps and the code of a
+    killed rank differ, and an MPI may continue without it until scr_run ends the run."""
     command, *shown = block("guide.md", "", "$ scr_run --simulate").splitlines()
     with Job(nodes=1, per_node=1, SCR_JOB_ID=None) as job:
         out = rest = shell(job, command.removeprefix("$ ").replace("./heat", os.environ["JOB_HEAT"] + " -n 48"))
@@ -74,7 +75,7 @@ def test_test_of_a_node():
 
 
 def test_epilog():
-    """Another job's cache stays, and so does another user's."""
+    """Caches of another job and of another user stay."""
     with Job(nodes=1, per_node=1) as job:
         program(job.root / "runuser", '#!/bin/sh\n[ "$1 $2 $3" = "-u ann --" ] || exit 9\nshift 3\nexec "$@"\n')
         leaves = [job.root / name for name in ("ssd/ann/scr.7/cache", "shm/ann/scr.7", "shm/ann.50/ann/scr.7")]

@@ -12,17 +12,19 @@ ANY = {"SCR_RESTART_RANKS": "any"}
 
 
 def take(name, ranks, size=1000):
-    """That checkpoint of so many ranks is offered, and every byte of it is read by some rank."""
+    """The checkpoint of that number of ranks is offered, and every byte of it is read by
+    some rank."""
     return [f"have => 1 {name}", f"start_restart => {name}", f"take:{size} => {ranks}", "complete_restart:1"]
 
 
 def nodes(*counts):
-    """n1, n2, ... with so many ranks."""
+    """Returns n1, n2, ... with these numbers of ranks."""
     return [(f"n{i + 1}", count) for i, count in enumerate(counts) if count]
 
 
 def test_default():
-    """Without SCR_RESTART_RANKS it is not offered, neither from the cache nor from the prefix directory."""
+    """Without SCR_RESTART_RANKS the checkpoint is offered neither from the cache nor from
+    the prefix directory."""
     with Job(2, 2) as job:
         job.run("init", checkpoint("a"), SCR_FLUSH=0)
         run = job.run("init", "have => 0", layout=nodes(1, 2), SCR_FLUSH=0)
@@ -35,7 +37,8 @@ def test_default():
 
 
 def test_same_between():
-    """A run for its own number of ranks that begins with an older checkpoint leaves the newer one to a run that can use it."""
+    """A run with its own number of ranks that begins with an older checkpoint keeps the
+    newer one for a run that can use it."""
     with Job(2, 2, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"), "finalize")
         job.run("init", checkpoint("b"), "finalize", layout=nodes(1, 2))
@@ -46,7 +49,8 @@ def test_same_between():
 
 
 def test_cache():
-    """Fewer, more, on fewer and on more nodes; the last run has as many as the first."""
+    """Restarts with fewer and more ranks, on fewer and more nodes; the last run has the
+    original number."""
     with Job(4, 2, SCR_FLUSH=0, **ANY) as job:
         job.run("init", checkpoint("a", size=70000))
         for layout in (nodes(1, 1, 1, 1), nodes(3, 3, 3, 3), [("n2", 1), ("n3", 2), ("n4", 6)], nodes(2, 2, 2, 2)):
@@ -54,7 +58,7 @@ def test_cache():
 
 
 def test_lost():
-    """A node is lost, and there is no other in its place."""
+    """A node is lost without a replacement."""
     with Job(4, 2, SCR_FLUSH=0, **ANY) as job:
         job.run("init", checkpoint("a"))
         job.lose("n2")
@@ -67,7 +71,8 @@ def test_lost():
 
 
 def test_new_node_first():
-    """Rank 0 has no file of a dataset: that it is only in the cache stays on record, as scr_postrun needs it."""
+    """Rank 0 has no file of a dataset: the dataset remains recorded as only in the cache,
+    as scr_postrun requires."""
     for ranks in "any", "same":
         with Job(2, 2, SCR_FLUSH=0) as job:
             job.run("init", checkpoint("a"))
@@ -76,8 +81,8 @@ def test_new_node_first():
 
 
 def test_too_much_lost():
-    """Two of four nodes are lost, with XOR: an older checkpoint on the prefix directory is offered, or none; what is left
-    stays for a run that has the nodes again."""
+    """Two of four nodes are lost, with XOR: an older checkpoint on the prefix directory
+    is offered, or none; the remains stay for a run that has the nodes again."""
     with Job(4, 1, SCR_FLUSH=0, **ANY) as job:
         job.run("init", checkpoint("a"))
         job.save()
@@ -92,7 +97,7 @@ def test_too_much_lost():
 
 
 def test_prefix():
-    """It is read in place; in containers, by extraction."""
+    """The dataset is read in place; in containers, by extraction."""
     for containers in 0, 1:
         with Job(2, 2, SCR_FLUSH=1, SCR_USE_CONTAINERS=containers, **ANY) as job:
             job.run("init", checkpoint("a"), "finalize")
@@ -102,7 +107,8 @@ def test_prefix():
 
 
 def test_remains():
-    """Remains in the cache are not taken for the files in containers, from which they are read."""
+    """Remains in the cache are not confused with the files in containers, which are read
+    instead."""
     with Job(4, 1, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, **ANY) as job:
         job.run("init", checkpoint("a"))
         run = job.run("init", take("a", 4), layout=nodes(1, 1))
@@ -110,7 +116,8 @@ def test_remains():
 
 
 def test_no_such_file():
-    """Names are refused where files are brought; what is read in place is found, or not, by SCR_Route_file."""
+    """Unknown names are refused if files are brought; for data that is read in place,
+    SCR_Route_file decides."""
     for containers, code in (0, "SUCCESS"), (1, "ARGUMENT"):
         with Job(2, 2, SCR_FLUSH=1, SCR_USE_CONTAINERS=containers, **ANY) as job:
             job.run("init", checkpoint("a"), "finalize")
@@ -119,7 +126,8 @@ def test_no_such_file():
 
 
 def test_flush():
-    """A dataset of other ranks that was not flushed is, by the ranks that have it; it is intact for its own number."""
+    """A dataset of another number of ranks that was not flushed is flushed by the ranks
+    that have it, and is intact for its own number."""
     for containers in 0, 1:
         with Job(4, 1, SCR_USE_CONTAINERS=containers, **ANY) as job:
             job.run("init", checkpoint("a"), SCR_FLUSH=0)
@@ -131,7 +139,8 @@ def test_flush():
 
 
 def test_one_file():
-    """All ranks read the file of one, also of a checkpoint of equally many."""
+    """All ranks read the file of one rank, also from a checkpoint of the same number of
+    ranks."""
     with Job(4, 2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"), "have => 1 a", "start_restart", "take_file:a/rank_5:5:1000",
                 "take_file:a/rank_0:0:1000", "complete_restart:1")
@@ -140,7 +149,8 @@ def test_one_file():
 
 
 def test_unnamed():
-    """Files that lie where the program named them, from the cache and from the prefix directory."""
+    """Files are where the program named them, in the cache and on the prefix
+    directory."""
     with Job(2, 2, SCR_CACHE_KEEP=1, **ANY) as job:
         write = ["tag:x", "start_checkpoint", "put:here/rank_%r:1000", "put:there_%r:500", "complete_checkpoint:1"]
         read = ["have => 1 scr.dataset.1", "start_restart", "tag:x", "take_file:here/rank_1:1:1000", "take_file:there_3:3:500",
@@ -152,7 +162,7 @@ def test_unnamed():
 
 
 def test_bypass():
-    """Written to the prefix directory at once."""
+    """Datasets are written directly to the prefix directory."""
     with Job(2, 2, SCR_CACHE_BYPASS=1, **ANY) as job:
         job.run("init", checkpoint("a"))
         for layout in (nodes(3), nodes(3, 3)):
@@ -192,8 +202,9 @@ THREE = [("n2", 1), ("n3", 1), ("n1", 1)]  # no rank has what it wants on its no
 
 
 def strikes(job, operations, how, rank, **more):
-    """Plays them, each time from the same state, with the 1st, 2nd, ... call of a rank that changes something on its node
-    or in .scr going wrong; gives the runs. Only some of the later calls take part."""
+    """Plays the operations repeatedly from the same state; each time the next call of a
+    rank that changes something on its node or in .scr goes wrong. Yields the runs. Of
+    later calls, only a sample is used."""
     mark = job.root / "struck"
     job.save()
     for number in range(1, 500):
@@ -211,7 +222,7 @@ def strikes(job, operations, how, rank, **more):
 
 
 def elastic_job():
-    """Four ranks wrote; one of them was on a node that is lost, and three go on."""
+    """Four ranks wrote; the node of one rank is lost, and three ranks continue."""
     job = Job(4, 1, SCR_FLUSH=0, **ANY)
     job.run("init", checkpoint("a"))
     job.lose("n4")
@@ -219,7 +230,8 @@ def elastic_job():
 
 
 def test_killed():
-    """Before each change that a rank makes: the next run finds all, and nothing is left of the copies."""
+    """A rank is killed before each of its changes: the next run finds everything, and no
+    copies are left."""
     for rank in 0, 2:
         with elastic_job() as job:
             count = 0
@@ -232,7 +244,8 @@ def test_killed():
 
 
 def test_left_copies():
-    """Copies that a killed run left in a store that the next one opens late are not taken for files of another dataset of the id."""
+    """A killed run left copies in a store that the next run opens late: they are not
+    confused with files of another dataset of the same id."""
     with Job(2, 2, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, **ANY) as job:
         job.run("init", checkpoint("a"), "finalize")
         job.lose("n1", "n2")
@@ -245,7 +258,7 @@ def test_left_copies():
 
 
 def test_no_room():
-    """Calls fail, and none gives wrong bytes; the checkpoint is not to blame."""
+    """Failing calls never cause wrong bytes, and do not mark the checkpoint."""
     for how in "ENOSPC", "EIO":
         with elastic_job() as job:
             failed = 0
@@ -258,7 +271,8 @@ def test_no_room():
 
 
 def test_not_brought():
-    """A program that cannot read its files for that reason says so, and the next run gets the same checkpoint."""
+    """A program that therefore cannot read its files reports that, and the next run gets
+    the same checkpoint."""
     with Job(2, 1, SCR_FLUSH=0, **ANY) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         full = {"FAULTS_BELOW": job.cache("n2") / "scr.brought", "FAULTS_RANK": 1, "FAULTS_AT": 1, "FAULTS_HOW": "ENOSPC", "FAULTS_STAYS": 1}
@@ -270,7 +284,7 @@ def test_not_brought():
 
 
 def test_list_not_written():
-    """Without a list the questions have no answers; files are brought all the same."""
+    """Without a list the questions have no answers; files are still brought."""
     with Job(2, 1, SCR_FLUSH=0, **ANY) as job:
         job.run("init", checkpoint("a"))
         (job.prefix / f".scr/restart.{USER}+scr.{JOB}").write_text("in the way\n")
@@ -281,8 +295,8 @@ def test_list_not_written():
 
 
 def test_damage():
-    """A damaged map on the prefix directory is none of the cache's business; damaged containers are found, and an older
-    checkpoint is next."""
+    """A damaged map on the prefix directory does not affect the cache; damaged containers
+    are detected, and an older checkpoint is next."""
     with Job(3, 1, SCR_FLUSH=1, SCR_CACHE_KEEP=1, **ANY) as job:
         job.run("init", checkpoint("a"), "finalize")
         damage.flip(job.prefix / "a/.scr/rank2file.scr")
@@ -302,7 +316,8 @@ def test_damage():
 
 
 def test_damaged_with_its_time():
-    """Bytes of a file on the prefix directory change, and its time does not: its checksum is compared, unless the user reads directly."""
+    """Bytes of a file on the prefix directory change but not its time: its checksum is
+    compared, unless the user reads directly."""
     with Job(2, 2, SCR_FLUSH=1, **ANY) as job:
         job.run("init", checkpoint("a"), checkpoint("b"), "finalize")
         path = job.prefix / "b/rank_2"
@@ -321,7 +336,7 @@ def test_damaged_with_its_time():
 
 
 def heat(job, program, steps, *more, **parameters):
-    """What the example printed, which has come to its end."""
+    """Returns the output of the example, which must have ended successfully."""
     process = job.start(os.environ[program], "-n", "60", "-t", str(steps), "-c", "10", *more, **parameters)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, f"exit code {process.returncode}\n{out}{err}"
@@ -329,7 +344,8 @@ def heat(job, program, steps, *more, **parameters):
 
 
 def test_heat():
-    """8, 6, 12 and 3 ranks, and a lost node without a spare in between: the result is that of heat without SCR."""
+    """Runs with 8, 6, 12 and 3 ranks, and a lost node without a spare in between, give
+    the result of heat without SCR."""
     with Job(4, 2, SCR_CACHE_KEEP=1) as job:
         wanted, found = job.root / "undisturbed", job.root / "found"
         heat(job, "JOB_HEAT", 100, "-o", str(wanted), SCR_ENABLE=0)
@@ -342,7 +358,8 @@ def test_heat():
 
 
 def test_abandon():
-    """With an output, a restart and a flush that are open: what was complete is there for the next run of the process."""
+    """With an open output, restart and flush: complete datasets are there for the next
+    run of the process."""
     with Job(2, 2, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, **ANY) as job:
         run = job.run("abandon => STATE", "init", checkpoint("a", size=300000), "abandon", "need => STATE 0", "abandon => STATE",
                 "init", "have => 1 a", "start:b:c", "put:b/rank_%r:1000", "abandon",
@@ -356,7 +373,8 @@ def test_abandon():
 
 
 def test_survivor():
-    """Two ranks leave, and the others go on within the same mpiexec, with spare ranks in their places, and without."""
+    """Two ranks leave, and the others continue within the same mpiexec, with and without
+    spare ranks in their places."""
     for spares in 2, 0:
         layout = nodes(2, 2, 2, 2, spares)
         with Job(layout=layout, SCR_FLUSH=0) as job:
@@ -369,7 +387,7 @@ def test_survivor():
 
 
 def test_survivor_of_deaths():
-    """The same where two ranks die and the MPI lets the others live."""
+    """The same when two ranks die and the MPI lets the others live."""
     if MPI.mpi == "MPICH":
         raise Skip("mpiexec of MPICH ends all ranks when one dies")
     with Job(4, 2, SCR_FLUSH=0) as job:

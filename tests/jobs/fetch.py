@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which checkpoint a restart gets: attempts that end the program, wishes of the user, and datasets of which
-cache, prefix directory or index have only a part."""
+"""Which checkpoint a restart gets: attempts that end the program, choices of the user,
+and datasets that are only partly in the cache, the prefix directory or the index."""
 import concurrent.futures
 import shutil
 
@@ -32,14 +32,15 @@ def series(first, last, **how):
 
 
 def crash_in(name):
-    """The program reads it, and that is its end."""
+    """The program reads the dataset and crashes."""
     return [f"have => 1 {name}", f"start_restart => {name}", "kill@1"]
 
 
 # ---- a checkpoint that ends the program ----
 
 def test_ends_the_program():
-    """Tried twice, then the next older one, then the next; and none is lost for good."""
+    """The dataset is tried twice, then the next older one, then the next; none is lost
+    permanently."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 3))
         for name, over in (("c3", 0), ("c3", 0), ("c2", 1), ("c2", 1)):
@@ -58,7 +59,7 @@ def test_ends_the_program():
 
 
 def test_ends_the_program_from_the_cache():
-    """The same where nothing has to be fetched."""
+    """The same when nothing has to be fetched."""
     with Job(**PAIR, SCR_CACHE_SIZE=3, SCR_CACHE_KEEP=1) as job:
         job.run("init", series(1, 3))
         for name in ("c3", "c3", "c2", "c2"):
@@ -71,7 +72,8 @@ def test_ends_the_program_from_the_cache():
 
 
 def test_failed_on_the_prefix_folder():
-    """Where only the cache has it whole, it does not leave the cache, however often it was tried."""
+    """If only the cache has a complete copy, it stays in the cache, however often it was
+    tried."""
     with Job(**PAIR, SCR_CACHE_KEEP=1) as job:
         job.run("init", series(1, 2))
         (job.root / "nodes").rename(job.root / "away")
@@ -86,7 +88,8 @@ def test_failed_on_the_prefix_folder():
 
 
 def test_no_older_one():
-    """It is tried again rather than the run begins anew, the newest first, and asked for twice it is fetched once."""
+    """If no older dataset is left, these are tried again, newest first, before the run
+    begins anew; asked for twice, a dataset is fetched once."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 2))
         for name in ("c2", "c2", "c1", "c1", "c2"):
@@ -105,7 +108,7 @@ def test_no_older_one():
             job.run("init", crash_in("c1"), dies=True)
         job.run("init", "have => 0 =", SCR_FETCH=0, SCR_CACHE_PURGE=1)
         job.run("init", restart("c1")).says("RESTART_TRIED_AGAIN", "c1", times=1)
-    # where it turns out to be damaged, the next one is tried again, and then nothing is left
+    # if it is damaged there, the next one is tried again, and then nothing is left
     with Job(**PAIR) as job:
         job.run("init", series(1, 2))
         for name in ("c2", "c2", "c1", "c1"):
@@ -119,7 +122,8 @@ def test_no_older_one():
 
 
 def test_only_newer_ones():
-    """Than the chosen one, which is damaged, or ended two runs: better than nothing, after all older ones."""
+    """The chosen dataset is damaged, or has ended two runs, and only newer ones are left:
+    these are used after all older ones."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 3), "current:c2", "finalize")
         damage.flip(job.prefix / "c2/rank_1")
@@ -143,7 +147,7 @@ def test_only_newer_ones():
 
 
 def test_only_newer_ones_than_what_was_refused():
-    """By the program, which was given the chosen one first: each of them once."""
+    """The program refuses the chosen dataset: each newer one is offered once."""
     no = ["complete_restart:0 => INVALID"]
     with Job(**PAIR) as job:
         job.run("init", series(1, 4), "finalize")
@@ -157,7 +161,8 @@ def test_only_newer_ones_than_what_was_refused():
 
 
 def test_refused_and_written_again():
-    """Under the same name: that is another one. Nor does a refusal outlast a wish."""
+    """A refused name that is written again is a different dataset. A new choice also
+    cancels a refusal."""
     again = ["have => 1 c2", "start_restart", "complete_restart:0 => INVALID"]
     for how in ({}, {"SCR_CACHE_BYPASS": 1}):
         with Job(**PAIR, **how) as job:
@@ -173,7 +178,7 @@ def test_refused_and_written_again():
 
 
 def test_one_crash_is_forgiven():
-    """As when a node fails just then: a restart that succeeds starts the count anew."""
+    """A crash may coincide with a node failure: a successful restart resets the count."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 2))
         for _ in range(3):
@@ -186,8 +191,8 @@ def test_one_crash_is_forgiven():
 
 
 def test_asking_is_no_attempt():
-    """Runs that end in order, as when too little of the allocation is left, do not count, however they ask; nor does one
-    that is killed before it begins to read."""
+    """Runs that end normally, as when too little of the allocation is left, do not count,
+    however they ask; nor does a run that is killed before it begins to read."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 2), "finalize")
         ask = ["init", "have => 1 c2"]
@@ -205,7 +210,7 @@ def test_asking_is_no_attempt():
 
 
 def test_crash_within_the_fetch():
-    """SCR's own part counts as well; c1 is tried when c2 ended two runs."""
+    """A crash in SCR's own part counts, too; c1 is tried when c2 has ended two runs."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 2))
         for _ in range(2):
@@ -217,7 +222,7 @@ def test_crash_within_the_fetch():
 
 
 def test_errors_are_no_attempts():
-    """A fetch that ends with an error of the system says nothing of the checkpoint."""
+    """A fetch that ends with a system error does not count against the checkpoint."""
     with Job(**PACKED) as job:
         job.run("init", series(1, 1))
         for _ in range(3):
@@ -249,7 +254,7 @@ def test_fetch_is_off():
 # ---- the cache of a node fails ----
 
 def small(name):
-    """A checkpoint with files that no other has."""
+    """A checkpoint whose file names no other checkpoint has."""
     return [f"start:{name}:c", f"put:{name}/of_{name}_%r:100", "complete:1"]
 
 
@@ -262,7 +267,7 @@ def names(job):
 
 
 def test_no_room_in_the_cache():
-    """The newest is read where it is, and right; what is damaged there is found all the same."""
+    """The newest checkpoint is read correctly in place, where damage is detected, too."""
     with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
         job.run("init", series(1, 3), "finalize")
         run = job.run("init", "no_room@1:rank_1", restart("c3"), "kill@0", dies=True)
@@ -275,8 +280,8 @@ def test_no_room_in_the_cache():
 
 
 def strikes(job, operations, how, **more):
-    """Runs, in each of which another call that the second node does to its cache fails. Ends with the first where
-    none is left to fail."""
+    """Yields runs in which the next call of the second node on its cache fails; ends with
+    the first run without such a call."""
     mark, at = job.root / "struck", 0
     while not at or mark.exists():
         mark.unlink(missing_ok=True)
@@ -289,7 +294,7 @@ def strikes(job, operations, how, **more):
 
 
 def test_any_error_in_the_cache():
-    """Nothing that fails there makes a run begin anew."""
+    """No failure in the cache makes a run begin anew."""
     for packed, how, more in ((0, "EIO", {}), (1, "ENOSPC", {"FAULTS_STAYS": 1})):
         with Job(**PAIR, SCR_PREFIX_SIZE=1, SCR_USE_CONTAINERS=packed) as job:
             job.run("init", series(1, 1), "finalize")
@@ -307,7 +312,8 @@ def test_any_error_in_the_cache():
 
 
 def test_cache_is_gone():
-    """As when somebody tidies up: no fault of the checkpoints, which are read where they are."""
+    """A cleanup removed the cache: this does not mark the checkpoints, which are read in
+    place."""
     for nodes in (["n2"], ["n1", "n2"]):
         with Job(**PAIR, SCR_PREFIX_SIZE=2) as job, concurrent.futures.ThreadPoolExecutor() as pool:
             begun, go = job.root / "begun", job.root / "go"
@@ -329,7 +335,8 @@ def test_cache_is_gone():
 
 
 def test_nothing_can_be_read():
-    """That is an error, and whoever begins anew nevertheless does not lose it."""
+    """This is an error, and a program that begins anew nevertheless loses no
+    checkpoint."""
     with Job(**PACKED, SCR_PREFIX_SIZE=1) as job:
         job.run("init", series(1, 3), "finalize")
         run = job.run("init", "no_room@1:rank_1", "have => CACHE 0 =", "have => CACHE 0 =", "no_room@1:none",
@@ -342,7 +349,7 @@ def test_nothing_can_be_read():
 
 
 def test_stays_no_longer():
-    """One that can be read after all leaves like any other."""
+    """A checkpoint that can be read again leaves the cache like any other."""
     with Job(**PACKED, SCR_PREFIX_SIZE=1) as job:
         job.run("init", series(1, 3), "finalize")
         job.run("init", "no_room@1:rank_1", "have => CACHE 0 =", "no_room@1:none", restart("c3"), series(4, 4), "finalize")
@@ -350,7 +357,7 @@ def test_stays_no_longer():
 
 
 def test_an_older_one_for_now():
-    """The next run begins with the one that was passed over."""
+    """The next run begins with the checkpoint that was skipped."""
     with Job(**PACKED) as job:
         job.run("init", small("c1"), small("c2"), small("c3"), "finalize")
         run = job.run("init", "no_room@1:of_c3_1", restart_small("c2"), "kill@0", dies=True, SCR_PREFIX_SIZE=1)
@@ -366,7 +373,7 @@ def test_an_older_one_for_now():
 # ---- wishes ----
 
 def test_current_that_had_failed():
-    """Whoever names it wants it tried again."""
+    """Choosing a failed dataset makes SCR try it again."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 2), "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
         lose_all(job)
@@ -380,7 +387,7 @@ def test_current_that_had_failed():
 
 
 def test_unknown_current():
-    """The error tells the names that there are."""
+    """The error lists the existing names."""
     with Job(**PAIR) as job:
         run = job.run("init => NO_DATASET", SCR_CURRENT="c1")
         run.says("DATASET_UNKNOWN", '"c1"', "none", times=1)
@@ -405,7 +412,8 @@ def test_current_that_cannot_be():
 # ---- where a dataset is ----
 
 def places_of(job, kind):
-    """c2 is cached, flushed, both, or on its way; c1 is in both places. What the next run does first."""
+    """c2 is cached, flushed, both, or being flushed; c1 is in both places. Yields the
+    first operations of the next run."""
     flags = {"cached": "c", "flushed": "co", "both": "co", "under way": "co"}[kind]
     start = ["init", checkpoint("c1", flags="co")]
     if kind == "under way":
@@ -417,7 +425,7 @@ def places_of(job, kind):
 
 
 def test_current_everywhere():
-    """c1 is what this run and the next restart from, wherever c2 is."""
+    """This run and the next restart from c1, wherever c2 is."""
     for kind in ("cached", "flushed", "both", "under way"):
         with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
             begin, more = places_of(job, kind)
@@ -439,7 +447,7 @@ def test_delete_everywhere():
 
 
 def test_drop_everywhere():
-    """Only the entry goes: the cache still has it, the files stay."""
+    """Only the entry is removed: the cache still has the dataset, and the files stay."""
     for kind, name in (("flushed", "c1"), ("both", "c2"), ("under way", "c2")):
         with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
             begin, more = places_of(job, kind)
@@ -454,7 +462,7 @@ def test_drop_everywhere():
 
 
 def test_failed_everywhere():
-    """One that failed can be deleted, dropped, and written again."""
+    """A failed dataset can be deleted, dropped, and written again."""
     for call in ("delete:c2", "drop:c2", "need"):
         with Job(**PAIR) as job:
             job.run("init", series(1, 2), "have => 1 c2", "start_restart", "complete_restart:0 => INVALID")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a dataset: how many, how large, where, and what becomes of those that are missing."""
+"""The files of a dataset: their number, sizes and places, and what happens to missing
+files."""
 import random
 import threading
 
@@ -55,7 +56,8 @@ def test_nothing_on_some_ranks():
 
 
 def test_ways_to_name_a_file():
-    """Absolute, relative to the current directory, through the link that SCR_PREFIX is, and bare."""
+    """Names may be absolute, relative to the current directory, lead through a link in
+    SCR_PREFIX, or be bare."""
     with Job(2, 1) as job:
         (job.prefix / "sub").mkdir()
         link = job.root / "link"
@@ -76,8 +78,8 @@ def test_ways_to_name_a_file():
 
 
 def test_through_links():
-    """Whatever links lead to a file, as with the $PWD of a shell, where SCR_PREFIX is not set and SCR knows the
-    current directory by its name without links."""
+    """Links in names do not matter, as with the $PWD of a shell when SCR_PREFIX is not
+    set and SCR knows the current directory by its name without links."""
     with Job(2, 1) as job:
         (job.prefix / "a/b").mkdir(parents=True)
         for name, to in (("link", job.prefix), ("up", job.root), ("deep", job.prefix / "a/b"), ("out", "/"), ("loop", "loop")):
@@ -95,7 +97,8 @@ def test_through_links():
 
 
 def test_relative_prefix():
-    """SCR_PREFIX relative to where the program starts, and a directory that is not there yet."""
+    """SCR_PREFIX is relative to the program's initial directory, and may not exist
+    yet."""
     with Job(2, 1, SCR_PREFIX="new/folder") as job:
         (job.prefix / "new").mkdir()
         job.run("init", "start:a:c", "route:a/%r => ARGUMENT", "put:new/folder/a/%r:10", "complete:1",
@@ -104,7 +107,7 @@ def test_relative_prefix():
 
 
 def test_no_place():
-    """A file that SCR cannot give a place is missing, whatever the application says."""
+    """A file for which SCR has no place is missing, whatever the application reports."""
     for bypass, code in ((0, "CACHE"), (1, "PREFIX")):
         with Job(2, 2, SCR_FLUSH=0, SCR_CACHE_BYPASS=bypass) as job:
             run = job.run("init", checkpoint("a"), "start:b:c", "no_room@1:deep", f"route@1:b/deep/rank_1 => {code}", "no_room@1:",
@@ -114,7 +117,7 @@ def test_no_place():
 
 
 def test_outside_the_prefix_folder():
-    """Refused; names below it take their place."""
+    """Such names are refused; names below the prefix directory take their place."""
     with Job(2, 1) as job:
         run = job.run("init", "start:a:c", "route@1:/tmp/x => ARGUMENT", "route@1:../x => ARGUMENT",
                       f"route@1:{job.root}/prefix2/x => ARGUMENT", "put:a/rank_%r:1000", "put@1:a/x:10", "put@1:a/y:10",
@@ -123,7 +126,7 @@ def test_outside_the_prefix_folder():
 
 
 def test_control_characters():
-    """What a name has of them does not reach the terminal, nor look like a line of SCR."""
+    """Control characters in a name do not reach the terminal or imitate a line of SCR."""
     with Job(2, 1) as job:
         run = job.run("init", checkpoint("a"), "start_restart => ANY", "have", "start_restart",
                       "route@1:x\nSCR: error: y => ARGUMENT", "complete_restart:1", "finalize")
@@ -131,7 +134,7 @@ def test_control_characters():
 
 
 def test_link_in_the_prefix_folder():
-    """No link is followed there; the reason says so."""
+    """Links below the prefix directory are not followed; the reason says so."""
     with Job(2, 1, SCR_FLUSH=1) as job:
         (job.root / "elsewhere").mkdir()
         (job.prefix / "ckpts").symlink_to(job.root / "elsewhere")
@@ -142,7 +145,8 @@ def test_link_in_the_prefix_folder():
 
 
 class Swapper:
-    """Somebody who may write to the prefix directory: again and again directories of datasets are links to a private directory."""
+    """A user who may write to the prefix directory repeatedly replaces directories of
+    datasets by links to a private directory."""
 
     def __init__(self, job, names):
         self.private, self.prefix, self.names, self.swaps = job.root / "private", job.prefix, names, 0
@@ -180,7 +184,8 @@ class Swapper:
 
 
 def test_links_come_and_go():
-    """While a flush writes there. The flush may fail; the checkpoint stays in the cache."""
+    """Links appear while a flush writes. The flush may fail; the checkpoint stays in the
+    cache."""
     names = ["c1", "c2", "c3", "c4"]
     with_scr_transfer()
     for more in ({}, {"SCR_FLUSH_TYPE": "PTHREAD"}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}):
@@ -203,7 +208,7 @@ def test_one_file_of_two_ranks():
 
 
 def test_many_files():
-    """So many names that some of their hashes are the same."""
+    """The number of names is large enough for collisions of their hashes."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         job.run("init", "start:a:c", [f"put:a/{i}_%r:10" for i in range(150)], "complete:1")
 
@@ -231,7 +236,7 @@ def test_file_gone_again():
 
 
 def test_not_a_file():
-    """A directory or a link where the file should be."""
+    """A directory or a link is in place of the file."""
     with Job(2, 1, SCR_FLUSH=0) as job:
         # the directory is made for the second file, below the name of the first
         job.run("init", checkpoint("a"), "start:b:c", "route@1:b/rank_1", "put@1:b/rank_1/deeper:10",
@@ -239,7 +244,7 @@ def test_not_a_file():
 
 
 def test_not_valid():
-    """One rank is enough; the dataset is gone, what was before it stays."""
+    """One rank suffices; the dataset is removed, earlier datasets stay."""
     with Job(4, 1, SCR_FLUSH=1, SCR_CACHE_KEEP=1) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b", valid="!2", code="INVALID"),
                       checkpoint("c", valid="0", code="INVALID"), restart("a"), checkpoint("d"),

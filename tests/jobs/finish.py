@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The end of a run: nothing of it is left on the nodes unless somebody needs it, and what it did is summed up."""
+"""The end of a run: nothing of it is left on the nodes unless it is still needed, and a
+summary is printed."""
 import fcntl
 import os
 import re
@@ -13,7 +14,7 @@ PAIR = {"nodes": 2, "per_node": 2}
 
 
 def left(job):
-    """All that is below the bases of cache and control directories."""
+    """Returns everything below the bases of cache and control directories."""
     return sorted(str(path.relative_to(job.root / "nodes")) for node in job.nodes()
                   for base in ("cache", "cntl") for path in (job.node(node) / base).rglob("*"))
 
@@ -25,7 +26,8 @@ def series(first, last):
 # ---- what is left ----
 
 def test_nothing_is_left():
-    """The newest checkpoint is on the prefix directory, so the cache goes, with all directories and records."""
+    """The newest checkpoint is on the prefix directory, so the cache is removed with all
+    directories and records."""
     for more in ({}, {"SCR_FLUSH": 1}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"},
                  {"SCR_CACHE_BYPASS": 1}, {"SCR_CACHE_SIZE": 1}):
         with Job(**PAIR) as job:
@@ -43,7 +45,7 @@ def test_nothing_was_written():
 
 
 def test_others_stay():
-    """What is not of this run keeps the directories in which it is."""
+    """Objects of others keep the directories in which they are."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), SCR_JOB_ID=18)
         (job.node("n1") / "cache" / "mine").mkdir(parents=True)
@@ -55,7 +57,7 @@ def test_others_stay():
 
 
 def test_one_folder_for_all():
-    """Cache and control directory may be one, and that of all nodes."""
+    """Cache and control directory may be the same, and shared by all nodes."""
     with Job(**PAIR) as job:
         same = {node: {"SCR_CACHE_BASE": job.root / "shm", "SCR_CNTL_BASE": job.root / "shm"} for node in job.nodes()}
         job.run("init", series(1, 2), "finalize", of_node=same)
@@ -67,7 +69,7 @@ def test_one_folder_for_all():
 # ---- what somebody needs ----
 
 def test_only_copy_stays():
-    """Without a flush, or when it fails, the cache has the only copy."""
+    """Without a flush, or if it fails, the cache has the only copy."""
     with Job(**PAIR) as job:
         run = job.run("init", series(1, 2), "finalize", SCR_FLUSH=0)
         run.says("CACHE_KEPT", "2", times=1)
@@ -81,7 +83,7 @@ def test_only_copy_stays():
 
 
 def test_wanted():
-    """SCR_CACHE_KEEP; and who does not fetch needs the cache."""
+    """SCR_CACHE_KEEP keeps the cache; so does a configuration that does not fetch."""
     for more in ({"SCR_CACHE_KEEP": 1}, {"SCR_FETCH": 0}):
         with Job(**PAIR, **more) as job:
             job.run("init", series(1, 3), "finalize")
@@ -91,7 +93,8 @@ def test_wanted():
 
 
 def test_of_another_size():
-    """What another number of ranks wrote is not lost for what a run of this number wrote and flushed."""
+    """A dataset of another number of ranks is kept although a run of this number wrote
+    and flushed its own."""
     small = [("n1", 1), ("n2", 1)]
     with Job(**PAIR) as job:
         job.run("init", series(1, 2), SCR_FLUSH=0)
@@ -110,7 +113,8 @@ def test_of_another_size():
 
 
 def test_of_another_size_and_more_nodes():
-    """Killed, then fewer ranks on fewer nodes, then as many as at first, one node of which is new."""
+    """A run is killed; then fewer ranks run on fewer nodes, then the original number,
+    with a new node."""
     with Job(4, 1) as job:
         job.run("init", series(1, 5), "kill@1", dies=True)
         few = [(node, 1) for node in job.nodes()[:3]]
@@ -124,7 +128,8 @@ def test_of_another_size_and_more_nodes():
 
 
 def test_of_another_size_and_flushed():
-    """The cache is not needed for what the prefix directory has, if it still has it."""
+    """The cache is not needed for datasets on the prefix directory, if they are still
+    there."""
     small = [("n1", 1), ("n2", 1)]
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", series(1, 2), SCR_CACHE_SIZE=2)
@@ -139,7 +144,8 @@ def test_of_another_size_and_flushed():
 
 
 def test_output_of_other_ranks_stays():
-    """One that could not be flushed, and that a run of another size cannot flush: the next one does."""
+    """An output that could not be flushed stays while runs of another size, which cannot
+    flush it, come and go; the next run of its size flushes it."""
     with Job(**PAIR) as job:
         job.run("init", "no_room@0:rank2file.scr", checkpoint("o", flags="o", code="FLUSH"))
         job.run("init", checkpoint("c"), "finalize", layout=[("n1", 1), ("n2", 1)])
@@ -148,7 +154,7 @@ def test_output_of_other_ranks_stays():
 
 
 def test_removed_from_the_prefix_folder():
-    """By hand, or found damaged: what the cache has is the only copy."""
+    """The dataset was removed manually or found damaged: the cache has the only copy."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"))
         shutil.rmtree(job.prefix / "a")
@@ -158,7 +164,8 @@ def test_removed_from_the_prefix_folder():
 
 
 def test_dropped():
-    """Its files stay there, whole: nothing of it is needed on the nodes."""
+    """The files of a dropped dataset stay complete on the prefix directory: the nodes
+    need not keep it."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", series(1, 2), "drop:c2", "finalize").not_said("warning")
         assert left(job) == [] and (job.prefix / "c2/rank_0").exists(), left(job)
@@ -192,7 +199,8 @@ SLOW = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
 
 
 def test_never_time_for_a_checkpoint():
-    """Nothing is configured, so SCR_Need_checkpoint never says so: once, at the first call, as a program may be killed."""
+    """Nothing is configured, so SCR_Need_checkpoint is never true: reported once, at the
+    first call, since a program may be killed."""
     with Job(**PAIR) as job:
         for end in ("finalize", []):
             run = job.run("init", "need => 0", "need => 0", end, SCR_DEBUG=0)
@@ -203,7 +211,8 @@ def test_never_time_for_a_checkpoint():
 
 
 def test_finalize_is_forgotten():
-    """MPI_Finalize reports it, for whatever communicator; not where SCR_Finalize was called or SCR never began."""
+    """MPI_Finalize reports a missing SCR_Finalize, for any communicator; not if
+    SCR_Finalize was called or SCR never began."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), "mpi_end", SCR_DEBUG=0).says("RUN_NOT_FINALIZED", times=1)
         job.run("init_comm:-1", checkpoint("a"), SCR_DEBUG=0).says("RUN_NOT_FINALIZED", times=1)
@@ -213,7 +222,8 @@ def test_finalize_is_forgotten():
 
 
 def test_long_waits():
-    """Those of more than two seconds are announced, and the summary has that of SCR_Finalize."""
+    """Waits of more than two seconds are announced; the summary includes that of
+    SCR_Finalize."""
     with Job(**PAIR, SCR_DEBUG=1) as job:
         run = job.run("init", checkpoint("a", 150_000), "finalize", **SLOW)
         run.says("FLUSH_WAIT", "dataset 1 .a.", times=1)
@@ -239,7 +249,7 @@ def test_long_wait_for_a_lock():
 
 
 def test_long_wait_for_the_records():
-    """The halt file, when a run ends, and the index."""
+    """Waits for the halt file at the end of a run, and for the index."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), "finalize")
         for number, (said, steps) in enumerate((("HALT_LOCK_WAIT", checkpoint("b")), ("INDEX_LOCK_WAIT", ["delete:a"]))):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flushes: in the background, by each method, into containers, a few ranks at a time; and what happens
-when one fails, is stopped, or is still under way when its dataset should leave the cache."""
+"""Flushes: in the background, by each method, into containers, and by few ranks at a
+time; and flushes that fail, are stopped, or are still under way when their dataset should
+leave the cache."""
 import os
 import subprocess
 
@@ -14,7 +15,7 @@ LARGE = 200_000
 
 
 def with_scr_transfer():
-    """The process of the method DAEMON is found in $PATH."""
+    """Puts the process of the method DAEMON into $PATH."""
     os.environ["PATH"] = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
 
 
@@ -23,7 +24,7 @@ def lose_all(job):
 
 
 def places(job, number):
-    """Where the flush file says that a dataset is."""
+    """The places of a dataset according to the flush file."""
     found = tree.read(job.prefix / ".scr/flush.scr").get("DSET", {}).get(str(number), {})
     return set(found.get("LOCATION", {}))
 
@@ -40,7 +41,8 @@ def temporaries(job):
 # ---- each way ----
 
 def test_types():
-    """In the background and not, plain and packed: it is whole on the prefix directory."""
+    """Flushes in the foreground and background, plain and packed: the dataset is complete
+    on the prefix directory."""
     with_scr_transfer()
     packed = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 3000}
     for kind, background, more in (("SYNC", 0, {}), ("sync", 1, packed), ("PTHREAD", 0, packed),
@@ -77,7 +79,8 @@ def test_one_at_a_time():
 # ---- containers ----
 
 def test_containers():
-    """Ranks of a node side by side, in files of the size that was asked for; no file of a rank."""
+    """The ranks of a node are consecutive, in files of the requested size; no rank has
+    its own file."""
     with Job(nodes=3, per_node=2, SCR_FLUSH=1, SCR_USE_CONTAINERS=1, SCR_CONTAINER_SIZE=2500) as job:
         job.run("init", checkpoint("c1", 1000), "finalize")
         folder = job.prefix / "c1/.scr"
@@ -95,7 +98,7 @@ def test_containers_deleted():
 
 
 def test_damaged_container():
-    """Noticed, said, and the next older one is used."""
+    """Damage is detected and reported, and the next older dataset is used."""
     with Job(SCR_USE_CONTAINERS=1, **PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
         container = job.prefix / "c2/.scr/ctr.0.scr"
@@ -110,7 +113,7 @@ def test_damaged_container():
 # ---- the stage ----
 
 def test_another_file_system():
-    """Files that cannot be renamed to where they belong are not copied first."""
+    """Files that cannot be renamed to their final place are not copied first."""
     with Job(**PAIR) as job:
         other = job.prefix / "else"
         other.mkdir()
@@ -130,7 +133,7 @@ def test_another_file_system():
 # ---- in the background ----
 
 def test_goes_on():
-    """The flush has not ended when the call has; it has at the end."""
+    """The flush is still under way when the call returns, and complete at the end."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1", LARGE), "need => 0", "exit => 0", "finalize", SCR_CACHE_KEEP=1, **SLOW)
         run.says("FLUSH_COMPLETE", "c1", "in the background", times=1)
@@ -141,7 +144,7 @@ def test_goes_on():
 
 
 def test_alone_is_enough():
-    """SCR_FLUSH_ASYNC=1 without a type: in the background."""
+    """SCR_FLUSH_ASYNC=1 without a type flushes in the background."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1"), "finalize", SCR_FLUSH_ASYNC=1)
         run.says("FLUSH_COMPLETE", "in the background", times=1)
@@ -155,7 +158,7 @@ def test_seen_to_end_by_other_calls():
 
 
 def test_one_after_the_other():
-    """A second flush waits for the first; both are whole."""
+    """A second flush waits for the first; both are complete."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1", LARGE), checkpoint("c2", LARGE), "finalize", **SLOW)
         run.says("FLUSH_COMPLETE", "in the background", times=2)
@@ -164,7 +167,7 @@ def test_one_after_the_other():
 
 
 def test_stays_in_the_cache_meanwhile():
-    """With room for one the next checkpoint waits for the flush of the last."""
+    """With room for one dataset, the next checkpoint waits for the flush of the last."""
     with Job(SCR_CACHE_SIZE=1, **PAIR) as job:
         job.run("init", checkpoint("c1", LARGE), checkpoint("c2", 1000), "finalize", **SLOW)
         lose_all(job)
@@ -172,7 +175,8 @@ def test_stays_in_the_cache_meanwhile():
 
 
 def test_newest_is_not_given_up_for_one_that_is_flushed():
-    """Two are in the cache, the older being flushed: a third one waits, and both newer stay."""
+    """Two datasets are in the cache, and the older one is being flushed: a third one
+    waits, and both newer ones stay."""
     with Job(SCR_CACHE_SIZE=2, nodes=2, per_node=1, SCR_FLUSH=2) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2", LARGE), checkpoint("c3"), checkpoint("c4"), **SLOW)
         assert job.cached() == [3, 4], job.cached()
@@ -191,7 +195,8 @@ def test_deleted_meanwhile():
 
 
 def test_killed_meanwhile():
-    """The earlier flush is whole, the cache has the newer one, and nothing counts that is not there."""
+    """The earlier flush is complete, the cache has the newer dataset, and nothing
+    incomplete counts."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         job.run("init", checkpoint("c2", LARGE), "kill@0", dies=True, **SLOW)
@@ -204,7 +209,8 @@ def test_killed_meanwhile():
 
 
 def test_fails_meanwhile():
-    """The next completion returns the error, once; the job goes on, and the cache has all."""
+    """The next completion returns the error once; the job continues, and the cache has
+    everything."""
     with Job(**PAIR) as job:
         (job.prefix / "c1/rank_1").mkdir(parents=True)
         run = job.run("init", checkpoint("c1", code="SUCCESS"), "sleep:200", "need => 0",
@@ -215,7 +221,7 @@ def test_fails_meanwhile():
 
 
 def test_older_of_the_same_name():
-    """An output that could not be flushed is not flushed later over a newer one."""
+    """An output that could not be flushed does not overwrite a newer one later."""
     with Job(**PAIR) as job:
         job.run("init", "no_room@0:rank2file.scr", checkpoint("o", 500, flags="o", code="FLUSH"), "no_room@0:",
                 checkpoint("o", 700, flags="co"), "finalize")
@@ -223,7 +229,7 @@ def test_older_of_the_same_name():
 
 
 def test_output_that_cannot_be_flushed():
-    """It stays, beyond the size of the cache, and is flushed when that can be done."""
+    """The output stays, exceeding the size of the cache, and is flushed when possible."""
     with Job(**PAIR, SCR_FLUSH_ASYNC=1) as job:
         more = [checkpoint(f"c{n}", code="ANY") for n in (2, 3, 4)]
         run = job.run("init", checkpoint("c1"), "no_room@0:rank2file.scr", checkpoint("o", flags="o", code="ANY"),
@@ -234,7 +240,7 @@ def test_output_that_cannot_be_flushed():
 
 
 def test_too_many_outputs_that_cannot_be_flushed():
-    """No more stay than the cache has places."""
+    """At most as many outputs stay as the cache has places."""
     with Job(**PAIR, SCR_FLUSH_ASYNC=1) as job:
         outputs = [[f"start:o{n}:o", f"put:o{n}/rank_%r:1000", "complete:1 => ANY"] for n in range(1, 7)]
         run = job.run("init", checkpoint("c"), "no_room@0:rank2file.scr", outputs, restart("c"))
@@ -244,7 +250,8 @@ def test_too_many_outputs_that_cannot_be_flushed():
 
 
 def test_stage_cannot_be_removed():
-    """The flush is complete nevertheless, and the directory that stays is named. From each use of the stage on, the disk fails there."""
+    """The flush is complete nevertheless, and the remaining directory is reported. For
+    each use of the stage in turn, the disk fails from that use on."""
     stay = 0
     for number in range(1, 200):
         with Job(**PAIR) as job:
@@ -271,8 +278,8 @@ def test_fails_at_the_end():
 
 
 def test_on_the_prefix_directory_already():
-    """A cached dataset that the index has is not flushed again, though no flush file knows that: a flush that was interrupted would
-    leave nothing there."""
+    """A cached dataset that is in the index is not flushed again, even without a flush
+    file: an interrupted flush would destroy it."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("c1"), "kill@0", dies=True)
         (job.prefix / ".scr/flush.scr").unlink()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The examples in docs/formats/scr.md are what a job really writes, and every key is explained."""
+"""The examples in docs/formats/scr.md are what a job writes, and every key is
+explained."""
 import pathlib
 import re
 
@@ -21,7 +22,7 @@ def redundancy_header(path):
 
 
 def records(job):
-    """The records of a job by the names of the examples."""
+    """The records of a job, by the names of the examples."""
     control, hidden = job.control(NODE), job.prefix / ".scr"
     filemap = tree.read(control / f"filemap_{PROCESS}.scriinfo")
     return {
@@ -45,7 +46,7 @@ def run_job(job):
 
 
 def as_documented(job, text):
-    """Directories as the document has them, and no times."""
+    """Replaces directories by those of the document, and times."""
     text = text.replace(f"{job.control(NODE)}", f"/dev/shm/{USER}/scr.{JOB}")
     text = text.replace(f"{job.node(NODE)}/cache", "/dev/shm").replace(f"{job.prefix}", "/p/simulation")
     return without_times(text)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A prefix directory without SCR's own directory .scr, because somebody removed it or took the datasets elsewhere: the datasets there
-have records of their own, and are found again."""
+"""A prefix directory without SCR's own directory .scr, because it was removed or the
+datasets were moved: the datasets have their own records and are found again."""
 import os
 import shutil
 
@@ -13,13 +13,13 @@ import tree
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 1}
 
 def forget(job):
-    """The caches are gone, and so is what the prefix directory has of all datasets."""
+    """Removes the caches, and the records of all datasets on the prefix directory."""
     job.lose(*job.nodes())
     shutil.rmtree(job.prefix / ".scr")
 
 
 def test_removed():
-    """The newest is offered, and the next run has an index."""
+    """The newest dataset is offered, and the next run has an index."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("deep/in/c2"), checkpoint("out", flags="o"), "finalize")
         forget(job)
@@ -32,7 +32,7 @@ def test_removed():
 
 
 def test_emptied():
-    """As when only what is hidden in it was not copied; and a halt file that a script wrote since."""
+    """As when hidden files were not copied; a script has written a halt file since."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         forget(job)
@@ -42,7 +42,7 @@ def test_emptied():
 
 
 def test_removed_and_cached():
-    """What the cache has is newer."""
+    """The cache has newer datasets."""
     with Job(**{**PAIR, "SCR_FLUSH": 2}) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"))
         shutil.rmtree(job.prefix / ".scr")
@@ -52,7 +52,7 @@ def test_removed_and_cached():
 
 
 def test_bypass():
-    """Also those with files outside of their directories."""
+    """Datasets with files outside of their directories are found, too."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", "start:a:c", "put:elsewhere/rank_%r:100", "complete:1", "finalize")
         forget(job)
@@ -61,7 +61,7 @@ def test_bypass():
 
 
 def test_damaged():
-    """Those that cannot be used are said; an older one is offered."""
+    """Unusable datasets are reported; an older one is offered."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
         forget(job)
@@ -71,7 +71,8 @@ def test_damaged():
 
 
 def test_fresh_folder():
-    """With files of the application only: nothing is said, and the index has nothing."""
+    """A directory with only files of the application: nothing is reported, and the index
+    is empty."""
     with Job(**PAIR) as job:
         (job.prefix / "input/mesh").mkdir(parents=True)
         for number in range(100):
@@ -83,7 +84,8 @@ def test_fresh_folder():
 
 
 def test_search_has_limits():
-    """It does not look at all of a directory with very many files, and that is said, once."""
+    """A directory with very many files is not searched completely, which is reported
+    once."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         forget(job)
@@ -98,7 +100,7 @@ def test_search_has_limits():
 
 
 def test_commands():
-    """They say what to do."""
+    """Commands print remedies."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         forget(job)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Colleagues who share a prefix directory: setgid, writable by their group, and a umask that leaves that so. Without these
-nobody else reads or changes what SCR keeps there."""
+"""Colleagues who share a prefix directory: setgid, writable by their group, and a umask
+that keeps it so. Otherwise no other user reads or changes SCR's records there."""
 import contextlib
 import fcntl
 import json
@@ -40,11 +40,11 @@ class Shared(Job):
                 (self.node(node) / base).chmod(0o1777)
 
     def cached_by(self, user):
-        """Ids of that one's cached datasets."""
+        """Ids of that user's cached datasets."""
         return [int(path.name.split(".")[-1]) for path in self.node("n1").glob(f"cache/{user.pw_name}/*/scr.dataset.*")]
 
     def by(self, user):
-        """The next runs and commands are this one's."""
+        """Makes the next runs and commands those of that user."""
         self.identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [SHARED], "umask": self.umask}
         self.parameters["SCR_USER_NAME"] = user.pw_name
         self.parameters["SCR_JOB_ID"] = f"{user.pw_uid}"
@@ -52,12 +52,13 @@ class Shared(Job):
 
 
 def modes(job):
-    """Those of all files and directories below the prefix directory."""
+    """The modes of all files and directories below the prefix directory."""
     return {str(path.relative_to(job.prefix)): stat.S_IMODE(path.lstat().st_mode) for path in job.prefix.rglob("*")}
 
 
 def test_runs():
-    """One goes on with what the other has written, by turns; old ones are deleted by whoever comes."""
+    """Two users take turns to continue each other's runs; either of them deletes old
+    datasets."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_PREFIX_SIZE"] = 2
         job.by(ALICE).run("init", checkpoint("a"), checkpoint("b"), "finalize")
@@ -71,7 +72,7 @@ def test_runs():
 
 
 def test_in_the_background():
-    """A flush that the run of one has begun is no obstacle for the other."""
+    """A flush begun by one user's run does not obstruct the other user's run."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH_ASYNC"] = 1
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
@@ -81,7 +82,7 @@ def test_in_the_background():
 
 
 def test_commands():
-    """Each changes what the other has."""
+    """Each user changes records of the other one."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", checkpoint("a"), checkpoint("b"), "finalize")
         job.by(BOB)
@@ -98,7 +99,7 @@ def test_commands():
 
 
 def test_scavenge():
-    """What one has saved from the caches the other reads."""
+    """Datasets that one user saved from the caches are read by the other one."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(ALICE).run("init", checkpoint("a"))
@@ -113,8 +114,9 @@ def by_bob(job, line):
 
 
 def test_files_of_others_stay():
-    """Files outside of the directory of an unnamed checkpoint are the program's: what Bob, or Alice by hand, has put under their names since is
-    not removed with the checkpoint. What is still the checkpoint's is, also when Bob deletes it."""
+    """Files outside of the directory of an unnamed checkpoint are the program's: files
+    that Bob, or Alice manually, has put under their names since are not removed with the
+    checkpoint. Files of the checkpoint are removed, also when Bob deletes it."""
     for how in ({"SCR_PREFIX_SIZE": 1}, {"SCR_PREFIX_PURGE": 1}, {}):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", "start_checkpoint", "put:out1/rank_%r:1000", "put:out1/more_%r:1000", "put:out1/last_%r:1000",
@@ -136,7 +138,7 @@ def test_files_of_others_stay():
 
 
 def change_index(job, change):
-    """Bob changes what the index has of its datasets, {id: {"DIR": {name: entry}}}."""
+    """Bob changes his datasets in the index, {id: {"DIR": {name: entry}}}."""
     path = job.prefix / ".scr/index.scr"
     told = tree.read(path)
     change(told["DSET"])
@@ -147,7 +149,7 @@ def change_index(job, change):
 
 
 def rename_file(record, old, new):
-    """In a record, which is Bob's then."""
+    """Renames a file in a record, which becomes Bob's."""
     text = json.dumps(tree.read(record))
     assert old in text, text
     record.unlink()
@@ -157,7 +159,8 @@ def rename_file(record, old, new):
 
 
 def test_private():
-    """With an umask of 077, another user sees nothing, and is told so; nothing is harmed."""
+    """With a umask of 077, another user sees nothing, and gets an error; nothing is
+    harmed."""
     with Shared(0o755, 0o077) as job:
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
         assert not [name for name, mode in modes(job).items() if mode & 0o077], modes(job)
@@ -168,7 +171,8 @@ def test_private():
 
 
 def lock_as_bob(job):
-    """The locks that a reader can have, as long as the process runs; and whether he can open the lock of the records."""
+    """Holds the locks that a reader can have, as long as the process runs; returns
+    whether he can open the lock of the records."""
     for path in (job.prefix / ".scr").glob("*.scr"):
         file = os.open(path, os.O_RDONLY)
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
@@ -180,7 +184,7 @@ def lock_as_bob(job):
 
 
 def lock_as_owner(job):
-    """The lock of the records, which is a file of Bob's."""
+    """Locks the records through a file of Bob's."""
     file = os.open(job.prefix / ".scr/lock", os.O_RDWR)
     fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     return b"locked"
@@ -188,7 +192,7 @@ def lock_as_owner(job):
 
 @contextlib.contextmanager
 def reader(job, lock=lock_as_bob):
-    """A process of Bob that has locks."""
+    """Starts a process of Bob that holds locks."""
     out, into = os.pipe()
     child = os.fork()
     if child == 0:
@@ -211,7 +215,8 @@ def reader(job, lock=lock_as_bob):
 
 
 def test_reader():
-    """Bob lists and checks what Alice has, as her umask says; he cannot write, nor keep her from it."""
+    """Bob lists and checks Alice's datasets as her umask allows; he can neither write nor
+    obstruct her."""
     with Shared(0o755, 0o022) as job:
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
         found = {name: mode for name, mode in modes(job).items() if name.endswith(".scr")}
@@ -228,8 +233,8 @@ def test_reader():
 
 
 def test_former_colleague():
-    """Bob puts a lock of his in place. It stays while he shares the directory, and is no obstacle afterwards: one that he holds, and one
-    that only he can open."""
+    """Bob puts his own lock in place. It stays while he shares the directory, and does
+    not obstruct afterwards: a lock that he holds, and a lock that only he can open."""
     for mode, holder in ((0o660, reader), (0o600, contextlib.nullcontext)):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("a"), "finalize")
@@ -246,7 +251,7 @@ def test_former_colleague():
 
 
 def test_other_umask_of_a_lock():
-    """Who makes the lock with an umask of 022 does not keep colleagues from it."""
+    """A user who makes the lock with a umask of 022 does not exclude colleagues."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
         (job.prefix / ".scr/lock").unlink()
@@ -259,7 +264,7 @@ def test_other_umask_of_a_lock():
 
 
 def test_logs():
-    """They have the permissions of records."""
+    """Logs have the permissions of records."""
     for folder, umask, mode in ((0o755, 0o022, 0o644), (0o755, 0o077, 0o600), (0o2770, 0o007, 0o660)):
         with Shared(folder, umask) as job:
             job.parameters.update(SCR_LOG_ENABLE=1, SCR_LOG_JSON_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
@@ -276,14 +281,16 @@ def run_by_bob(job, line, mask=0):
 
 
 def found_below(job, folder, name):
-    """Modes of files with such names below a directory, where they are all in one group; and that group."""
+    """Returns the modes of files with such names below a directory, if all are in one
+    group; and that group."""
     found = [path.stat() for path in (job.prefix / folder).rglob(name)]
     assert found and len({st.st_gid for st in found}) == 1, found
     return {stat.S_IMODE(st.st_mode) for st in found}, found[0].st_gid
 
 
 def test_folder_of_another_group():
-    """Bob makes the directory of Alice's next dataset, which gives his group to her files. Her umask gives hers to read to her group."""
+    """Bob makes the directory of Alice's next dataset, which gives his group to her
+    files. Her umask lets her own group read her files."""
     for mode, planted in ((0o1777, False), (0o1777, True), (0o770, True)):
         for containers in (0, 1):
             with Shared(mode, 0o027) as job:
@@ -292,7 +299,7 @@ def test_folder_of_another_group():
                 job.by(ALICE).run("init", checkpoint("a"), "finalize", SCR_USE_CONTAINERS=containers)
                 found = found_below(job, "a", "ctr.*.scr" if containers else "rank_*")
                 assert found == (({0o600}, BOB.pw_gid) if planted else ({0o640}, ALICE.pw_gid)), (mode, planted, containers, found)
-    # the same where files are saved from caches
+    # the same for files that are saved from caches
     with Shared(0o1777, 0o027) as job:
         run_by_bob(job, "mkdir -p a/.scr; chmod 2777 a a/.scr")
         job.by(ALICE).run("init", checkpoint("a"), SCR_FLUSH=0)
@@ -301,14 +308,15 @@ def test_folder_of_another_group():
 
 
 def fetch(job):
-    """A run begins with dataset "a", and is killed."""
+    """A run begins with dataset "a" and is killed."""
     process = job.start(os.environ["JOB_PROBE"], "init", "have", "start_restart", "complete_restart:1", "kill@0")
     text = process.communicate()
     assert "FETCH_COMPLETE" in text[1] and any(job.root.glob("nodes/*/cache/**/scr.dataset.*")), text
 
 
 def test_group_of_the_project():
-    """What Alice's umask gives to a group it gives to the group of a setgid prefix directory."""
+    """Permissions that Alice's umask gives to a group apply to the group of a setgid
+    prefix directory."""
     for containers in (0, 1):
         with Shared(0o2770, 0o027) as job:
             job.parameters["SCR_USE_CONTAINERS"] = containers
@@ -324,7 +332,7 @@ def change_tree(node, change):
 
 
 def change_record(record, change):
-    """A record becomes Bob's, changed."""
+    """Changes a record, which becomes Bob's."""
     found = tree.read(record)
     change_tree(found, change)
     tree.write(record, found)
@@ -332,7 +340,8 @@ def change_record(record, change):
 
 
 def test_packed_group_file():
-    """Bob makes a file of Alice's, which her own group may read, one of a dataset that he saved from caches. She packs that."""
+    """Bob adds a file of Alice's, which her own group may read, to a dataset that he
+    saved from caches. She packs that dataset."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(BOB).run("init", "start:a:c", "put:a/f_%r:100", "complete:1")
@@ -348,7 +357,8 @@ def test_packed_group_file():
 
 
 def fetch_and_drop(job, drop):
-    """Alice fetches dataset "a" of a directory that Bob can change; he drops it. Her next run does not flush what she has in caches."""
+    """Alice fetches dataset "a" from a directory that Bob can change; he drops it. Her
+    next run does not flush it from her caches."""
     fetch(job.by(ALICE))
     command(job.by(BOB), "scr_index", "--drop", "a")
     run_by_bob(job, drop)
@@ -357,7 +367,8 @@ def fetch_and_drop(job, drop):
 
 
 def test_fetched_where_nobody_else_writes():
-    """A checkpoint that Alice fetched from a directory of her own is flushed again, when it was dropped there."""
+    """A checkpoint that Alice fetched from her own directory is flushed again after it
+    was dropped there."""
     with Shared(0o2750, 0o027) as job:
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
         for path in job.root.glob("nodes/*/c*/*"):
@@ -370,7 +381,8 @@ def test_fetched_where_nobody_else_writes():
 
 
 def test_fetched_group_file():
-    """Bob's map names a file of Alice's that another group may read, as a container or as a file: no other file gets its bytes."""
+    """Bob's map names a file of Alice's that another group may read, as a container or as
+    a file: its bytes get into no other file."""
     def keep_third(job):
         folder = job.prefix / "third"
         folder.mkdir()
@@ -407,7 +419,7 @@ def test_fetched_group_file():
 
 
 def test_logs_of_another_user():
-    """Bob makes the logs first, to read what Alice's commands and runs write."""
+    """Bob makes the logs first, to read the logs of Alice's commands and runs."""
     with Shared(0o770, 0o077) as job:
         job.parameters.update(SCR_LOG_ENABLE=1, SCR_LOG_JSON_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0)
         names = [f".scr/{name}" for name in ("log", "log.jsonl", "runs.log")]
@@ -425,7 +437,8 @@ def test_logs_of_another_user():
 
 
 def test_records_in_a_folder_of_another_group():
-    """Bob makes .scr first, setgid and of his group, in a prefix directory that no group shares."""
+    """Bob first makes .scr, setgid and of his group, in a prefix directory that no group
+    shares."""
     for mode in (0o1777, 0o770):
         with Shared(mode, 0o002) as job:
             run_by_bob(job, "mkdir .scr; chmod 2777 .scr")
@@ -435,7 +448,7 @@ def test_records_in_a_folder_of_another_group():
 
 
 def test_shared_with_another_umask():
-    """Bob cannot change what Alice keeps to herself, and his run says what is in the way."""
+    """Bob cannot change Alice's private files, and his run reports the obstacle."""
     with Shared(0o2770, 0o077) as job:
         job.by(ALICE).run("init", checkpoint("a"), "finalize")
         job.by(BOB).run("init => ANY", "have => ANY").says("PREFIX_NOT_OPENED", "Permission denied")

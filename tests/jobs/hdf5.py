@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One file of all ranks by parallel HDF5, in a checkpoint that bypasses the cache while others do not."""
+"""A file of all ranks written by parallel HDF5, in a checkpoint that bypasses the cache
+while others do not."""
 import os
 import shutil
 import subprocess
@@ -23,7 +24,8 @@ def is_equal(one, other):
 
 
 def test_hdf5():
-    """All nodes are lost; as many ranks read it, and more and fewer; it has what a file without SCR has."""
+    """All nodes are lost; the same number of ranks, more, and fewer read the file, which
+    equals a file written without SCR."""
     if "JOB_HDF5_SHARED" not in os.environ:
         raise Skip("no HDF5 for this MPI here (Debian: libhdf5-mpich-dev), or sanitizers")
     with Job(2, 2, SCR_FLUSH=0, SCR_RESTART_RANKS="any") as job:

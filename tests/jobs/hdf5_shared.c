@@ -5,7 +5,7 @@
  *     hdf5_shared write DATASET   in a checkpoint that bypasses the cache
  *     hdf5_shared read            that checkpoint
  *
- * The file does not depend on the number of ranks. Rank 0 prints what was done. */
+ * The file does not depend on the number of ranks. Rank 0 prints the action. */
 #include <hdf5.h>
 #include <scr.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static double value(int row, int column)
     return row * 1000.0 + column / 7.0;
 }
 
-/* What this rank has of the matrix, in the file and in memory; 1 if all went well. */
+/* Transfers this rank's part of the matrix between file and memory; 1 on success. */
 static int transfer(const struct share *s, hid_t data, int writing)
 {
     const hsize_t start[] = {(hsize_t)s->first, 0}, count[] = {(hsize_t)s->rows, COLUMNS};
@@ -41,7 +41,8 @@ static int transfer(const struct share *s, hid_t data, int writing)
     return ok && done >= 0;
 }
 
-/* Opens the file together; writing creates it, without the times that HDF5 would add. */
+/* Opens the file collectively; writing creates it, without the times that HDF5 would
+ * add. */
 static int use_file(const struct share *s, const char *path, int writing)
 {
     const hsize_t size[] = {ROWS, COLUMNS};

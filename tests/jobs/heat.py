@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example heat in C, C++ and Fortran is killed, started again, and ends with the result of a run that
-nothing disturbed, to the last bit; and the three have the same result."""
+"""The example heat in C, C++ and Fortran is killed and started again, and ends with the
+result of an undisturbed run, to the last bit; the three programs have the same result."""
 import array
 import os
 import re
@@ -17,7 +17,7 @@ LAYOUTS = {1: [("n1", 1)], 4: [("n1", 2), ("n2", 2)]}
 
 
 def arguments(language, steps, result=None):
-    """The program in that language, with what it is told."""
+    """Returns the program in that language, with its arguments."""
     name = {"C": "JOB_HEAT", "C++": "JOB_HEAT_CXX", "Fortran": "JOB_HEAT_FORTRAN"}[language]
     if name not in os.environ:
         raise Skip(f"no compiler for {language} here, or none that goes with MPI and the sanitizers")
@@ -27,7 +27,7 @@ def arguments(language, steps, result=None):
 
 
 def finished(process):
-    """What the program printed, when it has come to its end."""
+    """Returns the output of the program, which must have ended successfully."""
     out, err = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, f"exit code {process.returncode}\n{out}{err}"
     return out + err
@@ -52,7 +52,8 @@ def kill_one_rank(name):
 
 
 def run_and_kill(job, language):
-    """Step of the last checkpoint that the program told before one of its ranks was killed."""
+    """Returns the step of the last checkpoint that the program reported before one of its
+    ranks was killed."""
     program = arguments(language, 10 ** 8)  # it does not end by itself
     process = job.start(*program)
     lines = []
@@ -78,7 +79,7 @@ def killed_and_restarted(language, ranks):
         steps, result = last + 3 * EVERY, job.root / "result"
         out = finished(job.start(*arguments(language, steps, result)))
         found = RESTARTED.search(out)
-        # one more may have been complete before it was told
+        # another checkpoint may have been complete before it was reported
         assert found and found[1] == found[2] and last <= int(found[1]) <= last + EVERY, out
         assert result.read_bytes() == undisturbed(job, language, steps), "the results differ"
 
@@ -99,7 +100,8 @@ def test_fortran():
 
 
 def test_same_result():
-    """In every language, by any number of ranks. Fortran's files have columns where those of C have rows."""
+    """The result is the same in every language and with any number of ranks. Fortran's
+    files have columns where those of C have rows."""
     steps = 50
     with Job(layout=LAYOUTS[1]) as job:
         wanted = undisturbed(job, "C", steps)

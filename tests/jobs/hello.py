@@ -18,7 +18,7 @@ def says_hello(name):
 
 
 def fails_without_its_file(name):
-    """A file that could not be written is no success."""
+    """The program fails if a file could not be written."""
     if name not in os.environ:
         raise Skip("as above")
     with Job(nodes=1, per_node=1, SCR_CACHE_BYPASS=1) as job:

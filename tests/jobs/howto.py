@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/howto.md tells people to type works: each of its blocks is run here, with smaller numbers."""
+"""The commands in docs/howto.md work: each of its blocks is run here, with smaller
+numbers."""
 import os
 import pathlib
 import re
@@ -15,7 +16,7 @@ SMALL = {"--nodes 8 --ranks 512": "--ranks 2", "./simulation input": os.environ[
 
 
 def type_in(job, name, changes={}, **parameters):
-    """Runs a block in the prefix directory as a user would; what it printed."""
+    """Runs a block in the prefix directory as a user would; returns the output."""
     script = BLOCKS[name]
     for old, new in {**HEAT, **changes}.items():
         script = script.replace(old, new)
@@ -28,7 +29,8 @@ def type_in(job, name, changes={}, **parameters):
 
 
 def alone():
-    """A job of this machine alone, as simulated nodes have directories and names of their own."""
+    """A job of this machine alone, with directories and names like those of simulated
+    nodes."""
     return Job(nodes=1, per_node=1, SCR_JOB_ID=None)
 
 

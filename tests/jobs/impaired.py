@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node that is not as it should be, but that a run can do without, or can mend: SCR_Init does not refuse the run."""
+"""An impaired node that a run can do without, or can repair: SCR_Init does not refuse the
+run."""
 import contextlib
 import os
 import shutil
@@ -13,7 +14,7 @@ FOUR = {"nodes": 4, "per_node": 1, "SCR_FLUSH": 0, "SCR_CACHE_SIZE": 2}
 
 @contextlib.contextmanager
 def small(*folders, size):
-    """A file system of its own for each directory."""
+    """Mounts a small file system at each directory."""
     mounted = []
     try:
         for folder in folders:
@@ -29,7 +30,7 @@ def small(*folders, size):
 
 
 def fill(folder):
-    """Until nothing fits any more."""
+    """Fills a file system completely."""
     with open(folder / "filler", "wb", buffering=0) as file:
         size = 65536
         while size:
@@ -53,7 +54,8 @@ def put_dangling_link(path):
 
 
 def test_no_control_file():
-    """A directory or a link has its name: the file counts as lost, and the run goes on."""
+    """A directory or a link has the name of a file: the file counts as lost, and the run
+    continues."""
     for name in ("filemap_0.scriinfo", "filemap.scriinfo", "prefix.scriinfo", "run.lock"):
         for put in (put_folder, put_link, put_dangling_link):
             with Job(**FOUR) as job:
@@ -71,14 +73,14 @@ def test_no_control_file():
 
 
 class Unprivileged(Job):
-    """Root without its rights to pass over the modes of files."""
+    """Root without the capability to ignore file modes."""
 
     def command(self, *args):
         return ["setpriv", "--inh-caps=-all", "--bounding-set=-all", *super().command(*args)]
 
 
 def test_folder_without_rights():
-    """A dataset's directory, which is our own, gets its mode again."""
+    """The mode of a dataset's directory, which is our own, is restored."""
     if os.geteuid() == 0 and not shutil.which("setpriv"):
         raise Skip("root cannot do without its rights: there is no setpriv")
     kind = Unprivileged if os.geteuid() == 0 else Job
@@ -94,7 +96,8 @@ def test_folder_without_rights():
 
 
 def test_full_node():
-    """Nothing can be written there: the run has its checkpoint all the same, and the node is the one that says so."""
+    """A node has no space: the run still has its checkpoint, and only that node reports
+    it."""
     with Job(**FOUR) as job, small(job.node("n2"), size="2m"):
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         fill(job.node("n2"))
@@ -108,7 +111,8 @@ def test_full_node():
 
 
 def test_full_node_and_one_lost():
-    """What cannot be rebuilt on the full node is kept, and is rebuilt when there is room."""
+    """Files that cannot be rebuilt on the full node are kept, and rebuilt when there is
+    space."""
     with Job(**FOUR) as job, small(job.node("n2"), size="2m"):
         job.run("init", checkpoint("c1"))
         shutil.rmtree(job.cache("n2"))
@@ -121,7 +125,7 @@ def test_full_node_and_one_lost():
 
 
 def test_full_prefix():
-    """The cache has a checkpoint, and the prefix directory no room for anything."""
+    """The cache has a checkpoint, and the prefix directory has no space at all."""
     with Job(**FOUR) as job, small(job.prefix, size="1m"):
         job.run("init", checkpoint("c1"))
         fill(job.prefix)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whole jobs on simulated nodes.
 
-A Job is a directory with a prefix directory and one directory per node. Its runs start tests/jobs/probe.c
-under one mpiexec, in which every rank has the node name and the cache of its node. Each operation
-of a run may say what it has to give on all ranks:
+A Job is a directory with a prefix directory and one directory per node. Its runs start
+tests/jobs/probe.c under one mpiexec, in which every rank has the node name and the cache
+of its node. Each operation of a run may specify its results on all ranks:
 
     job.run("init", "start:a:c", "put:a/f_%r:1000", "complete:0 => INVALID", "have => 0")
 
-A word in capitals is the code (SUCCESS where there is none), a number the flag, any other word the
-text ("=2" is the text 2, and "=" is no text); "=> ANY" is content with everything. job.lose("n2") is
-the failure of a node. A scenario script is a set of functions test_*; main() runs them and ends as
-Meson expects it.
+A word in capitals is the code (SUCCESS if there is none), a number the flag, any other
+word the text ("=2" is the text 2, and "=" is no text); "=> ANY" accepts everything.
+job.lose("n2") simulates the failure of a node. A scenario script is a set of functions
+test_*; main() runs them and ends as Meson expects.
 """
 import ctypes
 import inspect
@@ -39,7 +39,7 @@ ALONE = 10  # seconds
 
 
 class Skip(Exception):
-    """The test cannot be made here."""
+    """The test cannot be performed here."""
 
 
 # ---- operations ----
@@ -50,7 +50,7 @@ def checkpoint(name, size=1000, flags="c", valid="1", code="SUCCESS"):
 
 
 def restart(name, size=1000):
-    """That checkpoint is offered, and every byte of it is right."""
+    """The checkpoint is offered, and every byte of it is right."""
     return [f"have => 1 {name}", f"start_restart => {name}", f"get:{name}/rank_%r:{size}",
             "complete_restart:1"]
 
@@ -64,7 +64,7 @@ def flat(operations):
 
 
 def complaints(wanted, got):
-    """What is wrong with the results of one operation, as a list."""
+    """Lists the mistakes in the results of one operation."""
     words = wanted.split()
     if words == ["ANY"]:
         return []
@@ -84,7 +84,8 @@ def complaints(wanted, got):
 # ---- messages ----
 
 def messages(text, identifier, *values):
-    """The lines of text with an identifier (a pattern) that have all values, each a pattern of whole words."""
+    """Returns the lines of text with an identifier (a pattern) and all values, each a
+    pattern of whole words."""
     words = [re.sub(r"^(?=\w)|(?<=\w)$", r"\\b", value) for value in values]
     return [line for line in text.splitlines()
             if re.search(rf" \[{identifier}\]$", line) and all(re.search(word, line) for word in words)]
@@ -93,7 +94,8 @@ def messages(text, identifier, *values):
 # ---- one run ----
 
 def merged(ops):
-    """After the end of MPI every rank prints for itself: its n-th line goes with theirs."""
+    """After the end of MPI every rank prints for itself: merges the n-th lines of all
+    ranks."""
     late = {}
     for op in ops:
         if "late" in op:
@@ -109,7 +111,8 @@ def merged(ops):
 
 
 class Run:
-    """What a run printed: ops (decoded lines of probe), out, and what SCR said in err."""
+    """The output of a run: ops (decoded lines of probe), out, and SCR's messages in
+    err."""
 
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
@@ -119,8 +122,9 @@ class Run:
         return f"exit code {self.code}\n{self.out}{self.err}"
 
     def check(self, operations, dies, ends=False):
-        """Compares with what the operations want. dies: the run ends before its script does; None:
-        it may do so. ends: SCR may end it before that, with any exit code."""
+        """Compares the results with those in the operations. dies: the run ends before
+        its script does; None: it may. ends: SCR may end it earlier, with any exit
+        code."""
         for number, (operation, wanted) in enumerate(operations):
             if number >= len(self.ops):
                 assert ends or (dies is not False and self.code), f"nothing came of {operation}\n{self}"
@@ -130,11 +134,11 @@ class Run:
         assert ends or dies is None or (self.code != 0) == dies, f"unexpected exit code\n{self}"
 
     def first(self, operation):
-        """The results of the first operation that starts so."""
+        """Returns the results of the first operation that begins so."""
         return next(op for op in self.ops if op["op"].startswith(operation))
 
     def said(self, pattern, times=None):
-        """SCR printed lines that match, or so many."""
+        """SCR printed matching lines, or that number of them."""
         lines = [line for line in self.err.splitlines() if re.search(pattern, line)]
         assert lines if times is None else len(lines) == times, \
             f"{len(lines)} lines match {pattern!r}\n{self}"
@@ -143,19 +147,21 @@ class Run:
         self.said(pattern, times=0)
 
     def says(self, identifier, *values, times=None):
-        """SCR printed messages with that identifier (docs/messages.md) and all those values, or so many."""
+        """SCR printed messages with that identifier (docs/messages.md) and all values, or
+        that number of them."""
         found = messages(self.err, identifier, *values)
         assert found if times is None else len(found) == times, \
             f"{len(found)} messages {identifier} have {values}\n{self}"
 
 
 def descendants():
-    """Ids of all processes that come from this one."""
+    """Ids of all descendants of this process."""
     return [pid for pid, _ in processes_below(os.getpid())]
 
 
 def processes_below(ancestor):
-    """Ids of all processes that come from that one, each with its state as the kernel names it: Z where it has ended."""
+    """Ids of all descendants of a process, each with its state as in the kernel: Z if it
+    has ended."""
     children = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -171,8 +177,9 @@ def processes_below(ancestor):
 
 
 def output(process, limit):
-    """What that mpiexec and its ranks print until they end. One whose ranks have all been dead for ALONE seconds is ended: mpiexec of
-    Open MPI 4.1.4 may wait for itself then."""
+    """Returns the output of an mpiexec and its ranks until they end. If all its ranks
+    have been dead for ALONE seconds, mpiexec is ended: that of Open MPI 4.1.4 may then
+    wait for itself."""
     until, ranks, lonely = time.monotonic() + limit, False, time.monotonic()
     while True:
         try:
@@ -188,7 +195,8 @@ def output(process, limit):
 
 
 def bury():
-    """Takes note of all children that have ended, also of those that came to this process when their parents died."""
+    """Records all children that have ended, including those that this process adopted
+    from their ended parents."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -202,7 +210,7 @@ def nothing_is_left():
 
 
 def end_all():
-    """Ends what this process started, also what was started by that."""
+    """Ends all descendants of this process."""
     while pids := descendants():
         for pid in pids:
             try:
@@ -224,7 +232,8 @@ def wait_until(condition):
 
 class Job:
     def __init__(self, nodes=4, per_node=2, layout=None, **parameters):
-        """So many nodes with so many ranks each; or layout, [(name of a node, its ranks), ...]."""
+        """Makes that number of nodes with that number of ranks each; or layout, [(name of
+        a node, its ranks), ...]."""
         shm = pathlib.Path("/dev/shm")
         base = shm if os.access(shm, os.W_OK) and "TMPDIR" not in os.environ else None
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="scr-job-", dir=base))
@@ -266,11 +275,12 @@ class Job:
             shutil.rmtree(self.node(node))
 
     def replace(self, old, new):
-        """The next run has new where it had old; the same order of ranks."""
+        """Replaces node old by new in the next run; the order of ranks stays."""
         self.layout = [(new if node == old else node, count) for node, count in self.layout]
 
     def save(self):
-        """Remembers all that is on the nodes and in the prefix directory now, for go_back()."""
+        """Remembers the current content of the nodes and the prefix directory, for
+        go_back()."""
         for name in ("nodes", "prefix"):
             shutil.copytree(self.root / name, self.root / "saved" / name, symlinks=True)
 
@@ -296,7 +306,8 @@ class Job:
         return MPI.command(sections, preload=[os.environ["JOB_FAULTS"]] if faults else [])
 
     def start(self, *program, layout=None, of_node={}, prefix=None, faults={}, **parameters):
-        """Starts a program with arguments on all nodes; a Popen. Parameters as for run()."""
+        """Starts a program with arguments on all nodes; returns a Popen. Parameters as
+        for run()."""
         if prefix:
             parameters["SCR_PREFIX"] = prefix
         return subprocess.Popen(self.command(program, layout or self.layout, of_node, faults),
@@ -305,7 +316,7 @@ class Job:
                                 stderr=subprocess.PIPE, text=True, errors="replace", **self.identity)
 
     def late(self):
-        """What ranks printed after the end of MPI; it is gone then."""
+        """Returns and forgets the output of ranks after the end of MPI."""
         text = ""
         for path in sorted(self.root.glob("late.*")):
             text += path.read_text()
@@ -314,8 +325,8 @@ class Job:
 
     def run(self, *operations, layout=None, dies=False, ends=False, limit=60, of_node={}, prefix=None,
             **parameters):
-        """Runs probe and checks what it gave. parameters: SCR_... for all; of_node: per node; prefix:
-        another prefix directory than the job's."""
+        """Runs probe and checks its results. parameters: SCR_... for all; of_node: per
+        node; prefix: another prefix directory than the job's."""
         pairs = [operation.partition(" => ")[::2] for operation in flat(operations)]
         process = self.start(os.environ["JOB_PROBE"], *[operation for operation, _ in pairs],
                              layout=layout, of_node=of_node, prefix=prefix, **parameters)

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank is killed: between any two calls, and within them before every change that it makes to a
-file system. The next run finds a checkpoint that was complete, with the right bytes."""
+"""A rank is killed between any two calls, and during calls before every change that it
+makes to a file system. The next run finds a checkpoint that was complete, with the right
+bytes."""
 import os
 
 from job import Job, checkpoint, main, restart
 
 PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
 
-# whatever is offered, every byte of it is right
+# every byte of an offered checkpoint is right
 RESTART = ["have => 1", "start_restart", "get:%T/rank_%r:1000", "complete_restart:1"]
 
 
 # ---- between calls ----
 
 def test_between_calls():
-    """What was not complete is not offered, and nothing of it stays in the caches."""
+    """An incomplete dataset is not offered, and nothing of it stays in the caches."""
     with Job(4, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"))
         steps = ["start:c2:c", "route:c2/rank_%r", "write:1000", "put:c2/deep/er/f_%r:10"]
@@ -48,9 +49,9 @@ def test_killed_with_its_node():
 # ---- within calls ----
 
 def crashes(job, script, judge, rank=0, limit=0):
-    """Plays script with the rank killed at its 1st, 2nd, 3rd, ... change of a file system after the
-    word CRASH, until it comes to its end alive; and each time lets judge look at what is left. Only
-    some of the later changes take part, unless JOB_THOROUGH is set."""
+    """Plays script repeatedly; the rank is killed at its 1st, 2nd, 3rd, ... change of a
+    file system after the word CRASH, until it ends alive. Each time, judge inspects the
+    remains. Of later changes, only a sample is used, unless JOB_THOROUGH is set."""
     job.save()
     for number in range(1, 200):
         if number > 6 and number % 4 and "JOB_THOROUGH" not in os.environ:
@@ -69,7 +70,7 @@ def crashes(job, script, judge, rank=0, limit=0):
 
 
 def judge_by(*names, lost=(), seen=None, **parameters):
-    """What is offered is one of names; work goes on from there."""
+    """One of names is offered, and work continues from there."""
     def judge(job):
         job.lose(*lost)
         run = job.run("init", RESTART, checkpoint("next"), restart("next"), **parameters)
@@ -84,7 +85,8 @@ def judge_by(*names, lost=(), seen=None, **parameters):
 
 
 def test_within_start():
-    """The oldest leaves the cache: the newest is never in danger. A thread removes it, maybe not before the process ends."""
+    """The oldest dataset leaves the cache, and the newest is never in danger. A thread
+    removes the oldest, possibly not before the process ends."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         crashes(job, ["init", "CRASH", "start:c3:c"], judge_by("c2"), limit=2)
@@ -101,7 +103,7 @@ def test_within_complete():
 
 
 def test_within_complete_with_loss():
-    """The node of the killed rank is gone, too."""
+    """The node of the killed rank is lost, too."""
     with Job(3, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"))
         crashes(job, ["init", "start:c2:c", "put:c2/rank_%r", "CRASH", "complete:1"],
@@ -109,7 +111,7 @@ def test_within_complete_with_loss():
 
 
 def test_within_init():
-    """While files are rebuilt, or travel to other nodes."""
+    """A rank is killed while files are rebuilt, or move to other nodes."""
     for rank in (0, 1):
         with Job(**PAIR) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"))
@@ -122,7 +124,7 @@ def test_within_init():
 
 
 def test_within_flush():
-    """The prefix directory has the old one or the new one, whole."""
+    """The prefix directory has the complete old dataset or the complete new one."""
     for rank in (0, 1):
         seen = set()
         with Job(**PAIR) as job:
@@ -133,7 +135,8 @@ def test_within_flush():
 
 
 def test_within_finalize_that_cleans():
-    """What is flushed before the cache goes is there; and the next end leaves nothing."""
+    """Datasets that are flushed before the cache is removed exist; the next end leaves
+    nothing."""
     def judge(job):
         job.run("init", restart("c2"), "finalize")
         left = [path for node in job.nodes() for path in job.node(node).glob("*/*")]
@@ -162,7 +165,7 @@ def test_within_finalize():
 
 
 def test_within_delete():
-    """c1 is as good as before, whatever is left of c2."""
+    """c1 is unaffected, whatever is left of c2."""
     with Job(**{**PAIR, "SCR_FLUSH": 1}) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         crashes(job, ["init", "CRASH", "delete:c2"], judge_by("c1", "c2"), limit=4)

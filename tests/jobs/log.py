@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The log of a job: its events are all there, in order, in text and in JSON; and a log that cannot be
-written costs the job nothing but one warning."""
+"""The log of a job: all its events are there, in order, in text and in JSON; and a log
+that cannot be written costs the job only one warning."""
 import datetime
 import json
 import os
@@ -20,7 +20,8 @@ LINE = re.compile(rb'(\S+Z) ([A-Z_]+)((?: [a-z]+=(?:"(?:[^"\\]|\\.)*"|[-0-9.]+))
 
 
 def unquoted(text):
-    """The bytes that a value of the text form stands for; a number as such."""
+    """Returns the bytes that a value of the text form represents; for a number, the
+    number."""
     if not text.startswith(b'"'):
         return json.loads(text)
     plain = ESCAPE.sub(lambda found: {b"n": b"\n"}.get(found[1]) or
@@ -29,7 +30,7 @@ def unquoted(text):
 
 
 def text_events(job):
-    """The events of the text file, as those of the JSON file are."""
+    """Returns the events of the text file in the form of the JSON file."""
     events = []
     for line in (job.prefix / ".scr/log").read_bytes().splitlines():
         if not line:
@@ -48,7 +49,8 @@ def json_events(job):
 
 
 def both(job, writers=1):
-    """The events of both files. Those of several ranks may have come in another order there."""
+    """Returns the events of both files. Events of several ranks may have another order in
+    one of them."""
     text, lines = text_events(job), json_events(job)
     if writers > 1:
         for events in (text, lines):
@@ -58,7 +60,7 @@ def both(job, writers=1):
 
 
 def short(events):
-    """Names of the events, with that of the dataset."""
+    """Names of the events, with those of their datasets."""
     return [" ".join(filter(None, (event["event"], event.get("name")))) for event in events]
 
 
@@ -81,7 +83,8 @@ def test_a_job():
     """Checkpoints, a killed rank, a lost node and a rebuild, a flush, and a fetch on new nodes."""
     with Job(nodes=4, per_node=2, SCR_FLUSH=2, SCR_JOB_NAME="heat", SCR_CLUSTER_NAME="atlas",
              **LOGGED) as job:
-        # "comms" is for all ranks: rank 5 does not die before rank 0 has come to the end of "start"
+        # "comms" includes all ranks: rank 5 does not die before rank 0 has finished
+        # "start"
         job.run("init", checkpoint("c 1"), checkpoint("c2"), "start:c3:c", "comms", "kill@5", dies=True)
         job.lose("n2")
         job.replace("n2", "n5")
@@ -90,7 +93,7 @@ def test_a_job():
         job.run("init", restart("c4"), "finalize")
         events = both(job)
 
-    # the second run logs the end of the first, which could not
+    # the second run logs the end of the first, which could not log it
     killed, = of_kind(events, "RUN_INTERRUPTED")
     events.remove(killed)
     runs = list(dict.fromkeys(event["run"] for event in events))
@@ -135,7 +138,7 @@ def check_fields(job, first, second, third):
 
 
 def test_moved_ranks():
-    """Two nodes change places: their files follow their ranks."""
+    """Two nodes are exchanged: files follow their ranks."""
     with Job(nodes=3, per_node=2, SCR_FLUSH=0, **LOGGED) as job:
         job.run("init", checkpoint("c1"))
         job.layout[0], job.layout[1] = job.layout[1], job.layout[0]
@@ -150,7 +153,7 @@ def test_moved_ranks():
 # ---- failures ----
 
 def test_failures():
-    """What SCR says of a failure is in the log, word for word, with its code."""
+    """SCR's text about a failure is in the log, word for word, with its code."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=1, **LOGGED) as job:
         run = job.run("init", checkpoint("bad", valid="0", code="INVALID"), checkpoint("c2"), "have => 1 c2",
                       "start_restart => c2", "complete_restart:0 => INVALID", "current:nothing => NO_DATASET",
@@ -192,7 +195,7 @@ def test_halt_once():
 
 
 def test_failures_of_one_rank():
-    """Rank 3 alone sees that a name is no good; it tells the log, and at most ten times."""
+    """Only rank 3 detects an invalid name; it logs that, at most ten times."""
     with Job(nodes=2, per_node=2, SCR_FLUSH=0, **LOGGED) as job:
         job.run("init", "start:c1:c", ["route@3:/elsewhere/file => ANY"] * 15, "put:c1/f_%r:10", "complete:1")
         events = both(job, writers=2)
@@ -206,7 +209,8 @@ def test_failures_of_one_rank():
 # ---- logs that cannot be written ----
 
 def test_bad_logs():
-    """A link, a directory: one warning and one count, and the job goes on."""
+    """A log is a link or a directory: one warning is printed and counted, and the job
+    continues."""
     for spoil in (lambda path: path.symlink_to("/tmp/nowhere"), lambda path: path.mkdir()):
         with Job(nodes=2, per_node=1, SCR_FLUSH=1, **LOGGED) as job:
             (job.prefix / ".scr").mkdir()
@@ -219,7 +223,7 @@ def test_bad_logs():
 
 
 def test_database_that_never_answers():
-    """The job does not wait for it, but for two seconds at its end."""
+    """The job waits for the database only for two seconds at its end."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0, **LOGGED) as job:
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(job.root / "db"))
@@ -232,7 +236,8 @@ def test_database_that_never_answers():
 
 
 def test_off():
-    """Nothing is logged unless it is asked for; without syslog there is a warning at most."""
+    """Nothing is logged unless it is requested; without syslog there is at most one
+    warning."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"), "finalize", SCR_LOG_JSON_ENABLE=1, SCR_LOG_DB_ENABLE=1)
         assert not (job.prefix / ".scr/log").exists() and not (job.prefix / ".scr/log.jsonl").exists()
@@ -241,7 +246,7 @@ def test_off():
 
 
 def test_size():
-    """Full files are put aside; the two of each have the newest events."""
+    """Full files are set aside; the two files of each form have the newest events."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_LOG_SIZE=2000, **LOGGED) as job:
         job.run("init", [checkpoint(f"c{i}", 10) for i in range(20)], "finalize")
         for name in ("log", "log.jsonl"):
@@ -252,7 +257,8 @@ def test_size():
 
 
 def test_metrics():
-    """The file has the figures of the report after each event, of all runs; one that cannot be written costs a warning."""
+    """After each event, the file has the figures of the report on all runs; if it cannot
+    be written, there is a warning."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=2, **LOGGED) as job:
         metrics = job.root / "scr.prom"
         more = {"SCR_METRICS": metrics}
@@ -277,7 +283,7 @@ def test_metrics():
 
 
 def test_logs_are_closed():
-    """Descriptors, also those that the log opens, are given back."""
+    """All descriptors are closed, including those that the log opens."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
         run = job.run("fds", "init", checkpoint("c1"), "finalize", "fds", "init", "finalize", "fds", **LOGGED)
         counts = [op for op in run.ops if op["op"] == "fds"]

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A cluster on one machine: nodes with a name, processes, a network, /dev/shm and a disk of their own, which can lose their
-power at any moment. They are namespaces of Linux, which takes root, and all of them are in those of the test's own process:
-whatever ends it ends them, and nothing of them stays.
+"""A cluster on one machine: nodes with their own names, processes, network, /dev/shm and
+disk, which can lose power at any moment. They are Linux namespaces, which need root, and
+all of them are inside the namespaces of the test's own process: whatever ends the test
+ends the nodes, and nothing of them remains.
 
     begin()                         # the script starts again, as the only process of the head node
     with Machines("n1", "n2") as machines:
-        machines.cut("n2")          # with silent=True nobody hears of it
+        machines.cut("n2")          # with silent=True nothing reports it
 
-Nodes share all files with the head but /dev/shm and LOCAL. The head reaches them by machines.shell, which is used as ssh is."""
+Nodes share all files with the head except /dev/shm and LOCAL. The head reaches them by
+machines.shell, which is called like ssh."""
 import itertools
 import os
 import pathlib
@@ -31,7 +33,7 @@ def command(*words):
 
 
 def goes_on(pid):
-    """Whether a process has not ended, though nobody may have waited for it."""
+    """Whether a process has not ended, even if no process has waited for it."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
@@ -39,7 +41,8 @@ def goes_on(pid):
 
 
 def begin():
-    """Goes on as the first process of the head node; or returns with a reason why that cannot be done here."""
+    """Continues as the first process of the head node; or returns the reason why that is
+    impossible here."""
     if INSIDE not in os.environ:
         if os.geteuid() != 0:
             return "namespaces of a test's own take root"
@@ -62,7 +65,8 @@ def begin():
     command("hostname", HEAD)
     command("ip", "link", "set", "lo", "up")
     try:
-        # with an address of its own: else it changes with the nodes, and others send to the old one for a while
+        # a fixed address: otherwise it changes with the nodes, and others use the old one
+        # for a while
         command("ip", "link", "add", "br0", "address", "02:00:00:00:00:fe", "type", "bridge")
         command("ip", "addr", "add", f"{NETWORK}.254/24", "dev", "br0")
         command("ip", "link", "set", "br0", "up")
@@ -77,7 +81,7 @@ def begin():
     return None
 
 
-# The first process of a node. What has no other parent there becomes its child, and is not waited for.
+# The first process of a node. Orphans there become its children, and are not waited for.
 INIT = """
 read -r pid rest </proc/self/stat
 hostname $1
@@ -120,7 +124,7 @@ class Machines:
             self.start(name)
 
     def start_again(self):
-        """All nodes that were cut, with nothing on them."""
+        """Restarts all nodes that lost power, which are empty."""
         for name in self.names:
             if name not in self.nodes:
                 (self.folder / f"{name}.silent").unlink(missing_ok=True)
@@ -129,7 +133,7 @@ class Machines:
                 self.start(name)
 
     def processes(self):
-        """Those that make the nodes, and no others on them."""
+        """The processes that implement the nodes, and no others on them."""
         return {process for first, pid in self.nodes.values() for process in (first.pid, pid)}
 
     def __enter__(self):
@@ -141,7 +145,7 @@ class Machines:
         shutil.rmtree(self.folder)
 
     def start(self, name):
-        """name: n and a number."""
+        """Starts a node; name: n and a number."""
         words = ["unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "--kill-child"]
         first = subprocess.Popen([*words, "sh", "-e", "-c", INIT, "init", name, self.local], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -158,18 +162,20 @@ class Machines:
         self.nodes[name] = (first, int(pid))
 
     def path(self, name, path):
-        """A path on that node, seen from here."""
+        """Returns a path on that node, as seen from here."""
         return pathlib.Path(f"/proc/{self.nodes[name][1]}/root{path}")
 
     def preload(self, name, **variables):
-        """Programs that are started on that node have these in their environment, and those of earlier calls."""
+        """Sets the environment of programs that are started on that node from now on, in
+        addition to earlier calls."""
         known = self.variables.setdefault(name, {})
         known.update(variables)
         words = " ".join(f"{key}={value}" for key, value in known.items())
         (self.folder / f"{name}.preload").write_text(f"variables={shlex.quote(words)}\n")
 
     def cut(self, name, silent=False):
-        """Its power is off. silent: who waits for it, or asks for it, does not hear of it."""
+        """Cuts the power of a node. silent: processes that wait for the node, or query
+        it, get no answer."""
         first, pid = self.nodes.pop(name)
         if silent:
             (self.folder / f"{name}.silent").touch()

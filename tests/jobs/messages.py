@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages say where, why, and what to do."""
+"""Messages name the place, the reason, and a remedy."""
 import os
 import subprocess
 
@@ -9,7 +9,7 @@ from job import Job, Skip, checkpoint, main, restart
 
 
 class Mounted:
-    """A small file system of its own at a directory, where that can be made."""
+    """A small file system mounted at a directory, if possible."""
     def __init__(self, folder, options):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ class Mounted:
 
 
 def test_rebuilt():
-    """A dataset that is complete again is no error of a file."""
+    """A dataset that was completed again does not cause an error about a file."""
     with Job(nodes=4, per_node=1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         job.lose("n2")
@@ -36,7 +36,7 @@ def test_rebuilt():
 
 
 def test_one_line_for_all():
-    """However many ranks and files it concerns."""
+    """One line is printed, whatever the number of ranks and files."""
     with Job(nodes=4, per_node=2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         for path in job.cache("n2").glob("scr.dataset.1/a/*"):
@@ -53,7 +53,8 @@ def test_one_line_for_all():
 
 
 def test_one_reason_of_all_ranks():
-    """A line per node at once, and one for the job when the ranks agree; a rank with another reason is in both."""
+    """Each node prints a line at once; the job prints one if the ranks agree; a rank with
+    another reason is in both."""
     with Job(nodes=4, per_node=2, SCR_FLUSH=0) as job:
         run = job.run("init", "start:a:c", "no_room:a", "no_room@3:", "unreadable@3:a", "route:a/rank_%r => CACHE", "route:a/other_%r => CACHE",
                       "complete:1 => INVALID", "no_room:", "unreadable@3:", checkpoint("b"), "finalize")
@@ -70,7 +71,7 @@ def test_one_reason_of_all_ranks():
 
 
 def test_reports_of_a_killed_run():
-    """What it claimed is free in the next run."""
+    """Resources of a killed run are free in the next run."""
     with Job(nodes=1, per_node=2, SCR_FLUSH=0) as job:
         for _ in range(2):
             run = job.run("init", "start:a:c", "route:/tmp/x => ARGUMENT")
@@ -84,7 +85,7 @@ EVENTS = ["OUTPUT_COMPLETE", "FLUSH_COMPLETE", "RUN_SUMMARY"]
 
 
 def test_levels():
-    """What SCR_DEBUG adds."""
+    """Additional messages with SCR_DEBUG."""
     for debug in range(3):
         with Job(nodes=2, per_node=1, SCR_FLUSH=1, SCR_DEBUG=debug, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0) as job:
             job.run("init", checkpoint("a"))
@@ -98,7 +99,8 @@ def test_levels():
 
 
 def test_text_of_others():
-    """A colleague's reason for a halt moves no cursor, hides nothing, and makes no line of its own."""
+    """A colleague's reason for a halt cannot move the cursor, hide text, or begin a
+    line."""
     with Job(nodes=1, per_node=1) as job:
         for reason in ("x\u009b2J\u202ey", "x\x9b2Jy".encode("latin-1"), "x\nSCR: y"):
             subprocess.run([f"{os.environ['JOB_TOOLS']}/scr_halt", "--reason", reason, job.prefix], env=job.environment({}), check=True,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Directories of a user that colleagues move to where SCR keeps records, stages and saved files: only what SCR made is removed."""
+"""Colleagues move directories of a user to the places of SCR's records, stages and saved
+files: only files that SCR made are removed."""
 import json
 import os
 import shutil
@@ -12,7 +13,8 @@ from scavenged import command, saved, scavenge
 
 
 def test_taken_by_name():
-    """Bob saves a dataset from caches into a directory of Alice's, and writes down that a private file of hers in it is one of its files."""
+    """Bob saves a dataset from caches into a directory of Alice's, and records a private
+    file of hers in it as one of its files."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(BOB).run("init", SCATTERED)
@@ -27,7 +29,8 @@ def test_taken_by_name():
 
 
 def test_moved_into_a_stage():
-    """Bob moves a directory of Alice's to where an interrupted flush would have its files, which her next run removes."""
+    """Bob moves a directory of Alice's to the place of an interrupted flush, which her
+    next run removes."""
     for place in ("stage", "stage/1"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
@@ -39,7 +42,8 @@ def test_moved_into_a_stage():
 
 
 def test_moved_folder_with_a_list():
-    """The same, of a directory that its mode calls writable for the group: that is Carol, in its access control list, not Bob."""
+    """The same with a directory whose mode looks group-writable because of Carol in its
+    access control list; Bob has no access."""
     for place in ("stage", "stage/1"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
@@ -53,7 +57,8 @@ def test_moved_folder_with_a_list():
 
 
 def test_list_of_all():
-    """A directory that colleagues share by an access control list, which all in it inherits: what runs left is removed."""
+    """Colleagues share a directory by an access control list that everything in it
+    inherits: leftovers of runs are removed."""
     with Shared(0o2770, 0o007) as job:
         put_list(job.prefix, {OWN: 7, NAMED: 7, GROUP: 7, MOST: 7, EVERYBODY: 0}, ("access", "default"))
         job.parameters["SCR_PREFIX_SIZE"] = 1
@@ -67,7 +72,8 @@ def test_list_of_all():
 
 
 def test_moved_folder_of_a_third():
-    """A directory of somebody else that Bob moves there has one in it that Alice may empty, by another group, and Bob may not."""
+    """Bob moves a third user's directory there; it contains a directory that Alice may
+    empty through another group, but Bob may not."""
     for place in ("stage", "stage/1"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
@@ -83,7 +89,8 @@ def test_moved_folder_of_a_third():
 
 
 def test_moved_into_records():
-    """The same in place of the records of a dataset, or of their directory of saved files; Alice deletes the dataset, or adds it."""
+    """The same in place of the records of a dataset, or of their directory of saved
+    files; Alice deletes the dataset, or adds it."""
     for line in ("mv a/.scr/* shared; rmdir a/.scr; mv shared a/.scr", "mv a/* shared; rm -r a; mv shared a; mv a/own a/.scr"):
         with Shared(0o2770, 0o007) as job:
             job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
@@ -102,7 +109,8 @@ def test_moved_into_records():
 
 
 def test_moved_into_a_list():
-    """The same where a restart with another number of ranks has its list of files: left by an earlier run, or during one; and records of a dataset there."""
+    """The same in place of the file list of a restart with another number of ranks: left
+    by an earlier run, or during one; and records of a dataset there."""
     for records in False, True:
         with Shared(0o2770, 0o007) as job:
             job.parameters.update(SCR_RESTART_RANKS="any", SCR_FLUSH=0)
@@ -121,7 +129,8 @@ def test_moved_into_a_list():
 
 
 def test_given_to_a_flush():
-    """Bob gives Alice's directory the name of records, or of a stage, of her next checkpoint: only what SCR wrote there is removed."""
+    """Bob renames Alice's directory to the records, or to a stage, of her next
+    checkpoint: only files that SCR wrote there are removed."""
     for line in ("mv shared/own shared/.scr; mv shared ckpt.1",
                  "mv ckpt.0/.scr/* shared/; mv shared/own shared/stage; rmdir ckpt.0/.scr; mv shared ckpt.0/.scr"):
         with Shared(0o2770, 0o007) as job:
@@ -137,8 +146,9 @@ def test_given_to_a_flush():
 
 
 def test_given_to_a_failed_output():
-    """Without the cache: Bob gives a private directory the name of the one that Alice's program writes to, before it says that its files are not
-    valid. A file in it that has the name of one of these stays."""
+    """Without the cache: Bob renames a private directory to the one to which Alice's
+    program writes, before the program reports its files as invalid. A file in it that has
+    the name of one of these stays."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_CACHE_BYPASS"] = 1
         job.by(ALICE).run("init", checkpoint("x"), "finalize")
@@ -155,7 +165,8 @@ def test_given_to_a_failed_output():
 
 
 def test_given_to_an_interrupted_flush():
-    """The same in the place of the files of an interrupted flush, which the next run resumes."""
+    """The same in place of the files of an interrupted flush that the next run
+    resumes."""
     with Shared(0o2770, 0o007) as job:
         job.parameters.update(SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_FLUSH_TYPE="PTHREAD", SCR_FLUSH_ASYNC_BW="100KB")
         keep_nested(job)
@@ -169,7 +180,8 @@ def test_given_to_an_interrupted_flush():
 
 
 def test_given_to_saved_files():
-    """The same in the place of a directory of saved files, between two attempts to save them."""
+    """The same in place of a directory of saved files, between two attempts to save
+    them."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(ALICE).run("init", checkpoint("a"))
@@ -185,7 +197,8 @@ def test_given_to_saved_files():
 
 
 def test_given_names_of_flushes():
-    """Directories of Alice's that look like a stage, or like saved files, or are open to the group in part, in the place of records."""
+    """Directories of Alice's that look like a stage or like saved files, or are partly
+    open to the group, are in the place of records."""
     def make(job, folders, open_to_all):
         for path, mode in folders:
             (job.prefix / path).mkdir(exist_ok=True)
@@ -211,7 +224,8 @@ def test_given_names_of_flushes():
 
 
 def test_packed_by_name():
-    """Bob's record of saved files names one of Alice's that her group may read, in a directory that it may not enter: she does not pack it."""
+    """Bob's record of saved files names a file of Alice's that her group may read, in a
+    directory that it may not enter: she does not pack the file."""
     with Shared(0o2770, 0o007) as job:
         job.parameters["SCR_FLUSH"] = 0
         job.by(BOB).run("init", SCATTERED)
@@ -231,7 +245,8 @@ def test_packed_by_name():
 
 
 def test_another_prefix_directory():
-    """Bob's index names a dataset of a private prefix directory of Alice's in the shared one: her run removes nothing there."""
+    """Bob's index names a dataset of a private prefix directory of Alice's inside the
+    shared one: her run removes nothing there."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
         stage = job.prefix / "priv/a/.scr/stage/0123456789abcdef/0"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damage on the nodes: records, cached files and redundancy files, and directories of somebody else. The
-bytes that a restart gets are right, or it says that there is none."""
+"""Damage on the nodes: records, cached files, redundancy files, and directories of other
+users. A restart gets the right bytes, or an answer that there is no checkpoint."""
 import contextlib
 import os
 import shutil
@@ -15,7 +15,7 @@ PAIR = {"nodes": 2, "per_node": 1, "SCR_FLUSH": 0}
 
 
 def protected(job, node):
-    """What a restart made good can be rebuilt from again."""
+    """Files that a restart restored can be rebuilt again."""
     job.lose(node)
     job.run("init", restart("a"))
 
@@ -23,7 +23,7 @@ def protected(job, node):
 # ---- records ----
 
 def test_filemap():
-    """A filemap that is damaged counts as lost; redundancy brings the files back."""
+    """A damaged filemap counts as lost; redundancy restores the files."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         for hurt in damage.EVERY:
@@ -44,7 +44,7 @@ def test_all_filemaps_of_a_node():
 
 
 def test_all_filemaps():
-    """Redundancy files tell what is in the cache: nothing is lost, nor fetched."""
+    """Redundancy files show the content of the cache: nothing is lost or fetched."""
     for nodes, ranks in ((2, 1), (2, 3), (4, 1)):
         for hurt in (damage.garbage, damage.remove):
             with Job(nodes, ranks, SCR_FLUSH=0) as job:
@@ -60,7 +60,8 @@ def test_all_filemaps():
 
 
 def test_records_and_redundancy_lost():
-    """Then nothing tells what is in a directory. It is set aside, and what is wanted is fetched."""
+    """Without these, the content of a directory is unknown. The directory is set aside,
+    and the dataset is fetched."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), SCR_FLUSH=1)
         for node in job.nodes():
@@ -73,7 +74,8 @@ def test_records_and_redundancy_lost():
 
 
 def test_not_readable_now():
-    """What cannot be read is not what is lost: the run does not begin, and the next one has all."""
+    """An unreadable file does not count as lost: the run does not begin, and the next one
+    has everything."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for node in job.nodes():
@@ -87,7 +89,8 @@ def test_not_readable_now():
 
 
 def test_another_node_comes_back():
-    """With an older dataset of the same id and the same names, whose filemap is lost."""
+    """A node returns with an older dataset of the same id and the same names, whose
+    filemap is lost."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         kept = job.root / "kept"
@@ -103,7 +106,8 @@ def test_another_node_comes_back():
 
 
 def test_whose_the_folders_are():
-    """A record of it that is damaged is told of and made again: the cache is ours as before."""
+    """A damaged record of the owner of directories is reported and rewritten: the cache
+    remains ours."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for hurt in damage.CONTENTS:
@@ -114,7 +118,8 @@ def test_whose_the_folders_are():
 
 
 def test_master_filemap():
-    """It only names the filemaps; without it they are found by their names."""
+    """The master filemap only names the filemaps; without it they are found by their
+    names."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         for hurt in damage.EVERY:
@@ -125,8 +130,8 @@ def test_master_filemap():
 
 
 def hostile(change):
-    """A job whose filemap of n2 was changed by somebody who knows the format, and who knows of a
-    file that is none of its business."""
+    """A job whose filemap of n2 was changed by an attacker who knows the format, and
+    knows a file that does not belong to the job."""
     with Job(**PAIR) as job:
         victim = job.root / "victim"
         victim.write_text("do not touch")
@@ -215,7 +220,7 @@ def test_data():
 
 
 def test_redundancy_file():
-    """Damaged today, needed tomorrow."""
+    """Damage before the file is needed."""
     with Job(3, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         for hurt in damage.EVERY:
@@ -228,7 +233,8 @@ def test_redundancy_file():
 
 
 def test_earlier_redundancy_file():
-    """Of another dataset with the same names and sizes: its member counts as lost, the set does not."""
+    """A redundancy file is of another dataset with the same names and sizes: its member
+    counts as lost, its set does not."""
     for nodes, scheme in ((2, "XOR"), (3, "PARTNER"), (4, "RS")):
         with Job(nodes, 1, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
             job.run("init", "start:a:c", "tag:earlier", "put:a/rank_%r:1000", "complete:1")
@@ -243,7 +249,7 @@ def test_earlier_redundancy_file():
 
 
 def test_one_file_of_each():
-    """All members of a set have lost something: more than can be rebuilt."""
+    """All members of a set have lost a file: the set cannot be rebuilt."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a", flags="co"), checkpoint("b"))
         for node, rank in (("n1", 0), ("n2", 1)):
@@ -262,7 +268,7 @@ def test_damaged_and_lost():
 
 
 def test_link_instead_of_a_file():
-    """What a link points to is neither read nor written."""
+    """The target of a link is neither read nor written."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         path = of_rank(job, "n2", "a/rank_1")
@@ -277,7 +283,8 @@ def test_link_instead_of_a_file():
 
 
 def in_the_way(job, kind):
-    """Puts something in the place of the directory that a dataset has on a node. Where a link leads to, or None."""
+    """Puts something in place of the directory of a dataset on a node. Returns the target
+    of a link, or None."""
     folder, elsewhere = job.cache("n2") / "scr.dataset.2", job.root / "elsewhere"
     if kind == "link":
         folder.rename(elsewhere)
@@ -292,7 +299,8 @@ def in_the_way(job, kind):
 
 
 def test_no_folder_of_a_dataset():
-    """A file or a link that has its name counts as a node that lost it; what a link points to is left alone."""
+    """If a file or a link has its name, the node counts as having lost the dataset; the
+    target of a link is not touched."""
     for kind in ("file", "link", "link to nothing", "link to a device"):
         with Job(2, 2, SCR_FLUSH=0) as job:
             job.run("init", checkpoint("a"), checkpoint("b"))
@@ -307,7 +315,7 @@ def test_no_folder_of_a_dataset():
 
 
 def test_leftovers():
-    """Directories that no record knows are removed, all else is left alone."""
+    """Directories without a record are removed; everything else is left alone."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for name in ("scr.dataset.9", "scr.dataset.x", "mine"):
@@ -323,18 +331,19 @@ def test_leftovers():
 # ---- directories ----
 
 def refused(job, path, reason=""):
-    """SCR_Init fails on all ranks, says where, and leaves the other node as it was."""
+    """SCR_Init fails on all ranks with the place, and does not change the other node."""
     run = job.run("init => CACHE", "have => STATE 0 =", "route:x => x")
     run.said(f"error: .*node n2: .*{path}.*{reason}", times=1)
 
 
 def folders(job):
-    """Above the cache and the control directory of n2."""
+    """Directories above the cache and the control directory of n2."""
     return [job.node("n2") / which / "tester" for which in ("cache", "cntl")]
 
 
 def test_folder_of_somebody_else():
-    """Within a directory of ours (for the other case see obstacles.py)."""
+    """Another user's directory within one of ours (for the other case see
+    obstacles.py)."""
     if os.geteuid() != 0:
         raise Skip("only root can give directories away")
     with Job(**PAIR) as job:
@@ -357,7 +366,7 @@ def test_folder_that_others_may_write_to():
 
 
 def test_link_to_another_folder():
-    """Planted where SCR would make its directory."""
+    """A link planted where SCR would make its directory."""
     for number in (0, 1):
         with Job(**PAIR) as job:
             elsewhere, folder = job.root / "elsewhere", folders(job)[number]
@@ -369,7 +378,7 @@ def test_link_to_another_folder():
 
 
 def test_no_folder():
-    """A base below a regular file, and one that is not absolute."""
+    """A base below a regular file, and a base that is not absolute."""
     with Job(**PAIR) as job:
         (job.root / "file").write_text("")
         for name in ("SCR_CACHE_BASE", "SCR_CNTL_BASE"):
@@ -379,7 +388,7 @@ def test_no_folder():
 
 
 def test_private():
-    """Nobody else can look into what SCR makes."""
+    """Other users cannot look into directories that SCR makes."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"))
         for folder in folders(job) + [job.cache("n2"), job.control("n2")]:
@@ -390,7 +399,7 @@ def test_private():
 
 @contextlib.contextmanager
 def small_caches(job, size):
-    """A file system of its own for the cache of each node."""
+    """Mounts a small file system for the cache of each node."""
     mounted = []
     try:
         for node in job.nodes():
@@ -420,7 +429,8 @@ def test_not_moved_to_one():
 
 
 def test_moved_with_little_room():
-    """All ranks change nodes, whose caches have room for one rank's files more."""
+    """All ranks move to other nodes, whose caches have room for the files of one more
+    rank."""
     with Job(2, 3, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "480k"):
         job.run("init", checkpoint("a", size=100000))
         job.layout.reverse()
@@ -430,7 +440,7 @@ def test_moved_with_little_room():
 
 
 def test_moved_without_room():
-    """Not even that: the dataset stays where it is, for a run that has the ranks there."""
+    """Without that room, the dataset stays where it is, for a run with ranks there."""
     with Job(2, 3, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "380k"):
         job.run("init", checkpoint("a", size=100000))
         job.layout.reverse()
@@ -443,7 +453,7 @@ def test_moved_without_room():
 
 
 def test_full_cache():
-    """No room for the redundancy data on one node: the dataset fails, the job goes on."""
+    """One node has no room for redundancy data: the dataset fails, the job continues."""
     with Job(4, 1, SCR_FLUSH=0) as job:
         base = job.node("n2") / "cache"
         base.mkdir(parents=True)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Somebody else has made a directory, a link or a file where a job would make its own below a base that is open to everybody."""
+"""Another user has made a directory, a link or a file with the name of one of a job's
+directories, below a base that is open to everybody."""
 import os
 import shutil
 import sys
@@ -48,7 +49,8 @@ def is_beside(job, node):
 
 
 def test_on_some_nodes():
-    """The job goes on in directories beside it, and finds its cache again, also when the obstacle has gone."""
+    """The job uses alternative directories, and finds its cache again, also when the
+    obstacle has gone."""
     for make in (make_folder, make_link, make_file):
         with Job(4, 1, SCR_FLUSH=0) as job:
             obstruct(job, ["n2", "n3"], make)
@@ -64,7 +66,8 @@ def test_on_some_nodes():
 
 
 def test_it_comes_later():
-    """Between two runs, on a node that has been lost: the cache of the others is not hidden."""
+    """The obstacle appears between two runs, on a node that was lost: it does not hide
+    the cache of the other nodes."""
     with Job(4, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         job.lose("n3")
@@ -76,7 +79,7 @@ def test_it_comes_later():
 
 
 def test_commands():
-    """They find what lies there."""
+    """Commands find the alternative directories."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         obstruct(job, ["n1", "n2"], make_folder)
         job.run("init", checkpoint("a"), checkpoint("b"))
@@ -92,7 +95,8 @@ def test_commands():
 
 
 def test_both_names():
-    """Nothing is left to do; the check of the node finds it as well as the run, and both say what is in the way."""
+    """Both names are taken: the check of the node and the run detect it, and both name
+    the obstacle."""
     with Job(2, 1) as job:
         obstruct(job, ["n2"], make_folder)
         obstruct(job, ["n2"], make_folder, name=DETOUR)
@@ -108,7 +112,7 @@ def test_both_names():
 
 
 def test_a_link_of_ours():
-    """It may be a mistake: nothing is made beside it."""
+    """The user's own link may be a mistake: no alternative directory is made."""
     with Job(2, 1) as job:
         obstruct(job, ["n1"], make_link, owner=os.geteuid())
         run = job.run("init => CACHE")
@@ -124,7 +128,8 @@ def make_open_folder(path):
 
 
 def test_a_file_of_ours():
-    """Somebody who may write to one of the user's files, or directories, has given it one of the names."""
+    """A user who may write to one of the user's files or directories has given it one of
+    the names."""
     for make in (make_file, make_open_folder):
         with Job(2, 1, SCR_FLUSH=0) as job:
             obstruct(job, ["n1"], make, name=DETOUR, owner=os.geteuid())
@@ -139,7 +144,8 @@ def test_a_file_of_ours():
 
 
 def test_no_sticky_bit():
-    """Others could rename the directories of the job. With it nobody can, and nothing is said."""
+    """Without it, others could rename the directories of the job, which is reported; with
+    it, nothing is reported."""
     with Job(2, 1) as job:
         for node in job.nodes():
             for base in bases(job, node):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers of nodes (SCR_FLUSH_FORM=containers) and the rest of SCR: commands read, verify, save and add them, flushes write them in the
-background, a window deletes them, runs with other numbers of ranks read them, also in place."""
+"""Containers of nodes (SCR_FLUSH_FORM=containers) and the rest of SCR: commands read,
+verify, save and add them, background flushes write them, a window deletes them, and runs
+with other numbers of ranks read them, also in place."""
 import json
 import os
 import re
@@ -27,7 +28,7 @@ def extract(job, *arguments, code=0):
 
 
 def verified(job, name, code=0):
-    """What scr_index --verify says of a dataset."""
+    """Returns the row of a dataset from scr_index --verify."""
     return json.loads(command(job, "scr_index", "--verify", "--json", name, code=code).out)
 
 
@@ -36,7 +37,7 @@ def contents(folder):
 
 
 def postrun(job):
-    """On the nodes that the job began with."""
+    """Runs scr_postrun on the job's original nodes."""
     return command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST=",".join(job.nodes()))
 
 
@@ -54,7 +55,8 @@ def test_listed():
 
 
 def test_extracted():
-    """Files with the bytes and the modes that a flush without containers gives them, beside their containers or elsewhere."""
+    """Extracted files have the bytes and modes of a flush without containers, beside
+    their containers or elsewhere."""
     with Job(**SIX) as job:
         job.run("init", checkpoint("c1"), SCR_FLUSH=0)
         job.save()
@@ -75,7 +77,7 @@ def test_extracted():
 
 
 def test_verified():
-    """What is wrong with a container is wrong with the files in it, and with no others."""
+    """Damage of a container is damage of the files in it, and of no others."""
     for how, hurt, names in ((FORM, damage.flip_first, ["rank_2"]), (FORM, damage.cut, ["rank_3"]), (FORM, damage.remove, ["rank_2", "rank_3"]),
                              (TWO, damage.remove, ["rank_4", "rank_5"])):
         with Job(**SIX, **how) as job:
@@ -92,7 +94,7 @@ def test_verified():
 
 
 def test_holes_do_not_matter():
-    """No file has the bytes between two ranks."""
+    """The bytes between two ranks belong to no file."""
     with Job(**SIX, **FORM) as job:
         job.run("init", checkpoint("c1"), "finalize")
         with open(containers(job, "c1")[0], "r+b") as container:
@@ -106,7 +108,8 @@ def test_holes_do_not_matter():
 # ---- a job was killed ----
 
 def test_saved():
-    """A node is lost, and no run is left to write containers of nodes: the saved files are packed into containers of a size."""
+    """A node is lost, and no run is left to write containers of nodes: the saved files
+    are packed into containers of a fixed size."""
     for how in FORM, TWO:
         with cached(**how, SCR_CONTAINER_SIZE=9000) as job:
             assert [path.stat().st_size for path in containers(job, "a")]
@@ -123,7 +126,7 @@ def test_saved():
 
 
 def test_saved_shared_files():
-    """Files that ranks write together are whole; the others are packed."""
+    """Files that ranks write together are complete; the others are packed."""
     with Job(**SIX, **FORM) as job:
         job.run("init", write("a"), "kill@2", dies=True, SCR_FLUSH=0)
         job.lose("n2")
@@ -135,8 +138,9 @@ def test_saved_shared_files():
 
 
 def test_killed_in_flush():
-    """A container is there as a part of a flush that nobody ends: the dataset is saved from the caches, and the next run removes the
-    stage, or resumes the flush where nothing was saved."""
+    """A container is part of a flush that no process completes: the dataset is saved from
+    the caches, and the next run removes the stage, or resumes the flush if nothing was
+    saved."""
     for saved in True, False:
         with Job(nodes=2, per_node=2, **DAEMON, **FORM) as job:
             die(job, copies=2, SCR_FLUSH_ASYNC_BW="150KB")
@@ -154,7 +158,7 @@ def test_killed_in_flush():
 
 
 def test_killed_after_flush():
-    """All containers are whole in the stage, and the map is not written."""
+    """All containers are complete in the stage, but the map is not written."""
     with Job(nodes=2, per_node=2, **DAEMON, **TWO) as job:
         die(job)
         let_finish(job, 2)
@@ -169,7 +173,8 @@ def test_killed_after_flush():
 # ---- in the background, and away again ----
 
 def test_window():
-    """Older checkpoints go with all of their containers, whoever wrote them and in whatever form."""
+    """Older checkpoints are deleted with all of their containers, whoever wrote them and
+    in whatever form."""
     for how in {}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}:
         with Job(**SIX, SCR_PREFIX_SIZE=2, **how) as job:
             job.run("init", series(1, 2), "finalize", SCR_FLUSH_FORM="files")
@@ -185,7 +190,8 @@ def test_window():
 
 
 def test_outside():
-    """Files of names outside of the directory of their dataset are in its containers, and a window knows them, too."""
+    """Files with names outside of their dataset's directory are in its containers, and a
+    window handles them, too."""
     with Job(**SIX, **FORM, SCR_PREFIX_SIZE=1) as job:
         for name in "c1", "c2":
             job.run("init", f"start:{name}:c", "put:elsewhere/f_%r:100", f"put:{name}/g_%r:1000", "complete:1", "finalize")
@@ -195,7 +201,8 @@ def test_outside():
 
 
 def test_background_and_losses():
-    """A flush in the background ends in the next run, on another node in the place of one that was lost."""
+    """A background flush completes in the next run, on another node in place of a lost
+    one."""
     with Job(**SIX, **FORM, SCR_FLUSH_ASYNC=1, SCR_FLUSH_TYPE="PTHREAD") as job:
         job.run("init", checkpoint("c1"))
         job.run("init", checkpoint("c2", LARGE), "kill@1", dies=True, SCR_FLUSH_ASYNC_BW="50KB")
@@ -208,7 +215,8 @@ def test_background_and_losses():
 # ---- other runs ----
 
 def test_other_numbers_of_ranks():
-    """Fewer and more read each container, fetched or in place, and write their own."""
+    """Fewer and more ranks read each container, fetched or in place, and write their
+    own."""
     for in_place in 0, 1:
         with Job(**SIX, **TWO, **ANY, SCR_FETCH_BYPASS=in_place) as job:
             job.run("init", checkpoint("a"), "finalize")
@@ -223,7 +231,7 @@ def test_other_numbers_of_ranks():
 
 
 def test_shared_files_in_place():
-    """What each rank has comes from its container, what they wrote together from the file itself."""
+    """Files of a rank are read from its container, shared files directly."""
     with Job(**SIX, **TWO, SCR_FETCH_BYPASS=1) as job:
         job.run("init", write("a"), "finalize")
         lose_all(job)
@@ -233,7 +241,8 @@ def test_shared_files_in_place():
 
 
 def test_damaged_in_place():
-    """A container that is cut or missing is found at once, other bytes when the file is extracted: an older checkpoint is read."""
+    """A truncated or missing container is detected at once, altered bytes when the file
+    is extracted: an older checkpoint is read."""
     for hurt in damage.cut, damage.remove:
         with Job(**SIX, **FORM, SCR_FETCH_BYPASS=1) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Effects of parameters that no story needs: they are set, and what they change is looked at."""
+"""Effects of parameters that other tests do not need: each is set, and its effect is
+checked."""
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ TO_JSON = {"SCR_LOG_ENABLE": 1, "SCR_LOG_SYSLOG_ENABLE": 0, "SCR_LOG_JSON_ENABLE
 
 
 def test_set_size():
-    """The redundancy files tell how many members a set has."""
+    """The redundancy files show how many members a set has."""
     for size in (2, 4, 8):
         with Job(8, 1, SCR_FLUSH=0, SCR_SET_SIZE=size) as job:
             job.run("init", checkpoint("a"))
@@ -46,7 +47,8 @@ def test_percent():
 
 
 def test_width():
-    """One rank of the node after the other, with all of its bandwidth; else both end together."""
+    """One rank of the node after the other gets the full bandwidth; otherwise both end
+    together."""
     with Job(1, 2, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="200000", SCR_FLUSH_WIDTH=1) as job:
         job.run("init", checkpoint("a", 200_000), "finalize")
         ends = sorted((job.prefix / f"a/rank_{rank}").stat().st_mtime for rank in (0, 1))
@@ -54,7 +56,7 @@ def test_width():
 
 
 def test_fetch_width():
-    """One rank has written its last byte before the next one reads its first."""
+    """One rank writes its last byte before the next one reads its first."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a", 40_000_000), "finalize")
         for rank in (0, 1):
@@ -74,7 +76,8 @@ def test_fetch_width():
 # ---- logs ----
 
 def test_syslog():
-    """Where nobody listens, as in most containers, that is told of those who want to be heard."""
+    """If no syslog daemon listens, as in most containers, this is reported if syslog is
+    enabled."""
     for on in (1, 0):
         with Job(**PAIR) as job:
             run = job.run("init", SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=on)
@@ -86,7 +89,7 @@ SCRAMBLE = b"abcdefghijklmnopqrst"
 
 
 def greeting():
-    """What a server says first (protocol version 10, mysql_native_password)."""
+    """The first packet of a server (protocol version 10, mysql_native_password)."""
     flags = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x80000
     payload = b"\x0a5.5.5-10.5.0\0" + struct.pack("<I", 1) + SCRAMBLE[:8] + b"\0"
     payload += struct.pack("<HBHHB", flags & 0xffff, 33, 2, flags >> 16, 21) + bytes(10)
@@ -95,7 +98,7 @@ def greeting():
 
 
 def hear(server, heard):
-    """Greets, and keeps what the client answers."""
+    """Greets, and keeps the client's answer."""
     connection, _ = server.accept()
     with connection:
         connection.settimeout(20)
@@ -110,7 +113,7 @@ def hashed(password):
 
 
 def test_database():
-    """Name, user and password reach the server; the statements are shown where that is wanted."""
+    """Name, user and password reach the server; the statements are shown if requested."""
     for debug in (0, 1):
         heard = []
         with Job(**PAIR, SCR_FLUSH=0, **TO_JSON) as job, socket.socket(socket.AF_UNIX) as server:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that ranks write together: in parts in the cache, as one file on the prefix directory."""
+"""Files that ranks write together: as parts in the cache, as one file on the prefix
+directory."""
 import os
 
 import heat
@@ -15,7 +16,7 @@ SIZE = ROUNDS * ROUND
 
 
 def write(name, unit=UNIT, rounds=ROUNDS):
-    """A file of all ranks in parts, beside one of each rank."""
+    """Writes a file of all ranks in parts, and a file of each rank."""
     return [f"start:{name}:c", f"put_parts:{name}/sub/all:{unit}:{rounds}", f"put:{name}/rank_%r:1000", "complete:1"]
 
 
@@ -25,7 +26,7 @@ def read(name, unit=UNIT, rounds=ROUNDS):
 
 
 def whole(job, name):
-    """The shared file on the prefix directory, which has nothing else of it."""
+    """Returns the shared file on the prefix directory, which has no other trace of it."""
     path = job.prefix / name / "sub/all"
     assert [other.name for other in path.parent.iterdir()] == ["all"], list(path.parent.iterdir())
     assert path.stat().st_size == SIZE, path.stat()
@@ -33,7 +34,7 @@ def whole(job, name):
 
 
 def test_cache():
-    """Restart from the cache, also with a lost node; what is rebuilt are parts."""
+    """Restart from the cache, also with a lost node; parts are rebuilt."""
     for scheme in "XOR", "PARTNER", "RS":
         with Job(**SIX, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
             run = job.run("init", write("a"), read("a"))
@@ -45,7 +46,8 @@ def test_cache():
 
 
 def test_prefix():
-    """A flush makes one file of them, and a fetch parts of it; in place, any rank reads any bytes."""
+    """A flush joins the parts into one file, and a fetch splits it; in place, any rank
+    reads any bytes."""
     for containers in 0, 1:
         with Job(**SIX, SCR_FLUSH=1, SCR_USE_CONTAINERS=containers) as job:
             job.run("init", write("a"))
@@ -58,7 +60,7 @@ def test_prefix():
 
 
 def test_in_place():
-    """SCR_FETCH_BYPASS: the file is not copied, and the parts that were written do not matter."""
+    """SCR_FETCH_BYPASS: the file is not copied, and the written parts do not matter."""
     with Job(**SIX, SCR_FLUSH=1) as job:
         job.run("init", write("a"))
         job.lose("n1", "n2", "n3")
@@ -70,7 +72,8 @@ def test_in_place():
 
 
 def test_bypass():
-    """Written to the prefix directory in the first place, where parts have the offsets of the file."""
+    """The file is written directly to the prefix directory, where parts have the offsets
+    of the file."""
     with Job(**SIX, SCR_CACHE_BYPASS=1) as job:
         run = job.run("init", write("a"), "start:b:c", "part@1:b/x:7:5", "put_range@1:b/x:7:5", "complete:1")
         assert run.first("part@1")["text"][1] == f"{job.prefix}/b/x:7", run
@@ -81,7 +84,7 @@ def test_bypass():
 
 
 def test_other_bytes():
-    """From the cache: bytes within a part, and what this rank does not have."""
+    """From the cache: bytes within a part, and bytes that this rank does not have."""
     with Job(**SIX, SCR_FLUSH=0) as job:
         job.run("init", write("a"), "have => 1 a", "start_restart => a", f"get_range@0:a/sub/all:5:{UNIT - 5}", f"get_range@0:a/sub/all:{UNIT - 1}:1",
                 f"get_range@0:a/sub/all:{UNIT - 1}:2 => ARGUMENT", "get_range@1:a/sub/all:0:1 => ARGUMENT", "get_range@1:none:0:1 => ARGUMENT",
@@ -89,14 +92,16 @@ def test_other_bytes():
 
 
 def take(name):
-    """Whoever wrote them: all bytes, in equal shares and by every rank, and some that begin and end within parts."""
+    """Reads all bytes, in equal shares and by every rank, and ranges that begin and end
+    within parts, whoever wrote them."""
     return [f"have => 1 {name}", f"start_restart => {name}", f"fetch_share:{name}/sub/all:0:{SIZE}",
             f"fetch_share:{name}/sub/all:12345:{SIZE - 54321}", f"fetch_range:{name}/sub/all:{UNIT - 5}:10",
             f"fetch_range:{name}/sub/all:0:{SIZE}", f"get_range:{name}/sub/all:77:{SIZE - 99}", "complete_restart:1"]
 
 
 def test_other_ranks():
-    """Another number of ranks reads what it needs: in the cache, with lost nodes, and on the prefix directory."""
+    """Another number of ranks reads the bytes that it needs: in the cache, with lost
+    nodes, and on the prefix directory."""
     with Job(**SIX, SCR_FLUSH=0, SCR_RESTART_RANKS="any") as job:
         job.run("init", write("a"), take("a"))
         for layout in ([("n1", 1), ("n2", 1), ("n3", 1)], [("n1", 3), ("n2", 2), ("n3", 4)]):
@@ -111,7 +116,8 @@ def test_other_ranks():
 
 
 def test_fetch_refused():
-    """Bytes beyond the end, and a file that no rank wrote; holes are zero."""
+    """Bytes beyond the end, and a file that no rank wrote, are refused; holes are
+    zero."""
     with Job(**SIX, SCR_FLUSH=0) as job:
         hole = "put_range@1:a/holes:100000:10"
         run = job.run("init", "start:a:c", "put_parts:a/all:100:1", hole, "complete:1", "have => 1 a", "start_restart => a",
@@ -143,7 +149,8 @@ def refused(code, text, *operations, **how):
 
 
 def test_refused():
-    """Parts that overlap, that have another length than was said, or the name of another file."""
+    """Parts that overlap, that have another length than announced, or that have the name
+    of another file, are refused."""
     refused("INVALID", r'ranks 1 and 4 both have byte 9 of file "a/all" \[', "put_range@1:a/all:0:10", "put_range@4:a/all:9:10")
     refused("INVALID", "SCR_Route_file_part was called for 11", "put_range@1:a/all:0:10", "part@1:a/all:0:11")
     refused("INVALID", "was not written", "part@1:a/all:0:11")
@@ -151,7 +158,7 @@ def test_refused():
 
 
 def test_refused_in_bypass():
-    """The same on the prefix directory, as far as it can be seen there."""
+    """The same on the prefix directory, as far as it can be detected there."""
     def bypassed(text, *operations):
         refused("INVALID", text, *operations, SCR_CACHE_BYPASS=1)
 
@@ -163,8 +170,9 @@ def test_refused_in_bypass():
 
 
 def test_accepted_in_bypass():
-    """Parts of several files, a length that was corrected, a rank that writes the file as a whole, a longer file of an earlier dataset, and names as
-    long as a file system allows."""
+    """Accepted: parts of several files, a corrected length, a rank that writes the file
+    as a whole, a longer file of an earlier dataset, and names as long as a file system
+    allows."""
     with Job(**SIX, SCR_CACHE_BYPASS=1) as job:
         longest = "a/" + 250 * "x"
         job.run("init", "start:a:c", "put_parts:a/all:100:3", "put_range@1:latest:0:1000", "put_range@2:a/x:5:7", "part@3:a/x:0:9", "put_range@3:a/x:0:5",
@@ -181,7 +189,7 @@ def test_any_name_in_bypass():
 
 
 def test_names():
-    """What cannot be a part; a refused one is replaced by a good one."""
+    """Invalid parts are refused; a valid part replaces a refused one."""
     with Job(**SIX, SCR_FLUSH=1) as job:
         far = 2**63 - 1
         run = job.run("init", "start:a:c", f"part:a/all:{far}:1 => ARGUMENT a/all:{far}", "put_range@0:a/all:0:3", f"part@0:a/all:{far - 1}:0",
@@ -210,7 +218,8 @@ def test_names_of_scr():
 
 
 def test_name_of_directory():
-    """The directory of the dataset, or one above it, cannot be a file on the prefix directory as well; a file or a part is told so."""
+    """The directory of the dataset, or one above it, cannot also be a file on the prefix
+    directory; this is reported for a file or a part."""
     for how in {}, {"SCR_CACHE_BYPASS": 1}:
         with Job(**SIX, SCR_FLUSH=1, **how) as job:
             run = job.run("init", "start:a/b:c", "route@0:a/b => ARGUMENT", "part@1:a/b:0:3 => ARGUMENT", "part@2:a:7:3 => ARGUMENT", "put@0,1,2:a/b.%r:5",
@@ -221,7 +230,8 @@ def test_name_of_directory():
 
 
 def test_same_name_again():
-    """A file that each checkpoint writes again, beside what each has for itself: it is the newest one's, whatever parts that has."""
+    """A file that each checkpoint rewrites, beside files of its own: it belongs to the
+    newest checkpoint, whatever its parts."""
     def begin(name, unit, latest="latest/all"):
         return [f"start:{name}:c", f"put:{name}/rank_%r:100", f"put_parts:{latest}:{unit}:1", "complete:1"]
 
@@ -243,7 +253,8 @@ def test_same_name_again():
 
 
 def test_joined_beside_others():
-    """Bytes of several parts are joined in a file with a name that no file of the application can have."""
+    """Bytes of several parts are joined in a file with a name that no application file
+    can have."""
     with Job(**SIX, SCR_FLUSH=0) as job:
         other = "a/x.scr-joined.0.5"
         job.run("init", "start:a:c", "put_parts:a/x:1000:1", f"put@4:{other}:700", "complete:1", "have => 1 a", "start_restart => a",
@@ -251,7 +262,7 @@ def test_joined_beside_others():
 
 
 def test_list():
-    """Parts are no files that a restart asks for by their names."""
+    """Parts are not among the files for which a restart asks by name."""
     for flush in 0, 1:
         with Job(**SIX, SCR_FLUSH=flush, SCR_RESTART_RANKS="any") as job:
             job.run("init", write("a"), "finalize")
@@ -262,7 +273,7 @@ def test_list():
 
 
 def test_no_scr():
-    """A program that ignores codes writes where it would without SCR."""
+    """A program that ignores codes writes to the places that it would use without SCR."""
     with Job(**SIX, SCR_ENABLE=0) as job:
         job.run("init => DISABLED", "start:a:c => DISABLED", "part:a/all:5:3 => DISABLED a/all:5")
     with Job(**SIX) as job:
@@ -272,7 +283,8 @@ def test_no_scr():
 # ---- the example heat_shared ----
 
 def plates(job, name="plate"):
-    """Its checkpoints that are on the prefix directory as one file each, by their steps."""
+    """The program's checkpoints that are single files on the prefix directory, by
+    step."""
     return {int(path.parent.name.removeprefix("ckpt.")): path for path in job.prefix.glob(f"ckpt.*/{name}")}
 
 
@@ -283,7 +295,8 @@ def undisturbed(job, steps):
 
 
 def killed(job):
-    """Step of the last checkpoint that the program told before one of its ranks was killed."""
+    """Step of the last checkpoint that the program reported before one of its ranks was
+    killed."""
     process = job.start(os.environ["JOB_HEAT_SHARED"], "-n", "60", "-t", str(10**8), "-c", "10", SCR_FLUSH=0)
     lines = [next(process.stdout) for _ in range(3)]
     heat.kill_one_rank("heat_shared")
@@ -294,7 +307,8 @@ def killed(job):
 
 
 def go_on(job, last, steps, layout, **parameters):
-    """Restarts from step `last`, or the checkpoint after it, and goes on for so many steps; the last checkpoint of it."""
+    """Restarts from step `last`, or from the checkpoint after it, and continues for that
+    number of steps; returns its last checkpoint."""
     out = run_heat(job, "JOB_HEAT_SHARED", last + steps, "-o", str(job.root / "found"), layout=layout, SCR_CACHE_KEEP=1, **parameters)
     found = heat.RESTARTED.search(out)
     assert found and last <= int(found[1]) <= last + 10, out
@@ -302,7 +316,8 @@ def go_on(job, last, steps, layout, **parameters):
 
 
 def test_heat_shared():
-    """Kills, a lost node and 4, 6, 3 and 5 ranks, from the cache, and then from the prefix directory: the result is heat's."""
+    """Kills, a lost node, and 4, 6, 3 and 5 ranks, from the cache and then from the
+    prefix directory: the result is heat's."""
     with Job(2, 2) as job:
         last = killed(job)
         last = go_on(job, last, 25, nodes(2, 2), SCR_FLUSH=0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that ranks write together, saved from the caches of a job that has ended, and what commands say of them."""
+"""Files that ranks write together, saved from the caches of a job that has ended, and the
+output of commands about them."""
 import json
 import os
 import shutil
@@ -13,12 +14,12 @@ import tree
 
 
 def row(job, name, code=0):
-    """What scr_index --verify says of a dataset."""
+    """Returns the row of a dataset from scr_index --verify."""
     return json.loads(command(job, "scr_index", "--verify", "--json", name, code=int(code)).out)
 
 
 def ranks_of(folder):
-    """The map of a dataset, without what tells its time."""
+    """Returns the map of a dataset without times."""
     ranks = tree.read(folder / ".scr/rank2file.0.0.scr")["RANK2FILE"]["RANK"]
     for rank in ranks.values():
         del rank["DATASET"]
@@ -28,20 +29,20 @@ def ranks_of(folder):
 
 
 def contents(folder):
-    """Files of the application, and containers, with their modes."""
+    """Returns the application files and containers with their modes."""
     return {path.relative_to(folder): (path.read_bytes(), oct(path.stat().st_mode)) for path in folder.rglob("*")
             if path.is_file() and (path.parent.name != ".scr" or path.name.startswith("ctr."))}
 
 
 def flushed(**how):
-    """What a flush makes of the same data."""
+    """Returns the result of a flush of the same data."""
     with Job(**SIX, SCR_FLUSH=1, **how) as job:
         job.run("init", write("a"))
         return contents(job.prefix / "a"), ranks_of(job.prefix / "a")
 
 
 def test_as_a_flush():
-    """The same files, with the same bytes and modes, and the same map; a node is lost."""
+    """The files, bytes, modes and the map equal those of a flush; a node is lost."""
     for how in {}, {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 2500}, {"SCR_CRC_ON_FLUSH": 0, "SCR_CRC_ON_COPY": 0}:
         files, ranks = flushed(**how)
         with Job(**SIX, SCR_FLUSH=0, **how) as job:
@@ -61,7 +62,7 @@ def test_as_a_flush():
 
 
 def test_scattered():
-    """Names outside of the directory of the dataset."""
+    """Names are outside of the directory of the dataset."""
     with Job(**SIX, SCR_FLUSH=0) as job:
         job.run("init", "start:a:c", f"put_parts:elsewhere/all:{UNIT}:2", "put:a/rank_%r:1000", "complete:1")
         scavenge(job, 1)
@@ -85,7 +86,8 @@ def test_holes():
 
 
 def test_modes():
-    """Who may not read one part may not read the file, and parts keep their modes."""
+    """A user who may not read one part may not read the file, and parts keep their
+    modes."""
     with Job(**SIX, SCR_FLUSH=0) as job:
         job.run("init", write("a"))
         parts = sorted(job.root.glob("nodes/*/cache/**/all.scr-part.*"))
@@ -105,7 +107,7 @@ UNCHECKED = {"SCR_CRC_ON_COPY": 0, "SCR_CRC_ON_FLUSH": 0}
 
 
 def latest(name, unit=UNIT):
-    """A file that all ranks write again with each checkpoint, beside one of each rank."""
+    """A file that all ranks rewrite with each checkpoint, beside one of each rank."""
     return [f"start:{name}:c", f"put:{name}/rank_%r:1000", f"put_parts:latest/all:{unit}:2"]
 
 
@@ -125,7 +127,7 @@ def test_found():
 
 
 def test_imported():
-    """A part that lies about as a file is none of a dataset."""
+    """A part that exists as a file belongs to no dataset."""
     with Job(**SIX, SCR_FLUSH=1) as job:
         (job.prefix / "data").mkdir()
         (job.prefix / "data/all.scr-part.0").write_bytes(b"12345")
@@ -134,7 +136,8 @@ def test_imported():
 
 
 def test_written_again():
-    """By a newer dataset that failed, or by somebody: with checksums parts are compared, and without it is the time that tells."""
+    """The file is rewritten by a newer, failed dataset or by a user: with checksums parts
+    are compared; without, the time decides."""
     for checked in {}, UNCHECKED:
         for bypass in 0, 1:
             with Job(**SIX, SCR_FLUSH=1, SCR_FETCH_BYPASS=bypass, **checked) as job:
@@ -156,7 +159,7 @@ def test_written_again():
 
 
 def test_copied():
-    """A copy without times is as good where there are checksums."""
+    """A copy without times is valid if there are checksums."""
     for checked in {}, UNCHECKED:
         for bypass in 0, 1:
             with Job(**SIX, SCR_FLUSH=1, SCR_FETCH_BYPASS=bypass, **checked) as job:
@@ -170,7 +173,7 @@ def test_copied():
 # ---- records that contradict each other ----
 
 def rename_part(job, old, new):
-    """In the record of the rank that has it, and in the staging directory."""
+    """Renames a part in the record of its rank and in the staging directory."""
     folder = saved(job, "a", 1)
     for path in folder.glob(".scr/*.scrfilemap"):
         record = tree.read(path)
@@ -201,7 +204,8 @@ def test_overlap():
 
 
 def test_wrong_names():
-    """Of a whole file, of another directory, of the records; and no file has so many bytes."""
+    """Names of a whole file, of another directory, and of the records; and a size that no
+    file can have."""
     refused("a/rank_3.scr-part.0", "both have a file a/rank_3")
     refused("a/...scr-part.0", "a/..")
     refused("a/.scr.scr-part.0", "a/.scr")
@@ -209,7 +213,7 @@ def test_wrong_names():
 
 
 def test_altered():
-    """A part that has other bytes than its checksum says."""
+    """A part does not match its checksum."""
     with Job(**SIX, SCR_FLUSH=0, SCR_CRC_ON_COPY=1) as job:
         job.run("init", write("a"))
         copy(job, 1)
@@ -227,7 +231,8 @@ def test_altered():
 # ---- interrupted ----
 
 def test_add_is_killed():
-    """While parts are joined and at any other point: called again, it ends well."""
+    """The command is killed while parts are joined and at any other point: a second call
+    completes the work."""
     for containers, how in (0, "kill"), (1, "kill"), (0, "ENOSPC"):
         with Job(**SIX, SCR_FLUSH=0, SCR_USE_CONTAINERS=containers, SCR_CONTAINER_SIZE=4000) as job:
             job.run("init", write("a"))
@@ -247,7 +252,8 @@ def test_add_is_killed():
 
 
 def test_deleted_when_joined():
-    """Killed after parts were joined, and then the dataset is deleted: nothing of it is left."""
+    """The command is killed after parts were joined, and then the dataset is deleted:
+    nothing of it is left."""
     with Job(**SIX, SCR_FLUSH=0) as job:
         job.run("init", write("a"))
         scavenge(job, 1)

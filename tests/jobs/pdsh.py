@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that reach nodes by pdsh: nodes whose copy fails, that hang, or are not there. pdsh is a real one, ssh below it a script
-that knows simulated nodes. Skipped where pdsh (Debian: pdsh) is not installed."""
+"""Commands that reach nodes by pdsh: nodes whose copy fails, that hang, or do not exist.
+pdsh is the real one; ssh below it is a script that knows simulated nodes. Skipped if pdsh
+(Debian: pdsh) is not installed."""
 import os
 import pathlib
 import shutil
@@ -12,7 +13,8 @@ from job import Job, Skip, checkpoint, main, messages, nothing_is_left, wait_unt
 from scavenged import TOOLS, cached, command, is_committed, next_run_reads, saved
 import damage
 
-# "ssh -oConnectTimeout=10 -2 -a -x NODE LINE". A node that hangs has a file "hung" with the command at which it does so.
+# "ssh -oConnectTimeout=10 -2 -a -x NODE LINE". A hanging node has a file "hung" with the
+# command that hangs.
 SSH = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 node=$NODES/$1 line=$2
@@ -49,7 +51,8 @@ def is_gone(pid):
 
 
 def expect_gone(job):
-    """Also what pdsh starts in sessions of its own is ended with it. Who was killed needs a moment."""
+    """Processes that pdsh starts in their own sessions are ended with it, too. Killed
+    processes need a moment."""
     for pid in (job.root / "nodes/hanging").read_text().split():
         wait_until(lambda pid=pid: is_gone(pid))
 
@@ -64,7 +67,7 @@ def test_all():
 
 
 def test_failures():
-    """A copy fails on one node and hangs on another: both are told and rebuilt."""
+    """A copy fails on one node and hangs on another: both are reported and rebuilt."""
     with cached("RS") as job:
         path = next(job.cache("n2").glob("scr.dataset.3/b/rank_*"))
         damage.flip(path)
@@ -80,7 +83,7 @@ def test_failures():
 
 
 def test_node_is_not_there():
-    """ssh does not reach it: nothing more is asked of it, and its files are rebuilt."""
+    """ssh does not reach the node: it is not asked again, and its files are rebuilt."""
     with cached("XOR") as job:
         job.lose("n2")
         done = command(job, "scr_scavenge", "--id", 3, "--up", "n[1-4]", **reach(job))
@@ -92,7 +95,7 @@ def test_node_is_not_there():
 
 
 def test_down_nodes():
-    """What scr_list_down_nodes says of nodes that are not there, hang, or are bad."""
+    """Output of scr_list_down_nodes for nodes that do not exist, hang, or are bad."""
     with Job(nodes=4, per_node=1) as job:
         for node in ("n1", "n3", "n4"):
             job.node(node).mkdir(parents=True)
@@ -106,7 +109,8 @@ def test_down_nodes():
 
 
 def test_interrupted():
-    """Ctrl-C while nodes copy: nothing goes on, nothing looks whole that is not, and the next scr_postrun saves all."""
+    """Ctrl-C while nodes copy: nothing continues, nothing incomplete looks complete, and
+    the next scr_postrun saves everything."""
     for number in (signal.SIGINT, signal.SIGTERM):
         with cached("XOR") as job:
             hangs(job, "n3", "scr_copy")

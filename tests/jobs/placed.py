@@ -75,7 +75,7 @@ def test_partner():
 
 
 def test_too_many_are_lost():
-    """n1 and n3 share a set that XOR cannot rebuild: now as then."""
+    """n1 and n3 share a set that XOR cannot rebuild, in the old and the new build."""
     job, _ = job_of("xor")
     with job:
         unpack(job, "xor")
@@ -84,7 +84,7 @@ def test_too_many_are_lost():
 
 
 def test_fewer_ranks():
-    """A node is lost, and no other one takes its place."""
+    """A node is lost without a replacement."""
     job, _ = job_of("xor")
     with job:
         unpack(job, "xor")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of others in the place of temporary ones: a colleague who can write to the directory of a dataset, or the maker of that
-directory, exchanges what a run or command of the user has made there and opens again. Nothing private is written to it."""
+"""Files of other users in place of temporary files: a colleague who can write to the
+directory of a dataset, or the maker of that directory, exchanges files that a run or
+command of the user made there and opens again. No private data is written to them."""
 import contextlib
 import os
 import stat
@@ -15,8 +16,9 @@ import tree
 
 PUTS = [f"put:b/f{i}_%r:300000" for i in range(10)]
 
-# Bob's program: for some seconds it puts files that it has open in the place of those of other users below a directory, and
-# directories of its own in the place of theirs in a stage; it prints how many of its files have bytes then.
+# Bob's program: for some seconds it replaces files of other users below a directory by
+# files that it has open, and their directories in a stage by its own; it prints how many
+# of its files have bytes then.
 PLANT = r"""
 import contextlib, os, sys, time
 top, seconds, number, held = sys.argv[1], float(sys.argv[2]), 0, []
@@ -72,7 +74,7 @@ def private_files(job, *operations, **how):
 
 
 def test_planted_in_a_stage():
-    """Bob puts files of his in the place of those that a flush of Alice's has made and opens again."""
+    """Bob replaces files that a flush of Alice's has made and opens again."""
     for more in ({}, {"SCR_USE_CONTAINERS": 1}, {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON"}):
         with Shared(0o2770, 0o007) as job:
             job.parameters.update(more)
@@ -81,7 +83,8 @@ def test_planted_in_a_stage():
 
 
 def test_stage_of_another_user():
-    """Bob makes the directory of the next dataset first: in a shared directory, or in one like /tmp, where he is no colleague."""
+    """Bob first makes the directory of the next dataset: in a shared directory, or in one
+    like /tmp, where he is not a colleague."""
     for sticky in (False, True):
         with Shared(0o2770, 0o077) as job:
             if sticky:
@@ -98,7 +101,8 @@ def test_stage_of_another_user():
 
 
 def test_planted_before_it_is_resumed():
-    """Alice's run ends during a flush. Bob moves older files of hers, which he has open, to where the next one resumes it."""
+    """Alice's run ends during a flush. Bob moves older files of hers, which he has open,
+    to the place where the next run resumes it."""
     with Shared(0o2770, 0o007) as job:
         job.parameters.update(SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW=200000, SCR_FLUSH_TYPE="pthread")
         job.by(ALICE).run("init", checkpoint("old"), "finalize")
@@ -115,7 +119,7 @@ def test_planted_before_it_is_resumed():
 
 
 def test_planted_in_a_rebuild():
-    """Bob puts files of his in the place of those that Alice's command rebuilds among saved ones."""
+    """Bob replaces files that Alice's command rebuilds among saved ones."""
     with Shared(0o2770, 0o007, nodes=4) as job:
         job.parameters.update(SCR_FLUSH=0, SCR_COPY_TYPE="XOR", SCR_SET_SIZE=4)
         private_files(job, "complete:1")
@@ -126,7 +130,8 @@ def test_planted_in_a_rebuild():
 
 
 def test_planted_in_a_transfer():
-    """A transfer file of Alice's that is resumed, with a temporary file in a shared directory: Bob's is there by then."""
+    """A transfer file of Alice's with a temporary file in a shared directory is resumed:
+    Bob's file is there by then."""
     with Shared(0o2770, 0o007) as job:
         size, number = 40 << 20, "0123456789abcdef"
         own = job.root / "own"
@@ -150,7 +155,8 @@ def test_planted_in_a_transfer():
 
 
 def test_files_of_others_without_cache():
-    """Alice writes a checkpoint on the prefix directory itself; its files are there already, and are Bob's, or have another name."""
+    """Alice writes a checkpoint directly to the prefix directory; its files exist
+    already, and are Bob's, or have another name."""
     for line in ("umask 0; mkdir -m 2777 b; touch b/rank_0 b/rank_1", "mkdir b; ln old/rank_0 b/rank_0; touch b/rank_1"):
         with Shared(0o2770, 0o007) as job:
             job.parameters["SCR_CACHE_BYPASS"] = 1
@@ -161,7 +167,8 @@ def test_files_of_others_without_cache():
 
 
 def test_interrupted_by_a_colleague():
-    """Only Alice removes what her interrupted flush left; a colleague's run does not mind it, and cannot delete the dataset."""
+    """Only Alice removes the remains of her interrupted flush; a colleague's run ignores
+    them, and cannot delete the dataset."""
     with Shared(0o2770, 0o007) as job:
         job.parameters.update(SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW=200000, SCR_FLUSH_TYPE="pthread")
         private_files(job, "complete:1", "sleep:300", "kill@0")
@@ -177,7 +184,8 @@ def test_interrupted_by_a_colleague():
 
 
 def test_nested_without_end():
-    """Bob nests directories in a stage, deeper than any name is long: Alice's next run reports that they stay."""
+    """Bob nests directories in a stage, deeper than the longest name: Alice's next run
+    reports that they stay."""
     with Shared(0o2770, 0o007) as job:
         job.by(ALICE).run("init", checkpoint("x"), checkpoint("a"), "finalize")
         change_index(job, lambda datasets: [folders["DIR"]["a"].update(COMPLETE={"0": {}})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The prefix directory: what is damaged there is noticed, said, and kept; the next older checkpoint is
-offered."""
+"""The prefix directory: damage there is detected, reported, and kept; the next older
+checkpoint is offered."""
 import concurrent.futures
 import fcntl
 import os
@@ -34,7 +34,8 @@ def two_flushed(job):
 # ---- the index ----
 
 def test_damaged_index():
-    """Set aside, byte for byte, and said; what is on the prefix directory makes a new one."""
+    """A damaged index is set aside unchanged and reported; the datasets on the prefix
+    directory make a new one."""
     for hurt in damage.CONTENTS:
         with Job(**PAIR) as job:
             index = job.prefix / ".scr/index.scr"
@@ -51,7 +52,7 @@ def test_damaged_index():
 
 
 def test_damaged_again():
-    """What was set aside before stays."""
+    """Earlier files that were set aside stay."""
     with Job(**PAIR) as job:
         index = job.prefix / ".scr/index.scr"
         texts = {"not an index", "nor is this", "and this is not an index"}
@@ -63,7 +64,7 @@ def test_damaged_again():
 
 
 def test_damaged_index_and_cache():
-    """The cache does not need it."""
+    """The cache does not need the index."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         damage.garbage(job.prefix / ".scr/index.scr")
@@ -72,7 +73,7 @@ def test_damaged_index_and_cache():
 
 
 def test_lost_index_is_filled_again():
-    """What the cache still has is flushed once more: without an entry nobody finds it."""
+    """Cached datasets are flushed once more: without an entry they would not be found."""
     for hurt in (damage.flip, damage.remove):
         with Job(**PAIR) as job:
             job.run("init", checkpoint("c1"), "finalize")
@@ -83,7 +84,8 @@ def test_lost_index_is_filled_again():
 
 
 def test_prefix_folder_below():
-    """The datasets of a prefix directory in the prefix directory are not those of its first run, which must not delete them."""
+    """A run in the prefix directory does not delete datasets of a prefix directory inside
+    it."""
     with Job(**PAIR) as job:
         inner = job.prefix / "inner"
         inner.mkdir()
@@ -102,8 +104,8 @@ def test_index_damaged_during_the_run():
 
 
 def test_hostile_index():
-    """Names that lead out of the prefix directory, and numbers that cannot be: what is not believed is looked for in
-    the directory of that name."""
+    """Names that lead out of the prefix directory, and impossible numbers: such entries
+    are ignored, and the directory of the name is searched instead."""
     def changed(job, change, wanted):
         index = job.prefix / ".scr/index.scr"
         content = tree.read(index)
@@ -139,7 +141,7 @@ def test_hostile_index():
 
 
 def test_last_number():
-    """After it there is no other: nothing is called complete that nobody can read."""
+    """No number follows the last one: no dataset becomes complete that cannot be read."""
     with Job(**PAIR) as job:
         two_flushed(job)
         index = job.prefix / ".scr/index.scr"
@@ -155,7 +157,8 @@ def test_last_number():
 # ---- what belongs to one dataset ----
 
 def falls_back(job, hurt, name):
-    """c2 is damaged: it is said and marked, and c1 is offered, also by the next run."""
+    """c2 is damaged: this is reported and marked, and c1 is offered, also by the next
+    run."""
     two_flushed(job)
     path = job.prefix / "c2" / name
     hurt(path)
@@ -195,7 +198,8 @@ def test_damaged_summary():
 
 
 def test_damaged_and_no_room():
-    """What left the cache to make room for it is not offered, but fetched."""
+    """A dataset that left the cache to make room for the damaged one is not offered from
+    there, but fetched."""
     with Job(**PAIR) as job:
         two_flushed(job)
         job.run("init", "current:c1", restart("c1"))
@@ -218,7 +222,8 @@ def test_nothing_is_good():
 
 
 def test_folder_gone():
-    """It is said and marked, also when it is wanted once more; the entry can be deleted."""
+    """A missing directory is reported and marked, also when the dataset is chosen again;
+    the entry can be deleted."""
     with Job(**PAIR) as job:
         two_flushed(job)
         (job.prefix / "c2").rename(job.prefix / "elsewhere")
@@ -235,7 +240,7 @@ def test_folder_gone():
 
 
 def test_home():
-    """"~/" is the home directory, wherever the value stands; nobody else's home is guessed."""
+    """"~/" is the home directory in any value; homes of other users are not guessed."""
     with Job(2, 1) as job:
         (job.root / "home/run").mkdir(parents=True)
         (job.prefix / "f.yaml").write_text("SCR_PREFIX: ~/new\n")
@@ -257,7 +262,8 @@ def test_home():
 
 
 def test_parent_is_missing():
-    """A typing error is not made a directory; the last component is."""
+    """Only the last component of the prefix directory is made, so that a typing error is
+    not."""
     with Job(2, 1) as job:
         for value, parent in (("tpyo/run", "tpyo"), (f"{job.root}/x/y/z/", "x/y"), ("tpyo/../../x/run", "x")):
             run = job.run("init => PREFIX", SCR_PREFIX=value)
@@ -306,7 +312,8 @@ def test_not_restarted_from_the_cache():
 
 
 def test_not_restarted_at_all():
-    """From the newest to the oldest, in the cache and on the prefix directory, and then there is none."""
+    """Datasets are offered from the newest to the oldest, in the cache and on the prefix
+    directory, and then none."""
     with Job(**PAIR) as job:
         refuse = [["have => 1 c%d" % number, "start_restart => c%d" % number, "get:c%d/rank_%%r" % number,
                    "complete_restart:!0 => INVALID"] for number in (4, 3, 2, 1)]
@@ -330,7 +337,7 @@ def test_failed_is_not_tried_again():
 # ---- other files of SCR ----
 
 def test_damaged_flush_file():
-    """It can be made again."""
+    """The file is made again."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         for hurt in damage.CONTENTS + [damage.remove]:
@@ -359,7 +366,7 @@ def test_halt_after_checkpoints():
 
 
 def test_damaged_halt_file():
-    """Nobody can tell what it asked for; it does not keep SCR from working."""
+    """Its conditions are unknown; it does not keep SCR from working."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         for hurt in damage.CONTENTS + [damage.remove]:
@@ -370,7 +377,7 @@ def test_damaged_halt_file():
 
 
 def test_unusable_halt_file():
-    """Said once, however often the application asks."""
+    """It is reported once, however often the application asks."""
     with Job(**PAIR) as job:
         empty = f"touch@0:{job.prefix}/.scr/halt.scr"
         for name in ("c1", "c2"):
@@ -379,14 +386,14 @@ def test_unusable_halt_file():
 
 
 def lock(path):
-    """The open file, locked as a command locks it that changes it."""
+    """Returns the open file, locked like by a command that changes it."""
     file = open(path, "r+b")
     fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     return file
 
 
 def test_index_is_changed_under_its_lock():
-    """What a command has read, and will write, is not changed by a run meanwhile."""
+    """While a command changes the index, a run does not change it."""
     with Job(**PAIR) as job, concurrent.futures.ThreadPoolExecutor() as pool:
         job.run("init", checkpoint("c1"))
         begun = job.root / "begun"
@@ -404,7 +411,7 @@ def test_index_is_changed_under_its_lock():
 
 
 def test_halt_written_while_it_runs():
-    """SCR adds to what a script wrote since it last looked."""
+    """SCR keeps conditions that a script wrote since SCR last read the file."""
     wish = {"ExitBefore": {"4000000000": {}}, "CheckpointsLeft": {"2": {}}}
     with Job(**PAIR) as job:
         asked, written = job.root / "asked", job.root / "written"
@@ -424,7 +431,7 @@ def test_halt_written_while_it_runs():
 
 
 def test_finalize_is_no_halt():
-    """That a run came to its end is on record, and does not keep the next from running."""
+    """The recorded end of a run does not keep the next run from starting."""
     with Job(**PAIR) as job:
         job.run("init", "exit => 0", "finalize")
         halt = tree.read(job.prefix / ".scr/halt.scr")
@@ -433,7 +440,7 @@ def test_finalize_is_no_halt():
 
 
 def test_no_prefix_folder():
-    """It cannot be made, or cannot hold the records."""
+    """The prefix directory cannot be made, or cannot hold the records."""
     with Job(**PAIR) as job:
         (job.root / "file").write_text("")
         run = job.run("init => PREFIX", "have => STATE 0", SCR_PREFIX=job.root / "file" / "prefix")
@@ -444,7 +451,7 @@ def test_no_prefix_folder():
 
 
 def test_temporary_that_is_a_folder():
-    """It has the name of a file that an interrupted write left, and stays."""
+    """A directory with the name of a temporary file stays."""
     with Job(2, 1, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"), "finalize")
         (job.prefix / ".scr/.0123456789abcdef.tmp").mkdir()

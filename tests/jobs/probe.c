@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe: an MPI program that does with SCR what its arguments say, one operation each,
+/* probe: an MPI program that executes its arguments as operations of SCR,
  *
  *     mpiexec -n 4 ./probe init start:a:c put:a/f_%r:1000 complete:1 finalize
  *
- * and prints for each a line of JSON with what every rank got:
+ * and prints a line of JSON for each, with the results of all ranks:
  *
  *     {"op": "complete:1", "code": [0, 0, 0, 0]}
  *
  * An operation is VERB, VERB:ARGUMENT, or VERB@RANKS:ARGUMENT for a call that is not
- * collective and only made on the ranks listed (1,3). In arguments %r is the rank, %T
- * the dataset, %L<n>
- * stands for n letters x, %N for NULL, and "a||b" is a on rank 0 and b on the others. If
- * the first operation is "bare", MPI is never started. After "mpi_end" every rank prints
- * for itself, with its number under "late" and null for the others. Exit code 3: a
- * collective call did not give the same on all ranks, or the script was wrong. */
+ * collective and made only on the listed ranks (1,3). In arguments %r is the rank, %T the
+ * dataset, %L<n> n letters x, %N is NULL, and "a||b" is a on rank 0 and b on the others.
+ * If the first operation is "bare", MPI is never started. After "mpi_end" every rank
+ * prints for itself, with its number under "late" and null for the others. Exit code 3: a
+ * collective call had different results on the ranks, or the script was wrong. */
 #include "probe.h"
 
 #include <stdio.h>
@@ -55,7 +54,8 @@ static int is_listed(const char *list, int rank)
     return 0;
 }
 
-/* Cuts from arg, "first||second||third", what is for this rank: the last goes on. */
+/* Cuts the text for this rank from arg, "first||second||third"; the last text is for all
+ * further ranks. */
 static const char *choose(const char *arg, int rank, char mine[PROBE_TEXT])
 {
     const char *end;
@@ -142,7 +142,8 @@ static int are_same(int ranks, const struct result *all)
 
 /* ---- the script ---- */
 
-/* What all ranks got, on rank 0; what this rank got where ranks cannot talk. */
+/* Collects the results of all ranks on rank 0, or that of this rank if ranks cannot
+ * communicate. */
 static void collect(const struct probe *p, int bare, const struct result *mine,
                     struct result *all)
 {
@@ -175,7 +176,7 @@ static int play(struct probe *p, int count, char **operations, int bare)
     return bad ? 3 : 0;
 }
 
-/* SCR may end the process; MPI must have come to its end then. */
+/* Checks that MPI has been finalized if SCR ends the process. */
 static void look_at_mpi(void)
 {
     int ended;

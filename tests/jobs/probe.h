@@ -2,19 +2,18 @@
 #ifndef PROBE_H
 #define PROBE_H
 
-/* What the sources of probe share; see probe.c for what it does.
+/* Shared by the sources of probe; see probe.c for its purpose.
  *
  *     probe.c         the script: reading operations, gathering and printing results
  *     probe_verbs.c   the operations: calls of SCR, and a few of the program itself
- *     probe_data.c    contents of files, which can be told from a name
- *     probe_load.c    much of the same: checkpoints, files, hours
- *     probe_ranks.c   files of other ranks, which may have been more or fewer
+ *     probe_data.c    contents of files, which are derived from a name
+ *     probe_load.c    repeated operations: checkpoints, files, hours
+ *     probe_ranks.c   files of other ranks, in restarts with more or fewer ranks
  *     probe_parts.c   files that ranks write together
- *     probe_count.c   what the process holds: communicators, memory
+ *     probe_count.c   resources of the process: communicators, memory
  *     probe_clock.c   clocks that can be put forward
  *     probe_crash.c   death at the n-th change of a file system, names without room, ...
- *     probe_size.c    how much goes through one call
- */
+ *     probe_size.c    sizes of single transfers */
 
 #include <mpi.h>
 #include <stddef.h>
@@ -24,14 +23,14 @@
 struct probe {
     int rank, ranks;
     int ended;             /* MPI_Finalize has been called */
-    char tag[PROBE_TEXT];  /* contents are derived from it: the name of the dataset */
+    char tag[PROBE_TEXT];  /* basis of contents: the name of the dataset */
     char file[PROBE_TEXT]; /* last one given to SCR_Route_file ... */
     char path[PROBE_TEXT]; /* ... and the answer */
 };
 
-/* What one operation gave on one rank. Plain bytes: it is gathered as such. */
+/* The result of an operation on one rank. Plain bytes, which are gathered as such. */
 struct result {
-    int here; /* 0: this rank was not asked */
+    int here; /* 0: this rank did not take part */
     int code;
     int has_flag, flag;
     int has_text;
@@ -44,19 +43,19 @@ struct verb {
     void (*run)(struct probe *p, const char *arg, struct result *r);
 };
 
-/* The verb of that name, or NULL. */
+/* Returns the verb of that name, or NULL. */
 const struct verb *probe_verb(const char *name);
 
 /* FIRST:LAST: checkpoints c<FIRST> to c<LAST>, a file per rank in each. */
 void probe_series(struct probe *p, const char *arg, struct result *r);
 
-/* NAME:COUNT: that many files of 100 bytes of this rank in a dataset that is open. */
+/* NAME:COUNT: that number of files of 100 bytes of this rank in an open dataset. */
 void probe_put_many(struct probe *p, const char *arg, struct result *r);
 void probe_get_many(struct probe *p, const char *arg, struct result *r);
 
-/* SIZE: brings and compares the files of every rank that wrote the checkpoint of the open
- * restart and whose number leaves this rank as a remainder. Gives the number of ranks
- * that wrote it. */
+/* SIZE: brings and compares the files of every writer of the checkpoint in the open
+ * restart whose rank, modulo the number of ranks, is this rank. Returns the number of
+ * writers. */
 void probe_take(struct probe *p, const char *arg, struct result *r);
 
 /* NAME:WRITER:SIZE: the same for one file, on every rank. */
@@ -65,79 +64,80 @@ void probe_take_file(struct probe *p, const char *arg, struct result *r);
 /* NAME: SCR_Fetch_files; without a name, of no file; "-": of -1 files. */
 void probe_fetch_files(struct probe *p, const char *arg, struct result *r);
 
-/* RANK:NUMBER: gives name and size of a file of the open restart. */
+/* RANK:NUMBER: returns name and size of a file of the open restart. */
 void probe_dataset_file(struct probe *p, const char *arg, struct result *r);
 
-/* NAME:UNIT:ROUNDS: the parts of this rank of a file that all ranks write; of each round
- * about UNIT bytes. */
+/* NAME:UNIT:ROUNDS: this rank's parts of a file that all ranks write; about UNIT bytes
+ * per round. */
 void probe_put_parts(struct probe *p, const char *arg, struct result *r);
 void probe_get_parts(struct probe *p, const char *arg, struct result *r);
 
-/* NAME:OFFSET:LENGTH: these bytes of it. */
+/* NAME:OFFSET:LENGTH: these bytes of the file. */
 void probe_put_range(struct probe *p, const char *arg, struct result *r);
 void probe_get_range(struct probe *p, const char *arg, struct result *r);
 
-/* NAME:OFFSET:LENGTH: every rank brings and reads these bytes; its share of them. */
+/* NAME:OFFSET:LENGTH: every rank brings and reads these bytes, or its share of them. */
 void probe_fetch_range(struct probe *p, const char *arg, struct result *r);
 void probe_fetch_share(struct probe *p, const char *arg, struct result *r);
 
 /* NAME:OFFSET:LENGTH: the same for bytes that no rank wrote. */
 void probe_fetch_hole(struct probe *p, const char *arg, struct result *r);
 
-/* NAME:OFFSET:LENGTH: SCR_Route_file_part alone; and without a place for one answer, for
- * the other and for both, which all give the same. */
+/* NAME:OFFSET:LENGTH: only SCR_Route_file_part; and without a buffer for the first
+ * answer, for the second, and for both, which must give the same result. */
 void probe_part(struct probe *p, const char *arg, struct result *r);
 void probe_part_nowhere(struct probe *p, const char *arg, struct result *r);
 
-/* "": SCR_Fetch_file_parts of nothing; "-": of -1 files; "n", "o", "l", or several: of
- * one, without a list of names, of offsets, of lengths. */
+/* "": SCR_Fetch_file_parts of nothing; "-": of -1 files; "n", "o", "l", or several of
+ * these: of one file, without a list of names, of offsets, of lengths. */
 void probe_fetch_parts(struct probe *p, const char *arg, struct result *r);
 
-/* COUNT: so many runs one after the other, each of which restarts, writes a checkpoint
- * and is abandoned in the next restart. */
+/* COUNT: that number of consecutive runs, each of which restarts, writes a checkpoint and
+ * is abandoned in the next restart. */
 void probe_abandon_many(struct probe *p, const char *arg, struct result *r);
 
-/* HOURS:STEP:COST: computes for so long, in steps of so many seconds; asks after each
- * whether a checkpoint is wanted, which costs so many seconds, and whether to stop. Gives
- * the number of checkpoints, and as text the seconds until then. No time passes. */
+/* HOURS:STEP:COST: computes for that number of hours in steps of STEP seconds. After each
+ * step, asks whether a checkpoint is needed, which costs COST seconds, and whether to
+ * stop. Returns the number of checkpoints, and as text the seconds until then. No time
+ * passes. */
 void probe_compute(struct probe *p, const char *arg, struct result *r);
 
 /* Puts all clocks of this process forward. */
 void probe_advance(long seconds);
 
-/* Since some moment, whatever was put forward. */
+/* Time since some moment, unaffected by probe_advance. */
 long probe_milliseconds(void);
 
-/* Writes (compares) the contents that tag, rank and the last routed file stand for to
- * (with) the file at p->path. A size of 0 is an empty file; any other grows by 13 bytes
- * per rank, so that ranks differ. 0, or 1 and why in text. */
+/* Writes (compares) the contents for tag, rank and the last routed file to (with) the
+ * file at p->path. A size of 0 is an empty file; other sizes grow by 13 bytes per rank,
+ * so that ranks differ. 0, or 1 with the reason in text. */
 int probe_write(const struct probe *p, long size, char text[PROBE_TEXT]);
 int probe_compare(const struct probe *p, long size, char text[PROBE_TEXT]);
 
-/* From now on the n-th fsync, rename, unlink, or mkdir of this process kills it before it
- * is done; 0: none does. Returns how many there were since the last call. */
+/* From now on the n-th fsync, rename, unlink, or mkdir of this process kills it before
+ * the call; 0: none. Returns the number of these calls since the last call of this
+ * function. */
 int probe_crash_at(int n);
 
-/* Communicators that this process has made and not freed. */
+/* Number of communicators that this process has made and not freed. */
 int probe_communicators(void);
 
-/* Bytes that are allocated now; that are resident. */
+/* Allocated bytes; resident bytes. */
 long probe_allocated(void);
 long probe_resident(void);
 
-/* The most bytes, since the last time that it was asked, that one call read from a file
- * ("read"), wrote to one ("write"), or sent ("message"). */
+/* Maximum bytes of a single call since the last query: reads from files ("read"), writes
+ * to files ("write"), or sends ("message"). */
 long probe_largest(const char *what);
 
-/* From now on a rename, unlink or mkdir of that name, without its directories, gives
- * ENOSPC;
- * "": none does. */
+/* From now on a rename, unlink or mkdir of a path with that last component gives ENOSPC;
+ * "": none. */
 void probe_no_room_for(const char *name);
 
-/* From now on opening a file or directory of that name gives EIO; "": of none. */
+/* From now on opening a file or directory of that name gives EIO; "": none. */
 void probe_unreadable(const char *name);
 
-/* From now on an unlink takes so long. */
+/* From now on an unlink takes that long. */
 void probe_slow(long milliseconds);
 
 #endif

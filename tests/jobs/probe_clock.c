@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clocks that can be put forward: the functions below stand in front of those of the C
- * library, also for the libraries and for MPI_Wtime. Computing for hours takes no time
- * then. What the kernel waits for, it waits for by its own clock. */
+/* Clocks that can be put forward: the functions below precede those of the C library,
+ * also for the libraries and for MPI_Wtime, so that hours of computing take no time.
+ * Waiting in the kernel uses the kernel's own clock. */
 #include "probe.h"
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 int gettimeofday(struct timeval *restrict now, void *restrict zone)
 {
     struct timespec t;
-    (void)zone; /* of no meaning any more */
+    (void)zone; /* meaningless today */
     int rc = clock_gettime(CLOCK_REALTIME, &t);
     now->tv_sec = t.tv_sec;
     now->tv_usec = t.tv_nsec / 1000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the process holds. Communicators are counted by MPI's profiling interface: the
- * functions below stand in front of those of MPI, also for the libraries. */
+/* Resources of the process. Communicators are counted through MPI's profiling interface:
+ * the functions below precede those of MPI, also for the libraries. */
 #include "probe.h"
 
 #include <malloc.h>
@@ -52,8 +52,8 @@ int MPI_Comm_free(MPI_Comm *comm)
     return rc;
 }
 
-/* Of a sanitizer's allocator, where there is one: that of the C library has nothing then.
- */
+/* Belongs to a sanitizer's allocator, if there is one: that of the C library is then
+ * unused. */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
 long probe_allocated(void)

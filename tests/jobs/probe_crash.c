@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Death at a chosen moment: the functions below stand in front of those of the C library,
- * count, and at the n-th call end the process as a power failure would, before anything
- * is done. Or a chosen name has no room: calls that would make or remove it fail; or it
- * cannot be read. */
+/* Death at a chosen moment: the functions below precede those of the C library, count,
+ * and at the n-th call end the process before the call, as a power failure would. Or a
+ * chosen name has no room: calls that would make or remove it fail; or it cannot be
+ * read. */
 #include "probe.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,8 @@ void probe_unreadable(const char *name)
     snprintf(unreadable, sizeof unreadable, "%s", name);
 }
 
-/* Sets errno to error if path is called so; "" is the name of none. */
+/* Sets errno to error if name is the last component of path; "" is the name of no
+ * file. */
 static int is_called(const char *path, const char *name, int error)
 {
     const char *slash = strrchr(path, '/');
@@ -52,7 +53,7 @@ static int has_no_room(const char *path)
     return is_called(path, no_room_for, ENOSPC);
 }
 
-/* Threads of the library call, too. */
+/* Threads of the library are counted, too. */
 static void count(void)
 {
     if (__atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) == last) raise(SIGKILL);
@@ -102,7 +103,7 @@ int openat(int dir, const char *name, int flags, ...)
     va_start(list, flags);
     mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(list, mode_t) : 0;
     va_end(list);
-    /* by the name under which it is called where files may be large */
+    /* the name of the function for large files */
     *(void **)&real = dlsym(RTLD_NEXT, "openat64");
     return is_called(name, unreadable, EIO) ? -1 : real(dir, name, flags, mode);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contents of files: a stream of numbers that starts from the names of dataset, rank and
- * file, so that any later run knows every byte that it should get. */
+/* Contents of files: a stream of numbers that is derived from the names of dataset, rank
+ * and file, so that any later run knows every expected byte. */
 #include "probe.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Much of the same: series of checkpoints, many files, a whole day. Each is made of the
+/* Repeated operations: series of checkpoints, many files, a whole day. Each consists of
  * operations of probe_verbs.c. */
 #include "probe.h"
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Does another operation; what went before it must not have failed. Its text is kept only
- * if it fails, so that ranks that succeed say the same. Its flag goes to *flag. */
+/* Executes another operation, unless an earlier one has failed. Keeps its text only if it
+ * fails, so that successful ranks have the same text. *flag: its flag. */
 static void also(struct probe *p, struct result *r, int *flag, const char *verb,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -32,7 +32,7 @@ static void also(struct probe *p, struct result *r, int *flag, const char *verb,
     memcpy(r->text, one.text, sizeof r->text);
 }
 
-/* One that began ends, whatever came in between. */
+/* Ends an operation that began, whatever happened in between. */
 static void end(struct probe *p, struct result *r, const char *verb)
 {
     struct result failed = *r;
@@ -53,7 +53,7 @@ void probe_series(struct probe *p, const char *arg, struct result *r)
     }
 }
 
-/* Rank by rank other names; some hundred files share a directory. */
+/* Names differ between ranks; some hundred files share a directory. */
 static void each_file(struct probe *p, const char *arg, struct result *r,
                       const char *verb)
 {

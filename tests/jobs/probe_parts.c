@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that ranks write together, each its parts. A byte is derived from the name of the
- * dataset, that of the file, and its offset, whoever writes it. */
+/* Files that ranks write together, each rank its parts. A byte is derived from the names
+ * of the dataset and the file, and from its offset, whichever rank writes it. */
 #include "probe.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 enum { PIECE = 1 << 16 };
 
-/* A file of `rounds` rounds; in each, every rank has unit bytes and as many more as the
- * number of its place. */
+/* A file of `rounds` rounds; in each, every rank has `unit` bytes plus the number of its
+ * place. */
 struct shared {
     char name[SCR_MAX_FILENAME];
     uint64_t unit;
@@ -28,7 +28,7 @@ static void parse(const char *arg, struct shared *s)
     sscanf(arg, "%1023[^:]:%" SCNu64 ":%d", s->name, &s->unit, &s->rounds);
 }
 
-/* NAME:OFFSET:LENGTH; NAME may be "%N": none at all. */
+/* NAME:OFFSET:LENGTH; NAME may be "%N": NULL. */
 struct range {
     char text[PROBE_TEXT];
     const char *name;
@@ -82,7 +82,7 @@ static void fill(unsigned seed, uint64_t offset, size_t n, unsigned char bytes[]
         bytes[i] = (unsigned char)(seed + offset * 31 + offset / 251);
 }
 
-/* All n bytes, or fewer at the end of the file; -1: it fails. */
+/* Transfers all n bytes, or fewer at the end of the file; -1: failure. */
 static ssize_t transfer(int fd, unsigned char bytes[], size_t n, uint64_t at, int writes)
 {
     size_t done = 0;
@@ -144,7 +144,7 @@ static void route(struct probe *p, struct result *r, const char *name, uint64_t 
 {
     uint64_t at = 0;
     const int code = SCR_Route_file_part(name, offset, length, p->path, &at);
-    if (!r->code) r->code = code; /* what failed before does not spare the rest */
+    if (!r->code) r->code = code; /* the rest is done even after a failure */
     if (code || !use(p, p->path, at, name, offset, length)) return;
     r->code = SCR_FAILURE;
     r->has_text = 1;
@@ -212,7 +212,7 @@ void probe_part_nowhere(struct probe *p, const char *arg, struct result *r)
     snprintf(r->text, sizeof r->text, "%.1000s:%" PRIu64, p->path, at);
 }
 
-/* What each rank reads: about the same number of bytes each, or all of them. */
+/* The bytes that each rank reads: about the same number each, or all. */
 static void fetch(struct probe *p, const char *arg, struct result *r, int ranks, int rank,
                   use_part *use)
 {

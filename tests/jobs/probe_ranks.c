@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Restart with another number of ranks: each rank takes the files of its share of the
- * ranks that wrote them. */
+ * writers. */
 #include "probe.h"
 
 #include <scr.h>
@@ -46,7 +46,7 @@ static void list_files(struct result *r, int writer, struct list *list)
     }
 }
 
-/* As the program named it at output, in the current directory. */
+/* The name that the program gave at output, in the current directory. */
 static const char *given(const char *name)
 {
     char cwd[PROBE_TEXT];

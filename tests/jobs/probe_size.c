@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much goes through one call, of the system to and from files, and of MPI between
- * processes: the functions below stand in front of the real ones, also for the libraries.
- */
+/* Sizes of single transfers, of system calls on files and of MPI between processes: the
+ * functions below precede the real ones, also for the libraries. */
 #include "probe.h"
 
 #include <dlfcn.h>
@@ -24,7 +23,7 @@ static void note(enum kind kind, size_t size)
     }
 }
 
-/* MPI talks through descriptors, too. */
+/* Counts only files, since MPI uses descriptors, too. */
 static ssize_t note_file(enum kind kind, int fd, ssize_t size)
 {
     struct stat st;
@@ -41,8 +40,8 @@ long probe_largest(const char *what)
     return -1;
 }
 
-/* ISO C does not convert a data pointer to a function; POSIX does. Files are large here,
- * and the real functions those with 64. */
+/* ISO C does not convert a data pointer to a function; POSIX does. The real functions are
+ * the 64-bit ones, for large files. */
 #define REAL(name, ...)                                                                  \
     static ssize_t (*real)(__VA_ARGS__);                                                 \
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations of a probe's script. Outputs are filled with something impossible before
- * each call, so that one that was left alone is seen. */
+/* The operations of a probe's script. Outputs are set to impossible values before each
+ * call, which shows outputs that the call did not set. */
 #include "probe.h"
 
 #include <dirent.h>
@@ -26,13 +26,14 @@ static void set(char to[PROBE_TEXT], const char *text)
     snprintf(to, PROBE_TEXT, "%s", text ? text : "");
 }
 
-/* "%N" is no name at all. */
+/* "%N" is NULL. */
 static const char *or_null(const char *arg)
 {
     return strcmp(arg, "%N") == 0 ? NULL : arg;
 }
 
-/* What follows the last colon of arg, which is cut there; rest where there is none. */
+/* Returns the text after the last colon of arg, and the text before it in first; rest if
+ * there is no colon. */
 static const char *split(const char *arg, char first[PROBE_TEXT], const char *rest)
 {
     set(first, arg);
@@ -58,9 +59,9 @@ static MPI_Comm between_groups(int side)
     return both;
 }
 
-/* A communicator of the application, which goes away while SCR runs; arg is the order of
- * its ranks: 1 as in MPI_COMM_WORLD, -1 reversed; %N is MPI_COMM_NULL, and all that there
- * is where MPI is not; 2: one between the even and the odd ranks. */
+/* A communicator of the application, which is freed while SCR runs. arg is the order of
+ * its ranks: 1 as in MPI_COMM_WORLD, -1 reversed; %N is MPI_COMM_NULL, the only one
+ * without MPI; 2: an intercommunicator between the even and the odd ranks. */
 static void init_comm(struct probe *p, const char *arg, struct result *r)
 {
     MPI_Comm comm;
@@ -78,13 +79,13 @@ static void init_comm(struct probe *p, const char *arg, struct result *r)
     MPI_Comm_free(&comm);
 }
 
-/* A run of this process alone; the others have no part in it. */
+/* A run of this process alone, without the others. */
 static void init_alone(struct probe *p, const char *arg, struct result *r)
 {
     r->code = SCR_Init_comm(MPI_COMM_SELF);
 }
 
-/* All communicators that MPI has are the program's, until it releases some. */
+/* The program uses all communicators of MPI until it releases some. */
 static MPI_Comm hoarded[64];
 static int hoards;
 
@@ -119,7 +120,7 @@ static void config(struct probe *p, const char *arg, struct result *r)
     free(value);
 }
 
-/* The same by way of a format. */
+/* The same through a format. */
 static void configf(struct probe *p, const char *arg, struct result *r)
 {
     char *value = (char *)(size_t)SCR_Configf("%s", arg);
@@ -164,7 +165,7 @@ static void route(struct probe *p, const char *arg, struct result *r)
     set(p->file, arg);
 }
 
-/* A name without a place for the answer. */
+/* Passes NULL for the answer. */
 static void route_nowhere(struct probe *p, const char *arg, struct result *r)
 {
     r->code = SCR_Route_file(arg, NULL);
@@ -176,7 +177,7 @@ static void write_size(struct probe *p, const char *arg, struct result *r)
     if (r->code) r->has_text = 1;
 }
 
-/* The routed file gets a hole: it ends arg bytes further on, with the byte x. */
+/* Makes a hole in the routed file, which ends arg bytes later with the byte x. */
 static void stretch(struct probe *p, const char *arg, struct result *r)
 {
     FILE *file = fopen(p->path, "r+");
@@ -185,7 +186,7 @@ static void stretch(struct probe *p, const char *arg, struct result *r)
     r->code = !ok;
 }
 
-/* Its last byte is the x, as many bytes further on as there were written. */
+/* Checks that the last byte is the x; the text is the size of the file. */
 static void stretched(struct probe *p, const char *arg, struct result *r)
 {
     FILE *file = fopen(p->path, "r");
@@ -222,7 +223,7 @@ static void complete_old(struct probe *p, const char *arg, struct result *r)
 
 /* ---- restart ---- */
 
-/* "%N": no place for the name; "%F": none for the flag; "%N%F": neither. */
+/* "%N": no buffer for the name; "%F": none for the flag; "%N%F": neither. */
 static void have(struct probe *p, const char *arg, struct result *r)
 {
     char name[SCR_MAX_FILENAME] = UNTOUCHED;
@@ -233,7 +234,7 @@ static void have(struct probe *p, const char *arg, struct result *r)
     say(r, name);
 }
 
-/* "%N": no place for the name; "%C": a constant, as a name to restart from. */
+/* "%N": no buffer for the name; "%C": a constant, as a name to restart from. */
 static void start_restart(struct probe *p, const char *arg, struct result *r)
 {
     char name[SCR_MAX_FILENAME] = UNTOUCHED;
@@ -300,7 +301,7 @@ static void text_of(struct probe *p, const char *arg, struct result *r)
 
 /* ---- the program itself ---- */
 
-/* Contents of unnamed datasets have a name, too. */
+/* Contents of unnamed datasets also depend on a name. */
 static void tag(struct probe *p, const char *arg, struct result *r)
 {
     set(p->tag, arg);
@@ -336,7 +337,7 @@ static void milliseconds(struct probe *p, const char *arg, struct result *r)
     poll(NULL, 0, atoi(arg));
 }
 
-/* The two sides of an appointment with the script that runs this. What is there is empty
+/* The two sides of a rendezvous with the script that runs this program. The file is empty
  * afterwards. */
 static void touch(struct probe *p, const char *arg, struct result *r)
 {
@@ -401,7 +402,7 @@ static void communicators(struct probe *p, const char *arg, struct result *r)
     r->flag = probe_communicators();
 }
 
-/* What goes through one call. */
+/* Size of single transfers. */
 static void largest(struct probe *p, const char *arg, struct result *r)
 {
     r->has_flag = 1;
@@ -421,7 +422,7 @@ static void resident(struct probe *p, const char *arg, struct result *r)
     r->flag = (int)(probe_resident() / 1024);
 }
 
-/* Milliseconds since the last time that it was asked. */
+/* Milliseconds since the last query. */
 static void lap(struct probe *p, const char *arg, struct result *r)
 {
     static long last;
@@ -431,7 +432,7 @@ static void lap(struct probe *p, const char *arg, struct result *r)
     last = now;
 }
 
-/* How many communicators can still be made: a leak shows as fewer. */
+/* Number of communicators that can still be made: a leak shows as a smaller number. */
 static void spare_comms(struct probe *p, const char *arg, struct result *r)
 {
     enum { MOST = 4096 };

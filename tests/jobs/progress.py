@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SCR_PROGRESS=1: while a run waits it says every 10 seconds how far the flush, fetch, rebuild or deletion is. Files are slow here."""
+"""SCR_PROGRESS=1: while a run waits, it reports the progress of the flush, fetch, rebuild
+or deletion every 10 seconds. Files are slow here."""
 import os
 import re
 
@@ -13,13 +14,14 @@ KILO = {"k": 1, "M": 1000}
 
 
 def slow(folder, milliseconds):
-    """Each call that moves bytes below folder takes so long."""
+    """Each call that moves bytes below folder takes that long."""
     return {"FAULTS_BELOW": str(folder), "FAULTS_READING": "1", "FAULTS_HOW": "slow", "FAULTS_AT": "1", "FAULTS_STAYS": "1",
             "FAULTS_NAP": str(milliseconds)}
 
 
 def progress(run, identifier, what, total, who="SCR"):
-    """The percentages of the lines, each with that total of a node in kB. The last steps may come after all bytes."""
+    """The percentages of the lines, each with that total of a node in kB. The last steps
+    may follow the last byte."""
     lines = [line for line in run.err.splitlines() if identifier in line and re.search(f": {what}: ", line) and " so far " not in line]
     found = [re.fullmatch(who + ": " + what + ": " + FORM.format(identifier), line) for line in lines]
     assert found and all(found), f"{what}\n{run}"
@@ -31,7 +33,8 @@ def progress(run, identifier, what, total, who="SCR"):
 
 
 def test_flush_at_the_end():
-    """In the background: each node has 120 kB, and sends 8 kB in a second. scr_transfer tells of what is synced."""
+    """In the background: each node has 120 kB, and sends 8 kB per second. scr_transfer
+    reports synced bytes."""
     background = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "8000", "SCR_FILE_BUF_SIZE": "4KB", "SCR_FLUSH": 1}
     path = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
     for method in ("PTHREAD", "DAEMON"):
@@ -50,7 +53,8 @@ def test_nothing_is_said_without_a_wish():
 
 
 def test_flush_and_fetch():
-    """By the ranks themselves: 40 calls of 0.35 seconds write, and as many read, what a rank has."""
+    """The ranks make 40 calls of 0.35 seconds to write the data of a rank, and as many to
+    read it."""
     for more in ({}, {"SCR_FLUSH_FORM": "containers", "SCR_FLUSH_ALIGN": "4KB"}):
         with Job(**PAIR, SCR_FILE_BUF_SIZE="4KB", **more) as job:
             leads = "SCR_FLUSH_FORM" in more  # one rank copies for both of its node
@@ -61,7 +65,7 @@ def test_flush_and_fetch():
 
 
 def test_rebuild():
-    """A node is lost: the others read what they have, in pieces."""
+    """A node is lost: the others read their files in pieces."""
     with Job(**PAIR, SCR_FLUSH=0, SCR_MPI_BUF_SIZE="4KB") as job:
         job.run("init", checkpoint("a", 160_000))
         job.lose("n2")
@@ -71,7 +75,8 @@ def test_rebuild():
 
 
 def test_other_ranks():
-    """Each of two ranks reads what two have written: their files, and as much redundancy data."""
+    """Each of two ranks reads data of two writers: their files, and the same amount of
+    redundancy data."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a", 5_000_000))
         run = job.run("init", "have => 1 a", layout=[("n1", 1), ("n2", 1)], SCR_RESTART_RANKS="any", SCR_PROGRESS=1,
@@ -80,7 +85,8 @@ def test_other_ranks():
 
 
 def test_files_of_other_ranks():
-    """A file of the other node comes in pieces; out of a container it is read by a process of each node."""
+    """A file of the other node arrives in pieces; from a container, a process of each
+    node reads it."""
     with Job(**PAIR, SCR_MPI_BUF_SIZE="4KB") as job:
         read = ["have => 1 a", "start_restart", "take_file:a/rank_3:3:160000", "complete_restart:1"]
         job.run("init", checkpoint("a", 160_000), SCR_FLUSH=0)
@@ -89,7 +95,8 @@ def test_files_of_other_ranks():
 
 
 def test_files_in_containers():
-    """A file that SCR_Fetch_files brings out of a container to both nodes is read in pieces by a process of each."""
+    """A file that SCR_Fetch_files brings from a container to both nodes is read in pieces
+    by a process of each."""
     form = {"SCR_FLUSH_FORM": "containers", "SCR_FLUSH_ALIGN": "4KB", "SCR_FLUSH": 1}
     with Job(**PAIR, **form, SCR_FETCH_BYPASS=1) as job:
         job.run("init", checkpoint("a", 1_600_000), "finalize")
@@ -101,7 +108,8 @@ def test_files_in_containers():
 
 
 def test_commands():
-    """After a job that lost a node: what the other one has is copied, and the rest is rebuilt, which reads 20 MB and writes as much."""
+    """After a job that lost a node: the data of the other one is copied, and the rest is
+    rebuilt, which reads 20 MB and writes as much."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a", 5_000_000))
         job.lose("n2")
@@ -112,7 +120,7 @@ def test_commands():
 
 
 def test_many_files():
-    """What is whole is renamed file by file. Each of 26 renames takes 0.45 seconds."""
+    """Complete files are renamed one by one. Each of 26 renames takes 0.45 seconds."""
     with Job(1, 1, SCR_FLUSH=0) as job:
         job.run("init", "start:a:c", *[f"put:a/f_{i}:100" for i in range(26)], "complete:1")
         command(job, "scr_copy", "--id", 1, node="n1")

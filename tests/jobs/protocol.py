@@ -16,7 +16,8 @@ def read(number):
 
 
 def test_from_the_cache():
-    """As long as nothing was started; after a loss, too. Other names are copied."""
+    """The path is available until the first start, also after a loss. Other names are
+    copied."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         run = job.run("init", older(1), older(2), "route:ckpt_0 => ckpt_0")
         run.says("RESTART_NOT_ASKED", times=0)
@@ -30,7 +31,8 @@ def test_from_the_cache():
 
 
 def test_from_the_prefix_folder():
-    """SCR_Init fetches where the cache has none, or an older one; without the parameter the program hears of it."""
+    """SCR_Init fetches if the cache has no checkpoint, or an older one; without the
+    parameter the program gets a message."""
     for parameters in ({}, {"SCR_CACHE_BYPASS": 1}):
         with Job(**PAIR, SCR_FLUSH=1, **parameters) as job:
             job.run("init", older(1), older(2), "finalize")
@@ -50,7 +52,7 @@ def test_nothing_to_fetch():
 
 
 def test_checkpoints_that_cannot_be_read():
-    """SCR_Init fails rather than let the program begin anew."""
+    """SCR_Init fails instead of letting the program begin anew."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"), "finalize")
         job.run("unreadable@0:rank2file.scr", "init => PREFIX", SCR_FETCH_ON_INIT=1)
@@ -58,7 +60,8 @@ def test_checkpoints_that_cannot_be_read():
 
 
 def test_damaged():
-    """A file is compared with its checksum before its path is given, and rebuilt with the parameter."""
+    """A file is compared with its checksum before its path is returned; with the
+    parameter, it is rebuilt."""
     with Job(**PAIR, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         path = job.cache("n2") / "scr.dataset.1/a/rank_1"
@@ -71,7 +74,8 @@ def test_damaged():
 
 
 def test_never_asked():
-    """One message, before anything leaves the cache; not where the program asked, or nothing is there."""
+    """One message appears before anything leaves the cache; none if the program asked, or
+    if there is nothing."""
     with Job(**PAIR, SCR_FLUSH=0, SCR_CACHE_SIZE=1) as job:
         run = job.run("init", checkpoint("a"), checkpoint("b"))
         run.says("RESTART_NOT_ASKED", times=0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The index of a prefix directory: lost and made again, full disks, copies of a dataset, and names that are
-used again."""
+"""The index of a prefix directory: loss and rebuild, full disks, copies of a dataset, and
+reused names."""
 import os
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ def index(job):
 
 
 def entries(job):
-    """Names by id, of what the index calls complete."""
+    """Names of the datasets that are complete in the index, by id."""
     return {int(number): sorted(name for name, about in entry["DIR"].items()
                                 if tree.only(about["COMPLETE"]) == "1")
             for number, entry in index(job).get("DSET", {}).items()}
@@ -31,7 +31,8 @@ def lose_all(job):
 # ---- an index that is gone ----
 
 def test_lost_index():
-    """Directories of any depth, outputs, containers; what was deleted stays away, and what was dropped is found again."""
+    """Directories of any depth, outputs and containers are found; deleted datasets are
+    not, and dropped ones are."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("run/x/c2"), checkpoint("out", flags="o"), checkpoint("c4"),
                 checkpoint("bad"), "drop:c4", "delete:bad", SCR_USE_CONTAINERS=1)
@@ -46,7 +47,7 @@ def test_lost_index():
 
 
 def test_found_by_a_search():
-    """Through the directories; links are not followed."""
+    """The search goes through the directories and does not follow links."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("run/x/c2"), checkpoint("c3", flags="o"))
         os.symlink("run/x", job.prefix / "link")
@@ -58,7 +59,8 @@ def test_found_by_a_search():
 
 
 def test_earlier_index():
-    """It is whole, but the flush file knows more. What was dropped or deleted since stays away."""
+    """The index is intact, but the flush file knows newer datasets. Datasets that were
+    dropped or deleted since stay away."""
     with Job(**PAIR, SCR_CACHE_SIZE=5) as job:
         job.run("init", checkpoint("c1"))
         before = (job.prefix / ".scr/index.scr").read_bytes()
@@ -73,7 +75,8 @@ def test_earlier_index():
 
 
 def test_first_start():
-    """What lies there is looked at once; what is damaged is told of then, and again where the index is lost."""
+    """Existing directories are searched once; damage is reported then, and again if the
+    index is lost."""
     with Job(**PAIR) as job:
         (job.prefix / "c1/.scr").mkdir(parents=True)
         (job.prefix / "c1/.scr/summary.scr").write_text("no summary")
@@ -84,7 +87,8 @@ def test_first_start():
 
 
 def test_not_all_can_be_used():
-    """What is damaged is told of, and does not hide the rest; damage that only a fetch sees is marked."""
+    """Damage is reported and does not hide other datasets; damage that only a fetch
+    detects is marked."""
     with Job(**PAIR) as job:
         job.run("init", [checkpoint(f"c{number}") for number in range(1, 6)])
         damage.remove(job.prefix / ".scr/index.scr")
@@ -100,7 +104,7 @@ def test_not_all_can_be_used():
 
 
 def test_found_is_flushed():
-    """What is found again is not flushed again; what is not is."""
+    """A dataset that was found again is not flushed again; others are."""
     with Job(**PAIR, SCR_CACHE_KEEP=1) as job:
         job.run("init", checkpoint("c1"), "finalize")
         damage.remove(job.prefix / ".scr/index.scr")
@@ -115,7 +119,7 @@ def test_found_is_flushed():
 
 
 def test_killed_within_a_flush():
-    """And the index is lost as well: what was complete before is found."""
+    """The index is lost as well: previously complete datasets are found."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"))
         job.run("init", checkpoint("c2", 200_000), "kill@0", dies=True, SCR_FLUSH_ASYNC=1,
@@ -130,7 +134,8 @@ def test_killed_within_a_flush():
 # ---- no room ----
 
 def test_no_room_for_records():
-    """Each record in turn cannot be written: the flush fails, the job goes on, and later all is well."""
+    """Each record in turn cannot be written: the flush fails, the job continues, and
+    later everything works."""
     for name in ("index.scr", "summary.scr", "rank2file.scr"):
         with Job(**PAIR) as job:
             run = job.run("init", checkpoint("c1"), f"no_room@0:{name}", checkpoint("c2", code="FLUSH"),
@@ -141,7 +146,7 @@ def test_no_room_for_records():
 
 
 def test_no_room_for_other_records():
-    """Of what only helps is told, and nothing fails."""
+    """Failures of optional records are reported, and nothing fails."""
     with Job(**PAIR) as job:
         run = job.run("init", "no_room@0:flush.scr", checkpoint("c1"), "no_room@0:halt.scr", checkpoint("c2"),
                       "finalize")
@@ -172,7 +177,8 @@ def test_full_prefix_folder():
 # ---- copies and names ----
 
 def test_copies():
-    """Of one dataset under several names: when one is damaged, the next is tried before anything older."""
+    """A dataset exists under several names: if one copy is damaged, the next one is tried
+    before anything older."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         for copy in ("kept/a", "kept/b"):
@@ -192,7 +198,7 @@ def test_copies():
 
 
 def test_name_used_again():
-    """Until the new files are in place the earlier ones are what a restart gets."""
+    """A restart gets the earlier files until the new ones are in place."""
     slow = {"SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
     with Job(**PAIR) as job:
         job.run("init", checkpoint("other"), checkpoint("c"))

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wrong records: each is a good file, but of another node, of an earlier run, or of another dataset. The header of a
-redundancy file beside the data is right, and a record that contradicts it loses. A restart deletes nothing that may
-belong to a restorable checkpoint."""
+"""Wrong records: each is a good file, but of another node, of an earlier run, or of
+another dataset. The header of a redundancy file beside the data is right and prevails
+over a record that contradicts it. A restart deletes nothing that may belong to a
+restorable checkpoint."""
 import shutil
 
 from job import Job, checkpoint, main, restart
@@ -13,7 +14,7 @@ CONTROL = ["filemap_0.scriinfo", "filemap.scriinfo", "prefix.scriinfo", "run.loc
 
 
 def data_of(job):
-    """{path: bytes} of all that the application wrote to the caches."""
+    """Returns {path: bytes} of all application files in the caches."""
     return {path: path.read_bytes() for node in job.nodes() for path in job.cache(node).rglob("rank_*")}
 
 
@@ -24,7 +25,8 @@ def exchange(a, b):
 
 
 def nothing_is_lost(job, change, newest="c2", **parameters):
-    """After the change a restart has the newest checkpoint, and after it all files that were there are as they were."""
+    """After the change a restart has the newest checkpoint, and after the restart all
+    previous files are unchanged."""
     before = data_of(job)
     change()
     run = job.run("init", restart(newest), **parameters)
@@ -32,14 +34,15 @@ def nothing_is_lost(job, change, newest="c2", **parameters):
     after = data_of(job)
     changed = [str(path) for path, data in before.items() if after.get(path) != data]
     assert not changed, f"changed or gone: {changed}\n{run}"
-    # what was made right is right for good: any node may be lost now, and the older checkpoint is whole, too
+    # repaired records stay right: any node may be lost now, and the older checkpoint is
+    # complete, too
     job.run("init", "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))
 
 
 # ---- on the nodes ----
 
 def test_control_files():
-    """Of another node: copied, and exchanged."""
+    """Control files of another node: copied, and exchanged."""
     for name in CONTROL:
         for a, b in (("n1", "n2"), ("n4", "n1")):
             with Job(**FOUR) as job:
@@ -51,8 +54,8 @@ def test_control_files():
 
 
 def test_control_files_of_all_nodes():
-    """One node's everywhere; all in a circle; and all of an earlier moment, or of an earlier life with the same names
-    and ids."""
+    """One node's control files everywhere; all in a circle; and all of an earlier moment,
+    or of an earlier life with the same names and ids."""
     def everywhere(job, name):
         for node in ("n2", "n3", "n4"):
             shutil.copy(job.control("n1") / name, job.control(node) / name)
@@ -89,7 +92,7 @@ def test_control_files_of_all_nodes():
 
 
 def test_filemap_of_another_number_of_ranks():
-    """The node that it is of has two ranks, the others one."""
+    """The filemap is from a node with two ranks; the other nodes have one."""
     with Job(layout=[("n1", 2), ("n2", 1), ("n3", 1)], SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         nothing_is_lost(job, lambda: shutil.copy(job.control("n1") / "filemap_1.scriinfo",
@@ -101,7 +104,8 @@ def redundancy_file(job, node, dataset=2):
 
 
 def test_redundancy_files():
-    """Of another node, or of another dataset: its files are known by the filemap, and are as they were written."""
+    """Redundancy files of another node or of another dataset: the filemap knows the
+    files, which are as they were written."""
     for scheme in ("XOR", "PARTNER", "RS"):
         for change in (lambda job: shutil.copy(redundancy_file(job, "n1"), redundancy_file(job, "n2")),
                        lambda job: exchange(redundancy_file(job, "n1"), redundancy_file(job, "n2")),
@@ -115,7 +119,7 @@ def test_redundancy_files():
 # ---- on the prefix directory ----
 
 def test_prefix_records():
-    """Of an earlier moment: what they do not know of, the cache does."""
+    """Records of an earlier moment: the cache knows newer datasets."""
     for name in ("index.scr", "flush.scr", "nodes.scr"):
         with Job(**FOUR | {"SCR_FLUSH": 1}) as job:
             job.run("init", checkpoint("c1"))
@@ -125,7 +129,7 @@ def test_prefix_records():
 
 
 def test_index_of_another_job():
-    """Of the same names and ids: the summaries beside the data are right."""
+    """An index with the same names and ids: the summaries beside the data are right."""
     with Job(**FOUR | {"SCR_FLUSH": 1}) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         shutil.copy(job.prefix / ".scr/index.scr", job.root / "kept")
@@ -141,7 +145,8 @@ def test_index_of_another_job():
 
 
 def test_flush_file_of_more():
-    """It says of a checkpoint that it was flushed, which it was not: it is flushed in the end."""
+    """The flush file wrongly records a checkpoint as flushed: it is flushed in the
+    end."""
     for first in ("c", "co"):
         with Job(**FOUR) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2", flags="co"))
@@ -157,8 +162,9 @@ def test_flush_file_of_more():
 
 
 def test_records_of_datasets():
-    """Those of another dataset in its directory: the other checkpoint is whole, and nothing of either is removed. The top
-    of a map is the same for all datasets of one shape."""
+    """The directory of a dataset has records of another one: the other checkpoint is
+    complete, and nothing of either is removed. The top of a map is the same for all
+    datasets of one shape."""
     for name, offered in (("summary.scr", "c1"), ("rank2file.scr", "c2"), ("rank2file.0.0.scr", "c1")):
         with Job(**FOUR | {"SCR_FLUSH": 1}) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
@@ -170,7 +176,8 @@ def test_records_of_datasets():
 
 
 def test_containers_of_another_dataset():
-    """With the map that belongs to them: names, sizes and checksums agree, and only the map tells whose they are."""
+    """Containers are exchanged with their map: names, sizes and checksums agree, and only
+    the map identifies the dataset."""
     for names, offered in ((["c1", "c2"], "have => 0"), (["c2", "c3"], restart("c1"))):
         with Job(**FOUR | {"SCR_FLUSH": 1}, SCR_USE_CONTAINERS=1) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3") if "c3" in names else [], "finalize")
@@ -186,7 +193,8 @@ def test_containers_of_another_dataset():
 # ---- what cannot be used is set aside ----
 
 def test_lost_and_found():
-    """Two nodes are away, too many for the scheme; when they are back the checkpoint is whole."""
+    """Two nodes are away, too many for the scheme; when they return the checkpoint is
+    complete."""
     for flush in (0, 1):
         with Job(**FOUR | {"SCR_FLUSH": 0}) as job:
             job.run("init", checkpoint("c1"), SCR_FLUSH=flush)
@@ -206,7 +214,7 @@ def test_lost_and_found():
 
 
 def test_newer_one_is_complete():
-    """Then nothing of what was set aside is left."""
+    """When a newer checkpoint is complete, nothing that was set aside is left."""
     with Job(**FOUR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         job.lose("n1", "n2")
@@ -219,7 +227,7 @@ def test_newer_one_is_complete():
 
 
 def test_no_room_beside_it():
-    """What was set aside makes way where a new checkpoint would not fit otherwise."""
+    """Data that was set aside is removed if a new checkpoint would not fit otherwise."""
     for size, remains in (("1200k", True), ("320k", False)):
         with Job(**FOUR) as job, small_caches(job, size):
             job.run("init", checkpoint("c1", 100000))
@@ -231,7 +239,7 @@ def test_no_room_beside_it():
 
 
 def test_refused_by_the_application():
-    """It stays, and is skipped from then on, unless somebody wants it."""
+    """A refused dataset stays, and is skipped from then on unless it is chosen."""
     with Job(**FOUR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         job.run("init", "have => 1 c2", "start_restart", "complete_restart:0 => INVALID", restart("c1"))

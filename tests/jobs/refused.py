@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names that SCR_Route_file refuses: the dataset is not complete without them, and no checkpoint is the worse for it."""
+"""Names that SCR_Route_file refuses: the dataset without these files is incomplete, and
+no checkpoint is harmed."""
 from job import Job, checkpoint, main, restart
 import tree
 
@@ -12,7 +13,8 @@ def flushed(job):
 
 
 def test_all_names_refused():
-    """Relative names with the prefix directory elsewhere, and a program that ignores the codes: real checkpoints stay."""
+    """Relative names with the prefix directory elsewhere, in a program that ignores the
+    codes: real checkpoints stay."""
     for bypass in (0, 1):
         with Job(**PAIR, SCR_FLUSH=1, SCR_PREFIX_SIZE=2, SCR_CACHE_BYPASS=bypass) as job:
             empty = [[f"start:{name}:c", f"route:{name}/rank_%r => ARGUMENT", "complete:1 => INVALID"] for name in "cde"]
@@ -25,7 +27,7 @@ def test_all_names_refused():
 
 
 def test_one_rank():
-    """One name of one rank is enough."""
+    """A refused name on one rank suffices."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:1000", "route@1:/tmp/x => ARGUMENT",
                       "complete:1 => INVALID", restart("a"), "finalize")
@@ -33,7 +35,8 @@ def test_one_rank():
 
 
 def test_another_name_in_its_place():
-    """Each refused name has another one after it; asking twice for one name is refused once."""
+    """Each refused name is followed by another one in its place; repeating a name counts
+    as one refusal."""
     with Job(**PAIR) as job:
         job.run("init", "start:a:c", "route:/tmp/x => ARGUMENT", "route:/tmp/x => ARGUMENT", "put:a/rank_%r:1000", "complete:1",
                 restart("a"), "start:b:c", "route:/tmp/x => ARGUMENT", "route:../y => ARGUMENT", "put:b/rank_%r:1000",
@@ -42,21 +45,21 @@ def test_another_name_in_its_place():
 
 
 def test_routed_before():
-    """A file that was there already takes nobody's place."""
+    """A file that existed already does not take the place of a refused one."""
     with Job(**PAIR) as job:
         job.run("init", "start:a:c", "put:a/rank_%r:1000", "route:/tmp/x => ARGUMENT", "route:a/rank_%r",
                 "complete:1 => INVALID", "have => 0", "finalize")
 
 
 def test_names_that_are_none():
-    """No name, an empty or too long one, or no place for the answer."""
+    """No name, an empty or too long one, or no buffer for the answer."""
     with Job(**PAIR) as job:
         for bad in ("route@1:%N => ARGUMENT", "route@1: => ARGUMENT", "route@1:%L2000 => ARGUMENT", "route_nowhere@1:a/x => ARGUMENT"):
             job.run("init", "start:a:c", "put:a/rank_%r:10", bad, "complete:1 => INVALID", "have => 0", "finalize")
 
 
 def test_no_file():
-    """A dataset without a file on any rank is none; what is older stays where it is."""
+    """A dataset without a file on any rank does not exist; older datasets stay."""
     for parameters in ({}, {"SCR_CACHE_BYPASS": 1}):
         for flags in ("c", "o", "co"):
             with Job(**PAIR, SCR_FLUSH=1, SCR_PREFIX_SIZE=2, **parameters) as job:
@@ -69,7 +72,8 @@ def test_no_file():
 # ---- restart ----
 
 def test_refused_at_a_restart():
-    """The caller's error: the checkpoint is not marked. An older one is next in this run, and the next run tries it again."""
+    """The error is the caller's: the checkpoint is not marked. An older one is next in
+    this run, and the next run tries it again."""
     for parameters in ({"SCR_FLUSH": 0}, {"SCR_FLUSH": 1}, {"SCR_CACHE_BYPASS": 1}):
         with Job(**PAIR, **parameters) as job:
             job.run("init", checkpoint("a"), checkpoint("b"))
@@ -82,7 +86,8 @@ def test_refused_at_a_restart():
 
 
 def test_refused_but_read():
-    """A name that another one took the place of is no excuse: then the checkpoint is at fault."""
+    """If another name replaced the refused one, the refusal is no excuse: the checkpoint
+    is at fault."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         run = job.run("init", "have => 1 b", "start_restart => b", "route:b/no => ARGUMENT", "get:b/rank_%r:1000",
@@ -97,7 +102,8 @@ IN_PREFIX = ({"SCR_CACHE_BYPASS": 1}, {"SCR_FLUSH": 1, "SCR_FETCH_BYPASS": 1}, {
 
 
 def test_file_of_another_rank():
-    """One file that a rank wrote and all read, by its place, as it was named, and bare; where the prefix directory has it."""
+    """A file that one rank wrote and all read: by its path, by its original name, and by
+    its bare name; if it is on the prefix directory."""
     read = ["route:root", "route:a/root", "route:deep/own_1", "route:a/deep/own_1", "complete_restart:1"]
     for parameters in IN_PREFIX:
         with Job(**PAIR, **parameters) as job:
@@ -122,7 +128,8 @@ def test_file_of_another_rank_in_the_cache_only():
 
 
 def test_damaged_file_of_another_rank():
-    """Nobody has read what was flushed since then: it is read before its path is given."""
+    """Flushed files have not been read since: such a file is read before its path is
+    returned."""
     with Job(**PAIR, SCR_FLUSH=1) as job:
         job.run("init", SHARED)
         data = bytearray((job.prefix / "a/root").read_bytes())
@@ -133,7 +140,8 @@ def test_damaged_file_of_another_rank():
 
 
 def test_names_as_at_output():
-    """Whatever the current directory is at the restart, from the cache and from the prefix directory."""
+    """Names work with any current directory at the restart, from the cache and from the
+    prefix directory."""
     names = ["../a/rank_%r:1000", "deep/%r:10"]
     for parameters in ({"SCR_FLUSH": 0}, {"SCR_FLUSH": 1}, {"SCR_CACHE_BYPASS": 1}):
         for cwd in ("..", ".", "sub"):
@@ -148,7 +156,7 @@ def test_names_as_at_output():
 
 
 def test_ambiguous_names():
-    """The end of the names of two files is that of none."""
+    """A common ending of the names of two files is not a name."""
     with Job(**PAIR) as job:
         run = job.run("init", "start:a:c", "put:a/x/f_%r:10", "put:a/y/f_%r:10", "complete:1", "have => 1 a", "start_restart => a",
                       "route:f_%r => ARGUMENT", "route:x/f_%r", "get:a/y/f_%r:10", "complete_restart:1")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Somebody tidies up while a program runs, and removes what it has on the nodes: the program goes on writing
-checkpoints, and no checkpoint is lost but those that were there alone."""
+"""A cleanup removes a program's data on the nodes while it runs: the program continues to
+write checkpoints, and only checkpoints that existed nowhere else are lost."""
 import concurrent.futures
 import os
 import shutil
@@ -13,7 +13,8 @@ CONTROL = "CONTROL_DIRECTORY_RECREATED"
 
 
 def run_beside(job, first, *steps, **how):
-    """A run of the operations first, and of those of each step (do, operations) after that was done beside it."""
+    """Runs the operations first; for each step (do, operations), calls do and then
+    continues with its operations."""
     files = [(job.root / f"begun{number}", job.root / f"go{number}") for number in range(len(steps))]
     rest = [[f"touch@0:{begun}", f"await:{go}", operations] for (begun, go), (_, operations) in zip(files, steps)]
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -32,7 +33,7 @@ def run_beside(job, first, *steps, **how):
 
 
 def places(job, node):
-    """What may be removed, and what is said of that."""
+    """The objects that may be removed, and the expected reports."""
     cache, control = job.cache(node), job.control(node)
     return [((cache,), [CACHE]), ((control,), [CONTROL]), ((cache, control), [CACHE, CONTROL]), ((job.node(node),), [CACHE, CONTROL])]
 
@@ -43,7 +44,8 @@ def remove(folders):
 
 
 def tidy(job, names, folder):
-    """On all nodes: files of these names in the control directory or, without names, a directory of the node."""
+    """Removes, on all nodes, files of these names in the control directory or, without
+    names, a directory of the node."""
     for node in job.nodes():
         for name in names:
             (job.control(node) / name).unlink()
@@ -52,7 +54,8 @@ def tidy(job, names, folder):
 
 
 def test_one_node():
-    """The next checkpoint is as good as any; before that, what others have makes up for what was lost."""
+    """The next checkpoint is as good as any; before it, redundancy restores the lost
+    files."""
     for which in range(4):
         for complete in (True, False):
             with Job(3, 2, SCR_FLUSH=0, SCR_CACHE_SIZE=2) as job:
@@ -68,7 +71,7 @@ def test_one_node():
 
 
 def test_all_nodes():
-    """Whatever was there alone is lost, and nothing after that."""
+    """Only data that existed nowhere else is lost, and nothing later."""
     with Job(3, 1, SCR_FLUSH=0) as job:
         run = run_beside(job, ["init", checkpoint("c1")],
                          (lambda: remove(job.root.glob("nodes/n*")), [checkpoint("c2"), checkpoint("c3"), restart("c3"), "finalize"]))
@@ -87,7 +90,7 @@ def test_again_and_again():
 
 
 def test_cannot_be_made_again():
-    """Told with each checkpoint, until somebody mends that."""
+    """The problem is reported with each checkpoint until it is repaired."""
     with Job(2, 1, SCR_FLUSH=0) as job:
         def block():
             shutil.rmtree(job.node("n1"))
@@ -102,7 +105,7 @@ def test_cannot_be_made_again():
 
 
 def test_same_run():
-    """What others have makes up for it at once, for a restart and for a flush."""
+    """Redundancy restores the files at once, for a restart and for a flush."""
     for which in range(4):
         with Job(3, 2, SCR_FLUSH=0, SCR_CACHE_SIZE=2) as job:
             folders, lines = places(job, "n2")[which]
@@ -118,7 +121,7 @@ def test_same_run():
 
 
 def test_nothing_is_left():
-    """Which is not said to be in the cache."""
+    """The dataset is then not reported as being in the cache."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         run = run_beside(job, ["init", checkpoint("c1")], (lambda: remove(job.root.glob("nodes/n*")), ["have => 0 =", "finalize"]))
         run.says("REBUILD_IMPOSSIBLE", "c1.", times=1)
@@ -126,7 +129,8 @@ def test_nothing_is_left():
 
 
 def test_files_stay_young():
-    """Those that are written once: a cleanup by age would take them before all else."""
+    """Files that are written once stay young: otherwise a cleanup by age would remove
+    them first."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         files = [job.control(node) / name for node in job.nodes() for name in ("run.lock", "prefix.scriinfo")]
 
@@ -139,7 +143,8 @@ def test_files_stay_young():
 
 
 def test_while_it_is_read():
-    """No fault of the checkpoint, which is made whole and offered again, or read where it lies."""
+    """The checkpoint is not at fault: it is restored and offered again, or read in
+    place."""
     for flush in (0, 1):
         with Job(3, 1, SCR_FLUSH=flush) as job:
             job.run("init", checkpoint("c1"), "finalize")
@@ -153,7 +158,7 @@ def test_while_it_is_read():
 
 
 def test_while_it_is_flushed():
-    """In the background: that failed, and the end of the run makes up for it."""
+    """The background flush fails, and the end of the run repeats it."""
     with Job(3, 1, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="100KB") as job:
         files = [f"put:c1/{number}_%r:20000" for number in range(8)]
         run = run_beside(job, ["init", "start:c1:c", files, "complete:1"], (lambda: remove([job.node("n2")]), ["finalize"]))
@@ -163,14 +168,16 @@ def test_while_it_is_flushed():
 
 
 def contents(job):
-    """Of the nodes: each file, and whether it is the same one; each directory."""
+    """Returns the content of the nodes: each file with its identity, and each
+    directory."""
     return {path: path.is_file() and (path.stat().st_ino, path.read_bytes()) for path in job.root.glob("nodes/**/*")}
 
 
 def taken(job, rest, *theirs, how, ours=checkpoint("c1"), **parameters):
-    """A run goes on with rest when its directories are another run's, whose operations begin as theirs; where only
-    files were removed that keep others away (how: their names), the directories stayed. Nothing of the other run is
-    touched while it goes on. Returns what our run printed."""
+    """A run continues with rest when its directories belong to another run, whose
+    operations begin like its own; if only lock files were removed (how: their names), the
+    directories stayed. The other run's data is not touched while it runs. Returns the
+    output of our run."""
     begun, go, second = job.root / "second", job.root / "on", []
     other = job.root / "other"
     other.mkdir()
@@ -195,8 +202,9 @@ def taken(job, rest, *theirs, how, ours=checkpoint("c1"), **parameters):
 
 
 def test_taken():
-    """By another calculation, or by a second run of the same one: what there is of theirs is not touched, whatever
-    this run does then, and it does not call saved what is not."""
+    """By another calculation, or by a second run of the same one: their data is not
+    touched, whatever this run does then, and this run does not report data as saved that
+    is not."""
     for flush, end in ((0, "CACHE"), (2, "CACHE"), (1, "SUCCESS")):
         for first in (["start:c2:c => CACHE", "start:c3:c => CACHE"], ["have => CACHE" if flush != 1 else "have => 1 c1"], []):
             for how, same in (([], False), (["run.lock", "prefix.scriinfo"], False), (["run.lock"], True)):
@@ -212,7 +220,7 @@ def test_taken():
 
 
 def test_taken_with_an_output():
-    """That is on its way to the prefix directory, and is not called saved either."""
+    """An output that is being flushed is not reported as saved either."""
     with Job(2, 2, SCR_FLUSH=0, SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="1KB") as job:
         run = taken(job, ["have => CACHE", "finalize => CACHE"], checkpoint("theirs"), how=[], prefix=job.root / "other",
                     ours=checkpoint("o1", 20000, flags="o"))
@@ -221,7 +229,8 @@ def test_taken_with_an_output():
 
 
 def test_files_that_keep_others_away():
-    """They are written once, so a cleanup by age takes them first. Also where the cache is not used."""
+    """Lock files are written once, so a cleanup by age removes them first. Also if the
+    cache is not used."""
     for how in ({}, {"SCR_CACHE_BYPASS": 1}):
         for names in (["run.lock", "prefix.scriinfo"], ["run.lock"], ["prefix.scriinfo"], []):
             with Job(2, 2, SCR_FLUSH=0, **how) as job:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run --requeue within Slurm: a job that is preempted, or told to end, writes a checkpoint, saves it, goes back into the queue,
-and continues from there. Skipped where Slurm is not installed."""
+"""scr_run --requeue within Slurm: a job that is preempted, or asked to end, writes a
+checkpoint, saves it, returns to the queue, and continues from there. Skipped if Slurm is
+not installed."""
 import re
 import subprocess
 
@@ -21,7 +22,7 @@ exec {tools}/scr_run --requeue --nodes 2 --per-node 2 {wrapper}
 
 
 class Jobs:
-    """A batch job with two checkpoints, whose second run may come to its end."""
+    """A batch job with two checkpoints, whose second run may end by itself."""
 
     def __init__(self, *options):
         self.options = options
@@ -53,12 +54,13 @@ class Jobs:
         return found and found[1]
 
     def wait(self, *states):
-        """Until the job is in one of these states."""
+        """Waits until the job is in one of these states."""
         wait_until(lambda: self.fact("JobState") in states)
         self.runs.out = self.out.read_text()
 
     def continued(self, *whys):
-        """The job was requeued once for that reason, and continued from its newest checkpoint to its end."""
+        """Checks that the job was requeued once for that reason, and continued from its
+        newest checkpoint to its end."""
         runs = self.runs
         assert self.fact("Restarts") == "1", runs.out
         log = (runs.prefix / ".scr/runs.log").read_text()
@@ -72,7 +74,8 @@ class Jobs:
 
 
 def test_preempted():
-    """Slurm tells the program, not scr_run; a job with priority gets the nodes before the time is over."""
+    """Slurm notifies the program, not scr_run; a job with priority gets the nodes before
+    the time is over."""
     with Jobs() as jobs:
         other = jobs.slurm("sbatch", "--parsable", "--partition=urgent", f"--nodes={slurm.NODES}", "--exclusive", "--output=/dev/null",
                            "--wrap=sleep 1").strip()
@@ -82,7 +85,8 @@ def test_preempted():
 
 
 def test_signal():
-    """SIGTERM to scr_run, as sbatch --signal=B:TERM@60 sends it: the program ends with a checkpoint all the same."""
+    """scr_run gets SIGTERM, as from sbatch --signal=B:TERM@60: the program still ends
+    with a checkpoint."""
     with Jobs() as jobs:
         jobs.slurm("scancel", "--batch", "--signal=TERM", jobs.id)
         jobs.wait("COMPLETED", "FAILED", "CANCELLED")
@@ -103,7 +107,7 @@ def test_not_requeued():
 
 
 def test_refused():
-    """Slurm may not requeue the job: that is told, and all is saved."""
+    """Slurm may not requeue the job: this is reported, and everything is saved."""
     with Jobs("--no-requeue") as jobs:
         jobs.slurm("scancel", "--batch", "--signal=TERM", jobs.id)
         jobs.wait("COMPLETED", "FAILED", "CANCELLED")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Restart after failures: which nodes were lost, where the ranks run now, and how many there are."""
+"""Restart after failures: with various lost nodes, new places of ranks, and numbers of
+ranks."""
 import concurrent.futures
 import shutil
 
@@ -12,7 +13,7 @@ FOUR = ["n1", "n2", "n3", "n4"]
 
 
 def placed(nodes):
-    """A layout from the node of each rank."""
+    """Returns a layout from the node of each rank."""
     return [(node, 1) for node in nodes]
 
 
@@ -26,7 +27,8 @@ def test_nothing_lost():
 
 
 def test_each_node_lost():
-    """One after the other, with a spare in its place, and work in between."""
+    """The nodes are lost one after the other, with a spare in place of each, and work in
+    between."""
     with Job(SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c0"))
         for number, node in enumerate(FOUR):
@@ -39,7 +41,7 @@ def test_each_node_lost():
 
 
 def test_ranks_move():
-    """The same nodes in another order, and ranks dealt out in another way."""
+    """The nodes have another order, and ranks are distributed in another way."""
     with Job(SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a", size=3000))
         for layout in ([("n3", 2), ("n1", 2), ("n4", 2), ("n2", 2)], placed(2 * FOUR),
@@ -53,7 +55,8 @@ def test_ranks_move():
 
 
 def test_new_node_first():
-    """Rank 0 has no file of a dataset of other ranks: that it is only in the cache stays on record, as scr_postrun needs it."""
+    """Rank 0 has no file of a dataset of other ranks: the dataset remains recorded as
+    only in the cache, as scr_postrun requires."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         job.run("init", layout=placed(["n3", "n1", "n2"]))
@@ -69,7 +72,7 @@ def test_ranks_move_and_a_node_is_lost():
 
 
 def test_large_files():
-    """More than one piece when files travel, and more than one block when they are rebuilt."""
+    """Files move in several pieces, and are rebuilt in several blocks."""
     size = 3 * 1024 * 1024 + 5
     with Job(4, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a", size))
@@ -98,7 +101,7 @@ def test_fewer_nodes():
 
 
 def test_two_nodes_lost():
-    """More than XOR can rebuild: the prefix directory has an older one."""
+    """XOR cannot rebuild them: the prefix directory has an older checkpoint."""
     with Job() as job:
         job.run("init", checkpoint("a", flags="co"), checkpoint("b"))
         job.lose("n2", "n3")
@@ -131,7 +134,7 @@ def test_nothing_anywhere():
 
 
 def test_node_comes_back():
-    """A node that was away has old datasets, and none of the new ones."""
+    """A node returns with old datasets, and without the new ones."""
     with Job(SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         away = job.root / "away"
@@ -145,7 +148,7 @@ def test_node_comes_back():
 
 
 def test_id_used_twice():
-    """A node comes back with a dataset that has the id, but is not the one."""
+    """A node returns with a different dataset of the same id."""
     with Job(SCR_FLUSH=0) as job:
         job.run("init", checkpoint("old"))
         away = job.root / "away"
@@ -159,7 +162,7 @@ def test_id_used_twice():
 
 
 def test_id_used_twice_by_other_numbers_of_ranks():
-    """What a node that comes back has of its own rank is no more usable than the rest."""
+    """The data of a returning node is unusable, even for its own rank."""
     with Job(2, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("old"))
         away = job.root / "away"
@@ -173,8 +176,9 @@ def test_id_used_twice_by_other_numbers_of_ranks():
 
 
 def test_node_of_an_earlier_calculation():
-    """Its newest dataset has a higher id than what the job continues from, and later becomes complete there: it
-    neither takes the place of that, nor is it flushed."""
+    """The newest dataset of a returning node has a higher id than the dataset from which
+    the job continues, and later becomes complete there: it neither replaces that dataset,
+    nor is flushed."""
     with Job(layout=[("n1", 3), ("n2", 1)], SCR_FLUSH=2, SCR_CACHE_SIZE=2) as job:
         job.run("config:CKPT=0 TYPE=PARTNER", "init", checkpoint("x1"), checkpoint("x2"), checkpoint("x3"))
         away = job.root / "away"
@@ -199,8 +203,9 @@ def test_node_of_an_earlier_calculation():
 
 
 def test_id_of_an_earlier_calculation():
-    """What the job continues from is in containers, which cannot be read beside the older dataset that all nodes are
-    back with: that one makes way, unless the containers are damaged."""
+    """The job continues from containers, which cannot be read beside the older dataset
+    with which all nodes return: that one is removed, unless the containers are
+    damaged."""
     for damaged in (False, True):
         with Job(2, 1, SCR_FLUSH=0, SCR_USE_CONTAINERS=1) as job:
             job.run("init", checkpoint("x1"))
@@ -224,8 +229,8 @@ def refuse(name):
 
 
 def test_refused_copy_comes_back():
-    """All nodes are back with a copy of what the program refused. That copy is not offered, and a flush of it does not
-    make it valid on the prefix directory."""
+    """All nodes return with a copy of a refused dataset. The copy is not offered, and a
+    flush of it does not make it valid on the prefix directory."""
     with Job(2, 1, SCR_FLUSH=1) as job:
         job.run("init", checkpoint("a"), checkpoint("b", flags="co"))
         nodes, away = job.root / "nodes", job.root / "away"
@@ -243,7 +248,8 @@ def test_refused_copy_comes_back():
 
 
 def test_clock_set_back():
-    """The order of datasets does not depend on it. The first run lasts 100 hours, by its own clock."""
+    """The order of datasets is independent of the clock. The first run lasts 100 hours,
+    by its own clock."""
     with Job(SCR_FLUSH=0) as job:
         job.run("init", "compute:100:360000:0", checkpoint("a"), checkpoint("b"))
         job.run("init", restart("b"), checkpoint("c"), checkpoint("d"))
@@ -252,7 +258,7 @@ def test_clock_set_back():
 
 
 def test_shared_base():
-    """Nodes that only play their part may share one cache and one control directory."""
+    """Simulated nodes may share one cache and one control directory."""
     with Job(SCR_FLUSH=0) as job:
         base = {"SCR_CACHE_BASE": job.root / "all", "SCR_CNTL_BASE": job.root / "all"}
         of_node = {node: base for node in FOUR}
@@ -264,7 +270,8 @@ def test_shared_base():
 
 
 def test_defaults():
-    """No job id and no user given: the next run finds its cache, another prefix directory does not."""
+    """Without a given job id and user, the next run finds its cache, but another prefix
+    directory does not."""
     with Job(2, 1) as job:
         nothing = {"SCR_JOB_ID": None, "SCR_USER_NAME": None, "SCR_PREFIX": None, "SCR_FLUSH": 0}
         job.run("init", checkpoint("a"), **nothing)
@@ -275,7 +282,7 @@ def test_defaults():
 
 
 def test_one_node():
-    """XOR over ranks of one node protects nothing: SCR says so, and works."""
+    """XOR over ranks of one node protects nothing: SCR reports that, and works."""
     with Job(1, 4) as job:
         run = job.run("init", checkpoint("a"), SCR_FLUSH=0)
         run.says("REDUNDANCY_NONE", "all ranks are in one failure group", times=1)
@@ -289,7 +296,7 @@ def test_one_node():
 
 
 def test_two_nodes_lost_with_rs():
-    """Reed-Solomon gives back what two nodes had; three are too many."""
+    """Reed-Solomon restores two nodes; three are too many."""
     with Job(SCR_COPY_TYPE="RS", SCR_SET_FAILURES=2, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         job.lose("n2")
@@ -302,7 +309,7 @@ def test_two_nodes_lost_with_rs():
 
 
 def test_neighbours_lost_with_partner():
-    """A copy is on the next node: nodes that are not neighbours may all be lost."""
+    """Copies are on the next node: all nodes that are not neighbors may be lost."""
     with Job(SCR_COPY_TYPE="PARTNER", SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         job.lose("n1")
@@ -315,7 +322,7 @@ def test_neighbours_lost_with_partner():
 
 
 def test_single():
-    """SINGLE survives the program, and a loss is noticed."""
+    """SINGLE survives the end of the program, and a loss is detected."""
     with Job(2, 1, SCR_COPY_TYPE="SINGLE", SCR_FLUSH=0) as job:
         run = job.run("init", checkpoint("a"))
         run.not_said("warning: (?!SCR_Finalize)")
@@ -328,12 +335,13 @@ def test_single():
 # ---- only redundancy is lost ----
 
 def redundancy(job, node, number):
-    """Files of SCR's own in a dataset's directory."""
+    """Returns SCR's own files in a dataset's directory."""
     return [path for path in (job.cache(node) / f"scr.dataset.{number}").iterdir() if path.is_file()]
 
 
 def test_only_redundancy_lost():
-    """However much it is: the files of the application are right, and are protected anew."""
+    """However much redundancy is lost, the application files are right, and are protected
+    again."""
     for scheme in ("XOR", "PARTNER", "RS", "SINGLE"):
         for nodes in (FOUR[:2], FOUR):
             with Job(4, 1, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
@@ -353,7 +361,7 @@ def test_only_redundancy_lost():
 
 
 def test_only_redundancy_lost_and_a_rank_without_files():
-    """A rank that wrote nothing has all its files."""
+    """A rank that wrote nothing counts as having all its files."""
     with Job(4, 1, SCR_FLUSH=0) as job:
         job.run("init", "start:a:c", [f"put@{rank}:a/rank_{rank}:1000" for rank in range(3)], "complete:1")
         for node in FOUR:
@@ -365,7 +373,8 @@ def test_only_redundancy_lost_and_a_rank_without_files():
 
 
 def test_damaged_in_the_run_that_wrote():
-    """An application that steps back without a new start gets what it wrote, or the next older one."""
+    """An application that steps back without a new start gets the bytes that it wrote, or
+    the next older dataset."""
     with Job(4, 1, SCR_FLUSH=0) as job, concurrent.futures.ThreadPoolExecutor() as pool:
         begun, go = job.root / "begun", job.root / "go"
         appointment = [f"touch@0:{begun}", f"await:{go}"]
@@ -387,7 +396,7 @@ def test_damaged_in_the_run_that_wrote():
 
 
 def test_redundancy_that_disagrees():
-    """One redundancy file is of an encode over other sets, though of this very dataset."""
+    """One redundancy file was encoded over other sets, although for this dataset."""
     with Job(4, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         shutil.copytree(job.root / "nodes", job.root / "before")
@@ -403,7 +412,7 @@ def test_redundancy_that_disagrees():
 
 
 def test_redundancy_lost_and_more():
-    """A file that is not as it was, or gone: then there is no way back."""
+    """An application file is altered or missing, too: it cannot be restored."""
     for hurt in (damage.flip, damage.remove):
         with Job(4, 1, SCR_FLUSH=0) as job:
             job.run("init", checkpoint("a"), checkpoint("b"))
@@ -418,7 +427,8 @@ def test_redundancy_lost_and_more():
 # ---- another number of ranks ----
 
 def test_fewer_ranks():
-    """Noticed, never served, and not destroyed: the right number finds it again."""
+    """The dataset is detected, but neither offered nor destroyed: the right number of
+    ranks finds it again."""
     half = [("n1", 2), ("n2", 2)]
     with Job(SCR_FLUSH=0) as job:
         job.run("init", checkpoint("eight"))
@@ -456,7 +466,8 @@ def test_other_number_in_prefix():
 
 
 def test_mode_of_a_rebuilt_file():
-    """It has the permissions that the lost one had, in the cache and after the flush; without a record of them, nobody else gets any."""
+    """A rebuilt file has the permissions of the lost one, in the cache and after the
+    flush; without a record of them, other users get none."""
     for scheme in ("XOR", "PARTNER", "RS"):
         with Job(nodes=3, per_node=1, SCR_FLUSH=0, SCR_COPY_TYPE=scheme) as job:
             job.identity["umask"] = 0o027

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flushes that outlive their run: scr_transfer goes on copying when the application has died. The next run
-finishes what it can, copies nothing twice, and removes the rest."""
+"""Flushes that outlive their run: scr_transfer continues to copy when the application has
+died. The next run completes what it can, copies nothing twice, and removes the rest."""
 import concurrent.futures
 import os
 import shutil
@@ -25,7 +25,7 @@ def states(job):
 
 
 def temporaries(job):
-    """What flushes have copied."""
+    """Returns the files that flushes have copied."""
     return sorted(path for stage in stages(job) for path in stage.rglob("*") if path.is_file() and path.name != "stage.scr")
 
 
@@ -34,18 +34,18 @@ def is_done(state):
 
 
 def let_finish(job, count):
-    """scr_transfer has copied all of so many ranks, and nobody knows."""
+    """Waits until scr_transfer has copied all files of that number of ranks."""
     wait_until(lambda: len(states(job)) == count and all(is_done(path) for path in states(job)))
 
 
 def make_old(job):
-    """A time of the temporary files that stays only where nobody copies again."""
+    """Sets a time of the temporary files that stays only if they are not copied again."""
     for path in temporaries(job):
         os.utime(path, (OLD, OLD))
 
 
 def kept(job, name):
-    """Ranks whose files have that time."""
+    """Returns the ranks whose files have that time."""
     return sorted(int(path.name.removeprefix("rank_")) for path in (job.prefix / name).glob("rank_*")
                   if path.stat().st_mtime == OLD)
 
@@ -56,8 +56,9 @@ def expect_clean(job):
 
 
 def die(job, name="c1", size=LARGE, before=(), script=None, copies=None, **how):
-    """A run that ends without a word when the flush of its checkpoint, or of that of the script, has begun; where that
-    takes long, on all ranks, with so many copies (by default one of each)."""
+    """A run is killed when the flush of its checkpoint, or of that of the script, has
+    begun; if that is slow, on all ranks, with that number of copies (by default one
+    each)."""
     go = job.root / "go"
     copies = copies or sum(count for _, count in job.layout)
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -73,8 +74,8 @@ def die(job, name="c1", size=LARGE, before=(), script=None, copies=None, **how):
 # ---- records are lost ----
 
 def test_flush_file_lost():
-    """It says nothing of stages: what threads have copied goes, and the dataset is flushed again; what scr_transfer has
-    copied is resumed."""
+    """Without the flush file, files copied by threads are removed, and the dataset is
+    flushed again; files copied by scr_transfer are resumed."""
     for method in (THREADS, SLOW):
         for hurt in (damage.flip, damage.empty, damage.remove):
             with Job(**PAIR) as job:
@@ -89,7 +90,8 @@ def test_flush_file_lost():
 
 
 def test_flush_file_and_index_lost():
-    """The dataset is neither in the cache nor in the index: its directory goes, too."""
+    """The dataset is neither in the cache nor in the index: its directory is removed,
+    too."""
     with Job(**PAIR) as job:
         die(job, "run/c1", **THREADS)
         for name in ("flush.scr", "index.scr"):
@@ -106,7 +108,7 @@ def scattered(name, folder):
 
 
 def test_flush_file_lost_scattered():
-    """Wherever its files will lie, the stage is in the directory of the dataset."""
+    """Wherever its files belong, the stage is in the directory of the dataset."""
     for name, folder in (("run/c1", "run/out"), ("c1", "out")):
         with Job(**PAIR) as job:
             die(job, script=scattered(name, folder), **THREADS)
@@ -134,7 +136,7 @@ def test_flush_file_lost_beside_a_complete_one():
 
 
 def test_cache_lost_scattered():
-    """The index tells of the stage, and where that was lost a search finds it."""
+    """The index shows the stage; if the index is lost, too, a search finds it."""
     for lost in ([], ["index.scr"], ["index.scr", "flush.scr"]):
         with Job(**PAIR) as job:
             die(job, script=scattered("c1", "out"), **THREADS)
@@ -148,7 +150,7 @@ def test_cache_lost_scattered():
 
 
 def test_record_damaged():
-    """Nobody knows which flush it is: it is removed, and begins anew in its turn."""
+    """The flush is unknown: it is removed, and begins anew in its turn."""
     for hurt in (damage.flip, damage.empty, damage.remove):
         with Job(**PAIR) as job:
             die(job)
@@ -163,7 +165,7 @@ def test_record_damaged():
 
 
 def test_state_damaged():
-    """Told of, and copied again."""
+    """The damage is reported, and the files are copied again."""
     with Job(**PAIR) as job:
         die(job, **SLOW)
         end_all()
@@ -180,7 +182,7 @@ def test_state_damaged():
 # ---- it is finished ----
 
 def test_state_and_record_damaged():
-    """Nobody goes on with it; both files are named."""
+    """The flush is not resumed; both files are reported."""
     with Job(**PAIR) as job:
         die(job, **SLOW)
         end_all()
@@ -193,7 +195,7 @@ def test_state_and_record_damaged():
 
 
 def test_goes_on():
-    """The process still copies: the run goes on meanwhile, and looks after it."""
+    """The process still copies: the run continues meanwhile, and monitors it."""
     with Job(**PAIR) as job:
         die(job, **SLOW)
         assert len(states(job)) == 2 and len(temporaries(job)) == 2
@@ -207,7 +209,8 @@ def test_goes_on():
 
 
 def test_done_when_the_run_begins():
-    """All was copied: it is read, and nothing is copied again. Also without SCR_FLUSH_ASYNC."""
+    """Everything was copied: it is read, and nothing is copied again. Also without
+    SCR_FLUSH_ASYNC."""
     with Job(**PAIR) as job:
         die(job)
         let_finish(job, 2)
@@ -220,7 +223,8 @@ def test_done_when_the_run_begins():
 
 
 def test_refused_when_it_goes_on():
-    """A checkpoint that the program refuses is not completed on the prefix directory, where it would be offered again."""
+    """A checkpoint that the program refuses is not completed on the prefix directory,
+    where it would be offered again."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         die(job, "c2", **{**SLOW, "SCR_FLUSH_ASYNC_BW": "20KB"})
@@ -252,7 +256,7 @@ def test_scattered():
 
 
 def test_an_older_one_does_not_take_the_place_of_a_newer():
-    """While the earlier flush goes on, the run flushes a newer checkpoint after it."""
+    """While the earlier flush continues, the run flushes a newer checkpoint after it."""
     with Job(**PAIR) as job:
         die(job, **SLOW)
         run = job.run("init", restart("c1", LARGE), checkpoint("c2"), "finalize")
@@ -262,7 +266,7 @@ def test_an_older_one_does_not_take_the_place_of_a_newer():
 
 
 def test_newer_one_of_the_same_name():
-    """Another job has written that dataset anew: the earlier flush would take its place."""
+    """Another job has rewritten that dataset, which the earlier flush would replace."""
     with Job(**PAIR) as job:
         die(job)
         job.run("init", checkpoint("c1", 700), "finalize", SCR_JOB_ID=18)
@@ -272,7 +276,8 @@ def test_newer_one_of_the_same_name():
 
 
 def test_waves():
-    """Fewer ranks copy at a time than there are: those that wait have their turn after the program died."""
+    """Not all ranks copy at the same time: waiting ranks get their turn after the program
+    died."""
     with Job(nodes=2, per_node=3, SCR_FLUSH_WIDTH=2, **DAEMON) as job:
         die(job)
         let_finish(job, 6)
@@ -284,7 +289,8 @@ def test_waves():
 
 
 def test_waves_on_a_node():
-    """SCR_FLUSH_WIDTH is divided among nodes: one of the three transfers of a node has begun, and the others have not."""
+    """SCR_FLUSH_WIDTH is divided among nodes: one of the three transfers of a node has
+    begun, and the others have not."""
     with Job(nodes=2, per_node=3, SCR_FLUSH_WIDTH=3, **DAEMON) as job:
         die(job, **SLOW)
         wait_until(lambda: all(list(job.control(node).glob("transfer_turn.0.lock")) for node in job.nodes()))
@@ -309,7 +315,8 @@ def test_containers():
 
 
 def test_countless_containers():
-    """Colleagues may be able to change the record of a stage: the size in it would make a file of every few bytes."""
+    """Colleagues may be able to change the record of a stage: its size would make a file
+    of every few bytes."""
     packed = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": 150_000}
     with Job(nodes=2, per_node=1, **DAEMON) as job:
         die(job, **packed)
@@ -324,15 +331,15 @@ def test_countless_containers():
 # ---- compared ----
 
 def blank(path):
-    """The data is gone, and the size is there: a power cut."""
+    """The data is lost, but not the size: a power failure."""
     size = path.stat().st_size
     os.truncate(path, 0)
     os.truncate(path, size)
 
 
 def test_altered_in_between():
-    """What transfer files call copied is not there any more: a file server lost it, or somebody changed it. It is read
-    before it counts, and copied again where it differs, and only there."""
+    """Copied data is lost or altered, by a file server or by a user. It is read before it
+    counts, and only the differing files are copied again."""
     for hurt in (damage.flip_first, damage.flip_last, damage.cut, damage.remove, blank):
         with Job(**PAIR, SCR_CRC_ON_FLUSH=int(hurt != blank)) as job:
             die(job)
@@ -362,7 +369,7 @@ def test_altered_container():
 
 
 def test_altered_under_threads():
-    """Nothing relies on what threads of a program did that died."""
+    """The work of a program's threads that died is not used."""
     with Job(**{**PAIR, "SCR_FLUSH_TYPE": "PTHREAD"}) as job:
         die(job, **SLOW)
         for path in temporaries(job):
@@ -377,7 +384,7 @@ def test_altered_under_threads():
 # ---- nodes ----
 
 def test_node_lost_in_between():
-    """Its ranks copy their files, which were rebuilt; the others do not."""
+    """Its ranks copy their rebuilt files; the others do not copy again."""
     with Job(nodes=3, per_node=2, **DAEMON) as job:
         die(job)
         let_finish(job, 6)
@@ -392,7 +399,8 @@ def test_node_lost_in_between():
 
 
 def test_ranks_go_elsewhere():
-    """Fewer processes per node: who finds his state file goes on with it, and others' transfers are ended."""
+    """Fewer processes per node: a process that finds its state file continues with it,
+    and transfers of others are ended."""
     with Job(nodes=2, per_node=2, **DAEMON) as job:
         die(job)
         let_finish(job, 4)
@@ -406,7 +414,8 @@ def test_ranks_go_elsewhere():
 
 
 def test_containers_elsewhere():
-    """Processes lie otherwise on the nodes: containers would, too. The flush begins anew in its turn."""
+    """Processes are distributed in another way, and so would the containers be. The flush
+    begins anew in its turn."""
     with Job(nodes=2, per_node=2, SCR_USE_CONTAINERS=1, **DAEMON) as job:
         die(job)
         let_finish(job, 4)
@@ -422,7 +431,8 @@ def test_containers_elsewhere():
 # ---- it is not ----
 
 def test_cache_lost():
-    """Nobody knows the files: transfers are stopped, also those that run, and nothing is left."""
+    """The files are unknown: transfers are stopped, also running ones, and nothing is
+    left."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         die(job, "c2", **SLOW)
@@ -450,7 +460,8 @@ def test_transfer_cannot_be_ended():
 
 
 def test_damaged_in_the_cache():
-    """That is seen when the files are read, after the flush was chosen: nobody copies any more, and nothing is left."""
+    """The damage is detected when the files are read, after the flush was chosen: nothing
+    is copied any more, and nothing is left."""
     with Job(**PAIR) as job:
         die(job, **SLOW)
         assert len(temporaries(job)) == 2
@@ -464,7 +475,7 @@ def test_damaged_in_the_cache():
 
 
 def test_earlier_index():
-    """It does not know the dataset, so its directory has no owner."""
+    """The index does not know the dataset, so its directory has no owner."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c0"), "finalize")
         index = (job.prefix / ".scr/index.scr").read_bytes()
@@ -478,7 +489,7 @@ def test_earlier_index():
 
 
 def test_all_nodes_lost():
-    """Not even state files are there; the record of the flush is."""
+    """Even the state files are lost; the record of the flush remains."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         die(job, "c2")
@@ -497,7 +508,8 @@ def test_other_number_of_ranks():
 
 
 def test_other_number_of_ranks_that_reads_it():
-    """The stage is one of so many processes: others remove it and begin anew in their turn."""
+    """The stage belongs to another number of processes: it is removed, and the flush
+    begins anew in its turn."""
     with Job(nodes=3, per_node=1, SCR_RESTART_RANKS="any", **DAEMON) as job:
         die(job)
         let_finish(job, 3)
@@ -520,7 +532,8 @@ def test_purged():
 
 
 def test_threads():
-    """They died with the program: what they wrote is removed, and the flush begins anew at the end."""
+    """The threads died with the program: their files are removed, and the flush begins
+    anew at the end."""
     with Job(**{**PAIR, "SCR_FLUSH_TYPE": "PTHREAD"}) as job:
         die(job, **SLOW)
         assert len(temporaries(job)) == 2
@@ -533,7 +546,7 @@ def test_threads():
 
 
 def test_of_another_job():
-    """Its transfers may run; nobody else touches what is theirs."""
+    """Its transfers may be running; other jobs do not touch its files."""
     with Job(**PAIR) as job:
         die(job, **SLOW)
         before = temporaries(job), states(job)
@@ -547,7 +560,8 @@ def test_of_another_job():
 
 
 def test_fails_when_it_goes_on():
-    """The run hears of it once, nothing is left, and the cache still has the checkpoint."""
+    """The run reports the failure once, nothing is left, and the cache still has the
+    checkpoint."""
     with Job(**PAIR) as job:
         die(job)
         let_finish(job, 2)
@@ -560,7 +574,8 @@ def test_fails_when_it_goes_on():
 # ---- killed again ----
 
 def test_killed_within():
-    """Wherever a run dies that finishes an earlier flush, the one after it does."""
+    """Wherever a run that completes an earlier flush is killed, the next run completes
+    it."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c0"), "finalize")
         die(job)

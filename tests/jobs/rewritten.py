@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A file that every checkpoint writes again ("latest"), beside the directory that each has for itself: once a newer one has written to
-it, the older one is not whole any more, and is not offered. What was not written to is not read to see that."""
+"""A file that every checkpoint rewrites ("latest"), beside the own directory of each:
+once a newer checkpoint has written to it, the older one is incomplete and not offered.
+Files that were not written to are not read to detect that."""
 import os
 import shutil
 
@@ -31,7 +32,7 @@ def lose_all(job):
 
 
 def rewrite(path, at=SIZE // 2):
-    """One byte; the size stays."""
+    """Changes one byte; the size stays."""
     with open(path, "r+b") as file:
         file.seek(at)
         byte = file.read(1)[0]
@@ -46,13 +47,13 @@ def verify(job, name, result):
 
 
 def copy(job, keep):
-    """The prefix directory is a copy of itself."""
+    """Replaces the prefix directory by a copy of itself."""
     shutil.move(job.prefix, job.root / "original")
     shutil.copytree(job.root / "original", job.prefix, copy_function=shutil.copy2 if keep else shutil.copy)
 
 
 def test_killed_in_the_second():
-    """Whatever part of it was written."""
+    """The second checkpoint was killed, whatever part of the file it had written."""
     for how in ({}, UNCHECKED, {"SCR_FETCH_BYPASS": 1}):
         for latest in ("latest_%r", "latest_1"):
             with Job(**PAIR, SCR_CACHE_BYPASS=1, **how) as job:
@@ -64,7 +65,7 @@ def test_killed_in_the_second():
 
 
 def test_killed_before():
-    """Files of the second alone: the first is whole."""
+    """Only the second checkpoint's own files were written: the first one is complete."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", write("a"), "start:b:c", f"put:b/rank_%r:{SIZE}", "kill:1", dies=True)
         verify(job, "a", "good")
@@ -72,7 +73,8 @@ def test_killed_before():
 
 
 def test_quickly():
-    """The clocks of file systems tick: the second begins at once after the first."""
+    """Clocks of file systems have ticks: the second checkpoint begins immediately after
+    the first."""
     with Job(nodes=1, per_node=1, SCR_CACHE_BYPASS=1) as job:
         for number in range(10):
             name = f"a{number}"
@@ -82,7 +84,8 @@ def test_quickly():
 
 
 def test_the_second_failed():
-    """Complete, but the program cannot read it: the first is not offered in its place."""
+    """The second checkpoint is complete, but the program cannot read it: the first one is
+    not offered instead."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", write("a"), write("b"))
         verify(job, "b", "good")
@@ -91,7 +94,8 @@ def test_the_second_failed():
 
 
 def test_flushed():
-    """The same where they were copied to the prefix directory, and read from there in place or into the cache."""
+    """The same for files that were copied to the prefix directory, and are read there in
+    place or into the cache."""
     for how in ({}, UNCHECKED, {"SCR_FETCH_BYPASS": 1}, {"SCR_FETCH_BYPASS": 1, **UNCHECKED}):
         with Job(**PAIR, **how) as job:
             job.run("init", write("a"), "finalize")
@@ -105,7 +109,8 @@ def test_flushed():
 
 
 def test_written_by_somebody():
-    """Where no newer dataset is known, and no checksum: nobody can tell whether it is the same. It stays, and that is an error."""
+    """Without a known newer dataset and without checksums, it is unknown whether the file
+    is the same. The checkpoint stays, and that is an error."""
     for bypass in (0, 1):
         with Job(**PAIR, SCR_CACHE_BYPASS=bypass, **UNCHECKED) as job:
             job.run("init", write("a"), "finalize")
@@ -117,7 +122,8 @@ def test_written_by_somebody():
 
 
 def test_copied():
-    """With checksums the files are read, and found whole; without, the copy must have kept their times."""
+    """With checksums the files are read, and found complete; without, the copy must have
+    kept their times."""
     for keep, checked, bypass in ((0, 1, 0), (0, 1, 1), (1, 0, 0), (1, 0, 1), (0, 0, 0)):
         with Job(**PAIR, **({} if checked else UNCHECKED), SCR_FETCH_BYPASS=bypass) as job:
             job.run("init", write("a"), "finalize")
@@ -129,7 +135,7 @@ def test_copied():
 
 
 def test_nothing_is_read():
-    """As long as nothing was written; and then only what was."""
+    """Nothing is read as long as nothing was written; then only the written files."""
     with Job(**PAIR, SCR_FETCH_BYPASS=1) as job:
         job.run("init", write("a"), "finalize")
         lose_all(job)
@@ -142,7 +148,7 @@ def test_nothing_is_read():
 
 
 def test_maps_without_times():
-    """As earlier versions wrote them, they are read."""
+    """Maps of earlier versions, which have no times, can be read."""
     with Job(**PAIR, SCR_CACHE_BYPASS=1) as job:
         job.run("init", write("a"), "finalize")
         path = job.prefix / "a/.scr/rank2file.0.0.scr"

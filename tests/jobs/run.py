@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run on simulated nodes with the example heat: nodes are lost or hang while it computes and while it writes
-checkpoints, it goes on on spare nodes or on fewer, and ends with the result of a run that nothing disturbed."""
+"""scr_run on simulated nodes with the example heat: nodes are lost or hang while it
+computes and while it writes checkpoints; it continues on spare nodes or on fewer, and
+ends with the result of an undisturbed run."""
 import datetime
 import json
 import os
@@ -20,7 +21,8 @@ POINTS, EVERY = 48, 20
 TOOLS = os.environ["JOB_TOOLS"]
 LIMIT = 200  # seconds per job
 
-# Each rank begins with it. Only the last run comes to its end: 3 checkpoints after the newest one.
+# Each rank begins with this. Only the last run ends by itself: 3 checkpoints after the
+# newest one.
 WRAPPER = f"""#!/bin/sh
 [ "$run" ] || run=$(grep -c 'RUN_LAUNCHED' "$SCR_PREFIX/.scr/runs.log")
 steps=100000000
@@ -38,7 +40,7 @@ exec "${{HEAT:-$JOB_HEAT}}" -n {POINTS} -t $steps -c {EVERY} -o "$SCR_PREFIX/res
 
 
 class Runs:
-    """A job under scr_run; last: the run that may come to its end."""
+    """A job under scr_run; last: the run that may end by itself."""
 
     def __init__(self, last=2, **parameters):
         self.last, self.parameters, self.more = last, parameters, {}
@@ -66,7 +68,8 @@ class Runs:
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def start_unread(self, options=(), **output):
-        """Nobody reads what it says, or only those that output names do; the file begun tells that the program runs."""
+        """Starts without a reader of the output, or only of that in `output`; the file
+        begun shows that the program runs."""
         reader, writer = os.pipe()
         os.close(reader)
         self.process = subprocess.Popen([f"{TOOLS}/scr_run", *options, self.wrapper], env=self.environment(), cwd=self.prefix,
@@ -74,7 +77,8 @@ class Runs:
         os.close(writer)
 
     def finish(self, fails=False):
-        """It ends, and nothing of it is left. fails None: that is for mpiexec to say."""
+        """scr_run ends, and nothing of it is left. fails None: mpiexec decides the exit
+        code."""
         self.out, _ = self.process.communicate(timeout=LIMIT)
         assert fails is None or (self.process.returncode != 0) == fails, f"exit code {self.process.returncode}\n{self.out}"
         assert not descendants(), "processes are left"
@@ -90,7 +94,8 @@ class Runs:
         return [line.split("  ", 1)[1] for line in lines if re.search(pattern, line)]
 
     def logged(self, identifier, *values):
-        """Whether the log has a message of that identifier for each of the values, in this order, and no others."""
+        """Whether the log has a message of that identifier for each of the values, in
+        this order, and no others."""
         found = self.log(rf" \[{identifier}\]$")
         return len(found) == len(values) and all(value in line for value, line in zip(values, found))
 
@@ -109,7 +114,8 @@ class Runs:
 
 
 def simulate_idle(preload):
-    """Processor time of many ranks that often wait for each other, and what they preload."""
+    """Returns the processor time of many ranks that often wait for each other, and their
+    preloaded module."""
     with Runs() as runs:
         runs.more = {"LD_PRELOAD": preload, "SCR_FLUSH": "0"}
         heat = [os.environ["JOB_HEAT"], "-n", str(POINTS), "-t", "40", "-c", "20"]
@@ -125,7 +131,8 @@ def simulate_idle(preload):
 
 
 def test_idle_ranks():
-    """Where there are more ranks than processors, those of MPICH sleep while they wait; LD_PRELOAD of the user is not changed."""
+    """If there are more ranks than processors, ranks of MPICH sleep while they wait;
+    LD_PRELOAD of the user is not changed."""
     if not MPI.preload:
         raise Skip(f"ranks of {MPI.mpi} yield")
     if not os.path.exists(f"{TOOLS}/scr_idle.so") or len(os.sched_getaffinity(0)) >= 16:
@@ -165,7 +172,8 @@ def test_fewer_nodes():
 
 
 def test_fewer_ranks():
-    """A program that restarts with any number of ranks goes on with as many on each node."""
+    """A program that restarts with any number of ranks continues with as many ranks per
+    node."""
     with Runs(SCR_MIN_NODES=3, SCR_RESTART_RANKS="any") as runs:
         runs.more = {"HEAT": os.environ["JOB_HEAT_ELASTIC"]}
         runs.run("--simulate", "4x2", "--per-node", "2", "--runs", "-1", "--fail", "node=4,after=2")
@@ -183,13 +191,14 @@ def test_one_after_the_other():
 
 
 def told_at(runs, pattern):
-    """Time of the only line that matches."""
+    """Returns the time of the only matching line."""
     line, = [line for line in (runs.prefix / ".scr/runs.log").read_text().splitlines() if re.search(pattern, line)]
     return datetime.datetime.fromisoformat(line.split("  ", 1)[0])
 
 
 def test_node_hangs():
-    """mpiexec would wait for ever: the check of the nodes ends the run. It waited for the node; nobody does so again."""
+    """mpiexec would wait forever: the check of the nodes ends the run. That check has
+    waited for the node; nothing waits for it again."""
     with Runs(SCR_NODE_TIMEOUT=6, SCR_NODE_INTERVAL=1) as runs:
         runs.run("--simulate", "3x2", "--nodes", "2", "--runs", "2", "--fail", "node=2,after=2,how=hang")
         assert runs.log("run 1: .* down: node2.*RUN_EXITED"), runs.out
@@ -202,7 +211,7 @@ def test_node_hangs():
 
 
 def test_watched_with_bypass():
-    """Nothing is ever cached, but the index of the prefix directory tells that it makes progress."""
+    """Nothing is cached, but the index of the prefix directory shows progress."""
     with Runs(last=9, SCR_CACHE_BYPASS=1, SCR_WATCHDOG=1, SCR_WATCHDOG_TIMEOUT=3) as runs:
         runs.start("--simulate", "2x2")
         time.sleep(6)
@@ -222,7 +231,8 @@ def test_node_lost_with_bypass():
 
 
 def test_only_new_ones_count():
-    """A job that begins with a fetched checkpoint of a high number: its node is lost after 5 new ones."""
+    """A job begins with a fetched checkpoint of a high id: its node is lost after 5 new
+    ones."""
     with Runs(last=3, SCR_FLUSH=0) as runs:
         runs.start("--simulate", "2x2")
         wait_until(lambda: newest(runs) >= 15)
@@ -236,7 +246,8 @@ def test_only_new_ones_count():
 
 
 def test_node_comes_and_goes():
-    """A node that fails a single check while the program runs stays out, and is told of."""
+    """A node that fails a single check while the program runs remains excluded, and is
+    reported."""
     with Runs(SCR_NODE_INTERVAL=1, SCR_LOG_ENABLE=1, SCR_LOG_SYSLOG_ENABLE=0) as runs:
         tests, hot = runs.job.root / "tests", runs.job.root / "hot"
         tests.mkdir()
@@ -258,7 +269,7 @@ def test_node_comes_and_goes():
 
 
 def test_shared_stores():
-    """Simulated nodes have one store that descriptors name: that is told."""
+    """Simulated nodes share one store that descriptors name: this is reported."""
     for variables, warnings in (({}, ["disk"]), ({"SCR_COPY_TYPE": "SINGLE"}, [])):
         with Runs(last=1) as runs:
             stores = {name: runs.job.root / name for name in ("disk", "all", "unused")}
@@ -275,7 +286,8 @@ def test_shared_stores():
             assert runs.logged("RUN_STORE_SHARED", *(str(stores[name]) for name in warnings)), runs.out
 
 
-# In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and directories here, but have proxies of their own.
+# In place of a remote shell: "ssh NODE COMMAND...". The nodes are processes and
+# directories here, but have their own proxies.
 SHELL = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 SCR_NODE_NAME=$1
@@ -288,7 +300,8 @@ exec setsid -w sh -c "$*"
 
 
 def end_node(runs, node, number):
-    """Its processes, also the proxy, get the signal, and its memory is gone."""
+    """Sends the signal to the processes of a node, including the proxy, and removes its
+    memory."""
     for pid in descendants():
         try:
             variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -300,7 +313,7 @@ def end_node(runs, node, number):
 
 
 def newest(runs):
-    """Id of the newest dataset, or 0."""
+    """Returns the id of the newest dataset, or 0."""
     done = subprocess.run([f"{TOOLS}/scr_flush_file", "--latest", runs.prefix], capture_output=True, check=False)
     return int(done.stdout or 0)
 
@@ -345,12 +358,13 @@ def test_mpiexec():
 
 
 def test_mpiexec_without_a_word():
-    """As when the power of a node fails: mpiexec does not notice."""
+    """As when a node loses power: mpiexec does not notice."""
     lose_under_mpiexec(signal.SIGSTOP)
 
 
 def test_nobody_could_ask():
-    """The way to the nodes says more than anybody takes: that is not the nodes' fault, and no reason to end the program."""
+    """The remote shell prints more than is accepted: this is not a failure of the nodes,
+    and no reason to end the program."""
     with Runs(last=9, SCR_NODE_INTERVAL=1, SCR_NODELIST="n[1-2]", SCR_REMOTE="shell") as runs:
         make_machines(runs)
         talks, talked = runs.job.root / "talks", runs.job.root / "talked"
@@ -367,7 +381,8 @@ def test_nobody_could_ask():
 
 
 def test_saved_for_the_next_job():
-    """Too few nodes are left; the newest checkpoint is saved from their caches, and the next job begins with it."""
+    """Too few nodes are left; the newest checkpoint is saved from their caches, and the
+    next job begins with it."""
     with Runs(SCR_FLUSH=0) as runs:
         runs.run("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3", fails=True)
         assert len(runs.log("RUN_LAUNCHED")) == 1
@@ -381,7 +396,7 @@ def test_saved_for_the_next_job():
 
 
 def test_interrupted_and_saved():
-    """Ctrl-C while the program runs; what is in the caches is saved all the same."""
+    """Ctrl-C while the program runs; the caches are still saved."""
     with Runs(SCR_FLUSH=0) as runs:
         runs.start("--simulate", "4x2", "--runs", "-1")
         wait_until(lambda: newest(runs) >= 1)
@@ -393,7 +408,7 @@ def test_interrupted_and_saved():
 
 
 def is_saved(runs):
-    """The newest checkpoint is; the next job begins with it."""
+    """The newest checkpoint is saved; the next job begins with it."""
     assert runs.log("RUN_FINISHED") and not runs.log("RUN_SAVE_"), runs.log("")
     saved = newest(runs)
     runs.more = {}
@@ -404,8 +419,8 @@ def is_saved(runs):
 
 
 def test_interrupted_and_nobody_reads():
-    """Ctrl-C in "scr_run ... 2>&1 | tee log", where tee dies first; and in others like it. The program says nothing that it
-    could die of, as its output is a file."""
+    """Ctrl-C in "scr_run ... 2>&1 | tee log", where tee dies first, and similar
+    pipelines. The program cannot die of its own output, which is a file."""
     for options, output in (((), {}), (("--quiet",), {}), ((), {"stderr": subprocess.DEVNULL})):
         with Runs(SCR_FLUSH=0) as runs:
             runs.wrapper.write_text(WRAPPER.replace("exec ", "exec >>said 2>&1 "))
@@ -418,7 +433,8 @@ def test_interrupted_and_nobody_reads():
 
 
 def test_program_dies_of_it():
-    """As in "scr_run ... | head", which it would without scr_run, too: it is started as often as planned, and cleaned up."""
+    """As in "scr_run ... | head", where the program would die without scr_run, too: it is
+    started as often as planned, and cleaned up."""
     if MPI.launcher != "hydra":
         raise Skip(f"mpiexec of {MPI.mpi} ends ranks by SIGTERM when its own output ends, so they halt")
     with Runs(last=9, SCR_FLUSH=0) as runs:
@@ -430,7 +446,7 @@ def test_program_dies_of_it():
 
 
 def test_output_is_lost():
-    """On a full disk: the newest checkpoint is saved, the older one that is cached, too, is not."""
+    """The disk is full: the newest checkpoint is saved, an older cached one is not."""
     with Runs(SCR_FLUSH=0, SCR_CACHE_SIZE=2) as runs, open("/dev/full", "w", encoding="utf-8") as full:
         runs.wrapper.write_text(WRAPPER.replace("exec ", "exec >>said 2>&1 "))
         runs.start_unread(("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3"), stdout=full, stderr=full)
@@ -444,7 +460,8 @@ def test_output_is_lost():
 
 
 def stop_copying(runs, at):
-    """The first scr_copy that comes to that change of the prefix directory stays there; gives the file that says so."""
+    """The first scr_copy that gets to that change of the prefix directory stops there;
+    returns the file that shows this."""
     struck = runs.job.root / "struck"
     runs.more.update(LD_PRELOAD=f"{MPI.preload}:{os.environ['JOB_FAULTS']}", FAULTS_PROGRAM="scr_copy",
                      FAULTS_BELOW=runs.prefix, FAULTS_AT=at, FAULTS_HOW="stop", FAULTS_MARK=struck,
@@ -462,7 +479,7 @@ def go_on(name):
 
 
 def test_interrupted_while_it_saves():
-    """The first Ctrl-C comes when the program has ended by itself: saving goes on."""
+    """The first Ctrl-C arrives when the program has ended by itself: saving continues."""
     with Runs(SCR_FLUSH=0) as runs:
         struck = stop_copying(runs, 9)
         runs.start("--simulate", "4x2", "--runs", "-1", "--fail", "node=2,after=3")
@@ -507,7 +524,8 @@ def give_up(at):
 
 
 def test_saving_is_given_up():
-    """Ctrl-C once more while a node copies: nothing looks saved that is not, and scr_postrun saves it later."""
+    """A second Ctrl-C while a node copies: nothing incomplete looks saved, and
+    scr_postrun saves it later."""
     for at in (3, 12):
         give_up(at)
 
@@ -538,8 +556,9 @@ def test_system():
 
 
 def test_halt():
-    """The program ends by itself, after so many checkpoints, or before the allocation does: it is halted, not done, and what to do
-    for it to go on is told. Then it goes on, and is done."""
+    """The program ends by itself after a number of checkpoints, or before the allocation
+    ends: it is halted, not done, and the remedy is printed. Then it continues, and is
+    done."""
     def halted(runs, why, remedy, **more):
         runs.more = more
         runs.run("--simulate", "2x2", "--runs", "-1")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Datasets that are saved from the caches of a job whose program has ended: copied, rebuilt, entered into the index by
-commands, and read by the next run, byte for byte."""
+"""Datasets that are saved from the caches of a job whose program has ended: copied,
+rebuilt, entered into the index by commands, and read by the next run, byte for byte."""
 import json
 
 from job import JOB, Job, checkpoint, main, messages, restart
@@ -10,7 +10,7 @@ import tree
 
 
 def ranges(numbers):
-    """1-3,5 for [1, 2, 3, 5]."""
+    """Returns 1-3,5 for [1, 2, 3, 5]."""
     parts = []
     for number in numbers:
         if parts and parts[-1][1] == number - 1:
@@ -39,7 +39,8 @@ def test_all_nodes():
 
 
 def test_script_of_scr_3():
-    """After a job, its poststage script copies and enters one dataset after the other with scr_flush_file and scr_index."""
+    """After a job, its poststage script copies and enters one dataset after the other
+    with scr_flush_file and scr_index."""
     with Job(nodes=2, per_node=2) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         command(job, "scr_flush_file", "--list-output", code=1)
@@ -80,7 +81,7 @@ def test_names():
 # ---- losses ----
 
 def lost_and_saved(scheme, lost, rebuilt):
-    """These nodes are lost; rebuilt: the dataset comes back, or does not."""
+    """These nodes are lost; rebuilt: whether the dataset is restored."""
     with cached(scheme) as job:
         job.lose(*lost)
         up = len(job.nodes()) - len(lost)
@@ -107,7 +108,7 @@ def lost_and_saved(scheme, lost, rebuilt):
 
 
 def test_copy_fails_once():
-    """On one node: it is asked once more, and no redundancy is needed."""
+    """The copy fails on one node: it is tried once more, and no redundancy is needed."""
     with cached() as job:
         faults = {"FAULTS_PROGRAM": "scr_copy", "FAULTS_BELOW": job.prefix, "FAULTS_AT": 3, "FAULTS_HOW": "EIO",
                   "FAULTS_ONCE": job.root / "once"}
@@ -120,7 +121,8 @@ def test_copy_fails_once():
 
 
 def test_prepared_again():
-    """A job that comes next in the same allocation does not forget what is only in the caches."""
+    """The preparation of another job in the same allocation keeps the records of datasets
+    that are only in caches."""
     with cached() as job:
         flush = tree.read(job.prefix / ".scr/flush.scr")
         assert tree.only(flush["OWNER"]).endswith(f"/scr.{JOB}") and "3" in flush["DSET"], flush
@@ -156,7 +158,7 @@ def test_rs():
 
 
 def test_log():
-    """What began and how it ended, also where it failed."""
+    """The log shows the start and the end, including failures."""
     for scheme, lost, event in (("XOR", ["n2"], "SCAVENGE_COMPLETE"), ("SINGLE", ["n2", "n3"], "SCAVENGE_FAILED")):
         with cached(scheme) as job:
             job.lose(*lost)
@@ -175,7 +177,7 @@ def test_three_lost_with_rs():
 
 
 def test_after_the_last_run():
-    """scr_postrun does all of it, with the nodes that it finds to be down."""
+    """scr_postrun does everything, with the nodes that it finds to be down."""
     with cached("XOR") as job:
         job.lose("n3")
         done = command(job, "scr_postrun", SCR_SIMULATE=job.root / "nodes", SCR_NODELIST="n[1-4]")
@@ -189,7 +191,8 @@ def test_after_the_last_run():
 # ---- where files lie ----
 
 def layout(*operations, name, get, scattered=False, **how):
-    """A dataset whose files lie so; a node is lost, the others are saved, and the next run reads it."""
+    """A dataset with this layout of files; a node is lost, the others are saved, and the
+    next run reads the dataset."""
     with Job(nodes=4, per_node=1, SCR_SET_SIZE=4, SCR_FLUSH=0, **how) as job:
         job.run("init", *operations)
         job.lose("n2")
@@ -205,14 +208,14 @@ def layout(*operations, name, get, scattered=False, **how):
 
 
 def test_user_folders():
-    """Directories that the application asked for, of its own and shared ones."""
+    """Directories of the application, private and shared."""
     there = layout("start:run/c1:c", "put:run/c1/of_%r/deep/f:3000", "put:run/c1/flat_%r:10", "put:run/c1/none_%r:0",
                    "complete:1", name="run/c1", get=["get:run/c1/of_%r/deep/f:3000", "get:run/c1/flat_%r:10"])
     assert [name for name in there if "/of_" in name] == [f"run/c1/of_{rank}/deep/f" for rank in range(4)], there
 
 
 def test_scattered():
-    """Files outside of the directory of their dataset."""
+    """Files are outside of the directory of their dataset."""
     there = layout("start:c1:c", "put:c1/f_%r:100", "put:elsewhere/g_%r:1000", "complete:1", name="c1", scattered=True,
                    get=["get:elsewhere/g_%r:1000", "get:c1/f_%r:100"])
     assert "elsewhere/g_1" in there, there
@@ -225,7 +228,7 @@ def test_without_a_name():
 
 
 def test_containers():
-    """Files are packed as a flush would have done it."""
+    """Files are packed as by a flush."""
     for folder, scattered in (("c1", False), ("elsewhere", True)):
         there = layout("start:c1:c", f"put:{folder}/f_%r:3000", "put:c1/none_%r:0", "complete:1", name="c1",
                        scattered=scattered, get=[f"get:{folder}/f_%r:3000"], SCR_USE_CONTAINERS=1, SCR_CONTAINER_SIZE="5KB")
@@ -234,7 +237,7 @@ def test_containers():
 
 
 def test_modes_of_containers():
-    """One that has bytes of a private file is private."""
+    """A container with bytes of a private file is private."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_USE_CONTAINERS=1) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         for number, mode in ((1, 0o600), (2, 0o640)):
@@ -248,7 +251,8 @@ def test_modes_of_containers():
 
 
 def test_size_of_containers():
-    """A record with another size of containers, which would name others, does not cost what was saved."""
+    """A wrong container size in a record, which would name other containers, does not
+    harm saved files."""
     for size, containers, cause in ((1, 0, "ctr.0.scr is missing"), (1, 1, "ctr.0.scr is not a file of 1 bytes"),
                                     (1 << 62, 1, "ctr.0.scr is not a file of")):
         with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_USE_CONTAINERS=containers, SCR_CONTAINER_SIZE=600) as job:
@@ -265,7 +269,8 @@ def test_size_of_containers():
 
 
 def test_damaged_record_of_a_move():
-    """Nothing is moved as long as it is there. The remedy of the message works, whatever was moved before."""
+    """Nothing is moved while the damaged record exists. The remedy in the message works,
+    whatever was moved before."""
     for moved, how in ((False, "again"), (True, "packed"), (True, "saved"), (True, "put back")):
         with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_USE_CONTAINERS=int(how == "packed")) as job:
             job.run("init", checkpoint("a"))
@@ -307,7 +312,7 @@ def test_without_checksums():
 
 
 def test_bypass():
-    """What never was in a cache is not saved from there."""
+    """Datasets that bypassed the cache are not saved from there."""
     with Job(nodes=2, per_node=1, SCR_CACHE_BYPASS=1) as job:
         job.run("init", checkpoint("c1"))
         done = scavenge(job, 1, code=3)
@@ -317,7 +322,8 @@ def test_bypass():
 # ---- what is newer, and older ----
 
 def test_newest_by_itself():
-    """Without an id, the newest in the flush file is meant; an output set may be that."""
+    """Without an id, the newest dataset in the flush file is saved, which may be an
+    output."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         done = command(job, "scr_scavenge", "--up", "n1,n2", SCR_SIMULATE=job.root / "nodes")
@@ -326,7 +332,7 @@ def test_newest_by_itself():
 
 
 def test_name_is_used_again():
-    """The earlier dataset of that name stays whole until the new one is."""
+    """The earlier dataset of that name stays complete until the new one is."""
     for lost in (["n2"], ["n2", "n3"]):
         with Job(nodes=4, per_node=1, SCR_SET_SIZE=4, SCR_FLUSH=2) as job:
             job.run("init", checkpoint("x"), checkpoint("c", size=100), checkpoint("c", size=200))
@@ -339,7 +345,7 @@ def test_name_is_used_again():
 
 
 def test_older_than_what_is_there():
-    """It does not take the place of a newer one that has its name."""
+    """It does not replace a newer dataset with its name."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0, SCR_CACHE_SIZE=3) as job:
         job.run("init", checkpoint("c", size=100), checkpoint("d"))
         copy(job, 1)
@@ -356,7 +362,8 @@ def test_older_than_what_is_there():
 
 
 def test_older_unnamed():
-    """Files lie where the program named them: those of a newer one stay, and others do not keep an older one out."""
+    """Files are where the program named them: those of a newer dataset stay, and other
+    files do not keep an older one out."""
     def unnamed(number, folder):
         return [f"tag:{number}", "start_checkpoint", f"put:{folder}/f_%r:100", "complete_checkpoint:1"]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes wrong while a dataset is saved from the caches: commands that are killed, disks that are full, nodes that
-hang, runs and flushes that go on, and what others put there."""
+"""Failures while a dataset is saved from the caches: killed commands, full disks, hanging
+nodes, continuing runs and flushes, and hostile data."""
 import os
 import shutil
 import signal
@@ -20,15 +20,16 @@ def contents(folder):
 
 
 def files_of(job, name="b"):
-    """What the ranks wrote, by the caches."""
+    """Returns the files that the ranks wrote, from the caches."""
     return {path.name: path.read_bytes() for path in job.root.glob(f"nodes/*/cache/*/*/scr.dataset.*/{name}/*")}
 
 
 # ---- killed ----
 
 def strikes(job, run, how):
-    """Lets a command meet its end, or an error, at its 1st, 2nd, ... change of the prefix directory, always from the same
-    state; yields each number, and ends when none was left to strike at. Later ones are a sample."""
+    """Kills a command, or injects an error, at its 1st, 2nd, ... change of the prefix
+    directory, always from the same state; yields each number, and ends when there was no
+    such change. Of later changes, only a sample is used."""
     job.save()
     struck = job.root / "struck"
     for number in range(1, 1000):
@@ -51,7 +52,7 @@ def is_good(job, files):
 
 
 def test_copy_is_killed():
-    """And called again: nothing but whole files is ever under its name."""
+    """A killed copy is repeated: only complete files ever have their names."""
     with cached("XOR") as job:
         files = files_of(job)
         for _ in strikes(job, lambda faults: copy(job, 3, nodes=["n2"], code=None, faults=faults), "kill"):
@@ -63,7 +64,8 @@ def test_copy_is_killed():
 
 
 def test_add_is_killed():
-    """While it rebuilds a node, and while files get their names; called again, it ends well."""
+    """The command is killed while it rebuilds a node, and while files get their names; a
+    second call completes the work."""
     with cached("XOR") as job:
         files = files_of(job)
         job.lose("n2")
@@ -79,7 +81,7 @@ def test_add_is_killed():
 
 
 def test_packing_is_killed():
-    """The same where files are packed; in the second call the configuration is another one."""
+    """The same while files are packed; the second call has another configuration."""
     with cached("XOR") as job:
         copy(job, 3)
         pack = {"SCR_USE_CONTAINERS": 1, "SCR_CONTAINER_SIZE": "12KB"}
@@ -95,7 +97,7 @@ def test_packing_is_killed():
 
 
 def test_add_meets_errors():
-    """Nothing is called complete, and nothing is lost."""
+    """Nothing is reported as complete, and nothing is lost."""
     for how in ("ENOSPC", "EIO"):
         with cached("XOR") as job:
             files = files_of(job)
@@ -108,7 +110,8 @@ def test_add_meets_errors():
 
 
 def test_full_disk():
-    """What a node could not copy is complained of; when there is room again, it is copied."""
+    """Files that a node could not copy are reported, and copied when there is room
+    again."""
     with cached("XOR") as job:
         files = files_of(job)
         for _ in strikes(job, lambda faults: copy(job, 3, nodes=["n2"], code=None, faults=faults), "ENOSPC"):
@@ -118,7 +121,7 @@ def test_full_disk():
 
 
 def test_index_is_lost():
-    """What was saved waits for an index."""
+    """Saved files wait for an index."""
     for spoil in (damage.flip, damage.remove):
         with cached("XOR") as job:
             files = files_of(job)
@@ -134,7 +137,7 @@ def test_index_is_lost():
 # ---- nodes ----
 
 def test_node_hangs():
-    """It does not die, and does not answer: after a time it counts as lost."""
+    """A node neither dies nor answers: after the timeout it counts as lost."""
     with cached("XOR") as job:
         files = files_of(job)
         (job.node("n2") / "hung").touch()
@@ -145,7 +148,7 @@ def test_node_hangs():
 
 
 def test_node_comes_back():
-    """What could not be completed can be later, when more of it is saved."""
+    """An incomplete dataset can be completed later, when more of it is saved."""
     with cached("SINGLE") as job:
         files = files_of(job)
         job.node("n2").rename(job.root / "away")
@@ -161,7 +164,7 @@ def test_node_comes_back():
 
 
 def test_damage_in_a_cache():
-    """A file with another checksum is not taken for what it was, and is rebuilt."""
+    """A file with another checksum is not accepted, and is rebuilt."""
     with cached("XOR") as job:
         files = files_of(job)
         damage.flip(next(job.cache("n3").glob("scr.dataset.3/b/rank_4")))
@@ -173,7 +176,7 @@ def test_damage_in_a_cache():
 
 
 def test_damaged_filemaps():
-    """Of a node whose filemaps are gone, nothing is known."""
+    """Nothing is known of a node whose filemaps are lost."""
     with cached("XOR") as job:
         files = files_of(job)
         for path in job.control("n1").glob("filemap*"):
@@ -186,7 +189,8 @@ def test_damaged_filemaps():
 
 
 def test_set_cannot_be_rebuilt():
-    """A node is lost, and what was saved of another member of its set is damaged: nothing is called complete."""
+    """A node is lost, and saved files of another member of its set are damaged: nothing
+    is reported as complete."""
     with cached("XOR") as job:
         job.lose("n2")
         copy(job, 3, nodes=["n1", "n3", "n4"])
@@ -199,7 +203,8 @@ def test_set_cannot_be_rebuilt():
 
 
 def test_older_cache():
-    """A node has come back with a cache of another calculation, of the same job and ids."""
+    """A node has returned with a cache of another calculation, with the same job and
+    ids."""
     with cached("XOR") as job:
         shutil.copytree(job.node("n2"), job.root / "old")
         shutil.rmtree(job.root / "nodes")
@@ -219,7 +224,8 @@ def test_older_cache():
 
 
 def test_other_prefix_folder():
-    """Of a calculation with another prefix directory in the same job nothing is taken."""
+    """Nothing is taken from a calculation with another prefix directory in the same
+    job."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("c1"))
         other = job.root / "other"
@@ -232,7 +238,7 @@ def test_other_prefix_folder():
 # ---- what goes on meanwhile ----
 
 def test_run_goes_on():
-    """A run may remove what is copied, and write the same files: nothing is taken from it."""
+    """A run that continues may remove or rewrite the files: nothing is taken from it."""
     with Job(nodes=2, per_node=1, SCR_FLUSH=0) as job:
         gone = job.root / "go"
         process = job.start(os.environ["JOB_PROBE"], "init", *checkpoint("c1"), f"touch:{job.root}/ready_%r",
@@ -247,7 +253,8 @@ def test_run_goes_on():
 
 
 def test_transfer_goes_on():
-    """scr_transfer still copies when the program has died; both get what they should have."""
+    """scr_transfer still copies when the program has died; both copies get the right
+    files."""
     with_scr_transfer()
     slow = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_TYPE": "DAEMON", "SCR_FLUSH_ASYNC_BW": "30KB"}
     with Job(nodes=4, per_node=2, SCR_SET_SIZE=4, **slow) as job:
@@ -265,7 +272,8 @@ def test_transfer_goes_on():
 
 
 def cut_off(**how):
-    """A job that died in a flush of "b"; scr_transfer has copied all to the stage, and nobody goes on."""
+    """A job that died during a flush of "b"; scr_transfer has copied everything to the
+    stage, and no process continues the flush."""
     with_scr_transfer()
     job = Job(nodes=3, per_node=1, **DAEMON, **how)
     job.run("init", "start:b:c", "put:b/rank_%r:5000", "put:else/where_%r:1000", "complete:1", "kill@0", dies=True)
@@ -276,7 +284,8 @@ def cut_off(**how):
 
 
 def test_what_a_flush_left():
-    """Its stage goes when the dataset is complete, but not what a flush of another dataset has there."""
+    """The stage of the dataset is removed when the dataset is complete, but not that of
+    another dataset there."""
     with cut_off() as job:
         other = stages(job)[0] / "0123456789abcdef/stage.scr"
         other.parent.mkdir()
@@ -292,7 +301,8 @@ def test_what_a_flush_left():
 
 
 def test_flush_goes_on_for_long():
-    """What scr_transfer still writes is of no use any more: its stage goes, and the next run ends it."""
+    """The files that scr_transfer still writes are useless: its stage is removed, and the
+    next run ends it."""
     with_scr_transfer()
     with Job(nodes=2, per_node=1, **DAEMON, SCR_FLUSH_ASYNC_BW="1KB") as job:
         job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
@@ -308,7 +318,8 @@ def test_flush_goes_on_for_long():
 
 
 def test_flush_is_stopped():
-    """At the end of a job nobody finishes it: scr_transfer ends where its files are saved, and what it copied goes."""
+    """At the end of a job its flush is not completed: scr_transfer ends when its files
+    are saved, and its copies are removed."""
     with_scr_transfer()
     with Job(nodes=2, per_node=2, **DAEMON, SCR_FLUSH_ASYNC_BW="1KB") as job:
         job.run("init", checkpoint("b", size=100000), "kill@0", dies=True)
@@ -323,7 +334,8 @@ def test_flush_is_stopped():
 
 
 def test_postrun_is_interrupted():
-    """Ctrl-C while a node copies: all ends, nothing looks whole that is not, and the next call saves it."""
+    """Ctrl-C while a node copies: everything ends, nothing incomplete looks complete, and
+    the next call saves it."""
     for number, at in ((signal.SIGINT, 3), (signal.SIGTERM, 9)):
         with cached("XOR") as job:
             files, struck = files_of(job), job.root / "struck"
@@ -345,7 +357,7 @@ def test_postrun_is_interrupted():
 
 
 def test_two_at_once():
-    """The same dataset is added twice, and others enter and leave the index meanwhile."""
+    """The same dataset is added twice at once, while others enter and leave the index."""
     with cached("XOR") as job:
         files = files_of(job)
         job.lose("n2")
@@ -364,7 +376,8 @@ def test_two_at_once():
 # ---- what others put there ----
 
 def test_hostile_names():
-    """A rank filemap with names that lead elsewhere is refused, and nothing elsewhere is touched."""
+    """A rank filemap with names that lead elsewhere is refused, and nothing elsewhere is
+    touched."""
     for name in ("../../../../victim", "/etc/passwd", "b/../../victim", "b/.scr/summary.scr", "b//x", "b/\x1b[2J"):
         with cached("XOR") as job:
             victim = job.root / "victim"
@@ -383,7 +396,7 @@ def test_hostile_names():
 
 
 def test_links():
-    """Directories that are links lead nowhere."""
+    """Directories that are links are not followed."""
     with cached("XOR") as job:
         elsewhere = job.root / "elsewhere"
         elsewhere.mkdir()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""For tests of scavenging: jobs that have ended, and the commands that save what is in their caches."""
+"""For tests of scavenging: jobs that have ended, and the commands that save their
+caches."""
 import os
 import pathlib
 import subprocess
@@ -32,7 +33,7 @@ def command(job, name, *arguments, code=0, node=None, faults={}, preload="JOB_FA
 
 
 def begin(job, name, *arguments):
-    """Starts one, and does not wait for it."""
+    """Starts a command without waiting for it."""
     return subprocess.Popen([TOOLS / name, *map(str, arguments)], cwd=job.prefix, env=job.environment({}),
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -56,12 +57,12 @@ def entry(job, name, number):
 
 
 def saved(job, name, number):
-    """The directory to which it was saved, if there is one."""
+    """Returns the directory of the saved files, if there is one."""
     return next((job.prefix / name / ".scr").glob(f"scavenge.{number}.*"), job.prefix / "nowhere")
 
 
 def is_committed(job, name, number):
-    """It looks as a flush leaves it."""
+    """Checks that the dataset looks as after a flush."""
     folder = job.prefix / name / ".scr"
     assert sorted(path.name for path in folder.iterdir()) == ["rank2file.0.0.scr", "rank2file.scr", "summary.scr"], \
         list(folder.iterdir())
@@ -70,7 +71,7 @@ def is_committed(job, name, number):
 
 
 def next_run_reads(job, name, size=1000):
-    """All caches are gone."""
+    """The next run reads the dataset after the loss of all caches."""
     lose_all(job)
     run = job.run("init", restart(name, size), "finalize")
     run.says("FETCH_COMPLETE", name)
@@ -80,13 +81,14 @@ SCHEMES = {"PARTNER": {}, "XOR": {"SCR_SET_SIZE": 4}, "RS": {"SCR_SET_SIZE": 4, 
 
 
 def scavenge(job, number, *arguments, code=0, **how):
-    """On the nodes of the job; a name may stand for one that is lost."""
+    """Runs scr_scavenge on the nodes of the job; a name may be that of a lost node."""
     return command(job, "scr_scavenge", "--id", number, "--up", ",".join(job.nodes()), *arguments, code=code,
                    SCR_SIMULATE=job.root / "nodes", **how)
 
 
 def cached(scheme="XOR", **how):
-    """A job that has ended with a dataset on the prefix directory, "a", and one that only the cache has, "b"."""
+    """A job that has ended with dataset "a" on the prefix directory, and "b" only in the
+    cache."""
     how = {"nodes": 4, "per_node": 2, "SCR_COPY_TYPE": scheme, "SCR_FLUSH": 2, **SCHEMES.get(scheme, {}), **how}
     job = Job(**how)
     job.run("init", checkpoint("x"), checkpoint("a"), checkpoint("b", size=5000))

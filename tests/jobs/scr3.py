@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prefix directories that SCR 3 wrote (docs/formats/scr3.md), and files that no SCR wrote."""
+"""Prefix directories that SCR 3 wrote (docs/formats/scr3.md), and files that SCR did not
+write."""
 import shutil
 
 from job import Job, checkpoint, main, messages, restart
@@ -17,7 +18,8 @@ def leaf(ranks):
 
 
 def put_rank2file(folder, ranks, spread):
-    """The root names one file with all ranks, or one of level 1 and two trees in one file."""
+    """The root names one file with all ranks, or one of level 1 and two trees in one
+    file."""
     def pointer(offset, name):
         return {"OFFSET": {str(offset): {}}, "FILE": {name: {}}}
 
@@ -45,7 +47,7 @@ def files_of(record, before):
 
 
 def become_scr3(job, spread=False, **marks):
-    """What SCR 3 would have written instead of this SCR."""
+    """Rewrites a prefix directory as SCR 3 would have written it."""
     records = job.prefix / ".scr"
     index, names, sets = tree.read(records / "index.scr"), {}, {}
     for number, folders in index["DSET"].items():
@@ -75,7 +77,8 @@ def names_in(job):
 
 
 def test_goes_on():
-    """A job goes on from the current checkpoint of SCR 3, with new ones beside it; what SCR 3 has written stays."""
+    """A job continues from the current checkpoint of SCR 3, beside new ones; the files of
+    SCR 3 stay."""
     for spread in (False, True):
         with Job(**PAIR) as job:
             job.run("init", checkpoint("c1"), SCATTERED, "finalize")
@@ -94,7 +97,7 @@ def test_goes_on():
 
 
 def test_marks():
-    """What SCR 3 marked as failed, or has not completed, is not used."""
+    """Datasets that SCR 3 marked as failed, or did not complete, are not used."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"), "finalize")
         become_scr3(job, c3={"FAILED": {"2020-05-09T12:00:00": {}}}, c2={"COMPLETE": {"0": {}}})
@@ -103,7 +106,8 @@ def test_marks():
 
 
 def test_damaged():
-    """A file that is missing, cut, or no file; a map that is damaged, or of fewer ranks: the others are converted, and nothing is lost."""
+    """A file is missing, truncated, or not a file; a map is damaged, or of fewer ranks:
+    the other datasets are converted, and nothing is lost."""
     def cut(job):
         (job.prefix / "c2/rank_1").write_bytes(b"x")
 
@@ -138,7 +142,7 @@ def test_damaged():
 
 
 def test_converted_twice():
-    """SCR 3 wrote its index again: what both have written is there."""
+    """SCR 3 rewrote its index: the datasets of both versions are there."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         old = become_scr3(job)
@@ -150,7 +154,8 @@ def test_converted_twice():
 
 
 def test_commands():
-    """Those that work with the index convert it, too, and then work as on any other prefix directory. Others leave it alone."""
+    """Commands that use the index convert it, too, and then work as usual. Other commands
+    leave it alone."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
         old = become_scr3(job)
@@ -167,7 +172,7 @@ def test_commands():
 
 
 def write_plain(job):
-    """Files of an application that uses no SCR, with the bytes that the test reads."""
+    """Files of an application without SCR, with the bytes that the test reads."""
     job.run("init", checkpoint("from", 600), "finalize")
     plain = job.prefix / "plain"
     plain.mkdir()
@@ -185,7 +190,8 @@ def import_files(job, *arguments, code=0):
 
 
 def test_import():
-    """Files that no SCR wrote become a checkpoint, under their names, and a run restarts from it."""
+    """Files that SCR did not write become a checkpoint under their names, and a run
+    restarts from it."""
     for arguments, name in ((("plain",), "plain"), (("plain/", "--name", "first"), "first"), (("plain", "--map", "x,rank_{rank}"), "plain")):
         with Job(**PAIR) as job:
             plain = write_plain(job)
@@ -201,7 +207,8 @@ def test_import():
 
 
 def test_wrong_import():
-    """A rank without a file; a file without a rank; a directory that is missing, empty, or reached by a link; a pattern without a place."""
+    """A rank without a file; a file without a rank; a directory that is missing, empty,
+    or reached by a link; a pattern without {rank}."""
     def leave_one(job, plain):
         (plain / "rank_0").unlink()
 

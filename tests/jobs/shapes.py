@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of odd shapes: one rank, many, uneven nodes, ranks without files, files with the same name, very large
-files, and restarts on other numbers of ranks. No file is ever missing from what is served."""
+"""Runs of unusual shapes: one rank, many, uneven nodes, ranks without files, files with
+the same name, very large files, and restarts on other numbers of ranks. No offered
+dataset lacks a file."""
 from job import Job, checkpoint, main, restart
 
 GIB = 1 << 30
 
 
 def dataset(*files):
-    """A checkpoint of these files, and the operations of a restart that compare every byte."""
+    """A checkpoint of these files, and the operations of a restart that compare every
+    byte."""
     write = ["start:a:c", [f"put{file}" for file in files], "complete:1"]
     read = ["have => 1 a", "start_restart => a", [f"get{file}" for file in files], "complete_restart:1"]
     return write, read
 
 
 def everywhere(job, write, read, lost="n2"):
-    """The dataset comes back from the cache, rebuilt without a node, flushed, and fetched."""
+    """The dataset is restored from the cache, rebuilt without a node, flushed, and
+    fetched."""
     job.run("init", write, read)
     job.run("init", read)
     job.lose(lost)
@@ -39,7 +42,8 @@ def test_one_rank():
 
 
 def test_32_ranks():
-    """More than there are processors; a node of four is killed within a checkpoint and lost."""
+    """There are more ranks than processors; a node of four is killed during a checkpoint
+    and lost."""
     with Job(8, 4, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a", size=5000), "start:b:c", "put:b/rank_%r:5000", "kill@8,9,10,11",
                 "complete:1 => ANY", dies=True)
@@ -61,14 +65,14 @@ def test_uneven_nodes():
 # ---- files ----
 
 def test_ranks_without_files():
-    """Some, and all but one; on nodes that are lost and on others."""
+    """Some ranks, or all but one, have no files; on lost nodes and on others."""
     for writers in ("0,2,5", "3", "6,7"):
         with Job(4, 2) as job:
             everywhere(job, *dataset(f"@{writers}:a/rank_%r:4000"))
 
 
 def test_same_base_name():
-    """Of two ranks of one node, and twice of one rank."""
+    """Two ranks of one node, or one rank twice, have files of the same base name."""
     files = [":rank_%r/data.bin:2000", ":a/x_%r/data.bin:300", ":b/x_%r/data.bin:0", ":a/%r:20", ":b/%r:7"]
     for containers in (0, 1):
         with Job(2, 2, SCR_USE_CONTAINERS=containers) as job:
@@ -76,7 +80,7 @@ def test_same_base_name():
 
 
 def test_more_than_4_gib():
-    """Most of it a hole. SINGLE reads such a file once, for its checksum."""
+    """Most of the file is a hole. SINGLE reads such a file once, for its checksum."""
     with Job(2, 1, SCR_COPY_TYPE="SINGLE", SCR_FLUSH=0) as job:
         large = 4 * GIB + 5
         job.run("init", "start:a:c", "put:a/rank_%r:1000", f"stretch@1:{large}", "complete:1")
@@ -88,7 +92,8 @@ def test_more_than_4_gib():
 # ---- other numbers of ranks ----
 
 def other_number(layout):
-    """Neither the cache nor the prefix directory gives a part of what four ranks wrote."""
+    """Neither the cache nor the prefix directory offers a part of a dataset of four
+    ranks."""
     with Job(2, 2, SCR_FLUSH=2) as job:
         job.run("init", checkpoint("a"), checkpoint("b"), checkpoint("c"))
         run = job.run("init", "have => 0 =", layout=layout)
@@ -111,8 +116,9 @@ def test_more_ranks():
 
 
 def test_older_one_of_another_number():
-    """Which the last run began with, or somebody has chosen: that does not hide newer ones of this number. The first does not even
-    become the current one."""
+    """An older dataset from which the last run began, or which was chosen, does not hide
+    newer ones of this number of ranks. The first one does not even become the current
+    one."""
     few = [("n1", 2)]
     with Job(2, 2, SCR_FLUSH=1) as job:
         def begins_with(name, **how):
@@ -133,7 +139,7 @@ def test_older_one_of_another_number():
 
 
 def test_other_number_and_no_files():
-    """Ranks that wrote nothing are ranks, too."""
+    """Ranks that wrote nothing count as ranks, too."""
     with Job(2, 2, SCR_FLUSH=1) as job:
         write, read = dataset("@0:a/one:100")
         job.run("init", write)

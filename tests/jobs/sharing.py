@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several calculations in one job, each with a prefix directory of its own: one after the other or at the
-same time, none sees, uses or removes what another one has in the cache; and one calculation is not run
-twice at a time."""
+"""Several calculations in one job, each with its own prefix directory: one after the
+other or at the same time, none sees, uses or removes cached data of another one; and one
+calculation does not run twice at a time."""
 import concurrent.futures
 import fcntl
 import os
@@ -25,7 +25,8 @@ def prefixes(job, *names):
 
 
 def test_one_after_the_other():
-    """The same ids, the same names, the same number of ranks: everyone gets his own."""
+    """With the same ids, names and number of ranks, each calculation gets its own
+    data."""
     with Job(**PAIR) as job:
         a, b, c = prefixes(job, "a", "b", "c")
         for number, folder in enumerate((a, b, c)):
@@ -37,7 +38,8 @@ def test_one_after_the_other():
 
 
 def test_nodes_are_lost():
-    """The nodes that knew whose the directories are go; the other calculation finds its own all the same."""
+    """The nodes with the records of owners are lost; the other calculation still finds
+    its own data."""
     with Job(nodes=4, per_node=1, SCR_FLUSH=0) as job:
         a, b = prefixes(job, "a", "b")
         job.run("init", checkpoint("c1"), "finalize", prefix=a)
@@ -48,7 +50,8 @@ def test_nodes_are_lost():
 
 
 def test_new_nodes_only():
-    """All nodes of the first one are lost: the second one goes on where it was."""
+    """All nodes of the first calculation are lost: the second one continues where it
+    was."""
     with Job(**PAIR) as job:
         a, b = prefixes(job, "a", "b")
         job.run("init", checkpoint("c1"), "finalize", prefix=a)
@@ -61,7 +64,8 @@ def test_new_nodes_only():
 
 
 def test_spare_node_of_another():
-    """A spare node has a cache of another prefix directory: what is not used then is told, and stays."""
+    """A spare node has a cache of another prefix directory: data that is not used for
+    this reason is reported, and stays."""
     with Job(nodes=3, per_node=1, SCR_FLUSH=0) as job:
         a, b = prefixes(job, "a", "b")
         job.run("init", checkpoint("c1"), prefix=a)
@@ -79,7 +83,8 @@ def test_spare_node_of_another():
 
 
 def test_spare_node_of_another_and_a_way_on():
-    """One newer than what is skipped is offered; without one somebody has to say that it is given up."""
+    """A dataset newer than the skipped one is offered; without such a dataset, the user
+    must abandon the skipped one explicitly."""
     with Job(nodes=3, per_node=1, SCR_FLUSH=0) as job:
         a, b = prefixes(job, "a", "b")
         job.run("init", checkpoint("c1"), prefix=a)
@@ -93,7 +98,8 @@ def test_spare_node_of_another_and_a_way_on():
 
 
 def test_moved_by_a_link():
-    """The prefix directory is the one without links: another way to it makes no other calculation."""
+    """The prefix directory is identified by its path without links: another path to it
+    does not make another calculation."""
     with Job(**PAIR) as job:
         a, = prefixes(job, "a")
         (job.root / "link").symlink_to(a)
@@ -116,7 +122,7 @@ def test_at_the_same_time():
 
 
 def process_on(node, folder):
-    """The process of a run in that prefix directory on a node."""
+    """Returns the process of a run in that prefix directory on a node."""
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
         try:
             variables = path.read_bytes().split(b"\0")
@@ -129,7 +135,8 @@ def process_on(node, folder):
 
 
 def test_begun_together():
-    """Each of two runs is first on one node: neither waits for the other, and both end well."""
+    """Each of two runs is first on one node: neither waits for the other, and both end
+    well."""
     with Job(**PAIR) as job:
         a, b = prefixes(job, "a", "b")
         for node in job.nodes():
@@ -160,7 +167,8 @@ def test_begun_together():
 
 
 def test_not_begun():
-    """A run that fails on one node leaves the directories on the others to whoever comes next."""
+    """A run that fails on one node leaves the directories on the others to the next
+    run."""
     with Job(**PAIR) as job:
         a, b = prefixes(job, "a", "b")
         (job.root / "file").touch()
@@ -181,7 +189,8 @@ def test_the_same_twice():
 
 
 def test_does_not_end():
-    """Whoever has the lock keeps it: refused, with what to do, and nothing is touched."""
+    """The holder keeps the lock: the second run is refused, with a remedy, and nothing is
+    touched."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         with open(job.control("n2") / "run.lock", "r+") as lock:
@@ -192,7 +201,7 @@ def test_does_not_end():
 
 
 def test_damaged_record():
-    """It tells nothing, and is written anew."""
+    """A damaged record says nothing, and is rewritten."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         record = job.control("n1") / "prefix.scriinfo"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run, scr_srun and scr_test_system within an allocation of Slurm, with several slurmd on this machine, one of which is lost.
-Skipped where Slurm (Debian: slurmctld, slurmd, slurm-client) is not installed."""
+"""scr_run, scr_srun and scr_test_system in an allocation of Slurm, with several slurmd on
+this machine, one of which is lost. Skipped if Slurm (Debian: slurmctld, slurmd,
+slurm-client) is not installed."""
 import json
 import os
 import pathlib
@@ -56,7 +57,8 @@ echo export SCR_NODE_NAME=$SLURMD_NODENAME
 
 
 def free_ports(count):
-    """The first of so many that nobody has; who comes in between makes the start fail."""
+    """Returns the first of that number of free ports; if another process takes one, the
+    start fails."""
     for _ in range(100):
         first = random.randrange(20000, 30000)
         try:
@@ -70,7 +72,7 @@ def free_ports(count):
 
 
 class Cluster:
-    """A controller and a slurmd per node, as children of this process."""
+    """A controller, and a slurmd per node, as children of this process."""
     prolog, variables = PROLOG, MPI.together
 
     def __init__(self, folder):
@@ -97,10 +99,10 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
-        """The job that uses it ends the daemons."""
+        """The job that uses the cluster ends the daemons."""
 
     def places(self, host, first):
-        """Where controller and nodes are; ports from the first on are free."""
+        """Places of controller and nodes; ports from the first on are free."""
         return {"host": f"{host}(127.0.0.1)", "spool": f"{self.folder}/spool-%n",
                 "nodes": f"NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{first + NODES - 1}] CPUs=8"}
 
@@ -112,7 +114,7 @@ class Cluster:
         return {**os.environ, "SLURM_CONF": str(self.conf)}
 
     def of_jobs(self, runs):
-        """The environment of what is submitted."""
+        """Environment of submitted jobs."""
         return {**runs.environment(), **self.variables, "SLURM_CONF": str(self.conf)}
 
     def start(self, *command):
@@ -132,7 +134,8 @@ class Cluster:
         raise Skip("Slurm does not start here: " + (self.folder / "daemons.log").read_text()[-300:])
 
     def lose(self, node):
-        """The machine is off: its slurmd, what that started, and its memory."""
+        """Switches the machine off: its slurmd, the processes of slurmd, and its
+        memory."""
         for pid in descendants():
             try:
                 words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -153,7 +156,7 @@ def start(runs, cluster, *command):
 
 
 def end(runs, cluster, limit=200):
-    """It ends in time; else it is told what there is to see."""
+    """The process ends in time; otherwise diagnostics are printed."""
     try:
         runs.out, _ = runs.process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -165,7 +168,7 @@ def end(runs, cluster, limit=200):
 
 
 def lose_node(make, *options, kind=Cluster, **parameters):
-    """A command in an allocation, which make(runs) gives, loses n2 and goes on without it."""
+    """A command in an allocation, from make(runs), loses n2 and continues without it."""
     with Runs(SCR_NODE_TIMEOUT=20, SCR_NODE_INTERVAL=2, SCR_RUN_PAUSE=0, SCR_RUNS=2, SCR_MIN_NODES=3, SCR_JOB_ID=None,
               **{"SCR_WATCHDOG_TIMEOUT": 600, **parameters}) as runs, kind(runs.job.root / "slurm") as cluster:
         start(runs, cluster, make(runs), *options)
@@ -184,7 +187,7 @@ def lose_node(make, *options, kind=Cluster, **parameters):
 
 
 def named(name):
-    """scr_run by that name."""
+    """scr_run under that name."""
     def make(runs):
         (runs.job.root / name).symlink_to(f"{TOOLS}/scr_run")
         return runs.job.root / name
@@ -214,7 +217,8 @@ while [ ! -e {folder}/is-off ]; do sleep 0.1; done
 
 
 def reported(runs, code):
-    """Rows of the report, by step: what was found where the result is good, else [result, what was found]."""
+    """Rows of the report, by step: the finding if the result is good, else [result,
+    finding]."""
     rest, _ = runs.process.communicate(timeout=300)
     runs.out += rest
     assert runs.process.returncode == code, f"exit code {runs.process.returncode}\n{runs.out}"
@@ -271,7 +275,8 @@ def test_system():
 
 
 def test_bad_node():
-    """A node with a cache that nobody can write to is told, and the others are tried without it; somebody switches off a node."""
+    """A node has a cache that cannot be written: it is reported, and the others are
+    tested without it; a node is switched off manually."""
     def body(runs, cluster):
         (runs.job.root / "slurm/machines/n1/CACHE").symlink_to("/proc/self")
         start(runs, cluster, f"{TOOLS}/scr_test_system", "--json")
@@ -290,7 +295,7 @@ def test_bad_node():
 
 
 def test_not_switched_off():
-    """The command says that it failed, or that it did not, but the node is still there."""
+    """The command fails, or succeeds, but the node is still there."""
     def body(runs, cluster):
         start(runs, cluster, f"{TOOLS}/scr_test_system", "--json", "--switch-off", "echo no power supply; exit 3 #")
         found = reported(runs, 1)
@@ -329,7 +334,8 @@ def told(*arguments):
 
 
 def current_row(runs):
-    """What scr_index tells of the dataset with which the next job begins, in words; none without one."""
+    """Row of scr_index with the dataset from which the next job begins, in words; none if
+    there is no such dataset."""
     if not (runs.prefix / ".scr").exists():
         return []
     rows = told(f"{TOOLS}/scr_index", "--list", "--prefix", runs.prefix).splitlines()
@@ -337,12 +343,13 @@ def current_row(runs):
 
 
 def current(runs):
-    """Its name; "" without one."""
+    """Its name; "" if there is none."""
     return "".join(current_row(runs)[-1:])
 
 
 def running(program):
-    """Ids of processes with that program, which a rank or a node may have; parents first."""
+    """Ids of processes with that program, optionally of a rank or a node; parents
+    first."""
     found = []
     for pid in descendants():
         try:
@@ -354,8 +361,8 @@ def running(program):
 
 
 def expect_clean(runs):
-    """No step of Slurm, no process but the daemons, no temporary file, but of a copy that was killed and whose dataset is not
-    saved. Slurm's own need a moment."""
+    """No step of Slurm, no process except the daemons, and no temporary file, except of a
+    killed copy whose dataset is not saved. Slurm's own processes need a moment."""
     until = time.monotonic() + 60
     while left := list(commands_left(runs.cluster.processes)):
         assert time.monotonic() < until, (left, runs.out)
@@ -368,7 +375,8 @@ def expect_clean(runs):
 
 
 class Interrupted:
-    """Jobs of scr_run one after the other on one cluster, each of which is told to end."""
+    """Jobs of scr_run one after the other on one cluster, each of which is asked to
+    end."""
 
     def __init__(self, **parameters):
         self.runs = Runs(last=99, SCR_FLUSH=0, SCR_RUNS=3, SCR_RUN_PAUSE=0, SCR_NODE_TIMEOUT=20, SCR_JOB_ID=None, **parameters)
@@ -389,13 +397,14 @@ class Interrupted:
         self.runs.__exit__()
 
     def forget(self):
-        """What earlier jobs told, except for the dataset that the next one begins with."""
+        """Forgets output of earlier jobs, except for the dataset from which the next one
+        begins."""
         self.first = int("".join(current_row(self.runs)[:1]) or 0)
         for name in ("runs.log", "flush.scr"):
             (self.runs.prefix / ".scr" / name).unlink(missing_ok=True)
 
     def start(self):
-        """Until there are two new checkpoints."""
+        """Runs until there are two new checkpoints."""
         runs = self.runs
         self.forget()
         start(runs, runs.cluster, self.script, f"{TOOLS}/scr_run", "--nodes", 2, "--per-node", 2)
@@ -407,11 +416,11 @@ class Interrupted:
         assert process.poll() is None, process.communicate()
 
     def signal(self, number):
-        """As Ctrl-C does; the launcher is in a process group of its own."""
+        """Sends the signal as Ctrl-C does; the launcher has its own process group."""
         os.kill(running("scr_run")[0], number)  # a child has its name, too, until it is another program
 
     def finish(self, code=None):
-        """It ends with that exit code, or with that of the last run."""
+        """The job ends with that exit code, or with that of the last run."""
         runs = self.runs
         runs.out, _ = runs.process.communicate(timeout=120)
         ends = runs.log("RUN_EXITED")
@@ -423,7 +432,8 @@ class Interrupted:
 
 
 def test_interrupted():
-    """Ctrl-C, or SIGTERM, while the program computes: what it did is saved, and the next job goes on from there."""
+    """Ctrl-C, or SIGTERM, while the program computes: its work is saved, and the next job
+    continues from there."""
     with Interrupted() as jobs:
         before = ""
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -439,7 +449,8 @@ def test_interrupted():
 
 
 def test_interrupted_between_runs():
-    """A rank is killed; the signal comes when its run has ended, and when the next one begins."""
+    """A rank is killed; the signal arrives when its run has ended, and when the next one
+    begins."""
     with Interrupted() as jobs:
         for number, moment, count in ((signal.SIGTERM, "run 1: .*RUN_EXITED", 1), (signal.SIGINT, "run 2: .*RUN_LAUNCHED", 2)):
             jobs.start()
@@ -452,8 +463,9 @@ def test_interrupted_between_runs():
 
 
 def test_saving_is_given_up():
-    """Ctrl-C while the program computes, and once more while a node copies: that this is not saved is told, and the next job, on the
-    same nodes, begins with what was saved before."""
+    """Ctrl-C while the program computes, and again while a node copies: the unsaved
+    dataset is reported, and the next job, on the same nodes, begins with an earlier
+    one."""
     with Interrupted() as jobs:
         jobs.start()
         jobs.signal(signal.SIGTERM)
@@ -497,7 +509,7 @@ class Batch(Interrupted):
                               check=True).stdout
 
     def end(self, *how):
-        """Slurm's own way; gives the state in which the job ends."""
+        """Ends as Slurm does; returns the final state of the job."""
         runs = self.runs
         self.slurm("scancel", *how, self.id)
         wait_until(lambda: not self.slurm("squeue", "--noheader", f"--job={self.id}"))
@@ -508,8 +520,9 @@ class Batch(Interrupted):
 
 
 def test_batch():
-    """SIGUSR1 to the program, and SIGTERM to scr_run, as sbatch --signal=USR1@600 and B:TERM@600 send them: all is saved. scancel,
-    which lets nothing begin on other nodes any more: they are not called down, and what is saved is told."""
+    """SIGUSR1 to the program, and SIGTERM to scr_run, as from sbatch --signal=USR1@600
+    and B:TERM@600: everything is saved. After scancel nothing can begin on other nodes:
+    they are not reported as down, and saved datasets are reported."""
     with Batch() as jobs:
         runs, before = jobs.runs, ""
         for how, why in ((("--signal=USR1",), r": SCR_SIGNAL: .*\[RUN_HALTED"), (("--batch", "--signal=TERM"), "RUN_SIGNALLED")):
@@ -526,7 +539,8 @@ def test_batch():
 
 
 def test_revoked():
-    """scancel of an interactive job, which tells scr_run nothing: its nodes are not called down."""
+    """scancel of an interactive job does not notify scr_run: its nodes are not reported
+    as down."""
     with Interrupted(SCR_HALT_SIGNALS="NONE") as jobs:
         jobs.start()
         runs = jobs.runs
@@ -547,7 +561,7 @@ def test_scr_run():
 
 
 def test_scr_srun():
-    """The arguments of srun; which of its nodes it takes, and how many, is said by them."""
+    """The arguments of srun choose its nodes and their number."""
     begins = lose_node(named("scr_srun"), "--nodes=3", "--ntasks=6")
     assert begins == [f"run {text} [RUN_LAUNCHED]" for text in ("1: begins on n[1-4]", "2: begins on n[1,3-4]")], begins
 
@@ -563,7 +577,8 @@ scr_run --nodes 2 --per-node 1 sh -c 'echo given $SCR_END_TIME'
 
 
 def test_questions():
-    """When the allocation ends, also for the program; and a step that has ended. Each answer has a name before it."""
+    """The end of the allocation, also for the program; and a step that has ended. Each
+    answer follows a name."""
     def body(runs, cluster):
         script = runs.job.root / "asks"
         script.write_text(ASKS.format(tools=TOOLS))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A launcher that never returns: srun waits for ranks of which a slurmd has forgotten that it was told to end them. Skipped where
-Slurm is not installed."""
+"""A launcher that never returns: srun waits for ranks of a slurmd that has forgotten the
+request to end them. Skipped if Slurm is not installed."""
 import os
 import shutil
 import signal
@@ -26,7 +26,8 @@ exec {wrapper}
 
 
 def srun_hangs():
-    """0 when srun returned nevertheless: n2 began its ranks before it was told to end them."""
+    """Returns 0 if srun returned nevertheless: n2 began its ranks before the request to
+    end them."""
     with Runs(SCR_NODE_TIMEOUT=20, SCR_RUN_PAUSE=0, SCR_RUNS=2, SCR_JOB_ID=None, SCR_WATCHDOG=1, SCR_WATCHDOG_TIMEOUT=15) as runs:
         cluster = Cluster(runs.job.root / "slurm")
         (runs.job.root / "bin").mkdir()
@@ -60,8 +61,9 @@ def srun_hangs():
 
 
 def test_srun_never_returns():
-    """A rank is killed before the slurmd of another node has begun: that forgets that it was told to end its ranks, and srun waits
-    for them for ever. SCR_WATCHDOG notices."""
+    """A rank is killed before the slurmd of another node has begun: that slurmd forgets
+    the request to end its ranks, and srun waits for them forever. SCR_WATCHDOG
+    notices."""
     assert any(srun_hangs() for _ in range(5)), "srun returned each time"
 
 

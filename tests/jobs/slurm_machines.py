@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run, scr_srun, scr_test_system and the script of the guide within an allocation of Slurm whose nodes are namespaces: one of
-them loses its power without a word, with its slurmd, its steps and its network, while the program computes. Slurm keeps the step of
-that node, and the processors of it on all nodes. Skipped without root, namespaces or Slurm."""
+"""scr_run, scr_srun, scr_test_system and the script of the guide in an allocation of
+Slurm whose nodes are namespaces: one of them silently loses power, with its slurmd, its
+steps and its network, while the program computes. Slurm keeps the step of that node, and
+its processors on all nodes. Skipped without root, namespaces or Slurm."""
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from run import newest
 from slurm import NODES, lose_node, named, script_of_guide
 
 
-# In place of srun: the steps of scr_run, but not its commands, overlap with no other.
+# In place of srun: the steps of scr_run, but not its commands, do not overlap others.
 STUBBORN_SRUN = """#!/bin/sh
 case "$*" in *--job-name=scr_run.*) unset SLURM_OVERLAP; esac
 exec {srun} "$@"
@@ -62,7 +63,8 @@ def test_system():
 
 
 def test_no_place():
-    """Where steps do not overlap, the next launch cannot begin: it is given up in time, and what is cached is saved."""
+    """Without overlapping steps, the next launch cannot begin: it is abandoned in time,
+    and cached data is saved."""
     def body(runs, cluster):
         (runs.job.root / "bin").mkdir()
         (runs.job.root / "bin/srun").write_text(STUBBORN_SRUN.format(srun=shutil.which("srun")))
@@ -80,7 +82,7 @@ def test_no_place():
 
 
 def test_script_of_the_guide():
-    """srun hears nothing of it; the watchdog ends the step."""
+    """srun notices nothing; the watchdog ends the step."""
     whole_node(script_of_guide, SCR_WATCHDOG_TIMEOUT=15)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Healthy nodes of Slurm that look ill: an administrator drains them while the program computes, and the time of the job is over. They
-are not called down, and nothing is lost with them. Skipped where Slurm is not installed."""
+"""Healthy nodes of Slurm that look down: an administrator drains them while the program
+computes, and the time of the job is over. They are not reported as down, and nothing is
+lost with them. Skipped if Slurm is not installed."""
 import os
 import re
 import signal
@@ -30,7 +31,7 @@ def control(runs, *words):
 
 
 def goes_on(runs):
-    """The program, while its nodes are checked."""
+    """The program continues while its nodes are checked."""
     time.sleep(CHECKS)
     before = newest(runs)
     wait_until(lambda: newest(runs) > before or runs.process.poll() is not None)
@@ -40,7 +41,7 @@ def goes_on(runs):
 
 
 def fail(runs):
-    """A rank is killed."""
+    """Kills a rank."""
     os.kill(slurm.running("heat")[0], signal.SIGKILL)
     slurm.end(runs, runs.cluster)
 
@@ -52,14 +53,15 @@ def drain(runs):
 
 
 def saved_from(runs, nodes):
-    """The first dataset that is saved."""
+    """Returns the first dataset that is saved."""
     found = re.search(rf"dataset \d+ \((.*)\) is only in the cache: it is copied from {re.escape(nodes)}\n", runs.out)
     assert found, runs.out
     return found[1]
 
 
 def test_drained():
-    """Two nodes of three: the next run does without them, and begins with what they had, too."""
+    """Two nodes of three are drained: the next run does without them, and begins with
+    their data, too."""
     def body(runs):
         drain(runs)
         assert runs.process.returncode == 0, runs.out
@@ -71,7 +73,7 @@ def test_drained():
 
 
 def test_drained_and_needed():
-    """There are too few others: one of them is taken once more."""
+    """Too few other nodes are left: a drained one is used once more."""
     def body(runs):
         drain(runs)
         assert runs.process.returncode == 0, runs.out
@@ -88,7 +90,8 @@ def test_drained_at_the_end():
 
 
 def test_time_is_over():
-    """For up to half a minute Slurm lets no step begin, also none that asks a node, though the job goes on; then it is ended."""
+    """For up to half a minute Slurm lets no step begin, not even one that queries a node,
+    although the job continues; then it is ended."""
     def body(runs):
         control(runs, "jobid=1", f"EndTime={time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(time.time() + 2))}")
         slurm.end(runs, runs.cluster)

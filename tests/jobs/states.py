@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every call in every state, and with arguments that cannot be: the right code on every rank, a
-message that tells what to do, all outputs set, and never an end of the program."""
+"""Every call in every state, and with invalid arguments: the right code on every rank, a
+message with a remedy, all outputs set, and never an end of the program."""
 import collections
 
 from job import MPI, Job, Skip, checkpoint, main, restart
 
 # ---- the table: what the documentation says of every call in every state ----
 
-# How to get there, what a call gives that does not belong there, and how to go on, which shows that all those
-# calls changed nothing.
+# How to reach the state, the results of invalid calls there, and how to continue, which
+# shows that these calls changed nothing.
 STATES = {
     "before MPI_Init": (["bare"], "STATE", []),
     "uninitialised": ([], "STATE", ["init", "finalize"]),
@@ -35,9 +35,9 @@ OUTSIDE = {"uninitialised", "failed", "finalised"}
 IDLE = {"idle", "offered"}
 OUTPUT = {"output", "older output"}
 
-# Where a call is legal, what its outputs are elsewhere, and its other forms: with arguments that cannot be
-# used, at all or because ranks differ; and with NULL for an output. Where the call does not belong, none of
-# these matters.
+# Where a call is legal, its outputs elsewhere, and its other forms: with arguments that
+# are invalid, or differ between ranks; and with NULL for an output. Where the call is
+# invalid, none of these matters.
 BAD_LISTS = ["-", "n", "o", "l", "nol"]
 NAMES = ["", "x%r", "x||%N", "%N||x", "%L2000||x"]
 CALLS = {
@@ -60,10 +60,10 @@ CALLS = {
     **{f"{call}:x": (IDLE, "", [f"{call}:{name}" for name in NAMES + ["%N"]], [])
        for call in ("current", "delete", "drop")},
 }
-# Calls that say "not valid", on one rank or on all
+# Calls that report "not valid", on one rank or on all
 NOT_VALID = ["complete:0", "complete:!0", "complete_checkpoint:!0", "complete_restart:0", "complete_restart:!0"]
-# Legal everywhere: a file's name is copied where no phase says something else, and one that cannot be used is
-# refused.
+# Legal everywhere: a file's name is copied unless a phase has another rule, and an
+# invalid name is refused.
 BAD_ROUTES = [f"route:{name} => ARGUMENT =" for name in ("%N", "", "%L1024", "%L2000")] + [
     f"route_nowhere:{name} => ARGUMENT" for name in ("", "x", "%L2000")] + [
     f"part:{name}:7:5 => ARGUMENT =:7" for name in ("%N", "", "%L1024", "%L2000")] + [
@@ -80,7 +80,8 @@ def parameters(state):
 
 
 def refused(state):
-    """Every call that does not belong into the state, in all its forms, and what it gives there."""
+    """Every call that is invalid in the state, in all its forms, with its results
+    there."""
     code = STATES[state][1]
     for call, (legal, outputs, bad, no_output) in CALLS.items():
         if state not in legal:
@@ -92,7 +93,7 @@ def refused(state):
 
 
 def missing(state, call):
-    """The call that the message has to name; None where nothing is said, or only once."""
+    """The call that the message must name; None if there is no message, or only one."""
     verb = call.split()[0].split(":")[0]
     if "disabled" in state or state == "failed":
         return None
@@ -109,7 +110,7 @@ def missing(state, call):
 
 
 def expect_messages(state, run, calls):
-    """One for each call, on one rank."""
+    """One message per call, on one rank."""
     for name, count in collections.Counter(missing(state, call) for call in calls).items():
         if name == "ended":
             run.says("CALL_OUT_OF_ORDER", ": SCR_Finalize has ended the run already; this call belongs before it", times=count)
@@ -118,7 +119,8 @@ def expect_messages(state, run, calls):
 
 
 def test_calls_that_do_not_belong():
-    """The right code on every rank, all outputs set, a message, and no other effect."""
+    """Invalid calls: the right code on every rank, all outputs set, a message, and no
+    other effect."""
     for state, (before, _, after) in STATES.items():
         wrong = list(refused(state))
         assert len(wrong) > 10, (state, wrong)
@@ -133,7 +135,8 @@ def test_calls_that_do_not_belong():
 
 
 def test_calls_that_belong():
-    """In all their forms; each is followed by the way back."""
+    """Valid calls in all their forms; each is followed by a call that restores the
+    state."""
     bad = [call for legal, _, others, _ in CALLS.values() if "idle" in legal for call in others]
     idle = ["need => 0", "need:%N", "exit => 0", "exit:%N", "have => 1 a", "have:%N => 1 (untouched)",
             "have:%F => a", "have:%N%F => (untouched)", "start_restart:%N", "complete_restart:1", "have",
@@ -151,11 +154,12 @@ def test_calls_that_belong():
 
 
 def routes(state):
-    """What SCR_Route_file gives besides."""
+    """Further results of SCR_Route_file."""
     if "disabled" in state:
         return ["route:x => DISABLED x", "route:/x/y => DISABLED /x/y", "part:x:7:5 => DISABLED x:7", "part:x:7:0 => DISABLED x:7"]
     if state in OUTPUT or state.endswith("an output"):
-        # of the names that were refused, six differ: five files besides the one that comes next take their places
+        # six of the refused names differ: five files besides the next one take their
+        # places
         return ["route:/x/y => ARGUMENT /x/y", "part:/x/y:7:5 => ARGUMENT /x/y:7", "part:/x/y:7:0 => /dev/null:0", [f"put:b/instead_{i}_%r:1" for i in range(5) if state in OUTPUT]]
     if state == "restart":
         return ["route:x => ARGUMENT x", "part:x:7:5 => ARGUMENT x:7", "part:x:7:0 => /dev/null:0"]
@@ -163,7 +167,7 @@ def routes(state):
 
 
 def test_route():
-    """Legal in every state, with MPI and without."""
+    """SCR_Route_file is legal in every state, with and without MPI."""
     for state, (before, _, after) in STATES.items():
         layout = LAYOUTS[1 if state == "before MPI_Init" else 4]
         with Job() as job:
@@ -171,7 +175,8 @@ def test_route():
 
 
 def test_config_and_texts():
-    """Questions and texts in every state; parameters are set only outside, and a mistake sets nothing."""
+    """Queries and texts in every state; parameters can be set only outside of runs, and a
+    mistake sets nothing."""
     for state, (before, _, after) in STATES.items():
         legal = state in OUTSIDE | {"before MPI_Init", "finalised, and MPI too"}
         layout = LAYOUTS[1 if state == "before MPI_Init" else 2]
@@ -188,17 +193,18 @@ def test_config_and_texts():
 
 
 def test_failed_init():
-    """After a failed SCR_Init all is as before it, and it may be called again."""
+    """After a failed SCR_Init everything is as before, and SCR_Init may be called
+    again."""
     with Job(2, 1) as job:
         run = job.run("config:SCR_CACHE_SIZE=-1", "init => CONFIG", list(refused("failed")), "route:x => x",
                       "config:SCR_CACHE_SIZE=2", "init", checkpoint("a"), "finalize")
         run.says("CONFIG_MISTAKE", r'SCR_CACHE_SIZE="-1" \(SCR_Config\): must be at least 0', times=1)
-        # the error of SCR_Init was seen; that all other calls fail, too, is said once
+        # the error of SCR_Init was seen; the failure of all other calls is reported once
         run.says("CALL_OUT_OF_ORDER", "SCR_Init is missing", times=1)
 
 
 def test_again():
-    """SCR_Finalize leads back to the start, also for parameters and offers."""
+    """SCR_Finalize returns to the initial state, also for parameters and offers."""
     with Job(2, 1) as job:
         job.run("config:SCR_FLUSH=1", "init", checkpoint("a"), "have => 1 a", "finalize",
                 "config:SCR_FLUSH => 1 =10", "init", "start_restart => STATE", "have => 1 a",
@@ -206,7 +212,8 @@ def test_again():
 
 
 def test_finalize_in_an_output():
-    """It closes the dataset as failed, and ends; the checkpoint before it is saved."""
+    """SCR_Finalize closes the dataset as failed, and ends; the previous checkpoint is
+    saved."""
     for bypass in (0, 1):
         with Job(2, 1, SCR_CACHE_BYPASS=bypass) as job:
             run = job.run("init", checkpoint("a"), "start:b:c", "put:b/rank_%r:1000", "finalize => STATE", "finalize => STATE")
@@ -217,7 +224,8 @@ def test_finalize_in_an_output():
 
 
 def test_finalize_in_a_restart():
-    """The checkpoint is not marked for it, however often, and what is only in the cache is saved."""
+    """The checkpoint is never marked for that, and datasets that are only in the cache
+    are saved."""
     with Job(2, 1) as job:
         job.run("init", checkpoint("a"))
         for _ in range(4):
@@ -227,7 +235,7 @@ def test_finalize_in_a_restart():
 
 
 def test_communicator():
-    """SCR_Init_comm keeps a copy; ranks are those of the communicator it was given."""
+    """SCR_Init_comm keeps a copy; ranks are those of the given communicator."""
     with Job(2, 2, SCR_FLUSH=0) as job:
         job.run("init_comm:1", checkpoint("a"), "finalize")
         job.run("init_comm:2 => ARGUMENT").says("CALL_ARGUMENT_INVALID", "SCR_Init_comm: the communicator: an intercommunicator", times=1)
@@ -262,7 +270,7 @@ def test_dataset_names():
 
 
 def test_one_name_missing():
-    """A name on one rank, none on the other."""
+    """One rank gives a name, the other none."""
     with Job(2, 1) as job:
         run = job.run("init", "start:a:c||%N:c => ARGUMENT", "start:%N:c||a:c => ARGUMENT",
                       "delete:a||%N => ARGUMENT", "delete:%N||a => ARGUMENT", "finalize")
@@ -302,7 +310,7 @@ def test_names_of_no_dataset():
 
 
 def test_no_place_for_an_answer():
-    """NULL where a flag or a name would go."""
+    """NULL is passed for a flag or a name."""
     with Job(2, 1) as job:
         job.run("init", checkpoint("a"), "need:%N => ANY", "exit:%N => ANY", "have:%N => 1 (untouched)",
                 "start_restart:%N", "tag:a", "get:a/rank_%r:1000", "complete_restart:1", "finalize")
@@ -317,8 +325,9 @@ def test_texts():
 
 
 def test_no_communicators():
-    """The program has used up those of MPI, and then releases one after the other: SCR_Init fails with one message, and keeps none,
-    wherever it comes to that; at last there are enough."""
+    """The program has used up the communicators of MPI, and then releases one after the
+    other: SCR_Init fails with one message wherever it lacks one, and leaks none; at last
+    there are enough."""
     if MPI.launcher != "hydra":
         raise Skip(f"{MPI.mpi} crashes in MPI_Gather after a few of these failures")
     with Job(2, 1, SCR_FLUSH=0, SCR_DEBUG=0) as job:

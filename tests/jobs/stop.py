@@ -13,7 +13,7 @@ LOGGED = {"SCR_LOG_ENABLE": 1, "SCR_LOG_SYSLOG_ENABLE": 0}
 
 
 def wish(job, **conditions):
-    """What scripts and people write into the halt file."""
+    """Conditions that scripts and people write into the halt file."""
     (job.prefix / ".scr").mkdir(exist_ok=True)
     tree.write(job.prefix / ".scr/halt.scr", {key: {str(value): {}} for key, value in conditions.items()})
 
@@ -29,7 +29,8 @@ def log_of(job):
 # ---- signals ----
 
 def test_signal():
-    """Any rank gets it, all ranks stop, and what came where is said, logged and recorded."""
+    """Any rank gets the signal, all ranks stop, and the signal and its place are printed,
+    logged and recorded."""
     for rank, name, node in ((0, "TERM", "n1"), (1, "USR1", "n1"), (3, "TERM", "n2")):
         with Job(**SMALL, **LOGGED) as job:
             text = f"SCR_SIGNAL: SIG{name} came to rank {rank} on node {node}"
@@ -43,7 +44,7 @@ def test_signal():
 
 
 def test_signal_and_finalize():
-    """The cause stays on record, for scripts and for people."""
+    """The reason remains recorded, for scripts and for people."""
     with Job(**SMALL) as job:
         job.run("init", "exit => 0", "raise@2:USR1", "exit => 1", checkpoint("c1"), "finalize")
         assert reason(job).startswith("SCR_SIGNAL: SIGUSR1 came to rank 2"), reason(job)
@@ -51,7 +52,7 @@ def test_signal_and_finalize():
 
 
 def test_second_signal():
-    """Ends the process, as the first one does without SCR."""
+    """The second signal ends the process, as the first one does without SCR."""
     with Job(**SMALL) as job:
         job.run("init", "exit => 0", checkpoint("c1"), "raise@1:TERM", "exit => 1", "raise@1:TERM", "finalize", dies=True)
         job.run("init", restart("c1"), "raise@1:TERM", "finalize", SCR_HALT_SIGNALS="NONE", dies=True)
@@ -60,14 +61,16 @@ def test_second_signal():
 
 
 def test_nobody_asks():
-    """An application that never asks whether it should end is ended by the first signal."""
+    """An application that never asks whether it should end is ended by the first
+    signal."""
     with Job(**SMALL) as job:
         job.run("init", checkpoint("c1"), "raise@1:TERM", checkpoint("c2"), "finalize", dies=True)
         job.run("init", restart("c1"), "finalize")
 
 
 def test_signal_before_asking():
-    """One that does not end it is not lost. This is one that MPI has a handler for."""
+    """A signal that does not end the process is not lost. This is one that MPI
+    handles."""
     if MPI.launcher != "hydra":
         raise Skip(f"{MPI.mpi} has no handler for SIGUSR1")
     with Job(**SMALL) as job:
@@ -83,7 +86,7 @@ def test_wrong_signals():
 # ---- reasons ----
 
 def test_reason_stays():
-    """What somebody wants to end the job is not forgotten because the job ended."""
+    """A person's reason to end the job stays after the job has ended."""
     with Job(**SMALL) as job:
         job.run("init", "finalize")
         assert reason(job) == "SCR_FINALIZE_CALLED"
@@ -100,7 +103,8 @@ def conditions(job):
 
 
 def test_why_is_said():
-    """At the default level, once, by SCR_Init, with what to do: for all that somebody left in the halt file."""
+    """SCR_Init prints all conditions in the halt file once at the default level, with a
+    remedy."""
     now = int(time.time())
     for wanted, why in (({"ExitReason": "disk quota is reached"}, "disk quota is reached"),
                         ({"CheckpointsLeft": 0}, "the requested number of checkpoints is done"),
@@ -126,7 +130,8 @@ def test_why_is_said_when_it_comes():
 
 
 def test_halt_seconds_of_an_earlier_run():
-    """A run that does not set it, or sets 0, does not have it; what a person set stays."""
+    """A run that does not set it, or sets 0, does not inherit it; a person's value
+    stays."""
     now = int(time.time())
     for later in ({}, {"SCR_HALT_SECONDS": 0}):
         with Job(**SMALL, SCR_END_TIME=now + 1800) as job:
@@ -154,18 +159,20 @@ def test_end_of_allocation():
             run = job.run("init", "need => 0", "exit => 0", "finalize", **{name: now + 36000})
             run.says("HALT_END_UNKNOWN", times=0)
             run.says("CONFIG_VARIABLE_UNKNOWN", times=0)
-            # it is of one allocation, and nothing of it stays in the halt file
+            # it belongs to one allocation, and nothing of it stays in the halt file
             job.run("init", "exit => 0", **{name: now + 36000})
 
 
 def test_id_of_a_launch():
-    """Each launch of Flux has an id of its own; newer versions tell that of the instance, too."""
+    """Each launch of Flux has its own id; newer versions also export that of the
+    instance."""
     with Job(**SMALL, SCR_JOB_ID=None, SCR_FLUSH=0) as job:
         for variables, warnings in (({"FLUX_JOB_ID": "\u01927"}, 1), ({"FLUX_JOB_ID": "f7", "FLUX_JOB_ID_PATH": "/fA/f7"}, 0),
                                     ({"FLUX_JOB_ID": "f7", "FLUX_ENCLOSING_ID": "fA"}, 0),
                                     ({"FLUX_JOB_ID": "f7", "FLUX_JOB_ID_PATH": "/f7"}, 0),
                                     ({"FLUX_JOB_ID": "f7", "SCR_JOB_ID": "fA"}, 0)):
-            # of the ranks: mpiexec of Open MPI crashes with them outside Flux
+            # variables of the ranks: mpiexec of Open MPI crashes with them outside of
+            # Flux
             run = job.run("init", "finalize", of_node={node: variables for node in job.nodes()})
             run.says("RUN_JOB_ID_OF_LAUNCH", *["job id f7 "] * warnings, times=warnings)
 
@@ -187,7 +194,7 @@ def test_no_end():
 # ---- SCR_HALT_EXIT ----
 
 def test_exit_after_checkpoint():
-    """The checkpoint that was asked for is complete and flushed, and mpiexec returns 0."""
+    """The requested checkpoint is complete and flushed, and mpiexec returns 0."""
     with Job(**SMALL, **LOGGED, SCR_HALT_EXIT=1) as job:
         wish(job, CheckpointsLeft=2)
         run = job.run("init", checkpoint("c1"), "need => 0", checkpoint("c2"), "need => 1", "finalize", ends=True)
@@ -211,7 +218,8 @@ def test_exit_at_signal():
 
 
 def test_exit_at_end_of_allocation():
-    """Only this run knows of it: the reason tells scripts."""
+    """Only this run knows the end of the allocation: the recorded reason informs
+    scripts."""
     with Job(**SMALL, SCR_HALT_EXIT=1, SCR_HALT_SECONDS="1h") as job:
         run = job.run("init", ends=True, SCR_END_TIME=int(time.time()) + 60)
         assert run.code == 0 and not run.ops, run
@@ -220,8 +228,8 @@ def test_exit_at_end_of_allocation():
 
 
 def test_exit_in_init():
-    """What the last run left in the cache is brought to the prefix directory first. Without SCR_HALT_EXIT the
-    application is told, and goes on."""
+    """Datasets that the last run left in the cache are flushed first. Without
+    SCR_HALT_EXIT the application is informed, and continues."""
     with Job(**SMALL) as job:
         job.run("init", checkpoint("c1"))
         wish(job, ExitReason="enough")
@@ -234,7 +242,8 @@ def test_exit_in_init():
 
 
 def test_no_exit_of_a_part():
-    """Other processes of the program cannot be ended: the run reports that, and continues."""
+    """Other processes of the program cannot be ended: the run reports that, and
+    continues."""
     with Job(**SMALL, SCR_HALT_EXIT=1) as job:
         wish(job, ExitReason="enough")
         run = job.run("init_alone@0")
@@ -243,7 +252,7 @@ def test_no_exit_of_a_part():
 
 
 def test_exit_without_flush():
-    """The exit code tells that the checkpoint is not where it should be."""
+    """The exit code shows that the checkpoint was not flushed."""
     with Job(**SMALL, SCR_HALT_EXIT=1) as job:
         wish(job, CheckpointsLeft=1)
         (job.prefix / "c1").write_text("in the way")
@@ -260,7 +269,7 @@ CHOSEN = r"([0-9.e+-]+) s\b.* ([0-9.e+-]+) s\b.* ([0-9.e+-]+) s \((.*)\)"
 
 
 def chosen(run):
-    """What SCR said: interval, cost, time between failures, and where that is from."""
+    """SCR's message with interval, cost, time between failures, and their sources."""
     found = [re.search(CHOSEN, line).groups() for line in messages(run.err, "CHECKPOINT_INTERVAL_CHOSEN")]
     assert found, run
     return [(*map(float, numbers), source) for *numbers, source in found]
@@ -284,7 +293,7 @@ def test_interval():
 
 
 def test_cost():
-    """Is all that the application waits for, with the flush."""
+    """The cost is the complete waiting time of the application, including the flush."""
     with Job(**SMALL, SCR_CHECKPOINT_INTERVAL="auto", SCR_FLUSH=1) as job:
         run = job.run("init", "need => 1", checkpoint("c1", 3000000), "need => 0", "finalize")
         parts = [float(found) for found in re.findall(r"dataset 1 .* ([0-9.]+) s, [0-9.]+ MB/s", run.err)]
@@ -292,7 +301,8 @@ def test_cost():
 
 
 def test_learned():
-    """Failures and costs of earlier runs, from the log; nothing is assumed any more."""
+    """Failures and costs of earlier runs come from the log; nothing is assumed any
+    more."""
     with Job(**SMALL, **LOGGED, SCR_CHECKPOINT_INTERVAL="auto") as job:
         run = job.run("init", "need => 1", checkpoint("c1"), "need => 0", "finalize")
         assert chosen(run)[0][2:] == (86400.0, "assumed: no earlier run is in .scr/log"), run

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_transfer is stopped, or hangs in a file system: nobody waits for it longer than SCR_NODE_TIMEOUT, the flush fails
-with its reason, the checkpoint stays in the cache, and both this run and the next go on."""
+"""scr_transfer is stopped, or hangs in a file system: nothing waits for it longer than
+SCR_NODE_TIMEOUT, the flush fails with a reason, the checkpoint stays in the cache, and
+both this run and the next continue."""
 import concurrent.futures
 import fcntl
 import os
@@ -20,7 +21,7 @@ ENDED = r"scr_transfer \(process \d+\).* for 6 seconds.*; it was killed"
 
 
 def transfers():
-    """All that copy: {process: its state}."""
+    """All copying processes: {process: its state}."""
     found = {}
     for pid in descendants():
         try:
@@ -33,7 +34,7 @@ def transfers():
 
 
 def stop_all(count, most=None):
-    """Once so many are there and copy."""
+    """Stops the copying processes when there are that many."""
     wait_until(lambda: len(transfers()) == count)
     for pid in sorted(transfers())[:most]:
         os.kill(pid, signal.SIGSTOP)
@@ -47,7 +48,7 @@ def stop_for_a_moment():
 
 
 def run_meanwhile(job, action, *script, **parameters):
-    """A slow flush of c1 begins, then action happens, then the script goes on."""
+    """A slow flush of c1 begins, then action is called, then the script continues."""
     go = job.root / "go"
     with concurrent.futures.ThreadPoolExecutor() as pool:
         run = pool.submit(job.run, "init", checkpoint("c1", LARGE), f"await@0:{go}", *script, **SLOW, **parameters)
@@ -75,7 +76,8 @@ def struck(job):
 # ---- within a run ----
 
 def test_from_the_first_call_to_the_last():
-    """Stopped before each thing that it does to a file: in the foreground, with its locks, between files, at its end."""
+    """scr_transfer is stopped before each of its calls on a file: in the foreground, with
+    its locks, between files, at its end."""
     at = 1
     while True:
         with Job(**PAIR) as job:
@@ -98,7 +100,8 @@ def expect_nothing_left(job):
 
 
 def test_in_the_background():
-    """The next checkpoint waits for the flush, which fails then; the one after it is flushed."""
+    """The next checkpoint waits for the flush, which fails then; the one after it is
+    flushed."""
     with Job(**PAIR) as job:
         run = run_meanwhile(job, lambda: stop_all(2), checkpoint("c2", code="FLUSH"), checkpoint("c3"), "finalize")
         run.says("FLUSH_FAILED", "dataset 1", ENDED, times=1)
@@ -108,7 +111,7 @@ def test_in_the_background():
 
 
 def test_at_the_end():
-    """SCR_Finalize flushes it again."""
+    """SCR_Finalize repeats the flush."""
     for stopped in (2, 1):
         with Job(**PAIR) as job:
             run = run_meanwhile(job, lambda: stop_all(2, stopped), "finalize")
@@ -119,7 +122,7 @@ def test_at_the_end():
 
 
 def test_stays_in_the_cache():
-    """A run that dies after the flush has failed: the next one has the checkpoint."""
+    """A run dies after the flush has failed: the next one has the checkpoint."""
     with Job(**PAIR) as job:
         run_meanwhile(job, lambda: stop_all(2), checkpoint("c2", LARGE, code="FLUSH"), "kill@0", dies=True)
         job.run("init", "current:c1", restart("c1", LARGE), "finalize")
@@ -127,7 +130,8 @@ def test_stays_in_the_cache():
 
 
 def test_deleted():
-    """The flush is given up with its dataset, and nobody is left who could write."""
+    """The flush is abandoned with its dataset, and no process is left that could
+    write."""
     with Job(**PAIR) as job:
         run = run_meanwhile(job, lambda: stop_all(2), "delete:c1", checkpoint("c2"), "finalize")
         assert not transfers() and not (job.prefix / "c1").exists()
@@ -143,7 +147,7 @@ def test_continued_later():
 
 
 def test_slow_is_not_stuck():
-    """A limit of bandwidth makes a file last longer than the bound."""
+    """With a limited bandwidth, a file takes longer than the timeout."""
     with Job(**PAIR) as job:
         run = job.run("init", checkpoint("c1", 60_000), "finalize", SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="10KB")
         run.not_said("SCR: error")
@@ -152,7 +156,7 @@ def test_slow_is_not_stuck():
 
 
 def test_hangs_in_a_file_system():
-    """The process lives, and a write of it never returns."""
+    """The process lives, and one of its writes never returns."""
     with Job(**{**PAIR, "SCR_NODE_TIMEOUT": 1}) as job:
         run = job.run("init", checkpoint("c1", code="FLUSH"), checkpoint("c2"), "finalize", **SYNC,
                       faults=faults(job, FAULTS_BELOW=job.prefix, FAULTS_HOW="hang", FAULTS_AT=2))
@@ -171,7 +175,7 @@ def lock_states(job, files):
 
 
 def test_lock_of_the_state_file():
-    """Somebody has it for good: neither the run nor the process waits for that."""
+    """The lock is held permanently: neither the run nor the process waits for it."""
     files = []
     with Job(**PAIR) as job:
         run_meanwhile(job, lambda: lock_states(job, files), "delete:c1", checkpoint("c2"), "finalize")
@@ -189,7 +193,7 @@ def stop_and_die(job):
 
 
 def test_next_run():
-    """It ends who is stopped, and another one goes on with what was copied."""
+    """The next run ends the stopped process, and another process resumes its work."""
     with Job(**PAIR) as job:
         stop_and_die(job)
         run = job.run("init", restart("c1", LARGE), "finalize", SCR_CACHE_KEEP=1)
@@ -202,7 +206,7 @@ def test_next_run():
 
 
 def test_next_run_without_the_cache():
-    """Nobody goes on with it."""
+    """The flush is not resumed."""
     with Job(**PAIR) as job:
         stop_and_die(job)
         for node in job.nodes():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several stores and redundancy descriptors at a time: which dataset goes where, how it is protected there,
-and that it is found again, whatever became of the configuration in between."""
+"""Several stores and redundancy descriptors at the same time: the store and protection of
+each dataset, and that it is found again after changes of the configuration."""
 import os
 import pathlib
 
@@ -10,7 +10,8 @@ import tree
 
 
 class Stores(Job):
-    """A job whose nodes have a directory for each name of a store; ${name} in the text is its path."""
+    """A job whose nodes have a directory for each name of a store; ${name} in the text is
+    its path."""
 
     def __init__(self, text, *stores, nodes=4, per_node=1, **parameters):
         super().__init__(nodes, per_node, SCR_FLUSH=0, **parameters)
@@ -34,7 +35,7 @@ def ids(folder):
 
 
 def kinds(folder, number):
-    """How a dataset is protected there."""
+    """The protection of a dataset there."""
     return {path.suffix for path in folder.glob(f"**/scr.dataset.{number}/*_of_*_in_*")}
 
 
@@ -49,7 +50,7 @@ CKPT=2 INTERVAL=9 STORE=$out TYPE=SINGLE OUTPUT=1
 
 
 def test_each_to_its_store():
-    """By the number of the checkpoint, each store with its own capacity."""
+    """The number of the checkpoint chooses the store; each store has its own capacity."""
     with Stores(THREE, "fast", "slow", "out") as job:
         job.run("init", [checkpoint(f"c{number}") for number in range(1, 9)])
         assert job.held("fast") == [7, 8], job.held("fast")
@@ -65,7 +66,8 @@ def test_each_to_its_store():
 
 
 def test_output_has_its_own():
-    """Output that is no checkpoint leaves the cache when it is on the prefix directory."""
+    """An output that is not a checkpoint leaves the cache when it is on the prefix
+    directory."""
     with Stores(THREE, "fast", "slow", "out") as job:
         job.run("init", checkpoint("c1"), checkpoint("o2", flags="o"), checkpoint("both", flags="co"),
                 "finalize", SCR_CACHE_KEEP=1)
@@ -75,7 +77,7 @@ def test_output_has_its_own():
 
 
 def test_only_checkpoint_and_output():
-    """An output that needs its place in the cache does not cost the only checkpoint."""
+    """An output that needs space in the cache does not evict the only checkpoint."""
     with Stores("", SCR_CACHE_SIZE=1) as job:
         run = job.run("init", checkpoint("c1"), checkpoint("o2", flags="o"))
         run.says("FLUSH_COMPLETE", "dataset 1 .c1.", times=1)
@@ -101,7 +103,8 @@ CKPT=1 INTERVAL=2 STORE=$more TYPE=PARTNER
 
 
 def test_configuration_changed():
-    """What lies in a store that the configuration no longer has is found, and leaves it for newer ones."""
+    """Datasets in a store that the configuration no longer has are found, and evicted for
+    newer ones."""
     with Stores("STORE=$old\nCKPT=0 STORE=$old TYPE=XOR\n", "old", "new") as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         assert job.held("old") == [1, 2]
@@ -113,7 +116,8 @@ def test_configuration_changed():
 
 
 def test_earlier_store_cannot_be_read():
-    """What may be in a store of an earlier run is not given up because of an error, and the next run finds it."""
+    """Datasets that may be in a store of an earlier run are not abandoned because of an
+    error, and the next run finds them."""
     for how in ("EACCES", "EIO"):
         with Stores("STORE=$old\nCKPT=0 STORE=$old TYPE=XOR\n", "old", "new") as job:
             job.run("init", checkpoint("c1"))
@@ -128,7 +132,8 @@ def test_earlier_store_cannot_be_read():
 
 
 def test_other_places_per_node():
-    """The cache base of each node may change, too; ranks that moved bring their files along."""
+    """The cache base of each node may change, too; files of moved ranks move with
+    them."""
     with Stores("", per_node=2) as job:
         job.run("init", checkpoint("c1"))
         job.layout = job.layout[1:] + job.layout[:1]
@@ -142,7 +147,8 @@ def test_other_places_per_node():
 
 
 def test_other_places_and_new_nodes():
-    """A node without files keeps what is rebuilt for it in its own directory, and not in that of another node."""
+    """Files that are rebuilt for a node without files go to its own directory, not to
+    that of another node."""
     with Stores("", nodes=3) as job:
         job.run("init", checkpoint("c1"))
         for lost, new in ("n2", "n5"), ("n1", "n6"), ("n3", "n7"):
@@ -168,7 +174,7 @@ def test_purge_takes_all():
 
 
 def test_not_enabled():
-    """A store that is not to be used takes the descriptors that name it out of use."""
+    """A store that is disabled also disables the descriptors that name it."""
     with Stores(THREE.replace("STORE=$slow COUNT=1", "STORE=$slow COUNT=1 ENABLED=0"), "fast", "slow", "out") as job:
         job.run("init", "config:CKPT=1 ENABLED => 1 =0", [checkpoint(f"c{number}") for number in (1, 2, 3)])
         assert job.held("fast") == [2, 3] and not (job.root / "nodes" / "slow").exists()
@@ -192,7 +198,7 @@ def test_not_to_be_made():
 
 
 def test_transfer_type():
-    """How files get away from a store; also by its older name."""
+    """The method of copying files from a store; also by its older name."""
     for field, said in (("TYPE=PTHREAD", "pthread"), ("FLUSH=sync", "sync"), ("", "pthread")):
         with Stores(f"STORE=$slow {field}\nCKPT=0 STORE=$slow\n", "slow", SCR_LOG_ENABLE=1,
                     SCR_LOG_SYSLOG_ENABLE=0, SCR_LOG_JSON_ENABLE=1) as job:
@@ -205,7 +211,7 @@ def test_transfer_type():
 
 
 def test_shared_by_all():
-    """One directory for all nodes: files stay where they are when ranks move."""
+    """All nodes share one directory: files stay where they are when ranks move."""
     with Stores("STORE=$all GROUP=WORLD\nCKPT=0 STORE=$all TYPE=XOR\n", "all", per_node=2) as job:
         job.run("init", "config:STORE=$all VIEW => ANY", checkpoint("c1"), checkpoint("c2"), checkpoint("c3"))
         assert job.held("all") == [2, 3]
@@ -218,7 +224,8 @@ def test_shared_by_all():
 
 
 def test_shared_and_all_nodes_lost():
-    """Files in a shared store outlive the nodes, and the records that lay there: without any redundancy."""
+    """Files in a shared store survive the nodes and their records, without any
+    redundancy."""
     for scheme, lost in (("SINGLE", ["n1", "n2", "n3", "n4"]), ("SINGLE", ["n2"]), ("XOR", ["n1", "n3"])):
         with Stores(f"STORE=$all GROUP=WORLD\nCKPT=0 STORE=$all TYPE={scheme}\n", "all", per_node=2) as job:
             job.run("init", checkpoint("c1"), checkpoint("c2"), "start:c3:c", "put:c3/rank_%r:1000")
@@ -232,7 +239,7 @@ def test_shared_and_all_nodes_lost():
 
 
 def test_shared_and_damaged():
-    """What is found is believed only as far as it can be verified."""
+    """Data that is found is trusted only as far as it can be verified."""
     with Stores("STORE=$all GROUP=WORLD\nCKPT=0 STORE=$all TYPE=XOR\n", "all", per_node=2) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         job.lose(*job.nodes())
@@ -248,7 +255,7 @@ def test_shared_and_damaged():
 
 
 def test_shared_by_some():
-    """One directory for the nodes of a group, made and removed once."""
+    """The nodes of a group share a directory, which is made and removed once."""
     with Stores("""\
 GROUPS=n1 RACK=r1
 GROUPS=n2 RACK=r1
@@ -266,7 +273,7 @@ CKPT=0 STORE=$all GROUP=RACK TYPE=XOR
 
 
 def test_planted():
-    """A store that is not ours alone is refused, before anything is written."""
+    """A store that others can change is refused before anything is written."""
     with Stores("STORE=$slow\nCKPT=0 STORE=$slow\n", "slow") as job:
         store = job.root / "nodes" / "slow"
         (store / "elsewhere").mkdir(parents=True)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Root saves from the caches of a node what a user's prefix directory asks for: never what another user's private cache has."""
+"""Root saves data from a node's caches for a user's prefix directory, but never data from
+another user's private cache."""
 import os
 import pathlib
 import shutil
@@ -43,7 +44,7 @@ class Owned(Job):
         return next(self.control().glob("filemap_*.scriinfo"))
 
     def steal(self, code=1, control=None):
-        """What root's command saves for this job."""
+        """Returns the data that root's command saves for this job."""
         return command(self, "scr_copy", "--id", 1, "-p", self.prefix, "-c", control or self.control(), code=code)
 
     def give(self, path):
@@ -73,7 +74,8 @@ def test_what_is_ones_own():
 
 
 def test_control_folder_of_another():
-    """Named on the command line, or a link to it, or to the filemap in it."""
+    """The victim's control directory is named on the command line, or a link leads to it
+    or to the filemap in it."""
     thief, victim, secret = pair()
     with thief, victim:
         done = thief.steal(control=victim.control())
@@ -95,7 +97,8 @@ def test_control_folder_of_another():
 
 
 def test_files_of_another():
-    """The thief's filemap leads to the victim's files: by the path that it says, and by a link anywhere on the way."""
+    """The thief's filemap leads to the victim's files: by its path, or by a link anywhere
+    on the way."""
     thief, victim, secret = pair()
     with thief, victim:
         mine, theirs = thief.dataset(), victim.dataset()
@@ -125,7 +128,8 @@ def test_files_of_another():
 
 
 def test_place_of_another():
-    """The directory that the files are saved to is a link to one of the victim's."""
+    """The target directory of the saved files is a link to a directory of the
+    victim's."""
     thief, victim, _ = pair()
     with thief, victim:
         kept = victim.prefix / "kept"
@@ -138,7 +142,7 @@ def test_place_of_another():
 
 
 def test_prefix_of_root():
-    """Root's own job has no part in what lies in the cache of a user."""
+    """Root's own job does not use data in a user's cache."""
     with Owned(THIEF) as job:
         os.chown(job.prefix, 0, 0)
         for path in job.prefix.rglob("*"):

@@ -13,7 +13,7 @@ def packed(tree):
 
 
 def unpacked(data, at=0):
-    """The tree that begins at a place in data, and where it ends."""
+    """Returns the tree that begins at a place in data, and its end."""
     (count,), at = struct.unpack_from(">I", data, at), at + 4
     tree = {}
     for _ in range(count):
@@ -36,6 +36,6 @@ def read(path):
 
 
 def only(tree):
-    """The key of a tree that has one."""
+    """Returns the only key of a tree."""
     assert len(tree) == 1, tree
     return next(iter(tree))

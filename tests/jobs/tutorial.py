@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A reader follows docs/tutorial.md from the top to the bottom: the program is compiled, each block is run, and prints what the page shows."""
+"""Follows docs/tutorial.md from top to bottom: the program is compiled, and each block is
+run and prints the output in the page."""
 import os
 import pathlib
 import re
@@ -39,7 +40,7 @@ def run(job, name):
 
 
 def step_of(out):
-    """Where the last run began."""
+    """Returns the step at which the last run began."""
     return int(re.findall(r"from step (\d+)", out)[-1])
 
 

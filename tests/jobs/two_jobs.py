@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two jobs with one prefix directory, which began at the same time and so use the same ids, and the same names
-or not: their datasets are different ones; the newer one counts, and neither is taken for the other."""
+"""Two jobs with one prefix directory, which began at the same time and therefore use the
+same ids, with or without the same names: their datasets are different; the newer one
+counts, and neither is confused with the other."""
 import concurrent.futures
 import shutil
 
@@ -15,20 +16,22 @@ NEW, OLD = 2000, 1000  # sizes
 
 
 def entries(job, name):
-    """What the index has of that name, by id."""
+    """The entries of that name in the index, by id."""
     index = tree.read(job.prefix / ".scr/index.scr")
     return {int(id): of_id["DIR"][name] for id, of_id in index["DSET"].items() if name in of_id["DIR"]}
 
 
 def older_in_the_cache(job, first, second, **how):
-    """The first job has a checkpoint in its cache, the prefix directory a newer one of the second job."""
+    """The first job has a checkpoint in its cache, and the prefix directory has a newer
+    one of the second job."""
     job.run("init", checkpoint(first, OLD), "kill@0", dies=True, **FIRST)
     job.run("init", checkpoint(second, NEW), "finalize", **{"SCR_FLUSH": 1, **SECOND, **how})
     assert list(entries(job, second)) == [1], "they do not have the same id"
 
 
 def beside(job, before, other, after, **how):
-    """The first job does one thing before the other job does its own, and one after that."""
+    """The first job does one thing before the other job runs, and one thing after
+    that."""
     begun, go = job.root / "begun", job.root / "go"
     with concurrent.futures.ThreadPoolExecutor() as pool:
         run = pool.submit(job.run, before, f"touch@0:{begun}", f"await:{go}", after, **{**FIRST, **how})
@@ -41,19 +44,19 @@ def beside(job, before, other, after, **how):
 
 
 def newer_in_the_cache(job, first, second):
-    """The same, but the first job wrote its own after that."""
+    """The same, but the first job wrote its checkpoint later."""
     beside(job, "init", [checkpoint(second, OLD), "finalize"], [checkpoint(first, NEW), "kill@0"], dies=True)
     assert list(entries(job, second)) == [1], "they do not have the same id"
 
 
 def of_the_second(job, second):
-    """What other nodes read: all that there is on the prefix directory."""
+    """Other nodes read only what is on the prefix directory."""
     return job.run("init", restart(second, NEW), "finalize", SCR_JOB_ID=73)
 
 
 def test_older_in_the_cache():
-    """The newer one is offered, and read where it is: the cache keeps what it has under that id, in case
-    that the program cannot use the newer one."""
+    """The newer one is offered, and read in place: the cache keeps its dataset of that
+    id, in case that the program cannot use the newer one."""
     for first, second in NAMES:
         with Job(**PAIR) as job:
             older_in_the_cache(job, first, second)
@@ -64,7 +67,8 @@ def test_older_in_the_cache():
 
 
 def test_newer_in_the_cache():
-    """It is offered; that the program cannot use it says nothing of the other one, which is the next."""
+    """The newer one is offered; if the program cannot use it, the other one is unaffected
+    and next."""
     for first, second in NAMES:
         with Job(**PAIR) as job:
             newer_in_the_cache(job, first, second)
@@ -74,7 +78,7 @@ def test_newer_in_the_cache():
 
 
 def test_flush_of_the_older():
-    """Does not take the place of the newer one."""
+    """The older one does not replace the newer one."""
     with Job(**PAIR) as job:
         older_in_the_cache(job, "c1", "c1")
         job.run("init", "have => 1 c1", "finalize", SCR_FETCH=0, SCR_FLUSH=1, **FIRST).says("FLUSH_SUPERSEDED", "dataset 1", times=1)
@@ -82,7 +86,7 @@ def test_flush_of_the_older():
 
 
 def test_flush_of_the_newer():
-    """Counts as not flushed before, and takes the place of the older one."""
+    """The newer one counts as not flushed at first, and replaces the older one."""
     with Job(**PAIR) as job:
         newer_in_the_cache(job, "c1", "c1")
         job.run("init", restart("c1", NEW), "finalize", SCR_FLUSH=1, **FIRST).says("FLUSH_COMPLETE", "dataset 1 .c1.", times=1)
@@ -90,8 +94,8 @@ def test_flush_of_the_newer():
 
 
 def test_marks_of_the_other():
-    """That the second job has flushed its own, and wrote the flush file last, says nothing of the first one's: a
-    checkpoint, and an output that has to leave the cache."""
+    """The second job has flushed its dataset and written the flush file last: this does
+    not concern the first job's, a checkpoint and an output that must leave the cache."""
     slow = {"SCR_FLUSH": 1, "SCR_FLUSH_ASYNC": 1, "SCR_FLUSH_ASYNC_BW": "100KB"}
     for flags, more in (("c", []), ("o", [checkpoint(f"n{number}") for number in range(3)])):
         with Job(**PAIR) as job, concurrent.futures.ThreadPoolExecutor() as pool:
@@ -118,7 +122,8 @@ def test_marks_of_the_other():
 
 
 def test_newer_while_it_is_written():
-    """What is overtaken then is not flushed, in the background neither."""
+    """A dataset that is overtaken meanwhile is not flushed, not in the background
+    either."""
     for background in (0, 1):
         with Job(**PAIR) as job:
             run = beside(job, ["init", "start:c1:c", f"put:c1/rank_%r:{OLD}"], [checkpoint("c1", NEW), "finalize"],
@@ -128,7 +133,8 @@ def test_newer_while_it_is_written():
 
 
 def test_newer_while_it_is_flushed():
-    """Its files are written over, which is said; what is offered is one of both, not a mixture."""
+    """Its files are overwritten, which is reported; the offered dataset is one of both,
+    not a mixture."""
     with Job(**PAIR) as job:
         run = beside(job, ["init", checkpoint("c1", 200000)], [checkpoint("c1", NEW), "finalize"], "finalize", SCR_FLUSH=1,
                      SCR_FLUSH_ASYNC=1, SCR_FLUSH_ASYNC_BW="100KB")
@@ -137,7 +143,8 @@ def test_newer_while_it_is_flushed():
 
 
 def test_summary_of_the_other():
-    """With all that is beside it: it tells what is there, and the index is corrected. Alone: the map is of another dataset."""
+    """With all records beside it, the other summary is right, and the index is corrected.
+    Alone: the map is of another dataset."""
     for alone in (False, True):
         with Job(**{**PAIR, "SCR_FLUSH": 1}) as job:
             job.run("init", checkpoint("c1"), "finalize", **FIRST)
@@ -156,7 +163,8 @@ def test_summary_of_the_other():
 
 
 def test_containers():
-    """Cannot be read where they are: the older one is offered, nothing is marked as failed, and all is told."""
+    """The containers cannot be read in place: the older dataset is offered, nothing is
+    marked as failed, and everything is reported."""
     with Job(**PAIR) as job:
         older_in_the_cache(job, "a1", "b1", SCR_USE_CONTAINERS=1)
         job.run("init", restart("a1", OLD), "finalize", **FIRST).says("FETCH_FAILED", "b1", "another dataset 1 is there", times=1)
@@ -165,7 +173,8 @@ def test_containers():
 
 
 def test_remains():
-    """Of an older one that cannot be rebuilt now make way for the newer one, in containers, too."""
+    """Remains of an older dataset that cannot be rebuilt now are replaced by the newer
+    one, in containers, too."""
     with Job(4, 1, SCR_SET_SIZE=4, SCR_FLUSH=0) as job:
         older_in_the_cache(job, "a1", "b1", SCR_USE_CONTAINERS=1)
         job.lose("n3")
@@ -178,7 +187,7 @@ def test_remains():
 
 
 def test_current():
-    """A wish for one is not answered by the other, whatever is newer."""
+    """A choice of one dataset never selects the other one, whatever is newer."""
     with Job(**PAIR) as job:
         newer_in_the_cache(job, "a1", "b1")
         job.run("init", restart("a1", NEW), "kill@0", dies=True, **FIRST)
@@ -186,7 +195,8 @@ def test_current():
 
 
 def test_lists_of_restarts():
-    """The other job starts, or restarts from its own checkpoint, while the first one asks which files its own has."""
+    """The other job starts, or restarts from its own checkpoint, while the first one asks
+    for the files of its own."""
     for other in [], ["have => 1 b1", "start_restart", "kill@0"]:
         with Job(**PAIR, SCR_RESTART_RANKS="any") as job:
             job.run("init", checkpoint("a1"), "kill@0", dies=True, **FIRST)

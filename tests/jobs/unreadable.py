@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A prefix directory or a cache that cannot be read for a while. What is there is not called damaged, not complete or lost: once it can
-be read again it is restarted from."""
+"""A prefix directory or a cache is unreadable for a while. Its content does not count as
+damaged, incomplete or lost: once it is readable again, a run restarts from it."""
 from job import Job, checkpoint, main, messages, restart
 from scavenged import command
 import json
@@ -20,8 +20,9 @@ def flushed():
 
 
 def strikes(job, how):
-    """Faults for the 1st, 2nd, ... call that reads or changes the prefix directory, always from the same state, until none is left to
-    strike at. Later ones are a sample."""
+    """Injects faults into the 1st, 2nd, ... call that reads or changes the prefix
+    directory, always from the same state, until there is no such call. Of later calls,
+    only a sample is used."""
     struck = job.root / "struck"
     for number in range(1, 1000):
         if number > 80 and number % 7:
@@ -35,7 +36,7 @@ def strikes(job, how):
 
 
 def complete(job):
-    """{name: whether it is complete} by the index."""
+    """Returns {name: whether it is complete} according to the index."""
     path = job.prefix / ".scr/index.scr"
     sets = tree.read(path).get("DSET", {}) if path.exists() else {}
     return {name: tree.only(entry["COMPLETE"]) == "1" for folders in sets.values() for name, entry in folders["DIR"].items()}
@@ -48,7 +49,7 @@ def offers_nothing(run):
 
 
 def test_verify():
-    """What could not be read is not called damaged."""
+    """Unreadable files are not reported as damaged."""
     with flushed() as job:
         results, identifiers = set(), set()
         for how in ("EIO", "EMFILE"):
@@ -64,7 +65,7 @@ def test_verify():
 
 
 def test_index_is_made_again():
-    """By the command: what it could not read is said, and added by the next one."""
+    """By the command: unreadable datasets are reported, and added by the next call."""
     with flushed() as job:
         for faults in strikes(job, "EIO"):
             (job.prefix / ".scr/index.scr").unlink()
@@ -77,7 +78,8 @@ def test_index_is_made_again():
 
 
 def test_run_makes_the_index_again():
-    """By a run: it never offers nothing, and the next one restarts from the newest, whatever this one could not read."""
+    """By a run: it always offers a dataset, and the next run restarts from the newest,
+    whatever this one could not read."""
     with flushed() as job:
         said = 0
         for faults in strikes(job, "EIO"):
@@ -92,8 +94,9 @@ def test_run_makes_the_index_again():
 
 
 def test_cache():
-    """A node is lost, and the disk of another one fails while it is rebuilt, which is more than the scheme makes up for. What is next
-    best is offered, or nothing and an error; what cannot be read stays."""
+    """A node is lost, and the disk of another one fails during the rebuild, which exceeds
+    the scheme. The next best dataset is offered, or nothing and an error; unreadable
+    files stay."""
     told = []
     for offered, names, at in ((restart("a"), "ab", 1), (["have => CACHE"], "b", 1), (["have => CACHE"], "b", 5),
                                (["have => CACHE"], "b", 9)):
@@ -110,8 +113,9 @@ def test_cache():
 
 
 def test_filemaps():
-    """All redundancy files of the newest checkpoint are lost, so that filemaps tell what is in the cache, and a disk fails while its
-    files are looked at: they are there, and the next run restarts from them."""
+    """All redundancy files of the newest checkpoint are lost, so that only filemaps show
+    the content of the cache, and a disk fails while its files are checked: they are
+    there, and the next run restarts from them."""
     with Job(3, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"), checkpoint("b"))
         for node in job.nodes():

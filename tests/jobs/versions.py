@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of another version of SCR, or of another program. They are no damage: they are refused with an error that says what to
-do, and nothing is changed."""
+"""Records of another version of SCR, or of another program, are not damage: they are
+refused with an error and a remedy, and nothing is changed."""
 import shutil
 import struct
 import zlib
@@ -23,7 +23,7 @@ def lose_all(job):
 
 
 def other_file_version(path, version=2):
-    """The same tree, as a later format of tree files has it; its checksum is right."""
+    """The same tree in a later format of tree files, with a correct checksum."""
     data = bytearray(path.read_bytes()[:-4])
     struct.pack_into(">H", data, 6, version)
     path.write_bytes(data + struct.pack(">I", zlib.crc32(data)))
@@ -35,7 +35,7 @@ def other_version(path, version):
 
 
 def folder_of_another_scr(prefix):
-    """A prefix directory with an index of the version of SCR 3, but of another form."""
+    """A prefix directory with an index that has the version of SCR 3 but another form."""
     described = {"ID": {"6": {}}, "NAME": {"ckpt.6": {}}, "CREATED": {"1795257190731827": {}}, "USER": {"tester": {}}, "CKPT": {"6": {}},
                  "FILES": {"2": {}}, "SIZE": {"2000": {}}, "COMPLETE": {"1": {}}}
     hidden = prefix / ".scr"
@@ -75,7 +75,7 @@ def test_folder_of_another_scr():
 
 
 def test_index_of_a_later_version():
-    """Of ours. Nor is what the cache has changed."""
+    """A later version of our own index. The cache is not changed either."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"))
         index = job.prefix / ".scr/index.scr"
@@ -90,7 +90,7 @@ def test_index_of_a_later_version():
 
 
 def test_files_of_a_later_version():
-    """Any record in .scr whose file has a later format."""
+    """Any record in .scr is in a file of a later format."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), "finalize")
         lose_all(job)
@@ -121,7 +121,8 @@ def test_version_that_was_damaged():
 
 
 def test_dataset_of_a_later_version():
-    """Its summary or its map: an older one is offered, and that is said; without one nothing is offered, and that is an error."""
+    """Its summary or map has a later version: an older dataset is offered, and that is
+    reported; without one nothing is offered, and that is an error."""
     def summary(folder):
         other_version(folder / "summary.scr", 7)
 
@@ -150,7 +151,7 @@ def test_dataset_of_a_later_version():
 
 
 def test_dataset_of_a_later_version_without_an_index():
-    """The index cannot be made again of what this program does not understand."""
+    """The index cannot be rebuilt from records that this program does not understand."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), "finalize")
         lose_all(job)
@@ -167,7 +168,7 @@ def test_dataset_of_a_later_version_without_an_index():
 
 
 def test_cache_of_a_later_version():
-    """A filemap, or the record whose cache it is."""
+    """A filemap, or the record of the cache's owner, has a later version."""
     for name in ("filemap_0.scriinfo", "filemap.scriinfo", "prefix.scriinfo"):
         with Job(**{**PAIR, "SCR_FLUSH": 0}) as job:
             job.run("init", checkpoint("c1"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is kept on the prefix directory: the window of checkpoints, and what a start deletes or moves there."""
+"""Datasets that are kept on the prefix directory: the window of checkpoints, and datasets
+that a start deletes or moves there."""
 import os
 
 from job import Job, checkpoint, main, messages, restart, wait_until
@@ -17,7 +18,7 @@ def entry(job, name):
 
 
 def kept(job):
-    """Names in the index; there is a directory of exactly these."""
+    """Names in the index; exactly these have directories."""
     listed = sorted(tree.read(job.prefix / ".scr/index.scr").get("DIR", {}))
     there = sorted(str(path.parent.parent.relative_to(job.prefix))
                    for path in job.prefix.rglob(".scr/summary.scr"))
@@ -48,7 +49,7 @@ def test_sizes():
 
 
 def test_outputs_stay():
-    """Whatever is wanted for itself, and whatever else lies in the directories."""
+    """Outputs stay, and all other content of the directories."""
     with Job(**PAIR, SCR_PREFIX_SIZE=1) as job:
         (job.prefix / "c2").mkdir()
         (job.prefix / "c2/mine").write_text("not of SCR")
@@ -70,7 +71,7 @@ def test_current_stays():
     with Job(**PAIR, SCR_CACHE_SIZE=4) as job:
         job.run("init", series(1, 4), "current:c2", restart("c2"))
         job.lose("n1", "n2")
-        # c5 is the new current one only when its flush is done
+        # c5 becomes current only when its flush is complete
         job.run("init", restart("c2"), series(5, 5), SCR_PREFIX_SIZE=1)
         assert kept(job) == ["c5"], kept(job)
 
@@ -97,7 +98,7 @@ def test_failed_flush_deletes_nothing():
 
 
 def test_cannot_be_deleted():
-    """Is told, does no harm, and is tried again."""
+    """The failure is reported, does no harm, and deletion is tried again."""
     with Job(**PAIR, SCR_PREFIX_SIZE=1) as job:
         run = job.run("init", "start:c1:c", "put:c1/old_%r:100", "complete:1", "no_room@0,1:old_1", series(2, 2),
                       "no_room@0,1:", series(3, 3))
@@ -130,7 +131,7 @@ def test_not_seen_by_all():
 
 
 def test_killed_while_it_deletes():
-    """The next start goes on with it."""
+    """The next start continues the deletion."""
     with Job(**PAIR) as job:
         job.run("init", series(1, 2))
         run = job.run("init", "no_room@0,1:rank_1", "delete:c1 => PREFIX", "kill@0", dies=True)
@@ -141,7 +142,8 @@ def test_killed_while_it_deletes():
 
 
 def test_names_used_again():
-    """Files outside of their dataset's directory are those of the newest with these names, and stay with it."""
+    """Files outside of their dataset's directory belong to the newest dataset with these
+    names, and stay with it."""
     with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
         again = [[f"start:c{number}:c", "put:rank_%r:1000", f"put:x{number}_%r:10", "complete:1"] for number in (1, 2, 3)]
         job.run("init", again, "delete:c2", "finalize")
@@ -152,7 +154,8 @@ def test_names_used_again():
 
 
 def test_unnamed():
-    """Files lie where the program names them: those of older ones go, unless a newer one has their names."""
+    """Files are where the program names them: those of older datasets are deleted, unless
+    a newer one has their names."""
     with Job(**PAIR, SCR_PREFIX_SIZE=2) as job:
         job.run("init", [["start_checkpoint", f"put:ckpt_{i}/f_%r:100", "put:last_%r:100", "complete_checkpoint:1"]
                          for i in range(1, 5)], "finalize")
@@ -166,7 +169,8 @@ def unnamed(number, *more):
 
 
 def test_every_way_there():
-    """However files came to the prefix directory, the map has the times that they have there: none of them stays."""
+    """Whichever way files reached the prefix directory, the map has their times there:
+    all of them are deleted."""
     path = f"{os.environ['JOB_PATH']}:{os.environ['PATH']}"
     for how in ({"SCR_FLUSH_TYPE": "PTHREAD"}, {"SCR_FLUSH_ASYNC": 1}, {"SCR_FLUSH_TYPE": "DAEMON", "SCR_FLUSH_ASYNC": 1, "PATH": path},
                 {"SCR_CACHE_BYPASS": 1}, {"SCR_FLUSH": 0}):
@@ -182,7 +186,7 @@ def test_every_way_there():
 
 
 def forget_times(job, number):
-    """The map is as earlier versions wrote it."""
+    """Rewrites the map as earlier versions wrote it."""
     path = job.prefix / f"scr.dataset.{number}/.scr/rank2file.0.0.scr"
     content = tree.read(path)
     for rank in content["RANK2FILE"]["RANK"].values():
@@ -192,7 +196,8 @@ def forget_times(job, number):
 
 
 def test_maps_without_times():
-    """Of these, size and name tell: a file of another size stays, and so do those of a newer dataset."""
+    """For these maps, size and name decide: a file of another size stays, and so do those
+    of a newer dataset."""
     with Job(**PAIR) as job:
         job.run("init", unnamed(1, "put:long_%r:50", "put:short_%r:50"), unnamed(2), "finalize")
         forget_times(job, 1)
@@ -204,7 +209,7 @@ def test_maps_without_times():
 
 
 def test_clock_that_stands_still():
-    """Times of files do not tell a newer dataset's from an older one's."""
+    """Times do not distinguish files of a newer dataset from those of an older one."""
     with Job(**PAIR) as job:
         job.run("init", unnamed(1), "finalize")
         times = [(job.prefix / f"last_{rank}").stat().st_mtime_ns for rank in (0, 1)]
@@ -217,7 +222,8 @@ def test_clock_that_stands_still():
 
 
 def test_purge_of_the_same_names():
-    """Files are those of the newest: none stays, and none is called another's."""
+    """Files belong to the newest dataset: none stays, and none is attributed to another
+    one."""
     with Job(**PAIR) as job:
         job.run("init", [unnamed(number) for number in (1, 2, 3)], "finalize")
         run = job.run("init", "finalize", SCR_PREFIX_PURGE=1)
@@ -227,7 +233,8 @@ def test_purge_of_the_same_names():
 
 
 def test_directory_of_its_own():
-    """What has the name of a file there goes, also if it was damaged, or copied without its time."""
+    """Files with the dataset's names in its directory are deleted, even if damaged, or
+    copied without their times."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("a"), "finalize")
         damage.cut(job.prefix / "a/rank_0")
@@ -238,7 +245,7 @@ def test_directory_of_its_own():
 
 
 def test_of_more_ranks():
-    """The window also takes what a larger run left."""
+    """The window also deletes datasets of a larger run."""
     with Job(4, 2, SCR_FLUSH=1) as job:
         job.run("init", series(1, 2))
         job.run("init", "have => 0", checkpoint("small"), layout=[("n1", 1), ("n2", 1)], SCR_PREFIX_SIZE=1)
@@ -246,7 +253,7 @@ def test_of_more_ranks():
 
 
 def test_many_files():
-    """More names than one piece has, shared out, by any number of helpers."""
+    """There are more names than fit into one piece; any number of helpers share them."""
     for width in (1, 256):
         with Job(nodes=2, per_node=2, SCR_FLUSH=1, SCR_PREFIX_SIZE=1, SCR_FLUSH_WIDTH=width) as job:
             job.run("init", "start:big:c", [f"put:big/{i}/a file with a longer name of its own %r:1" for i in range(60)],
@@ -257,7 +264,8 @@ def test_many_files():
 # ---- at start ----
 
 def test_purge():
-    """All that the index lists, output as well; what the cache has stays, and counts as not flushed."""
+    """Everything in the index is deleted, including outputs; cached datasets stay, and
+    count as not flushed."""
     with Job(**PAIR, SCR_CACHE_KEEP=1) as job:
         (job.prefix / "mine").write_text("not of SCR")
         job.run("init", series(1, 2), checkpoint("o", flags="o"), "finalize")
@@ -275,7 +283,7 @@ def test_purge():
 
 
 def test_global_restart():
-    """What is cached goes to the prefix directory, and is read there."""
+    """Cached datasets are flushed to the prefix directory, and read there."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), checkpoint("c2"), SCR_FLUSH=0)
         run = job.run("init", restart("c2"), checkpoint("c3"), "finalize", SCR_GLOBAL_RESTART=1)
@@ -289,7 +297,7 @@ def test_global_restart():
 
 
 def test_global_restart_without_fetch():
-    """Nothing would come back, so nothing leaves the cache."""
+    """Nothing could be fetched back, so nothing leaves the cache."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), SCR_FLUSH=0)
         run = job.run("init", restart("c1"), SCR_GLOBAL_RESTART=1, SCR_FETCH=0)
@@ -297,7 +305,7 @@ def test_global_restart_without_fetch():
 
 
 def test_global_restart_without_room():
-    """What cannot be flushed stays in the cache."""
+    """Datasets that cannot be flushed stay in the cache."""
     with Job(**PAIR) as job:
         job.run("init", checkpoint("c1"), SCR_FLUSH=0)
         (job.prefix / "c1/rank_1").mkdir(parents=True)

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* The context of the process that runs: size bytes, zero at first. */
+/* Returns the context of the current process: size bytes, initially zero. */
 struct scr *simulated_context(size_t size);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The states in which a disk may be after a loss of power; see crash_states.h. */
+/* The possible states of a disk after a loss of power; see crash_states.h. */
 #include "crash_states.h"
 
 #include "random.h"
@@ -47,9 +47,9 @@ class Enumeration
         } while (i < choice.size());
     }
 
-    /* All is lost, or all is kept, but for one choice, then for two; then at random. The
-     * first choice, of an ordered journal, has each of its alternatives with all others.
-     */
+    /* Visits a part of the choices: everything is lost, or everything is kept, except for
+     * one choice, then for two; then random choices. The first choice, of an ordered
+     * journal, gets each of its alternatives with all of these. */
     void part()
     {
         for (unsigned first = 0; first < alternatives[0]; first++)
@@ -106,7 +106,7 @@ class Enumeration
             });
     }
 
-    /* Calls step with each other alternative of choice i. */
+    /* Calls step with every other alternative of choice i. */
     template <typename Step> void vary(Choice &choice, size_t i, Step step)
     {
         const unsigned before = choice[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an application expects of its datasets; see crash_states.h. */
+/* Datasets that an application may expect; see crash_states.h. */
 #include "crash_states.h"
 
 #include <algorithm>
@@ -71,8 +71,8 @@ bool Ledger::is_saved(const std::string &name) const
     return i >= 0 && datasets[static_cast<size_t>(i)].saved;
 }
 
-/* -1: none. One that retention may delete counts: it goes only after a newer one is
- * there. */
+/* Returns the newest promised dataset; -1: none. A dataset that retention may delete
+ * counts, since it is deleted only after a newer one exists. */
 int Ledger::newest_promised() const
 {
     for (size_t i = datasets.size(); i-- > 0;)

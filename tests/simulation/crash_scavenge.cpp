@@ -15,7 +15,7 @@ const char *const CONTROL = "/control/user/scr.17";
 
 using Command = std::function<int(char *text)>;
 
-/* Runs the command on these nodes at once, to its end. */
+/* Runs the command on these nodes in parallel until all have ended. */
 std::string play(const std::vector<Node *> &nodes, const char *name, int job,
                  const Command &command)
 {

@@ -2,21 +2,23 @@
 /* crash_states: all states in which a loss of power may leave a disk.
  *
  *   crash_states [--story NAME] [--model ext4|xfs|weak] [--limit N] [--jobs N]
- * [--verbose]
+ *                [--verbose]
  *
- * An application of two nodes with one rank each plays a short story. Before each change
- * on a disk, and at the end, the story stops: power is lost. Each state in which the disk
- * may be found is judged: a run starts on it, reads and refuses each checkpoint that is
- * offered, and writes another one; the next run restarts from that. The disk is the
- * prefix directory, and all caches are lost; or that of a node, and nothing else is lost.
+ * An application with two nodes and one rank per node plays a short story. Before each
+ * change on a disk, and at the end, the story stops and power is lost. Each possible
+ * state of the disk is judged: a run starts on it, reads and refuses each checkpoint that
+ * is offered, and writes another one; the next run restarts from that. The disk is that
+ * of the prefix directory, and all caches are lost; or it is that of a node, and nothing
+ * else is lost.
  *
- * States of one moment are all that the choices of Disk::lose_power give, if these are at
- * most N; else a part of them. Equal states with equal expectations are judged once.
+ * The states of a moment are all results of the choices of Disk::lose_power, if there are
+ * at most N; otherwise a part of them. Equal states with equal expectations are judged
+ * once.
  *
  * In the stories "scavenge" and "rebuild" the job ends with a checkpoint that is only in
  * the caches, and commands save it. The server of the prefix directory loses power, and
- * each state is judged three times: the commands are repeated, or only the last one, or
- * none; then the caches are lost. */
+ * each state is judged three times: all commands are repeated, or only the last one, or
+ * none. Then the caches are lost. */
 #include "crash_states.h"
 
 #include "application.h"
@@ -42,19 +44,19 @@ namespace
 
 constexpr int NODES = 2;
 constexpr size_t FILE_BYTES = 700;   /* two sectors */
-constexpr unsigned FAILURES_MAX = 5; /* a story ends */
-const char *const LAST = "after";    /* is written after the loss */
+constexpr unsigned FAILURES_MAX = 5; /* failures after which a story ends */
+const char *const LAST = "after";    /* the checkpoint that is written after the loss */
 
 struct Story {
     const char *name;
-    bool node; /* the disk of node 1 loses power, else the prefix directory */
+    bool node; /* the disk of node 1 loses power; otherwise the prefix directory */
     int retention;
     std::vector<Step> steps;
     std::vector<std::string> environment;
-    /* a flush has ended when the next one begins, or the run ends */
+    /* flushes run in the background; each ends before the next one begins, or the run
+     * ends */
     bool background = false;
-    /* the last steps are those of commands; then the disk of node 1 is lost before them
-     */
+    /* the last steps are commands; `loses`: before them, the disk of node 1 is lost */
     bool scavenges = false, loses = false;
 };
 
@@ -155,11 +157,13 @@ int children = 0;
 bool judging = false;
 int run_number = 0;
 std::vector<unsigned> found_choice;
-enum class Repeat { NOTHING, ADD, ALL } repeat; /* of the commands */
-bool is_whole = false;                          /* commands say that the dataset is */
+enum class Repeat { NOTHING, ADD, ALL } repeat; /* commands to repeat */
+bool is_whole = false;                          /* commands report that the dataset is
+                                                 * complete */
 std::string where;
 std::vector<std::string> offered;
-std::map<int, std::pair<std::string, int>> results; /* of the n-th call of this run */
+std::map<int, std::pair<std::string, int>> results; /* result of the n-th call of this
+                                                     * run */
 
 [[noreturn]] void give_up(const std::string &text)
 {
@@ -192,7 +196,7 @@ void wait_for_child()
     figures.failed += status != 0;
 }
 
-/* True in the process that is to judge the state. */
+/* True in the process that must judge the state. */
 bool is_child(const std::vector<unsigned> &choice, Repeat how)
 {
     while (children >= options.jobs)
@@ -223,7 +227,8 @@ bool is_taken(const std::vector<unsigned> &choice)
 struct Taken {
 };
 
-/* Judges all states of now. Returns true in a process that is to judge one. */
+/* Judges all states of this moment. Returns true in a process that must judge one of
+ * them. */
 bool moment(const std::string &what)
 {
     if (figures.failed >= (options.until_failure ? 1 : FAILURES_MAX)) return false;
@@ -285,7 +290,7 @@ class Rank
     int calls = 0;
     size_t steps = 0;
 
-    /* That step; the first rank for which it is true reports it. */
+    /* Records that the step is done; the first rank that gets there reports it. */
     static void done(size_t step)
     {
         if (step == steps_done) ledger.done(story->steps[steps_done++]);
@@ -342,7 +347,7 @@ class Rank
         else if (steps > 0)
             done(steps - 1);
         steps++;
-        MPI_Barrier(MPI_COMM_WORLD); /* all ranks end a step before the next one */
+        MPI_Barrier(MPI_COMM_WORLD); /* all ranks end a step before the next one begins */
     }
 
     void write(const char *name, bool flushes)
@@ -354,7 +359,8 @@ class Rank
         need("SCR_Complete_output", SCR_Complete_output(1));
     }
 
-    /* Run 1 refuses what it is offered, run 2 does not. False: it is done. */
+    /* Restarts. Run 1 refuses what it is offered, run 2 does not. False: the run is
+     * done. */
     bool restart()
     {
         char name[SCR_MAX_FILENAME] = "";
@@ -418,7 +424,7 @@ void start_run()
     }
 }
 
-/* False: the power was lost. */
+/* Runs the story. False: power was lost. */
 void run()
 {
     const bool first = run_number == 0;
@@ -480,7 +486,7 @@ void scavenge()
     }
 }
 
-/* What was saved, or can be saved again, can be added. */
+/* Repeats the commands: a dataset that was saved, or can be saved again, can be added. */
 void repeat_commands()
 {
     std::string wrong;

@@ -2,8 +2,8 @@
 #ifndef SIMULATION_CRASH_STATES_H
 #define SIMULATION_CRASH_STATES_H
 
-/* What an application expects of its datasets after a loss of power, and the states in
- * which the disk may be then. */
+/* Datasets that an application may expect after a loss of power, and the states in which
+ * the disk may be then. */
 
 #include "disk.h"
 
@@ -15,8 +15,9 @@
 namespace sim
 {
 
-/* What a story does with datasets: it writes one, or changes the index; or writes one
- * that stays in the caches, which is saved from there and added to the index. */
+/* An action of a story: the application writes a dataset, or changes the index; or it
+ * writes a dataset that stays in the caches, and commands save it from there and add it
+ * to the index. */
 enum class Action { WRITE, CURRENT, DROP, DELETE, CACHE, SAVE, ADD };
 
 struct Step {
@@ -24,21 +25,22 @@ struct Step {
     const char *name;
 };
 
-/* Datasets in the order in which they are written, by what a rank was promised. */
+/* Datasets in the order in which they are written, with the promises that ranks got. */
 class Ledger
 {
   public:
-    /* retention: SCR_PREFIX_SIZE; 0: all stay. newest_only: no older one is promised. */
+    /* retention: SCR_PREFIX_SIZE; 0: all datasets stay. newest_only: only the newest
+     * dataset is promised. */
     void begin_run(int retention, bool newest_only);
-    void begin(const Step &step); /* the first rank calls SCR for it */
-    void done(const Step &step);  /* the call has succeeded on a rank */
+    void begin(const Step &step); /* the first rank calls SCR for the step */
+    void done(const Step &step);  /* the call succeeded on a rank */
 
-    /* offered: names in the order in which SCR offers them when each is refused: the
-     * current one, then the newest first. Returns what is wrong, or "". */
+    /* offered: the names that SCR offers if each is refused: the current dataset, then
+     * the newest first. Returns the mistake, or "". */
     std::string judge(const std::vector<std::string> &offered) const;
-    bool is_cached(const std::string &name) const; /* it was written, not flushed */
+    bool is_cached(const std::string &name) const; /* it was written but not flushed */
     bool is_saved(const std::string &name) const;
-    std::string text() const; /* equal where equal offers are right */
+    std::string text() const; /* the same for ledgers that allow the same offers */
 
   private:
     enum class State { MAY, MUST, GONE };
@@ -48,34 +50,36 @@ class Ledger
         bool acknowledged = false, removing = false, cached = false, saved = false;
     };
 
-    int find(const std::string &name) const; /* -1: it was never written */
+    int find(const std::string &name) const; /* -1: never written */
     int newest_promised() const;
     std::string judge_first(int first) const;
 
     std::vector<Known> datasets;
-    std::string current;       /* SCR_Current has succeeded for it */
-    bool may_be_other = false; /* or a newer one, or SCR_Current is under way */
+    std::string current;       /* SCR_Current succeeded for it */
+    bool may_be_other = false; /* it may be a newer dataset, or SCR_Current is under
+                                * way */
     int retention = 0;
     bool newest_only = false;
 };
 
-constexpr double PATIENCE = 36000; /* virtual seconds after which a run hangs */
+constexpr double PATIENCE = 36000; /* virtual seconds after which a run counts as
+                                    * hanging */
 
-/* Commands after the job, as processes on its nodes; each returns what is wrong, or "".
- * A process that is killed has done nothing wrong. */
+/* Commands after the job, as processes on its nodes; each returns the mistake, or "". A
+ * killed process is not a mistake. */
 
-/* scr_copy on all nodes that have power: files of the application, then redundancy files
- * if a node is off. */
+/* Runs scr_copy on all nodes that have power: for application files, then for redundancy
+ * files if a node is off. */
 std::string play_copies(int job, int id);
-/* scr_index --add; complete: the next run can restart from the dataset. */
+/* Runs scr_index --add; complete: the next run can restart from the dataset. */
 std::string play_add(int job, const std::string &name, bool &complete);
 
-/* Names, modes and bytes of all that is on the disk. */
+/* Returns a hash of the names, modes and bytes on the disk, and of text. */
 uint64_t hash_of(const Disk &disk, const std::string &text);
 
-/* Calls visit with choices for Disk::lose_power: all of them, if they are at most limit,
- * else a part. first_block: the choices from there on are of blocks. Returns whether it
- * were all. */
+/* Calls visit with choices for Disk::lose_power: with all of them if there are at most
+ * limit, else with a part. Choices from first_block on concern blocks. Returns whether
+ * all choices were visited. */
 bool enumerate(const std::vector<unsigned> &alternatives, size_t first_block,
                uint64_t limit,
                const std::function<void(const std::vector<unsigned> &)> &visit);

@@ -18,7 +18,7 @@ struct Place {
     std::string path;
 };
 
-/* The name of a file without numbers: records of one kind share it. */
+/* Returns the name of a file without numbers, which all records of a kind share. */
 std::string kind_of(const std::string &path)
 {
     std::string kind;
@@ -70,13 +70,14 @@ class Damage
             if (S_ISREG(entry.mode)) places.push_back({&disk, node, entry.path});
     }
 
-    /* An earlier one in its place is a known weakness. */
+    /* Replacing the index by an earlier one is a known weakness. */
     static bool is_index(const Place &place)
     {
         return place.node < 0 && place.path == ".scr/index.scr";
     }
 
-    /* The name of a dataset in the cache: that of the directory with its files. */
+    /* Returns the name of a dataset in the cache, which is that of the directory with its
+     * files. */
     std::string name_in_cache(const std::string &path) const
     {
         const size_t start = path.find("scr.dataset.");
@@ -126,7 +127,8 @@ class Damage
         return write(place, bytes);
     }
 
-    /* Another one of its kind takes the place; both, where the number is odd. */
+    /* Replaces a record by another one of its kind; exchanges both if the number is
+     * odd. */
     bool copy(const Place &place) const
     {
         std::string mine, bytes;

@@ -2,8 +2,8 @@
 #ifndef SIMULATION_DAMAGE_H
 #define SIMULATION_DAMAGE_H
 
-/* Damage to files while nothing runs: bits that flip, records of another place or time.
- */
+/* Damage to files while nothing runs: flipped bits, and records of another place or
+ * time. */
 
 #include "engine.h"
 #include "judge.h"
@@ -12,8 +12,8 @@
 namespace sim
 {
 
-/* before: the disks when the run began, those of nodes first. The judge gets what is lost
- * by it. Returns whether a file was changed. */
+/* Damages a file and reports the loss to the judge. before: the disks at the start of the
+ * run, nodes first. Returns whether a file was changed. */
 bool damage(Machine &machine, const std::vector<std::unique_ptr<Disk>> &before,
             const Strike &strike, Judge &judge);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulated disks: the tree of names, space, copies, and what judges and damage see. */
+/* Simulated disks: the tree of names, space, copies, and access for judge and damage. */
 #include "disk.h"
 
 #include "disk_node.h"
@@ -65,7 +65,7 @@ Disk::Disk(dev_t number, uint64_t capacity, std::function<double()> clock, Crash
 
 Disk::~Disk()
 {
-    journal->clear(); /* inodes go before the numbers that they give back */
+    journal->clear(); /* inodes are destroyed before the numbers that they return */
     root.reset();
 }
 
@@ -108,7 +108,7 @@ void Disk::attach(Inode &dir, const std::string &name, const InodeRef &inode)
     dir.links++;
 }
 
-/* A directory keeps the links of its entries: it is renamed, or removed by its caller. */
+/* A directory keeps the links of its entries, since its caller renames or removes it. */
 InodeRef Disk::detach(Inode &dir, const std::string &name)
 {
     InodeRef inode = dir.child(name);
@@ -167,7 +167,7 @@ void Disk::set_attributes(Inode &inode, const Attributes &attributes)
     inode.changed = now();
 }
 
-/* ---- what is durable ---- */
+/* ---- durability ---- */
 
 static void sync_tree(Inode &inode)
 {
@@ -212,12 +212,12 @@ void Disk::lose_power(Random &random)
 void Disk::lose_power(const std::vector<unsigned> &choice)
 {
     CrashState(*this).apply(choice);
-    journal->clear(); /* what was lost goes */
+    journal->clear(); /* lost inodes are destroyed */
     in_use = 0;
     recount(*root);
 }
 
-/* Links and space of all below dir; before, no inode is counted. */
+/* Recounts links and space of everything below dir; before, no inode is counted. */
 void Disk::recount(Inode &dir)
 {
     in_use += BLOCK_SIZE;
@@ -283,10 +283,10 @@ std::unique_ptr<Disk> Disk::copy() const
     return disk;
 }
 
-/* ---- for judges and damage ---- */
+/* ---- access for judge and damage ---- */
 
-/* The inode at path; null: none. dir and name: where it is or would be; dir is null if
- * there is no such directory. */
+/* Returns the inode at path; null: none. dir and name: its place, even if it does not
+ * exist; dir is null if there is no such directory. */
 Inode *Disk::inode_at(const std::string &path, Inode **dir, std::string *name) const
 {
     Inode *parent = nullptr, *here = root.get();

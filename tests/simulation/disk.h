@@ -5,13 +5,13 @@
 /* File systems in memory, and the open files of simulated processes.
  *
  * A Disk is one file system: that of a node, or the parallel one. Processes see all
- * changes at once; a journal holds those that are not durable yet, and loss of power
- * drops a part of them (see Crash). All of it is deterministic: the same calls with the
+ * changes at once. A journal holds the changes that are not durable yet; a loss of power
+ * drops a part of them (see Crash). Everything is deterministic: the same calls with the
  * same random numbers give the same results.
  *
  * Files are the descriptors of one process. All calls return the result of the system
- * call, or -errno. They neither block nor fail on their own: waiting for locks and
- * injected faults are up to the caller. */
+ * call, or -errno. They neither block nor fail on their own: the caller waits for locks
+ * and injects faults. */
 
 #include "random.h"
 
@@ -40,71 +40,71 @@ using InodeRef = std::shared_ptr<Inode>;
 
 /* Which changes survive a loss of power, and what fsync makes durable.
  *
- * EXT4, XFS: names, modes, owners and truncations are in one ordered journal: a prefix of
- * it survives, and a rename is one change. A file grows when its data is written back
- * (delayed allocation), independently of that order: it is found with any size it had
- * since the last truncation that survives. fsync of a file makes its data and size
- * durable, and the journal up to the last change of the file, its name included. fsync of
- * a directory: the journal up to the last change in it. XFS: a file without fsync that is
- * renamed over another may be found empty or damaged. EXT4 (auto_da_alloc): its data and
- * size survive wherever that rename survives.
+ * EXT4, XFS: names, modes, owners and truncations are in one ordered journal. A prefix of
+ * the journal survives, and a rename is one change. A file grows when its data is written
+ * back (delayed allocation), independently of the journal: after a loss of power it has
+ * any size that it had since the last surviving truncation. fsync of a file makes its
+ * data and size durable, and the journal up to the last change of the file, including its
+ * name. fsync of a directory makes the journal durable up to the last change in the
+ * directory. XFS: a file that was renamed over another one without fsync may be empty or
+ * damaged. EXT4 (auto_da_alloc): its data and size survive if the rename survives.
  *
- * WEAK: every directory entry, size, and mode is found as it was at some time since it
- * was durable, independently of all others, but a rename never loses both entries: the
- * old one goes after the new one is there (both may be found), and a renamed directory
- * has one name. An entry in a directory that was lost is lost. fsync of a file makes its
- * data, size and mode durable, not its name; fsync of a directory its entries, not its
- * own name.
+ * WEAK: every directory entry, size, and mode returns to any of its values since it was
+ * last durable, independently of all others. However, a rename never loses both entries:
+ * the old entry disappears only after the new one exists (both may be found), and a
+ * renamed directory has one name. An entry in a lost directory is lost. fsync of a file
+ * makes its data, size and mode durable, but not its name; fsync of a directory makes its
+ * entries durable, but not its own name.
  *
- * Data that was not synced, in all: each block of 4096 bytes has its old content (zeros
- * if it is new), or its new one, or a mix that changes at a multiple of 512 bytes. */
+ * In all three, each block of 4096 bytes that was not synced has its old content (zeros
+ * if it is new), its new content, or a mix that changes at a multiple of 512 bytes. */
 enum class Crash { EXT4, XFS, WEAK };
 
 class Disk
 {
   public:
     /* number: st_dev. capacity: bytes; see used(). clock: seconds since the epoch, for
-     * the times of files. */
+     * file times. */
     Disk(dev_t number, uint64_t capacity, std::function<double()> clock,
          Crash how = Crash::EXT4);
     ~Disk();
     Disk(const Disk &) = delete;
     Disk &operator=(const Disk &) = delete;
 
-    /* Processes see a state in which the disk may be after a loss of power now; all of it
-     * is durable. Descriptors of it must be closed before. */
+    /* Puts the disk into a possible state after a loss of power now; all of that state is
+     * durable. Descriptors of the disk must be closed before. */
     void lose_power(Random &random);
 
     /* For exhaustive search: the number of alternatives of each independent choice, each
-     * at least 2, and the state for one alternative of each (0 .. number - 1). In order:
+     * at least 2. lose_power applies one alternative of each (0 .. number - 1). In order:
      * - EXT4, XFS: how many changes of the journal survive; then, for each file that
-     * grew, how many of its growths do.
+     *   grew, how many of its growths survive.
      * - WEAK: for each entry, size and mode that changed, how many of its changes survive
-     *   (fewer where one depends on a change that is lost).
+     *   (fewer if one depends on a change that is lost).
      * - For each block of data that was not synced: 0 is lost, 1 is kept; if d > 1 of its
      *   sectors of 512 bytes differ, 2 .. d: only the first 1 .. d - 1 of these are new;
      *   d + 1 .. 2d - 1: only the last 1 .. d - 1. */
     std::vector<unsigned> choices() const;
-    size_t first_block_choice() const; /* those from there on are of blocks */
+    size_t first_block_choice() const; /* choices from this one on concern blocks */
     void lose_power(const std::vector<unsigned> &choice);
 
-    /* All that processes see is durable. A disk does this by itself when its journal
-     * holds JOURNAL_LIMIT changes, as real ones do after some seconds. */
+    /* Makes durable all that processes see. A disk does this by itself when its journal
+     * holds JOURNAL_LIMIT changes, as real disks do after some seconds. */
     void sync();
     static constexpr size_t JOURNAL_LIMIT = 4096;
-    void erase(); /* all below the root, durably */
+    void erase(); /* durably removes everything below the root */
 
     uint64_t used() const; /* data in blocks of 4096 bytes, and 4096 bytes per inode */
     uint64_t capacity;     /* writes beyond it are -ENOSPC */
     const Crash how;
 
-    /* For the judge and for damage: no effect on times, no checks of access, no links are
-     * followed. path is relative to the root, without "." and "..". */
+    /* For the judge and for damage: these functions change no times, check no access and
+     * follow no links. path is relative to the root, without "." and "..". */
     struct Entry {
         std::string path;
-        mode_t mode; /* with type */
+        mode_t mode; /* includes the type */
         uint64_t size;
-        std::string link; /* where a symbolic link points */
+        std::string link; /* target of a symbolic link */
     };
     std::vector<Entry> list() const; /* all entries, sorted by path */
     bool read(const std::string &path,
@@ -112,8 +112,9 @@ class Disk
     /* Durably replaces the content of a file, or creates it (mode 0644, owned by the
      * owner of its directory, which must exist). */
     bool write(const std::string &path, const std::string &bytes);
-    bool remove(const std::string &path); /* a file, or a whole tree, durably */
-    /* Visible and durable state; blocks are shared until one of the two changes them. */
+    bool remove(const std::string &path); /* durably removes a file or a tree */
+    /* Copies the visible and the durable state; blocks are shared until a disk changes
+     * them. */
     std::unique_ptr<Disk> copy() const;
 
   private:
@@ -124,7 +125,7 @@ class Disk
     friend class CrashState;
     friend struct Description;
 
-    /* Changes of names: checks are done, the journal records them. */
+    /* Changes of names, after all checks; the journal records them. */
     InodeRef make_inode(const Attributes &attributes);
     InodeRef create(Inode &dir, const std::string &name, const Attributes &attributes);
     void link(Inode &dir, const std::string &name, const InodeRef &inode);
@@ -135,7 +136,8 @@ class Disk
     void discard(Inode &dir, const std::string &name);
 
     void set_attributes(Inode &inode, const Attributes &attributes);
-    void release(Inode &inode); /* its space, when neither name nor descriptor is left */
+    void release(Inode &inode); /* releases its space if no name and no descriptor is
+                                 * left */
     bool has_room(uint64_t bytes) const;
     void limit_journal();
     struct timespec now() const;
@@ -147,29 +149,28 @@ class Disk
     std::function<double()> clock;
     uint64_t in_use = 0;
     ino_t next_number = 2;
-    std::vector<ino_t> free_numbers; /* a heap: the lowest is used again first */
+    std::vector<ino_t> free_numbers; /* a heap: the lowest number is reused first */
     InodeRef root;
     std::unique_ptr<Journal> journal;
 };
 
-/* Where disks are mounted for the processes of one node: absolute paths without links,
- * e.g. {"/": node, "/prefix": parallel}. The directories of mount points exist, durably.
- */
+/* The mounts of the processes of one node: absolute paths without links, e.g. {"/": node,
+ * "/prefix": parallel}. The directories of mount points exist durably. */
 using Mounts = std::map<std::string, std::shared_ptr<Disk>>;
 
 class Files
 {
   public:
-    /* order: the order in which directories are read. User 0 passes all checks of access;
-     * the process is in one group. */
+    /* order: determines the order in which directories are read. User 0 passes all checks
+     * of access; the process is in one group. */
     Files(const Mounts *mounts, uid_t user, gid_t group, Random order);
-    ~Files(); /* closes all: locks of the process end */
+    ~Files(); /* closes all descriptors, which ends the locks of the process */
 
     mode_t umask = 022;
     std::string cwd = "/";
 
-    /* Descriptors begin at FIRST, so that none is that of a real file. dir: one of them,
-     * or AT_FDCWD. */
+    /* Descriptors begin at FIRST, so that they differ from those of real files. dir: a
+     * descriptor, or AT_FDCWD. */
     static constexpr int FIRST = 1000;
     bool owns(int fd) const;
 
@@ -177,7 +178,7 @@ class Files
     int openat(int dir, const char *path, int flags, mode_t mode); /* no O_TMPFILE */
     int close(int fd);
     int dup(int fd);
-    int flags(int fd) const; /* as F_GETFL */
+    int flags(int fd) const; /* as with F_GETFL */
     ssize_t pread(int fd, void *buf, size_t size, off_t offset);
     ssize_t pwrite(int fd, const void *buf, size_t size, off_t offset);
     ssize_t read(int fd, void *buf, size_t size);
@@ -185,7 +186,7 @@ class Files
     off_t lseek(int fd, off_t offset, int whence); /* with SEEK_DATA, SEEK_HOLE */
     int ftruncate(int fd, off_t size);
     int fallocate(int fd, int mode, off_t offset,
-                  off_t size); /* punch hole, or allocate */
+                  off_t size); /* punches a hole or allocates */
     ssize_t copy_file_range(int in, off_t *in_offset, int out, off_t *out_offset,
                             size_t size, unsigned flags); /* -EXDEV between disks */
     int fsync(int fd); /* of a file or a directory; fdatasync is the same */
@@ -210,12 +211,13 @@ class Files
     ssize_t readlinkat(int dir, const char *path, char *buf, size_t size);
     /* path NULL: dir itself; flags: AT_SYMLINK_NOFOLLOW */
     int utimensat(int dir, const char *path, const struct timespec times[2], int flags);
-    /* Pipes only exist: they hold no data. To open one without O_NONBLOCK is -EAGAIN. */
+    /* Creates a pipe, which cannot hold data. Opening it without O_NONBLOCK is
+     * -EAGAIN. */
     int mkfifoat(int dir, const char *path, mode_t mode);
     int realpath(const char *path, std::string &resolved);
 
-    /* Names in a directory, "." and ".." among them, in an order drawn for each call,
-     * with DT_ types. */
+    /* Lists the names in a directory, including "." and "..", with DT_ types. Each call
+     * draws the order. */
     struct Name {
         std::string name;
         unsigned char type;
@@ -223,15 +225,16 @@ class Files
     };
     int list(int fd, std::vector<Name> &names);
 
-    /* Locks of the open file description, as of F_OFD_*, or of the process: exclusive or
-     * shared, of the whole file. -EAGAIN when another one has it; lock_test: F_UNLCK, or
-     * the type of the lock that conflicts. They end with the last descriptor of the
-     * description; those of a process where it closes any descriptor of the file. */
+    /* Locks of the open file description, as with F_OFD_*, or of the process: exclusive
+     * or shared, of the whole file. -EAGAIN if another lock conflicts; lock_test:
+     * F_UNLCK, or the type of the conflicting lock. Locks of a description end with its
+     * last descriptor; locks of a process end when the process closes any descriptor of
+     * the file. */
     int lock(int fd, short type, bool of_process = false); /* F_RDLCK, F_WRLCK, F_UNLCK */
     int lock_test(int fd, short type, bool of_process = false);
 
-    /* Absolute, for logs and strikes: the name by which a file was opened, in the
-     * directory where that is now. "": unknown. */
+    /* An absolute path for logs and strikes: the name by which the file was opened, in
+     * the current path of its directory. "": unknown. */
     std::string path_of(int fd) const;
 
   private:
@@ -258,7 +261,7 @@ class Files
     mode_t unprivileged_mode(const Inode &inode) const;
     void drop_privileges(Disk &disk, Inode &inode) const;
 
-    /* dir and path to an inode; flags as of fstatat */
+    /* Finds the inode for dir and path; flags: as for fstatat. */
     int inode_for(int dir, const char *path, int flags, Target &found) const;
     int new_name(int dir, const char *path, bool directory, Target &found) const;
     int make_entry(int dir, const char *path, mode_t type, const char *target);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a simulated disk holds after a loss of power. The choices are numbered first; then
- * each change of the journal is kept or lost, each slot gets the value of its last kept
- * change, and each block of data that was not synced its old content, its new one, or a
- * mix. Links and space are counted anew, as by a check of the file system. */
+/* The content of a simulated disk after a loss of power. First, the choices are numbered.
+ * Then each change of the journal is kept or lost; each slot gets the value of its last
+ * kept change; and each block of data that was not synced gets its old content, its new
+ * content, or a mix. Links and space are recounted, as a check of the file system
+ * does. */
 #include "disk_node.h"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ void CrashState::number_blocks(const Content &content)
     }
 }
 
-/* All lost, all kept, or each by itself. */
+/* Draws one of: everything lost, everything kept, or independent choices. */
 std::vector<unsigned> CrashState::draw(Random &random) const
 {
     std::vector<unsigned> choice;
@@ -117,11 +118,12 @@ std::vector<unsigned> CrashState::draw(Random &random) const
 bool CrashState::has_survived(uint64_t number) const
 {
     size_t i = journal.index_of(number);
-    return i == journal.changes.size() || kept[i]; /* what is not pending is durable */
+    return i == journal.changes.size() || kept[i]; /* a change that is not pending is
+                                                    * durable */
 }
 
-/* A growth counts only on top of the size that it started from: where a growth is lost,
- * those behind it are, up to a truncation that is kept. */
+/* A growth counts only on top of the size from which it started: if a growth is lost,
+ * those that follow are lost, up to a kept truncation. */
 void CrashState::decide_ordered(const std::vector<unsigned> &choice)
 {
     const size_t count = ordered.empty() ? 0 : choice[0];
@@ -183,8 +185,8 @@ static void restore_entry(Inode &dir, const std::string &name, const InodeRef &i
         dir.entries.erase(name);
 }
 
-/* The first truncation that is lost brings back the content before; all changes of the
- * size behind it are lost too. */
+/* The first lost truncation restores the previous content; all changes of the size after
+ * it are lost, too. */
 void CrashState::restore_size(const Change &change, bool is_kept)
 {
     Inode &file = *change.node;
@@ -245,7 +247,7 @@ void CrashState::settle_blocks(const std::vector<unsigned> &choice)
     }
 }
 
-/* Nothing is behind the end of a file. */
+/* Removes everything behind the end of a file. */
 static void clip_content(Content &content, uint64_t size)
 {
     const uint64_t tail = size % BLOCK_SIZE, end = size / BLOCK_SIZE + (tail != 0);

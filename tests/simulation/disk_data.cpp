@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Data of simulated files: blocks that are shared until one user changes them, with the
+/* Data of simulated files: blocks that are shared until a user changes them, with the
  * durable content of each block that was not synced. */
 #include "disk_node.h"
 
@@ -10,7 +10,8 @@
 namespace sim
 {
 
-/* A block that is allocated and reads as zeros; as on real disks, a hole to SEEK_DATA. */
+/* An allocated block that reads as zeros; as on real disks, SEEK_DATA treats it as a
+ * hole. */
 static const BlockRef &unwritten_block()
 {
     static const BlockRef block = std::make_shared<Block>(Block{});
@@ -40,7 +41,7 @@ Content &Inode::own_content()
     return *content;
 }
 
-/* The block for a change, with its durable content kept; null: no space. */
+/* Returns the block for a change and keeps its durable content; null: no space. */
 Block *Inode::writable(uint64_t index)
 {
     Content &own = *content;
@@ -103,8 +104,8 @@ ssize_t Inode::write(const void *buf, size_t count, uint64_t offset)
     return static_cast<ssize_t>(done);
 }
 
-/* Drops all behind new_size, in a new content: the journal holds the one before. A loss
- * of power that loses the truncation finds that one. */
+/* Drops everything behind new_size in a new content. The journal holds the previous
+ * content, which returns if a loss of power loses the truncation. */
 void Inode::cut(uint64_t new_size)
 {
     uint64_t tail = new_size % BLOCK_SIZE, end = new_size / BLOCK_SIZE + (tail != 0);
@@ -195,7 +196,8 @@ void Inode::sync_data()
     if (!content->unsynced.empty()) own_content().unsynced.clear();
 }
 
-/* All data that is not synced now survives with this change. */
+/* Binds all data that is not synced now to the change: the data survives if the change
+ * does. */
 void Inode::bind_unsynced(uint64_t change)
 {
     if (content->unsynced.empty()) return;

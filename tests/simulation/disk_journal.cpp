@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The journal of a simulated disk: what is recorded for each change, and what a sync
- * makes durable. A change that is durable is no longer in the journal. */
+/* The journal of a simulated disk: the record of each change, and what a sync makes
+ * durable. Durable changes leave the journal. */
 #include "disk_node.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ size_t Journal::index_of(uint64_t number) const
 
 /* ---- dependencies, for WEAK ---- */
 
-/* The directory and all above it must be found. */
+/* A change needs the directory and all directories above it. */
 void Journal::need_path(Change &change, const Inode &dir) const
 {
     std::set<const Inode *> path;
@@ -58,7 +58,7 @@ void Journal::need_path(Change &change, const Inode &dir) const
         if (c->after && path.count(c->after.get())) change.needs.push_back(c->number);
 }
 
-/* A directory goes after all that was moved out of it. */
+/* The removal of a directory needs the removal of everything that was moved out of it. */
 void Journal::need_entries(Change &change, const Inode &dir) const
 {
     for (const ChangeRef &c : changes)
@@ -133,7 +133,7 @@ void Journal::set_attributes(Inode &inode, const Attributes &after)
     change.attributes_after = after;
 }
 
-/* ---- what becomes durable ---- */
+/* ---- durability ---- */
 
 void Journal::drop(const std::function<bool(const Change &)> &is_done)
 {
@@ -166,7 +166,7 @@ void Journal::settle_size(const Inode &file)
         [&](const Change &c) { return c.kind == Change::SIZE && c.node.get() == &file; });
 }
 
-/* Growths before a truncation that is durable are of no effect. */
+/* Growths before a durable truncation have no effect. */
 void Journal::commit_until(uint64_t number)
 {
     std::map<const Inode *, uint64_t> truncated;
@@ -181,8 +181,8 @@ void Journal::commit_until(uint64_t number)
     });
 }
 
-/* Chooses the changes of one number, first <= i < last, if one of them is chosen by its
- * number or slot; then also all that must be durable before them. */
+/* Selects all changes of one number, first <= i < last, if one of them is selected by its
+ * number or slot; then also all changes that must be durable before them. */
 bool Journal::commit_group(size_t first, size_t last, std::set<uint64_t> &numbers,
                            std::set<Slot> &slots) const
 {
@@ -198,7 +198,7 @@ bool Journal::commit_group(size_t first, size_t last, std::set<uint64_t> &number
     return true;
 }
 
-/* WEAK: all slots of an inode, and what their changes need. */
+/* WEAK: commits all slots of an inode, and everything that their changes need. */
 void Journal::commit_slots_of(const Inode &inode)
 {
     std::set<uint64_t> numbers, done;

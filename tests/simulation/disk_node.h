@@ -2,7 +2,8 @@
 #ifndef SIMULATION_DISK_NODE_H
 #define SIMULATION_DISK_NODE_H
 
-/* Inside of simulated disks: inodes, and the journal of changes that are not durable. */
+/* Internals of simulated disks: inodes, and the journal of changes that are not
+ * durable. */
 
 #include "disk.h"
 
@@ -19,14 +20,14 @@ constexpr size_t SECTORS = BLOCK_SIZE / SECTOR_SIZE;
 using Block = std::array<char, BLOCK_SIZE>;
 using BlockRef = std::shared_ptr<Block>;
 
-/* What a block was when it was last durable; null: a hole. bound: where the change of
- * this number survives, the new content does; 0: none. */
+/* The content of a block when it was last durable; null: a hole. bound: the new content
+ * survives if the change of this number does; 0: none. */
 struct Unsynced {
     BlockRef old;
     uint64_t bound = 0;
 };
 
-/* Data of a file; shared by copies of a disk and by truncations in the journal. */
+/* Data of a file, shared by copies of a disk and by truncations in the journal. */
 struct Content {
     std::map<uint64_t, BlockRef> blocks;
     std::map<uint64_t, Unsynced> unsynced;
@@ -35,7 +36,7 @@ struct Content {
 using ContentRef = std::shared_ptr<Content>;
 
 struct Attributes {
-    mode_t mode; /* with type */
+    mode_t mode; /* includes the type */
     uid_t user;
     gid_t group;
 };
@@ -67,15 +68,15 @@ class Inode : public std::enable_shared_from_this<Inode>
     }
     InodeRef child(const std::string &name) const;
 
-    /* Data. Sizes and offsets are valid; read ends at the end of the file. write and
-     * allocate return -ENOSPC; a write that fits in part returns the size of that part.
-     */
+    /* Access to data. Sizes and offsets must be valid; read stops at the end of the file.
+     * write and allocate return -ENOSPC; a write that fits only in part returns the size
+     * of that part. */
     size_t read(void *buf, size_t count, uint64_t offset) const;
     ssize_t write(const void *buf, size_t count, uint64_t offset);
     void resize(uint64_t new_size);
     void punch(uint64_t offset, uint64_t count);
     int allocate(uint64_t offset, uint64_t count);
-    off_t seek(uint64_t offset, bool data) const; /* the next data, or hole; -ENXIO */
+    off_t seek(uint64_t offset, bool data) const; /* next data or next hole; -ENXIO */
     void sync_data();
     void bind_unsynced(uint64_t change);
 
@@ -84,9 +85,9 @@ class Inode : public std::enable_shared_from_this<Inode>
     Attributes attributes;
     nlink_t links = 0;
     unsigned opens = 0;   /* open file descriptions */
-    bool counted = false; /* its space is part of Disk::used */
+    bool counted = false; /* Disk::used includes its space */
     uint64_t size = 0;
-    ContentRef content; /* never null; shared while it is empty */
+    ContentRef content; /* never null; shared while empty */
     std::map<std::string, InodeRef> entries;
     std::weak_ptr<Inode> parent; /* of a directory */
     std::string name;            /* of a directory, in its parent */
@@ -94,7 +95,7 @@ class Inode : public std::enable_shared_from_this<Inode>
     struct timespec accessed = {}, modified = {}, changed = {};
     std::vector<Lock> locks;
 
-    /* Of the journal: the last growth that it holds, and their number. */
+    /* For the journal: the last growth in it, and the number of growths. */
     Change *growth = nullptr;
     unsigned growths = 0;
 
@@ -105,26 +106,26 @@ class Inode : public std::enable_shared_from_this<Inode>
     void account(int64_t blocks);
 };
 
-/* One change that is not durable. The entry of a directory, the size of a file, or mode
- * and owner of an inode each are a slot; changes of a slot survive in their order. */
+/* One change that is not durable. Each directory entry, each file size, and the mode and
+ * owner of each inode is a slot; changes of a slot survive in order. */
 struct Change {
     enum Kind { ENTRY, SIZE, ATTRIBUTES };
 
     Kind kind;
-    InodeRef node;       /* the directory of an entry, the owner of size and mode */
+    InodeRef node;       /* the directory of an entry, or the inode of a size or mode */
     uint64_t number = 0; /* ascending; the same for all parts of one change */
 
-    std::string name; /* of an entry, and what it leads to */
+    std::string name; /* name of an entry, and the inodes that it leads to */
     InodeRef before, after;
 
     uint64_t size_before = 0, size_after = 0;
-    ContentRef cut;      /* a truncation: the content before */
-    bool growth = false; /* survives independently of the order of the journal */
-    uint64_t bound = 0;  /* a growth: survives where the change of this number does */
+    ContentRef cut;      /* for a truncation: the previous content */
+    bool growth = false; /* survives independently of the journal's order */
+    uint64_t bound = 0;  /* for a growth: it survives if the change of this number does */
 
     Attributes attributes_before = {}, attributes_after = {};
 
-    std::vector<uint64_t> needs; /* WEAK: lost where one of these is */
+    std::vector<uint64_t> needs; /* WEAK: the change is lost if one of these is */
 };
 
 using ChangeRef = std::shared_ptr<Change>;
@@ -137,7 +138,7 @@ class Journal
     {
     }
 
-    /* Records. Each comes before the change of the inodes. */
+    /* Recording. Each function is called before the inodes change. */
     void entry(Inode &dir, const std::string &name, const InodeRef &after);
     void rename(Inode &from, const std::string &old, Inode &to, const std::string &name);
     void grow(Inode &file, uint64_t size);
@@ -146,11 +147,11 @@ class Journal
 
     void sync(Inode &inode); /* fsync */
     void clear();
-    /* The entry is durable as it is; nothing else becomes so. */
+    /* Makes the entry durable as it is, and nothing else. */
     void settle(const Inode &dir, const std::string &name);
     void settle_size(const Inode &file);
 
-    size_t index_of(uint64_t number) const; /* changes.size(): it is durable */
+    size_t index_of(uint64_t number) const; /* changes.size(): already durable */
     bool is_full() const
     {
         return changes.size() >= Disk::JOURNAL_LIMIT;
@@ -158,7 +159,7 @@ class Journal
     static Slot slot_of(const Change &change);
 
     const Crash how;
-    std::vector<ChangeRef> changes; /* in the order of their numbers */
+    std::vector<ChangeRef> changes; /* ordered by number */
     uint64_t last_number = 0;
 
   private:
@@ -177,7 +178,8 @@ class Journal
     uint64_t last_directory_rename = 0;
 };
 
-/* What is found after a loss of power: the choices, and the state for a set of them. */
+/* The possible results of a loss of power: the choices, and the state for given
+ * choices. */
 class CrashState
 {
   public:
@@ -219,13 +221,14 @@ class CrashState
     std::vector<Inode *> inodes; /* all that may be found, in a fixed order */
     std::set<const Inode *> seen;
 
-    std::vector<uint64_t> ordered; /* numbers of the journal, without growths */
-    std::map<Slot, size_t> slots;  /* to their choice */
-    std::vector<size_t> position;  /* of each change among those of its choice */
-    size_t first_block = 0;        /* choice */
+    std::vector<uint64_t> ordered; /* numbers of changes in the journal, without
+                                    * growths */
+    std::map<Slot, size_t> slots;  /* slot -> its choice */
+    std::vector<size_t> position;  /* of each change among the changes of its choice */
+    size_t first_block = 0;        /* the first choice of a block */
     std::vector<DirtyBlock> blocks;
-    std::vector<bool> kept;                      /* each change of the journal */
-    std::map<Inode *, ContentRef> found_content; /* files with a size that changed */
+    std::vector<bool> kept;                      /* for each change of the journal */
+    std::map<Inode *, ContentRef> found_content; /* of files whose size changed */
     std::map<const Content *, std::map<uint64_t, BlockRef>> settled; /* null: a hole */
 };
 

@@ -16,14 +16,15 @@
 
 namespace s4u = simgrid::s4u;
 
-/* Exported by SimGrid, in none of its headers: takes over the selector that was set. */
+/* Exported by SimGrid without a declaration in its headers: applies the configured
+ * selector. */
 namespace simgrid::smpi::colls
 {
 void set_collectives();
 }
 
-/* That of the C library for SimGrid and this program. SMPI asks for the CPU time of the
- * thread at each call, a system call each, and has no use for it here. */
+/* Replaces the function of the C library for SimGrid and this program. SMPI asks for the
+ * CPU time of the thread at each call, which costs a system call and is useless here. */
 extern "C" int clock_gettime(clockid_t clock, struct timespec *time) noexcept
 {
     if (clock != CLOCK_THREAD_CPUTIME_ID)
@@ -64,7 +65,8 @@ void prepare(int nodes, int stack)
     close(fd);
     static s4u::Engine engine(&count, arguments);
     SMPI_init();
-    /* the default ones are linear: rank 0 sends to each rank, or each to each */
+    /* the default algorithms are linear: rank 0 sends to each rank, or each rank to each
+     * rank */
     for (const char *choice :
          {"smpi/barrier:ompi_bruck", "smpi/bcast:binomial_tree", "smpi/allreduce:rdb",
           "smpi/allgather:bruck", "smpi/allgatherv:ompi_bruck",
@@ -150,8 +152,8 @@ Process &Machine::spawn(Node &node, const std::string &program,
     return *p;
 }
 
-/* Its threads end with it. SMPI aborts where a message goes to an actor that is gone: it
- * stays, and never runs again. */
+/* Ends a process and its threads. SMPI aborts if a message goes to an actor that is gone,
+ * so the actor remains but never runs again. */
 void Machine::end(Process &process)
 {
     process.ended = true;
@@ -205,8 +207,8 @@ void Machine::make_directories(Node &node)
     node.disk->sync();
 }
 
-/* Seconds that a call takes: different for each, so that processes meet in any order.
- */
+/* Returns the duration of a call in seconds. Durations differ, so that processes meet in
+ * any order. */
 static double duration(Random &random, const Call &call)
 {
     return 1e-9 * static_cast<double>(call.changes ? random.between(2000, 50000)

@@ -116,7 +116,7 @@ int Files::create_file(const Target &found, mode_t mode, InodeRef &inode)
     return 0;
 }
 
-/* A pipe has no other end. */
+/* Opens a pipe, which has no other end. */
 static int open_pipe(int flags)
 {
     const int access = flags & O_ACCMODE;
@@ -171,7 +171,7 @@ int Files::openat(int dir, const char *path, int flags, mode_t mode)
 
 /* ---- data ---- */
 
-/* The description of a file for reading or writing. */
+/* Gets the description of a file for reading or writing. */
 int Files::file_for(int fd, bool writes, Description *&d) const
 {
     d = description(fd);
@@ -367,7 +367,7 @@ int Files::syncfs(int fd)
 
 /* ---- locks ---- */
 
-/* The type of a lock that another one has and that conflicts, or F_UNLCK. */
+/* Returns the type of a conflicting lock of another owner, or F_UNLCK. */
 static short conflicting_lock(const Description *d, const void *owner, short type)
 {
     for (const Lock &lock : d->inode->locks)

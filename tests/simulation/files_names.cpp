@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names, modes and times as simulated processes see and change them, in the order of
- * checks of Linux. */
+/* Names, modes and times as simulated processes see and change them. Checks have the
+ * order of Linux. */
 #include "files_node.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ int Files::inode_for(int dir, const char *path, int flags, Target &found) const
         .run(dir, current ? "." : path, found);
 }
 
-/* Where an entry can be made. */
+/* Finds the place for a new entry. */
 int Files::new_name(int dir, const char *path, bool directory, Target &found) const
 {
     int rc = Walk(*this, Walk::ENTRY).run(dir, path, found);
@@ -257,7 +257,7 @@ int Files::utimensat(int dir, const char *path, const struct timespec times[2], 
 
 /* ---- names ---- */
 
-/* type: with permissions; target: of a symbolic link. */
+/* type: includes permissions; target: of a symbolic link. */
 int Files::make_entry(int dir, const char *path, mode_t type, const char *target)
 {
     Target found;
@@ -306,7 +306,7 @@ int Files::linkat(int from_dir, const char *from, int to_dir, const char *to, in
     return 0;
 }
 
-/* Of a directory: what its name must not be, and that it is empty. */
+/* For a directory: checks its name, and that it is empty. */
 int Files::may_remove_directory(const Target &found) const
 {
     if (found.last == Target::DOTDOT) return -ENOTEMPTY;
@@ -345,7 +345,7 @@ static bool is_above(const Inode &top, InodeRef inode)
     return false;
 }
 
-/* What Linux checks before access. */
+/* Checks that Linux makes before those of access. */
 static int check_rename(const Target &from, const Target &to, unsigned flags)
 {
     if (from.disk != to.disk) return -EXDEV;

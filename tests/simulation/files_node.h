@@ -2,7 +2,8 @@
 #ifndef SIMULATION_FILES_NODE_H
 #define SIMULATION_FILES_NODE_H
 
-/* Inside of simulated descriptors: open file descriptions, and the walk along paths. */
+/* Internals of simulated descriptors: open file descriptions, and the walk along
+ * paths. */
 
 #include "disk_node.h"
 
@@ -14,15 +15,15 @@ namespace sim
 
 constexpr size_t NAME_LIMIT = 255, PATH_LIMIT = 4095;
 constexpr unsigned LINKS_LIMIT = 40;
-constexpr int READ = 4, WRITE = 2, EXECUTE = 1; /* as in modes */
+constexpr int READ = 4, WRITE = 2, EXECUTE = 1; /* as in file modes */
 
 struct Place {
     std::shared_ptr<Disk> disk;
     InodeRef inode;
 };
 
-/* Where a path leads. parent and name: null and "" where the path ends with ".", ".." or
- * "/". inode: null if there is none of that name. */
+/* The result of a walk. parent and name: null and "" if the path ends with ".", ".." or
+ * "/". inode: null if the name does not exist. */
 struct Target {
     enum Last { NAME, DOT, DOTDOT, ROOT };
 
@@ -30,7 +31,7 @@ struct Target {
     InodeRef parent, inode;
     std::string name;
     Last last = NAME;
-    bool slash = false; /* behind the name */
+    bool slash = false; /* the name is followed by a slash */
 
     int missing() const
     {
@@ -55,7 +56,7 @@ struct Description {
 
     std::shared_ptr<Disk> disk;
     InodeRef inode, parent;
-    std::string name; /* in parent, when it was opened */
+    std::string name; /* in parent, at the time of opening */
     int flags;
     uint64_t offset = 0;
 };
@@ -63,8 +64,9 @@ struct Description {
 class Walk
 {
   public:
-    /* FOLLOW: a link at the end, too. ENTRY: the entry itself, which may be missing.
-     * CREATE: the file at the end may be missing. TRUSTED: without checks of access. */
+    /* FOLLOW: follows a link at the end. ENTRY: finds the entry itself, which may be
+     * missing. CREATE: the file at the end may be missing. TRUSTED: skips checks of
+     * access. */
     enum How : unsigned { FOLLOW = 1, ENTRY = 2, CREATE = 4, TRUSTED = 8 };
 
     Walk(const Files &files, unsigned how) : files(files), how(how)
@@ -94,7 +96,7 @@ class Walk
     const Files &files;
     const unsigned how;
     Place here;
-    std::string text; /* holds rest behind a link */
+    std::string text; /* keeps the text of rest after a link */
     std::string_view rest;
     unsigned links = 0;
     std::vector<Mount> mounts;

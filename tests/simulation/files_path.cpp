@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths of simulated processes: the walk through directories, links and mounts, in the
- * order of checks of Linux, and the rules of access. */
+/* Paths of simulated processes: the walk through directories, links and mounts, and the
+ * rules of access. Checks have the order of Linux. */
 #include "files_node.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace sim
 
 static const char DESCRIPTORS[] = "/proc/self/fd/";
 
-/* Mount points are followed in the order of their paths: outer ones first. */
+/* Follows mount points in the order of their paths: outer mounts first. */
 void Walk::prepare_mounts()
 {
     for (const auto &[path, disk] : *files.mounts) {
@@ -69,7 +69,7 @@ int Walk::start(int dir)
     return here.inode->is_directory() ? 0 : -ENOTDIR;
 }
 
-/* The path begins with /proc/self/fd/. */
+/* Starts a path that begins with /proc/self/fd/. */
 int Walk::start_at_descriptor(Target &found, bool &done)
 {
     rest.remove_prefix(sizeof DESCRIPTORS - 1);
@@ -237,7 +237,7 @@ int Files::may_remove(const Inode &dir, const Inode &inode, bool directory) cons
     return 0;
 }
 
-/* As with fs.protected_hardlinks, which distributions set. */
+/* Applies the rules of fs.protected_hardlinks, which distributions set. */
 bool Files::is_linkable(const Inode &inode) const
 {
     const mode_t mode = inode.attributes.mode;
@@ -247,7 +247,8 @@ bool Files::is_linkable(const Inode &inode) const
            is_allowed(inode, READ | WRITE);
 }
 
-/* Of a new inode in dir. mode: without type, before the umask, which links ignore. */
+/* Attributes of a new inode in dir. mode: without type, before the umask, which links
+ * ignore. */
 Attributes Files::attributes_in(const Inode &dir, mode_t type, mode_t mode) const
 {
     const mode_t runs = S_ISGID | S_IXGRP;
@@ -260,7 +261,7 @@ Attributes Files::attributes_in(const Inode &dir, mode_t type, mode_t mode) cons
     return result;
 }
 
-/* Without what a file gives to those who run it. */
+/* Returns the mode without the privileges that the file gives to those who execute it. */
 mode_t Files::unprivileged_mode(const Inode &inode) const
 {
     mode_t mode = inode.attributes.mode & ~static_cast<mode_t>(S_ISUID);
@@ -269,7 +270,7 @@ mode_t Files::unprivileged_mode(const Inode &inode) const
     return mode;
 }
 
-/* A change of data by an ordinary user ends these privileges. */
+/* Removes these privileges when an ordinary user changes data. */
 void Files::drop_privileges(Disk &disk, Inode &inode) const
 {
     Attributes attributes = inode.attributes;

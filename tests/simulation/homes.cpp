@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the files of a cached dataset are; see homes.h. */
+/* The nodes that have the files of a cached dataset; see homes.h. */
 #include "homes.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ Homes::Homes(const Run &writer) : ranks(static_cast<size_t>(writer.ranks()))
     layouts.insert(writer.counts);
 }
 
-/* Those of the list that have the files, or one of which has; none, if it may be another
- * one. */
+/* Returns the nodes of the list that have, or may have, the files; empty if the only node
+ * that has the files may be outside of the list. */
 std::set<int> Homes::Rank::among(const std::vector<int> &list) const
 {
     std::set<int> found;

@@ -2,8 +2,8 @@
 #ifndef SIMULATION_HOMES_H
 #define SIMULATION_HOMES_H
 
-/* On which nodes the files of a cached dataset are, for each rank that wrote it. What is
- * not known for certain counts as the worst of what is possible. */
+/* The nodes that have the files of a cached dataset, for each rank that wrote it. If
+ * something is uncertain, the worst case counts. */
 
 #include "schemes.h"
 #include "story.h"
@@ -17,35 +17,37 @@ namespace sim
 class Homes
 {
   public:
-    /* Each rank has its files on its node. */
+    /* Initially each rank has its files on its node. */
     explicit Homes(const Run &writer);
 
     void lose(int node);
 
-    /* Whether a run on these nodes has, or can rebuild, all files. */
+    /* Whether a run on these nodes has or can rebuild all files. */
     bool are_whole(const std::vector<Protection> &schemes,
                    const std::vector<int> &nodes) const;
 
-    /* A restart of as many ranks begins, on whose nodes the files come to their ranks. */
+    /* A restart with the same number of ranks begins: files move to the nodes of their
+     * ranks. */
     void begin_move(const Run &run);
-    /* It has moved and rebuilt all of them. */
+    /* The restart has moved and rebuilt all files. */
     void end_move(const Run &run);
-    /* One of more or fewer ranks, which leaves files where they are, has rebuilt the rest
-     * on any of its nodes. */
+    /* A restart with another number of ranks, which leaves files where they are, has
+     * rebuilt the missing files on any of its nodes. */
     void adopt(const Run &run);
-    /* The files are those of these ranks now; they may have got new sets. */
+    /* The files now belong to these ranks and may have got new sets. */
     void settle(const Run &run);
 
   private:
     struct Rank {
         std::set<int> nodes;
-        bool all = true; /* the files are on each of them; else on one of them */
+        bool all = true; /* each of these nodes has the files; false: only one of them
+                          * has */
 
         std::set<int> among(const std::vector<int> &list) const;
     };
     std::vector<Rank> ranks;
-    std::set<std::vector<int>> layouts; /* ranks of each node, from which sets were made:
-                                           those of one of them */
+    std::set<std::vector<int>> layouts; /* numbers of ranks per node from which the sets
+                                         * may have been made */
 };
 
 } // namespace sim

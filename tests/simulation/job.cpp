@@ -50,14 +50,14 @@ std::string file_of(const std::string &name, int rank)
     return name + "/rank_" + std::to_string(rank);
 }
 
-/* Files of ranks have different sizes. */
+/* The bytes of a file; files of ranks have different sizes. */
 std::string bytes_of(const std::string &name, int rank, const std::string &tag)
 {
     return content(tag.empty() ? name : tag + "/" + name, rank,
                    1000 + 13 * static_cast<size_t>(rank));
 }
 
-/* What one rank of a run does. */
+/* The actions of one rank of a run. */
 class Rank
 {
   public:
@@ -65,7 +65,7 @@ class Rank
         const bool *is_disturbed;
         Script script;
         Told *told;
-        std::map<int, std::pair<std::string, int>> results; /* of the n-th call */
+        std::map<int, std::pair<std::string, int>> results; /* result of the n-th call */
     };
 
     Rank(int rank, Shared &run) : rank(rank), run(run), script(run.script)
@@ -129,7 +129,7 @@ class Rank
         run.told->tag = tag;
     }
 
-    /* The tag of what it read. */
+    /* Reads a checkpoint and returns the tag of its bytes. */
     std::string read(const std::string &name)
     {
         char path[SCR_MAX_FILENAME];
@@ -176,7 +176,8 @@ void Job::start(const Script &script, Told &told)
     shared->is_disturbed = &is_disturbed;
     shared->script = script;
     shared->told = &told;
-    std::vector<std::string> all = script.environment; /* the first of a name counts */
+    std::vector<std::string> all = script.environment; /* the first value of a name
+                                                        * counts */
     all.insert(all.end(), environment.begin(), environment.end());
     for (const char *other :
          {"SCR_PREFIX=/prefix", "SCR_CACHE_BASE=/cache", "SCR_CNTL_BASE=/control",
@@ -198,7 +199,7 @@ void Job::start(const Script &script, Told &told)
     }
 }
 
-/* A launcher ends all ranks soon after one has died. */
+/* Waits for the ranks. As a launcher does, ends all ranks soon after one has died. */
 void Job::wait_for_ranks()
 {
     const double end_of_patience = machine->now() + PATIENCE;
@@ -254,9 +255,10 @@ uint64_t Job::state(const std::string &text) const
     return hash;
 }
 
-/* ---- after the end ---- */
+/* ---- checks after the end ---- */
 
-/* DSET / <id> / DIR / <name> / COMPLETE / 1; of a name that is there twice, the last. */
+/* DSET / <id> / DIR / <name> / COMPLETE / 1; if a name occurs twice, the last one
+ * counts. */
 std::map<std::string, bool> Job::datasets() const
 {
     constexpr size_t HEADER = 20;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must be true; see judge.h. */
+/* The requirements; see judge.h. */
 #include "judge.h"
 
 #include "random.h"
@@ -38,14 +38,15 @@ Dataset *Judge::find(const std::string &name)
     return nullptr;
 }
 
-/* Whether this run may restart from a dataset of so many ranks. */
+/* Whether this run may restart from the dataset, according to its number of ranks. */
 bool Judge::is_usable(const Dataset &d) const
 {
     return now->any || d.ranks == now->ranks();
 }
 
-/* The newest checkpoint of this job that this run can use: it is the last one to leave
- * the cache. One that another job has fetched may still be in the cache of this one. */
+/* Returns the newest checkpoint of this job that this run can use; it is the last one to
+ * leave the cache. A checkpoint that another job has fetched may still be in the cache of
+ * this job. */
 const Dataset *Judge::newest(bool of_any_job) const
 {
     for (size_t i = datasets.size(); i-- > 0;) {
@@ -57,18 +58,19 @@ const Dataset *Judge::newest(bool of_any_job) const
     return nullptr;
 }
 
-/* It may leave the cache; one that is spared, when it is on the prefix directory, also
- * where its files were changed there since its flush: they are not read again. */
+/* The dataset may leave the cache. A spared dataset leaves only when it is on the prefix
+ * directory, even if its files there were changed since its flush: they are not read
+ * again. */
 static void leave(Dataset &d, bool is_spared)
 {
     d.gone = d.gone || d.ruined || !is_spared;
     d.may_leave = true;
 }
 
-/* One more dataset comes to the cache, for which an older one may leave; or another one
- * instead, if that is being flushed. Remains that this run cannot rebuild may leave, too;
- * what it has too many or too few ranks for stays, and leaves when a run that can use it
- * adds another one. */
+/* One more dataset enters the cache, for which an older dataset may leave; if that is
+ * being flushed, another one leaves instead. Remains that this run cannot rebuild may
+ * leave, too. A dataset with too many or too few ranks for this run stays, and leaves
+ * when a run that can use it adds another one. */
 void Judge::push(const Dataset *pushing, const Dataset *spared)
 {
     const Dataset *last = newest(story.jobs);
@@ -79,7 +81,7 @@ void Judge::push(const Dataset *pushing, const Dataset *spared)
         d->gone = d->gone || !is_whole(*d);
         const bool waits = story.background && d.get() != last;
         if (d->behind < story.room - waits) continue;
-        if (d.get() == last && story.room > 1) continue; /* another one leaves */
+        if (d.get() == last && story.room > 1) continue; /* another dataset leaves */
         leave(*d, d.get() == spared);
     }
 }
@@ -96,7 +98,8 @@ void Judge::agree(int run, int rank, int call, const char *what, int64_t result)
 
 void Judge::completed(Dataset &d, int code)
 {
-    /* with SCR_ERR_FLUSH, of this flush or an earlier one, it is complete in the cache */
+    /* with SCR_ERR_FLUSH, of this flush or an earlier one, the dataset is complete in the
+     * cache */
     if ((code != SCR_SUCCESS && code != SCR_ERR_FLUSH) || d.bad) return;
     d.complete = true;
     if (!d.checkpoint) return;
@@ -104,7 +107,7 @@ void Judge::completed(Dataset &d, int code)
     if (story.flushes_each && code == SCR_SUCCESS) d.flushed = true;
 }
 
-/* SCR_PREFIX_SIZE: older ones may be deleted. */
+/* Whether SCR_PREFIX_SIZE keeps the dataset; older ones may be deleted. */
 bool Judge::is_kept(size_t i) const
 {
     int newer = 0;
@@ -114,7 +117,8 @@ bool Judge::is_kept(size_t i) const
     return !story.retention || newer < story.retention;
 }
 
-/* Whether the nodes of this run have all that the scheme does not make up for. */
+/* Whether the nodes of this run have all files, except for those that the scheme
+ * restores. */
 bool Judge::is_whole(const Dataset &d) const
 {
     return d.homes.are_whole(story.schemes, now->machines);
@@ -125,9 +129,8 @@ bool Judge::is_cached(const Dataset &d) const
     return d.job == now->job && !d.gone && is_usable(d) && is_whole(d);
 }
 
-/* A checkpoint with which two runs came to nothing, which is tried again rather than
- * none.
- */
+/* Returns a checkpoint that is retried rather than offering none, although two runs with
+ * it completed no checkpoint. */
 const Dataset *Judge::exhausted() const
 {
     for (size_t i = datasets.size(); i-- > 0;) {
@@ -139,8 +142,8 @@ const Dataset *Judge::exhausted() const
     return nullptr;
 }
 
-/* The newest one that has to be restorable. A checkpoint with which two runs came to
- * nothing is skipped. */
+/* Returns the newest checkpoint that must be restorable. Skips a checkpoint with which
+ * two runs completed no checkpoint. */
 const Dataset *Judge::promised() const
 {
     for (size_t i = datasets.size(); i-- > 0;) {
@@ -154,8 +157,9 @@ const Dataset *Judge::promised() const
     return nullptr;
 }
 
-/* What is not in the cache was fetched if it is offered; if it is newer than that, a
- * fetch may have failed, during which the newest one in the cache stays. */
+/* Accounts for fetches. An offered dataset that is not in the cache was fetched. For a
+ * newer one a fetch may have failed; during the fetch, the newest dataset in the cache
+ * stays. */
 void Judge::fetch(const Dataset *offered)
 {
     const Dataset *cached = nullptr;
@@ -191,7 +195,7 @@ void Judge::offered(const std::string &name)
         throw Failure(least->name + " is lost: " + name + " is offered");
 }
 
-/* Where a call failed, what is on record of the restart may be that it began. */
+/* After a failed call, the record of the restart may be that it only began. */
 void Judge::end_run()
 {
     Dataset *tried = source ? source : unread;
@@ -209,12 +213,13 @@ void Judge::restarted(Dataset &d, bool good, bool refused)
     }
     source = &d;
     const bool other = d.ranks != now->ranks();
-    /* where ranks died before they had all of it, others have rebuilt it somewhere */
+    /* some ranks died before they had all of it, and others have rebuilt it somewhere */
     if (other && !d.complete) d.gone = true;
-    d.complete = true; /* also where no rank was told so before */
-    /* one of another number of ranks is read where it is */
+    d.complete = true; /* even if no rank was told so before */
+    /* a dataset with another number of ranks is read in place */
     if (other && (d.may_leave || !is_cached(d))) return;
-    /* whole in the cache; or, where the cache failed, read from the prefix directory */
+    /* it is complete in the cache; or, if the cache failed, it was read from the prefix
+     * directory */
     d.gone = false;
     d.may_leave = lenient;
     d.behind = 0;
@@ -235,7 +240,7 @@ void Judge::failed(const std::string &what, int64_t code) const
         throw Failure(what + " fails without a reason: " + std::to_string(code));
 }
 
-/* SCR_NODE_TIMEOUT, which no world sets. */
+/* The default of SCR_NODE_TIMEOUT, which no world sets. */
 static constexpr double SILENCE = 60;
 
 void Judge::stands_still(double from, double seconds)
@@ -248,7 +253,7 @@ bool Judge::is_abandoned(double when) const
     return when >= abandoned;
 }
 
-/* How long a process waits for the lock of a record (base/record_change.c). */
+/* Time that a process waits for the lock of a record (base/record_change.c). */
 static constexpr double PATIENCE = 30;
 
 void Judge::may_hold_lock(double from, double seconds)
@@ -275,7 +280,8 @@ bool Judge::may_be_unreadable(const Dataset &d) const
     return d.ruined && d.ranks != now->ranks();
 }
 
-/* The cache is emptied when the newest checkpoint is on the prefix directory. */
+/* SCR_Finalize empties the cache when the newest checkpoint is on the prefix
+ * directory. */
 void Judge::finalizing()
 {
     const Dataset *last = newest();
@@ -316,7 +322,8 @@ void Judge::begin_run(const Run &run, bool silent)
     fetched.clear();
     for (const auto &d : datasets) {
         if (d->job == run.job && d->ranks == run.ranks()) d->homes.begin_move(run);
-        /* nodes that were in no run since then may have it, but not the record */
+        /* nodes that were in no run since then may have the dataset but not the record of
+         * the refusal */
         if (d->refused == Refused::YES && d->gone && (!d->flushed || story.retention))
             d->refused = Refused::MAYBE;
     }
@@ -335,7 +342,7 @@ bool Judge::are_initialized() const
     return ready == now->ranks();
 }
 
-/* Then all is rebuilt that can be. */
+/* When all ranks are initialized, everything that can be rebuilt is rebuilt. */
 void Judge::initialized()
 {
     ready++;
@@ -350,7 +357,7 @@ void Judge::initialized()
     lose_again();
 }
 
-/* What ranks have on nodes that are lost meanwhile. */
+/* Removes files on nodes that were lost since the run began. */
 void Judge::lose_again()
 {
     for (const auto &d : datasets)
@@ -365,8 +372,8 @@ void Judge::lost(int node, const std::string &dataset)
         if (dataset.empty() || d->name == dataset) d->homes.lose(node);
 }
 
-/* What has left the caches may be there again where disks return: removals are not
- * synced, and nothing else has the record that it was refused. */
+/* Datasets that left the caches may reappear when disks return: removals are not synced,
+ * and nothing else has the record of their refusal. */
 void Judge::lost_all()
 {
     for (const auto &d : datasets) {
@@ -379,7 +386,7 @@ void Judge::lost_all()
 void Judge::ruined(const std::string &dataset)
 {
     Dataset *d = find(dataset);
-    if (!d) { /* a record, which has what was refused */
+    if (!d) { /* a record, which may be that of refusals */
         for (const auto &other : datasets)
             if (other->refused == Refused::YES) other->refused = Refused::MAYBE;
         return;
@@ -431,8 +438,8 @@ std::string Judge::shared_name(const Dataset &d)
     return d.name + "/more/all";
 }
 
-/* Side by side, or as the layers of a grid; the last rank first. Some are empty, and
- * behind some is a gap. */
+/* Parts of a rank: side by side, or as the layers of a grid; the last rank first. Some
+ * parts are empty, and some are followed by a gap. */
 std::vector<Extent> Judge::shares(const Dataset &d, int rank)
 {
     std::vector<Extent> list;

@@ -3,16 +3,16 @@
  *
  *   kills [--part K/N] [--jobs N] [--only TEXT] [--point TEXT] [--again N]
  *
- * A job of four nodes with one rank each writes checkpoints and an output; datasets leave
- * the cache and are flushed: by the ranks, by threads of them, or by scr_transfer. Before
- * every change on a disk, and in the midst of every write, the process that makes it is
- * killed, and the launcher ends the ranks. The next run restarts, writes one more
- * checkpoint, and ends; of its own changes each N-th (397; 0: none) is a point, too, at
- * which it is killed likewise, other ones after each first kill.
+ * A job of four nodes with one rank each writes checkpoints and an output. Datasets leave
+ * the cache and are flushed by the ranks, by threads of the ranks, or by scr_transfer.
+ * Before every change on a disk, and in the middle of every write, the process that makes
+ * the change is killed, and the launcher ends the ranks. The next run restarts, writes
+ * one more checkpoint, and ends. Each N-th of its changes (397; 0: none) is also a point,
+ * at which it is killed likewise; the selected changes differ after each first kill.
  *
- * The newest checkpoint that any rank was told to be complete is offered, or a newer one,
- * with the bytes that were written; outputs that were complete come to the prefix
- * directory; and nothing else is left. */
+ * The newest checkpoint that was reported complete to any rank, or a newer one, is
+ * offered with the bytes that were written; complete outputs reach the prefix directory;
+ * and nothing else is left. */
 #include "job.h"
 #include "points.h"
 
@@ -24,7 +24,7 @@ namespace
 {
 
 constexpr int NODES = 4;
-uint64_t again = 397; /* of that many changes of the next run, one is a point */
+uint64_t again = 397; /* one of that number of changes of the next run is a point */
 
 struct Method {
     const char *name;
@@ -44,7 +44,7 @@ std::vector<std::string> environment_of(const Method &method)
 }
 
 /* The second checkpoint is flushed, the third evicts the first one, the output evicts the
- * second; the end flushes the last one. */
+ * second one; the end of the run flushes the last one. */
 Script story()
 {
     Script script;
@@ -81,20 +81,22 @@ class Trial
         const Told told = run(next());
         Points::wait();
         if (!struck) judge(told);
-        struck = true; /* no more */
+        struck = true; /* no further kills */
         judge(run(next()));
     }
 
   private:
     Job job;
     std::vector<std::string> done;           /* outputs */
-    std::map<std::string, uint64_t> changes; /* by each process of the run so far */
-    uint64_t number = 0;                     /* of the point */
-    uint64_t first = 0;                      /* of the first kill, if there was one */
-    bool struck = false;                     /* in this run */
-    const Process *dying = nullptr;          /* before its next call */
+    std::map<std::string, uint64_t> changes; /* number of changes by each process of the
+                                              * run so far */
+    uint64_t number = 0;                     /* number of the point */
+    uint64_t first = 0;                      /* number of the point of the first kill, if
+                                              * there was one */
+    bool struck = false;                     /* a process was killed in this run */
+    const Process *dying = nullptr;          /* will be killed before its next call */
 
-    /* Does not return where the same was judged. */
+    /* Does not return if the same state was judged before. */
     Told run(const Script &script)
     {
         const Told told = job.run(script);
@@ -133,7 +135,8 @@ class Trial
         return result;
     }
 
-    /* Whether the process does half of the call, before it dies. */
+    /* Makes points of the call: the process is killed before it, or within it. Returns
+     * whether the process performs half of the call first. */
     bool strike(Process &p, const Call &call)
     {
         const std::string name = p.rank < 0 ? p.program + " of " + p.node->name
@@ -159,7 +162,7 @@ class Trial
         return struck;
     }
 
-    /* ---- what must be true ---- */
+    /* ---- requirements ---- */
 
     [[noreturn]] void judge(const Told &told)
     {

@@ -39,7 +39,7 @@ Files &files()
     return *me().files;
 }
 
-/* errno and -1, as the C library does it. */
+/* Sets errno and returns -1, as the C library does. */
 template <typename T> T result(T value)
 {
     if (value >= 0) return value;
@@ -54,7 +54,7 @@ std::string name_at(int dir, const char *path)
     return *path ? folder + "/" + path : folder;
 }
 
-/* One call on a path. */
+/* A call on a path. */
 template <typename F>
 auto on_path(const char *call, bool changes, int dir, const char *path, F work)
     -> decltype(work())
@@ -63,7 +63,7 @@ auto on_path(const char *call, bool changes, int dir, const char *path, F work)
     return result(fate.error ? static_cast<decltype(work())>(fate.error) : work());
 }
 
-/* One call on an open file. */
+/* A call on an open file. */
 template <typename F>
 auto on_file(const char *call, bool changes, int fd, F work) -> decltype(work())
 {
@@ -71,7 +71,7 @@ auto on_file(const char *call, bool changes, int fd, F work) -> decltype(work())
     return result(fate.error ? static_cast<decltype(work())>(fate.error) : work());
 }
 
-/* A call that moves size bytes, perhaps fewer. */
+/* A call that transfers size bytes, possibly fewer. */
 template <typename F>
 ssize_t move(const char *call, bool changes, int fd, size_t size, F work)
 {
@@ -120,7 +120,7 @@ int simulated_close(int fd)
 {
     const std::string path = files().path_of(fd);
     Fate fate = me().machine->enter({"close", path, false, false, false});
-    int rc = files().close(fd); /* on Linux it is closed even where that fails */
+    int rc = files().close(fd); /* on Linux the descriptor is closed even if this fails */
     return result(rc ? rc : fate.error);
 }
 
@@ -136,7 +136,7 @@ ssize_t simulated_pread64(int fd, void *buf, size_t size, off_t offset)
                 [&](size_t n) { return files().pread(fd, buf, n, offset); });
 }
 
-/* The descriptors 1 and 2 are those of the terminal. */
+/* Output to the descriptors 1 and 2, the terminal. */
 static ssize_t print(const void *text, size_t size)
 {
     me().printed.append(static_cast<const char *>(text), size);
@@ -238,7 +238,8 @@ int simulated_fstatvfs64(int fd, struct statvfs *st)
     return on_file("statvfs", false, fd, [&] { return files().fstatvfs(fd, st); });
 }
 
-/* Only the type is asked for: none that copies differently. */
+/* The product asks only for the type of the file system. 0 is none that needs another way
+ * to copy. */
 int simulated_fstatfs64(int, struct statfs *st)
 {
     memset(st, 0, sizeof *st);
@@ -374,7 +375,7 @@ int simulated_fcntl64(int fd, int command, ...)
     case F_DUPFD_CLOEXEC:
         return result(files().dup(fd));
     default:
-        return 0; /* flags of descriptors */
+        return 0; /* descriptor flags */
     }
 }
 

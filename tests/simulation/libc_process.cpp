@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* System calls of the product that concern processes, and what a node has besides files
+/* System calls of the product for processes, and other facilities of a node besides files
  * and clocks; see libc.cpp. */
 #include "libc.h"
 
@@ -86,7 +86,7 @@ int simulated_getgrouplist(const char *, gid_t group, gid_t *groups, int *count)
     return *count = 1;
 }
 
-/* There is no /etc/passwd: nobody else has the group. */
+/* There is no /etc/passwd: no other user has the group. */
 FILE *simulated_fopen64(const char *, const char *)
 {
     errno = ENOENT;
@@ -122,14 +122,14 @@ int simulated_sched_getaffinity(pid_t, size_t, cpu_set_t *)
     return -1;
 }
 
-/* Half of them are more than Files::FIRST: a few files that are made stay open. */
+/* Half of the limit is more than Files::FIRST, so that a few created files stay open. */
 int simulated_getrlimit64(int, struct rlimit *limit)
 {
     *limit = {2048, 2048};
     return 0;
 }
 
-/* The actor is the child, and its starter sees the parent end well. */
+/* The actor becomes the child; its starter sees the parent end successfully. */
 pid_t simulated_fork(void)
 {
     me().detached = true;
@@ -185,7 +185,7 @@ void simulated_exit(int status)
     simgrid::s4u::this_actor::exit();
 }
 
-/* ---- what a node does not have ---- */
+/* ---- facilities that a node does not have ---- */
 
 int simulated_socket(int, int, int)
 {

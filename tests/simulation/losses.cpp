@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* losses: every set of nodes is lost, with every scheme, and the ranks go on elsewhere.
+/* losses: every set of nodes is lost, with every scheme, and the ranks continue
+ * elsewhere.
  *
  *   losses [--part K/N] [--jobs N] [--only TEXT] [--point TEXT]
  *
- * A job writes three checkpoints and ends. Nodes are lost, and the ranks go on: on empty
- * nodes of the same names or of others, in another order, crowded on those that are left,
- * or on nodes that come back with what they had earlier. The first restart is judged;
- * then as many nodes are lost as the checkpoint can spare, and the last run is.
+ * A job writes three checkpoints and ends. Nodes are lost, and the ranks continue: on
+ * empty nodes of the same names or of other names, in another order, crowded on the
+ * remaining nodes, or on nodes that come back with earlier content. The first restart is
+ * judged. Then as many nodes are lost as the checkpoint can tolerate, and the last run is
+ * judged.
  *
- * In kinds that are "interrupted", a rank of the first restart is killed before a change
- * of a file, for every change of every rank, and then nodes are lost.
+ * In "interrupted" kinds, a rank of the first restart is killed before a change of a
+ * file, for every change of every rank, and then nodes are lost.
  *
- * What must come of it follows from the scheme alone (schemes.h): the newest checkpoint,
- * if no set lost more than its scheme gives back, else the next best, or none. */
+ * The expected result follows from the scheme alone (schemes.h): the newest checkpoint,
+ * if no set lost more than its scheme restores, else the next best one, or none. */
 #include "losses.h"
 #include "points.h"
 
@@ -45,11 +47,11 @@ std::string text(const Kind &kind)
                      std::to_string(kind.shape.least));
 }
 
-/* ---- what must be true ---- */
+/* ---- requirements ---- */
 
 struct Expected {
-    std::set<std::string> names; /* what may be offered; "": nothing; and its tag */
-    std::set<int> missing;       /* ranks whose files of the newest are lost */
+    std::set<std::string> names; /* names, with tags, that may be offered; "": nothing */
+    std::set<int> missing;       /* ranks whose files of the newest checkpoint are lost */
     bool is_covered, is_told;
 
     Expected(const Trial &job, Where where, const Nodes &lost)
@@ -61,8 +63,8 @@ struct Expected {
         const bool older = where == Where::OLDER || kind.flushes ||
                            covers(kind.schemes.older, sets, missing);
         names = {is_covered ? NEWEST : older ? OLDER : ""};
-        /* what is whole of an earlier life of the job is as good as nothing: never mixed
-         * with the rest, or before it */
+        /* where nothing can be offered, complete data of an earlier life of the job may
+         * be, but never mixed with other data or preferred to it */
         if (where == Where::TWIN && !missing.empty() && names.count(""))
             names.insert({NEWEST + TWIN, OLDER + TWIN});
         is_told = static_cast<int>(missing.size()) != ranks_of(job.first);
@@ -118,7 +120,8 @@ struct Loss {
     job.finish(got, !again.empty());
 }
 
-/* Points that begin alike: nodes come back with what they had at that time, or empty. */
+/* Plays points with the same beginning: nodes come back with their content of that time,
+ * or empty. */
 void play_losses(const Kind &kind, const std::vector<Loss> &losses)
 {
     static Trial job(kind);
@@ -150,19 +153,19 @@ void add_losses(const Kind &kind, uint64_t &number)
     Points::kind(text(kind), 2 * kind.nodes(), parts);
 }
 
-/* ---- points of a restart that is interrupted ---- */
+/* ---- points of an interrupted restart ---- */
 
 const Shape INTERRUPTED = {{1, 1, 1, 1}, 8};
 
 class Interruption
 {
   public:
-    /* number: of the first point */
+    /* number: of the first point. */
     Interruption(Trial &job, const Nodes &first, uint64_t number)
         : job(job), kind(job.kind), first(first), number(number),
           second(subsets(kind.nodes(), 1, 2))
     {
-        second.push_back({first[0] + kind.nodes()}); /* the spare one */
+        second.push_back({first[0] + kind.nodes()}); /* the spare node */
     }
 
     [[noreturn]] void play()
@@ -188,7 +191,7 @@ class Interruption
     const Nodes &first;
     uint64_t number;
     std::vector<Nodes> second;
-    std::map<int, uint64_t> changes; /* of each rank so far */
+    std::map<int, uint64_t> changes; /* number of changes by each rank so far */
     bool struck = false;
 
     static std::string text(const Nodes &lost)
@@ -210,7 +213,7 @@ class Interruption
         return struck;
     }
 
-    /* The least that must be offered. */
+    /* Returns the worst result that may be offered. */
     std::string promised(const Nodes &lost, bool was_whole) const
     {
         const std::set<int> now = ranks_on(job.layout, lost);
@@ -269,7 +272,7 @@ void add_interrupted(const Kind &kind, uint64_t number)
         uint64_t start = number;
         job.begin(Where::SAME);
         for (const Nodes &first : subsets(kind.nodes(), 1, 2)) {
-            start += 7919; /* a part has other changes after each loss */
+            start += 7919; /* each part uses other changes after each loss */
             const std::string what = " [" + text_of(first) + "]";
             if (Points::leads(what) && Points::is_child(what, true))
                 Interruption(job, first, start).play();

@@ -2,7 +2,7 @@
 #ifndef SIMULATION_LOSSES_H
 #define SIMULATION_LOSSES_H
 
-/* The job of losses: three checkpoints, a loss of nodes, and the runs after it. */
+/* The job of `losses`: three checkpoints, a loss of nodes, and the runs after it. */
 
 #include "job.h"
 #include "schemes.h"
@@ -11,29 +11,30 @@ namespace sim
 {
 
 const std::string NEWEST = "c3", OLDER = "c2"; /* checkpoints */
-const std::string TWIN = "twin";               /* bytes of an earlier life of the job */
+const std::string TWIN = "twin";               /* tag of bytes from an earlier life of the
+                                                * job */
 
 struct Shape {
-    std::vector<int> counts; /* ranks of each node */
-    int least;               /* members of a set */
+    std::vector<int> counts; /* ranks per node */
+    int least;               /* minimum members of a set */
 };
 
 using Nodes = std::vector<int>;
 
 std::string text_of(const Nodes &nodes);
 
-/* All subsets of that many of nodes 0 .. count - 1, the smaller ones first. */
+/* All subsets of least to most of the nodes 0 .. count - 1, smaller subsets first. */
 std::vector<Nodes> subsets(int count, size_t least, size_t most);
 
 std::set<int> ranks_on(const Layout &layout, const Nodes &nodes);
 std::vector<int> counts_of(const Layout &layout);
 
-/* Where the ranks go on: on empty nodes of the same names or of others, in another order,
- * crowded on those that are left; or lost nodes come back with what they had before the
- * newest checkpoint, or in an earlier life of the job. */
+/* Where the ranks continue: on empty nodes of the same names or of other names, in
+ * another order, crowded on the remaining nodes; or lost nodes come back with their
+ * content from before the newest checkpoint, or from an earlier life of the job. */
 enum class Where { SAME, SPARE, MOVED, CROWDED, OLDER, TWIN };
 
-/* Of the older checkpoint and of the newest one. */
+/* Schemes of the older checkpoint and of the newest one. */
 struct Schemes {
     Scheme older, newest;
 
@@ -45,11 +46,11 @@ struct Schemes {
 
 std::vector<Schemes> schemes_for(int nodes);
 
-/* What points of a kind have in common. */
+/* Common properties of the points of a kind. */
 struct Kind {
     Shape shape;
     Schemes schemes;
-    bool flushes; /* the second checkpoint */
+    bool flushes; /* the second checkpoint is flushed */
 
     int nodes() const;
     std::string text(const std::string &what) const;
@@ -65,12 +66,12 @@ class Trial : public Job
     void lose_nodes(const Nodes &lost, Where where);
     Told restart();
 
-    /* As many nodes as the checkpoint that is in the cache now can spare, those first
-     * that have had it all the time. counts: when it got its sets. */
+    /* Loses as many nodes as the checkpoint in the cache can tolerate, first the nodes
+     * that have had it all the time. counts: ranks per node when it got its sets. */
     Nodes lose_again(const std::string &name, const std::vector<int> &counts);
 
-    /* The last run: what the restart had is there, one more checkpoint is written, and
-     * the job ends. */
+    /* Performs the last run: the checkpoint of the restart must be there, one more
+     * checkpoint is written, and the job ends. */
     [[noreturn]] void finish(const Told &got, bool must_be_told);
 
     const Kind &kind;

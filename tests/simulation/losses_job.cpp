@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The job of losses; see losses.h. */
+/* The job of `losses`; see losses.h. */
 #include "losses.h"
 
 #include "points.h"
@@ -115,7 +115,7 @@ static Layout crowded(const Layout &layout, const Nodes &lost)
     return left;
 }
 
-/* Node i has the spare node i + the number of nodes. */
+/* The spare of node i is node i + the number of nodes. */
 static Layout layout_after(Layout layout, const Nodes &lost, Where where)
 {
     const int nodes = static_cast<int>(layout.size());
@@ -202,7 +202,7 @@ Nodes Trial::lose_again(const std::string &name, const std::vector<int> &counts)
     Nodes order, lost;
     for (const Station &place : layout)
         order.push_back(place.node);
-    std::sort(order.begin(), order.end()); /* spare ones are last */
+    std::sort(order.begin(), order.end()); /* spare nodes are last */
     for (int node : order) {
         Nodes more = lost;
         more.push_back(node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of the product, counted for each process where a program asks for it. What other
- * libraries allocate is not counted, even where the product frees it. */
+/* Memory of the product, counted for each process if a program asks for it. Allocations
+ * by other libraries are not counted, even if the product frees them. */
 #include "engine.h"
 
 #include <algorithm>

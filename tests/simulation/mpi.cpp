@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What SMPI lacks: matched probes. One thread of a rank receives at a time in the
- * product, so that a message that was probed is still the first to match. What SMPI has
- * is counted on its way. */
+/* Functions that SMPI lacks: matched probes. In the product only one thread of a rank
+ * receives at a time, so a probed message is still the first to match. Calls that SMPI
+ * has are counted and passed on. */
 #include "engine.h"
 
 #include <cstring>
@@ -37,8 +37,8 @@ void count_message(int count, MPI_Datatype type)
     t.bytes += static_cast<uint64_t>(count) * static_cast<uint64_t>(size);
 }
 
-/* The sum over the first ranks. SMPI's own scans send a message from each rank to each
- * rank, which takes P^3 steps of the simulation. */
+/* Computes the sum over the first ranks; first is their number. SMPI's own scans send a
+ * message from each rank to each rank, which takes P^3 steps of the simulation. */
 int scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
          MPI_Comm comm, int first)
 {
@@ -56,7 +56,7 @@ int scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
 }
 } // namespace
 
-/* A collective call as it is, counted. */
+/* A collective call that is counted and passed on. */
 #define COLLECTIVE(name, parameters, arguments)                                          \
     int simulated_##name parameters                                                      \
     {                                                                                    \
@@ -130,8 +130,9 @@ SEND(MPI_Sendrecv,
       int most, MPI_Datatype of, int from, int with, MPI_Comm comm, MPI_Status *status),
      (data, count, type, to, tag, out, most, of, from, with, comm, status))
 
-/* SMPI's own ends where rank 0 has entered it. This one ends where all have; with many
- * ranks it would be slow, and nothing there is late. */
+/* SMPI's own MPI_Ibarrier completes when rank 0 has entered it; this one completes when
+ * all ranks have. With many ranks it would be slow, and is not needed: no message is late
+ * there. */
 int simulated_MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
     static char out, in[32];

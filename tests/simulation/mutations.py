@@ -15,7 +15,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 OPTIONS = ["-Dsimulation=true", "-Dtests=false", "-Dmariadb=disabled", "-Dfortran=disabled", "-Db_lundef=false"]
 SIMULATE, CRASH_STATES = "tests/simulation/simulate", "tests/simulation/crash_states"
 
-# name: file, text, what replaces it; and the same again where there is a second line of defense
+# name: file, text, its replacement; repeated if there is a second line of defense
 MUTATIONS = {
     "flushed files are not synced": (
         "libaxl-lite/src/axl_place.c", "    rc = io_fsync(*fd);\n", "    rc = 0;\n"),

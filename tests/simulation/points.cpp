@@ -27,11 +27,11 @@ constexpr uint64_t FAILURES_MAX = 20;
 struct Options {
     uint64_t part = 1, parts = 1;
     int jobs = 2;
-    uint64_t most_failures = FAILURES_MAX; /* of a kind, which ends then */
+    uint64_t most_failures = FAILURES_MAX; /* of a kind, which then ends */
     const char *only = "", *point = nullptr;
 } options;
 
-/* What all processes of a kind count, and the states that they have seen. */
+/* Counters of all processes of a kind, and the states that they have seen. */
 struct Figures {
     std::atomic<uint64_t> points, judged, failed;
     std::atomic<uint64_t> seen[SLOTS];
@@ -39,7 +39,7 @@ struct Figures {
 
 Figures *figures;
 uint64_t points_of_all, judged_of_all, failed_of_all;
-std::string name; /* of the kind, or the point, that this process plays */
+std::string name; /* of the kind, or of the point that this process plays */
 std::map<pid_t, std::string> children;
 bool is_timed = false; /* this process ends after PATIENCE without an event */
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""product.py FOLDER OUTPUT ARCHIVE... -- PART...: links archives of the product into one object, with what they use of the parts. In it
-the names of redirected.txt are those of the simulator. It fails where the product uses a function that is neither there nor in
-pure.txt, the list of functions that depend on nothing but their arguments: a new system call has to be simulated."""
+"""product.py FOLDER OUTPUT ARCHIVE... -- PART...: links archives of the product, and the
+parts that they use, into one object, in which the functions of redirected.txt are those
+of the simulator. Fails if the product uses a function that is neither defined there nor
+in pure.txt, the list of functions that depend only on their arguments: a new system call
+must be simulated."""
 import pathlib
 import re
 import subprocess

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The simulated application: restarts, then writes the datasets of its run, and reports
- * what it was told to the judge. */
+ * results to the judge. */
 #include "program.h"
 
 #include "application.h"
@@ -13,7 +13,7 @@
 namespace sim
 {
 
-/* Number of the rest of run 0. */
+/* Added to the number of a run when it continues with a part of its ranks. */
 static constexpr int REST = 500;
 
 namespace
@@ -49,7 +49,7 @@ class Rank
     const Program &program;
     Judge &judge;
     const Run *what;
-    int part; /* number of the run, or of its rest */
+    int part; /* number of the run or of its rest */
     MPI_Comm world = MPI_COMM_WORLD;
     int rank = 0, ranks = 0, calls = 0;
 
@@ -65,8 +65,8 @@ class Rank
         return static_cast<int>(result);
     }
 
-    /* What has no reason to fail; a flush may be abandoned, or find its files damaged,
-     * and the index be locked by a process of another job. */
+    /* Reports a failure that must have a reason: a flush may be abandoned or find damaged
+     * files, and a process of another job may hold the lock of the index. */
     void fail(const char *what, int code) const
     {
         const double now = process.machine->now();
@@ -95,7 +95,7 @@ class Rank
             judge.finalized_other(d);
     }
 
-    /* Whether SCR has not been finalized. */
+    /* Returns whether SCR has not been finalized. */
     bool work()
     {
         judge.initialized();
@@ -111,7 +111,7 @@ class Rank
         return false;
     }
 
-    /* Whether this rank is one of the rest: the first or last ones of their nodes. */
+    /* Whether this rank survives: the first or last ranks of their nodes do. */
     bool is_left() const
     {
         const Run &rest = what->rest[0];
@@ -126,14 +126,14 @@ class Rank
         return (what->last ? behind : before) < left;
     }
 
-    /* Ranks die, and the rest goes on. False: this one has died. */
+    /* Some ranks die, and the rest continues. False: this rank has died. */
     bool survive()
     {
         const bool lives = is_left();
         MPI_Comm rest;
         if (what->within) open_output();
         MPI_Comm_split(world, lives ? 0 : MPI_UNDEFINED, rank, &rest);
-        MPI_Barrier(world); /* what they have told the judge is of the run before */
+        MPI_Barrier(world); /* earlier reports to the judge belong to the previous run */
         if (!lives) return false;
         expect("SCR_Abandon", SCR_Abandon());
         MPI_Comm_rank(rest, &rank);
@@ -149,7 +149,7 @@ class Rank
         return true;
     }
 
-    /* One that nobody completes. */
+    /* Begins an output that no rank completes. */
     void open_output()
     {
         Step step;
@@ -164,13 +164,13 @@ class Rank
 
     void restart()
     {
-        /* what an application may do: it tries until nothing more is offered */
+        /* an application may try until nothing more is offered */
         for (int tries = 0; tries < 30; tries++) {
             char name[SCR_MAX_FILENAME] = "";
             int flag = 0;
             if (expect("SCR_Have_restart", SCR_Have_restart(&flag, name)) !=
                 SCR_SUCCESS) {
-                judge.offered(""); /* an error struck */
+                judge.offered(""); /* an error was injected */
                 return;
             }
             Dataset *d = flag ? judge.find(name) : nullptr;
@@ -181,7 +181,7 @@ class Rank
         }
     }
 
-    /* A checkpoint is refused by the last rank. */
+    /* Restarts from a checkpoint. The last rank may refuse it. */
     bool restart_from(Dataset &d, bool refused)
     {
         char name[SCR_MAX_FILENAME];
@@ -196,7 +196,7 @@ class Rank
         return false;
     }
 
-    /* Those who wrote the files that this rank wants. */
+    /* Returns the ranks that wrote the files that this rank wants. */
     std::vector<int> wanted(const Dataset &d) const
     {
         const int64_t half = (ranks + 1) / 2;
@@ -232,21 +232,21 @@ class Rank
         return list;
     }
 
-    /* What a call says that has no reason to fail, if the files are there. */
+    /* Reports a failure of a call that must succeed if the files exist. */
     bool may_go_on(const char *what, int code) const
     {
         if (code != SCR_SUCCESS) judge.failed(what, code);
         return code == SCR_SUCCESS;
     }
 
-    /* Where nothing is cached, the file of all ranks is one of the first that wrote it.
-     */
+    /* Whether the file is the shared file of all ranks, which is a file of its first
+     * writer if nothing is cached. */
     bool is_of_all(const Dataset &d, const std::string &name) const
     {
         return program.story->bypass && name == "/prefix/" + Judge::shared_name(d);
     }
 
-    /* Asks for the names of files of a rank, which must be those that it wrote. */
+    /* Gets the names of the files of a rank, which must be those that it wrote. */
     bool list(const Dataset &d, int writer, std::vector<std::string> &names)
     {
         std::set<std::pair<std::string, uint64_t>> right, told;
@@ -285,7 +285,7 @@ class Rank
         return may_go_on("SCR_Fetch_files", code);
     }
 
-    /* Whatever the number of ranks that wrote it. */
+    /* Reads a dataset written by any number of ranks. */
     bool read_any(const Dataset &d)
     {
         int writers = 0;
@@ -313,7 +313,8 @@ class Rank
         return read_all(d, {rank}) && read_parts(d, Judge::shares(d, rank));
     }
 
-    /* Bytes of the file of all ranks, wherever the parts of those that wrote it end. */
+    /* Reads bytes of the shared file, regardless of where the parts of its writers
+     * end. */
     bool fetch_parts(const Dataset &d, const std::vector<Extent> &extents)
     {
         const std::string name = Judge::shared_name(d);
@@ -342,7 +343,7 @@ class Rank
             if (!route_part(d, e, path, &at)) return false;
             if (e.length == 0) continue;
             if (!read_file(path, e.length, found, at)) return false;
-            /* no checksum has bytes that nobody wrote */
+            /* no checksum covers bytes that no rank wrote */
             for (size_t i = 0; i < found.size() && d.ruined; i++)
                 if (!mask[e.offset + i]) found[i] = 0;
             if (found != all.substr(e.offset, e.length))
@@ -352,7 +353,7 @@ class Rank
         return true;
     }
 
-    /* Nothing is written or read with a length of 0. */
+    /* Parts of length 0 are neither written nor read. */
     static bool route_part(const Dataset &d, const Extent &e, char *path, uint64_t *at)
     {
         if (SCR_Route_file_part(Judge::shared_name(d).c_str(), e.offset, e.length, path,
@@ -384,7 +385,8 @@ class Rank
         return true;
     }
 
-    /* Bytes that were read must be right; that they cannot be read may happen. */
+    /* Reads a file. Bytes that can be read must be right; a failure to read them is
+     * possible. */
     bool read(const Dataset &d, int writer, int f)
     {
         char path[SCR_MAX_FILENAME];

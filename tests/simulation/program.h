@@ -15,8 +15,9 @@ struct Program {
     const Story *story;
     const Run *what;
     int run;
-    /* Of a second run beside that one: its job, and whether the first one has the caches.
-     * It writes a checkpoint, or is refused if the job is the same. */
+    /* For a second run beside the first one: its job, and whether the first run has the
+     * caches. The second run writes a checkpoint, or is refused if the job is the
+     * same. */
     std::string other_job;
     std::function<bool()> is_held;
 

@@ -2,7 +2,7 @@
 #ifndef SIMULATION_RANDOM_H
 #define SIMULATION_RANDOM_H
 
-/* Random numbers that a seed determines, on every machine: splitmix64. */
+/* Random numbers that depend only on the seed, on every machine: splitmix64. */
 
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +62,8 @@ class Random
             std::swap(items[i - 1], items[below(i)]);
     }
 
-    /* An independent stream: what one part of a world draws does not move the others. */
+    /* An independent stream, so that drawing in one part of a world does not change other
+     * parts. */
     Random fork()
     {
         return Random(next());

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scale: what a checkpoint, a flush and a restart cost on many nodes.
+/* scale: the cost of a checkpoint, a flush and a restart on many nodes.
  *
  *   scale NODES...     one rank per node, XOR
  *
  * A run writes three checkpoints, of which the second is flushed, and is killed. Three
  * nodes in three sets lose their disks. The next run rebuilds their files and restarts
- * from the newest checkpoint, in the cache. Prints a row for each step, in columns
- * between tabs: collective calls of rank 0; messages and bytes that the product sends,
- * and system calls, of all ranks and of the busiest one; bytes of memory that the product
- * has at most, of the rank that has the most; virtual time. The same on each machine.
- * scale.py makes tables of it. */
+ * from the newest checkpoint in the cache. Prints a row for each step, with columns
+ * separated by tabs: collective calls of rank 0; messages and bytes that the product
+ * sends, and system calls, of all ranks and of the busiest one; the maximum of the
+ * product's memory in bytes, of the rank with the largest; virtual time. The results are
+ * the same on each machine. scale.py makes tables of them. */
 #include "application.h"
 #include "engine.h"
 
@@ -47,7 +47,7 @@ void need(int code, const char *what)
     if (code != SCR_SUCCESS) give_up(std::string(what) + ": " + SCR_Strerror(code));
 }
 
-/* ---- a row of the table: what all ranks did in one call ---- */
+/* ---- a row of the table: the cost of a call on all ranks ---- */
 
 struct Count {
     uint64_t messages, bytes, calls, prefix_calls;
@@ -70,7 +70,7 @@ Moment now()
     return m;
 }
 
-/* Of all ranks, and of the busiest one. */
+/* The sum over all ranks, and the maximum. */
 struct Sum {
     uint64_t all = 0, most = 0;
 
@@ -98,7 +98,7 @@ void print_row(const char *name, const Moment &from)
     fflush(stdout);
 }
 
-/* Calls step on all ranks at once; rank 0 prints what it cost. */
+/* Calls step on all ranks at once; rank 0 prints the cost. */
 template <typename Step> void row(int rank, const char *name, Step step)
 {
     static Moment before;
@@ -188,7 +188,7 @@ void direct()
 {
     static Machine all(1, nodes, Crash::XFS);
     run(0);
-    /* node i < sets is in set i */
+    /* for i < sets, node i is in set i */
     const int sets = nodes / SET_SIZE, lost = std::min(3, sets);
     for (int i = 0; i < lost; i++)
         machine->nodes[static_cast<size_t>(sets / lost * i)]->disk->erase();

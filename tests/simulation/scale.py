@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of docs/scale.md, from what the program `scale` prints.
+"""Tables of docs/scale.md, from the output of the program `scale`.
 
     scale.py SCALE DOCS NODES...     runs it on numbers of nodes, and writes the tables into DOCS/scale.md
 
-Every figure of a step is A + B x NODES, from two numbers of nodes on; that the others lie on the same line is verified. The test
-`simulation` compares what it counts with the formulas in the page."""
+Every figure of a step is A + B x NODES, computed from two numbers of nodes; the others
+are verified to be on the same line. The test `simulation` compares its counts with the
+formulas in the page."""
 import pathlib
 import re
 import subprocess
@@ -22,7 +23,7 @@ NEAR = 0.01  # names of files and nodes have more digits on more nodes
 
 
 def parse(text):
-    """{step: {nodes: {figure: value}}} of what the program printed."""
+    """Returns {step: {nodes: {figure: value}}} from the output of the program."""
     steps = {}
     for line in text.splitlines()[1:]:
         nodes, step, *values = line.split("\t")
@@ -40,7 +41,8 @@ def line_of(rows, figure):
 
 
 def complaints(step, rows, lines):
-    """What a formula does not tell: more than a hundredth away, and more than 2."""
+    """Lists values that differ from a formula by more than a hundredth, and by more than
+    2."""
     for figure, (base, slope) in lines.items():
         for nodes, row in rows.items():
             told = base + slope * nodes
@@ -57,7 +59,7 @@ def formula(base, slope):
 
 
 def value(text):
-    """(A, B) of such a text."""
+    """Returns (A, B) of a formula text."""
     match = re.fullmatch(r"(?:(\d+)(?: \+ |$))?(?:([\d.]+ )?(P)(?: - (\d+))?)?", text)
     assert match and text, f"no formula: {text!r}"
     base, slope, grows, less = match.groups()
@@ -74,7 +76,7 @@ def formulas(page):
 
 
 def check(text, page):
-    """What the program printed, by the formulas of the page."""
+    """Compares the output of the program with the formulas of the page."""
     steps, table = parse(text), formulas(page)
     wrong = [f"{step}: not the steps of the page" for step in set(steps) ^ set(table)]
     for step in set(steps) & set(table):
@@ -109,7 +111,8 @@ def main(program, docs, *nodes):
     page, steps = path.read_text(), parse(text)
     told, far, counted = [], [], []
     for step, rows in steps.items():
-        # beyond SCR_FLUSH_WIDTH ranks flush in waves; with less than 32 nodes less than 3 are lost
+        # beyond SCR_FLUSH_WIDTH, ranks flush in waves; with less than 32 nodes, less than
+        # 3 are lost
         rows = {nodes: row for nodes, row in rows.items() if 32 <= nodes <= 256}
         lines = {figure: line_of(rows, figure) for figure in LINES}
         print(*complaints(step, rows, lines), sep="\n")

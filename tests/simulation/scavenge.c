@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What scr_copy and scr_index --add do; see scavenge.h. It is linked into the product's
- * object: its system calls are those of the simulator, too. */
+/* The work of scr_copy and scr_index --add; see scavenge.h. This file is linked into the
+ * product's object, so that the simulator also handles its system calls. */
 #include "scavenge.h"
 
 #include "scavenge/commit_scavenged.h"

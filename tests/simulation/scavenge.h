@@ -2,8 +2,8 @@
 #ifndef SIMULATION_SCAVENGE_H
 #define SIMULATION_SCAVENGE_H
 
-/* What scr_copy and scr_index --add do once their options are read, as calls of a
- * simulated process. */
+/* The work of scr_copy and scr_index --add after they have read their options, as calls
+ * of a simulated process. */
 
 #include <stdbool.h>
 
@@ -13,12 +13,12 @@ extern "C" {
 
 enum { SCAVENGE_TEXT = 1000 };
 
-/* Copies what this node has of a dataset: files of the application, or redundancy files.
- * 0 or -errno with a text of up to SCAVENGE_TEXT bytes. */
+/* Copies this node's part of a dataset: application files, or redundancy files. 0 or
+ * -errno with a text of up to SCAVENGE_TEXT bytes. */
 int scavenge_play_copy(const char *control, int id, bool redundancy, char *text);
 
-/* Commits what was copied of the dataset; complete: it can be restarted from. -ENOENT if
- * nothing was copied. */
+/* Commits the copied files of the dataset; complete: a run can restart from it. -ENOENT
+ * if nothing was copied. */
 int scavenge_play_add(const char *name, bool *complete, char *text);
 
 #ifdef __cplusplus

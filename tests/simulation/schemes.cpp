@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What redundancy schemes promise; see schemes.h. */
+/* The guarantees of redundancy schemes; see schemes.h. */
 #include "schemes.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string Scheme::descriptor(int number, int interval) const
            (failures ? " SET_FAILURES=" + std::to_string(failures) : "");
 }
 
-/* The ranks of nodes of the largest size, and then those of smaller ones. */
+/* Lists the ranks of nodes of the largest size, then those of smaller nodes. */
 static std::vector<int> largest_first(const std::vector<int> &counts, int largest)
 {
     std::vector<int> full, others;

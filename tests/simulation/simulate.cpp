@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simulate: plays worlds that seeds determine.
+/* simulate: plays worlds that are determined by seeds.
  *
  *   simulate --seed N [PART]    one world: its story, the product's output, the verdict
  *   simulate --seed N --shrink  a part of a world that fails for the same reason
@@ -10,9 +10,9 @@
  *                               seeds up to N - 1 that are not in FILE yet, which gets
  *                               the failures
  *
- * PART: --nodes N, --ranks N (of a node), --runs N, --steps N (of a run), --without-step
- * K, --without-strike K, --without PARAMETER. Others: --jobs N, --until-failure, --files
- * (lists what is left on all disks). */
+ * PART: --nodes N, --ranks N (per node), --runs N, --steps N (per run), --without-step K,
+ * --without-strike K, --without PARAMETER. Others: --jobs N, --until-failure, --files
+ * (lists the files that remain on all disks). */
 #include "trials.h"
 #include "world.h"
 
@@ -65,7 +65,7 @@ static Story story_of(uint64_t seed, const Part &part)
     play(story, print_verdict);
 }
 
-/* Reports failures, and counts them. */
+/* Reports and counts failures. */
 static bool report(const Outcome &o, int &failed, bool until_failure)
 {
     if (!o.good) puts(o.text.c_str());

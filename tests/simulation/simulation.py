@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""simulation.py SOURCE BUILD [WORLDS]: builds the simulator in BUILD and plays worlds. The disks are compared with real ones first,
-and some seeds are played twice: all of their system calls must be the same. The sources have the texts that mutations.py changes. What a rank does on 32 and 64 nodes
-is what the formulas in docs/scale.md tell. Of the states that a loss of power may leave,
-of lost nodes, and of the moments at which a process can be killed, a part is judged."""
+"""simulation.py SOURCE BUILD [WORLDS]: builds the simulator in BUILD and plays worlds.
+First, the disks are compared with real ones, and some seeds are played twice with the
+same system calls. The sources must have the texts that mutations.py changes. Counts of a
+rank on 32 and 64 nodes must match the formulas in docs/scale.md. Of the states after a
+loss of power, of lost nodes, and of the moments at which a process can be killed, a
+sample is judged."""
 import pathlib
 import re
 import shutil

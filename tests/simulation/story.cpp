@@ -32,7 +32,7 @@ static Protection draw_scheme(Random &r, int nodes)
     return {{"RS", static_cast<int>(r.between(1, nodes > 3 ? 2 : 1))}};
 }
 
-/* As names and values. */
+/* Returns the fields as names and values. */
 static std::vector<std::pair<std::string, std::string>> fields_of(const Protection &p)
 {
     std::vector<std::pair<std::string, std::string>> list = {{"TYPE", p.scheme.type}};
@@ -43,7 +43,7 @@ static std::vector<std::pair<std::string, std::string>> fields_of(const Protecti
     return list;
 }
 
-/* As parameters, or as two descriptors with a store each. */
+/* Draws schemes: as parameters, or as two descriptors with a store each. */
 static void draw_schemes(Story &s, Random &r)
 {
     const int nodes = static_cast<int>(s.runs[0].machines.size());
@@ -146,7 +146,7 @@ static Strike draw_strike(Random &r, int ranks)
     Strike strike{};
     strike.blow = draw_blow(r);
     strike.counted = draw_counted(r, strike.blow);
-    /* rank 0 changes most on the prefix directory */
+    /* rank 0 makes most changes on the prefix directory */
     strike.rank = static_cast<int>(r.below(static_cast<uint64_t>(ranks)));
     if (strike.counted == Counted::PREFIX && r.chance(0.5)) strike.rank = 0;
     const bool all = strike.counted == Counted::ALL;
@@ -168,7 +168,7 @@ static Strike draw_strike(Random &r, int ranks)
 
 /* ---- nodes ---- */
 
-/* Some nodes are replaced, or ranks move to other nodes of the run. */
+/* Replaces some nodes, or moves ranks to other nodes of the run. */
 static void draw_machines(const Story &s, Random &r, std::vector<int> &machines)
 {
     std::vector<int> spares;
@@ -215,12 +215,13 @@ static void draw_runs(Story &s, Random &r)
     audit.machines = first;
     audit.counts.assign(first.size(), s.ranks_per_node);
     audit.audit = true;
-    audit.steps.resize(1); /* a checkpoint: what is older need not stay in a cache */
+    audit.steps.resize(1); /* one checkpoint, since older ones need not stay in a cache */
     audit.steps[0].number = step;
     s.runs.push_back(audit);
 }
 
-/* ---- what has a stream of its own, so that the rest of a world does not depend on it */
+/* ---- aspects with streams of their own, so that other parts of a world do not depend on
+ * them ---- */
 
 enum class Aspect {
     REFUSALS = 1,
@@ -242,7 +243,7 @@ static Random stream_of(const Story &s, Aspect aspect)
     return Random(s.seed ^ static_cast<uint64_t>(aspect) << 56).fork();
 }
 
-/* The application refuses checkpoints, so that older ones show. */
+/* The application refuses checkpoints, which reveals older ones. */
 static void draw_refusals(Story &s)
 {
     Random r = stream_of(s, Aspect::REFUSALS);
@@ -250,7 +251,7 @@ static void draw_refusals(Story &s)
         if (!run.audit && r.chance(0.25)) run.refuses = static_cast<int>(r.between(1, 2));
 }
 
-/* Containers of nodes. */
+/* Files are packed in containers of nodes. */
 static void draw_form(Story &s)
 {
     Random r = stream_of(s, Aspect::FORM);
@@ -289,9 +290,9 @@ static void flush_nothing(Story &s)
         if (name == "SCR_FLUSH") value = "0";
 }
 
-/* All nodes get empty disks, on which ids of datasets begin anew. Later one of them has
- * its old disk again. No clock jumps, and two jobs have no containers: known weaknesses
- * in docs/reliability.md. */
+/* All nodes get empty disks, on which ids of datasets begin anew. Later one node gets its
+ * old disk back. No clock jumps, and two jobs have no containers: known weaknesses in
+ * docs/reliability.md. */
 static void draw_twins(Story &s)
 {
     Random r = stream_of(s, Aspect::TWINS);
@@ -311,7 +312,7 @@ static void draw_twins(Story &s)
     if (r.chance(0.5)) flush_nothing(s); /* no index knows the ids */
 }
 
-/* A strike of a process of any run, with that probability. */
+/* Adds a strike on a process of any run, with that probability. */
 static void draw_one_more(Story &s, Aspect aspect, double probability, Blow blow)
 {
     Random r = stream_of(s, aspect);
@@ -324,8 +325,9 @@ static void draw_one_more(Story &s, Aspect aspect, double probability, Blow blow
     strike.at += r.below(strike.at);
     strike.on_prefix = r.chance(0.7) && blow != Blow::FLIP;
     strike.seconds = r.real() * (blow == Blow::DELAY ? 0.01 : 3000);
-    /* The ids of two jobs are the same: retention counts in an order of its own, and of
-     * two with one id, a container of the second cannot be fetched beside the first. */
+    /* Two jobs have the same ids: retention counts in its own order, and of two datasets
+     * with one id, a container of the second cannot be fetched beside one of the
+     * first. */
     strike.stays = blow == Blow::SECOND && !s.retention && !s.packs && r.chance(0.5);
     s.jobs = s.jobs || strike.stays;
     add_strike(s, run, strike);
@@ -333,7 +335,7 @@ static void draw_one_more(Story &s, Aspect aspect, double probability, Blow blow
 
 /* ---- other numbers of ranks ---- */
 
-/* Nodes leave and come. */
+/* Some nodes leave, others come. */
 static void change_machines(const Story &s, Random &r, std::vector<int> &machines)
 {
     const int64_t leave = r.of(std::vector<int64_t>{0, 1, 1, 2}),
@@ -349,7 +351,7 @@ static void change_machines(const Story &s, Random &r, std::vector<int> &machine
     if (r.chance(0.3)) r.shuffle(machines);
 }
 
-/* As many on each node, or not. */
+/* Draws equal or different numbers of ranks per node. */
 static void draw_counts(Random &r, Run &run)
 {
     const int64_t most = run.machines.size() > 3 ? 2 : 3;
@@ -368,7 +370,7 @@ static void draw_reading(Random &r, Run &run)
     if (!run.any) run.wants = Wants::OWN;
 }
 
-/* That of an earlier run, or the nodes of the one before, more or less. */
+/* Draws the shape of an earlier run, or more or fewer nodes than the previous run. */
 static void draw_shape(Story &s, Random &r, size_t i, std::vector<int> &machines)
 {
     Run &run = s.runs[i];
@@ -383,9 +385,9 @@ static void draw_shape(Story &s, Random &r, size_t i, std::vector<int> &machines
     draw_counts(r, run);
 }
 
-/* Each run has nodes and ranks of its own. Nodes come back with what they had, so no
- * clock jumps: a known weakness. More often than elsewhere runs end early and nothing is
- * flushed: then the cache matters. */
+/* Each run has its own nodes and ranks. Nodes come back with their old content, so no
+ * clock jumps: a known weakness. More often than elsewhere, runs end early and nothing is
+ * flushed, so that the cache matters. */
 static void draw_ranks(Story &s)
 {
     Random r = stream_of(s, Aspect::RANKS);
@@ -407,7 +409,7 @@ static void draw_ranks(Story &s)
     if (r.chance(0.4)) flush_nothing(s);
 }
 
-/* Ranks that are left after deaths. */
+/* Chooses the ranks that survive. */
 static void leave_survivors(Random &r, Run &rest)
 {
     const size_t stays = r.below(rest.machines.size());
@@ -421,8 +423,8 @@ static void leave_survivors(Random &r, Run &rest)
     }
 }
 
-/* Some runs go on without some of their ranks. A second run beside one would take its
- * caches meanwhile. */
+/* Some runs continue without some of their ranks. A second run beside one of them would
+ * take its caches meanwhile. */
 static void draw_deaths(Story &s)
 {
     Random r = stream_of(s, Aspect::DEATHS);
@@ -452,7 +454,7 @@ static void draw_deaths(Story &s)
     }
 }
 
-/* Few ranks copy at a time: others wait for their turn. */
+/* Few ranks copy at a time; the others wait. */
 static void draw_width(Story &s)
 {
     Random r = stream_of(s, Aspect::WIDTH);
@@ -462,7 +464,7 @@ static void draw_width(Story &s)
     s.parameters.push_back({"SCR_FETCH_WIDTH", width});
 }
 
-/* Some datasets have a file of all ranks. */
+/* Some datasets have a shared file of all ranks. */
 static void draw_shared(Story &s)
 {
     Random r = stream_of(s, Aspect::SHARED);
@@ -481,7 +483,8 @@ static void draw_shared(Story &s)
     }
 }
 
-/* Damage that SCR cannot detect shows nothing. */
+/* Moves damage away from a prefix directory without checksums, where SCR cannot detect
+ * it. */
 static void place_damage(Story &s)
 {
     for (Run &run : s.runs)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulated disks do what Linux does: random calls of two processes on a simulated disk
- * and on a tmpfs, with the same results: return value, errno, bytes, fields of stat,
- * listings.
+/* Tests that simulated disks behave like Linux: random calls of two processes on a
+ * simulated disk and on a tmpfs must give the same results: return value, errno, bytes,
+ * fields of stat, listings.
  *
- * Needs root and mount namespaces, for a tmpfs of its own and for users; exits with 77
- * where these are missing. The tmpfs ends with the process.
+ * Needs root and mount namespaces, for a tmpfs of its own and for users; exits with 77 if
+ * these are missing. The tmpfs ends with the process.
  *
  * g++ -std=c++17 -Wall -Wextra -O1 -g test_disk.cpp disk*.cpp files*.cpp -o test_disk
  * ./test_disk [seeds] [first seed] [calls per seed] */
@@ -26,7 +26,7 @@ using namespace sim;
 /* ---- calls ---- */
 
 static constexpr int SLOTS = 4;       /* descriptors of a process */
-static constexpr int DIRECTORIES = 2; /* those that mostly are directories */
+static constexpr int DIRECTORIES = 2; /* descriptors that are mostly directories */
 
 struct Call {
     int kind;
@@ -83,7 +83,7 @@ static const char *const KIND_NAMES[] = {
     "statat",   "access", "mkdir",  "unlink",   "rmdir",  "rename", "link",     "symlink",
     "readlink", "utimes", "mkfifo", "realpath", "list",   "lock",   "lock_test"};
 
-/* How often each kind is drawn. */
+/* Weights of the kinds. */
 static const std::vector<int> &draws()
 {
     static const int weights[KINDS] = {70, 3, 2,  4, 8, 4,  6, 5, 5, 5, 4, 1, 2, 6, 3, 3,
@@ -187,8 +187,8 @@ static std::string stat_text(const struct stat &st)
 
 template <typename System> struct Side {
     std::vector<System *> processes;
-    /* Either blocks are allocated without data, or holes are looked up: whether such a
-     * block is a hole after a part of it was punched depends on the file system. */
+    /* Either blocks are allocated without data, or holes are looked up: the file system
+     * determines whether such a block becomes a hole after a part of it was punched. */
     bool allocates;
     int slots[2][SLOTS] = {{-1, -1, -1, -1}, {-1, -1, -1, -1}};
 
@@ -260,7 +260,7 @@ template <typename System> std::string Side<System>::on_data(const Call &c)
     }
 }
 
-/* Whether other file systems can be copied to depends on the kernel. */
+/* The kernel determines whether files can be copied to other file systems. */
 template <typename System> std::string Side<System>::copy(const Call &c)
 {
     System &system = *processes[c.process];
@@ -426,7 +426,7 @@ std::string Side<System>::tree(System &root, const std::string &path)
 /* ---- one seed ---- */
 
 /* In a sticky directory, newer kernels check the owner of a link before O_NOFOLLOW. The C
- * library drops dots, also in links, without a check of access. */
+ * library drops dots, also in links, without checking access. */
 static bool is_tolerated(const Call &c, const std::string &real,
                          const std::string &simulated)
 {
@@ -437,7 +437,7 @@ static bool is_tolerated(const Call &c, const std::string &real,
 }
 
 static const char BASE[] = "/dev/shm";
-static bool links_protected, trace; /* DISK_TRACE=1: all calls */
+static bool links_protected, trace; /* DISK_TRACE=1: prints all calls */
 
 static std::string printable(std::string text)
 {
@@ -532,7 +532,7 @@ static int compare(uint64_t seed, int calls, Random random, const Setup &setup)
     return 1;
 }
 
-/* In a root directory and file system of its own. */
+/* Runs a seed in its own root directory and file system. */
 static int run_seed(uint64_t seed, int calls)
 {
     Random random(seed);

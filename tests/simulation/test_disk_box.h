@@ -2,8 +2,8 @@
 #ifndef SIMULATION_TEST_DISK_BOX_H
 #define SIMULATION_TEST_DISK_BOX_H
 
-/* For tests of loss of power: a disk with short calls, all states in which it may be
- * found, and checks of these. */
+/* For tests of a loss of power: a disk with short calls, all states in which it may be
+ * found, and checks of these states. */
 
 #include "disk.h"
 
@@ -30,7 +30,7 @@ static void check(bool condition, const char *what, int line)
 static const std::vector<Crash> KINDS = {Crash::EXT4, Crash::XFS, Crash::WEAK};
 static const char *const KIND_NAMES[] = {"ext4", "xfs", "weak"};
 
-/* A disk and a process of an ordinary user on it, with short calls for both. */
+/* A disk and a process on it, with short calls for both. */
 struct Box {
     explicit Box(Crash how, uint64_t capacity = 1 << 30)
         : disk(std::make_shared<Disk>(
@@ -86,7 +86,7 @@ struct Box {
     Files files;
 };
 
-/* Runs of the same byte as its number: zeros are "0". */
+/* Runs of the same byte with their lengths; zero bytes are "0". */
 static std::string digest(const std::string &bytes)
 {
     std::string text;
@@ -120,7 +120,7 @@ static uint64_t count_states(const Disk &disk)
     return count;
 }
 
-/* Calls visit for each state in which the disk may be after a loss of power. */
+/* Calls visit for each possible state after a loss of power. */
 template <typename Visit> static void each_state(const Disk &disk, Visit visit)
 {
     const std::vector<unsigned> alternatives = disk.choices();
@@ -142,7 +142,7 @@ static States states_of(const Disk &disk)
     return states;
 }
 
-/* Of one file: its digest, or "none". */
+/* The states of one file: digests, or "none". */
 static States states_of_file(const Disk &disk, const std::string &path)
 {
     States states;

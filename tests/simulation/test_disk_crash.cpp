@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What simulated disks hold after a loss of power: all states of small histories, and
- * properties of random ones.
+/* Tests the content of simulated disks after a loss of power: all states of small
+ * histories, and properties of random histories.
  *
- * g++ -std=c++17 -Wall -Wextra -O1 -g test_disk_crash.cpp disk*.cpp files*.cpp -o
- * test_disk_crash
+ * g++ -std=c++17 -Wall -Wextra -O1 -g test_disk_crash.cpp disk*.cpp files*.cpp \
+ *     -o test_disk_crash
  * ./test_disk_crash [seeds]; ./test_disk_crash speed */
 #include "test_disk_box.h"
 
@@ -42,7 +42,7 @@ static void test_replace(Crash how, bool synced)
     CHECK_STATES(states_of(*box.disk), {"f 100644 n1500\n"});
 }
 
-/* The same, to a name that is free: no file system flushes the data. */
+/* The same with a new name: no file system flushes the data. */
 static void test_first_rename(Crash how)
 {
     Box box(how);
@@ -97,7 +97,7 @@ static void test_prefix(Crash how)
     CHECK(states_of(*box.disk).count("b 40755 \nc 40755 \n") == 1);
 }
 
-/* What was durable comes back whole, or is gone: no mix with new data. */
+/* Durable content comes back completely or is gone; it is never mixed with new data. */
 static void test_truncate(Crash how)
 {
     Box box(how);
@@ -139,7 +139,7 @@ static void test_append_and_overwrite(Crash how)
     CHECK(includes(states_of_file(*box.disk, "g"), {"y1024", "01024"}));
 }
 
-/* Data of a growth that was lost does not come back when the file grows again. */
+/* Data of a lost growth does not come back when the file grows again. */
 static void test_end(Crash how)
 {
     Box box(how);
@@ -148,14 +148,14 @@ static void test_end(Crash how)
     box.disk->sync();
     box.write("f", "bb", O_APPEND);
     CHECK((box.disk->choices() == std::vector<unsigned>{2, 2}));
-    box.disk->lose_power({0, 1}); /* no growth, but the block */
+    box.disk->lose_power({0, 1}); /* the growth is lost, the block is kept */
     int fd = box.open("f", O_WRONLY);
     CHECK(box.files.ftruncate(fd, 10) == 0);
     box.files.close(fd);
     CHECK(box.disk->read("f", bytes) && digest(bytes) == "a4 06");
 }
 
-/* Directories that are moved into each other in turn: none is lost. */
+/* Directories that are moved into each other in turn are not lost. */
 static void test_move_directories(Crash how)
 {
     Box box(how);
@@ -252,8 +252,8 @@ struct History {
     }
 };
 
-/* Names on ordered disks: the states are those that processes saw, from the last sync on.
- */
+/* Names on ordered disks: the states are those that processes have seen since the last
+ * sync. */
 static void test_snapshots(Crash how, uint64_t seed)
 {
     Box box(how);
@@ -271,8 +271,8 @@ static void test_snapshots(Crash how, uint64_t seed)
     CHECK(states.count(seen.back()) == 1);
 }
 
-/* The same history on two disks: all states of the stronger one are states of the other.
- */
+/* The same history on two disks: all states of the stronger disk are states of the
+ * other. */
 static void test_inclusion(Crash strong, Crash loose, uint64_t seed)
 {
     Box one(strong), two(loose);
@@ -292,8 +292,7 @@ static void test_inclusion(Crash strong, Crash loose, uint64_t seed)
     }
 }
 
-/* Files that are durable and are only moved, also with their directories: none is lost.
- */
+/* Durable files that are only moved, also with their directories, are not lost. */
 static void test_moves(Crash how, uint64_t seed)
 {
     Box box(how);
@@ -313,7 +312,7 @@ static void test_moves(Crash how, uint64_t seed)
         const std::string directory = random.of(directories),
                           other = random.of(directories);
         switch (random.below(7)) {
-        case 0: /* WEAK: a new directory may be lost with what is moved there */
+        case 0: /* WEAK: a new directory may be lost with files that were moved there */
             if (how != Crash::WEAK) box.mkdir(directory);
             break;
         case 1:
@@ -325,7 +324,7 @@ static void test_moves(Crash how, uint64_t seed)
         case 3:
             box.sync(directory);
             break;
-        default: /* never over another */
+        default: /* never over another file */
             box.files.renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                                 RENAME_NOREPLACE);
         }
@@ -343,7 +342,7 @@ static void test_moves(Crash how, uint64_t seed)
     }
 }
 
-/* What is synced with all directories above it survives. */
+/* A file that is synced with all directories above it survives. */
 static void test_synced(Crash how, uint64_t seed)
 {
     Box box(how);
@@ -443,7 +442,7 @@ static void test_space()
     box.files.close(fd);
 }
 
-/* Damage is durable and leaves the rest as it is. */
+/* Damage is durable and changes nothing else. */
 static void test_damage(Crash how)
 {
     Box box(how);

@@ -2,7 +2,7 @@
 #ifndef SIMULATION_TEST_DISK_REAL_H
 #define SIMULATION_TEST_DISK_REAL_H
 
-/* The calls of sim::Files, made on a real file system as a given user. */
+/* The calls of sim::Files on a real file system as a given user. */
 
 #include "disk.h"
 
@@ -22,7 +22,7 @@ struct RealFiles {
     gid_t group;
     mode_t umask = 022;
 
-    /* As the user of this process, which has no capabilities then. */
+    /* Calls as the user, who has no capabilities. */
     template <typename Call> long as_user(Call call)
     {
         ::umask(umask);

@@ -15,7 +15,7 @@ using sim::Process;
 namespace
 {
 
-/* What the simulator keeps in place of a pthread_mutex_t, and of a pthread_cond_t. */
+/* The simulator's contents of a pthread_mutex_t and a pthread_cond_t. */
 struct Lock {
     s4u::MutexPtr mutex = s4u::Mutex::create();
 };
@@ -24,7 +24,7 @@ struct Condition {
     s4u::ConditionVariablePtr condition = s4u::ConditionVariable::create();
 };
 
-/* The object behind one that was set to zero, or initialized. */
+/* Returns the object behind a pthread object that was set to zero or initialized. */
 template <typename T, typename P> T &behind(P *place)
 {
     T *&object = *reinterpret_cast<T **>(place);
@@ -136,7 +136,7 @@ int simulated_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mute
     return 0;
 }
 
-/* On the monotonic clock, whatever was set: the product uses no other. */
+/* Always on the monotonic clock: the product uses no other one. */
 int simulated_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                      const struct timespec *end)
 {

@@ -22,7 +22,7 @@ namespace
 {
 struct Child {
     pid_t pid;
-    int out; /* where it prints */
+    int out; /* descriptor of its output */
 };
 
 Child start(const std::function<void()> &work)
@@ -44,7 +44,7 @@ Child start(const std::function<void()> &work)
     return {pid, ends[0]};
 }
 
-/* Its one line is shorter than what a pipe holds. */
+/* Ends a world; its single line is shorter than the capacity of a pipe. */
 Outcome end(uint64_t seed, int out, int status)
 {
     char text[4096];
@@ -112,7 +112,7 @@ int Trials::campaign(const char *file, uint64_t to) const
     return failed;
 }
 
-/* ---- less of a world ---- */
+/* ---- reduced worlds ---- */
 
 Outcome Trials::one(uint64_t seed, const Part &part) const
 {
@@ -122,7 +122,7 @@ Outcome Trials::one(uint64_t seed, const Part &part) const
     return end(seed, child.out, status);
 }
 
-/* Without numbers, and without the figures behind it. */
+/* Returns the reason without numbers and without the figures after it. */
 static std::string reason_of(const Outcome &outcome)
 {
     std::string reason;
@@ -137,7 +137,7 @@ bool Trials::is_same(uint64_t seed, const Part &part, const std::string &reason)
     return !outcome.good && reason_of(outcome) == reason;
 }
 
-/* Parts that lack one thing more. */
+/* Returns the parts that lack one thing more. */
 static std::vector<Part> smaller(const Story &story, const Part &part)
 {
     std::vector<Part> list;

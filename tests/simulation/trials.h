@@ -2,7 +2,7 @@
 #ifndef SIMULATION_TRIALS_H
 #define SIMULATION_TRIALS_H
 
-/* Many worlds, each in a process of its own. */
+/* Many worlds, each in its own process. */
 
 #include "story.h"
 
@@ -12,34 +12,36 @@
 namespace sim
 {
 
-/* What a world came to. */
+/* The result of a world. */
 struct Outcome {
     uint64_t seed;
     bool good;
-    std::string text; /* one line where it failed */
+    std::string text; /* one line if it failed */
 };
 
 class Trials
 {
   public:
-    /* play: in a child; prints a line where the world fails, and does not return. */
+    /* play: called in a child process; prints a line if the world fails, and does not
+     * return. */
     Trials(int jobs, std::function<void(uint64_t, const Part &)> play)
         : jobs(jobs), play(std::move(play))
     {
     }
 
-    /* Seeds from to to - 1, in any order; report may return false to start no more. */
+    /* Plays the seeds from to to - 1, in any order; report returns false to start no
+     * more. */
     void run(uint64_t from, uint64_t to,
              const std::function<bool(const Outcome &)> &report) const;
 
-    /* Seeds up to to - 1 of which the file does not say yet how they went. Returns the
+    /* Plays the seeds up to to - 1 whose results are not in the file yet. Returns the
      * number of failures in the file. */
     int campaign(const char *file, uint64_t to) const;
 
-    /* Less and less of a world, as long as it fails for the same reason. */
+    /* Reduces a world while it fails for the same reason. */
     Part shrink(const Story &story, Part part) const;
 
-    /* A part of one world. */
+    /* Plays a part of one world. */
     Outcome one(uint64_t seed, const Part &part) const;
 
   private:

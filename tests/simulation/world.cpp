@@ -71,12 +71,12 @@ class World
     void (*verdict)(const Verdict &);
     Machine machine;
     Judge judge;
-    int number = 0;                /* of the run */
-    std::vector<Process *> ranks;  /* of it */
-    std::vector<Process *> second; /* ranks of another one beside it */
-    std::vector<bool> fallen;      /* its strikes */
-    std::vector<Node *> failing;   /* nodes on which calls go on failing, ... */
-    int error = 0;                 /* ... with this */
+    int number = 0;                /* number of the run */
+    std::vector<Process *> ranks;  /* ranks of the run */
+    std::vector<Process *> second; /* ranks of a second run beside it */
+    std::vector<bool> fallen;      /* strikes of the run that have happened */
+    std::vector<Node *> failing;   /* nodes on which calls continue to fail, ... */
+    int error = 0;                 /* ... with this error */
     bool server_lost = false;
     bool had_error = false;              /* in any run */
     std::vector<const Strike *> lasting; /* short transfers, interrupts */
@@ -86,12 +86,15 @@ class World
         double until;
     };
     std::vector<Hang> hangs;
-    std::vector<std::pair<const Process *, double>> still; /* scr_transfer, until then */
-    std::vector<std::pair<const Strike *, Process *>> due; /* for the director */
+    std::vector<std::pair<const Process *, double>> still; /* scr_transfer processes
+                                                            * that stand still, until
+                                                            * that time */
+    std::vector<std::pair<const Strike *, Process *>> due; /* for the director to
+                                                            * execute */
     std::vector<std::unique_ptr<Disk>> before;             /* disks when the run began */
     int struck = 0;
 
-    /* ---- after the last run, which nothing disturbed ---- */
+    /* ---- checks after the last run, which is undisturbed ---- */
 
     void check_node(const Node &node)
     {
@@ -106,7 +109,7 @@ class World
             const std::string &path = entry.path;
             const bool temporary =
                 path.size() > 4 && path.compare(path.size() - 4, 4, ".tmp") == 0;
-            /* that of a job which does not run again stays; one that could not be
+            /* stages of a job that does not run again stay; a stage that could not be
              * removed is reported, and stays until the dataset is deleted */
             const bool staged = path.find("/.scr/stage") != std::string::npos;
             const bool listed = path.find(".scr/restart.") != std::string::npos;
@@ -118,7 +121,7 @@ class World
             check_output(*d);
     }
 
-    /* Outputs are not read by a restart. */
+    /* Reads an output, since restarts do not. */
     void check_output(const Dataset &d)
     {
         if (Judge::shared_mask(d).size() > 0)
@@ -138,7 +141,7 @@ class World
         if (found != bytes) end(path + " has wrong bytes");
     }
 
-    /* The bytes of all files are laid end to end. */
+    /* The bytes of all files are consecutive. */
     void check_containers(const Dataset &d)
     {
         std::string wanted, found, part;
@@ -152,8 +155,8 @@ class World
         if (found != wanted) end("containers of " + d.name + " have wrong bytes");
     }
 
-    /* Each rank's bytes begin at a multiple, in the container that the rank before it is
-     * in, or in the next one, with zeros between. */
+    /* Each rank's bytes begin at a multiple, in the container of the previous rank or in
+     * the next one, with zeros between. */
     void check_aligned(const Dataset &d)
     {
         std::string found;
@@ -236,7 +239,7 @@ class World
         return call.path.rfind("/prefix", 0) == 0;
     }
 
-    /* The only background process that works is scr_transfer. */
+    /* The only background process is scr_transfer. */
     void stand_still(const Process &p, double seconds)
     {
         if (p.rank >= 0) judge.may_hold_lock(machine.now(), seconds);
@@ -254,7 +257,7 @@ class World
         });
     }
 
-    /* Strikes that last. */
+    /* Applies lasting strikes. */
     void endure(Process &p, const Call &call, Fate &result)
     {
         for (Node *node : failing)
@@ -327,7 +330,7 @@ class World
             server_lost = true;
             break;
         default:
-            /* the director does it, and this process does nothing more */
+            /* the director executes it; this process does nothing more */
             due.push_back({&s, &p});
             s4u::this_actor::sleep_for(PATIENCE);
         }
@@ -388,7 +391,7 @@ class World
 
     /* ---- a run ---- */
 
-    /* A launcher ends all ranks where one has died. */
+    /* Whether the run is over. As a launcher does, ends all ranks if one has died. */
     bool is_over(const std::vector<Process *> &group)
     {
         bool over = true, died = false;
@@ -430,7 +433,7 @@ class World
         ranks = launch(Program{&judge, &story, &run, number, "", nullptr}, run.job);
     }
 
-    /* Only beside a run that has its caches. */
+    /* Begins a second run, only beside a run that has its caches. */
     void begin_second(const Run &run, const Strike &s)
     {
         auto is_held = [this] {
@@ -466,7 +469,7 @@ class World
         return group;
     }
 
-    /* All nodes, or one, get the disks that are set aside. */
+    /* Exchanges the disks of all nodes, or of one, with those set aside. */
     void exchange_disks(const Strike &s)
     {
         for (const auto &node : machine.nodes) {
@@ -479,7 +482,7 @@ class World
         struck++;
     }
 
-    /* Nothing of earlier runs is there. */
+    /* Removes everything of earlier runs. */
     void lose(Node &node)
     {
         machine.power_off(node);

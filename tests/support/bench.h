@@ -2,7 +2,7 @@
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
 
-/* What the benchmark programs share: a clock, medians over several rounds, a directory in
+/* Shared by the benchmark programs: a clock, medians over several rounds, a directory in
  * memory, and tables, printed as Markdown and, with --json FILE, as JSON.
  *
  *     static const char *const columns[] = {"ranks", "pack [ms]", NULL};
@@ -11,11 +11,11 @@
  *     bench_measure(&b, 2, cases, medians);     the cases take turns, round after round
  *     bench_number(&b, 1000);
  *     bench_number(&b, 1e3 * medians[0]);       the row is full
- *     bench_table(&b, other_columns);           what follows belongs to another table
+ *     bench_table(&b, other_columns);           further numbers belong to another table
  *     return bench_end(&b);
  *
- * All files live in b.folder, below /dev/shm, which is removed at the end. What cannot be
- * measured ends the program. bench_mpi.h is the same for MPI programs. */
+ * All files are in b.folder, below /dev/shm, which is removed at the end. If something
+ * cannot be measured, the program ends. bench_mpi.h is the same for MPI programs. */
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -47,7 +47,7 @@ typedef struct bench_cell {
 } bench_cell;
 
 typedef struct bench_sheet {
-    const char *const *columns; /* headings, up to a NULL */
+    const char *const *columns; /* headings, ended by NULL */
     int column_count, cell_count;
     bench_cell cells[BENCH_CELLS];
 } bench_sheet;
@@ -60,7 +60,7 @@ typedef struct bench {
     char folder[64];
 } bench;
 
-/* One thing to measure: run does it once and returns the seconds that count. */
+/* A case to measure: run executes it once and returns the seconds that count. */
 typedef struct bench_case {
     double (*run)(void *arg);
     void *arg;
@@ -73,8 +73,8 @@ static inline double bench_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Processor time of this process: for work that waits for nothing it is what bench_now
- * tells on a machine where nothing else runs, also where something does. */
+/* Processor time of this process. For work that never waits it equals bench_now on an
+ * idle machine, even if the machine is busy. */
 static inline double bench_cpu(void)
 {
     struct timespec now;
@@ -91,13 +91,14 @@ static inline int bench_remove_one(const char *path, const struct stat *st, int 
     return remove(path);
 }
 
-/* Removes path with all below it. */
+/* Removes path and everything below it. */
 static inline void bench_remove(const char *path)
 {
     nftw(path, bench_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Without ok there is nothing to measure: cleans up, says what is wrong, ends. */
+/* If ok is 0, nothing can be measured: cleans up, reports the mistake and ends the
+ * program. */
 static inline void bench_require(const bench *b, int ok, const char *what)
 {
     if (ok) return;
@@ -106,7 +107,7 @@ static inline void bench_require(const bench *b, int ok, const char *what)
     exit(1);
 }
 
-/* Bytes that do not compress, the same in every run. */
+/* Fills data with bytes that do not compress, the same in every run. */
 static inline void bench_fill(void *data, size_t size)
 {
     unsigned char *bytes = data;
@@ -117,7 +118,8 @@ static inline void bench_fill(void *data, size_t size)
     }
 }
 
-/* A new file of size bytes; with its checksum in mind, blocks of it may repeat. */
+/* Makes a new file of size bytes. Its blocks repeat, which does not matter for
+ * checksums. */
 static inline void bench_make_file(const bench *b, const char *path, size_t size)
 {
     static unsigned char block[64 * KiB];
@@ -131,7 +133,7 @@ static inline void bench_make_file(const bench *b, const char *path, size_t size
     bench_require(b, ok && close(fd) == 0, path);
 }
 
-/* Does what `cp -r from to` does and, with synced, syncs the file system of the copy. */
+/* Does what `cp -r from to` does; synced: also syncs the file system of the copy. */
 static inline void bench_copy(const bench *b, const char *from, const char *to,
                               int synced)
 {
@@ -170,7 +172,7 @@ static inline void bench_make_folder(bench *b)
     if (!mkdtemp(b->folder)) b->folder[0] = 0;
 }
 
-/* Begins a table; the one before it is done. */
+/* Begins a table and completes the previous one. */
 static inline void bench_table(bench *b, const char *const columns[])
 {
     bench_require(b, b->table_count < BENCH_TABLES, "too many tables");
@@ -204,8 +206,8 @@ static inline double bench_median(int count, double values[])
     return (values[count / 2] + values[(count - 1) / 2]) / 2;
 }
 
-/* The median seconds of each case. They take turns, so that what else the machine does
- * meets all of them; the first round warms up and does not count. */
+/* Measures the median seconds of each case. Cases take turns, so that other load on the
+ * machine affects all of them; the first round is a warm-up and does not count. */
 static inline void bench_measure(const bench *b, int count, const bench_case cases[],
                                  double medians[])
 {
@@ -233,8 +235,8 @@ static inline void bench_text(bench *b, const char *text)
     snprintf(cell->text, sizeof cell->text, "%s", text);
 }
 
-/* Counts in full, everything else with three digits; a dash for NAN, which says that
- * there is no such figure. */
+/* Adds a number: counts in full, other values with three digits; NAN, which means no
+ * value, as a dash. */
 static inline void bench_number(bench *b, double value)
 {
     if (isnan(value)) {
@@ -286,8 +288,8 @@ static inline void bench_print_json_rows(const bench_sheet *table, FILE *file)
     }
 }
 
-/* An object for each row, with the headings as its keys. The rows of the first table are
- * under "rows", those of the others under "rows2", "rows3", ... */
+/* Writes an object for each row, with the headings as keys. The rows of the first table
+ * are under "rows", those of further tables under "rows2", "rows3", ... */
 static inline void bench_print_json(const bench *b)
 {
     FILE *file = fopen(b->json, "w");
@@ -302,7 +304,7 @@ static inline void bench_print_json(const bench *b)
     bench_require(b, fclose(file) == 0, b->json);
 }
 
-/* Prints the tables and cleans up; the exit code of the program. */
+/* Prints the tables and cleans up; returns the exit code of the program. */
 static inline int bench_end(bench *b)
 {
     if (b->quiet) return 0;

@@ -2,8 +2,8 @@
 #ifndef TESTS_BENCH_MPI_H
 #define TESTS_BENCH_MPI_H
 
-/* bench.h for programs under MPI: every rank measures, rank 0 prints, and the time of a
- * step is that of its slowest rank. All ranks run on one machine. */
+/* bench.h for MPI programs: every rank measures, rank 0 prints, and the time of a step is
+ * that of its slowest rank. All ranks run on one machine. */
 
 #include "bench.h"
 #include <mpi.h>
@@ -15,7 +15,7 @@ static inline void bench_mpi_begin(bench *b, int *argc, char ***argv,
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     bench_begin(b, *argc, *argv, columns);
-    if (rank != 0) rmdir(b->folder); /* rank 0's is for all */
+    if (rank != 0) rmdir(b->folder); /* all ranks use that of rank 0 */
     MPI_Bcast(b->folder, sizeof b->folder, MPI_CHAR, 0, MPI_COMM_WORLD);
     b->quiet = rank != 0;
 }
@@ -35,14 +35,14 @@ static inline double bench_mpi_start(MPI_Comm comm)
     return bench_now();
 }
 
-/* ... and the slowest one counts. */
+/* ... and the slowest rank counts. */
 static inline double bench_mpi_slowest(MPI_Comm comm, double seconds)
 {
     MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm);
     return seconds;
 }
 
-/* Waits for all ranks of comm without taking time from those that work. */
+/* Waits for all ranks of comm without taking processor time from working ranks. */
 static inline void bench_mpi_rest(MPI_Comm comm)
 {
     const struct timespec nap = {0, 5000000};

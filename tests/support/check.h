@@ -3,7 +3,7 @@
 #define TESTS_CHECK_H
 
 /* Checks for programs that run under MPI (unit tests without MPI use cmocka). A failed
- * check is printed and counted, and the test goes on, so that no rank leaves the others
+ * check is printed and counted, and the test continues, so that no rank leaves the others
  * waiting:
  *
  *     int main(int argc, char **argv)
@@ -12,8 +12,7 @@
  *         CHECK(1 + 1 == 2);
  *         CHECK_INT(redset_create(...), 0);
  *         CHECK_STR(name, "1_of_4_in_0.xor");
- *         return check_end();     // collective: 1 on every rank if any check failed on
- * any
+ *         return check_end();     collective: 1 on every rank if a check failed on any
  *     } */
 
 #include <mpi.h>
@@ -69,8 +68,8 @@ static inline int check_end(void)
     return all != 0;
 }
 
-/* A new directory that all ranks know, on rank 0's machine, in memory where possible,
- * because tests sync much; check_remove takes it away again. */
+/* Makes a new directory that all ranks know, on rank 0's machine, in memory if possible,
+ * since tests sync much; check_remove removes it. */
 static inline void check_folder(char path[64])
 {
     if (check_rank == 0) {

@@ -2,8 +2,8 @@
 #ifndef TESTS_COMMA_H
 #define TESTS_COMMA_H
 
-/* A program whose locale writes numbers with a decimal comma: what SCR reads and writes
- * must not change by that. For tests with cmocka. */
+/* Tests with a locale that writes numbers with a decimal comma: this must not change what
+ * SCR reads and writes. For tests with cmocka. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Makes a locale with a decimal comma, which few systems have ready, that of numbers; 0
- * where nothing is there to make it of (Debian: package locales). */
+/* Makes a locale with a decimal comma, which few systems provide, and uses it for
+ * numbers; 0 if the sources of locales are missing (Debian: package locales). */
 static inline int use_decimal_comma(void)
 {
     char folder[] = "/tmp/scr-test-XXXXXX", command[160];

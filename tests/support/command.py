@@ -28,14 +28,15 @@ BUILD_PATH = os.environ['TEST_BUILD_PATH']  # the directories of all libraries a
 COMMAND, MAN_PAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 
 
-# Where syncing costs nothing.
+# Syncing is free there.
 MEMORY = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
 
 
 # ---- tree files ----
 
 def packed(tree):
-    """The bytes of a tree (dicts of dicts), by docs/formats/kvtree.md."""
+    """Returns the bytes of a tree (dicts of dicts), according to
+    docs/formats/kvtree.md."""
     return struct.pack('>I', len(tree)) + b''.join(
         key.encode() + b'\0' + packed(value) for key, value in tree.items())
 
@@ -60,7 +61,8 @@ CALLS = {'signalfd4': {'x86_64': 289, 'aarch64': 74}}
 
 
 def run_without(call, *arguments, **how):
-    """The kernel refuses that system call, as in a container that forbids it; None where it cannot be made to do so."""
+    """Runs with a system call that the kernel refuses, as in a container that forbids it;
+    None if this is impossible."""
     number = CALLS[call].get(os.uname().machine)
     if number is None:
         return None
@@ -81,7 +83,7 @@ def run_without(call, *arguments, **how):
 
 
 def run_unread(*arguments, **how):
-    """Nobody reads what it says, as when a tee or a head has ended."""
+    """Runs without a reader of the output, as when tee or head has ended."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -91,7 +93,7 @@ def run_unread(*arguments, **how):
 
 
 def run_closed(*arguments, first=0, **how):
-    """Its descriptors from that one to 2 are closed."""
+    """Runs with closed descriptors, from `first` to 2."""
     return run(*arguments, stdin=None if first == 0 else subprocess.DEVNULL, stdout=None, stderr=None,
                preexec_fn=lambda: os.closerange(first, 3), **how)
 
@@ -100,12 +102,13 @@ IDENTIFIER = re.compile(r'(?!SCR_)[A-Z]+(_[A-Z]+)+')
 
 
 def identifiers(done):
-    """Those of its messages, in their order."""
+    """Returns the identifiers of the messages, in order."""
     return re.findall(r' \[([A-Z]+(?:_[A-Z]+)+)\]$', done.stderr.decode(), flags=re.MULTILINE)
 
 
 def expect(done, code, out='', err=()):
-    """The exit code, the output word for word, and what the errors have: identifiers of messages, and values in them."""
+    """Checks the exit code, the exact output, and the errors: identifiers of messages,
+    and values in messages."""
     told = done.stderr.decode()
     assert done.returncode == code, (done.args, done.returncode, done.stdout, told)
     assert done.stdout.decode() == out, (done.args, done.stdout.decode(), out)
@@ -117,7 +120,7 @@ def expect(done, code, out='', err=()):
 
 
 def expect_output_fails(*calls):
-    """Each call notices that its output is lost."""
+    """Each call reports that its output was lost."""
     for arguments in (*calls, ['--help'], ['--version']):
         with open('/dev/full', 'w') as full:
             done = run(*arguments, stdout=full)
@@ -128,13 +131,13 @@ def expect_output_fails(*calls):
 
 
 def expect_ends_unread(*calls):
-    """What only prints ends as all such programs do when nobody reads it."""
+    """Calls that only print end by SIGPIPE if their output has no reader."""
     for arguments in (*calls, ['--help'], ['--version']):
         assert run_unread(*arguments).returncode == -signal.SIGPIPE, arguments
 
 
 def expect_wrong_usage(*calls):
-    """Each is told what is wrong, before how the command is used."""
+    """Each call prints the mistake, then the usage of the command."""
     for arguments in calls:
         done = run(*arguments)
         assert done.returncode == 2 and not done.stdout, arguments
@@ -147,7 +150,8 @@ def expect_wrong_usage(*calls):
 # ---- help and manual page ----
 
 def expect_documented(count, values=()):
-    """Help and page name the same options, so many, and each is known. values: for those that take one."""
+    """Help and manual page name the same options, as many as `count`, and each option
+    works. values: for options with a value."""
     values = dict(values)
     text = run('--help').stdout.decode()
     told = set(re.findall(r'^ +(-\w), (--[\w-]+)', text, flags=re.MULTILINE))
@@ -163,7 +167,7 @@ def expect_documented(count, values=()):
 
 
 def expect_well_formed_page():
-    """Without warnings, and as wide as a terminal."""
+    """The manual page has no warnings and fits a terminal."""
     if shutil.which('mandoc'):
         done = subprocess.run(['mandoc', '-Tlint', '-Wwarning', MAN_PAGE], capture_output=True)
     elif shutil.which('man') and shutil.which('groff'):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the first inputs of fuzz targets; libX/fuzz/make_corpus.py tells which."""
+"""Writes the initial inputs of fuzz targets, as chosen by libX/fuzz/make_corpus.py."""
 import pathlib
 
 
 def lines(tree, depth=0):
-    """A tree as fuzz_lines.h reads it; values may be numbers, texts or trees."""
+    """Writes a tree in the form of fuzz_lines.h; values may be numbers, texts or
+    trees."""
     out = b""
     for key, value in tree.items():
         out += b" " * depth + str(key).encode() + b"\n"
@@ -13,7 +14,8 @@ def lines(tree, depth=0):
 
 
 def write(script, targets):
-    """targets: name of the target -> {name: bytes}. What was found by fuzzing, found-*, stays."""
+    """targets: name of the target -> {name: bytes}. Inputs found by fuzzing, found-*,
+    stay."""
     for target, inputs in targets.items():
         folder = pathlib.Path(script).resolve().parent / "corpus" / target
         folder.mkdir(parents=True, exist_ok=True)

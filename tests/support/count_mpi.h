@@ -2,9 +2,9 @@
 #ifndef TESTS_COUNT_MPI_H
 #define TESTS_COUNT_MPI_H
 
-/* Counts what a library asks of MPI, by MPI's profiling interface: a test program that
- * includes this defines the MPI functions itself. The test's own calls are those named
- * PMPI_..., which are not counted. Include in one source only.
+/* Counts the calls of MPI by a library, through MPI's profiling interface: a test program
+ * that includes this file defines the MPI functions itself. The test itself calls
+ * PMPI_... functions, which are not counted. Include it in one source file only.
  *
  *     application = comm;
  *     begin_counting(comm);
@@ -19,15 +19,15 @@
 #include <time.h>
 
 enum kind {
-    SENDS,       /* messages to one rank that were started, */
-    RECEIVES,    /* and received */
-    COLLECTIVES, /* calls that all ranks take part in */
+    SENDS,       /* started messages to one rank, */
+    RECEIVES,    /* and received messages */
+    COLLECTIVES, /* calls in which all ranks take part */
     DUPLICATES,  /* of communicators */
     SEEN,        /* sends, receives and probes on the application's communicator, */
     SHARED,      /* collective calls on it, */
     DUPLICATED,  /* and duplicates of it */
-    BYTES,       /* in the messages that were sent, */
-    LARGE_BYTES, /* in those of LARGE_MESSAGE bytes or more, */
+    BYTES,       /* bytes of the sent messages, */
+    LARGE_BYTES, /* bytes in messages of LARGE_MESSAGE bytes or more, */
     LARGE,       /* and the number of these */
     WIRE,        /* messages that MPI sent through UCX */
     KINDS
@@ -96,7 +96,7 @@ int MPI_Sendrecv(const void *out, int n, MPI_Datatype type, int to, int tag, voi
     return PMPI_Sendrecv(out, n, type, to, tag, in, m, into, from, got_tag, comm, status);
 }
 
-/* A message that was matched before has no communicator any more; the probe had. */
+/* A matched message has no communicator any more; its probe had one. */
 int MPI_Mrecv(void *buf, int n, MPI_Datatype type, MPI_Message *message,
               MPI_Status *status)
 {
@@ -165,7 +165,7 @@ COUNTED(COLLECTIVES, Comm_split_type,
         (comm, type, key, info, made))
 COUNTED(DUPLICATES, Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
 
-/* Below MPI: the two calls by which MPICH over UCX sends messages to ranks. */
+/* Below MPI: the two calls by which MPICH over UCX sends messages. */
 typedef void *(*ucx_send)(void *to, const void *buf, size_t n, uint64_t tag,
                           const void *how);
 void *ucp_tag_send_nbx(void *to, const void *buf, size_t n, uint64_t tag,
@@ -197,9 +197,9 @@ void *ucp_tag_send_sync_nbx(void *to, const void *buf, size_t n, uint64_t tag,
     return next(to, buf, n, tag, how);
 }
 
-/* ---- between two points ---- */
+/* ---- point to point ---- */
 
-/* What one rank did, the most that any did, and all together. */
+/* Counts of one rank, the maximum over all ranks, and the sum. */
 typedef struct tally {
     long own[KINDS], most[KINDS], sum[KINDS];
 } tally;
@@ -219,8 +219,8 @@ static inline tally end_counting(MPI_Comm comm)
     return t;
 }
 
-/* The number of collective calls is the same on all ranks, and at any number of ranks;
- * expected has it once there was one, on rank 0. */
+/* Checks that the number of collective calls is the same on all ranks and with any number
+ * of ranks; rank 0 keeps the first number in expected. */
 static inline void same_collectives(MPI_Comm comm, const tally *t, long *expected)
 {
     if (*expected < 0) *expected = t->own[COLLECTIVES];
@@ -228,8 +228,7 @@ static inline void same_collectives(MPI_Comm comm, const tally *t, long *expecte
     CHECK_INT(t->own[COLLECTIVES], *expected);
 }
 
-/* A receive of the application for any message whatever: it must still wait in the end.
- */
+/* Starts a receive of the application for any message; it must still wait at the end. */
 static inline MPI_Request watch(MPI_Comm comm, int *into)
 {
     MPI_Request request;
@@ -253,7 +252,7 @@ static inline void nothing_was_seen(MPI_Comm comm, MPI_Request *request)
     CHECK(!found);
 }
 
-/* Waits for all ranks without taking the processor from those that work. */
+/* Waits for all ranks without taking processor time from working ranks. */
 static inline void rest(void)
 {
     const struct timespec nap = {0, 5000000};

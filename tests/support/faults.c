@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* faults.so, for LD_PRELOAD: counts what a process does to files below a directory, and
- * lets the n-th such call be its last one, or fail.
+/* faults.so, for LD_PRELOAD: counts the calls of a process on files below a directory,
+ * and makes the n-th such call the last one, or makes it fail.
  *
  *   FAULTS_BELOW=/a:/b     only files in these directories count
- *   FAULTS_PROGRAM=name    only in programs of that name; others are left alone
+ *   FAULTS_PROGRAM=name    only in programs of that name; others are not affected
  *   FAULTS_RANK=r          only in the process of this rank
- *   FAULTS_AT=n            from 1 on; 0: only counts
+ *   FAULTS_AT=n            from 1; 0: only counts
  *   FAULTS_HOW=kill        SIGKILL before the call
- *              torn        a write does half its bytes before it is killed
- *              stop        SIGSTOP before the call: there it stays
- *              hang        the call never returns; other threads go on
+ *              torn        a write performs half of its bytes before SIGKILL
+ *              stop        SIGSTOP before the call, without a SIGCONT
+ *              hang        the call never returns; other threads continue
  *              slow        a call that moves bytes, removes a name or renames takes
  *                          FAULTS_NAP milliseconds more
- *              short       a write, copy or read does half its bytes, and says so
- *              EIO ...     the call fails so: EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR,
- *                          EACCES; only calls count that can (a full disk removes files
- *                          well)
- *              power       the file systems of FAULTS_DISKS lose their power before the
- *                          call, a sync or a rename, and the process is killed; from then
- *                          on whoever uses them gets EIO, and when they are mounted again
- *                          they have what was synced. ext4 or xfs, and root, are needed
+ *              short       a write, copy or read performs half of its bytes, and returns
+ *                          that number
+ *              EIO ...     the call fails with EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, EINTR
+ *                          or EACCES; only calls count that can fail so (a full disk
+ *                          still removes files)
+ *              power       the file systems of FAULTS_DISKS lose power before the call, a
+ *                          sync or a rename, and the process is killed; from then on all
+ *                          accesses get EIO, and after the next mount they have what was
+ *                          synced. Needs ext4 or xfs, and root
  *              journal     the same, but names and sizes were still written to the disk,
- *                          as a journal does now and then: data that was not synced was
- *                          not
- *   FAULTS_DISKS=/m:/n     where these are mounted
- *   FAULTS_STAYS=1         that goes on: a disk that is full stays full
- *   FAULTS_ONCE=file       only in the first process that comes to it; it makes file
+ *                          as a journal does now and then, unlike data that was not
+ *                          synced
+ *   FAULTS_DISKS=/m:/n     mount points of these file systems
+ *   FAULTS_STAYS=1         the fault persists: a full disk stays full
+ *   FAULTS_ONCE=file       only in the first process that gets there; it makes file
  *   FAULTS_READING=1       calls that only read count, too
- *   FAULTS_MARK=file       is made when it strikes
+ *   FAULTS_MARK=file       is made when the fault happens
  *   FAULTS_LOG=file        gets a line "n time call path" for each call that counts, in
- *                          file.<rank>; times are of one clock everywhere, in
+ *                          file.<rank>; times are of the same clock in all processes, in
  *                          nanoseconds
  *
- * A close that fails closes nevertheless, as on Linux. */
+ * A close that fails closes the descriptor nevertheless, as on Linux. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -56,7 +57,7 @@ static char log_path[4200]; /* "": none */
 static long at, count, nap;
 static int stays, reading;
 
-/* By the launcher, of which each has a variable of its own. */
+/* Returns the rank according to the launcher; each launcher has its own variable. */
 static const char *launched_rank(void)
 {
     const char *rank = getenv("PMI_RANK");
@@ -88,7 +89,7 @@ static void *next_symbol(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-/* ---- what happens ---- */
+/* ---- faults ---- */
 
 static int error_of(const char *name)
 {
@@ -103,7 +104,7 @@ static int error_of(const char *name)
     return 0;
 }
 
-/* Writes to a file of ours; 0 if it cannot be opened with these flags. */
+/* Writes to a file of this module; 0 if it cannot be opened with these flags. */
 static int put(const char *path, int flags, const char *text)
 {
     int (*real_open)(const char *, int, ...);
@@ -144,7 +145,7 @@ static int cuts_power(void)
     return strcmp(how, "power") == 0 || strcmp(how, "journal") == 0;
 }
 
-/* EXT4_IOC_SHUTDOWN, which xfs has as well: 1 writes the journal before, 2 does not. */
+/* EXT4_IOC_SHUTDOWN, which xfs also supports: 1 writes the journal first, 2 does not. */
 static void cut_power(void)
 {
     uint32_t flags = strcmp(how, "journal") == 0 ? 1 : 2;
@@ -160,7 +161,7 @@ static void cut_power(void)
     }
 }
 
-/* Whether a call can fail in the way that is wanted. */
+/* Whether a call can fail in the requested way. */
 static int can(const char *call)
 {
     static const char waits[] = "open openat read pread write pwrite fallocate "
@@ -192,7 +193,7 @@ static int is_below(const char *path)
     return 0;
 }
 
-/* half: the call can do half of what it is asked for. */
+/* Decides about a call. half: it can perform half of its work. */
 static int decide(const char *call, const char *path, int half)
 {
     if (!is_below(path) || !can(call)) return GO;
@@ -250,7 +251,7 @@ static int decide_fd(const char *call, int fd, int half)
     return decide(call, path, half);
 }
 
-/* What is left of a call that moves bytes: how many it is to do. */
+/* Returns the number of bytes that a call must move. */
 static size_t bytes_for(int decision, size_t n)
 {
     return decision == HALF || decision == HALF_AND_DIE ? (n + 1) / 2 : n;
@@ -314,7 +315,7 @@ PLAIN(futimens, (int fd, const struct timespec t[2]), (fd, t),
 PLAIN(fstatat, (int dir, const char *name, struct stat *st, int flags),
       (dir, name, st, flags), reading ? decide_at("fstatat", dir, name) : GO)
 
-/* Opening counts as a change where it makes or empties a file. */
+/* Opening counts as a change if it creates or truncates a file. */
 static int decide_open(const char *call, int dir, const char *name, int flags)
 {
     return flags & (O_CREAT | O_TRUNC) || reading ? decide_at(call, dir, name) : GO;
@@ -347,7 +348,7 @@ int open(const char *name, int flags, ...)
                                                               : real(name, flags, mode);
 }
 
-/* Only of files that were written to, unless reading counts. */
+/* Counts only for files that were written to, unless reading counts. */
 int close(int fd)
 {
     REAL(int, "close", int);

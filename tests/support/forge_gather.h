@@ -2,8 +2,8 @@
 #ifndef TESTS_FORGE_GATHER_H
 #define TESTS_FORGE_GATHER_H
 
-/* Sets of gathered trees (docs/formats/gather.md) that somebody made up or broke, for all
- * who read such sets. Each case starts from a good set of eight ranks in two files,
+/* Forged and broken sets of gathered trees (docs/formats/gather.md), for tests of all
+ * readers of such sets. Each case starts from a good set of eight ranks in two files,
  *
  *     STEM.scr          LEVEL 2   reader 0
  *     STEM.1.0.scr      LEVEL 1   readers 0, 4
@@ -15,7 +15,7 @@
  *     forged f;
  *     forge(&f, "set", "TOP", fill);            fill makes the tree of a rank
  *     forge_cases[i].change(&f);
- *     forge_write(&f, dir);                     and what is read must be refused, with
+ *     forge_write(&f, dir);                     the reader must refuse the set, with
  *     forge_text(&f, forge_cases[i].text, text)        this in the text */
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ typedef struct forged {
     kvtree *tree[FORGE_FILES];
 } forged;
 
-/* What cannot be set up cannot be tested. */
+/* Ends the program if the setup of a test fails. */
 static inline void forge_must(int done, const char *what)
 {
     if (done) return;
@@ -61,7 +61,7 @@ static inline kvtree *forge_upper(int level, int ranks)
     return tree;
 }
 
-/* Four ranks, the first of which is given. */
+/* Makes a file of four ranks, the first of which is given. */
 static inline kvtree *forge_lower(const char *top, int first,
                                   void (*fill)(kvtree *tree, int rank))
 {
@@ -90,7 +90,7 @@ static inline void forge(forged *f, const char *stem, const char *top,
     f->tree[FORGE_HIGH] = forge_lower(top, 4, fill);
 }
 
-/* Writes a tree, if it is there, and frees it. */
+/* Writes and frees a tree, if there is one. */
 static inline void forge_write_tree(int dir, const char *name, kvtree **tree)
 {
     if (*tree)
@@ -98,7 +98,7 @@ static inline void forge_write_tree(int dir, const char *name, kvtree **tree)
     kvtree_delete(tree);
 }
 
-/* Writes the set, and a directory "directory" beside it. */
+/* Writes the set, and a directory "folder" beside it. */
 static inline void forge_write(forged *f, int dir)
 {
     forge_must(mkdirat(dir, "folder", 0700) == 0, "folder");
@@ -106,8 +106,9 @@ static inline void forge_write(forged *f, int dir)
         forge_write_tree(dir, f->name[i], &f->tree[i]);
 }
 
-/* A root at that level, and from there one file each down to level 0, with four ranks.
- * Each reader is another rank than that of the level above. */
+/* Writes a root at the given level, and one file for each lower level down to level 0,
+ * which has four ranks. The reader of each level is another rank than that of the level
+ * above. */
 static inline void forge_chain(int dir, int levels, const char *root, const char *top,
                                void (*fill)(kvtree *tree, int rank))
 {
@@ -121,20 +122,20 @@ static inline void forge_chain(int dir, int levels, const char *root, const char
     }
 }
 
-/* ---- where changes are made ---- */
+/* ---- places for changes ---- */
 
 static inline kvtree *forge_body(const forged *f, int file)
 {
     return file >= FORGE_LOW ? kvtree_get(f->tree[file], f->top) : f->tree[file];
 }
 
-/* The only pointer of the root, the first of the middle. */
+/* Returns the only pointer of the root, or the first one of the middle file. */
 static inline kvtree *forge_first(const forged *f, int file)
 {
     return kvtree_get_kv_int(f->tree[file], "RANK", 0);
 }
 
-/* Puts another rank in the place of one. */
+/* Replaces a rank by another one. */
 static inline void forge_rank(const forged *f, int file, int rank, const char *other)
 {
     kvtree *body = forge_body(f, file);
@@ -229,7 +230,7 @@ static inline void forge_offset_missing(forged *f)
     kvtree_unset(forge_first(f, FORGE_ROOT), "OFFSET");
 }
 
-/* Rank 2 in both lower files, in place of rank 7, so that all counts are right. */
+/* Puts rank 2 into both lower files, in place of rank 7, so that all counts are right. */
 static inline void forge_rank_twice(forged *f)
 {
     forge_rank(f, FORGE_HIGH, 7, "2");
@@ -307,8 +308,8 @@ static inline void forge_no_top_key(forged *f)
     f->tree[FORGE_LOW] = body;
 }
 
-/* A change, and what a reader has to say about it: a text that begins with a dot follows
- * the stem of the set. */
+/* A change, and the expected text of a reader; a text that begins with a dot follows the
+ * stem of the set. */
 static const struct forge_case {
     void (*change)(forged *f);
     const char *text;
@@ -358,8 +359,9 @@ static inline void forge_text(const forged *f, const char *text, char out[256])
 
 enum { FORGE_HARMS = 7 };
 
-/* Cut off, altered, something else, a link, far too long, empty; and a size field of 1 TB
- * with as many bytes that take no place. */
+/* Harms a file: it is truncated, altered, replaced by something else or by a link, far
+ * too long, or empty; or its size field is 1 TB and it has that number of bytes, as a
+ * hole. */
 static inline void forge_harm(int dir, const char *name, int how)
 {
     static const char size[8] = {0, 0, 1, 0, 0, 0, 0, 0};

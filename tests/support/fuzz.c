@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What fuzz targets share; see fuzz.h. The build links each target with --wrap, so that
- * the functions at the end of this file stand before those of the C library or of a
+/* Shared by the fuzz targets; see fuzz.h. The build links each target with --wrap, so
+ * that the functions at the end of this file precede those of the C library or of a
  * sanitizer. */
 #include "fuzz.h"
 

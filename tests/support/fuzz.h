@@ -2,8 +2,8 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
-/* What fuzz targets share. A target is one function that may be given any bytes, and that
- * checks what the library makes of them:
+/* Shared by the fuzz targets. A target is one function that accepts any bytes, and checks
+ * what the library makes of them:
  *
  *     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
  *     {
@@ -13,7 +13,7 @@
  *         return 0;
  *     }
  *
- * libFuzzer calls it, and in every test run replay.c. */
+ * libFuzzer calls it; in every test run, replay.c does. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,30 +28,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Prints and aborts. */
 _Noreturn void fuzz_fail(const char *file, int line, const char *condition);
 
-/* Copies size bytes to a block that ends where they end, so that the address sanitizer
- * sees any reading beyond. free() it. */
+/* Copies the bytes to a block of exactly size bytes, so that the address sanitizer
+ * detects reads beyond the end. The caller frees it. */
 char *fuzz_copy(const void *bytes, size_t size);
 
-/* A number that depends on all bytes. */
+/* Returns a number that depends on all bytes. */
 uint32_t fuzz_hash(const void *bytes, size_t size);
 
-/* A directory for files, the same in each call. It lies in TMPDIR, and goes at the end of
- * the program with all that is in it. */
+/* Returns a directory for files, the same in each call. It is in TMPDIR, and is removed
+ * with its content at the end of the program. */
 const char *fuzz_folder(void);
 
 /* ---- memory: malloc, calloc, realloc and aligned_alloc of all that is linked
  * statically ---- */
 
 struct fuzz_memory {
-    size_t bytes; /* asked for since fuzz_memory_begin; what was freed stays counted */
+    size_t bytes; /* requested since fuzz_memory_begin; freed bytes stay counted */
     size_t calls;
 };
 
-/* Starts to count. All calls after the next `succeed` ones find no memory; SIZE_MAX:
- * every call finds some. */
+/* Starts to count. After `succeed` more successful calls all calls fail; SIZE_MAX: no
+ * call fails. */
 void fuzz_memory_begin(size_t succeed);
 
-/* Ends counting, and failing. */
+/* Ends the counting and the failures. */
 struct fuzz_memory fuzz_memory_end(void);
 
 #endif

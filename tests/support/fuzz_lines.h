@@ -2,11 +2,11 @@
 #ifndef TESTS_FUZZ_LINES_H
 #define TESTS_FUZZ_LINES_H
 
-/* For fuzz targets that are given trees: any text as a tree, and readers of its values
- * that share no code with the libraries.
+/* For fuzz targets that get trees: parses any text as a tree, and reads values without
+ * code of the libraries.
  *
- * A line is a key, with as many blanks before it as it stands deep, so that every text is
- * some tree, and small changes of it are small changes of the tree. */
+ * A line is a key, indented by as many blanks as its depth. Therefore every text is a
+ * tree, and small changes of the text are small changes of the tree. */
 
 #include "fuzz.h"
 
@@ -18,11 +18,11 @@
 
 #define FUZZ_DEPTH_MOST 64
 
-/* To be freed by the caller, as is a copy. */
+/* Returns a tree or a copy, to be freed by the caller. */
 static inline kvtree *fuzz_tree(const char *text, size_t size)
 {
     kvtree *open[FUZZ_DEPTH_MOST + 1] = {kvtree_new()};
-    int depth = 0; /* open[depth] is the value of the line before */
+    int depth = 0; /* open[depth] is the value of the previous line */
     for (const char *line = text, *end = text + size, *next; line < end; line = next) {
         char key[2048] = "";
         int blanks = 0;
@@ -48,7 +48,7 @@ static inline kvtree *fuzz_tree_copy(const kvtree *tree)
     return copy;
 }
 
-/* Packed, they have the same bytes. */
+/* Whether both trees have the same packed bytes. */
 static inline bool fuzz_tree_same(const kvtree *a, const kvtree *b)
 {
     size_t size = kvtree_pack_size(a);
@@ -64,10 +64,11 @@ static inline bool fuzz_tree_same(const kvtree *a, const kvtree *b)
     return equal;
 }
 
-/* Of numbers: with a sign or not; digits only; digits, or hexadecimal after 0x. */
+/* Forms of numbers: with an optional sign; digits only; digits, or hexadecimal after
+ * 0x. */
 enum fuzz_form { FUZZ_SIGN, FUZZ_DIGITS, FUZZ_CHECKSUM };
 
-/* The only key below tree/key. */
+/* Returns the only key below tree/key. */
 static inline const char *fuzz_value(const kvtree *tree, const char *key)
 {
     const kvtree *values = kvtree_get(tree, key);
@@ -80,7 +81,7 @@ static inline int fuzz_digit(char c, int base)
     return base == 16 && isxdigit((unsigned char)c) ? tolower(c) - 'a' + 10 : base;
 }
 
-/* What stands below tree/key is a number of that form, at most so large. */
+/* Whether the value below tree/key is a number of that form, at most `most`. */
 static inline bool fuzz_number(const kvtree *tree, const char *key, enum fuzz_form form,
                                uint64_t most, uint64_t *value)
 {

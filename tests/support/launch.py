@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How MPI programs are started on this machine, as the build wrote it to tests/support/launch.json.
+"""How MPI programs are started on this machine, as recorded by the build in
+tests/support/launch.json.
 
-Options of launchers differ, so their settings are variables, and env gives each rank its own."""
+Options of launchers differ, so their settings are variables, and env gives each rank its
+own variables."""
 import glob
 import json
 import os
@@ -12,30 +14,34 @@ AGE = 1.0  # seconds; a younger file may be about to be mapped
 
 
 class Launch:
-    """mpi: the name of the implementation. launcher: the name of mpiexec's kind, as for scr_run --launcher. preload: the module that
-    makes idle ranks sleep, or nothing. together: variables for nodes that are on this machine, but have daemons of their own. passes:
-    whether ranks on other nodes have the variables of mpiexec. slurm: how srun starts programs, or nothing."""
+    """mpi: name of the implementation. launcher: name of mpiexec's kind, as for scr_run
+    --launcher. preload: the module that makes idle ranks sleep, or nothing. together:
+    variables for nodes that share this machine but have their own daemons. passes:
+    whether ranks on other nodes get the variables of mpiexec. slurm: how srun starts
+    programs, or nothing."""
 
     def __init__(self, build):
         self.__dict__.update(json.loads((pathlib.Path(build) / "tests/support/launch.json").read_text()))
 
     def places(self, folder):
-        """Variables for mpiexec: killed ranks leave files of MPI in the folder."""
+        """Variables for mpiexec: killed ranks leave files of MPI in the directory."""
         return {name: f"{folder}/" for name in self.directories if name}
 
     def by_shell(self, path):
-        """Variables with which mpiexec reaches other nodes by a program that is used as ssh is."""
+        """Variables with which mpiexec reaches other nodes by a program that is called
+        like ssh."""
         return {name: value.format(shell=path) for name, value in self.shell.items()}
 
     def go_apart(self):
-        """From now on ranks reach each other by a network."""
+        """From now on ranks reach each other through a network."""
         for name, value in self.apart.items():
             os.environ.pop(name, None)
             if value:
                 os.environ[name] = value
 
     def command(self, sections, preload=()):
-        """Starts sections: the number of ranks, their variables, and a program with its arguments."""
+        """Starts sections: the number of ranks, their variables, and a program with its
+        arguments."""
         modules = ":".join(module for module in (*preload, self.preload) if module)
         command = [self.mpiexec]
         for number, (ranks, own, program) in enumerate(sections):
@@ -45,7 +51,8 @@ class Launch:
         return command
 
     def remove_leftovers(self):
-        """Removes what MPI left in /dev/shm when its processes were killed: those of this user's files that no process has mapped."""
+        """Removes files that MPI left in /dev/shm when its processes were killed: those
+        of this user that no process has mapped."""
         if any(age < AGE for _, age in self._candidates()):
             time.sleep(AGE)
         for path, age in self._candidates():
@@ -67,7 +74,7 @@ class Launch:
 
 
 def mapped(paths):
-    """Those of the paths that processes which we may look at have mapped."""
+    """Returns the paths that are mapped by processes that we may inspect."""
     found = set()
     for maps in glob.glob("/proc/[0-9]*/maps") if paths else []:
         try:

@@ -4,11 +4,11 @@
  *
  * Debian 12's MPICH 4.0.2 (over UCX 1.13) waits by polling and never yields: with more
  * ranks than cores a barrier takes 40 ms. Loaded with LD_PRELOAD, this module
- *   - sleeps SHIM_NS nanoseconds (50000) after SHIM_SPINS (20) polls in a row that found
- * nothing;
- *   - goes on polling while MPI_Finalize waits for the process manager, where ranks on
- * different nodes otherwise wait for each other for ever. One thread at a time may be
- * inside MPI. */
+ *   - sleeps SHIM_NS nanoseconds (50000) after SHIM_SPINS (20) consecutive polls that
+ *     found nothing;
+ *   - continues to poll while MPI_Finalize waits for the process manager, where ranks on
+ *     different nodes would otherwise wait for each other forever. Only one thread at a
+ *     time may be inside MPI. */
 #include <dlfcn.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nomem.so, for LD_PRELOAD: the n-th allocation of a process fails, whoever asks for it,
- * the C library included.
+/* nomem.so, for LD_PRELOAD: the n-th allocation of a process fails, whichever code
+ * requests it, including the C library.
  *
  *   NOMEM_PROGRAM=name     only in programs of that name
- *   NOMEM_AT=n             from 1 on, once main is about to begin; 0: none fails
- *   NOMEM_MARK=file        is made when it fails
+ *   NOMEM_AT=n             from 1, beginning just before main; 0: none fails
+ *   NOMEM_MARK=file        is made when the allocation fails
  *   NOMEM_COUNT=file       gets a line with the number of allocations when a process ends
  *
- * What a process allocates before it executes another program, or after it forked, counts
- * on from where it was. Not with sanitizers, which have their own allocator. */
+ * Counting continues when a process executes another program or forks. Does not work with
+ * sanitizers, which have their own allocator. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -2,17 +2,17 @@
 #ifndef TESTS_NTH_EACH_H
 #define TESTS_NTH_EACH_H
 
-/* A piece of work, without MPI, that lacks memory at each of its allocations: it says
- * -ENOMEM or does without, leaves no block and no descriptor behind, and succeeds when it
- * is tried again. For programs of cmocka; see nth_malloc.h. */
+/* Work, without MPI, that lacks memory at each of its allocations: it returns -ENOMEM or
+ * does without, leaks no block and no descriptor, and succeeds when it is tried again.
+ * For cmocka programs; see nth_malloc.h. */
 
 #include "nth_malloc.h"
 #include <cmocka.h>
 
 enum { NTH_TRIES = 400 };
 
-/* least: so many allocations there are, or the work is not what it was thought to be.
- * tries: so many of them fail, spread over all; with NTH_ALL, each. */
+/* least: the minimum number of allocations; fewer indicate a mistake in the test. tries:
+ * the number of allocations that fail, spread over all; with NTH_ALL, each one fails. */
 static inline void nth_some(const char *name, nth_try *work, void *arg, int least,
                             int tries)
 {

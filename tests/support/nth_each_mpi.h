@@ -2,9 +2,9 @@
 #ifndef TESTS_NTH_EACH_MPI_H
 #define TESTS_NTH_EACH_MPI_H
 
-/* Work of all ranks in which one of them lacks memory, at each of its allocations: all
- * get the same, which is -ENOMEM unless it was done without; no rank keeps a block or a
- * descriptor; and the next try succeeds. See nth_malloc.h. */
+/* Work of all ranks in which one rank lacks memory, at each of its allocations: all ranks
+ * get the same result, which is -ENOMEM unless the work does without; no rank leaks a
+ * block or a descriptor; and the next try succeeds. See nth_malloc.h. */
 
 #include "check.h"
 #include "nth_malloc.h"
@@ -16,7 +16,8 @@ static inline int nth_max(int value)
     return most;
 }
 
-/* One try without allocation number n of the culprit; whether there were so many. */
+/* Makes one try without allocation number n of the culprit; returns whether the try had
+ * that number of allocations. */
 static inline int nth_try_one(const char *name, nth_try *work, void *arg, int culprit,
                               int n, int *failed)
 {
@@ -40,7 +41,7 @@ static inline int nth_try_one(const char *name, nth_try *work, void *arg, int cu
     return fired;
 }
 
-/* With tries for each rank. */
+/* Repeats the work, with tries for each rank. */
 static inline void nth_each(const char *name, nth_try *work, void *arg, int tries)
 {
     CHECK_INT(nth_again(work, arg),

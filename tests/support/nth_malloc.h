@@ -2,17 +2,17 @@
 #ifndef TESTS_NTH_MALLOC_H
 #define TESTS_NTH_MALLOC_H
 
-/* Memory that cannot be had the n-th time, and a count of what was not freed, for one
- * source file of a test program. The program is named under 'memory_tests' in
- * meson.build, so that the linker leads here (--wrap) what the test and the parts in it
- * ask for, and neither MPI nor the C library; sanitizers stay as they are.
+/* Memory whose n-th allocation fails, and a count of blocks that were not freed, for one
+ * source file of a test program. meson.build lists the program under 'memory_tests', so
+ * that the linker redirects (--wrap) the allocations of the test and of its parts to this
+ * file, but not those of MPI and the C library; sanitizers are not affected.
  *
  *     countdown = 3;
  *     rc = kvtree_file_write(...);          the third allocation fails
- *     left = countdown, countdown = 0;      left is 0 if there were so many
+ *     left = countdown, countdown = 0;      left is 0 if there were at least three
  *
- * What the C library allocates for its own, such as the buffer of open_memstream, counts
- * as one allocation, of which nobody knows later whether it was freed. */
+ * An internal allocation of the C library, such as the buffer of open_memstream, counts
+ * as one allocation; it is not known later whether it was freed. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,14 +24,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int countdown; /* the allocation that fails, 1 being the next; 0: none does */
-static long live;     /* blocks that were allocated and not freed */
+static int countdown; /* the allocation that fails, 1: the next one; 0: none */
+static long live;     /* allocated blocks that were not freed */
 
-/* ---- whose blocks these are ---- */
+/* ---- allocated blocks ---- */
 
 enum { NTH_BLOCKS = 1 << 19 };
 
-static void *nth_block[NTH_BLOCKS]; /* a hash table without gaps on the way to a block */
+static void *nth_block[NTH_BLOCKS]; /* a hash table without gaps between the home of a
+                                     * block and the block */
 static pthread_mutex_t nth_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static inline size_t nth_home(const void *block)
@@ -63,7 +64,7 @@ static inline void nth_drop(const void *block)
         next = (next + 1) % NTH_BLOCKS;
         size_t home = nth_home(nth_block[next]);
         if (nth_block[next] && (next - home) % NTH_BLOCKS < (next - i) % NTH_BLOCKS)
-            continue; /* it would be before its home */
+            continue; /* it would precede its home */
         nth_block[i] = nth_block[next];
         i = next;
     }
@@ -79,7 +80,7 @@ static inline int nth_fails(void)
     return fails;
 }
 
-/* ---- in front of the C library ---- */
+/* ---- wrappers of the C library ---- */
 
 #define NTH_WRAP(type, name, types, args, failure)                                       \
     type __real_##name types;                                                            \
@@ -165,15 +166,15 @@ __attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **text, const cha
     return n;
 }
 
-/* ---- one after the other ---- */
+/* ---- tries, one after the other ---- */
 
-static kvtree_error nth_text; /* for the library's words about the failure of a try */
+static kvtree_error nth_text; /* for the error text of a failed try */
 
-/* What is tried: 0, or the error that the library gave. */
+/* A try: returns 0, or the error of the library. */
 typedef int nth_try(void *arg);
 
-/* How far from one allocation that fails to the next, so that there are so many tries;
- * 1 with NTH_ALL in the environment. */
+/* Distance between failing allocations that gives that number of tries; 1 with NTH_ALL in
+ * the environment. */
 static inline int nth_stride(int allocations, int tries)
 {
     return getenv("NTH_ALL") || allocations <= tries ? 1
@@ -191,7 +192,7 @@ static inline int nth_descriptors(void)
     return count;
 }
 
-/* While a try prepares and looks, nothing fails: countdown = held afterwards. */
+/* Prevents failures while a try prepares and checks: set countdown = held afterwards. */
 static inline int nth_hold(void)
 {
     int held = countdown;
@@ -205,7 +206,8 @@ static inline int nth_again(nth_try *work, void *arg)
     return work(arg);
 }
 
-/* Lets one try go without its allocation number n. *fired: there were so many. */
+/* Makes one try without allocation number n. *fired: the try had that number of
+ * allocations. */
 static inline int nth_without(nth_try *work, void *arg, int n, int *fired)
 {
     countdown = n;
@@ -215,7 +217,7 @@ static inline int nth_without(nth_try *work, void *arg, int n, int *fired)
     return rc;
 }
 
-/* How many allocations a try makes. */
+/* Returns the number of allocations of a try. */
 static inline int nth_count(nth_try *work, void *arg)
 {
     const int most = 1 << 30;

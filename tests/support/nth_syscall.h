@@ -2,7 +2,7 @@
 #ifndef TESTS_NTH_SYSCALL_H
 #define TESTS_NTH_SYSCALL_H
 
-/* A function of a test, watched at every system call that it makes: for proofs such as
+/* A function of a test, monitored at every system call that it makes: for proofs such as
  * "wherever the process is killed, the file is the old one or the new one".
  *
  *     static nth_result result;                  (large)
@@ -11,15 +11,15 @@
  *     if (rc) skip();                            (the kernel refuses; strerror(rc))
  *     result.calls[2].name                       ("fsync")
  *
- * The function runs in a child process, whose seccomp filter stops it before each call
- * and asks this process, which decides: let it happen, answer it with an errno instead,
- * or kill the child while the call has not begun. Everything counts, memory calls too;
- * only the end of the process does not. What the function finds out it leaves in memory
- * that is shared (mmap), or in its return value, the exit status of the child.
+ * The function runs in a child process. A seccomp filter stops the child before each call
+ * and asks this process for a decision: let the call happen, answer it with an errno
+ * instead, or kill the child before the call begins. All calls count, including memory
+ * calls; only the end of the process does not. The function stores its findings in shared
+ * memory (mmap), or in its return value, which is the exit status of the child.
  *
- * The decision is free to do something while the child stands still, such as changing the
- * file that it is about to lock. It must not wait for the child. Works on every
- * architecture that has seccomp, Linux 5.5 or later, and without privileges. */
+ * While the child stands still, the decision may do other things, such as changing the
+ * file that the child is about to lock. It must not wait for the child. Works on every
+ * architecture with seccomp, on Linux 5.5 or later, and without privileges. */
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -36,7 +36,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Linux 6.6: both take turns on one processor, which is quicker. */
+/* Linux 6.6: both processes take turns on one processor, which is faster. */
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
@@ -56,20 +56,21 @@ enum { NTH_GO = 0, NTH_KILL = -1, NTH_CALLS = 1024 };
 #endif
 
 typedef struct nth_call {
-    const char *name; /* one for all variants: "rename" for renameat2; "?": see number */
+    const char *name; /* the same for all variants: "rename" for renameat2; "?": see
+                       * number */
     int number;
     unsigned long long
-        args[6]; /* as the kernel gets them: for "openat", "renameat" ... */
-    int answer;  /* what was decided */
+        args[6]; /* as the kernel gets them: as for "openat", "renameat" ... */
+    int answer;  /* the decision */
 } nth_call;
 
 typedef struct nth_result {
-    unsigned count;            /* system calls, of which ... */
-    nth_call calls[NTH_CALLS]; /* ... the first so many are here */
-    int status;                /* of the child, as waitpid gives it */
+    unsigned count;            /* number of system calls, of which ... */
+    nth_call calls[NTH_CALLS]; /* ... the first ones are here */
+    int status;                /* status of the child, as from waitpid */
 } nth_result;
 
-/* Called before each call, the n-th one from 1 on: NTH_GO, NTH_KILL, or an errno. */
+/* Called before each call, the n-th one from 1; returns NTH_GO, NTH_KILL, or an errno. */
 typedef int nth_decide(void *arg, unsigned n, const nth_call *call);
 
 /* ---- names ---- */
@@ -79,7 +80,8 @@ typedef int nth_decide(void *arg, unsigned n, const nth_call *call);
         __NR_##call, #call                                                               \
     }
 
-/* Those that a library for files makes. Architectures differ in which variants exist. */
+/* Calls that a library for files makes. Which variants exist depends on the
+ * architecture. */
 static const struct {
     int number;
     const char *name;
@@ -167,7 +169,8 @@ static inline int nth_is(const nth_call *call, const char *name)
     return strcmp(call->name, name) == 0;
 }
 
-/* A call of malloc, free or a sanitizer rather than of the function's own. */
+/* Whether the call belongs to malloc, free or a sanitizer rather than to the function
+ * itself. */
 static inline int nth_is_memory(const nth_call *call)
 {
     return nth_is(call, "brk") || nth_is(call, "mmap") || nth_is(call, "munmap") ||
@@ -176,14 +179,14 @@ static inline int nth_is_memory(const nth_call *call)
 
 /* ---- the common decision ---- */
 
-/* The call number `at` (0: none) gets the answer, all others happen. */
+/* The call number `at` (0: none) gets the answer; all others happen. */
 typedef struct nth_fault {
     unsigned at;
     int answer;
 } nth_fault;
 
-/* A sanitizer ends the program when its own memory calls fail, so those are let through
- * where there is one; result.calls[at - 1].answer tells. */
+/* A sanitizer ends the program if its own memory calls fail, so these are let through if
+ * there is a sanitizer; result.calls[at - 1].answer shows that. */
 static inline int nth_at(void *arg, unsigned n, const nth_call *call)
 {
     const nth_fault *fault = arg;
@@ -202,7 +205,8 @@ static inline unsigned nth_next(const nth_result *result, const char *name, unsi
 
 /* ---- the child ---- */
 
-/* What passes between the two: the descriptor of the listener, or why there is none. */
+/* A message between the processes: the descriptor of the listener, or the reason why
+ * there is none. */
 typedef struct nth_message {
     int failed;
     struct iovec part;
@@ -222,8 +226,8 @@ static inline void nth_message_init(nth_message *m, int failed, int with_descrip
     m->header.msg_controllen = with_descriptor ? sizeof m->control : 0;
 }
 
-/* All calls ask, but for the end of the process and the message that hands over the
- * listener: nobody could answer that one. */
+/* Installs the filter: all calls ask for a decision, except the end of the process and
+ * the message that passes on the listener, which could not be answered. */
 static inline int nth_install(int sock)
 {
     const unsigned low = offsetof(struct seccomp_data, args) +
@@ -244,7 +248,8 @@ static inline int nth_install(int sock)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* After the close of sock, the last call made here, the parent counts. */
+/* Runs the function. The close of sock, the last call made here, starts the counting in
+ * the parent. */
 static inline void nth_child(int (*function)(void *), void *arg, int sock)
 {
     nth_message m;
@@ -263,7 +268,7 @@ static inline void nth_child(int (*function)(void *), void *arg, int sock)
     close(listener);
     close(sock);
     int status = function(arg);
-    syscall(__NR_exit_group, status); /* a sanitizer's _exit makes calls of its own */
+    syscall(__NR_exit_group, status); /* a sanitizer's _exit makes its own calls */
 }
 
 /* ---- the parent ---- */
@@ -271,7 +276,7 @@ static inline void nth_child(int (*function)(void *), void *arg, int sock)
 typedef struct nth_watch {
     pid_t child;
     int listener;
-    int sock; /* the child's; -1 once it was closed and calls count */
+    int sock; /* socket to the child; -1 after it was closed, when calls count */
     struct seccomp_notif *request;
     struct seccomp_notif_resp *response;
     size_t request_size, response_size;
@@ -280,7 +285,7 @@ typedef struct nth_watch {
     nth_result *result;
 } nth_watch;
 
-/* The descriptor of the listener, or -errno. */
+/* Receives the descriptor of the listener; or -errno. */
 static inline int nth_receive(int sock)
 {
     nth_message m;
@@ -311,12 +316,12 @@ static inline int nth_judge(nth_watch *w, const struct seccomp_data *data)
     return call.answer;
 }
 
-/* Answers one question. 0, or an errno if the kernel cannot do what this needs. */
+/* Answers one request. 0, or an errno if the kernel does not support this. */
 static inline int nth_answer(nth_watch *w)
 {
     memset(w->request, 0, w->request_size);
     if (ioctl(w->listener, SECCOMP_IOCTL_NOTIF_RECV, w->request) != 0)
-        return errno == ENOENT || errno == EINTR ? 0 : errno; /* who asked is gone */
+        return errno == ENOENT || errno == EINTR ? 0 : errno; /* the requester is gone */
     int answer = nth_judge(w, &w->request->data);
     if (answer == NTH_KILL) {
         kill(w->child, SIGKILL);
@@ -324,7 +329,7 @@ static inline int nth_answer(nth_watch *w)
     }
     memset(w->response, 0, w->response_size);
     w->response->id = w->request->id;
-    /* brk has no errors: it tells where the break is now, here too low. */
+    /* brk has no errors: it returns the current break, which is too low here, too. */
     w->response->error = w->request->data.nr == __NR_brk ? 0 : -answer;
     w->response->flags = answer == NTH_GO ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
     if (ioctl(w->listener, SECCOMP_IOCTL_NOTIF_SEND, w->response) != 0 && errno != ENOENT)
@@ -332,8 +337,8 @@ static inline int nth_answer(nth_watch *w)
     return 0;
 }
 
-/* Until the child has ended. Only since Linux 5.9 the listener tells that; the rest asks
- * from time to time. */
+/* Watches until the child has ended. The listener reports that only since Linux 5.9; on
+ * older kernels, the status is polled. */
 static inline int nth_watch_child(nth_watch *w)
 {
     struct pollfd p = {w->listener, POLLIN, 0};
@@ -358,7 +363,7 @@ static inline int nth_watch_alloc(nth_watch *w)
 {
     struct seccomp_notif_sizes sizes;
     if (syscall(__NR_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0) return errno;
-    /* The kernel may know shorter or longer structures than this program. */
+    /* The kernel's structures may be shorter or longer than those of this program. */
     w->request_size = sizes.seccomp_notif > sizeof *w->request ? sizes.seccomp_notif
                                                                : sizeof *w->request;
     w->response_size = sizes.seccomp_notif_resp > sizeof *w->response
@@ -389,8 +394,8 @@ static inline int nth_start(nth_watch *w, int (*function)(void *), void *arg)
     return -w->listener;
 }
 
-/* Runs function(arg), which returns 0 to 255, to its end. 0, or an errno if this cannot
- * be done here: the test is then to be skipped. */
+/* Runs function(arg), which returns 0 to 255, to its end. 0, or an errno if this is not
+ * possible here: the test must be skipped. */
 static inline int nth_run(int (*function)(void *), void *arg, nth_decide *decide,
                           void *decide_arg, nth_result *result)
 {
@@ -407,13 +412,13 @@ static inline int nth_run(int (*function)(void *), void *arg, nth_decide *decide
     return rc;
 }
 
-/* How the child ended. */
+/* Whether the child was killed. */
 static inline int nth_was_killed(const nth_result *result)
 {
     return WIFSIGNALED(result->status) && WTERMSIG(result->status) == SIGKILL;
 }
 
-/* What the function returned, or -1. */
+/* Returns the return value of the function, or -1. */
 static inline int nth_returned(const nth_result *result)
 {
     return WIFEXITED(result->status) ? WEXITSTATUS(result->status) : -1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a fuzz target without a fuzzer: over each file that is named, or of each
- * directory, and over damage of each that is the same in every run: cut off at each byte,
- * each byte with one bit turned, counted up, set to zero, and swapped with the next one.
- * Of large files and directories only every n-th byte is damaged, so that all takes
- * seconds.
+/* Runs a fuzz target without a fuzzer: on each named file, or each file of a named
+ * directory, and on damaged versions of it, which are the same in every run: truncated at
+ * each byte; each byte with one bit flipped, incremented, set to zero, and swapped with
+ * the next one. Of large files and directories only every n-th byte is damaged, so that
+ * the run takes seconds.
  *
  * usage: fuzz_NAME FILE_OR_FOLDER...
  *
- * When the target fails, the input is told, as the file, what was done to it, and its
- * bytes for xxd -r -p. */
+ * If the target fails, the input is reported: the file, its damage, and its bytes for xxd
+ * -r -p. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -26,14 +26,14 @@
 static const char *const kinds[KINDS] = {"cut off at", "one bit turned in", "counted up",
                                          "zero", "swapped with the next:"};
 
-/* The input that the target has now. */
+/* The current input of the target. */
 static struct {
     const char *file, *kind;
     size_t byte, size;
     const unsigned char *bytes;
 } now;
 
-/* Only with what may be called in a handler. */
+/* Prints text; calls only functions that are allowed in a signal handler. */
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(1);
@@ -61,11 +61,11 @@ static void tell_input(int signal)
         say(pair);
     }
     say(now.size > BYTES_SHOWN ? "... (more)\n" : "\n");
-    /* the handler was there for one signal: this time it ends the program */
+    /* the handler was installed for one signal: this time the signal ends the program */
     raise(signal);
 }
 
-/* A sanitizer handles the second one itself, and then aborts. */
+/* Installs the handler. A sanitizer handles a second signal itself, and then aborts. */
 static void watch(void)
 {
     struct sigaction action = {.sa_handler = tell_input, .sa_flags = (int)SA_RESETHAND},
@@ -79,7 +79,7 @@ static void watch(void)
 
 struct files {
     char **paths;
-    size_t count, bytes; /* of all */
+    size_t count, bytes; /* of all files */
 };
 
 static int by_name(const void *a, const void *b)

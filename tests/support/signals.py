@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a test starts gets every signal, also where the test itself was started by nohup, or in the background of a
-script: those signals are ignored there, and by all that is started from there."""
+"""Restores all signals for the processes that a test starts: under nohup, or in the
+background of a script, some signals are ignored, and all started processes inherit
+that."""
 import signal
 
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tool that stops a function at its n-th system call: it counts right, hits the call
- * that it should, and hits it before it happens. */
+/* Tests the tool that stops a function at its n-th system call: it counts correctly,
+ * affects the right call, and acts before the call happens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum { WRITES = 5 };
 
 static nth_result result;
 static struct {
-    int done, error; /* writes that returned; the errno of the one that failed */
+    int done, error; /* writes that returned; the errno of the failed write */
 } * shared;
 static int pipe_ends[2];
 
@@ -138,7 +138,7 @@ static void messages_count_and_signals_are_seen(void **state)
     assert_false(nth_was_killed(&result));
 }
 
-/* The kernel grants one listener, and the outer one is here already. */
+/* The kernel grants one listener, and the outer one exists already. */
 static int watch_again(void *arg)
 {
     nth_fault none = {0, 0};

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A file system in a process of a user (FUSE, allow_other), in which all belongs to whom that user likes: user_files.py FOLDER USER OWNER.
-Root calls it, in a mount namespace of its own. It serves a prefix directory with a configuration file until it is unmounted."""
+"""A file system in a process of a user (FUSE, allow_other), in which everything belongs
+to a user of that user's choice: user_files.py FOLDER USER OWNER. Root calls it in its own
+mount namespace. It serves a prefix directory with a configuration file until it is
+unmounted."""
 import ctypes
 import os
 import stat
@@ -40,7 +42,7 @@ def listing(node, offset):
 
 
 def answer(kind, node, body, owner):
-    """The bytes after the header of the answer; None: there is no such file."""
+    """Returns the bytes after the header of the answer; None: there is no such file."""
     if kind == INIT:
         return struct.pack("<4I2H2I2HI", 7, 31, 0, 0, 12, 12, 1 << 16, 1, 16, 0, 0) + bytes(24)
     if kind == LOOKUP:

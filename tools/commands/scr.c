@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr: one name for the commands that people use. A table has its verbs: each is another
- * command of this directory, maybe with a first option, and is executed in place of this
- * process. So a verb has the options, the exit codes and the user of its command. */
+/* scr: one name for the commands that people use. Each verb in a table is another command
+ * in this directory, possibly with a first option, and replaces this process. Therefore a
+ * verb has the options, the exit codes and the user of its command. */
 #include "config/problems.h"
 #include "lib/tool.h"
 #include "lib/tool_remote.h"
@@ -15,8 +15,9 @@
 typedef struct verb {
     const char *name;
     const char *command;
-    const char *option; /* the first one, or NULL */
-    const char *value;  /* name of its value, which is the first argument; or NULL */
+    const char *option; /* the first option, or NULL */
+    const char *value;  /* name of the option's value, which is the first argument; or
+                         * NULL */
     const char *about;
 } verb;
 
@@ -51,7 +52,7 @@ static const verb *scr_find_verb(const char *name)
     return NULL;
 }
 
-/* The text of --help, to be freed; NULL: no memory. */
+/* Returns the text of --help, to be freed; NULL without memory. */
 static char *scr_describe(void)
 {
     char *text = NULL;
@@ -77,23 +78,23 @@ static bool scr_asks_help(const char *argument)
            strcmp(argument, "-h") == 0;
 }
 
-/* Whether the first argument of a verb with a value may stand without it. */
+/* Whether the first argument of a verb with a value may stand without the value. */
 static bool scr_asks_only(const char *argument)
 {
     return scr_asks_help(argument) || strcmp(argument, "--version") == 0 ||
            strcmp(argument, "-version") == 0 || strcmp(argument, "-V") == 0;
 }
 
-/* Before the help of a command that does more than the verb. */
+/* Printed before the help of a command that does more than the verb. */
 static void scr_explain(const verb *v)
 {
     const char *blank = v->value ? " " : "", *value = v->value ? v->value : "";
     printf("scr %s%s%s is %s %s%s%s.\n\n", v->name, blank, value, v->command, v->option,
            blank, value);
-    fflush(stdout); /* the command reports where nothing can be printed */
+    fflush(stdout); /* the command reports a failure of standard output */
 }
 
-/* Executes the command; an exit code, after a message, where it cannot be. */
+/* Executes the command. If that fails: an exit code, after a message. */
 static int scr_execute(const verb *v, char **arguments, int count)
 {
     int n = 0;
@@ -111,7 +112,7 @@ static int scr_execute(const verb *v, char **arguments, int count)
     for (int i = 0; i < count; i++)
         argv[n++] = arguments[i];
     if (v->name && v->option && count > 0 && scr_asks_help(arguments[0])) scr_explain(v);
-    /* without a slash it would be any program of that name in PATH */
+    /* a name without a slash would be any program of that name in PATH */
     if (strchr(path, '/')) {
         execv(path, argv);
         tool_say(PROGRAM_MISSING, "%s: %s", path, strerror(errno));
@@ -133,7 +134,7 @@ static int scr_miss_verb(const tool *t, const char *name)
                         nearest.best);
 }
 
-/* scr help [VERB] */
+/* Handles scr help [VERB]. */
 static int scr_help(const tool *t, const tool_args *args)
 {
     char help[] = "--help", *ask[] = {help};

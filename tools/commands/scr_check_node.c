@@ -25,7 +25,7 @@ static int check_node_list_checks(void)
     return command_flush();
 }
 
-/* The more severe of two exit codes. */
+/* Returns the more severe of two exit codes. */
 static int check_node_worse(int a, int b)
 {
     static const int order[] = {COMMAND_WRONG_USAGE, COMMAND_BAD, NODE_UNCHECKED};
@@ -50,7 +50,7 @@ static int check_node_folder(const request *r, const char *path, uint64_t bytes,
     return tool_result(NODE_DIRECTORY_UNUSABLE, node_check_folder(&folder, &err), &err);
 }
 
-/* PATH or PATH:SIZE, separated by commas. */
+/* Checks a list of PATH or PATH:SIZE, separated by commas. */
 static int check_node_given(const request *r, const char *list)
 {
     char *copy = strdup(list), *rest = copy, *path;
@@ -86,8 +86,8 @@ static int check_node_stores(const request *r, const scr_descs *descs)
     return code;
 }
 
-/* The control directory of the configuration; its size is known from a descriptor only.
- */
+/* Checks the control directory of the configuration; only a store descriptor gives its
+ * size. */
 static int check_node_control(const request *r, const tool_prefix *prefix,
                               const scr_descs *descs)
 {
@@ -97,7 +97,7 @@ static int check_node_control(const request *r, const tool_prefix *prefix,
                              1);
 }
 
-/* Directories of the command line, else of the configuration. */
+/* Checks the directories of the command line, else of the configuration. */
 static int check_node_folders(const request *r, const tool_prefix *prefix)
 {
     scr_problems problems = {.count = 0};

@@ -27,7 +27,7 @@ typedef struct findings {
 
 /* ---- the log ---- */
 
-/* An exit code. */
+/* Completes the findings from the log; an exit code. */
 static int ckpt_interval_read_log(const tool_prefix *prefix, findings *f)
 {
     kvtree_error err = {""};

@@ -101,7 +101,7 @@ static int copy_work(const copy_request *r, const tool_prefix *prefix)
 
 /* ---- arguments ---- */
 
-/* "0,[4-7]": the syntax of host lists. -1 to continue, or an exit code. */
+/* Parses "0,[4-7]", in the syntax of host lists. -1 to continue, or an exit code. */
 static int copy_take_sets(const tool *t, const char *text, scavenge_wish *wish)
 {
     kvtree_error err = {""};
@@ -176,8 +176,9 @@ int main(int argc, char **argv)
     int code = tool_start(&t, argc, argv, &args);
     if (code < 0) code = copy_take_request(&t, &r);
     if (code >= 0) return code;
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
-    /* with signs of life, SIGPIPE ends the copy when the caller is gone */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit is an error, like a full
+                               * disk */
+    /* with --alive, SIGPIPE ends the copy when the caller is gone */
     if (!r.alive) command_outlive_reader();
     code = tool_prefix_configure_anyway(&prefix, r.dir);
     if (code == COMMAND_GOOD) code = copy_work(&r, &prefix);

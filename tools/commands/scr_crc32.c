@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_crc32: the checksum of files, as SCR records it. */
+/* scr_crc32: prints checksums of files as SCR records them. */
 #include "common/crc32.h"
 #include "common/io.h"
 #include "lib/tool.h"
@@ -20,7 +20,7 @@ typedef struct sum {
     uint64_t size;
 } sum;
 
-/* 0 or -errno. */
+/* Computes the checksum of an open file. 0 or -errno. */
 static int crc32_sum(int fd, char *buffer, sum *s)
 {
     ssize_t n;
@@ -32,7 +32,7 @@ static int crc32_sum(int fd, char *buffer, sum *s)
     return (int)n;
 }
 
-/* Opens a regular file: the user of a directory may put a pipe there, at which root would
+/* Opens a regular file. The user of a directory may put a pipe there, at which root would
  * wait, or a link to a device, which acts when it is opened. */
 static int crc32_open(const char *name)
 {
@@ -70,7 +70,7 @@ static int crc32_print_json(const char *name, const char *crc, uint64_t size)
     return tool_table_print(table, TOOL_JSON);
 }
 
-/* An exit code. */
+/* Prints the checksum of a file; an exit code. */
 static int crc32_print(const char *name, char *buffer, int json)
 {
     char crc[16];

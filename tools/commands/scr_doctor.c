@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_doctor: checks a site before the first run, and says what to do. */
+/* scr_doctor: checks a site before the first run and suggests remedies. */
 #include "config/parameters.h"
 #include "doctor/doctor.h"
 #include "lib/tool.h"
@@ -30,7 +30,7 @@ static int scr_doctor_print(const doctor_row *rows, int count, int json)
     return tool_table_print(t, json ? TOOL_JSON : TOOL_COLUMNS);
 }
 
-/* Indented lines of at most 78 columns. */
+/* Prints indented lines of at most 78 columns. */
 static void scr_doctor_wrap(const char *text)
 {
     enum { COLUMNS = 76 };

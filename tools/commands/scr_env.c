@@ -10,14 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ANSWER = 30 }; /* seconds for an answer of the batch system */
+enum { ANSWER = 30 }; /* timeout of the batch system in seconds */
 
 typedef struct request {
     const char *dir;
     int user, jobid, nodes, down, endtime, runnodes, manager, json;
 } request;
 
-/* The nodes, or those that are down, in short form, to be freed. An exit code. */
+/* Gets the nodes, or the nodes that are down, in short form, to be freed. An exit
+ * code. */
 static int env_find_nodes(const tool_prefix *prefix, int down, char **text)
 {
     hostlist all = {0, NULL}, bad = {0, NULL};
@@ -67,7 +68,7 @@ static int env_print_run_nodes(const tool_prefix *prefix)
     return COMMAND_GOOD;
 }
 
-/* Unknown facts have no value; nodes that are down are not asked for. */
+/* Prints all facts except the nodes that are down. Unknown facts have no value. */
 static int env_print_all(const tool_prefix *prefix, const tool_owner *owner, int json)
 {
     static const tool_column columns[] = {

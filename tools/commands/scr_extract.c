@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_extract: extracts, lists or verifies the files of a dataset that are packed into
+/* scr_extract: extracts, lists or verifies files of a dataset that are packed into
  * containers (SCR Developer Guide 1.2, section 2.12). */
 #include "common/beneath.h"
 #include "common/errtext.h"
@@ -26,7 +26,7 @@ typedef struct extract_request {
     filo_place place;
     const char *to;
     int force, json;
-    int rank; /* -1: all */
+    int rank; /* -1: all ranks */
     int names;
     char **name;
 } extract_request;
@@ -38,9 +38,11 @@ static const char *const outcome_names[OUTCOMES] = {
 
 typedef struct extract_work {
     const extract_request *r;
-    int dir, to;          /* the directory, and that of extracted files; -1: not open */
-    int64_t shared;       /* others who can change the map, as of others_put_below */
-    kvtree *wanted;       /* NAME -> FOUND, if the map has it */
+    int dir, to;          /* the dataset's directory; the directory for extracted files;
+                           * -1: not open */
+    int64_t shared;       /* other users who can change the map, as found by
+                           * others_put_below */
+    kvtree *wanted;       /* NAME -> FOUND if the map has the file */
     kvtree *containers;   /* names of all containers, ... */
     kvtree *shared_files; /* ... and of files that ranks wrote together */
     int count[OUTCOMES];
@@ -75,7 +77,7 @@ static char **extract_free_texts(char **texts)
     return NULL;
 }
 
-/* Container, offset and length of each segment; NULL without memory. */
+/* Returns the container, offset and length of each segment; NULL without memory. */
 static char **extract_segment_texts(const filo_file *file)
 {
     char **texts = calloc((size_t)file->segments + 1, sizeof *texts);
@@ -90,7 +92,7 @@ static char **extract_segment_texts(const filo_file *file)
     return texts;
 }
 
-/* An object per file: what the map says about it, and the outcome. */
+/* Prints a JSON object for a file: its description in the map, and the outcome. */
 static int extract_print_json(int rank, const filo_file *file, enum outcome outcome,
                               const char *reason)
 {
@@ -138,7 +140,7 @@ static void extract_report(extract_work *w, int rank, const filo_file *file,
                  reason);
 }
 
-/* Nothing was packed, and nobody asked for some files only. */
+/* Whether nothing was packed and the user did not ask for particular files. */
 static bool extract_is_idle(const extract_work *w)
 {
     int done = 0;
@@ -172,7 +174,8 @@ static bool extract_add_name(kvtree *names, const char *name)
     return kvtree_get(names, name) || kvtree_set(names, name, NULL);
 }
 
-/* Notes which files exist, and the names of containers and shared files. */
+/* Records which of the wanted files exist, and the names of containers and shared
+ * files. */
 static int extract_note(void *arg, int rank, int count, const filo_file files[],
                         filo_error *err)
 {
@@ -189,7 +192,7 @@ static int extract_note(void *arg, int rank, int count, const filo_file files[],
     return lost ? err_sys(err, -ENOMEM, "list the files of rank %d", rank) : 0;
 }
 
-/* Opens the directory, and finds out whether others can change the map. */
+/* Opens the directory, and determines whether other users can change the map. */
 static int extract_open_folder(extract_work *w)
 {
     const extract_request *r = w->r;
@@ -210,7 +213,7 @@ static int extract_open_folder(extract_work *w)
     return COMMAND_GOOD;
 }
 
-/* Reads the map in the open directory, which others may have exchanged by now. */
+/* Reads the map in the open directory, whose path may lead elsewhere by now. */
 static int extract_read_map(extract_work *w, int *ranks, filo_map_take *take,
                             filo_error *err)
 {
@@ -219,8 +222,8 @@ static int extract_read_map(extract_work *w, int *ranks, filo_map_take *take,
     return filo_map_read(&from, ranks, take, w, err);
 }
 
-/* Reads all of the map before any file is touched: it must be valid, and have the wanted
- * files. */
+/* Reads the complete map before any file is touched: the map must be valid and have the
+ * wanted files. */
 static int extract_check_map(extract_work *w)
 {
     const extract_request *r = w->r;
@@ -248,14 +251,15 @@ static int extract_check_map(extract_work *w)
 
 /* ---- files ---- */
 
-/* The shared file that has the bytes of this one; NULL: none has. */
+/* Returns the shared file that has the bytes of this file; or NULL. */
 static const char *extract_shared_of(const extract_work *w, const filo_file *file)
 {
     const char *name = file->segments > 0 ? file->segment[0].container : NULL;
     return name && kvtree_get(w->shared_files, name) ? name : NULL;
 }
 
-/* By default all files; for extraction all that are packed into containers. */
+/* Whether a file is chosen: by default all files; for extraction, all files that are
+ * packed into containers. */
 static bool extract_is_chosen(const extract_work *w, int rank, const filo_file *file)
 {
     if (!extract_is_rank(w, rank)) return false;
@@ -263,7 +267,7 @@ static bool extract_is_chosen(const extract_work *w, int rank, const filo_file *
     return w->r->task != EXTRACT || (file->packed && !extract_shared_of(w, file));
 }
 
-/* Of one file. */
+/* Reports the progress of one file. */
 static void extract_progress(void *arg, uint64_t done, uint64_t total)
 {
     const extract_work *w = arg;
@@ -298,10 +302,11 @@ static int extract_file(extract_work *w, const filo_file *file, filo_error *err)
                        extract_shared_of(w, file));
     if (w->to >= 0 || file->packed) return extract_pass(w, file, &to, err);
     int rc = extract_pass(w, file, NULL, err);
-    return rc ? rc : FILO_THERE; /* it has its name already */
+    return rc ? rc : FILO_THERE; /* the file already has its name */
 }
 
-/* Only when all of the map is known, it is known what is chosen. */
+/* Adds up the chosen files, in a pass of its own, since the choice depends on the
+ * complete map. */
 static int extract_add_up(void *arg, int rank, int count, const filo_file files[],
                           filo_error *err)
 {
@@ -354,7 +359,8 @@ static int extract_run(const extract_request *r)
     w.wanted = kvtree_new();
     w.containers = kvtree_new();
     w.shared_files = kvtree_new();
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding a file size limit is an error, like a full
+                               * disk */
     int code = extract_open_folder(&w);
     if (code == COMMAND_GOOD) code = extract_check_map(&w);
     if (code == COMMAND_GOOD) code = extract_all(&w);

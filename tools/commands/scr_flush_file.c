@@ -18,14 +18,14 @@ typedef struct flush_file_request {
     const char *dir;
     int latest, list, json, output, ckpt, resume, summary;
     int needflush, location, subdir, before; /* ids of datasets; -1: not given */
-    int needflush_old, name;                 /* the same under other names */
+    int needflush_old, name;                 /* the same options under other names */
 } flush_file_request;
 
 static const char *const flush_file_places[] = {SCR_LOCATION_CACHE, SCR_LOCATION_PFS,
                                                 SCR_LOCATION_FLUSHING};
 enum { PLACES = 3 };
 
-/* The places that have the dataset; their number. */
+/* Lists the places that have the dataset; returns their number. */
 static int flush_file_places_of(const kvtree *flush, int id, const char *has[PLACES])
 {
     int count = 0;
@@ -51,7 +51,7 @@ static int flush_file_print_latest(const flush_file_request *r, int count, const
     return COMMAND_GOOD;
 }
 
-/* On one line: outputs in ascending order, checkpoints in descending order. */
+/* Prints ids on one line: outputs in ascending order, checkpoints in descending order. */
 static int flush_file_print_kind(const flush_file_request *r, const kvtree *flush,
                                  int count, const int *ids)
 {
@@ -83,8 +83,8 @@ static int flush_file_print_list(const kvtree *flush, int count, const int *ids,
     return tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS);
 }
 
-/* Copies the dataset from the caches (--resume), or completes and enters what was copied
- * (--summary); returns after a failure only. */
+/* Executes the command that copies the dataset from the caches (--resume), or that
+ * completes it and enters it into the index (--summary). Returns only after a failure. */
 static int flush_file_save(const flush_file_request *r, const tool_prefix *prefix)
 {
     tool_words words = {0};
@@ -100,7 +100,7 @@ static int flush_file_save(const flush_file_request *r, const tool_prefix *prefi
         return tool_no_memory();
     }
     if (command_flush() != COMMAND_GOOD) return COMMAND_BAD;
-    execvp(argv[0], (char *const *)argv); /* a bare name is found by PATH */
+    execvp(argv[0], (char *const *)argv); /* finds a bare name in PATH */
     int code = tool_say(RUN_LAUNCH_FAILED, "%s: %s", argv[0], strerror(errno));
     tool_words_done(&words);
     return code;
@@ -160,20 +160,20 @@ static int flush_file_work(const flush_file_request *r, const tool_prefix *prefi
 
 /* ---- arguments ---- */
 
-/* -1 to continue. */
+/* Checks an id; -1 to continue. */
 static int flush_file_check_id(const tool *t, int id, int least)
 {
     if (id == -1 || (id >= least && id <= SCR_ID_MAX)) return -1;
     return tool_misused(t, "'%d' is not an id of a dataset", id);
 }
 
-/* Two names of one option. */
+/* Takes the id from the other name of the option. */
 static void flush_file_take(int *id, int other)
 {
     if (other != -1) *id = other;
 }
 
-/* Exactly one task; -1 to continue. */
+/* Checks that there is exactly one task; -1 to continue. */
 static int flush_file_check(const tool *t, flush_file_request *r)
 {
     const int ids[] = {r->needflush, r->needflush_old, r->location, r->subdir, r->name};

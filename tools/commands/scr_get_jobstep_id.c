@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_get_jobstep_id: the job step of a launcher (SCR Developer Guide 1.2,
- * section 2.25.1).
- */
+/* scr_get_jobstep_id: prints the job step of a launcher (SCR Developer Guide 1.2, section
+ * 2.25.1). */
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_jobstep.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_glob_hosts: lists of hosts in short form (SCR Developer Guide 1.2, section 2.24.1).
- */
+/* scr_glob_hosts: works on lists of hosts in short form (SCR Developer Guide 1.2, section
+ * 2.24.1). */
 #include "lib/hostlist.h"
 #include "lib/tool.h"
 #include "lib/tool_manager.h"
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two lists are combined by one of these; CONTAINS has an exit code only. */
+/* Operations on two lists; CONTAINS gives only an exit code. */
 enum { MINUS, INTERSECT, UNITE, CONTAINS, TASKS };
 
 typedef struct request {
     int count, expand, compress, json;
-    int nth; /* from 1 on; -1: all */
+    int nth; /* number from 1; -1: all */
     const char *hosts, *two[TASKS];
 } request;
 
@@ -34,7 +34,7 @@ static int glob_hosts_print_json(const hostlist *list, const char *text)
 
 static int glob_hosts_print(const request *r, const hostlist *all)
 {
-    hostlist list = *all; /* the names are those of all */
+    hostlist list = *all; /* `all` owns the names */
     if (r->nth > list.count)
         return tool_say(NODELIST_NO_SUCH, "of %d hosts, no host %d", list.count, r->nth);
     if (r->nth > 0) list = (hostlist){1, all->names + r->nth - 1};
@@ -57,7 +57,7 @@ static int glob_hosts_print(const request *r, const hostlist *all)
 
 /* ---- work ---- */
 
-/* Two lists in one argument, with a colon in between. */
+/* Parses two lists in one argument, separated by a colon. */
 static int glob_hosts_parse_two(const char *text, hostlist *a, hostlist *b)
 {
     const char *colon = strchr(text, ':');
@@ -76,7 +76,7 @@ static int glob_hosts_combine(const request *r, int task)
         hostlist_minus, hostlist_intersect, hostlist_unite, hostlist_minus};
     hostlist a = {0, NULL}, b = {0, NULL}, result = {0, NULL};
     int code = glob_hosts_parse_two(r->two[task], &a, &b);
-    /* A contains B when B without A is empty */
+    /* A contains B if B without A is empty */
     const hostlist *first = task == CONTAINS ? &b : &a;
     if (code == COMMAND_GOOD && combine[task](first, first == &a ? &b : &a, &result) != 0)
         code = tool_no_memory();
@@ -102,7 +102,7 @@ static int glob_hosts_print_list(const request *r, const tool_args *args)
     return code;
 }
 
-/* -1 to continue; *task: the last one that was given, or TASKS. */
+/* Checks the request. -1 to continue; *task: the operation on two lists, or TASKS. */
 static int glob_hosts_check(const tool *t, const request *r, const tool_args *args,
                             int *task)
 {

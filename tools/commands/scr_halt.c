@@ -37,12 +37,12 @@ enum { VALUE_SIZE = 1024, PATIENCE_MS = 5000 };
 typedef struct request {
     const char *dir;
     int list, json, immediate, remove, verbose, bare;
-    const char *given[CONDITIONS]; /* as they stand on the command line */
+    const char *given[CONDITIONS]; /* text on the command line */
     int unset[CONDITIONS];
-    char value[CONDITIONS][VALUE_SIZE]; /* as they go into the file; "": not given */
+    char value[CONDITIONS][VALUE_SIZE]; /* value for the file; "": not given */
 } request;
 
-/* ---- what was asked for ---- */
+/* ---- the request ---- */
 
 static int halt_take_time(const tool *t, request *r, enum condition which)
 {
@@ -85,7 +85,7 @@ static int halt_take_reason(const tool *t, request *r)
     return -1;
 }
 
-/* -1 to continue, or an exit code. */
+/* Checks the request. -1 to continue, or an exit code. */
 static int halt_take_request(const tool *t, request *r)
 {
     int changes = r->immediate || r->remove;
@@ -108,7 +108,7 @@ static int halt_take_request(const tool *t, request *r)
 
 /* ---- the file ---- */
 
-/* 1 when the condition was there. */
+/* Removes a condition; 1 if it existed. */
 static int halt_unset(kvtree *halt, const char *key)
 {
     int there = kvtree_get(halt, key) != NULL;
@@ -127,7 +127,7 @@ static int halt_apply(kvtree *halt, void *arg)
         if (kvtree_util_set_str(halt, keys[i], r->value[i]) != 0) return -ENOMEM;
         changed = 1;
     }
-    /* it is a request of the user now, also where a run had set it */
+    /* from now on a request of the user, even if a run had set it */
     if (r->unset[SECONDS] || *r->value[SECONDS])
         changed |= halt_unset(halt, SCR_HALT_KEY_OF_RUN);
     if (r->immediate && !kvtree_get(halt, SCR_HALT_KEY_NOW)) {
@@ -138,7 +138,7 @@ static int halt_apply(kvtree *halt, void *arg)
     return changed;
 }
 
-/* Whether anything else than printing was asked for. */
+/* Whether the request changes anything. */
 static bool halt_is_change(const request *r)
 {
     int is = r->remove || r->immediate;
@@ -157,7 +157,7 @@ static int halt_change(const tool_prefix *prefix, request *r, kvtree *halt,
     int wanted = halt_apply(halt, r);
     kvtree_unset_all(halt);
     if (wanted < 0) return err_set(err, wanted, "no memory");
-    /* conditions may be there before the first run is */
+    /* conditions may be set before the first run */
     if (wanted) rc = beneath_mkdirs(prefix->dir, ".scr", 0777, err);
     return rc ? rc : scr_halt_change(prefix->dir, halt_apply, r, halt, err);
 }
@@ -209,13 +209,13 @@ static void halt_report_damaged(const tool_prefix *prefix)
     free(remedy);
 }
 
-/* What the conditions do now, and what undoes it; to people only. */
+/* Explains to people what the conditions do now and how to undo them. */
 static void halt_explain(const tool_prefix *prefix, const kvtree *halt)
 {
     char reason[SCR_HALT_REASON_SIZE];
     scr_halt_end end = {0, NULL};
     int64_t now = time(NULL);
-    scr_halt_find_end(&end, NULL); /* others are for scr_run to ask */
+    scr_halt_find_end(&end, NULL); /* scr_run queries the batch system for other ends */
     if (!scr_halt_check(halt, &end, now, reason)) return;
     if (tool_halt_is_own(halt, &end, now)) {
         tool_say(HALT_RECORDED,
@@ -235,7 +235,7 @@ static int halt_run(request *r, const char *dir)
     kvtree *halt = kvtree_new();
     int code = tool_prefix_open(&prefix, dir);
     if (code == COMMAND_GOOD) {
-        /* before a change makes .scr: conditions in a wrong directory end no run */
+        /* before a change creates .scr: conditions in a wrong directory have no effect */
         if (!r->json) tool_prefix_tell_unused(&prefix);
         int rc = halt ? halt_change(&prefix, r, halt, &err) : -ENOMEM;
         code = rc ? tool_say(HALT_FILE_UNREADABLE, "%s: %s", prefix.path, err.text)
@@ -250,7 +250,7 @@ static int halt_run(request *r, const char *dir)
 
 /* ---- several directories ---- */
 
-/* A signal that ends this process ends the other one, too. */
+/* Runs in another process. A signal that ends the parent process ends this one, too. */
 static int halt_run_apart(request *r, const char *dir, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 || getppid() != parent)
@@ -258,9 +258,9 @@ static int halt_run_apart(request *r, const char *dir, pid_t parent)
     return halt_run(r, dir);
 }
 
-/* In a process of its own: root becomes the owner of the directory, and remains that. The
- * owner determines how long that takes, and must not keep other directories from their
- * turn: the call returns after some seconds in any case. */
+/* Starts a process for the directory: as root, it becomes the owner of the directory and
+ * remains so. The owner can delay it, which must not delay the other directories: this
+ * function returns after some seconds in any case. */
 static pid_t halt_start(request *r, const char *dir)
 {
     int ends[2];
@@ -270,7 +270,7 @@ static pid_t halt_start(request *r, const char *dir)
     if (pid == 0) _exit(halt_run_apart(r, dir, parent));
     if (pid < 0) tool_say(PROCESS_CONTROL_FAILED, "%s: %s", dir, strerror(errno));
     io_close(&ends[1]);
-    /* the other process has its end as long as it runs */
+    /* the pipe remains open in the other process as long as it runs */
     struct pollfd other = {.fd = ends[0], .events = POLLIN};
     if (pid > 0 && poll(&other, 1, PATIENCE_MS) == 0)
         tool_say(HALT_SLOW, "%s: this takes long, and goes on beside the next one", dir);

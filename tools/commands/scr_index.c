@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_index: lists, changes, rebuilds and verifies the index of the datasets in a prefix
+/* scr_index: lists, changes, rebuilds and verifies the index of the datasets on a prefix
  * directory (SCR Developer Guide 1.2, sections 2.15 and 2.33.4). */
 #include "commands/scr_index.h"
 
@@ -87,7 +87,7 @@ static int index_inspect(const tool_prefix *prefix, const index_request *r)
     return code;
 }
 
-/* Needs no index. */
+/* Prints the summary of a dataset; needs no index. */
 static int index_print_summary(const tool_prefix *prefix, const index_request *r)
 {
     kvtree_error err = {""};
@@ -116,7 +116,7 @@ static int index_apply(kvtree *index, void *arg)
     return rc ? rc : 1;
 }
 
-/* Under the lock of the index. */
+/* Changes an entry under the lock of the index. */
 static int index_change_entry(const tool_prefix *prefix, index_change c)
 {
     kvtree_error err = {"no memory"};
@@ -138,8 +138,8 @@ static int index_unset_location(kvtree *flush, void *arg)
     return rc ? rc : 1;
 }
 
-/* The next run would enter a dataset again that the flush file calls flushed. The file is
- * optional. */
+/* Removes the record in the flush file that the dataset is flushed: otherwise the next
+ * run would enter the dataset again. The flush file is optional. */
 static void index_drop_location(const tool_prefix *prefix, scr_dataset *d)
 {
     kvtree_error err = {""};
@@ -177,7 +177,7 @@ static int index_remove(const tool_prefix *prefix, const index_request *r)
 
 typedef struct index_later {
     const scr_dataset *than;
-    scr_dataset *gone; /* those that were removed, to be freed */
+    scr_dataset *gone; /* removed datasets, to be freed */
     int count;
 } index_later;
 
@@ -191,7 +191,7 @@ static int index_remove_later(kvtree *index, void *arg)
         if (!scr_dataset_is_newer(&d, later->than)) continue;
         rc = scr_index_remove(index, &d);
         if (!rc) later->gone[later->count++] = d;
-        if (rc == -ENOENT) rc = 0; /* it went with another one of its name */
+        if (rc == -ENOENT) rc = 0; /* removed with another one of its name */
     }
     return rc ? rc : later->count > 0;
 }
@@ -236,7 +236,7 @@ static int index_set_current(const tool_prefix *prefix, const index_request *r)
 
 /* ---- entries for datasets that were found ---- */
 
-/* CURRENT does not change: the user may have chosen it. */
+/* Enters the datasets without changing CURRENT, which the user may have chosen. */
 int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added)
 {
     kvtree_error err = {"no memory"};
@@ -267,7 +267,7 @@ static int index_enter_scan(const tool_prefix *prefix, const scr_scan *scan)
 {
     kvtree_error err = {""};
     int added = 0;
-    /* a directory that no run has used is probably a mistake: it stays unchanged */
+    /* a directory that no run has used is probably a mistake, so it is not changed */
     if (scan->count == 0 && tool_prefix_tell_unused(prefix)) return COMMAND_BAD;
     if (beneath_mkdirs(prefix->dir, ".scr", 0777, &err) != 0)
         return tool_say(DIRECTORY_UNUSABLE, "%s", err.text);
@@ -300,11 +300,11 @@ static int index_rebuild(const tool_prefix *prefix, const index_request *r)
 /* ---- arguments ---- */
 
 typedef struct index_task {
-    char letter;                     /* the option, as in tool_option; */
-    const char *name, *value, *help; /* value: NULL, or the name of a dataset */
+    char letter;                     /* letter of the option, as in tool_option */
+    const char *name, *value, *help; /* value: NULL, or the name of the option's value */
     int (*run)(const tool_prefix *prefix, const index_request *r);
-    bool changes; /* the index; the other tasks print */
-    bool by_id;   /* value is an id */
+    bool changes; /* it changes the index; other tasks print */
+    bool by_id;   /* the value is an id */
 } index_task;
 
 static const index_task index_tasks[] = {
@@ -392,7 +392,7 @@ static int index_run(const index_task *task, const index_request *r)
 {
     tool_prefix prefix;
     if (task->changes) command_outlive_reader();
-    /* --add packs files into containers as configured */
+    /* --add packs files into containers according to the configuration */
     bool adds = task->run == index_add || task->run == index_build;
     int code = (adds ? tool_prefix_configure_anyway : tool_prefix_open)(&prefix, r->dir);
     if (code == COMMAND_GOOD) code = tool_prefix_convert(&prefix);
@@ -401,7 +401,8 @@ static int index_run(const index_task *task, const index_request *r)
     return tool_finish(code);
 }
 
-/* A shell completes the directory of a dataset with a slash at its end. */
+/* Removes the slashes that shells append when they complete the directory of a
+ * dataset. */
 static void index_strip_slashes(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {

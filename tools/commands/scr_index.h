@@ -2,8 +2,8 @@
 #ifndef COMMANDS_SCR_INDEX_H
 #define COMMANDS_SCR_INDEX_H
 
-/* Shared by the sources of scr_index. Functions return an exit code, after a complaint,
- * unless they say otherwise. */
+/* Shared by the sources of scr_index. Unless documented otherwise, functions return an
+ * exit code, after a message. */
 
 #include "lib/tool_prefix.h"
 #include "lib/tool_table.h"
@@ -12,11 +12,11 @@
 
 typedef struct index_request {
     const char *dir, *name;
-    const char *dataset, *map; /* of --import */
-    int id;                    /* in place of a name */
+    const char *dataset, *map; /* values of --import */
+    int id;                    /* instead of a name */
     int json;
-    int width; /* sets that are rebuilt at the same time */
-    int names; /* to verify; 0: all */
+    int width; /* sets that are rebuilt in parallel */
+    int names; /* number of names to verify; 0: all datasets */
     char **list;
 } index_request;
 
@@ -29,7 +29,7 @@ int index_read(const tool_prefix *prefix, kvtree **index);
 int index_find(const tool_prefix *prefix, const char *name, kvtree **index,
                scr_dataset *d);
 
-/* Enters the datasets that were found; creates the index where it is lost. */
+/* Enters the datasets of a scan; creates the index if it is lost. */
 int index_enter_all(const tool_prefix *prefix, const scr_scan *scan, int *added);
 
 /* Prints "<name>: <what>". */
@@ -39,7 +39,7 @@ void index_report(const char *name, const char *what);
 
 int index_add(const tool_prefix *prefix, const index_request *r);
 
-/* The same for the dataset with that id, wherever it is. */
+/* Like index_add, for the dataset with that id, wherever it is. */
 int index_build(const tool_prefix *prefix, const index_request *r);
 
 /* Prints the content of a dataset's staging directory. */
@@ -51,10 +51,10 @@ int index_import(const tool_prefix *prefix, const index_request *r);
 
 /* ---- scr_index_show.c ---- */
 
-/* A table of datasets: a short list, or with all fields. */
+/* Makes a table of datasets: a short list, or with all fields. */
 tool_table *index_table(int all);
 
-/* Adds a dataset; values that only an index has are empty without it (NULL). */
+/* Adds a dataset; index may be NULL, which leaves its values empty. */
 void index_row(tool_table *table, int all, const scr_index *index, const scr_dataset *d);
 
 /* ---- scr_index_verify.c ---- */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_index --add: enters a dataset on the prefix directory, or one that scr_scavenge or
- * scr_copy saved, into the index; --build does so by the id of the dataset (SCR Developer
- * Guide 1.2, sections 2.13.2 and 2.33.5).
- */
+/* scr_index --add: enters a dataset on the prefix directory, or a dataset that
+ * scr_scavenge or scr_copy saved, into the index; --build does so by the id of the
+ * dataset (SCR Developer Guide 1.2, sections 2.13.2 and 2.33.5). */
 #include "commands/scr_index.h"
 
 #include "config/values.h"
@@ -31,7 +30,7 @@ static void index_add_report_sets(const char *name, const scavenge_commit_result
     }
 }
 
-/* Size of the containers that a flush would write; 0: none. */
+/* Gets the size of the containers that a flush would write; 0: none. */
 static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
 {
     scr_problems problems = {.count = 0};
@@ -46,7 +45,8 @@ static int index_add_container(const tool_prefix *prefix, uint64_t *bytes)
     return code;
 }
 
-/* An incomplete dataset is entered, too, but that is no success. */
+/* Commits a scavenged dataset. An incomplete dataset is entered, too, but is not a
+ * success. */
 static int index_add_scavenged(const tool_prefix *prefix, const index_request *r,
                                const scavenge_key *key)
 {
@@ -143,8 +143,9 @@ int index_add(const tool_prefix *prefix, const index_request *r)
 
 /* ---- by id ---- */
 
-/* A name of the dataset with that id: the one of the flush file, or that of the newest
- * dataset that the index has or a search of the prefix directory finds. */
+/* Finds a name of the dataset with that id: from the flush file, else of the newest such
+ * dataset in the index, else of the newest one that a search of the prefix directory
+ * finds. */
 static bool index_name_in_flush_file(const tool_prefix *prefix, int id,
                                      char name[SCR_NAME_SIZE])
 {

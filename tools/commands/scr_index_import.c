@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_index --import: a dataset of files that no SCR wrote. */
+/* scr_index --import: makes a dataset from files that SCR did not write. */
 #include "commands/scr_index.h"
 
 #include "common/beneath.h"
@@ -23,20 +23,21 @@
 
 #define PLACE "{rank}"
 
-/* Most ranks, and the most directories one below the other. */
+/* Maximum number of ranks, and of nested directories. */
 enum { RANKS_MAX = 100000000, DEPTH_MAX = 64 };
 
 typedef struct import {
     const char *map; /* patterns, separated by commas; NULL: the last number of a name */
     const char *folder;
     int prefix;     /* the open prefix directory */
-    int64_t shared; /* others who can put files into the directories, or exchange them */
+    int64_t shared; /* other users who can put files into the directories, or exchange the
+                     * directories */
     kvtree *tree;   /* RANK/<rank>/FILE/<name> */
 } import;
 
-/* ---- ranks of names ---- */
+/* ---- ranks from names ---- */
 
-/* The number in the n digits at text; -1: none that can be a rank. */
+/* Parses the n digits at text; -1: not a valid rank. */
 static int import_number(const char *text, size_t n)
 {
     char digits[NUMBER_TEXT_SIZE];
@@ -62,7 +63,8 @@ static int import_last_number(const char *name)
     return import_number(begin, (size_t)(end - begin));
 }
 
-/* The rank where name is the pattern of n bytes with a number in place of {rank}; -1. */
+/* Returns the rank if name is the pattern of n bytes with a number in place of {rank};
+ * otherwise -1. */
 static int import_match(const char *pattern, size_t n, const char *name)
 {
     const char *place = strstr(pattern, PLACE);
@@ -92,7 +94,7 @@ static int import_note(import *m, const char *below, kvtree_error *err)
     int n = snprintf(name, sizeof name, "%s/%s", m->folder, below);
     const int rank = import_rank_of(m->map, below);
     if (n >= (int)sizeof name) return err_sys(err, -ENAMETOOLONG, "%s", below);
-    if (rank < 0 && m->map) return 0; /* the patterns say what belongs to it */
+    if (rank < 0 && m->map) return 0; /* the patterns choose files */
     if (rank < 0)
         return err_set(err, -EINVAL,
                        "the name of %s has no number for its rank; --map tells which "
@@ -105,7 +107,8 @@ static int import_note(import *m, const char *below, kvtree_error *err)
 
 static int import_search(import *m, const char *below, int depth, kvtree_error *err);
 
-/* Records of SCR, links and what is no file stay out. */
+/* Adds a file or searches a directory. Skips records of SCR, links, and other kinds of
+ * files. */
 static int import_see(import *m, const char *below, int folder, const char *name,
                       int depth, kvtree_error *err)
 {
@@ -122,7 +125,8 @@ static int import_see(import *m, const char *below, int folder, const char *name
     return S_ISREG(st.st_mode) ? import_note(m, path, err) : 0;
 }
 
-/* No file is asked for, but the directory and the way to it. */
+/* Records who can change the directory and the way to it. The files in it do not
+ * matter. */
 static int import_note_others(import *m, const char *path, kvtree_error *err)
 {
     char inside[2 * BENEATH_NAME_MAX + 2];
@@ -153,7 +157,8 @@ static int import_search(import *m, const char *below, int depth, kvtree_error *
 
 /* ---- the dataset ---- */
 
-/* Its number follows those that the index has. It counts as the newest. */
+/* Describes the dataset. Its id follows the highest id in the index, and it counts as the
+ * newest. */
 static int import_describe(const tool_prefix *prefix, const index_request *r,
                            const char *folder, scr_dataset *d, kvtree_error *err)
 {

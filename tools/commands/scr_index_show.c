@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables of datasets: short lists for people, all fields for programs and for one
+/* Tables of datasets: short lists for people; all fields for programs and for a single
  * dataset. */
 #include "commands/scr_index.h"
 #include "lib/tool_time.h"
@@ -52,7 +52,7 @@ static void index_row_text(tool_table *table, const char *text)
     tool_table_text(table, *text ? text : NULL);
 }
 
-/* A time in the index, which has no zone there. */
+/* Adds a time from the index, which has no time zone. */
 static void index_row_time(tool_table *table, const char *text)
 {
     char zoned[TOOL_TIME_SIZE];
@@ -80,7 +80,7 @@ static void index_row_description(tool_table *table, const scr_dataset *d)
     index_row_text(table, d->cluster);
 }
 
-/* Empty without an index entry. */
+/* Adds a switch; empty without an index entry. */
 static void index_row_switch(tool_table *table, int known, int on)
 {
     if (known)
@@ -99,7 +99,7 @@ void index_row(tool_table *table, int all, const scr_index *index, const scr_dat
     if (all)
         tool_table_switch(table, valid);
     else
-        tool_table_text(table, valid ? "YES" : "NO"); /* as scripts expect it */
+        tool_table_text(table, valid ? "YES" : "NO"); /* as scripts expect */
     tool_table_mark(table, valid ? TOOL_GOOD : TOOL_BAD);
     index_row_time(table, scr_index_time(index, d, SCR_INDEX_FLUSHED));
     if (all)

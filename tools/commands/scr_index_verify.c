@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPORTED = 10 }; /* bad files of a dataset that are reported one by one */
+enum { REPORTED = 10 }; /* bad files of a dataset that are reported individually */
 
-/* Bytes of all datasets so far: read or skipped, and to be read. */
+/* Bytes of all datasets: processed so far (read or skipped), and in total. */
 typedef struct verify_sum {
     uint64_t done, total;
-    bool is_counted; /* the total has those that are to come */
+    bool is_counted; /* the total includes datasets that are still to come */
 } verify_sum;
 
 /* The result for one dataset. */
@@ -29,13 +29,13 @@ typedef struct verify_result {
     int dir; /* the directory to which the names in the map are relative */
     long files, damaged, unchecked;
     uint64_t bytes;
-    const char *verdict; /* the worst of all files */
+    const char *verdict; /* the worst verdict of all files */
     long bad;            /* files that are damaged or unreadable */
     verify_sum *sum;
-    hostlist ranks; /* rank7, ...: the ranks of those that are not reported */
+    hostlist ranks; /* rank7, ...: the ranks of bad files that are not reported */
 } verify_result;
 
-/* An unreadable file (no rights, no memory, an I/O error) may be intact. */
+/* An unreadable file (no permission, no memory, an I/O error) may be intact. */
 static const char *const verify_good = "good", *const verify_damaged = "damaged",
                          *const verify_unreadable = "unreadable";
 
@@ -47,7 +47,7 @@ static void verify_note(verify_result *v, int rc)
         v->verdict = verify_unreadable;
 }
 
-/* 0 or -ENOMEM. */
+/* Reports a bad file. 0 or -ENOMEM. */
 static int verify_report_file(verify_result *v, int rank, const char *name,
                               const char *why)
 {
@@ -74,8 +74,8 @@ static void verify_report_others(verify_result *v)
     hostlist_done(&v->ranks);
 }
 
-/* A file that ranks wrote together has the checksums of its parts. The first of these is
- * in the same list. */
+/* Verifies a file that ranks wrote together. Its checksums are those of its parts, the
+ * first of which is in the same list. */
 static int verify_shared(const verify_result *v, const filo_file *shared, int count,
                          const filo_file files[], kvtree_error *err)
 {
@@ -92,7 +92,7 @@ static int verify_shared(const verify_result *v, const filo_file *shared, int co
     return 0;
 }
 
-/* Of one file. */
+/* Reports the progress of one file. */
 static void verify_report(void *arg, uint64_t done, uint64_t total)
 {
     const verify_sum *sum = arg;
@@ -109,7 +109,7 @@ static int verify_files(void *arg, int rank, int count, const filo_file files[],
         int rc = files[i].shared ? verify_shared(v, &files[i], count, files, &why)
                                  : filo_extract_with(v->dir, &files[i], NULL,
                                                      verify_report, v->sum, &why);
-        if (!files[i].shared) { /* else its parts count */
+        if (!files[i].shared) { /* of a shared file, the parts count */
             v->files++;
             v->bytes += files[i].size;
             v->sum->done += files[i].size;
@@ -124,7 +124,7 @@ static int verify_files(void *arg, int rank, int count, const filo_file files[],
     return 0;
 }
 
-/* For a dataset with a good summary and a good map. */
+/* Verifies the files of a dataset whose summary and map are good. */
 static void verify_dataset(const tool_prefix *prefix, const scr_dataset *d,
                            verify_result *v)
 {
@@ -147,7 +147,7 @@ static void verify_dataset(const tool_prefix *prefix, const scr_dataset *d,
     if (rc) tool_say(DATASET_MAP_UNUSABLE, "%s: %s", d->name, err.text);
 }
 
-/* Summary and map first: they must describe the same files. */
+/* Checks summary and map first: they must describe the same files. */
 static void verify_found(const tool_prefix *prefix, scr_scan *scan, verify_result *v)
 {
     kvtree_error err = {""};
@@ -198,7 +198,7 @@ static bool verify_is_complete(const kvtree *index, const scr_dataset *d)
     return state.complete == 1;
 }
 
-/* Those that are complete in the index, newest first. */
+/* Verifies the datasets that are complete in the index, newest first. */
 static int verify_all(const tool_prefix *prefix, const kvtree *index, tool_table *table)
 {
     scr_dataset *list = NULL;

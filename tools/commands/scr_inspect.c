@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_inspect: the datasets in the cache of a node (SCR Developer Guide 1.2, section
- * 2.33.1). */
+/* scr_inspect: lists the datasets in the cache of a node (SCR Developer Guide 1.2,
+ * section 2.33.1). */
 #include "commands/scr_inspect.h"
 
 #include "common/io.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A dataset on this node. */
+/* A dataset in the cache of this node. */
 typedef struct inspect_contents {
     scr_dataset dataset;
     scavenge_answer brief;
@@ -26,7 +26,7 @@ typedef struct inspect_contents {
 
 /* ---- the cache ---- */
 
-/* Whether all files exist, with their sizes. */
+/* Whether all files exist with their full sizes. */
 static bool inspect_is_whole(const scavenge_part *part)
 {
     int folder = -1;
@@ -57,7 +57,7 @@ static void inspect_rank(const scavenge_node *node, int rank, inspect_contents *
     scavenge_part_done(&part);
 }
 
-/* 0, or -errno if its description cannot be read. */
+/* Fills in the contents. 0, or -errno if the dataset's description cannot be read. */
 static int inspect_dataset(const scavenge_node *node, int id, inspect_contents *c)
 {
     int ranks = 0, *list = NULL;

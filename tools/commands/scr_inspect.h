@@ -11,8 +11,8 @@ typedef struct inspect_request {
     int id, brief, json, all;
 } inspect_request;
 
-/* scr_inspect_nodes.c: prints the datasets of several nodes together, those of the
- * request or, with `all`, of the allocation; an exit code. */
+/* scr_inspect_nodes.c: prints the combined datasets of the requested nodes or, with
+ * `all`, of the nodes of the allocation; an exit code. */
 int inspect_nodes(const inspect_request *r, const tool_prefix *prefix);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_inspect --up: the datasets in the caches of several nodes together (SCR Developer
- * Guide 1.2, section 2.33.1, step 10), as scr_inspect --brief prints them on each. */
+/* scr_inspect --up: the combined datasets in the caches of several nodes (SCR Developer
+ * Guide 1.2, section 2.33.1, step 10), from the output of scr_inspect --brief on each
+ * node. */
 #include "commands/scr_inspect.h"
 
 #include "lib/tool.h"
@@ -14,23 +15,23 @@
 enum { ANSWER = 60 /* seconds */, OUTPUT = 1 << 20 /* bytes per node, at most */ };
 
 typedef struct inspect_found {
-    scavenge_answer sum; /* over all nodes, ... */
-    hostlist nodes;      /* ... these */
+    scavenge_answer sum; /* sum over all nodes ... */
+    hostlist nodes;      /* ... in this list */
 } inspect_found;
 
 typedef struct inspect_survey {
     const tool_prefix *prefix;
     hostlist nodes;
     int count;
-    inspect_found *list; /* in the order of ids and creation */
-    int answers;         /* nodes on which a run was */
+    inspect_found *list; /* ordered by id and creation */
+    int answers;         /* nodes that had a run */
     int code;
     tool_fold failures;
 } inspect_survey;
 
 /* ---- answers ---- */
 
-/* The entry of the dataset, new if needed; NULL without memory. */
+/* Returns the entry of the dataset, which is created if needed; NULL without memory. */
 static inspect_found *inspect_find(inspect_survey *s, const scavenge_answer *a)
 {
     int i = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_kill_jobstep: ends what a launcher started, and nothing else of the job. */
+/* scr_kill_jobstep: ends a job step, and nothing else of the job. */
 #include "lib/tool.h"
 #include "lib/tool_jobstep.h"
 #include <errno.h>

@@ -15,12 +15,12 @@ typedef struct list_dir_request {
     int control, cache;
 } list_dir_request;
 
-/* Where a directory is, and where it goes. */
+/* Source and destination of the printed directories. */
 typedef struct list_dir_output {
     const list_dir_request *r;
     const tool_prefix *prefix;
     tool_owner owner;
-    tool_table *table; /* NULL: it is printed as a line */
+    tool_table *table; /* NULL: directories are printed as lines */
 } list_dir_output;
 
 static void list_dir_add(const list_dir_output *o, const char *base, int control)
@@ -77,7 +77,7 @@ static int list_dir_work(const list_dir_request *r, const tool_prefix *prefix)
 
 /* ---- arguments ---- */
 
-/* Whether a name can be part of a path; -1, or an exit code. */
+/* Checks that a name can be part of a path; -1 to continue, or an exit code. */
 static int list_dir_check_name(const tool *t, const char *name, size_t size)
 {
     if (name && (!*name || strlen(name) >= size || strchr(name, '/') ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_list_down_nodes: which nodes cannot be used (SCR Developer Guide 1.2,
+/* scr_list_down_nodes: prints which nodes cannot be used (SCR Developer Guide 1.2,
  * section 2.24.4). */
 #include "lib/tool.h"
 #include "lib/tool_log.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOME_ARE_DOWN = 1, UNKNOWN = 3 }; /* exit codes beside 0, none */
+enum { SOME_ARE_DOWN = 1, UNKNOWN = 3 }; /* exit codes besides 0, no node is down */
 
 typedef struct request {
     const char *dir, *down, *launcher;
@@ -32,7 +32,7 @@ static int list_down_print_json(const hostlist *nodes, const down_reason *reason
     return tool_table_print(table, TOOL_JSON);
 }
 
-/* As in SCR 3: "node: reason". */
+/* Prints "node: reason", as SCR 3 does. */
 static int list_down_print_reasons(const hostlist *nodes, const down_reason *reasons)
 {
     for (int i = 0; i < nodes->count; i++) {
@@ -80,7 +80,7 @@ static void list_down_write_log(const tool_prefix *prefix, const request *r,
     tool_log_find_run(prefix, run);
     if (hostlist_minus(nodes, known, &fresh) != 0) tool_no_memory();
     for (int i = 0, k = 0; i < nodes->count && k < fresh.count; i++) {
-        /* both are in the same order */
+        /* both lists are in the same order */
         if (strcmp(nodes->names[i], fresh.names[k]) != 0) continue;
         k++;
         if (*reasons[i].text)
@@ -107,7 +107,7 @@ static int list_down_report(const tool_prefix *prefix, const request *r,
     code = r->json     ? list_down_print_json(nodes, reasons)
            : r->reason ? list_down_print_reasons(nodes, reasons)
                        : list_down_print_list(nodes, reasons);
-    /* an error of the log is reported and changes nothing else */
+    /* errors of the log are reported and change nothing else */
     if (r->log) list_down_write_log(prefix, r, nodes, reasons, known);
     if (command_flush() != COMMAND_GOOD || code != COMMAND_GOOD) return UNKNOWN;
     return some ? SOME_ARE_DOWN : COMMAND_GOOD;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_nodes_file: how many nodes the last run used (SCR Developer Guide 1.2, section
- * 2.21). */
+/* scr_nodes_file: prints how many nodes the last run used (SCR Developer Guide 1.2,
+ * section 2.21). */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include "prefix/nodes.h"

@@ -47,7 +47,7 @@ static void params_report_unknown(void *found, const char *name, const char *rea
     tool_say(CONFIG_VARIABLE_UNKNOWN, "%s; did you mean %s?", name, nearest);
 }
 
-/* An exit code, after all complaints. */
+/* Checks the configuration; an exit code, after all messages. */
 static int params_check(const scr_config *c)
 {
     scr_problems problems = {.count = 0};
@@ -57,7 +57,7 @@ static int params_check(const scr_config *c)
     scr_param_find_unknown(params_report_unknown, &unknown);
     scr_values_load(c, &values, &descs, &problems);
     for (const scr_param *p = scr_param_table; p->name; p++)
-        params_check_type(c, p, &problems); /* those of commands, too */
+        params_check_type(c, p, &problems); /* including parameters of commands */
     if (launcher_site_check(c, &problems) != 0) tool_no_memory();
     scr_descs_done(&descs);
     tool_tell_warnings(problems.warnings);
@@ -67,7 +67,7 @@ static int params_check(const scr_config *c)
 
 /* ---- output ---- */
 
-/* Values that must not appear on screens and in logs. */
+/* Whether the value must not appear on screens and in logs. */
 static bool params_is_secret(const scr_param *p)
 {
     return strcmp(p->name, "SCR_LOG_DB_PASS") == 0;
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
         return tool_say(CONFIG_FILE_UNREADABLE, "%s: %s", r.system, strerror(errno));
     code = tool_prefix_configure_by(&prefix, r.dir, r.system);
     tool_tell_warnings(prefix.warnings);
-    /* all mistakes are reported at once */
+    /* report all mistakes at once */
     if (prefix.config.env && params_check(&prefix.config) != COMMAND_GOOD)
         code = COMMAND_BAD;
     if (prefix.config.env && down_nodes_check(&prefix) != COMMAND_GOOD)

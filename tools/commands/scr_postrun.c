@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE = 10 /* seconds that a command has to end after a signal */ };
+enum { PATIENCE = 10 /* seconds that a command gets to end after a signal */ };
 
 typedef struct postrun {
     const tool_prefix *prefix;
@@ -25,8 +25,8 @@ typedef struct postrun {
     kvtree *flush; /* the flush file, ... */
     int *ids;      /* ... its datasets, newest first */
     int count, next;
-    bool safe;        /* a checkpoint newer than the next dataset is saved */
-    int id;           /* the dataset to save, ... */
+    bool safe;        /* a checkpoint that is newer than the next dataset is saved */
+    int id;           /* id of the dataset to save ... */
     const char *name; /* ... and its name; NULL: unknown */
     char *up, *down;  /* nodes */
 } postrun;
@@ -59,8 +59,8 @@ static bool postrun_is_in(const postrun *s, int id, const char *location)
     return scr_flush_file_has(s->flush, id, location);
 }
 
-/* Whether the dataset is complete in the index; with its description. An index that
- * cannot be read is reported, and counts as one without it. */
+/* Whether the dataset is complete in the index; gets its description. An unreadable index
+ * is reported, and counts as one without the dataset. */
 static bool postrun_is_saved(const postrun *s, int id, scr_dataset *d)
 {
     scr_index_state state = {.complete = 0};
@@ -77,15 +77,15 @@ static bool postrun_is_saved(const postrun *s, int id, scr_dataset *d)
     return saved;
 }
 
-/* Only a saved checkpoint replaces older ones: not an output. */
+/* Only a saved checkpoint, not an output, makes older checkpoints unnecessary. */
 static void postrun_note_saved(postrun *s, int id)
 {
     scr_dataset d;
     if (postrun_is_saved(s, id, &d) && d.ckpt > 0) s->safe = true;
 }
 
-/* Selects the next dataset to save: it is only in the cache, and no newer checkpoint is
- * saved, or a flush of it has begun. */
+/* Selects the next dataset to save: one that is only in the cache, if no newer checkpoint
+ * is saved or a flush of the dataset has begun. */
 static bool postrun_next(postrun *s)
 {
     while (s->next < s->count) {
@@ -164,7 +164,7 @@ static int postrun_run(postrun *s, const char *name, const char *const *argument
     return rc;
 }
 
-/* Copies the dataset, and enters it into the index. */
+/* Copies the dataset and enters it into the index. */
 static int postrun_save_dataset(postrun *s)
 {
     char id[16];
@@ -179,8 +179,8 @@ static int postrun_save_dataset(postrun *s)
     fflush(stdout);
     snprintf(id, sizeof id, "%d", s->id);
     int code = postrun_run(s, "scr_scavenge", copy);
-    /* after failed nodes or lost output the copied files may suffice: the index decides
-     */
+    /* despite failed nodes or lost output, the copied files may suffice: the index
+     * decides */
     if (code >= 0 && !s->signals.stop) postrun_run(s, "scr_index", add);
     return postrun_is_saved(s, s->id, &d) ? COMMAND_GOOD : COMMAND_BAD;
 }
@@ -196,8 +196,8 @@ static int postrun_report_unsaved(const postrun *s)
                     s->signals.stop ? "saves it" : "tries again");
 }
 
-/* The selected dataset, and then the next one that is to be saved; after a failure that
- * is the one before it. A failure stays one. */
+/* Saves the selected dataset, then the next one to be saved; after a failure, this is the
+ * previous dataset. A failure remains in the result. */
 static int postrun_save_all(postrun *s)
 {
     int result = COMMAND_GOOD;
@@ -215,7 +215,7 @@ static int postrun_save_all(postrun *s)
 
 /* ---- work ---- */
 
-/* A wrong job id looks like lost caches. */
+/* Warns if the caches are of another job: a wrong job id looks like lost caches. */
 static void postrun_warn_of_owner(const postrun *s)
 {
     tool_owner us;
@@ -259,7 +259,8 @@ static int postrun_save(postrun *s, const hostlist *known)
     return code;
 }
 
-/* between: another run follows. *signal: the one that ended the work early, or 0. */
+/* Saves datasets and calls the site. between: another run follows. *signal: the signal
+ * that ended the work early, or 0. */
 static int postrun_work(const tool_prefix *prefix, const hostlist *known, int between,
                         int *signal)
 {
@@ -317,6 +318,6 @@ int main(int argc, char **argv)
     tool_prefix_close(&prefix);
     hostlist_done(&known);
     code = tool_finish(code);
-    if (signal) raise(signal); /* so that a script knows */
+    if (signal) raise(signal); /* so that a script notices the signal */
     return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_prefix: the prefix directory (SCR Developer Guide 1.2, section 2.24.6). */
+/* scr_prefix: prints the prefix directory (SCR Developer Guide 1.2, section 2.24.6). */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_report: what the time of all runs in a prefix directory was spent on, by the log.
- */
+/* scr_report: reports how all runs in a prefix directory spent their time, according to
+ * the log. */
 #include "common/batch.h"
 #include "common/io.h"
 #include "lib/tool.h"
@@ -34,7 +34,7 @@ static int scr_report_open_folder(const char *path, int *folder, const char **na
     return rc;
 }
 
-/* Replaces the file by a complete new one. */
+/* Writes a complete new file in place of the old one. */
 static int scr_report_write(const char *path, scr_report_writer *writer, const report *r)
 {
     kvtree_error err = {""};

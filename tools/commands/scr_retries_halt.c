@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_retries_halt: whether a job script should start the program again (SCR Developer
- * Guide 1.2, section 2.25.4). */
+/* scr_retries_halt: tests whether a job script should start the program again (SCR
+ * Developer Guide 1.2, section 2.25.4). */
 #include "halt/halt.h"
 #include "lib/tool.h"
 #include "lib/tool_halt.h"
@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { GO_ON = 1, UNKNOWN = 3 }; /* exit codes beside 0, halt */
+enum { GO_ON = 1, UNKNOWN = 3 }; /* exit codes besides 0, halt */
 
 typedef struct request {
     const char *dir;
     int quiet;
 } request;
 
-/* To standard error: scripts read the reason alone. */
+/* Prints the remedy to standard error, since scripts read the reason from standard
+ * output. */
 static void retries_halt_report_remedy(const tool_prefix *prefix, const kvtree *halt,
                                        const scr_halt_end *end)
 {
@@ -65,6 +66,6 @@ int main(int argc, char **argv)
     code = tool_prefix_configure(&prefix, r.dir);
     code = code == COMMAND_GOOD ? retries_halt_check(&prefix, &r) : UNKNOWN;
     tool_prefix_close(&prefix);
-    /* a reason that could not be printed does not let the run continue */
+    /* if the reason could not be printed, the run must not continue */
     return command_flush() == COMMAND_GOOD || code != COMMAND_GOOD ? code : UNKNOWN;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_run: a job that survives failures (SCR Developer Guide 1.2, section 2.25.1).
- * Called scr_srun, scr_mpirun or by another name of run_wrappers it takes the arguments
- * of that launcher. */
+/* scr_run: a job that survives failures (SCR Developer Guide 1.2, section 2.25.1). If it
+ * is called scr_srun, scr_mpirun or by another name in run_wrappers, it takes the
+ * arguments of that launcher. */
 #include "run/run.h"
 
 #include "common/number.h"
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Other names of the command, for launchers; SCR 3 has them also as the first argument of
- * scr_run. */
+/* Other names of the command, one per launcher. As in SCR 3, the launcher may also be the
+ * first argument of scr_run. */
 static const struct run_wrapper {
     const char *command, *program, *launcher;
 } run_wrappers[] = {
@@ -24,7 +24,7 @@ static const struct run_wrapper {
     {"scr_fluxrun", "flux", "flux"}, {"scr_aprun", "aprun", "aprun"}};
 enum { RUN_WRAPPERS = sizeof run_wrappers / sizeof *run_wrappers };
 
-/* The launcher for which the name of the command stands; NULL: scr_run itself. */
+/* Returns the launcher that the name of the command stands for; NULL: scr_run itself. */
 static const char *run_launcher_name(void)
 {
     for (int i = 0; i < RUN_WRAPPERS; i++)
@@ -33,7 +33,7 @@ static const char *run_launcher_name(void)
     return NULL;
 }
 
-/* The launcher that scr_run has in place of a program; NULL: that is no such launcher. */
+/* Returns the launcher that scr_run has in place of a program; NULL: none. */
 static const char *run_launcher_named(const char *const words[])
 {
     for (int i = 0; i < RUN_WRAPPERS; i++)
@@ -43,8 +43,8 @@ static const char *run_launcher_named(const char *const words[])
     return NULL;
 }
 
-/* "flux run" is part of the launcher, also where a script has "flux mini run" or
- * "flux mini submit". */
+/* Skips "run" after flux, as it is part of the launcher; scripts may also have "flux mini
+ * run" or "flux mini submit". */
 static char **run_skip_verbs(const char *name, char **words)
 {
     if (strcmp(name, "flux") != 0) return words;
@@ -65,8 +65,8 @@ static bool run_is_old_option(const char *word)
     return false;
 }
 
-/* One of SCR 3 before the program, which is the first word that can be started; or NULL.
- */
+/* Returns an option of SCR 3 before the program, which is the first word that can be
+ * started; or NULL. */
 static const char *run_old_option(char **words)
 {
     for (; *words && !tool_run_is_there(*words); words++)
@@ -74,7 +74,8 @@ static const char *run_old_option(char **words)
     return NULL;
 }
 
-/* words[-1] is the name of the command, or of a launcher. */
+/* Runs the job with arguments of a launcher; words[-1] is the name of the command or
+ * launcher. */
 static int run_as_launcher(const char *name, char **words)
 {
     static const char usage[] = "ARGUMENT... PROGRAM [ARGUMENT]...";

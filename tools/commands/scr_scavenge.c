@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scr_scavenge: after the last run of a job, copies a dataset from the caches of its
  * nodes to the prefix directory (SCR Developer Guide 1.2, section 2.33.2). In round 1
- * each node copies the files of its ranks; if ranks are missing then, the nodes copy the
- * redundancy files of their sets in round 2. */
+ * each node copies the files of its ranks. If ranks are still missing, the nodes copy the
+ * redundancy files of the affected sets in round 2. */
 #include "lib/tool.h"
 #include "lib/tool_heartbeat.h"
 #include "lib/tool_log.h"
@@ -20,12 +20,12 @@
 #include <string.h>
 
 enum {
-    NOTHING = 3,         /* exit code: no cache has anything of the dataset */
-    ANSWER = 60,         /* seconds to inspect a cache, at most */
-    OUTPUT = 1 << 20,    /* bytes of output per node, at most */
-    SETS_TEXT = 1 << 16, /* bytes of a list of sets; a longer one is "all" */
-    SIGNS = 4,           /* signs of life per timeout, ... */
-    SIGN = 5             /* ... and seconds between two of them, at most */
+    NOTHING = 3,         /* exit code: no cache has a part of the dataset */
+    ANSWER = 60,         /* maximum seconds to inspect a cache */
+    OUTPUT = 1 << 20,    /* maximum output per node in bytes */
+    SETS_TEXT = 1 << 16, /* size of a list of sets; a longer list becomes "all" */
+    SIGNS = 4,           /* heartbeats per timeout, ... */
+    SIGN = 5             /* ... and maximum seconds between two heartbeats */
 };
 
 typedef struct scavenge_request {
@@ -36,12 +36,12 @@ typedef struct scavenge_request {
 typedef enum node_state {
     NODE_UNKNOWN,
     NODE_ANSWERED,
-    NODE_WITHOUT, /* it has nothing of the dataset */
-    NODE_FAILED,  /* a command failed there */
-    NODE_GONE     /* the node does not answer: it is not asked again */
+    NODE_WITHOUT, /* it has no part of the dataset */
+    NODE_FAILED,  /* a command failed on the node */
+    NODE_GONE     /* the node does not answer and is not asked again */
 } node_state;
 
-/* What a node has copied, as it told last. */
+/* The bytes that a node reported last. */
 typedef struct node_bytes {
     bool is_known;
     uint64_t done, total;
@@ -51,19 +51,19 @@ typedef struct scavenge_job {
     const scavenge_request *r;
     const tool_prefix *prefix;
     hostlist nodes;
-    node_state *states; /* of the nodes */
+    node_state *states; /* one per node */
     tool_remote remote;
     hostlist asked;    /* nodes in this round, ... */
-    int *asked_nodes;  /* ... and their numbers among all */
-    const char *round; /* its name */
-    int done;          /* nodes that are done */
-    node_bytes *bytes; /* of the nodes in this round, and their sums */
+    int *asked_nodes;  /* ... and their indices in nodes */
+    const char *round; /* name of the round */
+    int done;          /* nodes that have finished */
+    node_bytes *bytes; /* of the nodes in this round; and their sums */
     uint64_t copied, total;
-    int known;          /* nodes that the sums have */
-    int silence;        /* timeout in seconds for signs of life */
+    int known;          /* number of nodes in the sums */
+    int silence;        /* timeout for heartbeats in seconds */
     scavenge_key key;   /* the newest dataset with the id; created 0: none */
-    bool failed;        /* some node failed */
-    tool_fold failures; /* in this round */
+    bool failed;        /* a node failed */
+    tool_fold failures; /* of this round */
 } scavenge_job;
 
 /* ---- rounds ---- */
@@ -96,7 +96,7 @@ static void scavenge_take_answer(int task, const tool_end *end, void *arg)
     }
 }
 
-/* Nodes that have not told yet count as the mean of the others. */
+/* Updates the progress; nodes without a report count as the mean of the others. */
 static void scavenge_count(scavenge_job *s, int task, uint64_t done, uint64_t total)
 {
     node_bytes *b = &s->bytes[task];
@@ -140,7 +140,7 @@ static void scavenge_take_copy(int task, const tool_end *end, void *arg)
     fflush(stdout);
 }
 
-/* Runs the command, which is freed, on the nodes in one of two states. */
+/* Runs the command on the nodes in one of two states, and frees words. */
 static int scavenge_run_round(scavenge_job *s, node_state a, node_state b,
                               tool_words *words, tool_report told)
 {
@@ -172,7 +172,7 @@ static int scavenge_inspect(scavenge_job *s)
                               scavenge_take_answer);
 }
 
-/* Copies redundancy files of the sets, or with NULL files of the application. */
+/* Copies redundancy files of the sets; sets NULL: application files. */
 static int scavenge_copy_round(scavenge_job *s, const char *round, const char *sets,
                                node_state a, node_state b)
 {
@@ -214,8 +214,8 @@ static char *scavenge_list_sets(const int *ids, int count)
     return text;
 }
 
-/* The number of missing ranks, or -1 if nothing was copied; and the sets that may rebuild
- * them, to be freed. */
+/* Returns the number of missing ranks, or -1 if nothing was copied. *sets: the sets that
+ * may rebuild them, to be freed. */
 static int scavenge_count_missing(const scavenge_job *s, int *ranks, char **sets)
 {
     kvtree_error err = {""};
@@ -250,7 +250,7 @@ static int scavenge_copy_rounds(scavenge_job *s, char note[64])
     if (code != COMMAND_GOOD) return code;
     int missing = scavenge_count_missing(s, &ranks, &sets);
     if (missing > 0 && sets) {
-        s->failed = false; /* only this round decides */
+        s->failed = false; /* only this round decides about success */
         code = scavenge_copy_round(s, "round 2", sets, NODE_ANSWERED, NODE_FAILED);
     }
     bool repairable = sets && !s->failed;
@@ -268,7 +268,7 @@ static int scavenge_copy_rounds(scavenge_job *s, char note[64])
     return !missing || repairable ? COMMAND_GOOD : COMMAND_BAD;
 }
 
-/* A log that cannot be written is no obstacle. */
+/* Logs an event; a log that cannot be written is not an obstacle. */
 static void scavenge_log(const scavenge_job *s, scr_log_kind kind, double secs,
                          const char *note)
 {
@@ -296,7 +296,7 @@ static int scavenge_copy_logged(scavenge_job *s)
 
 /* ---- work ---- */
 
-/* The newest dataset in the flush file. */
+/* Finds the newest dataset in the flush file. */
 static int scavenge_find_id(const tool_prefix *prefix, int *id)
 {
     kvtree_error err = {"no memory"};
@@ -327,8 +327,8 @@ static int scavenge_report_nothing(const scavenge_job *s)
     return s->failed ? COMMAND_BAD : NOTHING;
 }
 
-/* Nodes, the way to reach them, and the timeout for signs of life, which is long enough
- * for a sign per second. */
+/* Finds the nodes, the remote method, and the timeout for heartbeats, which must allow
+ * one heartbeat per second. */
 static int scavenge_prepare(scavenge_job *s)
 {
     double seconds;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_should_exit: whether a job script should start no other run, as scr_run decides it
- * (SCR Developer Guide 1.2, section 2.25.1). */
+/* scr_should_exit: tests whether a job script should start no other run, by the rules of
+ * scr_run (SCR Developer Guide 1.2, section 2.25.1). */
 #include "lib/tool.h"
 #include "lib/tool_halt.h"
 #include "lib/tool_manager.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GO_ON = 1, UNKNOWN = 3 }; /* exit codes beside 0, exit */
+enum { GO_ON = 1, UNKNOWN = 3 }; /* exit codes besides 0, exit */
 
 typedef struct should_exit {
     const tool_prefix *prefix;
@@ -23,7 +23,7 @@ typedef struct should_exit {
     run_facts facts;
 } should_exit;
 
-/* ---- facts; exit codes ---- */
+/* ---- facts ---- */
 
 static int should_exit_find_halt(should_exit *s)
 {
@@ -43,7 +43,7 @@ static int should_exit_find_needed(should_exit *s)
     int rc = s->facts.least > 0
                  ? 0
                  : scr_nodes_read(s->prefix->dir, &s->facts.last_nodes, &err);
-    if (rc) s->facts.last_nodes = 0; /* all nodes count as needed then */
+    if (rc) s->facts.last_nodes = 0; /* all nodes count as needed */
     if (rc && rc != -ENOENT)
         tool_say(RUN_NODES_UNKNOWN, "%s: %s", s->prefix->path, err.text);
     return tool_tell_problems(&problems);
@@ -97,10 +97,10 @@ static int should_exit_decide(should_exit *s)
     return COMMAND_GOOD;
 }
 
-/* Nodes are asked only where no condition holds. */
+/* Decides; queries the nodes only if no halt condition holds. */
 static int should_exit_work(const tool_prefix *prefix, int verbose, const hostlist *known)
 {
-    /* a run that failed, of any number */
+    /* stands for any failed run */
     should_exit s = {.prefix = prefix,
                      .verbose = verbose,
                      .facts = {.runs_left = -1, .attempts = 1, .code = 1}};

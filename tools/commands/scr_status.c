@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_status: what is known of the running or last job in a prefix directory, once or
- * again and again. */
+/* scr_status: prints the state of the running or last job in a prefix directory, once or
+ * repeatedly. */
 #include "common/number.h"
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"
@@ -17,7 +17,7 @@ typedef struct request {
     double interval;
 } request;
 
-/* Seconds between the two looks at a flush, from which its rate is known. */
+/* Seconds between two readings of a flush, from which its rate is computed. */
 #define LOOK 0.5
 
 /* ---- once ---- */
@@ -54,7 +54,7 @@ static int scr_status_once(const tool_prefix *prefix, const request *r)
     return code;
 }
 
-/* ---- again and again ---- */
+/* ---- repeatedly ---- */
 
 static int scr_status_show(screen *sc, const tool_prefix *prefix, const request *r,
                            const status *s)
@@ -89,7 +89,7 @@ static int scr_status_watch(const tool_prefix *prefix, const request *r)
         code = rc ? tool_no_memory() : scr_status_show(&sc, prefix, r, &s);
         if (code == COMMAND_GOOD) code = command_flush();
         more = r->count == 0 || shown < r->count;
-        /* another size only changes how the same is shown */
+        /* a new size only changes the layout, so nothing is read again */
         while (more && code == COMMAND_GOOD &&
                screen_wait(&sc, r->interval) == SCREEN_RESIZED)
             code = scr_status_show(&sc, prefix, r, &s);
@@ -120,7 +120,7 @@ static int scr_status_run(const request *r)
     if (code == COMMAND_GOOD)
         code = r->watch ? scr_status_watch(&prefix, r) : scr_status_once(&prefix, r);
     tool_prefix_close(&prefix);
-    /* each look was flushed */
+    /* each output was flushed already */
     return r->watch ? code : tool_finish(code);
 }
 

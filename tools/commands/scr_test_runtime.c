@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_test_runtime: whether the programs are there that runs need (SCR Developer Guide
+/* scr_test_runtime: tests whether the programs exist that runs need (SCR Developer Guide
  * 1.2, section 2.25.2). */
 #include "lib/tool.h"
 #include "lib/tool_prefix.h"

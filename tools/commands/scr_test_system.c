@@ -22,31 +22,32 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MARK ".mark" /* in the directory where ranks make files */
+#define MARK ".mark" /* in the directory where ranks create files */
 
 enum {
     NOT_TRIED = -2,
     OUTPUT = 1 << 20,
     TEXT = 400,
-    WARMUP = 2 /* seconds until a launch is ended */
+    WARMUP = 2 /* seconds before a launch is ended */
 };
 
 typedef struct test {
     run run;
     run_request request;
-    int seconds; /* for each step */
+    int seconds; /* timeout of each step */
     const char *switch_off;
     const char *const *program;
-    char text[TEXT];    /* findings of the step */
-    recovery recovery;  /* of the last steps; */
-    int made;           /* 1: it was made, 0: it failed, -1: it was not made */
-    char why[TEXT];     /* ... for that reason */
-    tool_answer answer; /* of the last launch */
+    char text[TEXT];    /* findings of the current step */
+    recovery recovery;  /* recovery that the last steps inspect */
+    int made;           /* 1: the recovery was tested; 0: the test failed; -1: there was
+                         * no test */
+    char why[TEXT];     /* the reason if made is not 1 */
+    tool_answer answer; /* result of the last launch */
 } test;
 
 /* ---- launches ---- */
 
-/* Plans a first launch on that number of nodes. */
+/* Plans a first launch on the given number of nodes. */
 static run_why system_plan_first_launch(run_facts *f, int nodes)
 {
     f->wanted = nodes;
@@ -68,11 +69,11 @@ static int system_count_up(const run *r)
     return up;
 }
 
-/* Runs a command on the nodes that are not down, one rank each; its end becomes the
- * answer. -errno when it could not be tried. */
+/* Runs a command on the nodes that are not down, with one rank each, and sets the answer.
+ * 0, or -errno if that was not possible. */
 static int system_launch_words(test *t, const char *const *words, double seconds)
 {
-    /* what a launcher leaves behind is part of the test */
+    /* processes that a launcher leaves behind are part of the test */
     const tool_limits limits = {.seconds = seconds,
                                 .bytes = OUTPUT,
                                 .grace = RUN_GRACE,
@@ -101,15 +102,15 @@ static int system_launch_words(test *t, const char *const *words, double seconds
     return rc;
 }
 
-/* The same with a line of shell. */
+/* Like system_launch_words, with a shell command line. */
 static int system_launch_line(test *t, const char *line, double seconds)
 {
     const char *const words[] = {"sh", "-c", line, NULL};
     return system_launch_words(t, words, seconds);
 }
 
-/* Whether the output has a line with the name of the node, which may be a longer one
- * there: n3.site.org. */
+/* Whether the output has a line with the name of the node, possibly in a longer form:
+ * n3.site.org. */
 static bool system_has_line_of(const char *output, const char *node)
 {
     static const char mark[] = "scr-node ";
@@ -123,7 +124,7 @@ static bool system_has_line_of(const char *output, const char *node)
 
 static const char say_node[] = "echo scr-node ${SCR_NODE_NAME:-$(hostname)}";
 
-/* Whether ranks ran on all nodes that are not down, and on no others. */
+/* Whether ranks ran on all nodes that are not down, and on no other node. */
 static int system_launch_reaches_all(test *t)
 {
     const run *r = &t->run;
@@ -164,7 +165,8 @@ static int system_step_nodes(test *t)
     return bad == 0;
 }
 
-/* A program that never ends is ended, with all of its processes here. */
+/* Tests that a program that never ends can be ended with all of its processes on this
+ * node. */
 static int system_step_end(test *t)
 {
     static const processes_filter all = {.spared = NULL};
@@ -173,7 +175,7 @@ static int system_step_end(test *t)
         snprintf(t->text, TEXT, "the launcher ended early, with code %d", t->answer.code);
         return 0;
     }
-    /* processes need a moment to notice the end of their launcher */
+    /* processes need a moment to notice that their launcher ended */
     double until = tool_now() + t->seconds;
     int left = processes_signal(&all, 0);
     while (left > 0 && tool_now() < until) {
@@ -186,10 +188,10 @@ static int system_step_end(test *t)
     return left == 0;
 }
 
-/* Each rank makes the first file in directory $0 that no other one has made: how
- * launchers number ranks differs. The one with the first file is killed when there are
- * $1 files, or after $2 seconds: other nodes may see them late. Other users may give the
- * name of the directory to another one, which has no mark. */
+/* Each rank creates the first file in directory $0 that no other rank has created,
+ * because launchers number ranks differently. The rank with the first file is killed when
+ * there are $1 files, or after $2 seconds, since other nodes may see files late. The mark
+ * distinguishes the directory from another one that other users gave its name. */
 static const char crash_line[] =
     "cd \"$0\" && [ -e " MARK " ] || exit 1\n"
     "rank=0; n=0; set -C\n"
@@ -212,7 +214,7 @@ static bool system_is_empty(int folder)
     return entries == 2; /* "." and ".." */
 }
 
-/* *dir: the new directory, open. */
+/* Creates a directory with the mark. *dir: the open directory. */
 static int system_make_folder(char *folder, int *dir)
 {
     if (!mkdtemp(folder)) return -errno;
@@ -240,8 +242,9 @@ static void system_remove_folder(const char *folder, int dir, int ranks)
     rmdir(folder);
 }
 
-/* When a rank is killed the launcher returns with an error. Not before all have started:
- * srun asks each node only once to end its ranks. */
+/* Tests that the launcher returns with an error when a rank is killed. The rank is killed
+ * only when all ranks have started, because srun asks each node only once to end its
+ * ranks. */
 static int system_step_crash(test *t)
 {
     const run *r = &t->run;
@@ -262,7 +265,7 @@ static int system_step_crash(test *t)
     return !rc && t->answer.code != -ETIMEDOUT && t->answer.code != 0;
 }
 
-/* The next launch avoids a node, here the last. */
+/* Tests that the next launch avoids a node, here the last one. */
 static int system_step_steer(test *t)
 {
     run *r = &t->run;
@@ -282,8 +285,8 @@ static int system_step_steer(test *t)
 
 /* ---- recovery from the loss of a node ---- */
 
-/* The first node that may be lost of those with which scr_run begins: all good ones but
- * one. NULL when there is none. */
+/* Returns the first node that may be lost among the nodes with which scr_run begins,
+ * which are all good nodes but one. NULL: there is none. */
 static const char *system_choose_victim(run *r, int nodes)
 {
     if (nodes < 1 || system_plan_first_launch(&r->facts, nodes) != RUN_LAUNCH)
@@ -293,7 +296,7 @@ static const char *system_choose_victim(run *r, int nodes)
     return NULL;
 }
 
-/* Simulated nodes are called node1, node2, ... */
+/* Adds the arguments of scr_run. Simulated nodes are called node1, node2, ... */
 static void system_add_arguments(const test *t, int nodes, tool_words *argv)
 {
     const run_request *q = &t->request;
@@ -309,7 +312,7 @@ static void system_add_arguments(const test *t, int nodes, tool_words *argv)
     tool_words_add_all(argv, t->program);
 }
 
-/* Calls scr_run. 0, or -errno with a text. */
+/* Runs scr_run. 0, or -errno with a text. */
 static int system_make_recovery(test *t, int nodes)
 {
     char *command = tool_remote_command("scr_run");
@@ -329,8 +332,8 @@ static int system_make_recovery(test *t, int nodes)
     return rc;
 }
 
-/* Before the steps that inspect the recovery; the first of them makes it. Else the
- * text has the reason. */
+/* Called before the steps that inspect the recovery; the first call tests the recovery.
+ * If there is no recovery, the text has the reason. */
 static void system_get_recovery(test *t)
 {
     int nodes = system_count_up(&t->run) - 1;
@@ -345,7 +348,7 @@ static void system_get_recovery(test *t)
     if (t->made < 1) snprintf(t->text, TEXT, "%s", t->why);
 }
 
-/* The launcher returns although one of its nodes is lost. */
+/* Tests that the launcher returned although one of its nodes was lost. */
 static int system_step_return(test *t)
 {
     const recovery_log *log = &t->recovery.log;
@@ -368,7 +371,7 @@ static int system_step_detect(test *t)
     return log->lost;
 }
 
-/* Whether the list has the node; true where it cannot be read. */
+/* Whether the list contains the node; true if the list cannot be parsed. */
 static bool system_has_node(const char *list, const char *node)
 {
     hostlist nodes = {0};
@@ -397,7 +400,7 @@ static int system_step_cycle(test *t)
              : *log->dataset     ? "from "
                                  : "it began without a checkpoint",
              log->lost && log->launches > 1 ? log->dataset : "");
-    /* otherwise the program ended before its node was lost, which is reported already */
+    /* otherwise the program ended before its node was lost, which was reported already */
     if (t->recovery.code && (log->lost || log->launches > 1))
         snprintf(t->text, TEXT, "exit code %d; see " RUN_LOG_NAME, t->recovery.code);
     return good;
@@ -422,7 +425,7 @@ static const struct {
      true},
 };
 
-/* ---- all ---- */
+/* ---- all steps ---- */
 
 static int system_make_all(test *t, int json)
 {

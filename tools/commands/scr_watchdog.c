@@ -18,7 +18,7 @@ enum {
 
 typedef struct request {
     const char *dir, *step;
-    int timeout, timeout_pfs; /* 0: as the parameters */
+    int timeout, timeout_pfs; /* 0: as in the parameters */
 } request;
 
 static int watchdog_read_limits(const tool_prefix *prefix, const request *r, watchdog *w)
@@ -37,7 +37,7 @@ static int watchdog_read_limits(const tool_prefix *prefix, const request *r, wat
     return COMMAND_GOOD;
 }
 
-/* While the progress is unknown the run does not count as hanging. */
+/* Whether the run hangs. A run with unknown progress does not count as hanging. */
 static bool watchdog_is_hanging(progress_reader *source, watchdog *w, double *seconds)
 {
     kvtree_error err = {""};
@@ -49,7 +49,7 @@ static bool watchdog_is_hanging(progress_reader *source, watchdog *w, double *se
     return false;
 }
 
-/* Checks once a second, until it hangs, which is true, or is over. */
+/* Checks once a second. True: the run hangs; false: it is over. */
 static bool watchdog_wait(const tool_prefix *prefix, const request *r, watchdog *w)
 {
     static const struct timespec second = {.tv_sec = 1};

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Least values that a run on one machine can do with. */
+/* Limits that suffice for a run on one machine. */
 #define SHARED_LEAST (256 << 20)
 #define FILES_LEAST 1024
 #define CLOCK_MOST 2.0
@@ -84,7 +84,7 @@ static void judge_space(rows *r, const char *check, int64_t free, int64_t wanted
                  scr_text_bytes((double)free, is));
 }
 
-/* What is in a cache in memory counts as memory of the job. */
+/* Data of a cache in memory counts as memory of the job. */
 static void judge_memory(rows *r, const doctor_facts *f)
 {
     char is[SCR_AMOUNT_SIZE], most[SCR_AMOUNT_SIZE];

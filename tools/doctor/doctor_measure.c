@@ -16,11 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC_OF_MEMORY 0x01021994 /* tmpfs */
+#define MAGIC_OF_MEMORY 0x01021994 /* magic number of tmpfs */
 
 /* ---- the prefix directory ---- */
 
-/* By another open file of the same name, as another process has. */
+/* Locks a file, and locks it again through a second open file, as another process
+ * would. */
 static void measure_lock(doctor_facts *f, int dir, const char *name, int fd)
 {
     int other = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -44,7 +45,7 @@ static void measure_prefix(doctor_facts *f, int dir)
 {
     char name[64];
     struct statvfs st;
-    /* no other file has that name */
+    /* a unique name */
     snprintf(name, sizeof name, ".scr_doctor.%ld.%ld", (long)getpid(), (long)time(NULL));
     int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     f->write = fd < 0 ? -errno : 0;
@@ -66,7 +67,7 @@ static int64_t measure_free(const char *path, bool all)
     return (int64_t)((all ? st.f_blocks : st.f_bavail) * st.f_frsize);
 }
 
-/* The number in a file of one line; -1: it has none, such as "max". */
+/* Reads a number from a file of one line; -1: the line is not a number, such as "max". */
 static int64_t measure_number(const char *path)
 {
     char text[64] = "";
@@ -81,7 +82,8 @@ static int64_t measure_number(const char *path)
     return number;
 }
 
-/* The limit of the cgroup of this process, in version 2; those above it are not read. */
+/* Returns the memory limit of the cgroup of this process, in version 2 or 1, or else the
+ * limit of the root cgroup. Cgroups between these are not read. */
 static int64_t measure_limit(void)
 {
     char line[512] = "", path[600];
@@ -115,7 +117,8 @@ void doctor_measure(const tool_prefix *prefix, doctor_facts *f)
 
 /* ---- commands ---- */
 
-/* The first message of the output, without its command, and its identifier. */
+/* Takes the first message of the output, without the name of its command, and its
+ * identifier. */
 static void ask_take_message(doctor_row *row, const char *output)
 {
     char line[sizeof row->text];

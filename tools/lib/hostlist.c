@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 18 }; /* of a number: each fits into 64 bits */
+enum { DIGITS = 18 }; /* of a number, so that each number fits into 64 bits */
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                               "0123456789-_.";
@@ -31,7 +31,7 @@ void hostlist_done(hostlist *list)
     list->names = NULL;
 }
 
-/* Takes over name, which may be NULL for lack of memory. */
+/* Adds a name and takes ownership of it. A NULL name (no memory) is -ENOMEM. */
 static int hostlist_add(hostlist *list, char *name)
 {
     char **names = array_grow(list->names, (size_t)list->count, sizeof *names);
@@ -50,7 +50,7 @@ struct parser {
     const char *text, *at;
     hostlist *list;
     kvtree_error *err;
-    char name[HOSTLIST_NAME_SIZE]; /* of the item, as far as it is read */
+    char name[HOSTLIST_NAME_SIZE]; /* of the current item, as far as it is parsed */
 };
 
 static int hostlist_fail(const struct parser *p, const char *at, const char *what)
@@ -61,10 +61,11 @@ static int hostlist_fail(const struct parser *p, const char *at, const char *wha
 
 typedef struct range {
     uint64_t from, to;
-    int width; /* digits at least */
+    int width; /* minimum number of digits */
 } range;
 
-/* A number at *at, which goes behind it; 0 if there is none. */
+/* Parses the number at *at and moves *at behind it. Returns the number of digits; 0:
+ * there is no valid number. */
 static size_t hostlist_parse_number(const char **at, uint64_t *number)
 {
     size_t n = strspn(*at, digits);
@@ -91,7 +92,7 @@ static int hostlist_parse_range(const struct parser *p, const char **at, range *
 
 static int hostlist_parse_rest(struct parser *p, const char *at, size_t length);
 
-/* Each number of the range, with what follows the brackets. */
+/* Expands each number of the range; behind is the text after the closing bracket. */
 static int hostlist_expand_range(struct parser *p, const range *r, const char *behind,
                                  size_t length)
 {
@@ -106,7 +107,8 @@ static int hostlist_expand_range(struct parser *p, const range *r, const char *b
     }
 }
 
-/* at is behind the bracket; all of it is checked before any of it is expanded. */
+/* Expands the brackets; at is behind '['. The whole bracket is checked before any of it
+ * is expanded. */
 static int hostlist_expand_brackets(struct parser *p, const char *at, size_t length)
 {
     const char *first = at, *behind;
@@ -138,8 +140,8 @@ static int hostlist_end_item(struct parser *p, const char *at, size_t length)
                                                   : 0;
 }
 
-/* The item from at on; length bytes of its name are known. As deep as it has brackets,
- * each of which adds at least one byte to the name. */
+/* Parses the rest of an item from at; length bytes of its name are known. Recursion is as
+ * deep as the item has brackets; each bracket adds at least one byte to the name. */
 static int hostlist_parse_rest(struct parser *p, const char *at, size_t length)
 {
     size_t n = strspn(at, letters);
@@ -161,7 +163,7 @@ int hostlist_parse(const char *text, hostlist *list, kvtree_error *err)
     while (!rc && *p.at) {
         rc = hostlist_parse_rest(&p, p.at, 0);
         if (rc) break;
-        /* one comma; blanks around it, or alone */
+        /* one comma, which may have blanks around it, or blanks alone */
         p.at += strspn(p.at, " \t\n");
         if (*p.at != ',') continue;
         p.at += 1 + strspn(p.at + 1, " \t\n");
@@ -173,12 +175,12 @@ int hostlist_parse(const char *text, hostlist *list, kvtree_error *err)
 
 /* ---- compress ---- */
 
-/* A name, seen as text, number, text. Without a number all is the first text. */
+/* A name, split into text, number, text. A name without a number is all first text. */
 typedef struct host {
     const char *name;
-    size_t before, end; /* where the number begins, and where it ends */
+    size_t before, end; /* bounds of the number */
     uint64_t number;
-    int width; /* digits at least that write this very number */
+    int width; /* digits of a number with leading zeros; otherwise 0 */
 } host;
 
 static host hostlist_split_name(const char *name)
@@ -198,14 +200,14 @@ static host hostlist_split_name(const char *name)
     return h;
 }
 
-/* 0 when two belong into one pair of brackets. */
+/* Compares the texts around the numbers; 0: both names can share a pair of brackets. */
 static int hostlist_compare_outside(const host *a, const host *b)
 {
     size_t n = a->before < b->before ? a->before : b->before;
     int differ = memcmp(a->name, b->name, n);
     if (!differ) differ = (a->before > b->before) - (a->before < b->before);
     if (!differ) differ = strcmp(a->name + a->end, b->name + b->end);
-    /* one has a number of no digits, and no brackets */
+    /* a name without a number never shares brackets */
     return differ ? differ : (a->before < a->end) - (b->before < b->end);
 }
 
@@ -218,8 +220,8 @@ static int hostlist_compare(const void *x, const void *y)
     return a->width - b->width;
 }
 
-/* Number of hosts from i on that are one range: each is the one before plus 1, written
- * with the width of the first. */
+/* Returns the length of the range that begins at host i: each number is the previous one
+ * plus 1, written with the width of the first. */
 static int hostlist_range_length(const host *hosts, int count, int i)
 {
     int n = 1;
@@ -235,7 +237,7 @@ static int hostlist_range_length(const host *hosts, int count, int i)
     return n;
 }
 
-/* Writes count hosts that differ in their numbers only. */
+/* Writes count hosts that differ only in their numbers. */
 static void hostlist_put_group(FILE *out, const host *hosts, int count)
 {
     fprintf(out, "%.*s%s", (int)hosts->before, hosts->name, count > 1 ? "[" : "");
@@ -285,7 +287,7 @@ char *hostlist_compress(const hostlist *list)
 
 /* ---- sets ---- */
 
-/* Its names as keys; NULL without memory. */
+/* Returns a tree with the names as keys; NULL without memory. */
 static kvtree *hostlist_set_of(const hostlist *list)
 {
     kvtree *set = kvtree_new();
@@ -294,7 +296,7 @@ static kvtree *hostlist_set_of(const hostlist *list)
     return set;
 }
 
-/* Adds those of a that are in b (inside 1), or are not (inside 0). */
+/* Adds the hosts of a that are in b (inside 1) or not in b (inside 0). */
 static int hostlist_filter(const hostlist *a, const hostlist *b, int inside,
                            hostlist *result)
 {

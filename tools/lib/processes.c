@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that this one started, as /proc lists them; see processes.h. */
+/* Descendants of this process, as /proc lists them; see processes.h. */
 #include "lib/processes.h"
 
 #include "common/array.h"
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ENVIRONMENT = 1 << 20 /* bytes of one that are read */ };
+enum { ENVIRONMENT = 1 << 20 /* maximum bytes of an environment that are read */ };
 
 typedef struct process {
     pid_t pid, parent, group;
@@ -56,8 +56,8 @@ static ssize_t processes_read(pid_t pid, const char *what, char *text, size_t si
     return n;
 }
 
-/* "17 (name) S 16 15 ..."; false when it has ended meanwhile. The name may have any
- * characters. */
+/* Parses "17 (name) S 16 15 ..."; false if the process has ended meanwhile. The name may
+ * contain any character. */
 static bool processes_parse(pid_t pid, process *p)
 {
     char text[1024], state;
@@ -121,7 +121,7 @@ static bool processes_has_variable(const char *environment, size_t size,
     return false;
 }
 
-/* Whether the filter names the process itself, not one of its ancestors. */
+/* Whether the filter selects the process itself, regardless of its ancestors. */
 static bool processes_is_named(const process *p, const processes_filter *filter,
                                char *buffer)
 {
@@ -157,7 +157,7 @@ int processes_signal(const processes_filter *filter, int signal)
     for (int i = 0; i < all.count && !rc; i++) {
         const process *p = &all.list[i];
         if (!p->selected || p->dead || p->group == filter->group) continue;
-        /* the kernel cuts names */
+        /* the kernel truncates names to 15 bytes */
         if (filter->spared && strncmp(p->name, filter->spared, 15) == 0) continue;
         count += kill(p->pid, signal) == 0;
     }

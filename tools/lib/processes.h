@@ -5,39 +5,40 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Processes that this one started, directly or through others. Orphans among them are
- * adopted by this one, so that none is lost. */
+/* Descendants of this process. This process adopts orphans among them, so that none is
+ * lost. */
 
-/* Bytes of NAME=VALUE in a filter with its NUL, at most. */
+/* Maximum size of a NAME=VALUE in a filter with its NUL. */
 #define PROCESSES_MARK_SIZE 64
 
-/* When the process started, in clock ticks since the machine did. 0, or -ESRCH, also for
- * a zombie. */
+/* Gets the start time of a process in clock ticks since boot. 0, or -ESRCH, also for a
+ * zombie. */
 int processes_start_time(pid_t pid, uint64_t *start);
 
-/* Makes this process the one that adopts. 0 or -errno. */
+/* Makes this process adopt its orphaned descendants. 0 or -errno. */
 int processes_adopt(void);
 
 /* Selects processes. */
 typedef struct processes_filter {
-    /* NAME=VALUE of their environment, all of them, ended by NULL: processes that were
-     * started with these, and what they started. None: what this process started. */
+    /* NAME=VALUE entries, ended by NULL: selects the processes whose environment has all
+     * of these entries, and their descendants. Empty: the descendants of this process. */
     const char *variables[3];
-    const char *spared; /* not programs of that name; NULL */
-    pid_t group;        /* not members of that process group; 0 */
+    const char *spared; /* name of programs that are excluded; or NULL */
+    pid_t group;        /* process group that is excluded; or 0 */
 } processes_filter;
 
-/* Sends the signal to each; returns their number, or -errno. */
+/* Sends the signal to each selected process; returns their number, or -errno. */
 int processes_signal(const processes_filter *filter, int signal);
 
-/* Kills each and waits for the given time until they have ended: new ones may start
- * meanwhile. 0; -ETIMEDOUT; or -errno. None is reaped. */
+/* Kills the selected processes until none is left, since new ones may start meanwhile, or
+ * until the given time is over. 0; -ETIMEDOUT; or -errno. Processes are not reaped. */
 int processes_end(const processes_filter *filter, double seconds);
 
-/* What a code of processes_end means, for a message. */
+/* The meaning of an error of processes_end, for a message. */
 const char *processes_reason(int rc);
 
-/* Reaps all children that have ended; not while another function waits for one. */
+/* Reaps all children that have ended; must not be called while another function waits for
+ * a child. */
 void processes_reap(void);
 
 #endif

@@ -30,7 +30,7 @@ const char *tool_message_word(tool_message message)
     return kind->severity == MESSAGE_ERROR ? "" : message_word(kind);
 }
 
-/* Of the process, as is its standard error. */
+/* Global, as standard error belongs to the whole process, too. */
 static void (*tool_hides)(void);
 
 void tool_set_hide(void (*hide)(void))
@@ -115,7 +115,7 @@ static int tool_print_help(const tool *t)
 
 /* ---- options ---- */
 
-/* The table as getopt wants it; returns the number of options. */
+/* Translates the options for getopt; returns their number. */
 static int tool_translate_options(const tool *t, struct option longs[], char *shorts)
 {
     int n = 0;
@@ -200,7 +200,7 @@ int tool_start(const tool *t, int argc, char **argv, tool_args *args)
     char shorts[2 * OPTIONS_MAX + 4] = "+";
     command_open_streams();
     tool_translate_options(t, longs, shorts + 1);
-    /* with "+" getopt stops where the first argument is */
+    /* with "+", getopt stops at the first argument */
     const char *letters = t->program ? shorts : shorts + 1;
     for (int c; (c = getopt_long_only(argc, argv, letters, longs, NULL)) != -1;) {
         int code = tool_take_option(t, c);

@@ -24,17 +24,17 @@
 #include "common/errtext.h"
 #include "common/message.h"
 
-/* An option; exactly one of the last pointers is set. When an option is repeated the last
+/* An option; exactly one of the last pointers is set. If an option is repeated, the last
  * value counts, except for joined. */
 typedef struct tool_option {
     char letter;
-    const char *name;  /* without its dashes */
-    const char *value; /* name of its value; NULL: it has none */
-    const char *help;  /* lines are separated by newlines */
-    int *flag;         /* becomes 1 */
-    const char **text; /* becomes the value */
-    char **joined;     /* becomes all values, separated by blanks, to be freed */
-    int *number;       /* the same, from 0 on */
+    const char *name;  /* without dashes */
+    const char *value; /* name of its value; NULL: the option has no value */
+    const char *help;  /* lines, separated by newlines */
+    int *flag;         /* set to 1 */
+    const char **text; /* set to the value */
+    char **joined;     /* set to all values, separated by blanks, to be freed */
+    int *number;       /* set to the value, a number of at least 0 */
 } tool_option;
 
 /* Options of many commands. */
@@ -44,11 +44,11 @@ typedef struct tool_option {
             "prefix directory (default: SCR_PREFIX, or this one)", .text = (to)          \
     }
 #define TOOL_PREFIX_OPTION(to) TOOL_FOLDER_OPTION('p', "prefix", to)
-/* For commands that have --dir since their first version. */
+/* For commands that have had --dir since their first version. */
 #define TOOL_DIR_OPTIONS(to)                                                             \
     TOOL_FOLDER_OPTION('d', "dir", to), TOOL_FOLDER_OPTION('p', "prefix", to)
 
-/* Job scripts of SCR 3 have these. */
+/* Job scripts of SCR 3 use these options. */
 #define TOOL_LAUNCHER_OPTION(to)                                                         \
     {                                                                                    \
         'j', "joblauncher", "NAME", "without effect, for scripts of SCR 3", .text = (to) \
@@ -61,28 +61,30 @@ typedef struct tool_option {
 typedef struct tool {
     const char *arguments;      /* "[OPTION]... [DIRECTORY]" */
     const char *about;          /* what the command does: lines, each with its newline */
-    const char *codes;          /* exit codes, in the same way */
-    const tool_option *options; /* ended by one without a name */
-    int least, most;            /* arguments that are no options; most -1: any number */
-    int program;                /* 1: the first of them is a program with its arguments */
-    const char **folder;        /* NULL, or set by the only argument; an option may set it
-                                   instead */
+    const char *codes;          /* exit codes, in the same form */
+    const tool_option *options; /* ended by an element without a name */
+    int least, most;            /* number of arguments that are not options; most -1: no
+                                 * limit */
+    int program;                /* 1: the first argument is a program, followed by its
+                                 * arguments */
+    const char **folder;        /* NULL, or set to the only argument; an option may set it
+                                 * instead */
 } tool;
 
-/* Arguments that are no options. */
+/* Arguments that are not options. */
 typedef struct tool_args {
     int count;
     char **list;
 } tool_args;
 
-/* Calls command_open_streams and parses all options, also --help and --version. -1 to
- * continue; otherwise the exit code. */
+/* Calls command_open_streams and parses all options, including --help and --version.
+ * Returns -1 to continue; otherwise the exit code. */
 int tool_start(const tool *t, int argc, char **argv, tool_args *args);
 
 /* ---- messages ---- */
 
-/* TOOL_MSG_<IDENTIFIER>: the messages of a run, which commands print, too, with the
- * numbers of scr_message; and those of commands. */
+/* TOOL_MSG_<IDENTIFIER>: the messages of a run, with the numbers of scr_message, since
+ * commands print these, too; and the messages of commands. */
 #define MESSAGE(identifier, severity, meaning, cause, remedy) TOOL_MSG_##identifier,
 typedef enum tool_message {
 #include "report/messages.def"
@@ -94,38 +96,41 @@ typedef enum tool_message {
 
 extern const message_kind tool_messages[];
 
-/* "warning: " or "", which stands before the text. */
+/* "warning: " or "", the prefix of the text. */
 const char *tool_message_word(tool_message message);
 
 /* tool_say(IDENTIFIER, "text, as for printf", ...) prints "<command>: <text>
- * [IDENTIFIER]" to standard error, with control characters quoted. COMMAND_BAD. */
+ * [IDENTIFIER]" to standard error and quotes control characters. Returns COMMAND_BAD. */
 #define tool_say(identifier, ...) tool_print_message(TOOL_MSG_##identifier, __VA_ARGS__)
 int tool_print_message(tool_message message, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Has hide called before each message, to clear the terminal for it; NULL: nothing. */
+/* Sets a function that is called before each message to clear the terminal; NULL:
+ * none. */
 void tool_set_hide(void (*hide)(void));
 
-/* For results of functions with an error text; an exit code. */
+/* Reports a failed function with its error text; an exit code. */
 #define tool_result(identifier, rc, err)                                                 \
     ((rc) ? tool_say(identifier, "%s", (err)->text) : COMMAND_GOOD)
 
 #define tool_no_memory() tool_say(MEMORY_EXHAUSTED, "no memory")
 
-/* Reports wrong usage, and the usage of the command; COMMAND_WRONG_USAGE. */
+/* Reports wrong usage and prints the usage of the command; returns
+ * COMMAND_WRONG_USAGE. */
 #define tool_misused(t, ...) command_misused((t)->arguments, __VA_ARGS__)
 
 /* ---- output ---- */
 
-/* Prints a text to standard output, quoted in the same way, without a newline. */
+/* Prints a text to standard output without a newline; control characters are quoted. */
 void tool_print(const char *text);
 
-/* Prints a text in lines of at most width columns, and a newline; the first line has
- * `used` columns already, the others begin with indent blanks. A newline in the text is
- * as good as a blank, unless a blank, '[' or another newline follows it. */
+/* Prints a text in lines of at most width columns, and a newline. The first line already
+ * has `used` columns; the others begin with indent blanks. A newline in the text counts
+ * as a blank, unless a blank, '[' or another newline follows it. */
 void tool_print_wrapped(const char *text, int used, int indent, int width);
 
-/* The end of a command: code, or COMMAND_BAD when output was lost. */
+/* Flushes the output at the end of a command. Returns code, or COMMAND_BAD if output was
+ * lost. */
 int tool_finish(int code);
 
 #endif

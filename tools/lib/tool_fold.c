@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text without "NODE: ", wherever a word begins with it. */
+/* Returns a copy of the text without each "NODE: " at the start of a word. */
 static char *fold_without_node(const char *text, const char *node)
 {
     size_t n = strlen(node);
@@ -30,7 +30,7 @@ static void fold_free_line(tool_fold_line *line)
     free(line->bare);
 }
 
-/* Another node with the same text. */
+/* Adds a node to a line with the same text. */
 static int fold_add_node(tool_fold_line *line, const char *node)
 {
     char *text = strdup(line->bare);
@@ -44,7 +44,7 @@ static int fold_add_node(tool_fold_line *line, const char *node)
     return 0;
 }
 
-/* Takes bare over. */
+/* Takes ownership of bare. */
 static int fold_add_line(tool_fold *fold, const char *node, const char *text, char *bare)
 {
     tool_fold_line line = {.text = strdup(text), .bare = bare};

@@ -14,20 +14,21 @@
 
 typedef struct tool_fold_line {
     hostlist nodes;
-    char *text; /* as given; for several nodes without their names */
-    char *bare; /* without their names */
+    char *text; /* as given; with several nodes, without their names */
+    char *bare; /* without names of nodes */
 } tool_fold_line;
 
-/* Begins as {0}; lines in the order of their first nodes. */
+/* Initialized to {0}; lines are in the order of their first nodes. */
 typedef struct tool_fold {
     int count;
     tool_fold_line *list;
 } tool_fold;
 
-/* 0, or -ENOMEM with fold unchanged. */
+/* Adds a message. 0, or -ENOMEM with fold unchanged. */
 int tool_fold_add(tool_fold *fold, const char *node, const char *text);
 
-/* Reports all lines, "node", "n1", TEXT or "2 nodes,", "n[1-2]", TEXT, and empties it. */
+/* Reports all lines as "node", "n1", TEXT or "2 nodes,", "n[1-2]", TEXT, and empties
+ * fold. */
 typedef void tool_fold_reporter(void *arg, const char *count, const char *nodes,
                                 const char *text);
 void tool_fold_report(tool_fold *fold, tool_fold_reporter *report, void *arg);

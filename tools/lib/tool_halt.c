@@ -17,8 +17,8 @@ static int halt_text_begins(const char *text, const char *start)
     return text && strncmp(text, start, strlen(start)) == 0;
 }
 
-/* A copy without what SCR recorded itself: all of that, or only the end of the program.
- */
+/* Returns a copy of halt without the reason that SCR recorded itself. all 0: removes that
+ * reason only if it says that the program called SCR_Finalize. */
 static kvtree *halt_text_copy(const kvtree *halt, int all)
 {
     kvtree *rest = kvtree_new();
@@ -62,7 +62,7 @@ char *tool_halt_remove(const char *path)
     return text;
 }
 
-/* The next run removes what SCR recorded itself. */
+/* A reason that SCR recorded itself needs no remedy: the next run removes it. */
 char *tool_halt_remedy(const kvtree *halt, const scr_halt_end *end, int64_t now,
                        const char *path)
 {
@@ -97,10 +97,10 @@ char *tool_halt_damaged(const char *path)
 
 /* ---- the halt file ---- */
 
-enum { ANSWER = 30 /* seconds for an answer of the batch system */ };
+enum { ANSWER = 30 /* timeout of the batch system in seconds */ };
 
-/* The end of the allocation, where a condition counts from it. A batch system without an
- * answer is reported, and the end is unknown then. */
+/* Finds the end of the allocation if a condition depends on it. If the batch system does
+ * not answer, this is reported and the end remains unknown. */
 static int halt_find_end(const tool_prefix *prefix, const kvtree *halt, scr_halt_end *end)
 {
     int code = tool_manager_find_end(prefix, 0, end);

@@ -3,7 +3,7 @@
 #define TOOL_HEARTBEAT_H
 
 /* Heartbeat of a long command on another node: a line on standard output at intervals,
- * which distinguishes it from a command on a node that lost its power. The line has the
+ * which distinguishes the command from one on a node that lost power. The line has the
  * numbers of tool_progress_set after blanks, " 4096 65536", or is empty without them.
  *
  *     tool_heartbeat heartbeat;
@@ -22,17 +22,18 @@ typedef struct tool_heartbeat {
     bool runs;
 } tool_heartbeat;
 
-/* Flushes stdout and prints a line every so often; seconds 0: never. Where no timer is
- * available there are no lines, which is no error. */
+/* Flushes stdout and prints a line at each interval; seconds 0: never. If no timer is
+ * available, no lines are printed; this is not an error. */
 void tool_heartbeat_begin(tool_heartbeat *heartbeat, int seconds);
 
-/* After a last line. */
+/* Ends the heartbeat after a last line. */
 void tool_heartbeat_end(tool_heartbeat *heartbeat);
 
-/* What follows the lines of a heartbeat at the begin of an output. */
+/* Returns the output that follows the heartbeat lines at its start. */
 const char *tool_heartbeat_skip(const char *output);
 
-/* The numbers of the last whole line that has them. False: there is none. */
+/* Reads the numbers from the last complete line that has them. False: there is no such
+ * line. */
 bool tool_heartbeat_read(const char *output, uint64_t *done, uint64_t *total);
 
 #endif

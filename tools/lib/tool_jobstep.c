@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ANSWER = 30 }; /* seconds for an answer of the batch system */
+enum { ANSWER = 30 }; /* timeout of the batch system in seconds */
 
 /* ---- processes ---- */
 
@@ -26,9 +26,8 @@ static void jobstep_print_process(char step[TOOL_JOBSTEP_SIZE], pid_t pid, uint6
     snprintf(step, TOOL_JOBSTEP_SIZE, "pid:%ld:%" PRIu64, (long)pid, start);
 }
 
-/* "pid:1234:56789", exactly as it is printed. 1 is init; smaller numbers are no
- * processes.
- */
+/* Parses "pid:1234:56789", exactly as jobstep_print_process prints it. Process 1 is init;
+ * smaller numbers are not processes. */
 static int jobstep_parse_process(const char *step, pid_t *pid, uint64_t *start)
 {
     char printed[TOOL_JOBSTEP_SIZE];
@@ -43,7 +42,7 @@ static bool jobstep_is_there(pid_t pid, uint64_t start)
     return processes_start_time(pid, &now) == 0 && now == start;
 }
 
-/* Whether it ended within that time. */
+/* Whether the process ends within that time. */
 static bool jobstep_wait_for_end(pid_t pid, uint64_t start, double seconds)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
@@ -69,7 +68,7 @@ static int jobstep_kill_process(pid_t pid, uint64_t start, double seconds,
 
 /* ---- batch systems ---- */
 
-/* The batch system that has steps of that id; NULL: none. */
+/* Returns the batch system to which the step id belongs; NULL: none. */
 static const manager *jobstep_manager(const char *step)
 {
     const manager *m = manager_find();
@@ -79,8 +78,8 @@ static const manager *jobstep_manager(const char *step)
     return NULL;
 }
 
-/* The newest step: of the lines, the one with the highest number. Others, such as
- * 17.batch, are no runs. */
+/* Finds the newest step, the line with the highest number. Other lines, such as 17.batch,
+ * are not runs. */
 static int jobstep_newest(const manager *m, char *lines, char step[TOOL_JOBSTEP_SIZE])
 {
     char *line;
@@ -96,7 +95,7 @@ static int jobstep_newest(const manager *m, char *lines, char step[TOOL_JOBSTEP_
     return best < 0 ? -ESRCH : 0;
 }
 
-/* The steps of a job, to be freed. */
+/* Gets the steps of a job; the output is to be freed. */
 static int jobstep_list(const manager *m, const char *job, char **output,
                         kvtree_error *err)
 {
@@ -115,7 +114,7 @@ static int jobstep_find(const manager *m, char step[TOOL_JOBSTEP_SIZE], kvtree_e
     return rc ? err_set(err, rc, "job %.60s has no step", job ? job : "?") : 0;
 }
 
-/* Without an answer of the batch system it may still run. */
+/* False if the batch system does not answer, as the step may still run. */
 static bool jobstep_has_ended(const manager *m, const char *step)
 {
     char job[TOOL_JOBSTEP_SIZE], *output, *rest, *line;
@@ -128,7 +127,7 @@ static bool jobstep_has_ended(const manager *m, const char *step)
     return !there;
 }
 
-/* All commands are tried: the last one may succeed where another did not. */
+/* Tries all commands, since the last one may succeed where another fails. */
 static int jobstep_kill(const manager *m, const char *step, kvtree_error *err)
 {
     const tool_value values[] = {{.name = "id", .text = step}, {.name = NULL}};
@@ -138,13 +137,13 @@ static int jobstep_kill(const manager *m, const char *step, kvtree_error *err)
         rc = manager_ask(m, m->step_end[i], values, ANSWER, &output, err);
         free(output);
     }
-    /* commands report that in several ways */
+    /* commands report in several ways that a step has ended */
     if (rc && jobstep_has_ended(m, step))
         return err_set(err, -ESRCH, "job step %s has ended already", step);
     return rc;
 }
 
-/* ---- both ---- */
+/* ---- processes and batch systems ---- */
 
 int tool_jobstep_find(pid_t pid, char step[TOOL_JOBSTEP_SIZE], kvtree_error *err)
 {

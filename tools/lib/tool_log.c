@@ -61,7 +61,7 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text)
         return log_event_set_seconds(member, text);
     case SCR_LOG_FIELD_NUMBER:
         if (number_int64(text, &number) != 0) return -EINVAL;
-        /* only codes of errors may be negative */
+        /* only error codes may be negative */
         if (number < 0 && f->offset != offsetof(scr_log_event, code)) return -EINVAL;
         *(int64_t *)member = number;
         return 0;
@@ -75,7 +75,7 @@ int tool_log_set(scr_log_event *event, const char *field, const char *text)
 
 /* ---- the log ---- */
 
-/* A target of the log failed. */
+/* Reports that a target of the log failed. */
 static void log_event_report_line(void *failed, scr_message message, const char *text)
 {
     *(int *)failed = 1;
@@ -124,7 +124,7 @@ void tool_log_end_runs(const tool_prefix *prefix, const char *id, const char *no
     tool_owner owner;
     scr_open_runs runs;
     struct timespec now;
-    /* without a log that can be read there is no run without an end */
+    /* if the log cannot be read, there are no open runs */
     if (scr_open_runs_read(prefix->dir, NULL, &runs, &err) != 0 || !runs.count) return;
     if (tool_owner_find(prefix, &owner) != COMMAND_GOOD) return;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -154,7 +154,7 @@ static int log_event_list_kinds(int transfer)
     return command_flush();
 }
 
-/* -1 to continue. */
+/* Returns -1 to continue. */
 static int log_event_set_kind(const tool *t, const char *name, int transfer,
                               scr_log_kind *kind)
 {
@@ -183,7 +183,7 @@ static int log_event_set_field(const tool *t, scr_log_event *event, const char *
     return -1;
 }
 
-/* FIELD=VALUE */
+/* Parses FIELD=VALUE. */
 static int log_event_parse_argument(const tool *t, scr_log_event *event, char *argument)
 {
     char *value = strchr(argument, '=');
@@ -192,16 +192,17 @@ static int log_event_parse_argument(const tool *t, scr_log_event *event, char *a
     return log_event_set_field(t, event, argument, value + 1);
 }
 
-/* The options with a field of their own come after the others. */
+/* Options with a field of their own follow the others. */
 enum { FIRST_FIELD = 4, FIELDS = 12, NOTE_SIZE = 1024 };
 
-/* Scripts of SCR 3 give every event the name of the job. */
+/* Whether the option applies to the event: scripts of SCR 3 give every event the name of
+ * the job. */
 static bool log_event_takes(const scr_log_event *event, const char *field)
 {
     return strcmp(field, "jobname") != 0 || tool_log_has(event->kind, field);
 }
 
-/* The note of an event of a script begins with the name that the script has for it. */
+/* Prefixes the note of a script's event with the script's own name for the event. */
 static void log_event_name(scr_log_event *event, const char *type, char *text,
                            size_t size)
 {

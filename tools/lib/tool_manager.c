@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    FILE_SIZE = 1 << 24, /* longest list of nodes in a file */
-    ANSWER = 30          /* seconds for a list of nodes */
+    FILE_SIZE = 1 << 24, /* maximum size of a file with a list of nodes */
+    ANSWER = 30          /* timeout of the batch system for a list of nodes, in seconds */
 };
 
 const char *tool_manager_name(void)
@@ -74,14 +74,14 @@ static int manager_parse_file(const char *name, hostlist *list)
     return code;
 }
 
-/* A variable of the environment that has a value. */
+/* Returns the value of an environment variable; NULL if it is unset or empty. */
 static const char *manager_variable(const char *name)
 {
     const char *value = name ? getenv(name) : NULL;
     return value && *value ? value : NULL;
 }
 
-/* "n1 4 n2 4": each second word is a number of processors. */
+/* Parses "n1 4 n2 4": every second word is a number of processors. */
 static int manager_parse_counted(const char *text, hostlist *list)
 {
     char *names = strdup(text), *rest = names, *word;
@@ -128,15 +128,15 @@ int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes)
     if (code == COMMAND_GOOD)
         code = given && *given ? tool_manager_parse(given, &all)
                                : manager_allocation_nodes(manager_find(), &owner, &all);
-    /* files have a line per processor */
+    /* files have one line per processor */
     if (code == COMMAND_GOOD && hostlist_once(&all, nodes) != 0) code = tool_no_memory();
     hostlist_done(&all);
     return code;
 }
 
-/* ---- down ---- */
+/* ---- states of nodes ---- */
 
-/* Adds those of the nodes that a command lists. */
+/* Adds the nodes that a command of the batch system lists. */
 static int manager_ask_states(const hostlist *nodes, const manager *m,
                               const char *command, double seconds, hostlist *found)
 {
@@ -172,7 +172,7 @@ int tool_manager_drained(const hostlist *nodes, double seconds, hostlist *draine
     return manager_ask_states(nodes, m, m->drained, seconds, drained);
 }
 
-/* ---- the end ---- */
+/* ---- the end of the allocation ---- */
 
 int tool_manager_end(double seconds, scr_halt_end *end)
 {
@@ -183,7 +183,7 @@ int tool_manager_end(double seconds, scr_halt_end *end)
     if (scr_halt_find_end(end, &err) != 0)
         return tool_say(END_TIME_INVALID, "%s", err.text);
     if (end->time || !m->end) return COMMAND_GOOD;
-    /* an instance of Flux that is no job has no end */
+    /* an instance of Flux that is not a job has no end */
     char job[SCR_JOB_ID_SIZE];
     int known = m->ask_job ? manager_find_job(m, job, &err) : 1;
     if (known < 0) return tool_say(BATCH_QUERY_FAILED, "%s", err.text);

@@ -2,8 +2,8 @@
 #ifndef TOOL_MANAGER_H
 #define TOOL_MANAGER_H
 
-/* Facts about the allocation in which a command runs, from a table with a row per batch
- * system, and one for machines without any. */
+/* Facts about the allocation in which a command runs. They come from a table with a row
+ * for each batch system, and one for machines without any. */
 
 #include "halt/halt.h"
 #include "lib/hostlist.h"
@@ -17,29 +17,29 @@ const char *tool_manager_name(void);
 /* The id of the allocation; NULL without one. */
 const char *tool_manager_job(void);
 
-/* The id of the allocation, for which the batch system is asked where the environment has
- * none: 1; 0: there is none; or negative with a text. */
+/* Gets the id of the allocation; asks the batch system if the environment has none. 1; 0:
+ * there is none; or negative with a text. */
 int tool_manager_find_job(char job[SCR_JOB_ID_SIZE], kvtree_error *err);
 
-/* Whether a program that needs a drained node never begins. */
+/* Whether a program that needs a drained node never starts. */
 bool tool_manager_drained_waits(void);
 
-/* Seconds before the end of the allocation that are for saving. */
+/* Seconds before the end of the allocation that are reserved for saving. */
 int tool_manager_reserve(void);
 
-/* What becomes of the allocation when a node is lost; NULL: unknown. */
+/* What happens to the allocation when a node is lost, for people; NULL: unknown. */
 const char *tool_manager_lost(void);
 
-/* Adds the nodes of the allocation, each once, in their order: SCR_NODELIST, else the
- * list of the batch system, else this machine. An exit code, after a message. */
+/* Adds the nodes of the allocation, each once, in order: from SCR_NODELIST, else from the
+ * batch system, else this machine. An exit code, after a message. */
 int tool_manager_nodes(const tool_prefix *prefix, hostlist *nodes);
 
-/* Adds those of the nodes that the batch system reports as down, in the same way; it
- * is asked within the given time, if it can be asked. */
+/* Adds those of the nodes that the batch system reports as down. The batch system is
+ * queried, if it can be, with the given timeout. An exit code, after a message. */
 int tool_manager_down(const hostlist *nodes, double seconds, hostlist *down);
 
-/* The same for nodes that it drains, or expects to fail: they work, but nothing new
- * should start on them. Nodes that are down may be among them. */
+/* Like tool_manager_down, for nodes that the batch system drains or expects to fail: they
+ * work, but nothing new should start on them. Nodes that are down may be among them. */
 int tool_manager_drained(const hostlist *nodes, double seconds, hostlist *drained);
 
 /* Adds the nodes of a text to the list. An exit code, after a message. */
@@ -49,26 +49,27 @@ int tool_manager_parse(const char *text, hostlist *list);
  * for wrong usage, after a message. */
 int tool_manager_check(const tool *t, const char *text);
 
-/* Adds, each once, those of `up` (NULL: of the allocation) that are not `down`; with both
- * NULL those that the batch system reports as down are left out. An exit code. */
+/* Adds, each once, the nodes in `up` (NULL: all of the allocation) that are not in
+ * `down`. If both are NULL, leaves out the nodes that the batch system reports as down.
+ * An exit code. */
 int tool_manager_up(const tool_prefix *prefix, const char *up, const char *down,
                     double seconds, hostlist *nodes);
 
-/* The end of the allocation from the parameter SCR_END_TIME, else as tool_manager_end
- * finds it; seconds 0: 0 in place of that. An exit code, after a message. */
+/* Finds the end of the allocation: the parameter SCR_END_TIME, else as tool_manager_end
+ * with the given timeout; seconds 0: only the parameter. end->time 0: unknown. An exit
+ * code, after a message. */
 int tool_manager_find_end(const tool_prefix *prefix, double seconds, scr_halt_end *end);
 
-/* The end of the allocation from the environment of the batch system, else from its
- * command, which has the given time; end->time 0: unknown. An exit code, after a
- * message. */
+/* Finds the end of the allocation from the environment of the batch system, else from its
+ * command with the given timeout; end->time 0: unknown. An exit code, after a message. */
 int tool_manager_end(double seconds, scr_halt_end *end);
 
-/* Whether the allocation ends, has ended, or its time is over: nothing starts on its
- * nodes any more, which is no failure of theirs. The batch system is asked, if it can be,
- * within the given time; false without an answer. */
+/* Whether the allocation ends, has ended, or its time is over. Then nothing starts on its
+ * nodes any more, which is not a failure of the nodes. Queries the batch system, if it
+ * can be queried, with the given timeout; false without an answer. */
 bool tool_manager_is_over(double seconds);
 
-/* Whether the batch system can put this job back into its queue; and does so. 0, or as
+/* Whether the batch system can put this job back into its queue; puts it there. 0, or as
  * tool_run with a text. */
 bool tool_manager_can_requeue(void);
 int tool_manager_requeue(double seconds, kvtree_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Readers of what batch systems answer; see tool_manager_table.h. */
+/* Readers of the output of batch systems; see tool_manager_table.h. */
 #include "lib/tool_manager_table.h"
 
 #include "common/errtext.h"
@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <time.h>
 
-enum { NEAR = 10 /* seconds before the end count as the end: clocks may differ */ };
+enum { NEAR = 10 /* seconds before the end that count as past: clocks may differ */ };
 
 static const char digits[] = "0123456789";
 
@@ -28,8 +28,8 @@ bool manager_is_slurm_step(const char *id)
     return *id == '.' && id[1] && strspn(id + 1, digits) == strlen(id + 1);
 }
 
-/* The word after the id in the line of that job, or NULL; *rest is the remainder. Other
- * parts of the same array, or of a heterogeneous job, may have lines, too. */
+/* Returns the word after the id in the line of that job, or NULL; *rest is the remainder
+ * of the line. Other parts of the same array or heterogeneous job may have lines, too. */
 static const char *manager_find_state(char *lines, const char *job, char **rest)
 {
     char *line;
@@ -60,7 +60,8 @@ int manager_read_squeue_end(char *output, const char *job, int64_t *end,
 
 /* ---- PBS ---- */
 
-/* The value in a line "    name = value", or NULL; other attributes may contain it. */
+/* Returns the value in a line "    name = value", or NULL. Values of other attributes may
+ * contain the name. */
 static const char *manager_find_attribute(const char *output, const char *name,
                                           char *text, size_t size)
 {
@@ -75,7 +76,7 @@ static const char *manager_find_attribute(const char *output, const char *name,
     return NULL;
 }
 
-/* "36:00:00", hours first; false: it is no time. */
+/* Parses "36:00:00", hours first; false: not a duration. */
 static bool manager_parse_duration(const char *text, int64_t *seconds)
 {
     long hours, minutes, rest;
@@ -87,7 +88,7 @@ static bool manager_parse_duration(const char *text, int64_t *seconds)
     return true;
 }
 
-/* The start "stime" and the limit of the time. A job without a limit has no end. */
+/* Adds the time limit to the start, "stime". A job without a limit has no end. */
 int manager_read_qstat_end(char *output, const char *job, int64_t *end, kvtree_error *err)
 {
     char start[64], limit[64];
@@ -111,8 +112,7 @@ int manager_read_qstat_end(char *output, const char *job, int64_t *end, kvtree_e
 
 /* ---- LSF ---- */
 
-/* "12:34 L": hours and minutes until the limit; "E": an estimate; "-": there
- * is none. */
+/* Reads "12:34 L": hours and minutes until the limit; "E": an estimate; "-": no limit. */
 int manager_read_bjobs_end(char *output, const char *job, int64_t *end, kvtree_error *err)
 {
     long hours, minutes;
@@ -135,7 +135,7 @@ int manager_read_bjobs_end(char *output, const char *job, int64_t *end, kvtree_e
 
 /* ---- Flux ---- */
 
-/* Seconds that are left; without a limit UINT_MAX. */
+/* Reads the remaining seconds; UINT_MAX or "infinity": no limit. */
 int manager_read_timeleft(char *output, const char *job, int64_t *end, kvtree_error *err)
 {
     int64_t seconds;
@@ -152,7 +152,7 @@ int manager_read_timeleft(char *output, const char *job, int64_t *end, kvtree_er
 
 /* ---- Slurm: over ---- */
 
-/* When the time of a job is over, Slurm starts nothing in it, though it may still run. */
+/* When the time of a job is over, Slurm starts nothing in it, even if it still runs. */
 static bool manager_is_past(const char *text)
 {
     int64_t end, now = time(NULL);

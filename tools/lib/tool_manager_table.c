@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The batch systems that are known; see tool_manager_table.h. */
+/* The known batch systems; see tool_manager_table.h. */
 #include "lib/tool_manager_table.h"
 
 #include "common/errtext.h"
@@ -42,9 +42,10 @@ const manager manager_table[] = {
      .end_source = "bjobs",
      .end_read = manager_read_bjobs_end,
      .lost = "may end the allocation: ask the administrators"},
-    /* Each launch has a FLUX_JOB_ID of its own; before 0.71 nothing in the environment is
-     * the id of the instance. At the top level of "flux start" it has neither id nor end.
-     * "flux resource list" omits lost nodes since 0.72: they are found by asking them. */
+    /* Each launch has its own FLUX_JOB_ID; before version 0.71 no variable has the id of
+     * the instance. At the top level of "flux start" an instance has neither an id nor an
+     * end. Since 0.72 "flux resource list" omits lost nodes: they are found when they do
+     * not answer. */
     {.name = "flux",
      .job = {"FLUX_ENCLOSING_ID"},
      .within = "FLUX_URI",
@@ -55,12 +56,12 @@ const manager manager_table[] = {
      .end = "flux job timeleft",
      .end_source = "flux job timeleft",
      .end_read = manager_read_timeleft,
-     .reserve = 120, /* at the limit its brokers disappear within a second */
+     .reserve = 120, /* at the limit, its brokers disappear within a second */
      .lost = "ends the allocation, unless it was submitted with -o exit-timeout=none"},
     {.name = "none"},
 };
 
-/* A variable of the environment that has a value. */
+/* Returns the value of an environment variable; NULL if it is unset or empty. */
 static const char *manager_variable(const char *name)
 {
     const char *value = name ? getenv(name) : NULL;
@@ -81,11 +82,12 @@ const manager *manager_find(void)
     return m;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-enum { VALUES = 8, ANSWER = 30 /* seconds for an answer */ };
+enum { VALUES = 8, ANSWER = 30 /* timeout in seconds */ };
 
-/* Times come in the format of tool_time_parse, whatever users prefer. */
+/* Runs a command of the batch system with times in the format of tool_time_parse,
+ * whatever the user prefers. */
 static int manager_run(const char *const argv[], double seconds, char **output,
                        kvtree_error *err)
 {
@@ -118,8 +120,8 @@ int manager_ask(const manager *m, const char *command, const tool_value *values,
     return rc;
 }
 
-/* The batch system's answer to the question for the id; what it says on standard error is
- * kept back, since it may have none. */
+/* Asks the batch system for the id. Its standard error goes to the answer, not to the
+ * user, since a missing id is no error. */
 static int manager_ask_job(const manager *m, tool_answer *answer, kvtree_error *err)
 {
     static const tool_limits limits = {.seconds = ANSWER, .bytes = 4096, .joined = true};
@@ -131,7 +133,7 @@ static int manager_ask_job(const manager *m, tool_answer *answer, kvtree_error *
     return rc;
 }
 
-/* Where the batch system lists its nodes, it works, and there is no id. */
+/* If the batch system can list its nodes, it works and there is no id. */
 static int manager_has_no_job(const manager *m, kvtree_error *err)
 {
     char *nodes;

@@ -53,7 +53,8 @@ static int prefix_read_config(tool_prefix *prefix, const char *system)
     return tool_tell_problems(&problems);
 }
 
-/* Records of another version of SCR, or of another program, stay unchanged. */
+/* Checks the versions of the records. Records of another version of SCR, or of another
+ * program, stay unchanged. */
 static int prefix_check_versions(tool_prefix *prefix)
 {
     kvtree_error err = {""};
@@ -105,15 +106,15 @@ static int prefix_open_folder(tool_prefix *prefix, const char *path)
     return rc < 0 ? COMMAND_BAD : prefix_check_versions(prefix);
 }
 
-/* The directory with the configuration, which may name another prefix directory. */
+/* Returns the directory with the configuration, which may name another prefix
+ * directory. */
 static const char *prefix_config_folder(const char *given)
 {
     const char *path = given ? given : getenv("SCR_PREFIX");
     return path && *path ? path : ".";
 }
 
-/* A directory that others put into the place of the one with the owner that root became.
- */
+/* Refuses a directory that replaced the one whose owner root has become. */
 static int prefix_check_entered(const tool_prefix *prefix)
 {
     if (owner_is_entered(prefix->dir)) return COMMAND_GOOD;
@@ -122,8 +123,8 @@ static int prefix_check_entered(const tool_prefix *prefix)
                     prefix->path);
 }
 
-/* system is NULL where the configuration need not be known; anyway: with mistakes, too.
- */
+/* system: NULL if the configuration is not needed. anyway: accepts a configuration with
+ * mistakes. */
 static int prefix_open(tool_prefix *prefix, const char *given, const char *system,
                        int anyway)
 {
@@ -133,7 +134,7 @@ static int prefix_open(tool_prefix *prefix, const char *given, const char *syste
     if (given && !*given) return tool_say(DIRECTORY_UNUSABLE, "empty name");
     const char *first = prefix_config_folder(given);
     if (tool_user_enter(first) != COMMAND_GOOD) return COMMAND_BAD;
-    /* configuration files of users lie in the prefix directory */
+    /* users' configuration files are in the prefix directory */
     if (given && setenv("SCR_PREFIX", given, 1) != 0) return tool_no_memory();
     if (!given || system) {
         int code = prefix_read_config(prefix, system ? system : SCR_SYSTEM_FILE);
@@ -191,7 +192,8 @@ void tool_prefix_close(tool_prefix *prefix)
 
 /* ---- identity ---- */
 
-/* 1 when the parameter has a value; 0; or -1 where it is unusable, after a message. */
+/* Gets an identity from its parameter. 1 if the parameter has a value; 0; or -1 if the
+ * value is unusable, after a message. */
 static int prefix_identity(const scr_config *config, const char *name, char *value,
                            size_t size)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Supervision of other programs; see tool_process.h.
  *
- * A program is identified by its process group and reaped last, so that its id is not
- * reused while it is signalled. Processes that it starts in other groups (pdsh does so)
- * are found by a variable in their environment and by their parents; see processes.h. */
+ * A program is identified by its process group and reaped last, so that its id cannot be
+ * reused while the program is signalled. Processes that a program starts in other groups
+ * (as pdsh does) are found by a variable in their environment and by their parents; see
+ * processes.h. */
 #include "lib/tool_process.h"
 
 #include "common/errtext.h"
@@ -21,11 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIECE = 4096 /* bytes read at a time, at least */, MOMENT = 10 /* ms */ };
+enum { PIECE = 4096 /* minimum free bytes before a read */, MOMENT = 10 /* ms */ };
 
 static const double task_grace = 1; /* seconds between the phases of captured programs */
 static const double signal_grace = 2; /* seconds from another signal to SIGTERM */
-static const double give_up = 10;     /* seconds from SIGKILL until it is abandoned */
+static const double give_up = 10;     /* seconds from SIGKILL until a program is
+                                       * abandoned */
 static const double beat = 0.05;      /* longest wait between two checks of a launcher */
 
 double tool_now(void)
@@ -71,7 +73,7 @@ static bool process_read_signals(tool_signals *s, pid_t pid)
     while (read(s->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
         if (number == SIGCHLD) continue;
-        /* of Flux, at the end of an allocation; launchers know SIGTERM */
+        /* Flux sends it at the end of an allocation; launchers know SIGTERM */
         if (number == SIGALRM) number = SIGTERM;
         bool asks = number != SIGUSR1 && number != SIGUSR2;
         if (pid > 0 && !(asks && s->held)) kill(pid, number);
@@ -92,7 +94,7 @@ bool tool_signals_wait(tool_signals *s, double seconds, pid_t pid)
         int rc = poll(&ready, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
         if (rc < 0 && errno == EINTR) continue;
         if (rc > 0 && process_read_signals(s, pid)) return true;
-        /* SIGCHLD ends the wait where a program runs */
+        /* SIGCHLD ends the wait only while a program runs */
         if (rc <= 0 || pid > 0 || tool_now() >= until) return false;
     }
 }
@@ -102,10 +104,12 @@ bool tool_signals_wait(tool_signals *s, double seconds, pid_t pid)
 typedef struct process_start {
     const char *const *argv;
     const sigset_t *mask;
-    int out;                        /* its standard output; -1: ours */
-    bool joined;                    /* its standard error goes there, too */
-    bool input;                     /* it has our standard input; else it is empty */
-    char mark[PROCESSES_MARK_SIZE]; /* NAME=VALUE, added to its environment; "" */
+    int out;                        /* its standard output; -1: that of this process */
+    bool joined;                    /* standard error goes to the same place */
+    bool input;                     /* it has the standard input of this process;
+                                     * otherwise an empty one */
+    char mark[PROCESSES_MARK_SIZE]; /* NAME=VALUE that is added to its environment; or
+                                     * "" */
 } process_start;
 
 static bool process_is_usable(int fd, int mode)
@@ -114,7 +118,7 @@ static bool process_is_usable(int fd, int mode)
     return has == mode || has == O_RDWR;
 }
 
-/* A standard descriptor that is closed here is /dev/null there. */
+/* A standard descriptor that is closed in this process is /dev/null in the program. */
 static int process_redirect(const process_start *how, posix_spawn_file_actions_t *actions)
 {
     int rc = 0, out = how->out >= 0 ? how->out : 1, error = how->joined ? out : 2;
@@ -171,13 +175,13 @@ typedef enum phase { FREE, RUNNING, SIGNALLED, TERMINATED, KILLED } phase;
 typedef struct process {
     phase phase;
     pid_t pid;
-    double deadline;  /* of the phase, but for RUNNING */
+    double deadline;  /* end of the phase, except for RUNNING */
     double patience;  /* seconds from SIGTERM to SIGKILL */
-    double abandoned; /* seconds from SIGKILL until it is abandoned */
-    bool alone;       /* SIGTERM goes to the process, not to its group */
-    bool tree;        /* it is ended with all that carries the mark */
+    double abandoned; /* seconds from SIGKILL until the program is abandoned */
+    bool alone;       /* SIGTERM goes to the process only, not to its group */
+    bool tree;        /* all processes that carry the mark are ended, too */
     char mark[PROCESSES_MARK_SIZE];
-    void (*end)(void *arg); /* before SIGKILL; NULL */
+    void (*end)(void *arg); /* called before SIGKILL; or NULL */
     void *arg;
 } process;
 
@@ -188,7 +192,7 @@ static bool process_has_ended(pid_t pid)
            info.si_pid == pid;
 }
 
-/* The members of its group get the signal anyway. */
+/* Excludes the group of the program: its members get the signal anyway. */
 static processes_filter process_tree(const process *p)
 {
     return (processes_filter){{p->mark, NULL}, NULL, p->pid};
@@ -217,8 +221,8 @@ static void process_enter(process *p, phase next)
                                                      : signal_grace);
 }
 
-/* Moves on to the next phase when it is due. True when the program has ended and all its
- * output was read, or when it is abandoned: it hangs in the kernel. */
+/* Enters the next phase when it is due. True when the program has ended and all its
+ * output was read, or when the program is abandoned because it hangs in the kernel. */
 static bool process_is_over(process *p, bool more)
 {
     if (process_has_ended(p->pid) && (!more || p->phase == KILLED)) return true;
@@ -228,14 +232,14 @@ static bool process_is_over(process *p, bool more)
     return false;
 }
 
-/* ---- programs side by side: one of them ---- */
+/* ---- programs side by side: one program ---- */
 
 typedef struct slot {
     process process;
     int task, out;       /* out -1: all output was read */
-    double begun, heard; /* when it was started; when it printed last, or was started */
-    int code;            /* why it is ended; 0: it is not */
-    bool silent;         /* as it printed nothing */
+    double begun, heard; /* time of its start; of its last output or its start */
+    int code;            /* why the program is ended; 0: it is not */
+    bool silent;         /* it is ended because it printed nothing */
     char *text;
     size_t size, room;
 } slot;
@@ -245,7 +249,7 @@ typedef struct crowd {
     int count, next, running;
     const tool_limits *limits;
     slot *slots;
-    struct pollfd *polled; /* one per slot, and that of signals */
+    struct pollfd *polled; /* one per slot, then the signals */
     tool_signals signals;
     tool_report report;
     void *arg;
@@ -309,7 +313,7 @@ static int slot_start(crowd *c, slot *s, const sigset_t *mask)
     return 0;
 }
 
-/* Ends it for that reason, unless there was an earlier one. */
+/* Ends the program for the reason code, unless it is being ended already. */
 static void slot_stop(slot *s, int code)
 {
     if (s->process.phase != RUNNING) return;
@@ -317,8 +321,8 @@ static void slot_stop(slot *s, int code)
     process_enter(&s->process, TERMINATED);
 }
 
-/* Reaps and reports it. A process that survives SIGKILL waits for a device and is not
- * waited for. */
+/* Reaps and reports the program. A process that survives SIGKILL hangs in the kernel, so
+ * nothing waits for it. */
 static void slot_close(crowd *c, slot *s)
 {
     int status = 0;
@@ -336,7 +340,7 @@ static void slot_close(crowd *c, slot *s)
         slot_report(c, s, -EIO, WTERMSIG(status));
 }
 
-/* Reads output; after a stop it is dropped. */
+/* Reads output. Once the program is being ended, further output is dropped. */
 static void slot_read(const crowd *c, slot *s)
 {
     if (s->room - s->size < PIECE) {
@@ -362,7 +366,7 @@ static void slot_read(const crowd *c, slot *s)
     slot_stop(s, -EFBIG);
 }
 
-/* When its next phase begins if it neither ends nor prints anything. */
+/* The time at which the next phase begins, if the program neither ends nor prints. */
 static double slot_deadline(const crowd *c, const slot *s)
 {
     if (s->process.phase != RUNNING) return s->process.deadline;
@@ -381,12 +385,12 @@ static void slot_step(crowd *c, slot *s)
     }
 }
 
-/* ---- programs side by side: all of them ---- */
+/* ---- programs side by side: all programs ---- */
 
-/* Fills free slots; programs that do not start are reported at once. */
+/* Fills free slots; programs that fail to start are reported at once. */
 static void crowd_fill(crowd *c)
 {
-    sigset_t none; /* whatever the caller blocks */
+    sigset_t none; /* independent of the signals that the caller blocks */
     sigemptyset(&none);
     for (int i = 0; i < c->limits->most && !c->signals.stop; i++) {
         slot *s = &c->slots[i];
@@ -398,7 +402,7 @@ static void crowd_fill(crowd *c)
     }
 }
 
-/* Milliseconds until a slot has to be checked. */
+/* Milliseconds until a slot must be checked. */
 static int crowd_patience(const crowd *c)
 {
     double first = 1e3; /* seconds */
@@ -446,7 +450,7 @@ static void crowd_end(crowd *c)
         }
         free(s->text);
     }
-    /* it is pending until the mask is the caller's again */
+    /* the signal stays pending until the caller's mask is restored */
     if (c->signals.stop) raise(c->signals.stop);
     tool_signals_release(&c->signals);
 }
@@ -482,12 +486,13 @@ typedef struct watch {
     tool_signals *signals;
     tool_job_result *result;
     process process;
-    double next_check; /* a time */
+    double next_check; /* time of the next check */
     bool warned;       /* job->first was called */
-    double notice;     /* until when the program may end by itself then */
+    double notice;     /* time until which the program may end by itself after that */
 } watch;
 
-/* A signal that asks to end: the program got it, or gets it now. */
+/* Handles a signal that asks to end: the program has received it already, or receives it
+ * now. */
 static void watch_take_signal(watch *w)
 {
     const tool_job *job = w->job;
@@ -507,7 +512,7 @@ static void watch_take_signal(watch *w)
     p->deadline = tool_now() + p->patience;
 }
 
-/* The program had time enough. */
+/* Forwards the signal when the program has had its notice. */
 static void watch_end_notice(watch *w)
 {
     if (w->warned && w->signals->held && tool_now() > w->notice) watch_take_signal(w);
@@ -531,13 +536,13 @@ int tool_process_watch(const tool_job *job, tool_signals *signals,
 {
     watch w = {.job = job, .signals = signals, .result = result};
     process *p = &w.process;
-    /* a process group in the background is stopped when it reads from a terminal */
+    /* a background process group is stopped when it reads from a terminal */
     const process_start how = {.argv = job->argv,
                                .mask = &signals->before,
                                .out = job->ours ? job->out : -1,
                                .input = !job->ours && !isatty(0)};
     double begin = tool_now(), pause = job->interval < beat ? job->interval : beat;
-    int status = SIGKILL; /* where it is abandoned */
+    int status = SIGKILL; /* the status of an abandoned program */
     *result = (tool_job_result){0};
     *p = (process){.phase = RUNNING,
                    .patience = job->patience,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far a command is; see tool_progress.h. A thread draws, as the command may be inside
- * a call of the system; a signal that ends the command removes the bar. */
+/* Progress of a command; see tool_progress.h. A thread draws, since the command may be
+ * inside a system call; a signal that ends the command removes the bar. */
 #include "lib/tool_progress.h"
 
 #include "common/io.h"
@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_BAR 2.0   /* seconds until there is a bar, ... */
-#define REDRAWN 0.25    /* ... and until it is drawn again */
+#define FIRST_BAR 2.0   /* seconds until the first bar ... */
+#define REDRAWN 0.25    /* ... and between two drawings */
 #define LINE_EVERY 10.0 /* the same for lines */
 #define CLEAR "\r\033[K"
 
@@ -28,10 +28,10 @@ static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static struct {
     bool is_begun, on_terminal;
     char what[WHAT_SIZE];
-    const char *turned; /* the text in what, if it is of tool_progress_turn */
+    const char *turned; /* the text in what, if it comes from tool_progress_turn */
     scr_alarm alarm;
     scr_meter meter;
-    atomic_bool is_taken; /* the terminal, by a thread that writes */
+    atomic_bool is_taken; /* a thread is writing to the terminal */
     atomic_bool is_shown;
     struct sigaction before[SIGNALS];
 } shown;
@@ -52,7 +52,8 @@ static void progress_update(void)
 
 /* ---- a terminal ---- */
 
-/* No lock, as a handler takes the terminal, too: then it may interrupt who has it. */
+/* Takes the terminal; false: the attempt timed out. This is not a lock, because a signal
+ * handler takes the terminal, too, and may interrupt the thread that holds it. */
 static bool progress_take(void)
 {
     const struct timespec nap = {0, 1000000};
@@ -67,11 +68,11 @@ static void progress_clear(void)
 {
     if (atomic_exchange(&shown.is_shown, false) &&
         write(STDERR_FILENO, CLEAR, strlen(CLEAR)) < 0) {
-        /* it is the terminal that is gone */
+        /* the terminal is gone; nothing to do */
     }
 }
 
-/* The terminal is not given back: nothing is drawn any more. */
+/* Keeps the terminal, so that nothing is drawn any more. */
 static void progress_interrupted(int number)
 {
     progress_take();
@@ -114,12 +115,12 @@ static void progress_draw(void *ignored)
     if (!progress_take()) return;
     atomic_store(&shown.is_shown, true);
     if (io_write(STDERR_FILENO, line, (size_t)n) != 0) {
-        /* nor is there a place to report it */
+        /* standard error failed; there is no place to report it */
     }
     atomic_store(&shown.is_taken, false);
 }
 
-/* ---- a log ---- */
+/* ---- lines of a log ---- */
 
 static void progress_print(void *ignored)
 {
@@ -129,7 +130,7 @@ static void progress_print(void *ignored)
     tool_say(COMMAND_PROGRESS, "%s: %s", shown.what, scr_meter_line(&shown.meter, line));
 }
 
-/* ---- both ---- */
+/* ---- both forms ---- */
 
 static bool progress_has_terminal(void)
 {

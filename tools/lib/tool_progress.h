@@ -2,40 +2,41 @@
 #ifndef TOOL_PROGRESS_H
 #define TOOL_PROGRESS_H
 
-/* How far a command is, on standard error: after two seconds a bar where that is a
- * terminal, of which nothing is left afterwards; elsewhere a line every 10 seconds. A
- * command has one at a time.
+/* Progress of a command on standard error. On a terminal: a bar that appears after two
+ * seconds and leaves nothing behind. Elsewhere: a line every 10 seconds. A command has
+ * one progress at a time.
  *
  *     tool_progress_begin("verify ckpt.7", NULL);
- *     tool_progress_set(done, total);            again and again
+ *     tool_progress_set(done, total);            repeatedly
  *     tool_progress_turn("add", "files");        and so on
  *     tool_progress_end();
  *
- * Messages of the command go to lines of their own; other output begins with
+ * Messages of the command get lines of their own; other output must begin with
  * tool_progress_hide. */
 
 #include <stdint.h>
 
-/* unit: as of a scr_meter. */
+/* Begins a progress. unit: as for scr_meter. */
 void tool_progress_begin(const char *what, const char *unit);
 
-/* The command goes on with something else; the texts are kept. Nothing without
- * tool_progress_begin. */
+/* Begins the next task of the command; the texts are referenced, not copied. No effect
+ * without tool_progress_begin. */
 void tool_progress_turn(const char *what, const char *unit);
 
-/* What it turned to last, and when; NULL: it has not, since it began. */
+/* Returns the last task of tool_progress_turn, its unit and its start; NULL: there was
+ * none since the start. */
 const char *tool_progress_turned(const char **unit, double *since);
 
-/* By any thread, also without tool_progress_begin; total 0: unknown. */
+/* Called by any thread, also without tool_progress_begin; total 0: unknown. */
 void tool_progress_set(uint64_t done, uint64_t total);
 
-/* What was set last. */
+/* Gets the values that were set last. */
 void tool_progress_get(uint64_t *done, uint64_t *total);
 
-/* Removes the bar until it is drawn again, if there is one. */
+/* Removes the bar, if there is one, until it is drawn again. */
 void tool_progress_hide(void);
 
-/* Fine without tool_progress_begin. */
+/* No effect without tool_progress_begin. */
 void tool_progress_end(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The numbers of a progress, apart from the terminal: who counts needs none. */
+/* The counters of a progress, separate from the terminal: code that only counts needs no
+ * terminal. */
 #include "lib/tool_progress.h"
 
 #include "report/alarm.h"
@@ -21,7 +22,7 @@ void tool_progress_turn(const char *what, const char *unit)
     tool_progress_set(0, 0);
     count_unit = unit;
     count_since = scr_clock();
-    count_what = what; /* last: who sees it sees the rest */
+    count_what = what; /* last: a thread that sees it sees the rest, too */
 }
 
 const char *tool_progress_turned(const char **unit, double *since)

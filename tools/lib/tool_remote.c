@@ -18,29 +18,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST = 64 /* side by side */, ANSWER = 30 /* seconds for a list of brokers */ };
+enum { MOST = 64 /* nodes at once */, ANSWER = 30 /* seconds for a list of brokers */ };
 
-/* ---- the means ---- */
+/* ---- remote methods ---- */
 
-/* What follows the words that reach a node. */
+/* Form in which the command follows the words that reach a node. */
 typedef enum tail { ARGV, ENV_ARGV, SHELL_LINE } tail;
 
 typedef struct way {
     const char *name;
-    const char *begin[7]; /* words, ended by NULL; shell: those of ssh */
-    const char *option;   /* before the name of the node, in one word */
+    const char *begin[7]; /* words, ended by NULL; for "shell", options of ssh */
+    const char *option;   /* prefix of the node's name, in the same word */
     tail tail;
 } way;
 
 static const way ways[] = {
     {"local", {NULL}, NULL, ARGV},
     {"simulate", {NULL}, NULL, ARGV},
-    /* beside the job step that runs there; Slurm forwards the environment */
+    /* runs beside the job step on that node; Slurm forwards the environment */
     {"srun",
      {"srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", NULL},
      "--nodelist=",
      ARGV},
-    /* through the broker there, without free resources; it has another environment */
+    /* runs through the broker of that node and needs no free resources; the broker has
+     * another environment */
     {"flux", {"flux", "exec", "--noinput", NULL}, "--rank=", ENV_ARGV},
     {"pdsh", {"pdsh", "-S", "-N", "-w", NULL}, "", SHELL_LINE},
     /* without prompts for a password */
@@ -59,7 +60,8 @@ static bool remote_is(const way *w, const char *name)
     return strcmp(w->name, name) == 0;
 }
 
-/* A node has its own name; and command lines are public, passwords not. */
+/* Variables that are not passed on: each node has its own name; and command lines are
+ * public, passwords are not. */
 static bool remote_is_local_variable(const char *entry)
 {
     static const char *const local[] = {
@@ -87,8 +89,8 @@ static void remote_add_shell_line(const char *const argv[], tool_words *words)
     tool_words_done(&line);
 }
 
-/* A lost node has no directory; a hanging one has a file "hung" in it, and no command
- * ends there. */
+/* Simulates reaching a node. A lost node has no directory. A hanging node has a file
+ * "hung" in its directory, and commands on it never end. */
 static int remote_add_simulated(const tool_remote *remote, const char *node,
                                 const char *const argv[], tool_words *words)
 {
@@ -140,7 +142,7 @@ int tool_remote_words(const tool_remote *remote, const char *node,
     return words->failed ? -ENOMEM : 0;
 }
 
-/* ---- the choice ---- */
+/* ---- choice of the method ---- */
 
 static const char *remote_find_name(const tool_remote *remote, const hostlist *nodes)
 {
@@ -167,14 +169,14 @@ static int remote_find_brokers(tool_remote *remote)
     return rc ? tool_say(REMOTE_UNUSABLE, "brokers of Flux: %s", err.text) : COMMAND_GOOD;
 }
 
-/* The value, to be freed; NULL where there is none. */
+/* Copies a value, to be freed; NULL for an empty one. */
 static int remote_copy(const char *value, char **text)
 {
     *text = value && *value ? strdup(value) : NULL;
     return value && *value && !*text ? tool_no_memory() : COMMAND_GOOD;
 }
 
-/* A program that others may change is refused, and a missing one: others may put it there
+/* Refuses a program that others can change, and a missing one, since others may create it
  * before it is started. */
 static int remote_check_shell(tool_remote *remote)
 {
@@ -225,17 +227,17 @@ void tool_remote_done(tool_remote *remote)
     remote->shell = remote->simulated = NULL;
 }
 
-/* ---- the run ---- */
+/* ---- execution ---- */
 
 typedef struct call {
     const tool_remote *remote;
     const hostlist *nodes;
-    int *node_of; /* task -> node */
+    int *node_of; /* task -> index of the node */
     tool_report report;
     void *arg;
 } call;
 
-/* A node for which there is no command. */
+/* Reports a node for which no command could be made. */
 static void remote_report_failure(const call *c, int node, int code)
 {
     kvtree_error err = {""};
@@ -244,9 +246,9 @@ static void remote_report_failure(const call *c, int node, int code)
     c->report(node, &end, c->arg);
 }
 
-/* Whether the connection to the node failed, not the command there: ssh and similar
- * programs end with 255, which pdsh forwards; pdsh itself ends with 254. Commands of this
- * project use neither. */
+/* Whether the connection to the node failed rather than the command on it: ssh and
+ * similar programs exit with 255, which pdsh passes on; pdsh itself exits with 254.
+ * Commands of this project use neither code. */
 static bool remote_is_unreached(const tool_remote *remote, const char *node, int code)
 {
     int shell = strcmp(remote->way, "shell") == 0,
@@ -309,7 +311,7 @@ int tool_remote_run(const tool_remote *remote, const hostlist *nodes,
     return rc;
 }
 
-/* ---- our commands ---- */
+/* ---- commands of this project ---- */
 
 bool tool_remote_reason(const tool_end *end, const char *name, char *line, size_t size)
 {

@@ -2,18 +2,18 @@
 #ifndef TOOL_RUN_H
 #define TOOL_RUN_H
 
-/* One other program, such as a command of the batch system, with a time limit. */
+/* Runs one other program, such as a command of the batch system, with a time limit. */
 
 #include "common/errtext.h"
 #include "lib/tool_process.h"
 #include <limits.h>
 
-/* Most bytes that tool_run accepts. */
+/* Maximum output that tool_run accepts, in bytes. */
 #define TOOL_RUN_OUTPUT (16 << 20)
 
 /* Runs argv[0], which is found in PATH, with empty standard input and our standard error.
- * Its output becomes *output, a text to be freed. 0; -ENOENT: no such program;
- * -ETIMEDOUT, -EFBIG: it was ended; -EIO: it failed; each with a text. */
+ * *output is its output, a text to be freed. 0; -ENOENT: no such program; -ETIMEDOUT,
+ * -EFBIG: it was ended; -EIO: it failed; each with a text. */
 int tool_run(const char *const argv[], double seconds, char **output, kvtree_error *err);
 
 typedef struct tool_answer {
@@ -22,12 +22,13 @@ typedef struct tool_answer {
     kvtree_error err;
 } tool_answer;
 
-/* Runs one program and keeps its end. limits->most is ignored. 0, or -errno as
- * tool_process_run, with a text; there is no answer then. */
+/* Runs one program and keeps its result. limits->most is ignored. 0, or -errno as
+ * tool_process_run, with a text and without an answer. */
 int tool_run_answer(const char *const argv[], const tool_limits *limits,
                     tool_answer *answer, kvtree_error *err);
 
-/* Whether the program, a path or a name to be found in PATH, may be run; its path. */
+/* Whether the program, a path or a name in PATH, can be executed; tool_run_find also gets
+ * its path. */
 bool tool_run_find(const char *program, char path[PATH_MAX]);
 bool tool_run_is_there(const char *program);
 

@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { INDENT = 4 }; /* of a text on lines of its own */
+enum { INDENT = 4 }; /* of a text that has lines of its own */
 
 typedef struct cell {
     char *shown; /* for people; NULL: no value */
@@ -50,7 +50,7 @@ static void table_delete(tool_table *table)
 
 /* ---- cells ---- */
 
-/* Adds a cell and takes ownership of its texts; empty: without a value. */
+/* Adds a cell and takes ownership of its texts; empty: the cell has no value. */
 static void table_add_cell(tool_table *table, char *shown, char *json, bool empty)
 {
     cell *list =
@@ -65,7 +65,7 @@ static void table_add_cell(tool_table *table, char *shown, char *json, bool empt
     if (table) table->failed = 1;
 }
 
-/* The texts, separated by blanks, or as JSON; NULL without memory. */
+/* Joins the texts, separated by blanks, or as JSON; NULL without memory. */
 static char *table_join(const char *const *texts, int count, bool json, bool array)
 {
     char *text = NULL;
@@ -131,7 +131,7 @@ void tool_table_mark(tool_table *table, tool_mark mark)
 
 /* ---- output ---- */
 
-/* Columns of a text on a terminal: one for each UTF-8 character. */
+/* Columns of a text on a terminal: one per UTF-8 character. */
 static int table_text_width(const char *text)
 {
     int width = 0;
@@ -146,7 +146,7 @@ static bool table_is_colored(void)
     return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && !(off && *off);
 }
 
-/* width: least number of columns; below 0: the same, aligned to the right. */
+/* width: minimum number of columns; negative: aligned to the right. */
 static void table_print_text(const char *text, int width, const char *color)
 {
     int blanks = abs(width) - table_text_width(text);
@@ -161,7 +161,7 @@ static const cell *table_cell(const tool_table *table, int row, int column)
     return &table->list[row * table->width + column];
 }
 
-/* Row -1 has the titles. */
+/* Prints a cell; row -1 has the titles. */
 static void table_print_cell(const tool_table *table, int row, int column, int width)
 {
     static const char *const colors[] = {"", "\033[32m", "\033[33m", "\033[31m"};
@@ -172,7 +172,7 @@ static void table_print_cell(const tool_table *table, int row, int column, int w
         table_print_text(c->shown && *c->shown ? c->shown : "-", width, colors[c->mark]);
 }
 
-/* Columns of the terminal; 0: it is none. */
+/* Columns of the terminal; 0: no terminal. */
 static int table_terminal_width(void)
 {
     struct winsize size;
@@ -180,7 +180,8 @@ static int table_terminal_width(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/* The last cell of a row, after `used` columns. most: of a line; 0: any number. */
+/* Prints the last cell of a row, after `used` columns. most: columns of a line; 0: no
+ * limit. */
 static void table_print_last(const tool_table *table, int row, int column, int width,
                              int used, int most)
 {

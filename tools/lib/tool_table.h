@@ -2,8 +2,8 @@
 #ifndef TOOL_TABLE_H
 #define TOOL_TABLE_H
 
-/* Tables that commands print: in columns, as a line per value, or as JSON with an object
- * per line.
+/* Tables that commands print: in columns, with one line per value, or as JSON with one
+ * object per line.
  *
  *     static const tool_column columns[] = {{"name", "NAME", TOOL_TEXT},
  *                                           {"files", "FILES", TOOL_NUMBER}};
@@ -12,22 +12,22 @@
  *     tool_table_number(table, 8);
  *     return tool_finish(tool_table_print(table, json ? TOOL_JSON : TOOL_COLUMNS));
  *
- * On a terminal a row that is too long takes further lines, and a text in the last column
- * is wrapped. Titles are bold and marked cells have a color, unless NO_COLOR is set.
- * Control characters are quoted. */
+ * On a terminal, a row that is too long continues on further lines, and a text in the
+ * last column is wrapped. Titles are bold and marked cells are colored, unless NO_COLOR
+ * is set. Control characters are quoted. */
 
 #include <stdint.h>
 
 typedef enum tool_type {
     TOOL_TEXT,
-    TOOL_NUMBER, /* to the right */
+    TOOL_NUMBER, /* aligned to the right */
     TOOL_SWITCH, /* yes or no; in JSON true or false */
-    TOOL_LIST    /* texts, of any number; in JSON an array */
+    TOOL_LIST    /* any number of texts; in JSON an array */
 } tool_type;
 
 typedef struct tool_column {
     const char *key;   /* in JSON */
-    const char *title; /* for people; NULL: for programs only */
+    const char *title; /* for people; NULL: only in JSON */
     tool_type type;
 } tool_column;
 
@@ -37,12 +37,11 @@ typedef enum tool_mark { TOOL_PLAIN, TOOL_GOOD, TOOL_WARN, TOOL_BAD } tool_mark;
 
 typedef struct tool_table tool_table;
 
-/* An empty table; columns must outlive it. NULL without memory; all functions accept
- * that.
- */
+/* Returns an empty table; columns must outlive it. NULL without memory; all functions
+ * accept NULL. */
 tool_table *tool_table_new(const tool_column *columns, int count);
 
-/* Adds the next cell, row by row. A text of NULL is null in JSON, '-' in columns, and no
+/* Adds the next cell, row by row. A NULL text is null in JSON, '-' in columns, and no
  * line in the form TOOL_LINES. */
 void tool_table_text(tool_table *table, const char *text);
 void tool_table_number(tool_table *table, int64_t number);
@@ -52,10 +51,10 @@ void tool_table_exact(tool_table *table, double number); /* with three below 10;
 void tool_table_switch(tool_table *table, int on);
 void tool_table_list(tool_table *table, const char *const *texts, int count);
 
-/* The colour of the cell that was added last. */
+/* Sets the color of the cell that was added last. */
 void tool_table_mark(tool_table *table, tool_mark mark);
 
-/* Prints and frees; an exit code, which goes through tool_finish. */
+/* Prints and frees the table; an exit code, to be passed to tool_finish. */
 int tool_table_print(tool_table *table, tool_form form);
 
 #endif

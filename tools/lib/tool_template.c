@@ -22,12 +22,12 @@ typedef struct piece {
 typedef struct expansion {
     const tool_value *values;
     kvtree_error *err;
-    int index;           /* in the group that is repeated; -1: in none */
-    bool command;        /* {command} was there */
-    const char *missing; /* the name of a value that is missing; NULL: none is */
+    int index;           /* of the repetition in a group; -1: not repeated */
+    bool command;        /* {command} was found */
+    const char *missing; /* the name of a missing value; or NULL */
 } expansion;
 
-/* name: of n bytes, with a "?" or without. */
+/* name: n bytes, with or without a "?". */
 static const tool_value *template_find(const tool_value *values, const char *name,
                                        size_t n)
 {
@@ -38,15 +38,16 @@ static const tool_value *template_find(const tool_value *values, const char *nam
     return NULL;
 }
 
-/* The end of a quoted text, or of the name in braces, that begins at `at`; NULL. */
+/* Returns the end of the quoted text or of the name in braces that begins at `at`; or
+ * NULL. */
 static const char *template_close(const char *at, const char *end)
 {
     char closing = *at == '{' ? '}' : '\'';
     return at + 1 < end ? memchr(at + 1, closing, (size_t)(end - at - 1)) : NULL;
 }
 
-/* The first | that is in no group; with group, the end of the group that begins at `at`.
- * NULL: there is none. */
+/* Returns the first | outside of groups; with group, the end of the group that begins at
+ * `at`. NULL: there is none. */
 static const char *template_seek(const char *at, const char *end, bool group)
 {
     int depth = 0;
@@ -79,16 +80,17 @@ static int template_check_name(const char *at, const char *close,
                    nearest.best);
 }
 
-/* Whether a group may begin before, or end after, that character: it has whole words. */
+/* Whether a group may begin after, or end before, that character: a group has whole
+ * words. */
 static bool template_is_border(char before)
 {
     return !before || strchr(" []()|", before);
 }
 
-/* The brackets that are open. */
+/* The open brackets. */
 typedef struct nesting {
     char open[NESTING];
-    bool lists[NESTING]; /* a list is among the values of the group */
+    bool lists[NESTING]; /* the group has a list among its values */
     int depth;
 } nesting;
 
@@ -112,7 +114,7 @@ static int template_check_bracket(nesting *n, const char *text, const char *at,
                : 0;
 }
 
-/* {name} or '...' at *at, which becomes its end. */
+/* Checks {name} or '...' at *at, and moves *at to its end. */
 static int template_check_closed(nesting *n, const char **at, const tool_value *values,
                                  kvtree_error *err)
 {
@@ -155,7 +157,7 @@ int tool_template_check(const char *text, const tool_value *values, kvtree_error
 
 /* ---- words ---- */
 
-/* Writes the value; true: it is there. */
+/* Writes the value; true if there is one. */
 static bool template_put_value(expansion *x, const char *at, const char *close, FILE *out)
 {
     const tool_value *v = template_find(x->values, at + 1, (size_t)(close - at - 1));
@@ -166,7 +168,7 @@ static bool template_put_value(expansion *x, const char *at, const char *close, 
     return text != NULL;
 }
 
-/* The word that begins at *at, which becomes its end. */
+/* Adds the word that begins at *at, and moves *at to its end. */
 static int template_add_word(expansion *x, const char **at, const char *end,
                              tool_words *words)
 {
@@ -192,7 +194,7 @@ static int template_add_word(expansion *x, const char **at, const char *end,
 
 static int template_add(expansion *x, piece p, tool_words *words);
 
-/* The first alternative that has all its values. */
+/* Adds the first alternative whose values are all there. */
 static int template_add_optional(expansion *x, piece p, tool_words *words)
 {
     const char *missing = x->missing;
@@ -237,7 +239,7 @@ static int template_add_repeated(expansion *x, piece p, tool_words *words)
     return rc;
 }
 
-/* The words of the program where {command} stands; false: it does not. */
+/* Adds the words of the program if {command} stands at *at; false: it does not. */
 static bool template_is_command(expansion *x, const char **at, const char *end,
                                 tool_words *words)
 {

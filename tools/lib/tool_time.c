@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { LEAST_DIGITS = 9 }; /* shorter numbers are typing errors, not seconds since 1970 */
+enum { LEAST_DIGITS = 9 }; /* shorter numbers are mistakes, not seconds since 1970 */
 
-/* Parses text of the form, in which each digit stands for itself or a smaller one, and
- * every other character for itself; strptime alone would take "1:2" for "01:02". Returns
- * what follows, or NULL. */
+/* Parses text of the given form, in which 9 stands for any digit and every other
+ * character for itself. strptime alone would accept "1:2" for "01:02". Returns the text
+ * that follows, or NULL. */
 static const char *time_parse_form(const char *text, const char *form, const char *format,
                                    struct tm *tm)
 {
@@ -25,7 +25,7 @@ static const char *time_parse_form(const char *text, const char *form, const cha
     return strptime(text, format, tm);
 }
 
-/* "18:30", "18:30:05", "6:30pm", "6pm"; true if that is all. */
+/* Parses "18:30", "18:30:05", "6:30pm" or "6pm"; false if anything else follows. */
 static bool time_parse_clock(const char *text, struct tm *tm)
 {
     static const char *const forms[][3] = {{"99:99:99", "%H:%M:%S", "%I:%M:%S%p"},
@@ -43,8 +43,8 @@ static bool time_parse_clock(const char *text, struct tm *tm)
     return false;
 }
 
-/* "Z", "+01:00", "+0100": takes the zone from the end of text; *east: seconds. False
- * where there is none. */
+/* Removes a zone, "Z", "+01:00" or "+0100", from the end of text; *east: its offset in
+ * seconds. False if there is none. */
 static bool time_take_zone(char *text, int *east)
 {
     size_t length = strlen(text);
@@ -68,8 +68,8 @@ static bool time_take_zone(char *text, int *east)
     return false;
 }
 
-/* "2026-11-22", "2026-11-22T18:30", the latter also with a zone; -EINVAL also for the
- * 30th of February. */
+/* Parses "2026-11-22" or "2026-11-22T18:30", the latter also with a zone; -EINVAL also
+ * for the 30th of February. */
 static int time_parse_calendar(const char *text, int64_t *time)
 {
     struct tm tm = {.tm_isdst = -1};
@@ -91,7 +91,7 @@ static int time_parse_calendar(const char *text, int64_t *time)
     return 0;
 }
 
-/* The next time at which clocks show that. */
+/* Finds the next time at which local clocks show text. */
 static int time_parse_next(const char *text, int64_t now, int64_t *time)
 {
     struct tm tm;
@@ -102,13 +102,13 @@ static int time_parse_next(const char *text, int64_t now, int64_t *time)
         t = mktime(&tm);
         if (t == (time_t)-1) return -EINVAL;
         if (t >= now) break;
-        tm.tm_mday++; /* mktime corrects it at the end of a month */
+        tm.tm_mday++; /* mktime normalizes it at the end of a month */
     }
     *time = t;
     return 0;
 }
 
-/* "18:30 today", "6:30pm tomorrow" */
+/* Parses "18:30 today" or "6:30pm tomorrow". */
 static int time_parse_day(const char *text, int64_t now, int64_t *time)
 {
     static const char *const days[] = {" today", " tomorrow"};
@@ -150,7 +150,7 @@ int tool_time_parse(const char *text, int64_t now, int64_t *time)
     return time_parse_next(text, now, time);
 }
 
-/* strftime writes a zone without a colon. */
+/* Adds the colon that strftime omits in a zone. */
 static void time_put_colon(char *text)
 {
     char *minutes = text + strlen(text) - strlen("00");

@@ -22,9 +22,10 @@ int tool_user_enter(const char *prefix)
     return owner_enter("prefix directory", prefix);
 }
 
-/* Checks that only root or this user can change what the path leads to. above: it is a
- * directory above that of the program; with a sticky bit its entries can be replaced by
- * their owners only. In that of the program others could put any file of the user's. */
+/* Checks that only root or this user can change the file or directory. above: a directory
+ * above the program's directory. If such a directory has a sticky bit, only owners can
+ * replace its entries. In the program's own directory, others could put any file of this
+ * user. */
 static int user_check_open(int fd, const char *path, bool above, kvtree_error *err)
 {
     struct stat st;
@@ -51,12 +52,13 @@ static int user_check_owner(const char *path, bool above, kvtree_error *err)
     return rc;
 }
 
-enum { LINKS_MAX = 40 }; /* one in the target of another one, as in the kernel */
+enum { LINKS_MAX = 40 }; /* nested links, as in the kernel */
 
 static int user_check_links(const char *path, int links, kvtree_error *err);
 
-/* A link of another user may lead to any program of this user, and so may one of this
- * user in a directory where others can put it, or one on the way to which it leads. */
+/* Checks a link. A link of another user may lead to any program of this user. So may a
+ * link of this user in a directory that others can change. The links in its target are
+ * checked, too. */
 static int user_check_link(const char *path, const struct stat *st, int links,
                            kvtree_error *err)
 {
@@ -98,7 +100,7 @@ int tool_user_program(const char *path, char **program, kvtree_error *err)
     int rc = !full   ? err_sys(err, -errno, "%s", path)
              : above ? user_check_owner(full, false, err)
                      : err_sys(err, -ENOMEM, "%s", path);
-    /* later: what the link is now may not have led there */
+    /* after the program, since a link may have changed after realpath followed it */
     if (!rc) rc = user_check_links(path, LINKS_MAX, err);
     bool is_above = false;
     for (char *slash; !rc && above[1] && (slash = strrchr(above, '/')) != NULL;) {

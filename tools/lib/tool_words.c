@@ -41,7 +41,7 @@ void tool_words_add_all(tool_words *words, const char *const *list)
         words_append(words, strdup(*list));
 }
 
-/* Whether a shell treats all characters literally. */
+/* Whether a shell takes all characters literally. */
 static bool words_is_plain(const char *word)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

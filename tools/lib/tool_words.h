@@ -11,23 +11,23 @@
  *     tool_words_done(&words); */
 
 typedef struct tool_words {
-    char **list; /* ended by NULL; NULL while there is none */
+    char **list; /* ended by NULL; NULL if there are no words */
     int count, failed;
 } tool_words;
 
 void tool_words_add(tool_words *words, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Adds each of a list that is ended by NULL. */
+/* Adds all words of a list that is ended by NULL. */
 void tool_words_add_all(tool_words *words, const char *const *list);
 
-/* Adds one word: the list as a command line for a shell, quoted where necessary. */
+/* Adds the list as one word: a command line for a shell, quoted where necessary. */
 void tool_words_add_quoted(tool_words *words, const char *const *list);
 
 /* The words, ended by NULL. */
 const char *const *tool_words_list(const tool_words *words);
 
-/* Frees; fine for {0}. */
+/* Frees the words; accepts {0}. */
 void tool_words_done(tool_words *words);
 
 #endif

@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT = 16384 /* bytes of output of a check */ };
+enum { OUTPUT = 16384 /* maximum output of a check in bytes */ };
 
 typedef struct search {
     const hostlist *nodes;
     double seconds;
     bool free;
     down_reason *reasons;
-    int *asked;                       /* numbers of the nodes that are asked */
-    char unchecked[DOWN_REASON_SIZE]; /* why a check was not possible; "" */
+    int *asked;                       /* indices of the queried nodes */
+    char unchecked[DOWN_REASON_SIZE]; /* why a check was not possible; or "" */
 } search;
 
 static void down_nodes_set_reason(down_reason *reason, const char *format,
@@ -46,7 +46,7 @@ int down_nodes_patience(const tool_prefix *prefix, double *seconds)
     return tool_tell_problems(&problems);
 }
 
-/* ---- facts known without asking them ---- */
+/* ---- facts known without querying the nodes ---- */
 
 static int down_nodes_read_excluded(const tool_prefix *prefix, hostlist *list)
 {
@@ -83,7 +83,7 @@ static void down_nodes_ask_manager(const search *s)
 
 /* ---- answers of the nodes ---- */
 
-/* The message of the command, or why there is none. */
+/* Takes the message of the command, or the reason for a missing answer. */
 static void down_nodes_take_answer(int task, const tool_end *end, void *arg)
 {
     search *s = arg;
@@ -92,7 +92,8 @@ static void down_nodes_take_answer(int task, const tool_end *end, void *arg)
     if (end->code == 0) return;
     int answered = tool_remote_reason(end, "scr_check_node", line, sizeof line);
     char *identifier = answered ? strrchr(line, '[') : NULL;
-    /* a reason becomes part of another message, or of a table */
+    /* a reason becomes part of another message or a table, so its identifier is
+     * removed */
     if (identifier && identifier > line) identifier[-1] = 0;
     if (answered && end->code == NODE_UNCHECKED) {
         strcpy(s->unchecked, line);
@@ -127,11 +128,11 @@ static int down_nodes_ask_nodes(const tool_prefix *prefix, search *s)
     int rc = code == COMMAND_GOOD
                  ? tool_remote_run(&remote, &asked, argv, down_nodes_take_answer, s, &err)
                  : 0;
-    /* a signal is reported by the caller */
+    /* the caller reports a signal */
     if (rc)
         code = rc == -EINTR ? COMMAND_BAD : tool_say(NODE_QUERY_FAILED, "%s", err.text);
     tool_remote_done(&remote);
-    free(asked.names); /* the names are those of nodes */
+    free(asked.names); /* `nodes` owns the names */
     free(command);
     return code;
 }
@@ -144,7 +145,7 @@ int down_nodes_find(const tool_prefix *prefix, const hostlist *nodes, double sec
     down_nodes_mark_excluded(prefix, &s);
     s.asked = calloc((size_t)nodes->count + 1, sizeof *s.asked);
     if (!s.asked) code = tool_no_memory();
-    /* without an answer of the batch system all nodes are asked */
+    /* if the batch system does not answer, all nodes are queried */
     if (code == COMMAND_GOOD) down_nodes_ask_manager(&s);
     if (code == COMMAND_GOOD) code = down_nodes_ask_nodes(prefix, &s);
     if (*s.unchecked) tool_say(NODES_UNCHECKED, "not checked: %s", s.unchecked);

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 enum {
-    SAMPLE = 4096,    /* bytes of a file that is written */
-    OUTPUT = 1 << 20, /* bytes of output of a test, and of its reason */
+    SAMPLE = 4096,    /* bytes of a test file */
+    OUTPUT = 1 << 20, /* maximum bytes of the output of a test, and of its reason */
     REASON = 200
 };
 
@@ -58,7 +58,7 @@ static int node_check_capacity(const node_folder *folder, const char *path,
                    bytes, folder->free ? " free" : "", folder->bytes);
 }
 
-/* What was written must be read back. */
+/* Writes a sample and reads it back. */
 static int node_check_try_file(int fd)
 {
     char sample[SAMPLE], back[SAMPLE];
@@ -71,8 +71,8 @@ static int node_check_try_file(int fd)
     return n == SAMPLE && memcmp(sample, back, SAMPLE) == 0 ? 0 : -EIO;
 }
 
-/* A new file without a name, so that a killed check leaves none; where the file system
- * has no such files, the name is removed before anything is written. */
+/* Opens a new file without a name, so that a killed check leaves no file. If the file
+ * system does not support such files, removes the name before anything is written. */
 static int node_check_open_file(const char *path, char *name)
 {
     int fd = io_open(AT_FDCWD, path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -99,7 +99,7 @@ static int node_check_write(const node_folder *folder, const char *path,
     return rc ? err_sys(err, rc, "%s: a new file", path) : 0;
 }
 
-/* Directories of the user must be private; missing ones are made by a run. */
+/* Checks that existing directories of the user are private; a run makes missing ones. */
 static int node_check_private(const node_folder *folder, const char *path,
                               kvtree_error *err)
 {
@@ -127,7 +127,7 @@ const node_check node_checks[] = {
     {NULL, NULL, NULL},
 };
 
-/* Cuts path to the nearest directory that exists. */
+/* Shortens path to the nearest existing directory. */
 static void node_check_go_up(char *path)
 {
     while (access(path, F_OK) != 0 && errno == ENOENT) {
@@ -154,7 +154,7 @@ int node_check_folder(const node_folder *folder, kvtree_error *err)
 
 /* ---- programs ---- */
 
-/* The last line that is not blank; its length. */
+/* Finds the last line that is not blank; returns its length. */
 static int node_check_last_line(const char *text, const char **line)
 {
     static const char blank[] = " \t\r\n";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report as one page of HTML, with pictures in SVG; see report.h. Colors are
- * variables, for light and dark screens. */
+/* The report as one HTML page, with pictures in SVG; see report.h. Colors are variables,
+ * for light and dark screens. */
 #include "lib/tool_time.h"
 #include "report/report.h"
 #include "report/status.h"
@@ -150,7 +150,7 @@ static double html_longest(const scr_ledger *l, int first)
     return longest;
 }
 
-/* Bars leave room for a mark at the end. */
+/* Writes the bar of a run. Bars leave room for a mark at the end. */
 static void html_run(FILE *out, const scr_ledger *l, int run, double longest)
 {
     char when[TOOL_TIME_SIZE];
@@ -203,7 +203,7 @@ static void html_rate(FILE *out, double rate)
     fprintf(out, "<td>%s/s</td>", scr_text_bytes(rate, text));
 }
 
-/* From the least to the most, with a mark at the median. */
+/* Draws the range from minimum to maximum, with a mark at the median. */
 static void html_spread(FILE *out, const double spread[3], double most)
 {
     double scale = 300 / most;

@@ -66,7 +66,7 @@ static void cell_real(tool_table *t, double number)
         tool_table_exact(t, number);
 }
 
-/* An amount, for people with a unit. */
+/* Adds an amount; for people, with a unit. */
 static void cell_bytes(tool_table *t, double bytes, int json)
 {
     char text[SCR_AMOUNT_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A screen that is refreshed; see screen.h. */
+/* A refreshed screen; see screen.h. */
 #include "report/screen.h"
 
 #include "common/io.h"
@@ -13,7 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* The alternate screen, without a cursor; and back. */
+/* Enter the alternate screen, without a cursor; leave it. */
 #define ENTER "\033[?1049h\033[?25l\033[2J"
 #define LEAVE "\033[?25h\033[?1049l"
 
@@ -29,7 +29,7 @@ bool screen_has_colors(void)
     return screen_is_terminal() && !(off && *off);
 }
 
-/* Keys come one by one, and do not appear. */
+/* Makes keys arrive one by one without an echo. */
 static void screen_take_keys(screen *s)
 {
     s->has_keys = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
@@ -37,7 +37,8 @@ static void screen_take_keys(screen *s)
     if (!s->has_keys) return;
     struct termios now = s->former;
     now.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
-    now.c_cc[VSUSP] = _POSIX_VDISABLE; /* a stopped process gives nothing back */
+    now.c_cc[VSUSP] = _POSIX_VDISABLE; /* a stopped process would not restore the
+                                        * terminal */
     tcsetattr(STDIN_FILENO, TCSANOW, &now);
 }
 
@@ -58,7 +59,8 @@ void screen_begin(screen *s, bool wanted)
     fputs(ENTER, stdout);
 }
 
-/* Bytes of the line that fit into a number of columns; escape sequences need none. */
+/* Returns the number of bytes of the line that fit into the columns; escape sequences
+ * need no column. */
 static size_t screen_fit(const char *line, size_t length, int columns)
 {
     size_t i = 0;
@@ -87,7 +89,7 @@ void screen_show(screen *s, const char *text)
     fputs("\033[H", stdout);
     for (int row = 0; *text && row < size.ws_row; row++) {
         size_t length = strcspn(text, "\n");
-        /* the last line has no newline: the screen would scroll */
+        /* no newline after the last line, since the screen would scroll */
         printf("%s%.*s\033[0m\033[K", row ? "\n" : "",
                (int)screen_fit(text, length, size.ws_col), text);
         text += length + (text[length] == '\n');
@@ -97,7 +99,7 @@ void screen_show(screen *s, const char *text)
     s->shown++;
 }
 
-/* A signal, or a key. */
+/* Handles a signal or a key. */
 static screen_event screen_take(screen *s, const struct pollfd *fds)
 {
     struct signalfd_siginfo info;

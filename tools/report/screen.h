@@ -2,8 +2,8 @@
 #ifndef REPORT_SCREEN_H
 #define REPORT_SCREEN_H
 
-/* A text that is shown again and again: in place on a terminal, of which nothing is left
- * afterwards; one after the other elsewhere.
+/* A text that is shown repeatedly: in place on a terminal, where nothing remains
+ * afterwards; elsewhere one copy after the other.
  *
  *     screen s;
  *     screen_begin(&s, true);
@@ -17,26 +17,27 @@
 typedef struct screen {
     bool on_terminal, has_keys, is_ended;
     int shown;
-    int events; /* a signalfd: sizes and ends */
+    int events; /* a signalfd for changes of size and requests to end */
     struct termios former;
 } screen;
 
 typedef enum screen_event { SCREEN_TIME, SCREEN_RESIZED, SCREEN_ENDED } screen_event;
 
-/* Whether standard output takes colors: a terminal, without NO_COLOR. */
+/* Whether standard output may have colors: it is a terminal, and NO_COLOR is not set. */
 bool screen_has_colors(void);
 
-/* wanted false: no terminal is taken. Signals that end programs end the waiting. */
+/* Takes the terminal; wanted false: no terminal is used. Signals that end programs end
+ * screen_wait instead. */
 void screen_begin(screen *s, bool wanted);
 
-/* Shows lines, cut to the size of the terminal. */
+/* Shows lines, truncated to the size of the terminal. */
 void screen_show(screen *s, const char *text);
 
-/* Waits until the time is over (SCREEN_TIME), the terminal has another size, or a signal
- * or the key q came. */
+/* Waits until the time is over (SCREEN_TIME), the size of the terminal changes, or a
+ * signal or the key q arrives. */
 screen_event screen_wait(screen *s, double seconds);
 
-/* Gives the terminal back as it was. */
+/* Restores the terminal. */
 void screen_end(screen *s);
 
 #endif

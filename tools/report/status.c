@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the records of a prefix directory tell of its running or last job; see status.h.
- */
+/* The state of the running or last job according to the records of a prefix directory;
+ * see status.h. */
 #include "report/status.h"
 
 #include "common/array.h"
@@ -116,7 +116,7 @@ static int status_add_risk(status *s, const char *name)
     return 0;
 }
 
-/* One dataset of the flush file, in the order of ids. */
+/* Adds a dataset of the flush file; called in the order of ids. */
 static int status_use_cached(status *s, const kvtree *flush, int id)
 {
     const char *name = scr_flush_file_name(flush, id);
@@ -183,8 +183,8 @@ static int status_read_index(const tool_prefix *prefix, status *s)
 
 /* ---- the state ---- */
 
-/* The job of the caches, as the flush file notes it; that of the environment otherwise,
- * which may be another one. */
+/* Finds the job of the caches: as recorded in the flush file, else that of the
+ * environment, which may be another job. */
 static bool status_find_owner(const tool_prefix *prefix, const kvtree *flush,
                               tool_owner *owner)
 {
@@ -232,9 +232,10 @@ static bool status_may_run(const status *s)
     return s->state == STATUS_RUNNING || s->state == STATUS_UNKNOWN;
 }
 
-/* ---- what comes ---- */
+/* ---- forecast ---- */
 
-/* After the last checkpoint, or since the run is ready. */
+/* Finds when the next checkpoint is due, counted from the last checkpoint, or from the
+ * time at which the run was ready. */
 static void status_find_due(const tool_prefix *prefix, status *s)
 {
     int64_t seconds = 0;
@@ -256,7 +257,7 @@ static void status_find_lost_work(status *s)
     int64_t until = s->state == STATUS_RUNNING ? s->now : s->run.last;
     s->lost_work = -1;
     if (!status_may_run(s) || !from || until < from) return;
-    /* work that began with an older checkpoint, and had only its own time */
+    /* the run resumed from an older checkpoint, so only its own time counts */
     if (s->run.ready > from) from = s->run.ready;
     s->lost_work = until > from ? (double)(until - from) / 1e6 : 0;
 }
@@ -298,7 +299,7 @@ int status_read(const tool_prefix *prefix, const status *before, status *s)
     if (!rc && fstatat(prefix->dir, ".scr", &st, AT_SYMLINK_NOFOLLOW) == 0) {
         status_read_log(prefix, s);
         rc = s->run.is_short ? -ENOMEM : status_read_flush(prefix, s, flush);
-        /* the index has only those on the prefix directory */
+        /* the index has times only of datasets on the prefix directory */
         if (s->cached.id && s->cached.id == s->run.output_id)
             s->cached.created = s->run.output;
         if (!rc) rc = status_read_index(prefix, s);

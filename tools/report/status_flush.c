@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far a flush is: the files in its directory of the stage
+/* Progress of a flush: the files in its directory of the stage
  * (docs/formats/rank2file.md), which no other process reads meanwhile; see status.h. */
 #include "common/beneath.h"
 #include "common/io.h"
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes of a file that are on the file system: its size is there from the first byte on.
- */
+/* Returns the bytes of a file that are on the file system, since its size is final from
+ * the first byte on. */
 static int64_t status_count_file(int dir, const char *name)
 {
     struct stat st;
@@ -23,7 +23,7 @@ static int64_t status_count_file(int dir, const char *name)
     return blocks < st.st_size ? blocks : st.st_size;
 }
 
-/* The files of a flush, but not its record. */
+/* Sums the files of a flush without its record. */
 static int64_t status_count_folder(int stage, const char *name)
 {
     kvtree_error err;

@@ -37,7 +37,7 @@ static void lines_add(const lines *l, const char *title, const char *format, ...
     fputc('\n', l->out);
 }
 
-/* "text of others", without what a terminal would obey. */
+/* Writes a text that other users may have chosen, with control characters quoted. */
 static void lines_quote(const lines *l, const char *text)
 {
     scr_quote_text(l->out, text, "");
@@ -161,7 +161,7 @@ static void lines_next(const lines *l)
                                        : "as between earlier ones");
 }
 
-/* The conditions of the halt file, in words. */
+/* Writes the conditions of the halt file in words. */
 static void lines_halt(const lines *l)
 {
     const kvtree *halt = l->s->halt;
@@ -235,7 +235,8 @@ void status_write(FILE *out, const tool_prefix *prefix, const status *s, bool co
     }
 }
 
-/* A run with the ranks of the newest checkpoint, which others cannot use as it is. */
+/* Writes a command. A run gets the number of ranks of the newest checkpoint, since other
+ * numbers cannot use the checkpoint as it is. */
 static void next_write(FILE *out, const status *s, const char *command, const char *about)
 {
     char run[64] = "scr run ./program";

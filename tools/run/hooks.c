@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE = 60 /* seconds */, OUTPUT = 1 << 24 /* bytes of output */ };
+enum { PATIENCE = 60 /* seconds per program */, OUTPUT = 1 << 24 /* bytes of output */ };
 
 static void hooks_print_lines(char *text)
 {
@@ -24,7 +24,8 @@ static void hooks_print_lines(char *text)
     }
 }
 
-/* Its output is always shown: a program that refuses prints its reason. */
+/* Runs a program of the site. Its output is always shown, since a program that refuses
+ * prints its reason. */
 static int hooks_run(const char *path, const char *first, const char *second)
 {
     const tool_limits limits = {.seconds = PATIENCE, .bytes = OUTPUT};
@@ -54,7 +55,7 @@ int hooks_call(const tool_prefix *prefix, const char *name, const char *first,
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof path)
         return tool_say(HOOK_UNUSABLE, "SCR_SITE_HOOKS: %s", strerror(ENAMETOOLONG));
-    /* a directory that is missing is a mistake; a program in it need not be there */
+    /* a missing directory is a mistake; a program in it is optional */
     if (access(folder, X_OK) != 0)
         return tool_say(HOOK_UNUSABLE, "SCR_SITE_HOOKS=%s: %s", folder, strerror(errno));
     if (access(path, F_OK) != 0 && errno == ENOENT) return COMMAND_GOOD;

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER = 30 /* seconds for an answer of a program */, SAID = 1 << 16 /* bytes */ };
+enum { ANSWER = 30 /* timeout of a program in seconds */, SAID = 1 << 16 /* bytes */ };
 
 /* ---- recognition ---- */
 
-/* Whether the program says of itself that it is this launcher. */
+/* Whether the program identifies itself as this launcher. */
 static bool launcher_says(const launcher *row, const char *program)
 {
     static const tool_limits limits = {.seconds = ANSWER, .bytes = SAID, .joined = true};
@@ -40,7 +40,7 @@ static bool launcher_lies_in(const char *place, const char *path)
     return lies;
 }
 
-/* The program of a row, as its user would call it; NULL: it is not there. */
+/* Returns the program of a row as the user would type it; NULL: there is none. */
 static const char *launcher_program(const launcher *row)
 {
     char path[PATH_MAX];
@@ -54,20 +54,20 @@ static const char *launcher_program(const launcher *row)
     return NULL;
 }
 
-/* ---- the choice ---- */
+/* ---- choice ---- */
 
 static bool launcher_is_of_manager(const launcher *row)
 {
     return !row->manager || strcmp(row->manager, tool_manager_name()) == 0;
 }
 
-/* One of those that LAUNCHER_MPIRUN stands for. */
+/* Whether LAUNCHER_MPIRUN includes the row. */
 static bool launcher_is_mpirun(const launcher *row)
 {
     return !row->manager && !row->site;
 }
 
-/* Whether a row is to be tried. */
+/* Whether a row is a candidate for the choice. */
 static bool launcher_is_candidate(const launcher *row, const char *name, bool simulated)
 {
     if (simulated && !row->simulate) return false;
@@ -109,8 +109,8 @@ static int launcher_report_missing(const char *name, bool simulated)
     return COMMAND_BAD;
 }
 
-/* The first launcher of the configuration that is to be tried. -1: there is none;
- * otherwise an exit code, after a message. */
+/* Chooses the first candidate of the configuration. -1: there is none; otherwise an exit
+ * code, after a message. */
 static int launcher_choose_site(const tool_prefix *prefix, const char *name,
                                 bool simulated, launcher_choice *choice)
 {
@@ -128,8 +128,8 @@ static int launcher_choose_site(const tool_prefix *prefix, const char *name,
     return -1;
 }
 
-/* The launcher of the MPI that SCR was built with. NULL: it is not there, or is not to be
- * tried. *program: as its user would call it. */
+/* Returns the launcher of the MPI with which SCR was built; NULL: it is missing or not a
+ * candidate. *program: as the user would type it. */
 static const launcher *launcher_of_mpi(const char *name, bool simulated,
                                        const char **program)
 {
@@ -141,8 +141,8 @@ static const launcher *launcher_of_mpi(const char *name, bool simulated,
     return *program ? row : NULL;
 }
 
-/* The first row that is to be tried and is there. That of the own MPI comes before those
- * of others. NULL: there is none. */
+/* Returns the first candidate that exists. The launcher of SCR's own MPI precedes those
+ * of other MPIs. NULL: there is none. */
 static const launcher *launcher_find(const char *name, bool simulated,
                                      const char **program)
 {
@@ -158,8 +158,9 @@ static const launcher *launcher_find(const char *name, bool simulated,
     return NULL;
 }
 
-/* The name that is asked for: of the command line (or NULL), of SCR_LAUNCHER, or NULL.
- * Where the command line names any launcher of MPI, SCR_LAUNCHER may say which one. */
+/* Returns the requested name: from the command line, else from SCR_LAUNCHER, else NULL.
+ * If the command line asks for any launcher of MPI, SCR_LAUNCHER may choose among
+ * them. */
 static const char *launcher_name(const tool_prefix *prefix, const char *name)
 {
     const char *set = scr_config_get(&prefix->config, "SCR_LAUNCHER", NULL);
@@ -207,7 +208,7 @@ static const char *launcher_template(const launcher *with, const launch *l)
     return l->simulated ? with->simulate : l->raw ? with->raw : with->run;
 }
 
-/* The words of a template, with the id of what is to be ended or NULL. */
+/* Adds the words of a template; id: of the job step to end, or NULL. */
 static int launcher_expand(const launcher *with, const char *template, const launch *l,
                            const char *id, tool_words *words, kvtree_error *err)
 {
@@ -231,22 +232,22 @@ int launcher_build(const launcher *with, const launch *l, tool_words *words,
     return launcher_expand(with, launcher_template(with, l), l, NULL, words, err);
 }
 
-/* ---- the end ---- */
+/* ---- end of a launch ---- */
 
-/* Runs a command; its output, to be freed. */
+/* Runs a command and gets its output, to be freed. */
 static int launcher_ask(const launcher *with, const char *template, const launch *l,
                         const char *id, char **output, kvtree_error *err)
 {
     launch plain = *l;
     tool_words words = {0};
-    plain.words = NULL; /* they belong to a launch */
+    plain.words = NULL; /* these are for a launch only */
     int rc = launcher_expand(with, template, &plain, id, &words, err);
     if (!rc) rc = tool_run(tool_words_list(&words), ANSWER, output, err);
     tool_words_done(&words);
     return rc;
 }
 
-/* All commands are tried: the last one may succeed where another did not. */
+/* Tries all commands, since the last one may succeed where another fails. */
 static int launcher_end_one(const launcher *with, const launch *l, const char *id,
                             kvtree_error *err)
 {
@@ -260,9 +261,9 @@ static int launcher_end_one(const launcher *with, const launch *l, const char *i
     return rc;
 }
 
-/* The id in a line of what was launched; NULL: that is of another launch. Others may be
- * newer, and another job of the user may have one of that name, which contains the id of
- * a process. */
+/* Returns the id in an output line of `find`; NULL: the line is of another launch. Other
+ * launches may be newer. A launch in another job of the user may have the same name,
+ * since names contain only a process id. */
 static char *launcher_find_id(char *line, const char *name)
 {
     line += strspn(line, " ");
@@ -271,7 +272,7 @@ static char *launcher_find_id(char *line, const char *name)
     return *id && (!line || !*line || strcmp(line, name) == 0) ? id : NULL;
 }
 
-/* Whether a command failed because its object had ended before. */
+/* Whether a command failed because the job step had already ended. */
 static bool launcher_has_ended(const launcher *with, const launch *l, const char *id)
 {
     char *output = NULL, *line;

@@ -46,7 +46,7 @@ static void site_check_manager(const kvtree_elem *desc, scr_problems *problems)
     scr_value_bad(&v, problems, "no such batch system; did you mean %s?", nearest.best);
 }
 
-/* What belongs together. */
+/* Checks the fields that depend on each other. */
 static void site_check_fields(const kvtree_elem *desc, scr_problems *problems)
 {
     char label[SCR_DESC_LABEL_SIZE];
@@ -106,7 +106,7 @@ int launcher_site_program(const char *name, char **program, kvtree_error *err)
     return tool_user_program(path, program, err);
 }
 
-/* The program of a field; "" without the field. */
+/* Finds and checks the program of a field; "" if the field is missing. */
 static int site_find_program(const kvtree_elem *desc, const char *field, char **program)
 {
     char label[SCR_DESC_LABEL_SIZE];
@@ -128,7 +128,7 @@ int launcher_site_find_programs(const kvtree_elem *desc, char path[PATH_MAX])
     for (size_t i = 0; i < sizeof fields / sizeof *fields && code == COMMAND_GOOD; i++) {
         char *program = NULL;
         code = site_find_program(desc, fields[i], &program);
-        if (program) snprintf(path, PATH_MAX, "%s", program); /* RUN is the last one */
+        if (program) snprintf(path, PATH_MAX, "%s", program); /* RUN is the last field */
         free(program);
     }
     return code;

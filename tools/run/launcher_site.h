@@ -11,17 +11,19 @@
 
 #include "run/launcher.h"
 
-/* Adds the mistakes in all of them to problems. 0 or -ENOMEM. */
+/* Adds the mistakes in all descriptors to problems. 0 or -ENOMEM. */
 int launcher_site_check(const scr_config *config, scr_problems *problems);
 
-/* The row of a descriptor that has no mistakes, which owns its texts. */
+/* Makes the row of a descriptor without mistakes; the descriptor owns the texts of the
+ * row. */
 void launcher_site_row(const kvtree_elem *desc, launcher *row);
 
-/* Checks all programs of a descriptor; path is that of RUN. An exit code, after a
+/* Checks all programs of a descriptor; path becomes that of RUN. An exit code, after a
  * message. */
 int launcher_site_find_programs(const kvtree_elem *desc, char path[PATH_MAX]);
 
-/* A program by its name, to be freed; -ENOENT, or as tool_user_program, with a text. */
+/* Finds and checks a program by its name; to be freed. -ENOENT, or as tool_user_program,
+ * with a text. */
 int launcher_site_program(const char *name, char **program, kvtree_error *err);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The launchers that are built in; see launcher.h. */
+/* The built-in launchers; see launcher.h. */
 #include "run/launcher.h"
 
 #include <stddef.h>
 
-/* What each simulated node has of its own. */
+/* Directories of a simulated node. */
 #define NODE_FOLDER(what) "{simulated}/{host}/" what
 
-/* A killed rank ends the step: the others would wait for it. --immediate limits the time
- * that a step waits for its nodes. On fewer nodes than before there may be more ranks
- * than processors. */
+/* A killed rank ends the step; otherwise the other ranks would wait for it. --immediate
+ * limits the time that a step waits for its nodes. A run on fewer nodes than before may
+ * have more ranks than processors. */
 #define SRUN "{program} --job-name={name} --kill-on-bad-exit=1 [--immediate={patience}] "
 
-/* Without exit-on-error a killed rank is noticed after half a minute. */
+/* Without exit-on-error, Flux needs half a minute to notice a killed rank. */
 #define FLUX_RUN "{program} run --job-name={name} -o exit-on-error "
 
 const launcher launcher_table[] = {
@@ -22,14 +22,14 @@ const launcher launcher_table[] = {
      .programs = {"srun"},
      .run = SRUN "--nodes={nodes} [--ntasks={ranks}] --nodelist={hostlist} "
                  "[--overcommit{out?}]",
-     /* options of the user follow and override these */
+     /* options of the user follow and override these options */
      .raw = SRUN "[--nodes={nodes} --exclude={outlist}]",
      /* a killed srun leaves its step behind */
      .find = "squeue --noheader --steps '--format=%i %j' [--job {job}]",
      .end = {"scancel {id}"}},
-    /* Before 0.73 "flux run" forwards no SIGTERM, and SIGKILL leaves the job behind in
-     * every version: the job has a name, and is canceled. A job with tasks per node may
-     * have more ranks than cores. */
+    /* Before 0.73 "flux run" does not forward SIGTERM, and in every version SIGKILL
+     * leaves the job behind. Therefore the job has a name and is canceled. A job with
+     * tasks per node may have more ranks than cores. */
     {.name = "flux",
      .manager = "flux",
      .only = true,
@@ -42,14 +42,14 @@ const launcher launcher_table[] = {
      .end = {"{program} cancel {id}", "{program} job wait-event -t 10 {id} clean",
              "{program} job kill -s KILL {id}",
              "{program} job wait-event -t 25 {id} clean"}},
-    /* one resource set per node; the other nodes are left out */
+    /* one resource set per node; other nodes are excluded */
     {.name = "jsrun",
      .manager = "lsf",
      .programs = {"jsrun"},
      .run = "{program} [--exclude_hosts={rest}] [--nrs={nodes} --rs_per_host=1 "
             "--tasks_per_rs={each} --cpu_per_rs=ALL_CPUS|--np={ranks}]",
      .raw = "{program} [--exclude_hosts={out}]"},
-    /* passes options that it does not have to jsrun */
+    /* passes unknown options on to jsrun */
     {.name = "lrun",
      .manager = "lsf",
      .programs = {"lrun"},
@@ -66,13 +66,12 @@ const launcher launcher_table[] = {
      .says = {"HYDRA build details"},
      .run = "{program} -hosts {slots} [-n {ranks}]",
      .raw = "{program} -hosts {hosts}",
-     /* not on the nodes of a batch system */
+     /* fork: on this machine, not on the nodes of a batch system */
      .simulate = "{program} -launcher fork [-genv LD_PRELOAD {preload}] (-n {host_ranks} "
                  "-env SCR_NODE_NAME {host} "
                  "-env SCR_CACHE_BASE " NODE_FOLDER(
                      "cache") " -env SCR_CNTL_BASE " NODE_FOLDER("cntl") " {command}|:)"},
-    /* mpirun of Open MPI and of PRRTE, which give other nodes only the variables that are
-     * named */
+    /* mpirun of Open MPI and PRRTE, which passes only named variables to other nodes */
     {.name = "openmpi",
      .programs = {"mpirun.openmpi", "mpiexec.openmpi", "prterun"},
      .shared = {"mpirun", "mpiexec"},

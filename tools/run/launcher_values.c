@@ -16,10 +16,10 @@ enum { TEXTS = 24, VALUES = 24 };
 typedef struct maker {
     launcher_values *values;
     int texts, count; /* so far */
-    bool failed;      /* no memory */
+    bool failed;      /* without memory */
 } maker;
 
-/* text: to be owned, or NULL; -> the same. */
+/* Takes ownership of text, which may be NULL, and returns it. */
 static char *values_keep(maker *m, char *text)
 {
     if (text) m->values->texts[m->texts++] = text;
@@ -36,7 +36,8 @@ static void values_add_text(maker *m, const char *name, const char *text)
     values_add(m, (tool_value){.name = name, .text = text});
 }
 
-/* A text to be owned; there: otherwise it is missing, and not freed. */
+/* Adds a text and takes ownership of it. there false: the value is missing, and text is
+ * not freed. */
 static void values_add_own(maker *m, const char *name, char *text, bool there)
 {
     m->failed |= there && !text;
@@ -49,13 +50,13 @@ static char *values_print(int number)
     return asprintf(&text, "%d", number) < 0 ? NULL : text;
 }
 
-/* 0: missing. */
+/* number 0: the value is missing. */
 static void values_add_number(maker *m, const char *name, int number)
 {
     values_add_own(m, name, number > 0 ? values_print(number) : NULL, number > 0);
 }
 
-/* n1,n2; with ranks n1:2,n2:1; with stars n1:*,n2:*. */
+/* Returns n1,n2; with ranks n1:2,n2:1; with stars n1:*,n2:*. */
 static char *values_join(const hostlist *list, const int *ranks, bool stars)
 {
     char *text = NULL;
@@ -88,7 +89,7 @@ static bool values_make_list(maker *m, hostlist *list, int most)
     return list->names != NULL;
 }
 
-/* Nodes that have ranks. */
+/* Lists the nodes that have ranks. */
 static void values_make_hosts(maker *m, const launch *l)
 {
     char number[16];
@@ -103,7 +104,7 @@ static void values_make_hosts(maker *m, const launch *l)
     }
 }
 
-/* Some launchers export only those that are named. */
+/* Lists the SCR_ variables, since some launchers export only named variables. */
 static void values_make_variables(maker *m)
 {
     int most = 0;
@@ -127,7 +128,7 @@ static void values_add_list(maker *m, const char *name, const hostlist *list)
                                .count = list->count});
 }
 
-/* ---- all ---- */
+/* ---- all values ---- */
 
 static void values_add_nodes(maker *m, const launch *l)
 {

@@ -79,7 +79,7 @@ int prerun_test_programs(const tool_prefix *prefix, const char *name)
 
 /* ---- the prefix directory ---- */
 
-/* Simulated nodes are new in each run. */
+/* Whether the flush file is of this allocation. Simulated nodes are new in each run. */
 static bool prerun_is_of_this_allocation(const tool_prefix *prefix, const kvtree *flush)
 {
     tool_owner us;
@@ -88,7 +88,7 @@ static bool prerun_is_of_this_allocation(const tool_prefix *prefix, const kvtree
     return tool_owner_find(prefix, &us) == COMMAND_GOOD && tool_owner_is(&us, theirs);
 }
 
-/* Warns of a dataset that is newer than all saved ones and about to be dropped. */
+/* Warns of a dataset that is newer than all saved datasets and about to be dropped. */
 static void prerun_warn_dropped(const kvtree *flush)
 {
     const char *owner = scr_flush_file_owner(flush);
@@ -133,8 +133,8 @@ static int prerun_drop_datasets(const tool_prefix *prefix, kvtree_error *err)
 
 /* ---- the halt file ---- */
 
-/* Drops the HaltSeconds of an earlier run, too: the next one sets its own, and a shorter
- * allocation would always be refused. */
+/* Drops the reason that SCR recorded itself, and the HaltSeconds of an earlier run: the
+ * next run sets its own, and a shorter allocation would otherwise always be refused. */
 static int prerun_drop_own(kvtree *halt, void *arg)
 {
     (void)arg;
@@ -143,7 +143,7 @@ static int prerun_drop_own(kvtree *halt, void *arg)
     return seconds < 0 ? seconds : dropped || seconds;
 }
 
-/* A damaged file stays; its next reader reports it. */
+/* A damaged file stays; the next reader reports it. */
 static int prerun_drop_halt_reason(int prefix, kvtree_error *err)
 {
     kvtree *halt = kvtree_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launchers in place of a program; see program_check.h. */
+/* Detects launchers in place of a program; see program_check.h. */
 #include "run/program_check.h"
 
 #include "lib/tool_run.h"
@@ -31,7 +31,7 @@ static const char *program_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* An application may be called flux, too. */
+/* An application may also be called flux. */
 static bool program_is_flux(const char *const words[])
 {
     static const char *const verbs[] = {"run",   "submit", "bulksubmit", "alloc",
@@ -64,7 +64,7 @@ void program_advise(const char *const own[], const char *const words[], tool_wor
     }
 }
 
-/* -1 to continue. */
+/* Returns -1 to continue. */
 static int program_check_there(const char *program, bool here)
 {
     struct stat st;

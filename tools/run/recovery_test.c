@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recovery from the loss of a node, as a test; see recovery_test.h. */
+/* Test of the recovery from the loss of a node; see recovery_test.h. */
 #include "run/recovery_test.h"
 
 #include "common/beneath.h"
@@ -18,15 +18,15 @@
 #include <sys/stat.h>
 
 enum {
-    CHECKPOINTS = 2,    /* that are written before a node is lost */
-    OUTPUT = 1 << 12,   /* bytes that the command may print */
-    LOG_MOST = 1 << 26, /* bytes of the log that are read */
-    NAME = 32           /* of an event */
+    CHECKPOINTS = 2,    /* checkpoints before a node is lost */
+    OUTPUT = 1 << 12,   /* maximum output of the command in bytes */
+    LOG_MOST = 1 << 26, /* maximum bytes of the log that are read */
+    NAME = 32           /* size of the name of an event */
 };
 
 /* ---- the log ---- */
 
-/* A field of a line, without its quotes; "" where it has none. */
+/* Reads a field of a line without its quotes; "" if the line has no such field. */
 static void recovery_read_field(const char *line, const char *name,
                                 char text[RECOVERY_TEXT_SIZE])
 {
@@ -91,7 +91,7 @@ void recovery_parse_log(const char *text, const char *node, recovery_log *c)
     }
 }
 
-/* The size of the log; 0 where there is none. */
+/* Returns the size of the log; 0 if there is none. */
 static off_t recovery_log_size(int prefix)
 {
     struct stat st;
@@ -99,7 +99,7 @@ static off_t recovery_log_size(int prefix)
                                                                              : 0;
 }
 
-/* What was added since it had that size. */
+/* Reads the lines that were added since the log had the size begin. */
 static int recovery_read_log(recovery *c, off_t begin, kvtree_error *err)
 {
     int fd;
@@ -115,7 +115,7 @@ static int recovery_read_log(recovery *c, off_t begin, kvtree_error *err)
     return n < 0 ? err_sys(err, (int)n, "%s", SCR_LOG_TEXT_NAME) : 0;
 }
 
-/* ---- the loss ---- */
+/* ---- loss of the node ---- */
 
 static void recovery_switch_off(recovery *c)
 {
@@ -137,7 +137,7 @@ static void recovery_switch_off(recovery *c)
     free(line);
 }
 
-/* While scr_run runs: the node is lost after checkpoints. */
+/* Loses the node after some checkpoints, while scr_run runs. */
 static bool recovery_check(void *arg, char why[TOOL_WHY_SIZE])
 {
     recovery *c = arg;
@@ -160,7 +160,8 @@ static int recovery_switch_on_log(kvtree_error *err)
 {
     return setenv("SCR_LOG_ENABLE", "1", 1) == 0 &&
                    setenv("SCR_LOG_TXT_ENABLE", "1", 1) == 0 &&
-                   setenv("SCR_LOG_SIZE", "0", 1) == 0 /* it reads from a place on */
+                   setenv("SCR_LOG_SIZE", "0", 1) == 0 /* the log is read from an offset,
+                                                        * so it must not be rotated */
                ? 0
                : err_set(err, -ENOMEM, "no memory");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Jobs that go back into the queue; see requeue.h. */
+/* Jobs that return to the queue; see requeue.h. */
 #include "run/requeue.h"
 
 #include "lib/tool.h"
@@ -9,14 +9,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { ANSWER = 30 }; /* seconds for an answer of the batch system */
+enum { ANSWER = 30 }; /* timeout of the batch system in seconds */
 
 static bool requeue_begins(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Whether the job halts for another reason than a person's request, or its own end. */
+/* Whether the job halts for a reason other than a person's request or its own end. */
 static bool requeue_is_forced(const run *r)
 {
     const scr_halt_end none = {.time = 0};
@@ -41,7 +41,8 @@ bool requeue_is_due(const run *r, const run_decision *decision)
     if (!r->request->requeue || r->facts.attempts == 0) return false;
     switch (decision->why) {
     case RUN_STOPPED:
-        /* a person types others, or closes a terminal */
+        /* SIGTERM comes from the batch system: a person types other signals or closes a
+         * terminal */
         return r->signals.stop == SIGTERM && !tool_manager_is_over(ANSWER);
     case RUN_HALTED:
         return requeue_is_forced(r) && !tool_manager_is_over(ANSWER);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job that survives failures: the loop of section 2.25.1; see run.h. */
+/* A job that survives failures: the main loop; see run.h. */
 #include "run/run.h"
 
 #include "lib/processes.h"
@@ -23,13 +23,13 @@
 #include <unistd.h>
 
 enum {
-    NOTICE = 30,       /* seconds that a program has to end with a checkpoint */
+    NOTICE = 30,       /* seconds that a program gets to end with a checkpoint */
     PATIENCE = 30,     /* seconds from a signal to SIGKILL */
-    LAST_RANK = 30,    /* seconds until all its processes must be gone then */
-    ANSWER = 30,       /* seconds for an answer of the batch system */
-    NOT_STARTED = 127, /* exit code where the launcher could not be started */
-    NOT_COMPLETE = 1   /* exit code where the program succeeded, but data is in the caches
-                          only, or a simulated failure did not happen */
+    LAST_RANK = 30,    /* seconds after which its processes must be gone */
+    ANSWER = 30,       /* timeout of the batch system in seconds */
+    NOT_STARTED = 127, /* exit code if the launcher could not be started */
+    NOT_COMPLETE = 1   /* exit code if the program succeeded, but data is only in the
+                        * caches, or a simulated failure did not happen */
 };
 
 /* ---- the nodes ---- */
@@ -39,8 +39,8 @@ static bool run_is_new_down(const run *r, int i)
     return !r->table[i].down && *r->reasons[i].text;
 }
 
-/* Whether nodes are down that were not, in an allocation that continues. At its end Slurm
- * starts nothing on its nodes, which is no failure of theirs. */
+/* Whether further nodes are down in an allocation that continues. At the end of an
+ * allocation Slurm starts nothing on its nodes, which is not a failure of the nodes. */
 static bool run_has_new_down(run *r)
 {
     int count = 0;
@@ -67,10 +67,10 @@ static void run_report_down(run *r)
     tool_fold_report(&fold, run_report_node_down, r);
 }
 
-/* A node that was down once stays so. */
+/* Updates the nodes that are down. A node that was down once remains so. */
 static void run_update_down(run *r)
 {
-    /* after an error, which is reported, earlier results stay valid */
+    /* after a reported error, earlier results stay valid */
     down_nodes_find(&r->prefix, &r->nodes, r->node_time, false, r->reasons);
     if (!run_has_new_down(r)) return;
     run_report_down(r);
@@ -86,14 +86,14 @@ static void run_update_down(run *r)
     }
 }
 
-/* Without an answer all stays as it was. */
+/* Updates the drained nodes; without an answer nothing changes. */
 static void run_update_drained(run *r)
 {
     hostlist drained = {0, NULL};
     if (r->simulated) return;
     if (tool_manager_drained(&r->nodes, ANSWER, &drained) == COMMAND_GOOD)
         for (int i = 0, k = 0; i < r->nodes.count; i++) {
-            /* both are in the same order */
+            /* both lists are in the same order */
             int is = k < drained.count && !strcmp(r->nodes.names[i], drained.names[k]);
             r->table[i].drained = is;
             k += is;
@@ -167,13 +167,13 @@ static void run_report_end(run *r, const tool_job_result *result)
     tool_log_end_runs(&r->prefix, r->id, why);
 }
 
-/* Keeps what the next decision needs. */
+/* Keeps the facts for the next decision. */
 static void run_keep_result(run *r, const tool_job_result *result)
 {
     int nodes = 0;
     r->facts.code = result->code;
     if (result->ended) run_drop_signal(r, "");
-    /* a launcher may report success when it was ended, or all of its ranks were */
+    /* a launcher may report success although it, or all of its ranks, were ended */
     if (result->ended && result->code == 0) r->facts.code = 1;
     if (result->signalled && result->code == 0 && !run_has_own_reason(r))
         r->facts.code = 128 + r->signals.stop;
@@ -181,7 +181,8 @@ static void run_keep_result(run *r, const tool_job_result *result)
     r->facts.last_nodes = nodes;
 }
 
-/* Idle ranks sleep where there are more of them than processors. */
+/* Returns the module that makes idle ranks sleep if there are more ranks than processors;
+ * otherwise NULL. */
 static const char *run_preload(run *r)
 {
     int ranks = 0;
@@ -192,7 +193,7 @@ static const char *run_preload(run *r)
 
 void run_describe(run *r, const char *name)
 {
-    /* elsewhere srun waits for an allocation, as long as that takes */
+    /* outside of Slurm, srun waits for an allocation without a time limit */
     int allocated = strcmp(tool_manager_name(), "slurm") == 0;
     r->launch = (launch){.nodes = &r->chosen,
                          .ranks = r->request->raw ? NULL : r->ranks,
@@ -213,7 +214,7 @@ static int run_report_unlaunched(const run *r, int rc, const kvtree_error *err)
                     *err->text ? err->text : strerror(-rc));
 }
 
-/* The program logs its run under that id. */
+/* Makes and exports the id under which the program logs its run. */
 static void run_export_id(run *r)
 {
     scr_log_run_id(r->id);
@@ -234,7 +235,7 @@ static void run_launch(run *r)
     run_export_id(r);
     run_describe(r, name);
     int rc = launcher_build(&r->launcher.row, &r->launch, &words, &err);
-    /* checkpoints are for that number of ranks */
+    /* checkpoints are for this number of ranks */
     r->facts.ranks = launcher_ranks(&r->launch);
     const tool_job job = {.argv = tool_words_list(&words),
                           .interval = r->simulated ? 0.02 : 1,
@@ -264,7 +265,7 @@ static void run_launch(run *r)
 
 /* ---- between two runs ---- */
 
-/* Gives nodes time to clean up; ends early when the job should. */
+/* Gives the nodes time to clean up; ends early if the job should end. */
 static void run_pause(run *r)
 {
     double until = tool_now() + r->delay;
@@ -281,7 +282,7 @@ static run_decision run_decide(run *r)
 {
     run_update_down(r);
     run_update_drained(r);
-    tool_signals_wait(&r->signals, 0, 0); /* one may have arrived meanwhile */
+    tool_signals_wait(&r->signals, 0, 0); /* a signal may have arrived meanwhile */
     if (!r->signals.stop && run_plan_was_struck(&r->facts))
         run_drop_signal(r, ": SIGTERM ");
     run_read_halt(r);
@@ -291,10 +292,10 @@ static run_decision run_decide(run *r)
     return run_plan(&r->facts);
 }
 
-/* ---- what is in the caches ---- */
+/* ---- saving the caches ---- */
 
-/* SCR_Init records the number of nodes; the record of an earlier job was removed before
- * the first run (prerun.h). */
+/* Warns if no run used SCR. SCR_Init records the number of nodes; the record of an
+ * earlier job was removed before the first run (prerun.h). */
 static void run_warn_unprotected(run *r)
 {
     int nodes;
@@ -321,7 +322,7 @@ static void run_report_abandoned(run *r)
         r->given_up, r->prefix.path);
 }
 
-/* True when all is saved. */
+/* Reports the result of saving. True if everything is saved. */
 static bool run_report_saved(run *r, int rc, const tool_job_result *result)
 {
     if (rc)
@@ -333,7 +334,7 @@ static bool run_report_saved(run *r, int rc, const tool_job_result *result)
     return !rc && !result->code;
 }
 
-/* The nodes that do not answer, as text to be freed. */
+/* Returns the nodes that do not answer as text, to be freed. */
 static char *run_list_gone(const run *r)
 {
     hostlist gone = {0, calloc((size_t)r->nodes.count + 1, sizeof *gone.names)};
@@ -341,12 +342,13 @@ static char *run_list_gone(const run *r)
         if (r->table[i].down && !r->reasons[i].answers)
             gone.names[gone.count++] = r->nodes.names[i];
     char *text = gone.names ? hostlist_compress(&gone) : NULL;
-    free(gone.names); /* the names are those of nodes */
+    free(gone.names); /* `nodes` owns the names */
     return text;
 }
 
-/* Saves what is only in the caches. A signal that arrived before was for the program; the
- * first one now is a warning. True when all is saved. between: another run follows. */
+/* Saves datasets that are only in the caches. The first signal to scr_run does not end
+ * this: if it arrives now, it causes a warning. A further signal abandons the saving.
+ * True if everything is saved. between: another run follows. */
 static bool run_save_caches(run *r, bool between)
 {
     char *command = tool_remote_command("scr_postrun");
@@ -375,8 +377,8 @@ static bool run_save_caches(run *r, bool between)
 
 /* ---- all runs ---- */
 
-/* A drained node of the last run that the next one leaves out may be switched off: the
- * caches are saved while it is there. True where there is one. */
+/* The next run leaves out drained nodes, which may then be switched off: if such a node
+ * was used by the last run, saves the caches now. True if there is such a node. */
 static bool run_save_drained(run *r)
 {
     bool some = false;
@@ -407,7 +409,7 @@ static run_decision run_all(run *r)
     return d;
 }
 
-/* SCR_ENABLE=0: runs the program once, without saving. */
+/* SCR_ENABLE=0: runs the program once and saves nothing. */
 static int run_without_scr(run *r)
 {
     kvtree_error err = {""};
@@ -429,7 +431,7 @@ static int run_without_scr(run *r)
     return rc ? run_report_unlaunched(r, rc, &err) : result.code;
 }
 
-/* An exit code, after a message. */
+/* Prepares the first run; an exit code, after a message. */
 static int run_prepare(run *r)
 {
     kvtree_error err = {""};
@@ -463,7 +465,8 @@ static int run_with_scr(run *r)
     if (d.why == RUN_HALTED && r->remedy) run_say(r, HALT_REMEDY, "%s", r->remedy);
     if (r->facts.attempts > 0 && !r->signals.stop) run_warn_unprotected(r);
     bool missed = run_report_missed(r);
-    /* also without a run: an earlier job may have left something; not on new nodes */
+    /* also without a run: an earlier job may have left datasets; not with new simulated
+     * nodes */
     bool saved = (r->facts.attempts == 0 && r->simulated) || run_save_caches(r, false);
     if (requeue_is_due(r, &d)) requeue_job(r);
     if ((missed || !saved) && d.code == 0) d.code = NOT_COMPLETE;
@@ -483,6 +486,6 @@ int run_job(const run_request *request)
     if (code == COMMAND_GOOD) code = enabled ? run_with_scr(&r) : run_without_scr(&r);
     int given_up = r.given_up;
     run_close(&r);
-    if (given_up) raise(given_up); /* the shell sees the signal */
+    if (given_up) raise(given_up); /* so that the shell sees the signal */
     return code;
 }

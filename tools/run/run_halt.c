@@ -13,10 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { ANSWER = 30 }; /* seconds for an answer of the batch system */
+enum { ANSWER = 30 }; /* timeout of the batch system in seconds */
 
-/* Finds the end of the allocation. SCR in the program does not ask the batch system: the
- * answer of Slurm goes into the environment. */
+/* Finds the end of the allocation. SCR in the program does not query the batch system, so
+ * the answer of Slurm goes to the environment. */
 static void run_find_end(run *r)
 {
     char text[24];
@@ -26,7 +26,7 @@ static void run_find_end(run *r)
     if (r->end.time && setenv("SCR_END_TIME", text, 1) != 0) tool_no_memory();
 }
 
-/* The halt file; NULL with the error where it cannot be read. */
+/* Reads the halt file; NULL with the error if it cannot be read. */
 static kvtree *run_open_halt(const run *r, int *rc, kvtree_error *err)
 {
     kvtree *halt = kvtree_new();
@@ -65,7 +65,7 @@ void run_read_halt(run *r)
     *r->halt = 0;
     if (!halt || scr_halt_check(halt, &r->end, now, reason) ||
         run_is_ending(r, reason, sizeof reason)) {
-        /* a program would not start with an unreadable halt file, either */
+        /* a program would not start with an unreadable halt file either */
         snprintf(r->halt, sizeof r->halt, "%.400s", halt ? reason : err.text);
         free(r->remedy);
         r->remedy = halt ? tool_halt_remedy(halt, &r->end, now, r->prefix.path)

@@ -18,7 +18,7 @@ int run_log_open(run_log *log, int prefix, kvtree_error *err)
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     int rc = beneath_open_log(prefix, RUN_LOG_NAME, O_RDWR, &fd, err);
     if (!rc) log->fd = fd;
-    /* without locks the state of the run is unknown to others */
+    /* without locks, other processes cannot know the state of the run */
     if (!rc) (void)fcntl(fd, F_SETLK, &lock);
     return rc;
 }
@@ -42,7 +42,7 @@ void run_log_add(run_log *log, tool_message message, const char *format, ...)
     utf8_mask(text, false);
     tool_time_text((int64_t)time(NULL), when);
     int n = snprintf(line, sizeof line, "%s  %s%s\n", when, word, text);
-    /* a single write: lines of several processes do not mix */
+    /* a single write, so that lines of several processes do not mix */
     if (io_write(log->fd, line, (size_t)n) < 0) io_close(&log->fd);
 }
 

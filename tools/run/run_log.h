@@ -11,17 +11,17 @@
 #include <stdbool.h>
 
 typedef struct run_log {
-    int fd;     /* -1: there is no file */
-    bool quiet; /* only the file, but for errors */
+    int fd;     /* -1: no file */
+    bool quiet; /* only errors go to standard error */
 } run_log;
 
-/* Opens the file below the open prefix directory, and holds a lock on it that others may
- * share, until it is closed or the process ends: who asks for a lock of its own learns
- * that scr_run is there (single_instance_holder), on other machines, too, where the file
- * system has locks. 0, or -errno with a text; then lines go to standard error only. */
+/* Opens the file below the open prefix directory and holds a shared lock on it until it
+ * is closed or the process ends. A process that tests for an exclusive lock learns that
+ * scr_run is running (single_instance_holder); where the file system has locks, on other
+ * machines, too. 0, or -errno with a text; lines then go to standard error only. */
 int run_log_open(run_log *log, int prefix, kvtree_error *err);
 
-/* Adds a message, a line which begins with the time in the file. Errors go to standard
+/* Adds a message as a line, which begins with the time in the file. Errors go to standard
  * error even if the log is quiet. */
 void run_log_add(run_log *log, tool_message message, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

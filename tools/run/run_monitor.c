@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks while the program runs: failures to simulate, the request to end it now, its
- * progress, and its nodes; a launcher may wait forever for a node that lost its power. */
+/* Checks while the program runs: failures to simulate, the request to end the program
+ * now, its progress, and its nodes, since a launcher may wait forever for a node that
+ * lost power. */
 #include "run/run.h"
 
 #include "common/io.h"
@@ -18,11 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ANSWER = 30 /* seconds for an answer of the batch system */ };
+enum { ANSWER = 30 /* timeout of the batch system in seconds */ };
 
 /* ---- simulated failures ---- */
 
-/* Records the progress of the run in which failures are to happen. */
+/* Records the progress of a run that failures are to interrupt. */
 static void monitor_record_progress(run *r, const run_progress *p)
 {
     for (int i = 0; i < r->failure_count; i++) {
@@ -67,7 +68,7 @@ static size_t monitor_found_size(const run *r)
     return (size_t)r->chosen.count * sizeof *r->found;
 }
 
-/* Runs in another process, which shares r->found: it may take long. */
+/* Asks the nodes in another process, which shares r->found, since that may take long. */
 static void monitor_ask_nodes(run *r)
 {
     setpgid(0, 0);
@@ -82,9 +83,9 @@ static void monitor_start_check(run *r)
     r->found = found == MAP_FAILED ? NULL : found;
     pid_t pid = r->found ? fork() : -1;
     if (pid == 0) monitor_ask_nodes(r);
-    if (pid > 0) setpgid(pid, pid); /* here, too: either process may be first */
+    if (pid > 0) setpgid(pid, pid); /* in both processes, as either may be first */
     r->checker = pid > 0 ? pid : 0;
-    /* each node has a time limit; 64 are asked side by side */
+    /* each node has a time limit; 64 nodes are asked side by side */
     r->check_until = tool_now() + 30 + r->node_time * (2 + r->chosen.count / 64.0);
 }
 
@@ -104,16 +105,16 @@ static void monitor_cancel_check(run *r)
     monitor_free_found(r);
 }
 
-/* Keeps what was found for the next decision. True, with their names, if nodes are down.
- */
+/* Keeps the results for the next decision. True, with the names of the nodes, if any are
+ * down. */
 static bool monitor_keep_found(run *r, char why[TOOL_WHY_SIZE])
 {
     hostlist down = {0, calloc((size_t)r->chosen.count + 1, sizeof *down.names)};
     for (int i = 0, k = 0; i < r->nodes.count && k < r->chosen.count && down.names; i++) {
-        /* both are in the same order */
+        /* both lists are in the same order */
         if (r->nodes.names[i] != r->chosen.names[k]) continue;
         const down_reason *reason = &r->found[k++];
-        /* the check itself failed, as without memory: no reason to end a program */
+        /* the check itself failed, as without memory: not a reason to end a program */
         if (!*reason->text || reason->unasked) continue;
         r->reasons[i] = *reason;
         down.names[down.count++] = r->nodes.names[i];
@@ -122,11 +123,11 @@ static bool monitor_keep_found(run *r, char why[TOOL_WHY_SIZE])
     bool some = down.count > 0;
     if (some) snprintf(why, TOOL_WHY_SIZE, "down: %.200s", list ? list : "?");
     free(list);
-    free(down.names); /* the names are those of nodes */
+    free(down.names); /* `nodes` owns the names */
     return some;
 }
 
-/* True when the check has ended and found nodes that are down. */
+/* True if the check has ended and found nodes that are down. */
 static bool monitor_finish_check(run *r, char why[TOOL_WHY_SIZE])
 {
     int status;
@@ -152,7 +153,7 @@ static bool monitor_check_nodes(run *r, char why[TOOL_WHY_SIZE])
     return false;
 }
 
-/* ---- all ---- */
+/* ---- all checks ---- */
 
 void run_monitor_begin(run *r)
 {
@@ -164,7 +165,7 @@ void run_monitor_begin(run *r)
     r->watchdog.reported = false;
     r->checker = 0;
     r->found = NULL;
-    /* nodes were checked just before */
+    /* the nodes were checked just before */
     r->next_check = tool_now() + r->interval;
 }
 
@@ -176,7 +177,8 @@ void run_monitor_end(run *r)
     monitor_cancel_check(r);
 }
 
-/* While the progress is unknown the program does not count as hanging. */
+/* Whether the program hangs. A program with unknown progress does not count as
+ * hanging. */
 static bool monitor_is_hanging(run *r, const run_progress *p, const char *unknown,
                                double *seconds)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit code where nothing was started. */
+/* Exit code if nothing was started. */
 enum { NOT_STARTED = 1 };
 
 static int plan_count_healthy(const run_facts *f, int drained)
@@ -18,13 +18,14 @@ static int plan_count_healthy(const run_facts *f, int drained)
     return healthy;
 }
 
-/* Most nodes of n on which each has a rank: launchers refuse others, or crash. */
+/* Returns at most n, and at most one node per rank: launchers refuse nodes without a
+ * rank, or crash. */
 static int plan_with_ranks(const run_facts *f, int n)
 {
     return f->ranks > 0 && f->ranks < n ? f->ranks : n;
 }
 
-/* Number of nodes for the program where none is down. */
+/* Returns the number of nodes for the program when no node is down. */
 static int plan_full(const run_facts *f)
 {
     if (f->wanted > 0) return plan_with_ranks(f, f->wanted);
@@ -32,7 +33,7 @@ static int plan_full(const run_facts *f)
                                                                    : f->count);
 }
 
-/* Least number of nodes; without SCR_MIN_NODES as many as before. */
+/* Returns the minimum number of nodes; without SCR_MIN_NODES, the full number. */
 static int plan_least(const run_facts *f)
 {
     return f->least > 0 ? f->least : plan_full(f);
@@ -59,8 +60,8 @@ static run_why plan_find_end(const run_facts *f, const run_decision *d)
 
 /* ---- nodes and ranks ---- */
 
-/* Chooses up to n healthy nodes that are, or are not, drained, and were, or were not,
- * used; returns their number. */
+/* Chooses up to n healthy nodes with the given values of drained and used; returns their
+ * number. */
 static int plan_choose_nodes(const run_facts *f, int drained, int used, int n)
 {
     int chosen = 0;

@@ -50,7 +50,8 @@ static int progress_find_newest(const scr_index *index, int *complete, int *ente
     return rc;
 }
 
-/* A missing index is about to be rebuilt: what is known of it stays valid. */
+/* Reads the index if it has changed. A missing index is about to be rebuilt, so the known
+ * values stay valid. */
 static int progress_read_index(progress_reader *s, kvtree_error *err)
 {
     struct stat st;
@@ -70,7 +71,7 @@ static int progress_read_index(progress_reader *s, kvtree_error *err)
     return 0;
 }
 
-/* ---- both ---- */
+/* ---- flush file and index ---- */
 
 void run_progress_begin(progress_reader *s, int prefix)
 {
@@ -87,7 +88,8 @@ int run_progress_read(progress_reader *s, run_progress *p, kvtree_error *err)
     if (s->earlier > found.latest) found.latest = s->earlier;
     if (s->indexed > found.latest) found.latest = s->indexed;
     found.writing = s->entered > found.latest;
-    /* ids count all datasets; some may have left the cache before they were seen */
+    /* ids count all datasets, including those that left the cache before they were
+     * seen */
     if (s->begun && found.latest > s->last.latest)
         found.completed += found.latest - s->last.latest;
     s->begun = true;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Default seconds on real and on simulated nodes. */
+/* Default seconds on real nodes and on simulated nodes. */
 static const int64_t pauses[] = {60, 0}, intervals[] = {60, 2};
 
 /* ---- simulated nodes ---- */
@@ -25,7 +25,8 @@ static int setup_export_one(run *r, const char *name, const char *value)
            scr_layer_set(r->prefix.config.env, name, value, "scr_run") == 0;
 }
 
-/* Sets variables for this process, which has read its environment, and its children. */
+/* Sets variables for the children, and for this process, which has already read its
+ * environment. */
 static int setup_export_nodes(run *r, int count)
 {
     char list[64];
@@ -57,7 +58,8 @@ static int setup_simulated_nodes(run *r)
               : setup_export_nodes(r, count);
 }
 
-/* Whether datasets lie in a store of a descriptor that a lost simulated node keeps. */
+/* Whether a descriptor keeps datasets in a store that survives the loss of a simulated
+ * node. */
 static bool setup_is_shared(const scr_store *store, const scr_reddescs *reddescs)
 {
     int used = 0;
@@ -67,13 +69,13 @@ static bool setup_is_shared(const scr_store *store, const scr_reddescs *reddescs
     return used && !store->implied && strcmp(store->group, "NODE") == 0;
 }
 
-/* Mistakes in the configuration are reported by the program. */
+/* The program reports mistakes in the configuration. */
 void run_warn_shared(run *r)
 {
     scr_problems problems = {.count = 0};
     scr_descs descs;
     if (!r->simulated) return;
-    /* each node has its own, whatever was set */
+    /* each node has its own cache directory, whatever was set */
     int rc =
         scr_layer_set(r->prefix.config.env, "SCR_CACHE_BASE", r->simulated, "scr_run");
     rc = rc ? rc : scr_descs_load(&r->prefix.config, &descs, &problems);
@@ -176,15 +178,15 @@ static int setup_find_launcher(run *r)
                            &r->launcher);
 }
 
-/* Each launch of Flux has another FLUX_JOB_ID: the program must use our id. */
+/* Each launch of Flux has another FLUX_JOB_ID, but the program must use our id. */
 static int setup_export_job(const run *r)
 {
     if (strcmp(tool_manager_name(), "flux") != 0) return COMMAND_GOOD;
     return setenv("SCR_JOB_ID", r->owner.job, 1) == 0 ? COMMAND_GOOD : tool_no_memory();
 }
 
-/* Standard output belongs to the program: output of commands of this project goes to
- * standard error, or nowhere. */
+/* Standard output belongs to the program: commands of this project print to standard
+ * error, or nowhere. */
 static int setup_set_output(run *r)
 {
     r->output = STDERR_FILENO;
@@ -195,7 +197,7 @@ static int setup_set_output(run *r)
 }
 
 /* Sets variables for all children. Slurm keeps the step of a lost node, with its
- * processors on all nodes: without SLURM_OVERLAP the next step waits for them. srun
+ * processors on all nodes; without SLURM_OVERLAP the next step waits for them. srun
  * before 20.11 does not know the variable and always overlaps steps. */
 static int setup_export_all(const run *r)
 {
@@ -218,7 +220,7 @@ int run_open(run *r, const run_request *request)
 {
     *r = (run){.request = request, .per_node = 1, .instance = -1, .lock = -1};
     r->prefix.dir = r->log.fd = r->signals.fd = r->output = -1;
-    /* first: root continues in another process, as the owner of the directory */
+    /* first, since root continues in another process as the owner of the directory */
     int code = tool_prefix_configure(&r->prefix, request->dir);
     if (code == COMMAND_GOOD) code = tool_prefix_convert(&r->prefix);
     if (code == COMMAND_GOOD) code = setup_catch_signals(r);
@@ -245,7 +247,7 @@ void run_close(run *r)
     if (r->output != STDERR_FILENO) io_close(&r->output);
     tool_signals_release(&r->signals);
     free(r->remedy);
-    free(r->chosen.names); /* names are those of nodes */
+    free(r->chosen.names); /* `nodes` owns the names */
     free(r->out.names);
     free(r->rest.names);
     launcher_choice_free(&r->launcher);

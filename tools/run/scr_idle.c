@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scr_idle.so: lets idle ranks give way to others. scr_run --simulate preloads it where a
+/* scr_idle.so: lets idle ranks yield to others. scr_run --simulate preloads it if a
  * program has more ranks than processors (simulate.h).
  *
  * MPICH over UCX waits by polling and never yields: with more ranks than processors a
  * barrier takes 40 ms. With this module a rank sleeps for 50 microseconds after 20 polls
- * that found nothing. It changes nothing else, and has no effect without UCX. */
+ * that found nothing. The module changes nothing else, and has no effect without UCX. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <time.h>

@@ -26,15 +26,15 @@
 
 #define NAME "scr-nodes-XXXXXX"
 #define IDLE "scr_idle.so"
-#define MARK ".scr-nodes" /* an empty file in each directory of that name */
-
-/* Other users may give such a name to another directory of this user. */
+/* An empty file in each directory of that name, which distinguishes it from another
+ * directory of this user that other users gave such a name. */
+#define MARK ".scr-nodes"
 
 enum {
     TRIES = 100,
     MOST_NODES = 1024,
     MOST_RANKS = 1024,
-    PATIENCE = 30 /* seconds to kill a node */
+    PATIENCE = 30 /* timeout for killing a node, in seconds */
 };
 
 /* ---- text ---- */
@@ -62,12 +62,13 @@ int simulate_parse(const char *text, int *nodes, int *per_node)
     return 0;
 }
 
-/* Values of a failure: numbers in a range, or one of two words. */
+/* The value of a NAME=VALUE: a number in a range, or one of two words. */
 typedef struct word {
-    const char *name, *unit; /* unit: may follow the number, in singular or plural */
+    const char *name, *unit; /* unit: may follow the number, in singular or
+                              * plural */
     int *value;
-    int least, most;      /* of a number */
-    const char *words[2]; /* for 0 and 1 */
+    int least, most;      /* of the number */
+    const char *words[2]; /* words for 0 and 1 */
     const char *help;
 } word;
 
@@ -88,7 +89,7 @@ static int simulate_parse_value(char *text, const word *w)
     return simulate_number(text, w->least, w->most, w->value);
 }
 
-/* Parses NAME=VALUE; given: a bit per word that was found. */
+/* Parses NAME=VALUE; given: a bit for each word that was found. */
 static int simulate_parse_word(char *text, const word *words, int *given,
                                kvtree_error *err)
 {
@@ -145,7 +146,7 @@ static int simulate_parse_failure(char *text, int nodes, simulate_failure *f,
         rc = err_set(&why, -EINVAL, "which node? it needs node=N, as node=1");
     snprintf(f->node, sizeof f->node, "node%d", node);
     if (!rc) return 0;
-    /* of a single word: the text names it already */
+    /* a single word is in the text already */
     if (strncmp(why.text, f->text, strlen(f->text)) == 0)
         return err_set(err, rc, "%s", why.text);
     return err_set(err, rc, "%s: %s", f->text, why.text);
@@ -184,8 +185,8 @@ static int simulate_make_nodes(const char *folder, int count, hostlist *nodes,
     return hostlist_parse(list, nodes, err);
 }
 
-/* Locks the directory. 0 or -errno. Between its creation and the lock another process may
- * have removed it as a stale one. */
+/* Locks the directory. 0 or -errno. Another process may have removed the directory as
+ * stale between its creation and the lock. */
 static int simulate_lock_folder(int dir, const char *name, int *lock)
 {
     struct stat there, open;
@@ -199,7 +200,8 @@ static int simulate_lock_folder(int dir, const char *name, int *lock)
     return rc;
 }
 
-/* Others may have given the name to another directory of the user's. */
+/* Removes a directory that has the mark: other users may have given the name to another
+ * directory of this user. */
 static int simulate_remove_tree(int dir, const char *name, kvtree_error *err)
 {
     char mark[NAME_MAX + sizeof MARK + 1];
@@ -210,7 +212,7 @@ static int simulate_remove_tree(int dir, const char *name, kvtree_error *err)
     return beneath_remove_tree(dir, name, err);
 }
 
-/* Removes what a killed scr_run left. */
+/* Removes the directories of killed runs. */
 static void simulate_remove_stale(const char *base)
 {
     const size_t before = sizeof NAME - 1 - strlen("XXXXXX");
@@ -248,7 +250,7 @@ static void simulate_remove_marked(const char *path)
     rmdir(path);
 }
 
-/* File systems without locks: stale directories are never removed there. */
+/* On file systems without locks, stale directories are never removed. */
 static int simulate_make_one(char *path, int *lock)
 {
     if (!mkdtemp(path)) return -errno;
@@ -307,7 +309,7 @@ void simulate_close(char *folder, int *lock)
     char *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash) {
         *slash = 0;
-        /* a second attempt for what was short for a moment, as memory */
+        /* retry once after a temporary shortage, as of memory */
         if (simulate_remove_below(folder, slash + 1, true, &err) != 0 &&
             simulate_remove_below(folder, slash + 1, true, &err) != 0)
             tool_say(SIMULATION_LEFT, "simulated nodes are left in %s/%s: %s", folder,
@@ -325,7 +327,8 @@ static bool simulate_has_processors(int ranks)
     return sched_getaffinity(0, sizeof set, &set) != 0 || ranks <= CPU_COUNT(&set);
 }
 
-/* Beside this command, as in a build directory, where no other user put it. */
+/* Finds the module beside this command, as in a build directory, unless another user may
+ * have put it there. */
 static bool simulate_find_beside(char path[PATH_MAX])
 {
     struct stat own;
@@ -353,7 +356,8 @@ bool simulate_find_idle(int ranks, char path[PATH_MAX])
 
 /* ---- failures ---- */
 
-/* A dataset that is newer than the newest complete one has a directory in the cache. */
+/* Whether the cache has a directory of a dataset that is newer than the newest complete
+ * one. */
 static bool simulate_is_writing(const char *folder, const char *node, int latest)
 {
     char pattern[PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A lock on one byte of a file in the user's private directory below the control base.
- * The kernel releases it when its holder ends; the file stays, empty, for all jobs of the
- * user. See single_instance.h. */
+ * The kernel releases the lock when its holder ends; the empty file stays for all jobs of
+ * the user. See single_instance.h. */
 #include "run/single_instance.h"
 
 #include "cache/base.h"
@@ -21,7 +21,7 @@
 
 static const char lock_name[] = "scr_run.lock";
 
-/* The directory <base>/<user>, which is private. */
+/* Opens the private directory <base>/<user>. */
 static int instance_open_folder(const tool_prefix *prefix, const tool_owner *owner,
                                 int *folder, kvtree_error *err)
 {
@@ -35,7 +35,8 @@ static int instance_open_folder(const tool_prefix *prefix, const tool_owner *own
     return beneath_private_folder(base, below, folder, err);
 }
 
-/* The byte of the job and the prefix directory: a hash, so that two rarely share one. */
+/* Returns the byte for the job and the prefix directory: a hash, so that two rarely share
+ * one. */
 static struct flock instance_byte(const tool_prefix *prefix, const tool_owner *owner)
 {
     uint32_t crc = crc32_add(0, owner->job, strlen(owner->job) + 1);
@@ -44,7 +45,7 @@ static struct flock instance_byte(const tool_prefix *prefix, const tool_owner *o
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = crc, .l_len = 1};
 }
 
-/* The process that holds the lock instead, or 0. */
+/* Locks the byte. Returns the process that already holds the lock, or 0. */
 static pid_t instance_lock_byte(int file, struct flock lock)
 {
     if (fcntl(file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
@@ -70,9 +71,9 @@ int single_instance_lock(const tool_prefix *prefix, const tool_owner *owner, int
         (long)other, owner->job);
 }
 
-/* ---- who holds it ---- */
+/* ---- holder of the lock ---- */
 
-/* Whether a process of this machine is that of another user. */
+/* Whether a process of this machine belongs to another user. */
 static bool instance_is_foreign(pid_t pid)
 {
     char path[64];
@@ -81,7 +82,8 @@ static bool instance_is_foreign(pid_t pid)
     return stat(path, &st) == 0 && st.st_uid != geteuid();
 }
 
-/* The holder of a lock on any of these bytes of the file, -1 for one elsewhere; 0. */
+/* Returns the holder of a lock on any of these bytes of the file; -1: a process on
+ * another machine; 0: none. */
 static pid_t instance_ask(int folder, const char *name, struct flock lock)
 {
     kvtree_error err;
@@ -94,7 +96,8 @@ static pid_t instance_ask(int folder, const char *name, struct flock lock)
     return instance_is_foreign(lock.l_pid) ? 0 : lock.l_pid;
 }
 
-/* The lock that a run holds in its control directory below that of the user. */
+/* Returns the holder of the lock that a run has in its control directory below the
+ * directory of the user. */
 static pid_t instance_ask_run(const tool_prefix *prefix, const tool_owner *owner,
                               const char *base, const char *user)
 {
@@ -113,7 +116,7 @@ static pid_t instance_ask_run(const tool_prefix *prefix, const tool_owner *owner
     return holder;
 }
 
-/* In the directory of the user below the control base. */
+/* Returns the holder of a lock below the control base, in the directory of the user. */
 static pid_t instance_ask_base(const tool_prefix *prefix, const tool_owner *owner)
 {
     const char *base = scr_config_get(&prefix->config, "SCR_CNTL_BASE", NULL);
@@ -123,7 +126,7 @@ static pid_t instance_ask_base(const tool_prefix *prefix, const tool_owner *owne
     pid_t holder = 0;
     if (scr_base_name(base, owner->user, below) < 0) return 0;
     int rc = beneath_open_folder(base, &top, &err);
-    /* others could pretend that a run is there */
+    /* otherwise others could fake a lock */
     if (!rc) rc = beneath_open_private(top, below, &folder, &err);
     if (!rc) holder = instance_ask(folder, lock_name, instance_byte(prefix, owner));
     if (!rc && !holder) holder = instance_ask_run(prefix, owner, base, below);

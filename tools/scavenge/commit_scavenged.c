@@ -24,8 +24,8 @@
 
 enum { LOCK_SECONDS = 10 }; /* a process that was killed may hold the lock for a moment */
 
-/* Locks a file in the staging directory, which must exist; hidden is the directory that
- * has it. *fd is -1 without such a directory, and on a file system without locks. */
+/* Locks a file in the staging directory, which must exist; hidden is its parent
+ * directory. *fd is -1 without such a directory, and on a file system without locks. */
 static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_error *err)
 {
     char folder[SCAVENGE_FOLDER_SIZE], name[SCAVENGE_FOLDER_SIZE + 16];
@@ -40,7 +40,7 @@ static int commit_lock(int hidden, const scavenge_key *key, int *fd, kvtree_erro
 
 /* ---- missing files ---- */
 
-/* Temporary files ".<16 hex digits>-<i>.tmp" of an interrupted rebuild. */
+/* Removes the temporary files ".<16 hex digits>-<i>.tmp" of an interrupted rebuild. */
 static void commit_remove_temporaries(int dir)
 {
     DIR *stream = beneath_list(dir);
@@ -68,7 +68,8 @@ static int commit_rebuild(const scavenge_prefix *prefix, scavenge_saved *saved,
 
 /* ---- complete datasets ---- */
 
-/* The container size is recorded: a second call must pack files as the first did. */
+/* Reads the recorded container size: a second call must pack files as the first call
+ * did. */
 static int commit_read_packing(const scavenge_folder *folder, kvtree *tree,
                                uint64_t *container, kvtree_error *err)
 {
@@ -83,8 +84,7 @@ static int commit_read_packing(const scavenge_folder *folder, kvtree *tree,
 }
 
 /* Joins parts, packs files if containers are configured, and records that all files
- * exist.
- */
+ * exist. */
 static int commit_pack(const scavenge_prefix *prefix, const scavenge_saved *saved,
                        uint64_t *container, kvtree_error *err)
 {
@@ -136,8 +136,8 @@ static int commit_saved(const scavenge_prefix *prefix, scavenge_saved *saved,
     if (rc) return rc;
     if (scavenge_scan_is_whole(&saved->scan, &result->why))
         return commit_whole(prefix, saved, result, err);
-    for (int i = result->sets - 1; i >= 0;
-         i--) /* a failed rebuild is the better reason */
+    /* a failed rebuild is the better reason */
+    for (int i = result->sets - 1; i >= 0; i--)
         if (result->rebuilt[i].failed) result->why = result->rebuilt[i].why;
     return scavenge_update_index(prefix->dir, &result->dataset, SCAVENGE_INCOMPLETE,
                                  result->why.text, &result->current, err);
@@ -158,8 +158,8 @@ static int commit_locked(const scavenge_prefix *prefix, const scavenge_key *key,
     return rc;
 }
 
-/* Removes the staging directories of the id, also those of older datasets. A process that
- * waits for the lock may create its file again meanwhile. */
+/* Removes all staging directories of the id, including those of older datasets. A process
+ * that waits for the lock may recreate its file meanwhile. */
 static int commit_remove_staging(int hidden, int id, kvtree_error *err)
 {
     scavenge_key one;

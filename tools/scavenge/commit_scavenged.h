@@ -2,10 +2,10 @@
 #ifndef SCAVENGE_COMMIT_SCAVENGED_H
 #define SCAVENGE_COMMIT_SCAVENGED_H
 
-/* Commits a scavenged dataset to the prefix directory, in the order of a flush: the index
- * says "not complete", files are renamed, map and summary are written, the index says
- * "complete", the staging directory is removed. Interrupted at any point, a second call
- * completes the work (docs/formats/scavenge.md). */
+/* Commits a scavenged dataset to the prefix directory in the same order as a flush: the
+ * index marks the dataset incomplete; files are renamed; map and summary are written; the
+ * index marks the dataset complete; the staging directory is removed. If the commit is
+ * interrupted at any point, a second call completes it (docs/formats/scavenge.md). */
 
 #include "scavenge/rebuild.h"
 #include "scavenge/staging.h"
@@ -19,14 +19,15 @@ typedef struct scavenge_commit_result {
     scavenge_rebuilt *rebuilt;
 } scavenge_commit_result;
 
-/* It is not known whether files were packed, nor whether some have been renamed. */
+/* Unknown state: whether files were packed, and whether some were renamed. */
 #define SCAVENGE_WHOLE_BAD 1
 
-/* Rebuilds missing files of the dataset and commits it. If files stay missing, the index
- * says so, with the reason, and the staging directory stays. 0 in both cases;
- * SCAVENGE_WHOLE_BAD, with nothing renamed, when that record of an interrupted commit is
- * damaged; -EBUSY while another process commits it, -ESTALE when a newer dataset has the
- * name or names of its files; or another -errno; each with a text. */
+/* Rebuilds missing files of the dataset and commits it. If files remain missing, the
+ * index records the dataset as incomplete with the reason, and the staging directory
+ * stays. 0 in both cases; SCAVENGE_WHOLE_BAD, with nothing renamed, if the record
+ * SCAVENGE_WHOLE of an interrupted commit is damaged; -EBUSY while another process
+ * commits the dataset; -ESTALE if a newer dataset has its name or names of its files; or
+ * another -errno; each with a text. */
 int scavenge_commit(const scavenge_prefix *prefix, const scavenge_key *key,
                     scavenge_commit_result *result, kvtree_error *err);
 

@@ -22,15 +22,16 @@ typedef struct copy_task {
     const scavenge_wish *wish;
     const int *ranks;
     int target;     /* the open staging directory */
-    bool has_group; /* group permissions in the cache are meant for this group */
+    bool has_group; /* the group for which group permissions in the cache are meant is
+                     * known */
     gid_t group;
     pthread_mutex_t mutex;
     scavenge_copied *copied;
     _Atomic uint64_t *done; /* bytes, of ... */
-    uint64_t total;         /* ... these */
+    uint64_t total;         /* ... this total */
 } copy_task;
 
-/* One file, with the bytes that were reported last. */
+/* One file, with its bytes as last reported. */
 typedef struct copy_share {
     const copy_task *task;
     uint64_t done;
@@ -95,8 +96,8 @@ static int copy_part_files(const copy_task *t, const scavenge_part *part,
     return rc;
 }
 
-/* Ends the process that copies for an interrupted flush of the rank. On failure it
- * continues. */
+/* Ends the process that copies for an interrupted flush of the rank. If that fails, the
+ * process continues. */
 static void copy_stop_transfer(const copy_task *t, int rank)
 {
     char state[PATH_MAX];
@@ -117,7 +118,7 @@ static int copy_rank(const copy_task *t, int rank, scavenge_copied *sums,
     if (part.dataset.created == t->copied->dataset.created) {
         rc = copy_part_files(t, &part, sums, err);
         if (!rc && t->wish->stop) copy_stop_transfer(t, rank);
-        /* last: the filemap guarantees the files */
+        /* last, because the filemap guarantees that the files exist */
         if (!rc && t->wish->files)
             rc = scavenge_rank_write(t->target, part.rank, &part.dataset, err);
         if (rc) err_wrap(err, rc, "rank %d", rank);
@@ -177,11 +178,11 @@ static int copy_find_dataset(const copy_task *t, int prefix, scr_dataset *d,
                        "not saved again",
                        wish->dset);
     rc = scavenge_check_index(prefix, d, err);
-    return rc == -ENOENT || rc == -EBADMSG ? 0
-                                           : rc; /* save files even without an index */
+    /* files are saved even without an index */
+    return rc == -ENOENT || rc == -EBADMSG ? 0 : rc;
 }
 
-/* Creates the staging directory, durably. */
+/* Creates the staging directory durably. */
 static int copy_open_target(int prefix, const scr_dataset *d, int *target,
                             kvtree_error *err)
 {

@@ -3,22 +3,23 @@
 #define SCAVENGE_COPY_H
 
 /* Copies one node's part of a dataset from its cache to the staging directory (SCR
- * Developer Guide 1.2, section 2.33.3): each file under a temporary name until it is
- * complete, its checksum verified during the copy, and then the filemap of its rank. An
- * existing file with the same checksum stays. */
+ * Developer Guide 1.2, section 2.33.3). Each file has a temporary name until it is
+ * complete; its checksum is verified during the copy. The filemap of a rank follows its
+ * files. An existing file with the same checksum stays. */
 
 #include "scavenge/node.h"
 
 /* What to copy. */
 typedef struct scavenge_wish {
     int dset;
-    int64_t created; /* the creation time of the dataset; 0: the newest with the id */
+    int64_t created; /* the creation time of the dataset; 0: the newest dataset with the
+                      * id */
     bool files;      /* application files and filemaps */
     bool redundancy; /* redundancy files, of ... */
-    const int *sets; /* ... these sets; NULL: all */
+    const int *sets; /* ... these sets; NULL: all sets */
     int set_count;
-    int width; /* ranks at the same time */
-    int stop;  /* 1: ends transfers of scr_transfer for ranks that are saved */
+    int width; /* ranks in parallel */
+    int stop;  /* 1: ends transfers of scr_transfer for saved ranks */
 } scavenge_wish;
 
 typedef struct scavenge_copied {
@@ -27,13 +28,14 @@ typedef struct scavenge_copied {
     int files;        /* ... these files, ... */
     uint64_t bytes;   /* ... and their bytes */
     int failed;       /* ranks with a file that could not be copied */
-    int code;         /* of the first of them, ... */
+    int code;         /* error of the first of these ranks, ... */
     kvtree_error why; /* ... and the reason */
 } scavenge_copied;
 
-/* 0 even if some ranks failed; -ENOENT when the cache has nothing of the dataset; -ESTALE
- * when the prefix directory has a newer one of its name; or another -errno when nothing
- * could be copied, with a text. prefix is the open prefix directory. */
+/* Copies the wished files. 0 even if some ranks failed; -ENOENT if the cache has nothing
+ * of the dataset; -ESTALE if the prefix directory has a newer dataset of its name; or
+ * another -errno if nothing could be copied, with a text. prefix is the open prefix
+ * directory. */
 int scavenge_copy(const scavenge_node *node, int prefix, const scavenge_wish *wish,
                   scavenge_copied *copied, kvtree_error *err);
 

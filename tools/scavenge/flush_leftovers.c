@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The identity of a flush begins with id and time of its dataset (docs/formats/scr.md).
- */
+/* The identity of a flush begins with the id and the time of its dataset
+ * (docs/formats/scr.md). */
 static int leftovers_keep_other(void *arg, const filo_begun *flush)
 {
     const scr_dataset *d = arg;

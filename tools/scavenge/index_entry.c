@@ -40,7 +40,8 @@ int scavenge_is_complete(int prefix, const scavenge_key *key, scr_dataset *datas
     return rc;
 }
 
-/* Why another dataset in the index protects its files from d; NULL: it does not. */
+/* Returns why another dataset in the index protects its files from d; NULL: it does
+ * not. */
 static const char *index_entry_obstacle(const kvtree *index, const scr_dataset *d,
                                         const scr_dataset *other)
 {
@@ -77,7 +78,7 @@ int scavenge_check_index(int prefix, const scr_dataset *d, kvtree_error *err)
 
 /* ---- names ---- */
 
-/* Names of files, as keys, and one of them that a map has, too. */
+/* Names of files, as keys, and the first of them that a map also has. */
 typedef struct index_entry_names {
     kvtree *names;
     char common[SCR_NAME_SIZE];
@@ -107,7 +108,7 @@ static int index_entry_meet(void *arg, int rank, int count, const filo_file file
     return 0;
 }
 
-/* Of a dataset without a usable map nothing can be spoiled. */
+/* A dataset without a usable map has nothing that could be spoiled. */
 static int index_entry_compare(const scavenge_prefix *prefix, const scr_dataset *other,
                                index_entry_names *names, kvtree_error *err)
 {

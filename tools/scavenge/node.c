@@ -35,7 +35,7 @@ static int node_open_folder(const char *path, int *dir, kvtree_error *err)
     return rc;
 }
 
-/* From ".../<user>/scr.<job>", possibly followed by the name of a simulated node. */
+/* Parses ".../<user>/scr.<job>", possibly followed by the name of a simulated node. */
 static int node_parse_owner(const char *path, char owner[SCAVENGE_OWNER_SIZE],
                             kvtree_error *err)
 {
@@ -58,7 +58,7 @@ static int node_parse_owner(const char *path, char owner[SCAVENGE_OWNER_SIZE],
     return rc ? err_set(err, rc, "%s is not of the form .../USER/scr.JOB", path) : 0;
 }
 
-/* A job in another prefix directory may have the same id. */
+/* Checks the prefix directory, since a job in another one may have the same id. */
 static int node_check_prefix(const scavenge_node *node, const char *prefix,
                              kvtree_error *err)
 {
@@ -75,9 +75,10 @@ static int node_check_prefix(const scavenge_node *node, const char *prefix,
     return rc == -ENOENT || rc == -EBADMSG ? 0 : rc; /* the record is optional */
 }
 
-/* ---- the lock ---- */
+/* ---- lock of the cache ---- */
 
-/* A lock of processes, like that of runs: the owner can be queried. */
+/* Tries to lock the cache with a lock of processes, like that of runs, whose owner can be
+ * queried. */
 static int node_try_lock(scavenge_node *node, kvtree_error *err)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -90,7 +91,7 @@ static int node_try_lock(scavenge_node *node, kvtree_error *err)
     if (errno == ENOLCK || errno == ENOTSUP || errno == ENOSYS) return 0;
     if (errno != EAGAIN && errno != EACCES)
         return err_sys(err, -errno, "lock " NODE_LOCK);
-    node->run = 1; /* on another machine, or it just ended */
+    node->run = 1; /* the run is on another machine, or just ended */
     if (fcntl(node->lock, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
         lock.l_pid > 0)
         node->run = lock.l_pid;
@@ -111,8 +112,8 @@ int scavenge_node_wait(scavenge_node *node, int seconds, kvtree_error *err)
 
 /* ---- filemaps ---- */
 
-/* A damaged filemap counts as lost: redundancy may recover its files. Without a usable
- * master filemap all filemaps in the directory are read. */
+/* Reads the filemaps. A damaged filemap counts as lost, since redundancy may recover its
+ * files. Without a usable master filemap, reads all filemaps in the directory. */
 static int node_read_maps(scavenge_node *node, kvtree_error *err)
 {
     kvtree *names = kvtree_new();
@@ -173,7 +174,7 @@ int scavenge_node_newest(const scavenge_node *node, int dset, scr_dataset *datas
 
 /* ---- one rank ---- */
 
-/* All files of a part lie below one directory: `path` without `name` at its end. */
+/* Sets the common directory of all files of a part: `path` without `name` at its end. */
 static int node_set_folder(scavenge_part *part, const char *path, const char *name)
 {
     size_t n = (size_t)(name - path) - 1;

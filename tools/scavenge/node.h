@@ -13,20 +13,20 @@
 
 typedef struct scavenge_node {
     int dir;                         /* the control directory, open, ... */
-    const char *path;                /* ... and its path; the caller's */
+    const char *path;                /* ... and its path, owned by the caller */
     char owner[SCAVENGE_OWNER_SIZE]; /* "<user>/scr.<job>": owner of cache directories */
     scr_filemap *map;
     int refused;      /* unusable filemaps */
     kvtree_error why; /* the reason for the first of them */
-    int lock;         /* -1, or the lock that keeps runs from starting */
-    pid_t run;        /* a run that uses the cache now; 0: none */
+    int lock;         /* the lock that prevents runs from starting; or -1 */
+    pid_t run;        /* a run that is using the cache; 0: none */
 } scavenge_node;
 
 /* Opens the control directory at `path`, which must belong to runs in the prefix
- * directory with the path `prefix` (without symbolic links), and reads the filemaps. No
- * run can start on this node until it is closed, unless one uses the cache already
- * (`run`). -ENOENT without a previous run, -EPERM for another user's directory, or
- * another -errno, with a text. */
+ * directory with the path `prefix` (without symbolic links), and reads the filemaps.
+ * Until the node is closed no run can start on it, unless a run already uses the cache
+ * (`run`). -ENOENT if there was no run, -EPERM for another user's directory, or another
+ * -errno, with a text. */
 int scavenge_node_open(const char *path, const char *prefix, scavenge_node *node,
                        kvtree_error *err);
 void scavenge_node_close(scavenge_node *node);
@@ -35,11 +35,12 @@ void scavenge_node_close(scavenge_node *node);
  * text. */
 int scavenge_node_wait(scavenge_node *node, int seconds, kvtree_error *err);
 
-/* The newest complete dataset with the id; -ENOENT, -ENOMEM. */
+/* Finds the newest complete dataset with the id; -ENOENT, -ENOMEM. */
 int scavenge_node_newest(const scavenge_node *node, int dset, scr_dataset *dataset);
 
-/* One rank's part of a dataset, as the filemaps list it. -ENOENT if there is none,
- * -EBADMSG for invalid records; with a text. Files themselves are not checked. */
+/* One rank's part of a dataset, as the filemaps list it. scavenge_part_find returns
+ * -ENOENT if there is none, -EBADMSG for invalid records; with a text. It does not check
+ * the files themselves. */
 typedef struct scavenge_part {
     scavenge_rank *rank; /* files by their names in a rank filemap */
     char *folder;        /* the directory that has them */

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 20 }; /* bytes that are copied at a time */
+enum { PIECE = 1 << 20 }; /* bytes per copy */
 
 void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE])
 {
@@ -29,12 +29,12 @@ void scavenge_container_name(uint64_t i, char name[SCAVENGE_CONTAINER_SIZE])
 typedef struct packer {
     const scavenge_folder *folder;
     uint64_t limit, offset; /* of a container; of the next byte in the stream */
-    mode_t mode;            /* of what is written, ... */
-    gid_t group;            /* ... meant for this group */
-    bool any;               /* they are those of some file */
+    mode_t mode;            /* mode of the output, ... */
+    gid_t group;            /* ... which is meant for this group */
+    bool any;               /* mode and group come from at least one file */
     batch out;              /* the current container or shared file, ... */
-    const char *name;       /* ... what messages call it, ... */
-    int fd;                 /* ... open; -1: there is none */
+    const char *name;       /* ... its name in messages, ... */
+    int fd;                 /* ... its descriptor; -1: none */
     char *piece;
     int64_t shared;       /* others who can change the names */
     uint64_t done, total; /* bytes */
@@ -109,7 +109,8 @@ static void pack_begin_mode(packer *p)
     p->any = false;
 }
 
-/* A user who cannot read one of the files cannot read what it is packed into either. */
+/* Restricts the mode: a user who cannot read one of the files must not be able to read
+ * the output either. */
 static int pack_add_mode(packer *p, const scavenge_file *f)
 {
     struct stat st;
@@ -122,8 +123,8 @@ static int pack_add_mode(packer *p, const scavenge_file *f)
     return 0;
 }
 
-/* The mode was found by names, which may be those of other files now: the open file must
- * grant what is granted. */
+/* Checks that the open file grants all permissions of the output. The mode was determined
+ * by names, which may belong to other files now. */
 static int pack_check_mode(const packer *p, int fd, const scavenge_file *f)
 {
     struct stat st;
@@ -153,7 +154,7 @@ static int pack_file(packer *p, const scavenge_file *f)
 
 /* ---- all files ---- */
 
-/* Calls one function for each file that is not a part. */
+/* Calls a function for each file that is not a part. */
 static int pack_each(packer *p, const scavenge_scan *scan,
                      int each(packer *, const scavenge_file *))
 {
@@ -175,7 +176,7 @@ static int pack_containers(packer *p, const scavenge_scan *scan, uint64_t limit)
     return rc ? rc : pack_end(p);
 }
 
-/* Begins a shared file. What an interrupted process left beside it is removed. */
+/* Begins a shared file. Removes leftovers of an interrupted process in its directory. */
 static int pack_begin_shared(packer *p, const char *name)
 {
     const char *last;
@@ -189,7 +190,7 @@ static int pack_begin_shared(packer *p, const char *name)
     return batch_open(&p->out, name, 0600, &p->fd, p->err);
 }
 
-/* Bytes that no part has are a hole. */
+/* Joins the parts of a shared file. Bytes that no part has remain a hole. */
 static int pack_shared(packer *p, const scavenge_shared *s)
 {
     int rc = 0;
@@ -235,7 +236,7 @@ int scavenge_segments(const char *in, uint64_t offset, uint64_t limit, filo_file
     uint64_t left = file->size;
     file->packed = 1;
     file->segment =
-        calloc((size_t)(left / limit) + 2, sizeof *file->segment); /* at most */
+        calloc((size_t)(left / limit) + 2, sizeof *file->segment); /* maximum number */
     if (!file->segment) return -ENOMEM;
     for (; left > 0; file->segments++) {
         char name[SCAVENGE_CONTAINER_SIZE];

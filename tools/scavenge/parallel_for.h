@@ -4,8 +4,8 @@
 
 /* A loop with independent iterations, run by several threads. */
 
-/* Calls work(arg, i) once for each i from 0 to count - 1, at most `width` of them at the
- * same time. Without threads the calls run one after the other. */
+/* Calls work(arg, i) once for each i from 0 to count - 1, at most `width` calls in
+ * parallel. If no threads can be created, the calls run one after the other. */
 void scavenge_parallel_for(int count, int width, void (*work)(void *arg, int i),
                            void *arg);
 

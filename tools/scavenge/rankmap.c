@@ -51,7 +51,7 @@ scavenge_rank *scavenge_rank_free(scavenge_rank *rank)
     return NULL;
 }
 
-/* The TYPE of a file; NULL for an invalid name of a redundancy file. */
+/* Returns the TYPE of a file; NULL for a redundancy file with an invalid name. */
 static const char *rankmap_type(const char *name, bool redundancy)
 {
     redset_place place;
@@ -59,7 +59,7 @@ static const char *rankmap_type(const char *name, bool redundancy)
     return redset_file_name_parse(name, &place) ? NULL : redset_scheme_name(place.scheme);
 }
 
-/* A copy of the meta data with the fields of f; NULL without memory. */
+/* Returns a copy of the metadata with the fields of f; NULL without memory. */
 static kvtree *rankmap_copy_meta(const scavenge_file *f, const char *type)
 {
     kvtree *meta = kvtree_new();
@@ -145,7 +145,7 @@ int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,
 
 /* ---- from a tree ---- */
 
-/* The only key below tree, a number in its shortest form. */
+/* Reads the only key below tree, a number in its shortest form. */
 static int rankmap_only_number(const kvtree *tree, const char *what, int least,
                                int *number, kvtree_error *err)
 {

@@ -5,7 +5,7 @@
 /* Rank filemaps: the file .scr/<rank>.scrfilemap of a staging directory lists the files
  * of one rank of a dataset (SCR Developer Guide 1.2, section 2.13.1;
  * docs/formats/scavenge.md). It is written after these files are complete. Its content is
- * untrusted: everything in it is checked. */
+ * untrusted, so all of it is checked. */
 
 #include "common/errtext.h"
 #include "plan/dataset.h"
@@ -17,29 +17,31 @@
 #define SCAVENGE_HIDDEN ".scr"
 
 typedef struct scavenge_file {
-    const char *name; /* relative to the directory; a redundancy file lies in .scr */
+    const char *name; /* relative to the directory; of a redundancy file, relative to
+                       * .scr */
     bool redundancy;
     uint64_t size; /* bytes */
     uint32_t crc;  /* CRC32, if has_crc */
     bool has_crc;
-    const kvtree *meta; /* everything that is recorded about the file */
+    const kvtree *meta; /* all records about the file */
 } scavenge_file;
 
 typedef struct scavenge_rank {
     int rank;
     int count;
-    scavenge_file *files; /* owned, with all that they point to */
-    char *lacks; /* not recorded: why files of the rank are missing; NULL: none is */
+    scavenge_file *files; /* owned, with all their pointers */
+    char *lacks; /* why files of the rank are missing, not recorded; NULL: none are
+                  * missing */
 } scavenge_rank;
 
-/* A rank without files; NULL without memory. */
+/* Returns a rank without files; NULL without memory. */
 scavenge_rank *scavenge_rank_new(int rank);
 
-/* Frees it, NULL is fine; returns NULL. */
+/* Frees a rank; accepts NULL; returns NULL. */
 scavenge_rank *scavenge_rank_free(scavenge_rank *rank);
 
-/* Adds a copy of a file. Name, type, size and checksum are written into its copy of the
- * meta data (meta may be NULL). 0, -ENOMEM, or -EINVAL for a redundancy file with an
+/* Adds a copy of a file. Writes name, type, size and checksum into its copy of the
+ * metadata (meta may be NULL). 0, -ENOMEM, or -EINVAL for a redundancy file with an
  * invalid name. */
 int scavenge_rank_add(scavenge_rank *rank, const scavenge_file *file);
 
@@ -51,7 +53,7 @@ int scavenge_check_name(const char *name, kvtree_error *err);
 #define SCAVENGE_NAME_SIZE 64
 void scavenge_rank_name(int rank, char name[SCAVENGE_NAME_SIZE]);
 
-/* The inverse, for the last component; -EINVAL for any other name. */
+/* The inverse, for the last component; -EINVAL for an invalid name. */
 int scavenge_rank_from_name(const char *name, int *rank);
 
 int scavenge_rank_to_tree(const scavenge_rank *rank, const scr_dataset *dataset,

@@ -14,20 +14,20 @@ typedef struct rebuild_task {
     const scavenge_folder *folder;
     const scavenge_scan *scan;
     scavenge_rebuilt *list;
-    int sets;                     /* in the list, of which ... */
-    _Atomic int begun;            /* ... so many have been begun, ... */
+    int sets;                     /* number of sets in the list, of which ... */
+    _Atomic int begun;            /* ... this number have begun, ... */
     _Atomic uint64_t done, total; /* ... with these bytes */
 } rebuild_task;
 
 /* ---- progress ---- */
 
-/* The bytes of one set, as they were reported last. */
+/* The bytes of one set as last reported. */
 typedef struct rebuild_share {
     rebuild_task *task;
     uint64_t done, total;
 } rebuild_share;
 
-/* Sets that have not begun count as the mean of the others. */
+/* Reports the progress; sets that have not begun count as the mean of the others. */
 static void rebuild_report(void *arg, uint64_t done, uint64_t total)
 {
     rebuild_share *s = arg;
@@ -41,7 +41,7 @@ static void rebuild_report(void *arg, uint64_t done, uint64_t total)
 
 /* ---- filemaps ---- */
 
-/* A manifest does not have the size of its own redundancy file. */
+/* Adds the redundancy file of a manifest, which does not have the size of that file. */
 static int rebuild_add_redundancy(const rebuild_task *t, const redset_manifest *m,
                                   scavenge_rank *rank, kvtree_error *err)
 {
@@ -55,7 +55,7 @@ static int rebuild_add_redundancy(const rebuild_task *t, const redset_manifest *
     return scavenge_rank_add(rank, &f);
 }
 
-/* From the files that the manifest of the rank lists. */
+/* Writes a filemap with the files that the manifest of the rank lists. */
 static int rebuild_write_filemap(const rebuild_task *t, const redset_manifest *m,
                                  kvtree_error *err)
 {
@@ -75,8 +75,8 @@ static int rebuild_write_filemap(const rebuild_task *t, const redset_manifest *m
     return rc;
 }
 
-/* All members are complete now: those that were not get a filemap. The text says why the
- * last of them was lost. */
+/* Writes filemaps for members that were incomplete; all members are complete now. The
+ * text says why the last of the lost members was lost. */
 static int rebuild_record(const rebuild_task *t, const redset_found_set *set,
                           scavenge_rebuilt *r)
 {

@@ -40,9 +40,9 @@ static int rename_add_files(batch *moves, const scavenge_saved *saved, kvtree_er
     return rc;
 }
 
-/* A container or shared file is in the staging directory, or was renamed by an earlier
- * call. The record of the size of containers may be damaged: it must not name others,
- * without a limit. */
+/* Adds a container or shared file, which is in the staging directory or was renamed by an
+ * earlier call. Its size is checked because the recorded container size may be damaged
+ * and could otherwise name any number of files. */
 static int rename_add_made(batch *moves, int from, const char *name, const char *target,
                            uint64_t size, kvtree_error *err)
 {
@@ -85,8 +85,8 @@ static int rename_add_containers(batch *moves, const scavenge_saved *saved,
     return rc;
 }
 
-/* Names of files are relative to the prefix directory. Files that were copied
- * are synced; those that were renamed before are skipped. */
+/* Renames all files to their names relative to the prefix directory. Copied files are
+ * already synced; files that were renamed before are skipped. */
 static int rename_all(const scavenge_prefix *prefix, const scavenge_saved *saved,
                       uint64_t container, int64_t shared, kvtree_error *err)
 {
@@ -109,20 +109,21 @@ static int rename_all(const scavenge_prefix *prefix, const scavenge_saved *saved
 
 typedef struct rename_map {
     const scavenge_scan *scan;
-    size_t skip;                /* bytes at the begin of a name that the map leaves out */
-    uint64_t container;         /* bytes of one; 0: files are not packed */
+    size_t skip;                /* bytes at the start of names that the map omits */
+    uint64_t container;         /* bytes per container; 0: files are not packed */
     char in[SCR_NAME_SIZE + 8]; /* the directory of containers, in the map */
     uint64_t offset;            /* of the next file in the containers */
-    int64_t shared;             /* others who can change the records of saved files */
+    int64_t shared;             /* other users who can change the records of saved
+                                 * files */
     int dir;                    /* the open directory that has the files */
-    int staged;                 /* the one that has parts of shared files, ... */
-    int prefix;                 /* ... and the one that has these */
-    int next;                   /* shared file of the next rank that has one */
+    int staged;                 /* the directory that has parts of shared files, ... */
+    int prefix;                 /* ... and the directory that has the shared files */
+    int next;                   /* next shared file in the order of ranks */
     int count;
     filo_file *files;
 } rename_map;
 
-/* Where the bytes of the newest file of the list are. 0 or -ENOMEM. */
+/* Records where the bytes of a file of the map are. 0 or -ENOMEM. */
 static int rename_map_place(rename_map *m, filo_file *file, bool whole,
                             const struct stat *st)
 {
@@ -173,11 +174,12 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
                            kvtree_error *err)
 {
     rename_map *m = arg;
-    const scavenge_rank *r = m->scan->ranks[rank]; /* the scan is whole */
+    const scavenge_rank *r = m->scan->ranks[rank]; /* ranks are complete, as the scan is
+                                                    * whole */
     int rc = 0;
     filo_files_free(m->count, m->files);
     m->count = 0;
-    /* each of its parts may be the first one of a shared file */
+    /* each part may be the first part of a shared file */
     m->files = calloc(2 * (size_t)r->count + 1, sizeof *m->files);
     if (!m->files) return err_set(err, -ENOMEM, "no memory");
     for (int i = 0; i < r->count && !rc; i++)
@@ -192,7 +194,7 @@ static int rename_map_rank(void *arg, int rank, int *count, const filo_file **fi
     return rc;
 }
 
-/* dataset: its open directory. */
+/* Writes the map. dataset: the open directory of the dataset. */
 static int rename_write_map(rename_map *m, const scavenge_prefix *prefix, int dataset,
                             kvtree_error *err)
 {
@@ -222,7 +224,8 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
                                 kvtree_error *err)
 {
     const scr_dataset *d = &saved->scan.dataset;
-    /* their names are in the map, too, also where no other user can change anything */
+    /* other users who can change the records may have chosen names: the map notes this,
+     * even if no other user can change the map */
     rename_map map = {.scan = &saved->scan,
                       .container = container,
                       .dir = container ? saved->folder.dir : prefix->dir,
@@ -233,7 +236,7 @@ int scavenge_rename_into_prefix(const scavenge_prefix *prefix,
     if (map.shared < 0) return (int)map.shared;
     int folder = -1;
     int rc = beneath_open_below(prefix->dir, d->name, &folder, err);
-    /* without a map, incomplete content cannot be mistaken for a dataset */
+    /* without a map, incomplete content is not mistaken for a dataset */
     if (!rc) rc = beneath_unlink_durable(folder, FILO_MAP, err);
     if (!rc) rc = rename_all(prefix, saved, container, map.shared, err);
     if (!rc) rc = rename_write_map(&map, prefix, folder, err);

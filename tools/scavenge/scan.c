@@ -17,8 +17,8 @@
 typedef struct scan_reader {
     const scavenge_folder *folder;
     int dir;               /* the subdirectory .scr, open */
-    char hidden[PATH_MAX]; /* its path, for texts */
-    bool described;        /* the scan has a description */
+    char hidden[PATH_MAX]; /* its path, for messages */
+    bool described;        /* the scan has the description of a dataset */
     scavenge_scan *scan;
 } scan_reader;
 
@@ -39,7 +39,7 @@ static void scan_clear(scavenge_scan *scan)
 }
 
 /* Whether a record of dataset d counts. A node that was replaced may have files of an
- * earlier dataset with the same id: the newest dataset is the one to save. */
+ * earlier dataset with the same id, but the newest dataset is the one to save. */
 static bool scan_accepts(scan_reader *r, const scr_dataset *d, const char *name)
 {
     kvtree_error why;
@@ -185,7 +185,8 @@ bool scavenge_has_file(int dir, const scavenge_file *f, kvtree_error *why)
     return false;
 }
 
-/* Redundancy files are needed by other ranks only, and may be missing. */
+/* Checks the application files of a rank. Redundancy files may be missing, since only
+ * other ranks need them. */
 static int scan_check_rank(const scavenge_folder *folder, scavenge_scan *scan,
                            scavenge_rank *rank)
 {
@@ -224,7 +225,7 @@ static int scan_note_owner(scavenge_scan *scan, kvtree *owners, const char *name
     return 0;
 }
 
-/* Files of two ranks must have different names. */
+/* Finds files of two ranks that have the same name, which is a conflict. */
 static int scan_find_conflict(scavenge_scan *scan)
 {
     kvtree *owners = kvtree_new();
@@ -273,14 +274,14 @@ void scavenge_scan_done(scavenge_scan *scan)
     scan->list = NULL;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 int scavenge_scan_missing(const scavenge_scan *scan)
 {
     return scan->dataset.ranks - scan->whole;
 }
 
-/* The first rank with missing files, and why they are missing. */
+/* Returns the first rank with missing files; *why: why they are missing. */
 static int scan_first_missing(const scavenge_scan *scan, const char **why)
 {
     int rank = 0;
@@ -331,7 +332,8 @@ bool scavenge_set_is_incomplete(const scavenge_scan *scan, int first, int end)
     return whole < scan->list[first].place.members;
 }
 
-/* The complete ranks that have a redundancy file, as filemaps list it; their number. */
+/* Lists the complete ranks that have a redundancy file, according to filemaps; returns
+ * their number. */
 static int scan_list_complete(const scavenge_scan *scan, scavenge_member *list)
 {
     int n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that ranks wrote together, of which a staging directory has parts; see scan.h. */
+/* Files that ranks wrote together and that are in a staging directory as parts; see
+ * scan.h. */
 #include "scavenge/scan.h"
 
 #include "plan/part_name.h"
@@ -29,7 +30,7 @@ static int parts_add(scavenge_scan *scan, const scavenge_file *f, int rank)
     return rc;
 }
 
-/* By file and offset. */
+/* Orders parts by file and offset. */
 static int parts_compare(const void *a, const void *b)
 {
     const scavenge_shared_part *x = a, *y = b;
@@ -58,7 +59,8 @@ static int parts_list(scavenge_scan *scan)
 
 /* ---- shared files ---- */
 
-/* The name of a part is valid; what it says of the file need not be. */
+/* Checks a shared file. The names of its parts are well-formed, but the file name and the
+ * ranges in them may be invalid. */
 static void parts_check(scavenge_scan *scan, const scavenge_shared *s)
 {
     kvtree_error *why = &scan->conflict;

@@ -7,7 +7,8 @@
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 
-/* Most ranks that are listed under MISSING: a damaged description may have any number. */
+/* Maximum number of ranks under MISSING, since a damaged description may have any number
+ * of ranks. */
 enum { LISTED = 100000 };
 
 static int scan_tree_put_file(kvtree *rank, const scavenge_file *f)
@@ -61,7 +62,7 @@ static int scan_tree_put_missing(kvtree *tree, const scavenge_scan *scan)
     return 0;
 }
 
-/* The commands that rebuild incomplete sets. */
+/* Adds the commands that rebuild incomplete sets. */
 static int scan_tree_put_build(kvtree *tree, const scavenge_scan *scan)
 {
     for (int i = 0, end; i < scan->members; i = end) {

@@ -79,7 +79,7 @@ static int staging_scan(const scavenge_prefix *prefix, scavenge_saved *saved,
     return scavenge_scan_read(f, &saved->scan, err);
 }
 
-/* The description must agree with the name of the directory. */
+/* Checks that the description agrees with the name of the directory. */
 static int staging_check(const scavenge_saved *saved, kvtree_error *err)
 {
     const scavenge_key *key = &saved->key;

@@ -4,7 +4,7 @@
 
 /* Staging directories: nodes copy the files of a dataset to
  * <dataset>/.scr/scavenge.<id>.<created>, so that an earlier dataset with the same name
- * stays intact until this one is complete
+ * stays intact until the new one is complete
  * (docs/decisions/0019-scavenged-files-wait-apart.md). */
 
 #include "scavenge/scan.h"
@@ -13,11 +13,11 @@
 typedef struct scavenge_prefix {
     const char *path;   /* without symbolic links */
     int dir;            /* the same, open */
-    int width;          /* sets that are rebuilt at the same time */
+    int width;          /* sets that are rebuilt in parallel */
     uint64_t container; /* bytes of a container; 0: files are not packed */
 } scavenge_prefix;
 
-/* Identifies a dataset; from its description. */
+/* Identifies a dataset by values of its description. */
 typedef struct scavenge_key {
     char name[SCR_NAME_SIZE];
     int id;
@@ -26,22 +26,22 @@ typedef struct scavenge_key {
 
 scavenge_key scavenge_key_of(const scr_dataset *dataset);
 
-/* Its staging directory, relative to the prefix directory. */
+/* The staging directory of a dataset, relative to the prefix directory. */
 #define SCAVENGE_FOLDER_SIZE (SCR_NAME_SIZE + 80)
 void scavenge_folder_of(const scavenge_key *key, char folder[SCAVENGE_FOLDER_SIZE]);
 
-/* Reads the last component of such a path into id and created. */
+/* Parses the last component of such a path into id and created. */
 bool scavenge_key_parse(const char *name, scavenge_key *key);
 
-/* The newest dataset of that name that has a staging directory; -ENOENT if there is none,
- * or another -errno, with a text. */
+/* Finds the newest dataset of that name that has a staging directory; -ENOENT if there is
+ * none, or another -errno, with a text. */
 int scavenge_find(int prefix, const char *name, scavenge_key *key, kvtree_error *err);
 
-/* Opens and scans a staging directory; close with scavenge_close. 0 or -errno with a
- * text.
- */
+/* Opens and scans a staging directory; close it with scavenge_close. 0 or -errno with a
+ * text. */
 typedef struct scavenge_saved {
-    scavenge_key key; /* what every scan must be of: others may exchange records */
+    scavenge_key key; /* every scan must match it, since other users may exchange
+                       * records */
     scavenge_folder folder;
     scavenge_scan scan;
 } scavenge_saved;
@@ -49,13 +49,13 @@ int scavenge_open(const scavenge_prefix *prefix, const scavenge_key *key,
                   scavenge_saved *saved, kvtree_error *err);
 void scavenge_close(scavenge_saved *saved);
 
-/* Scans it again, after a change; 0 or -errno with a text, -EBADMSG where it is of
- * another dataset now. */
+/* Scans the directory again after a change; 0 or -errno with a text, -EBADMSG if it now
+ * belongs to another dataset. */
 int scavenge_rescan(const scavenge_prefix *prefix, scavenge_saved *saved,
                     kvtree_error *err);
 
-/* Exists in a staging directory when all files are there and renames have begun; has the
- * CONTAINER size. */
+/* A record that exists in a staging directory when it has all files and renames have
+ * begun; has the CONTAINER size. */
 #define SCAVENGE_WHOLE SCAVENGE_HIDDEN "/whole"
 
 #endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Accounts that every system has play attacker and victim; a script that imports this is skipped where it is not root's."""
+"""Attacker and victim are accounts that every system has; a script that imports this is
+skipped unless it is run by root."""
 import os
 import pathlib
 import shutil
@@ -17,7 +18,7 @@ ATTACKER, VICTIM = two_accounts()
 
 
 def command(name, *arguments, user=None, code=None, cwd=None, **variables):
-    """By root, or by the user."""
+    """Runs a command as root, or as the user."""
     who = {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []} if user else {}
     done = subprocess.run([shutil.which(name, path=BUILD_PATH), *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'LC_ALL': 'C', **variables}, **who)
@@ -36,7 +37,7 @@ def give(path, user, mode=None):
 
 
 def prefix_of(user, name, config=''):
-    """A prefix directory with .scr, and a configuration file."""
+    """Makes a prefix directory with .scr and a configuration file."""
     os.chmod('.', 0o755)
     folder = pathlib.Path(name).resolve()
     (folder / '.scr').mkdir(parents=True)
@@ -48,7 +49,7 @@ def prefix_of(user, name, config=''):
 
 
 def put_spy(folder, user):
-    """A program that writes down as whom it runs."""
+    """Makes a program that records the user who runs it."""
     folder.mkdir(exist_ok=True)
     notes = folder.parent / f'{folder.name}.seen'
     notes.mkdir()

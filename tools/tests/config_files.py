@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Configuration files of the user's that others can choose or change."""
+"""Configuration files of the user that others can choose or change."""
 import os
 import pathlib
 import pwd
@@ -11,7 +11,8 @@ from command import run_tests
 
 
 def test_configuration_by_a_link():
-    """The private prefix directory has a link of the user's to a directory where others can rename files."""
+    """The private prefix directory has a link of the user to a directory where others can
+    rename files."""
     folder, shared = prefix_of(VICTIM, 'p'), prefix_of(VICTIM, 'shared')
     (shared / 'file').write_text('SCR_CURRENT=chosen\n')
     give(shared / 'file', VICTIM, 0o640)
@@ -34,7 +35,8 @@ def test_configuration_by_a_link():
 
 
 def test_group_with_another_user():
-    """The group with the user's name has no members, but is the primary one of another user, in a mount namespace of the test's."""
+    """The group with the user's name has no members, but is the primary group of another
+    user, in the test's own mount namespace."""
     folder = prefix_of(VICTIM, 'p')
     (folder / '.scrconf').write_text('SCR_CURRENT=chosen\n')
     give(folder / '.scrconf', VICTIM, 0o664)
@@ -51,7 +53,7 @@ def test_group_with_another_user():
 
 
 def test_configuration_of_somebody_else():
-    """In a directory where both may write."""
+    """The file is in a directory where both users may write."""
     here = pathlib.Path.cwd()
     seen = put_spy(here / 'tests', ATTACKER)
     shared = prefix_of(VICTIM, 'shared')
@@ -61,7 +63,7 @@ def test_configuration_of_somebody_else():
     give(config, ATTACKER, 0o644)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'belongs to another user' in told(done) and 'SCR_TRUSTED_OWNERS' in told(done) and not seen.exists(), done
-    # who is trusted is not said in the file itself
+    # the file itself cannot declare who is trusted
     config.write_text(config.read_text() + f'SCR_TRUSTED_OWNERS={ATTACKER.pw_name}\n')
     assert 'belongs to another user' in told(command('scr_check_node', user=VICTIM, cwd=shared))
     config.write_text(f'SCR_NODE_TESTS={here}/tests\n')
@@ -79,7 +81,7 @@ def test_configuration_of_somebody_else():
     os.chown(config, VICTIM.pw_uid, ATTACKER.pw_gid)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'can be changed by its group, and is not read' in told(done), done
-    # another file of the user's, chosen by somebody else
+    # another file of the user's, chosen by another user
     config.rename(here / 'mine')
     give(here / 'mine', VICTIM, 0o644)
     config.symlink_to(here / 'mine')
@@ -87,7 +89,7 @@ def test_configuration_of_somebody_else():
     give(config, ATTACKER)
     done = command('scr_check_node', user=VICTIM, cwd=shared)
     assert 'is a link of another user, and is not followed' in told(done), done
-    # a group of the user alone
+    # a group that only the user is in
     config.unlink()
     config.write_text('SCR_FLUSH=1\n')
     give(config, VICTIM, 0o664)
@@ -95,7 +97,8 @@ def test_configuration_of_somebody_else():
 
 
 def test_configuration_of_ones_own_in_an_open_folder():
-    """Somebody else has given one of the user's files its name, what a command has extracted from a dataset of theirs, say."""
+    """Another user gives a configuration file's name to one of the user's files, such as
+    a file that a command extracted from a hostile dataset."""
     shared = prefix_of(VICTIM, 'shared')
     (shared / 'n1').write_text(f'id -u >{shared}/seen\n')
     (shared / 'file').write_text('SCR_REMOTE=shell\nSCR_REMOTE_SHELL=/bin/sh\nSCR_NODELIST=n1\n')

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Other users of the machine exchange a file or directory between a check and the use of what was checked."""
+"""Other users exchange a file or directory between a check and the use of the checked
+object."""
 import contextlib
 import ctypes
 import os
@@ -19,7 +20,7 @@ GROUP = 59998  # of both
 
 
 def as_attacker(function):
-    """The id of a process of the attacker that calls it."""
+    """Calls it in a process of the attacker; returns the id of the process."""
     process = os.fork()
     if process == 0:
         try:
@@ -34,7 +35,7 @@ def as_attacker(function):
 
 @contextlib.contextmanager
 def attacking(function):
-    """A process of the attacker calls it meanwhile."""
+    """Calls it meanwhile in a process of the attacker."""
     process = as_attacker(function)
     try:
         yield
@@ -55,7 +56,8 @@ def exchange_forever(one, other, pause=0.0001):
 
 
 def answers(one, other, below, *words, **variables):
-    """What the victim's command prints, for each of its calls below a directory before which the attacker exchanges the two."""
+    """Returns the output of the victim's command for each of its calls below a directory
+    before which the attacker exchanges the two."""
     mark, number = pathlib.Path('struck').absolute(), 0
     faults = {'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0', 'FAULTS_BELOW': below, 'FAULTS_READING': 1,
               'FAULTS_HOW': 'stop', 'FAULTS_MARK': mark}
@@ -77,7 +79,8 @@ def answers(one, other, below, *words, **variables):
 
 
 def test_configuration_is_exchanged():
-    """In a directory with a sticky bit, where others can create files: one of the attacker's for a link to one of the victim's."""
+    """In a sticky directory where others can create files: the attacker's file is
+    exchanged for a link to one of the victim's."""
     folder = prefix_of(VICTIM, 'p')
     os.chown(folder, VICTIM.pw_uid, GROUP)
     folder.chmod(0o3775)
@@ -91,7 +94,7 @@ def test_configuration_is_exchanged():
         give(path, ATTACKER)
     found = list(answers(mine, link, folder, 'scr_params', '-p', folder, 'SCR_CURRENT'))
     assert found and not any('chosen' in text for text in found), found
-    # a link of the victim's own is followed where nobody else can put one
+    # a link of the victim's own is followed if no other user can put one there
     mine.unlink()
     mine.symlink_to('../letter')
     give(mine, VICTIM)
@@ -102,7 +105,8 @@ def test_configuration_is_exchanged():
 
 
 def test_folder_of_a_configuration_is_exchanged():
-    """The attacker's has a file of the victim's under the name of a configuration file, and the victim's has none."""
+    """The attacker's directory has a file of the victim's under the name of a
+    configuration file, and the victim's has none."""
     above = prefix_of(ATTACKER, 'above')
     folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
     (folders[1] / '.scrconf').write_text('SCR_CURRENT=chosen\n')
@@ -114,7 +118,7 @@ def test_folder_of_a_configuration_is_exchanged():
 
 
 def test_plugin_is_exchanged():
-    """Beside a program in a directory where others can create files."""
+    """A plugin beside a program, in a directory where others can create files."""
     other = BIN.parent / 'libscr-core/tests/other_log_plugin.so'
     if not other.exists():
         return  # only the commands are built
@@ -138,7 +142,8 @@ def test_plugin_is_exchanged():
 
 
 def test_plugin_in_an_open_folder():
-    """A file of the victim's that others may write to, or a link to it, beside a program; and one in a directory of the victim's."""
+    """A file of the victim's that others may write to, or a link to it, beside a program;
+    and one in a directory of the victim's."""
     other = BIN.parent / 'libscr-core/tests/other_log_plugin.so'
     if not other.exists():
         return  # only the commands are built
@@ -164,7 +169,8 @@ def test_plugin_in_an_open_folder():
 
 
 def test_folder_is_exchanged():
-    """Between the moment when root becomes the victim and the use of the directory, which is the attacker's then."""
+    """After root has become the victim, and before the directory is used, it becomes the
+    attacker's."""
     above = prefix_of(ATTACKER, 'above')
     folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
     (folders[1] / '.scr').chmod(0o777)
@@ -182,7 +188,8 @@ def test_folder_is_exchanged():
 
 
 def test_transfer_file_is_exchanged():
-    """The same for a transfer file: the attacker's takes what only the victim may read."""
+    """The same for a transfer file: the attacker's file names data that only the victim
+    may read."""
     above = prefix_of(ATTACKER, 'above')
     folders = [prefix_of(VICTIM, 'above/p'), prefix_of(ATTACKER, 'above/q')]
     secret = prefix_of(VICTIM, 'own') / 'secret'
@@ -208,7 +215,8 @@ def put_list(path, user, command, **files):
 
 
 def test_transfer_file_in_a_shared_folder():
-    """The attacker gives the name of the victim's file to one that lists what only the victim may read, for root and for the victim."""
+    """The attacker renames a file that lists data only the victim may read to the
+    victim's file, for root and for the victim."""
     own, shared, out = (prefix_of(VICTIM, name) for name in ('own', 'shared', 'out'))
     secret, stolen = own / 'secret', out / 'stolen'
     secret.write_text('private')
@@ -236,7 +244,8 @@ def test_transfer_file_in_a_shared_folder():
     put(shared, ATTACKER)
     refused('others can rename files', shared / 't.scr', VICTIM)
     refused('others can rename files', shared / 't.scr', None)
-    # what is there is judged each time: the directory is opened to others while the file is attended
+    # the file is checked each time: the directory is opened to others while the transfer
+    # is supervised
     shared.chmod(0o755)
     put_list(shared / 't.scr', VICTIM, 'STOP', none=('/none', stolen))
     process = subprocess.Popen([shutil.which('scr_transfer', path=BUILD_PATH), '-i', '0.05', shared / 't.scr'], stderr=subprocess.PIPE)
@@ -260,7 +269,7 @@ def test_transfer_file_in_a_shared_folder():
 
 
 def put_at(folders, user, file):
-    """Moves the file into that of the directories which is the user's now."""
+    """Moves the file into the directory that currently belongs to the user."""
     for folder in folders * 100:
         here = os.open(folder, os.O_RDONLY)
         ours = os.fstat(here).st_uid == user.pw_uid

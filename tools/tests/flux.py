@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run within Flux: a test per fact of Flux, with flux_stand_in.py in its place."""
+"""scr_run within Flux: a test for each fact about Flux, with flux_stand_in.py in place of
+Flux."""
 import os
 import pathlib
 import re
@@ -18,7 +19,7 @@ SCR_ENV = COMMAND.parent / 'scr_env'
 
 
 def prepare(program='exit 0', **config):
-    """An instance with nodes n1 to n3, all on this machine."""
+    """Makes an instance with nodes n1 to n3, all on this machine."""
     without_scr_variables()
     place = tempfile.mkdtemp(dir=os.getcwd())
     os.chdir(place)
@@ -53,7 +54,8 @@ def end(process):
 # ---- the id of the allocation ----
 
 def test_job_id():
-    """That of the instance, in the same form whatever the locale and the version; a fixed one where it has none."""
+    """The id of the instance, in the same form with any locale and version; a fixed one
+    if the instance has none."""
     for version in (66, 71, 76):
         with prepare(version=version) as flux:
             expect(run('--manager', command=SCR_ENV), 0, 'flux\n')
@@ -68,7 +70,7 @@ def test_job_id():
 
 
 def test_launches_share_an_id():
-    """Each launch has a FLUX_JOB_ID of its own; the program gets that of the allocation."""
+    """Each launch has its own FLUX_JOB_ID; the program gets that of the allocation."""
     for jobid, wanted in (('f2', 'f2'), (None, 'prefix-')):
         with prepare('exit 5', jobid=jobid):
             assert run('--runs', '2', '--nodes', '1', 'program').returncode == 5
@@ -78,7 +80,7 @@ def test_launches_share_an_id():
 
 
 def test_no_answer():
-    """An instance whose flux fails is an error; no other launcher starts anything."""
+    """An instance whose flux command fails is an error; no other launcher is used."""
     with prepare(fails=True):
         for name in ('mpiexec.mpich', 'mpirun.openmpi'):
             put_program(name, 'touch started')
@@ -90,7 +92,8 @@ def test_no_answer():
 # ---- nodes ----
 
 def test_drained():
-    """A job that needs a drained node would wait for ever: it is left out, also where too few others are left."""
+    """A job that needs a drained node would wait forever: the node is left out, even if
+    too few others are left."""
     with prepare('exit 5', drained=['n2']) as flux:
         assert run('--runs', '1', '--nodes', '2', 'program').returncode == 5
         assert [job['requires'] for job in flux.jobs()] == [['n1', 'n3']], flux.jobs()
@@ -112,7 +115,7 @@ def test_more_ranks_than_cores():
 # ---- the end ----
 
 def test_end():
-    """The time that is left; none without a limit, or where the instance is no job."""
+    """The remaining time; none without a limit, or if the instance is not a job."""
     with prepare(timeleft=600) as flux:
         seconds = int(run('--endtime', command=SCR_ENV).stdout) - time.time()
         assert 590 < seconds <= 601, seconds
@@ -124,7 +127,8 @@ def test_end():
 
 
 def test_saves_before_the_end():
-    """At the limit it would be too late; other times by SCR_SAVE_SECONDS."""
+    """Saving begins before the limit, when it would be too late; SCR_SAVE_SECONDS sets
+    the time."""
     for seconds, left in ((None, 123), ('30', 33)):
         with prepare('exec sleep 100', timeleft=left) as flux:
             if seconds:
@@ -141,7 +145,7 @@ def test_saves_before_the_end():
 
 
 def test_alarm():
-    """SIGALRM comes at the limit: it ends scr_run as SIGTERM does, and not at once."""
+    """SIGALRM arrives at the limit: it ends scr_run like SIGTERM, but not at once."""
     with prepare('exec sleep 100') as flux:
         process = start('--nodes', '1', 'program')
         wait_for(told)
@@ -154,7 +158,8 @@ def test_alarm():
 # ---- jobs that have to be ended ----
 
 def test_job_outlives_its_launcher():
-    """"flux run" dies of SIGTERM and leaves its job; the job is found by its name, and canceled."""
+    """"flux run" dies of SIGTERM and leaves its job, which is found by its name and
+    canceled."""
     hangs = 'trap "" TERM; while :; do sleep 0.1; done'
     for version, program, seconds in ((66, 'exec sleep 100', 0.5), (66, hangs, 0.5), (66, hangs, 100), (73, 'exec sleep 100', 0.5)):
         with prepare(program, version=version, kill_timeout=seconds) as flux:
@@ -184,7 +189,7 @@ def test_launcher_is_killed():
 
 
 def test_pending_job():
-    """It has not begun when scr_run ends: it must not begin later."""
+    """The job has not begun when scr_run ends: it must not begin later."""
     with prepare(busy=True) as flux:
         process = start('--nodes', '1', 'program')
         wait_for(lambda: flux.jobs())
@@ -196,7 +201,7 @@ def test_pending_job():
 
 
 def test_rank_is_killed():
-    """The others do not wait for it."""
+    """The other ranks do not wait for it."""
     with prepare('[ $FLUX_TASK_RANK = 1 ] && kill -9 $$; exec sleep 100') as flux:
         begin = time.monotonic()
         done = run('--ranks', '3', 'program')

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stands in for a Flux instance and its command, as flux-core 0.66 to 0.78 behave: the broker, not "flux run", starts and ends jobs.
+"""Stands in for a Flux instance and its command, with the behavior of flux-core 0.66 to
+0.78: the broker, not "flux run", starts and ends jobs.
 
     with Instance(version=66, hostlist='n[1-3]') as flux:   # puts bin/flux into the current directory, and sets FLUX_URI
         flux.change(drained=['n2'])
         flux.jobs()                                         # that began or wait, each a dict
 
-What it knows: FLUX_URI is set in an instance, FLUX_JOB_ID only in the processes of a job; FLUX_ENCLOSING_ID from 0.71 and
-FLUX_JOB_ID_PATH from 0.76 on; "flux run" dies of SIGTERM before 0.73 and forwards it since, and leaves its job behind when it is
-killed; a job that needs a drained node waits; a job with more --ntasks than cores is refused; with -o exit-on-error the loss of a
-rank ends a job at once, else after a while. Unknown commands and options fail.
+Simulated facts: FLUX_URI is set in an instance, FLUX_JOB_ID only in the processes of a
+job; FLUX_ENCLOSING_ID exists from 0.71 and FLUX_JOB_ID_PATH from 0.76 on; "flux run" dies
+of SIGTERM before 0.73 and forwards it since, and leaves its job behind when it is killed;
+a job that needs a drained node waits; a job with more --ntasks than cores is refused;
+with -o exit-on-error the loss of a rank ends a job at once, else after a while. Unknown
+commands and options fail.
 """
 import argparse
 import json
@@ -27,7 +30,7 @@ EXIT_TIMEOUT = 15  # seconds until the loss of a rank ends a job without exit-on
 
 
 def hosts(text):
-    """Those of n[1-3,5] or n1,n2."""
+    """Returns the hosts of n[1-3,5] or n1,n2."""
     found = []
     for name, ranges in re.findall(r'([^,\[]+)(?:\[([^\]]*)\])?', text):
         for one in ranges.split(',') if ranges else ['']:
@@ -71,7 +74,7 @@ class Job:
                 os.killpg(rank.pid, number)
 
     def obey(self, config):
-        """What "flux cancel" and "flux job kill" asked for."""
+        """Executes requests of "flux cancel" and "flux job kill"."""
         for path in self.folder.glob('signal-*'):
             self.signal(int(path.name.split('-')[1]))
             path.unlink()
@@ -82,7 +85,7 @@ class Job:
             self.signal(signal.SIGKILL)
 
     def is_over(self):
-        """Notes the exit code of a job that has ended."""
+        """Records the exit code of a job that has ended."""
         codes = [rank.poll() for rank in self.ranks]
         if not self.ranks:
             code = 1 if (self.folder / 'cancel').exists() else None

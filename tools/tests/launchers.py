@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run with each launcher: those that a site describes in its configuration, and those that are built in, by scripts that stand
-in for their programs; tests/jobs/run.py and slurm.py have real ones."""
+"""scr_run with each launcher: those of a site's configuration, and the built-in ones,
+whose programs are replaced by scripts; tests/jobs/run.py and slurm.py use real ones."""
 import os
 import pathlib
 import re
@@ -17,7 +17,8 @@ PATH = os.environ['PATH']
 
 
 def prepare(nodes='n[1-3]', **variables):
-    """An allocation of three nodes, all on this machine, and nothing of an earlier test."""
+    """An allocation of three nodes, all on this machine, without traces of an earlier
+    test."""
     without_scr_variables()
     os.environ['PATH'] = PATH
     for path in (*pathlib.Path().glob('call*'), *map(pathlib.Path, ('scr.yaml', '.scr/runs.log', 'ended'))):
@@ -33,7 +34,8 @@ def prepare(nodes='n[1-3]', **variables):
 
 
 def stand_in(name, script='exit 0', version=''):
-    """What it does in place of a launcher, and what it says with --version."""
+    """Makes a script in place of a launcher, with its work and its output for
+    --version."""
     put_program(name, f'if [ "$*" = --version ]; then echo "{version}"; exit 0; fi\n'
                 f'echo "{os.path.basename(name)} $*" >>{os.getcwd()}/calls\n{script}')
 
@@ -60,7 +62,7 @@ SITE = """LAUNCHER: {NAME: palsrun, RUN: "launch -n {ranks} --hosts {hosts} [--n
 
 
 def test_site_launcher():
-    """It is taken without being asked for; each form of YAML has it."""
+    """It is used by default; it works in each form of YAML."""
     for text in (SITE, 'LAUNCHER:\n  palsrun: {RUN: "launch -n {ranks} --hosts {hosts}", ARGUMENTS: "launch --hosts {hosts}"}\n',
                  'LAUNCHERS:\n  - {NAME: palsrun, RUN: "launch -n {ranks} --hosts {hosts}", ARGUMENTS: "launch --hosts {hosts}"}\n',
                  'LAUNCHER=palsrun RUN="launch -n {ranks} --hosts {hosts}" ARGUMENTS="launch --hosts {hosts}"\n'):
@@ -72,7 +74,7 @@ def test_site_launcher():
         call, = calls()
         assert call.startswith('launch -n 6 --hosts n1,n2,n3 ') and call.endswith(' program a b') and '--not' not in call, call
         assert text != SITE or ' -x SCR_PREFIX ' in call, call
-        # any launcher of MPI, not that of the site
+        # any launcher of MPI, but not that of the site
         only_here()
         stand_in('mpiexec.mpich')
         os.symlink(COMMAND, 'scr_mpirun')
@@ -82,7 +84,7 @@ def test_site_launcher():
 
 
 def test_site_arguments():
-    """Without the nodes that are down."""
+    """The arguments leave out nodes that are down."""
     prepare(SCR_EXCLUDE_NODES='n2', SCR_MIN_NODES='1', SCR_LAUNCHER='palsrun')
     configure(SITE)
     stand_in('launch')
@@ -94,7 +96,8 @@ def test_site_arguments():
 
 
 def test_site_choice():
-    """By the batch system, by --launcher, by SCR_LAUNCHER; a row with the name of a built-in one takes its place."""
+    """The launcher is chosen by the batch system, by --launcher, or by SCR_LAUNCHER; a
+    row with the name of a built-in one replaces it."""
     text = ('LAUNCHER:\n  first: {RUN: one, MANAGER: pbs}\n  second: {RUN: two, MANAGER: none}\n'
             '  hydra: {RUN: "three {command} last", MANAGER: lsf}\n')
     for variables, options, wanted in (({}, [], 'two program'), ({'SCR_LAUNCHER': 'first'}, [], 'one program'),
@@ -108,7 +111,7 @@ def test_site_choice():
 
 
 def test_site_end():
-    """What outlives its launcher is found by its name, and ended by its id."""
+    """A job step that outlives its launcher is found by its name, and ended by its id."""
     prepare(SCR_WATCHDOG='1', SCR_WATCHDOG_TIMEOUT='1')
     configure('LAUNCHER: {NAME: own, RUN: "launch --name={name}", FIND: "steps --of {name}", END: "kill-step {id}"}\n')
     stand_in('launch', 'echo $$ >pid; trap "" TERM; exec sleep 1000')
@@ -120,7 +123,8 @@ def test_site_end():
 
 
 def test_site_mistakes():
-    """With file, line, column and the nearest valid name, also by scr_params; nothing is started."""
+    """Mistakes are reported with file, line, column and the nearest valid name, also by
+    scr_params; nothing is started."""
     for text, *told in (
             ('LAUNCHER: {NAME: own, RUM: launch}\n', 'scr.yaml:1:23: unknown field of LAUNCHER "RUM"; did you mean RUN?'),
             ('LAUNCHER: {NAME: own, RUN: "launch -n {rank}"}\n',
@@ -168,7 +172,8 @@ SAYS = {'hydra': 'HYDRA build details:', 'openmpi': 'mpiexec (OpenRTE) 4.1.4', '
 
 
 def test_recognized():
-    """mpiexec may be that of any MPI: it is asked, and gets the options that it knows."""
+    """mpiexec may belong to any MPI: its --version decides, and it gets the options that
+    it knows."""
     for says, wanted in (('hydra', '-hosts n1:2,n2:2,n3:2 -n 6'), ('openmpi', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'),
                          ('prrte', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'), ('openmpi 5', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'),
                          ('intel', '-hosts n1,n2,n3 -ppn 2 -n 6'), ('pals', '-n 6 --ppn 2 --hosts n1,n2,n3')):
@@ -186,7 +191,8 @@ def test_recognized():
 
 
 def test_of_the_own_mpi():
-    """Where the launchers of several implementations are installed, that of the one that SCR was built with starts the program."""
+    """If launchers of several implementations are installed, that of SCR's own MPI starts
+    the program."""
     own = launch.Launch(COMMAND.parent.parent).launcher
     for present in (('mpiexec.mpich', 'mpirun.openmpi'), ('mpiexec.mpich',), ('mpirun.openmpi',)):
         prepare()
@@ -199,7 +205,7 @@ def test_of_the_own_mpi():
 
 
 def test_recognized_by_place():
-    """PALS need not say its name."""
+    """PALS is also recognized by its path."""
     prepare()
     only_here()
     stand_in('pals/mpiexec')
@@ -212,7 +218,8 @@ def test_recognized_by_place():
 
 
 def test_of_batch_systems():
-    """jsrun within LSF, aprun within PBS, and mpiexec where they are not; a site need not have them."""
+    """jsrun within LSF, aprun within PBS, and mpiexec if these do not exist, since a site
+    need not have them."""
     for variables, name, wanted in (
             ({'LSB_JOBID': '7'}, 'jsrun', 'jsrun --nrs=3 --rs_per_host=1 --tasks_per_rs=2 --cpu_per_rs=ALL_CPUS program'),
             ({'PBS_JOBID': '7'}, 'aprun', 'aprun -n 6 -N 2 -L n1,n2,n3 program'),
@@ -226,7 +233,7 @@ def test_of_batch_systems():
         stand_in(name)
         done = run('--per-node', '2', 'program')
         assert done.returncode == 0 and calls() == [wanted], (done, calls())
-    # recognized there as elsewhere
+    # recognized there, too
     for variables in ({'LSB_JOBID': '7'}, {'PBS_JOBID': '7'}):
         for says, wanted in (('openmpi', '--host n1:2,n2:2,n3:2 -n 6 -x SCR_'), ('intel', '-hosts n1,n2,n3 -ppn 2 -n 6 program'),
                              ('pals', '-n 6 --ppn 2 --hosts n1,n2,n3 program')):
@@ -238,7 +245,8 @@ def test_of_batch_systems():
 
 
 def test_names_of_scr_3():
-    """A command for each launcher, and scr_run with the launcher as its first argument; n2 is down."""
+    """A command for each launcher, and scr_run with the launcher as its first argument;
+    n2 is down."""
     for wrapper, name, words, wanted in (
             ('scr_jsrun', 'jsrun', ['-n', '4'], '--exclude_hosts=n2 -n 4'), ('scr_lrun', 'lrun', ['-T', '2'], '--exclude_hosts=n2 -T 2'),
             ('scr_aprun', 'aprun', ['-n', '4'], '-L n1,n3 -n 4'), ('scr_fluxrun', 'flux', ['-n', '4'], '--requires=-host:n2 -n 4'),
@@ -267,7 +275,8 @@ def test_names_of_scr_3():
 
 
 def test_mpirun_named():
-    """scr_mpirun starts the launcher of MPI that SCR_LAUNCHER names; the name of another one, or of none, does not matter to it."""
+    """scr_mpirun starts the MPI launcher in SCR_LAUNCHER; it ignores the name of another
+    or unknown launcher there."""
     for name, wanted in (('openmpi', 'mpirun --host n1:*,n3:* '), ('intel', 'mpiexec.hydra -hosts n1,n3 '), ('slurm', 'mpi'), ('', 'mpi')):
         prepare(SCR_EXCLUDE_NODES='n2', SCR_MIN_NODES='2', SCR_LAUNCHER=name)
         only_here()
@@ -281,7 +290,8 @@ def test_mpirun_named():
 
 
 def test_real():
-    """What is installed here is recognized, and starts the ranks on this machine."""
+    """Launchers that are installed here are recognized, and start the ranks on this
+    machine."""
     here = os.uname().nodename
     for name, programs in (('hydra', ['mpiexec.mpich']), ('openmpi', ['mpirun.openmpi', 'orted'])):
         if not any(os.path.exists(f'{folder}/{programs[0]}') for folder in PATH.split(':')):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""For tests of the commands that add to the log: what both must do."""
+"""For tests of the commands that add to the log: common requirements."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ from prefix import expect_owner_kept, without_scr_variables
 
 
 def switch_on():
-    """Into files only: what listens to syslog here is not ours."""
+    """Logs to files only: a syslog daemon here is not part of the test."""
     without_scr_variables()
     os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0', SCR_LOG_JSON_ENABLE='1', SCR_USER_NAME='tester',
                       SCR_JOB_ID='17', SCR_NODE_NAME='n1', TZ='UTC')
@@ -18,14 +18,14 @@ def switch_on():
 
 
 def logged(folder='.'):
-    """All events so far, but for time and host."""
+    """All events so far, without time and host."""
     lines = pathlib.Path(folder, '.scr/log.jsonl').read_text().splitlines()
     assert len(pathlib.Path(folder, '.scr/log').read_text().splitlines()) == len(lines)
     return [json.loads(line) for line in lines]
 
 
 def check_places(good):
-    """good: arguments of an event that can be logged."""
+    """good: arguments of a valid event."""
     os.mkdir('other')
     os.mkdir('other/.scr')
     expect(run('--prefix', 'other', *good), 0)
@@ -49,12 +49,12 @@ def check_owner(good):
 
 
 def check_targets_that_fail(good):
-    """The others still get the event, and the exit code tells."""
+    """Other targets still get the event, and the exit code shows the failure."""
     os.mkdir('.scr/log')
     done = run(*good)
     assert done.returncode == 1 and b'.scr/log' in done.stderr and b'[LOG_TARGET_FAILED]' in done.stderr, done
     assert len(pathlib.Path('.scr/log.jsonl').read_text().splitlines()) == 1
-    # nor do its complaints get into the log where they have no other place
+    # nor do its messages get into the log if there is no other place
     os.rmdir('.scr/log')
     os.unlink('.scr/log.jsonl')
     os.mkdir('.scr/log.jsonl')

@@ -30,7 +30,8 @@ def value(text):
 
 
 def damage(make, path=HALT):
-    """Makes the file again and again, each time damaged in another way; yields what was done."""
+    """Rewrites the file repeatedly, each time with another damage; yields the kind of
+    damage."""
     changes = {'empty': lambda data: b'', 'cut off': lambda data: data[:-1], 'no magic': lambda data: b'x' + data[1:],
                'other bytes': lambda data: data[:25] + bytes([data[25] ^ 1]) + data[26:],
                'more bytes': lambda data: data + b'x', 'text': lambda data: b'hello\n',
@@ -42,7 +43,8 @@ def damage(make, path=HALT):
 
 
 class Prefix:
-    """A prefix directory with datasets, as docs/formats/scr.md and rank2file.md tell; shares no code with SCR."""
+    """A prefix directory with datasets, according to docs/formats/scr.md and
+    rank2file.md; shares no code with SCR."""
 
     def __init__(self):
         self.index = {'VERSION': value(1)}
@@ -55,7 +57,7 @@ class Prefix:
         return {key: value(text) for key, text in keys.items()}
 
     def put_dataset(self, name, number, files, **more):
-        """On the prefix directory: files, map and summary."""
+        """Puts files, map and summary on the prefix directory."""
         entries = [{'FILE': {path: {'SIZE': value(len(data)), 'CRC': value(f'0x{zlib.crc32(data):08x}')}
                              for path, data in rank.items()}} for rank in files]
         for rank in files:
@@ -70,7 +72,7 @@ class Prefix:
                                               'DSET': self.describe(name, number, files, **more)})
 
     def enter(self, name, number, files, state=None, **more):
-        """Into the index."""
+        """Enters the dataset into the index."""
         self.index.setdefault('DIR', {})[name] = {'DSET': value(number)}
         entry = {'COMPLETE': value(1), 'DSET': self.describe(name, number, files, **more),
                  'FLUSHED': value(f'2026-11-22T18:30:{number:02}'), **(state or {})}
@@ -84,7 +86,7 @@ class Prefix:
 
 
 def names(folder='.'):
-    """All files below a directory, without the lock of the records, which stays."""
+    """All files below a directory, except the lock of the records, which stays."""
     found = {str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*') if not path.is_dir()}
     return sorted(found - {'.scr/lock'})
 
@@ -95,14 +97,15 @@ def some_user():
 
 
 def give_all(uid, gid):
-    """The prefix directory, and what is in it."""
+    """Changes the owner of the prefix directory and its content."""
     os.chmod('.', 0o755)
     for path in (pathlib.Path('.'), *pathlib.Path('.').glob('.scr'), *pathlib.Path('.').glob('.scr/**/*')):
         os.chown(path, uid, gid)
 
 
 def expect_owner_kept(*runs):
-    """What root changes, in these runs of the command, of another user's stays that user's, and what is root's stays root's."""
+    """In these runs of the command, root's changes to another user's objects leave them
+    with that user, and root's objects stay root's."""
     if os.geteuid() != 0:
         return
     user = some_user()
@@ -117,7 +120,7 @@ def expect_owner_kept(*runs):
 
 
 def put_program(name, script):
-    """A program that is found before all others of that name."""
+    """Makes a program that precedes all others of its name."""
     put(f'bin/{name}', f'#!/bin/sh\n{script}\n'.encode())
     os.chmod(f'bin/{name}', 0o755)
     if not os.environ['PATH'].startswith(f'{os.getcwd()}/bin:'):
@@ -125,13 +128,15 @@ def put_program(name, script):
 
 
 def put_launcher(script):
-    """In place of Hydra's mpiexec, which scr_run is told to take, whatever MPI it was built with."""
+    """Makes a script in place of Hydra's mpiexec, which scr_run must use, whatever MPI it
+    was built with."""
     put_program('mpiexec.mpich', script)
     os.environ['SCR_LAUNCHER'] = 'hydra'
 
 
 def only_here(*programs):
-    """These commands of the system, and no launcher of this machine; gives the former PATH."""
+    """Restricts PATH to these commands of the system, without launchers of this machine;
+    returns the former PATH."""
     former = os.environ['PATH']
     os.makedirs('few', exist_ok=True)
     for name in ('sh', 'cat', 'env', 'true', 'kill', 'sleep', *programs):
@@ -143,7 +148,8 @@ def only_here(*programs):
 
 
 def processes_here():
-    """Command lines of those that have the current directory as their prefix directory."""
+    """Command lines of processes that have the current directory as their prefix
+    directory."""
     here, found = f'SCR_PREFIX={os.getcwd()}'.encode(), []
     for folder in pathlib.Path('/proc').glob('[0-9]*'):
         try:
@@ -162,7 +168,7 @@ def wait_for(condition, told=lambda: ''):
 
 
 def without_scr_variables():
-    """What the machine that runs the tests may have set."""
+    """Removes variables that the test machine may have set."""
     for name in list(os.environ):
         if name.startswith(('SCR_', 'SLURM_', 'PBS_', 'LSB_', 'FLUX_')):
             del os.environ[name]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that commands execute for a user: which of them others can choose or change."""
+"""Programs that commands execute for a user: which of them others can choose or
+change."""
 import os
 import pathlib
 import shutil
@@ -11,7 +12,7 @@ from prefix import put_tree
 
 
 def test_program_in_a_folder_of_somebody_else():
-    """Who may exchange it after the look at it has a say in what it is."""
+    """A user who can exchange the program after its check can choose it."""
     here = pathlib.Path.cwd()
     folder = prefix_of(VICTIM, 'p')
     tests, seen = here / 'attacker/tests', put_spy(here / 'tests', VICTIM)
@@ -36,7 +37,7 @@ def test_program_in_a_folder_of_somebody_else():
         done = command('scr_check_node', '-p', folder, user=VICTIM, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
         assert f' {path} can be changed by its group' in told(done) and not seen.exists(), done
         path.chmod(0o755)
-    # a link to a program that may be executed is followed before the look
+    # a link to an allowed program is followed before the check
     (tests / 'spy').unlink()
     (tests / 'spy').symlink_to(here / 'tests/spy')
     command('scr_check_node', '-p', folder, user=VICTIM, code=0, SCR_NODE_TESTS=str(tests), SCR_CNTL_BASE='/tmp', SCR_CACHE_BASE='/tmp')
@@ -44,8 +45,8 @@ def test_program_in_a_folder_of_somebody_else():
 
 
 def test_program_by_a_link():
-    """In a directory with a sticky bit another user puts a link to a program of the victim's, which is not meant to be executed now; or
-    moves the victim's link, or the program, there."""
+    """In a sticky directory another user puts a link to a program of the victim's that is
+    not meant to be executed now; or moves the victim's link or program there."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     seen = put_spy(here / 'programs', VICTIM)
     for name, link in (('tests', 'tests/10-mine'), ('hooks', 'hooks/prerun')):
@@ -69,8 +70,9 @@ def test_program_by_a_link():
 
 
 def test_command_of_somebody_else():
-    """Beside one that the victim has in a directory where others can create files, there is none that is used: it may be any file of the
-    victim's. Elsewhere it is one that others cannot change more than the first."""
+    """Beside a command that the victim has in a directory where others can create files,
+    no other command is used: it may be any file of the victim's. Elsewhere, only a
+    command is used that others cannot change more easily than the first."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     seen = put_spy(here / 'bin', VICTIM)
     (here / 'bin/spy').rename(here / 'bin/scr_check_node')
@@ -84,7 +86,7 @@ def test_command_of_somebody_else():
         (here / 'bin/scr_check_node').chmod(file)
         command(here / 'bin/scr_list_down_nodes', '--prefix', folder, user=VICTIM, SCR_NODELIST='localhost', SCR_NODE_NAME='localhost')
         assert seen.exists() == is_run, (mode, owner, group, file)
-    # a link that the owner of the directory made, and one of another user
+    # a link of the directory's owner, and one of another user
     seen.unlink()
     (here / 'bin/scr_check_node').rename(here / 'bin/other')
     (here / 'bin/scr_check_node').symlink_to('other')
@@ -95,7 +97,8 @@ def test_command_of_somebody_else():
 
 
 def test_command_of_the_current_directory():
-    """Without a trusted command beside it, the one of PATH is executed, not that of the current directory."""
+    """Without a trusted command beside it, the one in PATH is executed, not that in the
+    current directory."""
     here, folder = pathlib.Path.cwd(), prefix_of(VICTIM, 'p')
     put_tree(folder / '.scr/flush.scr', {'VERSION': {'1': {}}, 'DSET': {'5': {'DIR': {'ckpt.5': {}}, 'LOCATION': {'CACHE': {}}}}})
     give(folder / '.scr/flush.scr', VICTIM)
@@ -116,7 +119,8 @@ def test_command_of_the_current_directory():
 
 
 def test_remote_shell():
-    """Of somebody else, or that everybody may change: by the parameter, or what Hydra is told to use."""
+    """A remote shell of another user, or one that everybody may change: from the
+    parameter, or from Hydra's variable."""
     here = pathlib.Path.cwd()
     seen = put_spy(here / 'bin', ATTACKER)
     folder = prefix_of(VICTIM, 'v')
@@ -133,7 +137,7 @@ def test_remote_shell():
     give(here / 'bin', VICTIM, 0o755)
     command('scr_list_down_nodes', '--prefix', folder, **how)
     assert seen.exists()
-    # what is missing may be there later
+    # a missing program may be created later
     spy.unlink()
     assert 'spy: no such program' in told(command('scr_list_down_nodes', '--prefix', folder, **how))
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that take long say how far they are: by a bar on a terminal, of which nothing is left, and by lines elsewhere."""
+"""Long commands report their progress: by a bar on a terminal, which leaves nothing
+behind, and by lines elsewhere."""
 import fcntl
 import os
 import pathlib
@@ -21,13 +22,13 @@ BAR = re.compile(r'verify \[(=*)>? *\] (\d+)%, ([\d.]+) .B of 3\.9 MB, [\d.]+ .B
 
 
 def slow(below, milliseconds):
-    """Each read below a directory takes so long."""
+    """Each read below a directory takes that long."""
     return {'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0', 'FAULTS_BELOW': str(below),
             'FAULTS_READING': '1', 'FAULTS_HOW': 'slow', 'FAULTS_AT': '1', 'FAULTS_STAYS': '1', 'FAULTS_NAP': str(milliseconds)}
 
 
 def put_large(pieces=60, files=2):
-    """A dataset that is read in that number of pieces."""
+    """Makes a dataset that is read in that number of pieces."""
     without_scr_variables()
     prefix = Prefix()
     data = [{f'f_{i}': bytes(PIECE * pieces // files) for i in range(files)}]
@@ -37,7 +38,7 @@ def put_large(pieces=60, files=2):
 
 
 class Terminal:
-    """A command on a terminal, and what is seen there."""
+    """A command on a terminal, and the visible output."""
 
     def __init__(self, *words, columns=80, **variables):
         self.pid, self.fd = pty.fork()
@@ -171,7 +172,7 @@ def test_extract():
 
 
 def test_scavenge():
-    """What the nodes have copied, of which one has not told yet how much it has."""
+    """The copied bytes of the nodes, one of which has not reported its total yet."""
     without_scr_variables()
     os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='17', SCR_CNTL_BASE='/dev/null/none', SCR_NODE_NAME='n0', SCR_REMOTE='shell',
                       SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
@@ -189,7 +190,8 @@ def test_scavenge():
 
 
 def test_tables_fit():
-    """A text in the last column that is too long for the terminal stands below its row; nothing of it is lost."""
+    """A text in the last column that is too long for the terminal is below its row;
+    nothing of it is lost."""
     wide = subprocess.run([shutil.which('scr_params', path=BUILD_PATH)], capture_output=True, text=True, check=True).stdout
     for columns in (80, 500):
         terminal = Terminal('scr_params', columns=columns)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run and the log of events: a launch and its run have one id, and the end of a run that was killed is logged, once."""
+"""scr_run and the log of events: a launch and its run have one id, and the end of a
+killed run is logged once."""
 import os
 import pathlib
 import re
@@ -30,7 +31,7 @@ def test_ids_of_runs():
 
 
 def test_postrun():
-    """Where scr_run was killed, too; not for a run of another job."""
+    """scr_run was killed, too; runs of another job are not ended."""
     without_scr_variables()
     os.environ.update(LOGGED)
     put(LOG, b'2026-11-21T10:00:00.000000Z RUN_START run="r1" jobid="17"\n2026-11-21T10:00:07.500000Z HALT run="r1"\n'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run --requeue with scripts in place of Slurm: what the program gets at a signal, and which ends requeue the job.
-tests/jobs/requeue.py has a real Slurm."""
+"""scr_run --requeue with scripts in place of Slurm: the effect of a signal on the
+program, and the ends that requeue the job. tests/jobs/requeue.py uses a real Slurm."""
 import os
 import pathlib
 import re
@@ -15,7 +15,7 @@ BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND)
 
 
 def prepare(script, squeue=''):
-    """Job 17; what stands for srun, and what squeue answers."""
+    """Job 17, with a stand-in for srun, and the answer of squeue."""
     without_scr_variables()
     for path in (*pathlib.Path().glob('.scr/*'), *map(pathlib.Path, ('ready', 'got', 'requeued'))):
         path.unlink(missing_ok=True)
@@ -50,7 +50,8 @@ ASKED = 'trap "echo TERM >>got; exit 7" TERM; trap "echo USR1 >>got" USR1; touch
 
 
 def test_signal():
-    """The program is asked by the halt file, and not told; other signals reach it; a second signal is passed on."""
+    """The program is asked through the halt file instead of the signal; other signals
+    reach it; a second signal is forwarded."""
     prepare(ASKED)
     process = begin()
     wait_for(lambda: os.path.exists('ready'))
@@ -65,7 +66,7 @@ def test_signal():
 
 
 def test_program_does_not_ask():
-    """It has half a minute."""
+    """It gets half a minute."""
     prepare(ASKED)
     process = begin()
     wait_for(lambda: os.path.exists('ready'))
@@ -75,7 +76,7 @@ def test_program_does_not_ask():
 
 
 def test_reasons():
-    """Why a job ends, and whether it is requeued."""
+    """Reasons for which a job ends, and whether it is requeued."""
     finalized = f'{BESIDE}/scr_halt --reason SCR_FINALIZE_CALLED >&2'
     asked = f'{BESIDE}/scr_halt --reason "SCR_SIGNAL: SIGTERM came to rank 0" >&2'
     for script, squeue, options, code, wanted in (
@@ -91,7 +92,7 @@ def test_reasons():
 
 
 def test_interrupted():
-    """Ctrl-C is a person's."""
+    """Ctrl-C comes from a person."""
     prepare(ASKED)
     process = begin()
     wait_for(lambda: os.path.exists('ready'))

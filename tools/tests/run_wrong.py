@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run and what was typed wrong, or did not happen as it was asked for: what it says, and that it touches nothing then. The
-launchers here are scripts."""
+"""scr_run with mistakes on the command line, or with requests that had no effect: its
+messages, and that it then changes nothing. The launchers here are scripts."""
 import os
 import pathlib
 import shutil
@@ -18,7 +18,7 @@ BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND)
 
 
 def lines(pattern=''):
-    """Those of the log that have the text, without the time."""
+    """Lines of the log that contain the text, without the time."""
     path = pathlib.Path('.scr/runs.log')
     told = path.read_text().splitlines() if path.exists() else []
     return [line.split('  ', 1)[1] for line in told if pattern in line]
@@ -31,7 +31,7 @@ def has(done, identifier, *values):
 
 
 def launcher(script):
-    """What it does in place of mpiexec: N is the number of the run."""
+    """Makes a script in place of mpiexec: N is the number of the run."""
     put_launcher(f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
                  f'PATH="{BESIDE}:$PATH"\n{script}')
 
@@ -52,7 +52,8 @@ def untouched():
 # ---- a launcher in place of the program ----
 
 def test_launcher_as_program():
-    """It would be started once per rank, and each of these jobs takes the prefix directory for its own."""
+    """A launcher as the program would be started once per rank, and each of these jobs
+    would use the prefix directory."""
     prepare()
     launcher('exit 0')
     for own, words, advice in (
@@ -72,7 +73,8 @@ def test_launcher_as_program():
 
 
 def test_launcher_on_purpose():
-    """What is not the program may have such a name, and scr_mpirun takes what its launcher takes."""
+    """Arguments other than the program may have such a name, and scr_mpirun accepts what
+    its launcher accepts."""
     prepare()
     launcher('exit 0')
     put_program('program', 'exit 0')
@@ -88,7 +90,7 @@ def test_launcher_on_purpose():
 
 
 def test_no_program():
-    """What is missing is named, with an example; and what is too much."""
+    """A missing program is reported with an example, an extra argument as such."""
     prepare()
     for options in ([], ['--simulate', '4x2'], ['--']):
         done = run(*options)
@@ -109,7 +111,8 @@ def test_no_program():
 
 
 def test_program_that_cannot_run():
-    """It is not tried again and again: on simulated nodes it is refused, on others, which may have it, it is a warning."""
+    """It is not tried repeatedly: on simulated nodes it is refused; on other nodes, which
+    may have it, there is a warning."""
     prepare()
     launcher('exit 0')
     os.mkdir('folder')
@@ -127,14 +130,14 @@ def test_program_that_cannot_run():
 
 
 def test_without_scr_init():
-    """A program that SCR does not know is told: who trusts that it goes on from checkpoints is mistaken."""
+    """A program without SCR is reported, since it does not continue from checkpoints."""
     prepare()
     launcher('exit 0')
     done = run('--simulate', '1', 'true')
     assert done.returncode == 0 and len(lines('[RUN_UNPROTECTED]')) == 1, done
     assert lines('RUN_UNPROTECTED')[0].startswith('warning: ') and has(done, 'RUN_UNPROTECTED', ': warning: ', os.getcwd()), done
     shutil.rmtree('.scr')
-    # what SCR_Init leaves
+    # the records of SCR_Init
     put_tree('nodes', {'NODES': value(1)})
     launcher('cp nodes .scr/nodes.scr; exit 0')
     assert run('--simulate', '1', 'true').returncode == 0 and not lines('RUN_UNPROTECTED'), lines()
@@ -154,7 +157,7 @@ def test_one_line_for_all_nodes():
 # ---- failures of simulated nodes ----
 
 def test_each_failure_counts():
-    """Each --fail, and each of several in one."""
+    """Each --fail counts, and each of several in one."""
     prepare()
     for options in (['--fail', 'node=1', '--fail', 'node=3'], ['--fail', 'node=1 node=3'], ['-f', 'node=3', '--fail=node=1']):
         launcher('while [ -e $SCR_SIMULATE/node1 ] || [ -e $SCR_SIMULATE/node3 ]; do sleep 0.05; done; exit 9')
@@ -166,7 +169,7 @@ def test_each_failure_counts():
 
 
 def test_failure_that_did_not_happen():
-    """It is told, with --quiet, too, and the test that somebody wanted did not pass."""
+    """It is reported, also with --quiet, and makes scr_run fail."""
     prepare()
     launcher('exit 0')
     for options, told in (
@@ -191,7 +194,8 @@ def test_failure_that_did_not_happen():
 
 
 def test_wrong_failures():
-    """The message has the option, the failure that is wrong, the word that is, and what there is instead."""
+    """The message has the option, the wrong failure, the wrong word, and the valid
+    ones."""
     prepare()
     for wrong, told in (('node=9', 'node=9: '),
                         ('node=1,after=x', 'node=1,after=x: after=x: '),
@@ -226,7 +230,8 @@ def test_bad_list_of_nodes():
 # ---- the system refuses ----
 
 def test_control_of_processes():
-    """Without signals no run begins; without a list of processes, those that may be left are reported."""
+    """Without signals no run begins; without a list of processes, possible leftovers are
+    reported."""
     prepare()
     launcher('exit 0')
     done = run_without('signalfd4', '--simulate', '2x1', 'true')
@@ -247,7 +252,8 @@ def test_simulated_nodes_cannot_be_made():
 
 
 def test_simulated_nodes_that_stay():
-    """Those of a scr_run that was killed are removed by the next one; a directory without the mark of its owner is not."""
+    """Simulated nodes of a killed scr_run are removed by the next one; a directory
+    without the mark of its owner is not."""
     prepare()
     launcher('echo $$ >pid; mv pid ready; exec sleep 1000')
     process = subprocess.Popen([COMMAND, '--simulate', '2x1', 'true'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -267,7 +273,8 @@ def test_simulated_nodes_that_stay():
 # ---- halted ----
 
 def test_halted():
-    """A program that was told to end is not done, whatever its exit code. Why, and what to do, is told."""
+    """A program that was asked to end is not done, whatever its exit code. The reason and
+    a remedy are printed."""
     prepare()
     remove = f': scr_halt --remove {os.getcwd()}, '
     nothing = 'nothing has to be removed'
@@ -285,7 +292,7 @@ def test_halted():
         if code == 0 and told:
             assert lines(f'{why} [RUN_EXITED]'), lines()
         shutil.rmtree('.scr')
-    # what an earlier run set is that run's
+    # the values of an earlier run belong to that run
     launcher('exit 0')
     os.environ['SCR_END_TIME'] = str(int(time.time()) + 600)
     put_halt({'HaltSeconds': value(3600), 'HaltSecondsOfRun': value(3600)})
@@ -305,7 +312,8 @@ def test_halted():
 
 
 def test_launcher_ends_the_others():
-    """When a rank has died, launchers send SIGTERM to those that are left, which may record it: that is no wish to halt."""
+    """After the death of a rank, launchers send SIGTERM to the other ranks, which may
+    record it: that is not a request to halt."""
     prepare()
     for reason, code, runs in (('SCR_SIGNAL: SIGTERM came', 137, 2), ('SCR_SIGNAL: SIGTERM came', 128 + signal.SIGTERM, 1),
                                ('SCR_SIGNAL: SIGUSR1 came', 137, 1), ('enough', 137, 1)):
@@ -317,7 +325,7 @@ def test_launcher_ends_the_others():
 
 
 def test_pipe_as_log():
-    """It is refused, not waited for."""
+    """A pipe is refused without waiting for it."""
     prepare()
     put_program('program', '')
     launcher('exit 0')

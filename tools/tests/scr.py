@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr: each verb is its command, with the same output, exit codes and prefix directory; which command that may be."""
+"""scr: each verb is its command, with the same output, exit codes and prefix directory;
+and which file that command is."""
 import os
 import pathlib
 import re
@@ -51,7 +52,8 @@ def test_verbs_at_work():
 
 
 def test_which_command():
-    """The one beside it, if nobody else can have put it there; never one of PATH, or of the current directory."""
+    """The command beside scr, if no other user can have put it there; never one in PATH
+    or in the current directory."""
     spy = b'#!/bin/sh\necho "$0" "$@"\n'
     for folder in ('bin', 'path', '.'):
         put(f'{folder}/scr_halt', spy)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_check_node: directories that are there, or not, too small, full, or cannot be written; checks that were killed; tests of
-the site."""
+"""scr_check_node: directories that exist or not, are too small, full, or read-only;
+killed checks; and tests of the site."""
 import os
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ without_scr_variables()
 
 
 def folders():
-    """Two, by their full names."""
+    """Two directories, by their full names."""
     os.makedirs('cntl')
     os.makedirs('cache')
     return os.path.abspath('cntl'), os.path.abspath('cache')
@@ -33,9 +33,9 @@ def test_bad():
     expect(run('--cntl', f'{control}/none', '--cache', cache), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'access: '])
     expect(run('--cntl', control, '--cache', os.path.abspath('file')), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'Not a directory'])
     expect(run('--cntl', control, '--cache', f'{cache}:1000000TB'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
-    # nobody may write there, whoever he is
+    # no user may write there, not even root
     expect(run('--cntl', control, '--cache', '/proc/self'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'write: /proc/self: a new file'])
-    # each directory that is bad is told
+    # each bad directory is reported
     with open('full', 'wb') as full:
         os.posix_fallocate(full.fileno(), 0, 16 << 20)
     fs = os.statvfs('.')
@@ -49,7 +49,7 @@ def test_bad():
 
 
 def with_faults(control, cache, **faults):
-    """A check that meets its fate in the directory cache; see tests/support/faults.c."""
+    """A check with a fault in the directory cache; see tests/support/faults.c."""
     mark = pathlib.Path('struck').absolute()
     mark.unlink(missing_ok=True)
     env = {**os.environ, 'LC_ALL': 'C', 'LD_PRELOAD': os.environ['TEST_FAULTS'], 'ASAN_OPTIONS': 'verify_asan_link_order=0',
@@ -60,7 +60,7 @@ def with_faults(control, cache, **faults):
 
 
 def test_full():
-    """Each step that writes may fail; nothing is left."""
+    """Each write may fail; nothing is left."""
     control, cache = folders()
     for how, told in (('ENOSPC', 'No space left on device'), ('EIO', 'Input/output error')):
         for number in range(1, 100):
@@ -75,7 +75,7 @@ def test_full():
 
 
 def test_killed():
-    """A check that is killed leaves no file, and files of other names stay."""
+    """A killed check leaves no file, and files of other names stay."""
     control, cache = folders()
     put('cache/scr-check-abcdef', b'mine')
     for number in range(1, 100):
@@ -89,7 +89,7 @@ def test_killed():
 
 
 def test_side_by_side():
-    """Checks of one directory do not disturb each other."""
+    """Parallel checks of a directory do not disturb each other."""
     control, cache = folders()
     for _ in range(10):
         all_of_them = [subprocess.Popen([COMMAND, '--cntl', control, '--cache', cache], stdout=subprocess.PIPE,
@@ -104,7 +104,7 @@ def test_configuration():
     control, cache = folders()
     os.environ['SCR_CNTL_BASE'] = control
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}/a/b\n'.encode())
-    # SCR makes what is below; but not where it must be there
+    # SCR makes directories below; but not one that must exist
     expect(run('--prefix', '.'), 0, 'PASS\n')
     assert names() == ['scr.yaml']
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}/a\n    MKDIR: 0\n'
@@ -115,7 +115,8 @@ def test_configuration():
     expect(run('--prefix', '.'), 0, 'PASS\n')
     put('scr.yaml', f'SCR_NODE_CAPACITY: 1000000TB\nSCR_CACHE_BASE: {cache}\n'.encode())
     expect(run('--prefix', '.'), 1, '', ['NODE_DIRECTORY_UNUSABLE', 'capacity: '])
-    # of one store: it counts in place of the other, also where that is larger, or this is 0
+    # the CAPACITY of a store prevails over SCR_NODE_CAPACITY, even if that is larger, or
+    # this is 0
     for usual, own, code in (('1000000TB', '1', 0), ('1000000TB', '0', 0), ('1', '1000000TB', 1), ('1000000TB', None, 1)):
         put('scr.yaml', f'SCR_NODE_CAPACITY: {usual}\nSCR_CACHE_BASE: {cache}\nSTORE:\n  - STORE: {cache}\n'.encode()
             + (f'    CAPACITY: {own}\n' if own else '    COUNT: 2\n').encode())
@@ -129,7 +130,7 @@ def test_configuration():
     assert done.returncode == 3 and b'SCR_CACHE_BASE' in done.stderr and not done.stdout, done
     put('scr.yaml', f'SCR_CACHE_BASE: {cache}\nSCR_NODE_CAPACITY: much\n'.encode())
     expect(run('--prefix', '.'), 3, '', ['CONFIG_MISTAKE', 'SCR_NODE_CAPACITY'])
-    # what is wrong with the node in any case counts more
+    # a certain problem of the node prevails
     put('scr.yaml', b'SCR_CACHE_BAS: x\n')
     done = run('--prefix', '.', '--cache', '/none')
     assert done.returncode == 1 and b'access: /none' in done.stderr, done
@@ -145,7 +146,7 @@ def test_site_tests():
     put('bin/README', b'no program')
     os.environ['SCR_NODE_TESTS'] = os.path.abspath('bin')
     expect(run(*given), 0, 'PASS\n')
-    # the last line that says something is the reason
+    # the last line that is not blank is the reason
     put_program('b-bad', 'seq 5000; echo the GPU is gone >&2; echo; echo " "; exit 3')
     expect(run(*given), 1, '', ['NODE_TEST_FAILED', 'test b-bad: the GPU is gone '])
     put_program('b-bad', 'printf "the GPU is gone"; exit 3')

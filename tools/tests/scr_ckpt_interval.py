@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_ckpt_interval: the formulas again, and what logs tell."""
+"""scr_ckpt_interval: an independent computation of the formulas, and facts from logs."""
 import json
 import math
 import pathlib
@@ -69,7 +69,7 @@ def test_from_the_log():
     found = ask()
     assert found['runs'] == 3 and found['interrupted'] == 2 and found['nodes'] == 4 and found['cost'] == 3, found
     assert near(found['interval'], daly(3, found['mtbf'])), found
-    # twice the nodes fail twice as often, and what is given counts
+    # twice the nodes fail twice as often, and given values prevail
     assert ask('--nodes', '8')['mtbf'] < found['mtbf'] and ask('--nodes', '8')['nodes'] == 8
     given = ask('--cost', '10', '.')
     assert given['cost'] == 10 and given['mtbf'] == found['mtbf']
@@ -84,13 +84,13 @@ def test_nothing_is_known():
     expect(run(), 1, '', ['LOG_WITHOUT_CHECKPOINT'])
     put('.scr/log', b'')
     expect(run(), 1, '', ['LOG_WITHOUT_CHECKPOINT'])
-    # without failures that anybody saw, once a day is assumed
+    # without known failures, one per day is assumed
     assert ask('--cost', '10')['mtbf'] == 86400
     expect(run('no'), 1, '', ['DIRECTORY_UNUSABLE'])
 
 
 def test_damaged_log():
-    """Lines that are none are passed over; the rest counts."""
+    """Invalid lines are skipped; the rest counts."""
     put_log()
     good = pathlib.Path('.scr/log').read_bytes()
     put('.scr/log', b'\0\xff' * 5000 + b'\n' + good + b'2026-01-01T00:00:00.000000Z OUTPUT_COMPLETE secs=' + b'9' * 5000)

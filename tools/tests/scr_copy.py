@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_copy: a node's part of a dataset, by filemaps that are good, damaged and hostile, from a cache that an independent
-writer made. What whole jobs leave is in tests/jobs/scavenge.py."""
+"""scr_copy: a node's part of a dataset, according to good, damaged and hostile filemaps,
+from a cache of an independent writer. tests/jobs/scavenge.py uses caches of whole
+jobs."""
 import json
 import os
 import pathlib
@@ -28,7 +29,7 @@ def meta(data, kind='FULL', **more):
 
 
 def fill(number=4, files=None, **more):
-    """A cache of one rank, in the directories that SCR would make."""
+    """Makes a cache of one rank, in the directories of SCR."""
     for path in os.listdir('.'):
         shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     base = pathlib.Path.cwd()
@@ -66,18 +67,18 @@ def test_copy():
     assert pathlib.Path(SAVED, 'c4/rank_1').read_bytes() == b'one' * 5
     assert before == {name: pathlib.Path(name).read_bytes() for name in before}
     assert not [name for name in names('.') if not name.startswith('p/') and name not in before]
-    # again: what is whole stays
+    # again: complete files stay
     inode = os.stat(f'{SAVED}/c4/rank_1').st_ino
     assert json.loads(run('-i', '4', '--json').stdout) == {
         'dset': 4, 'name': 'c4', 'created': CREATED, 'ranks': 1, 'files': 2, 'bytes': 18, 'failed': 0, 'reason': None}
     assert os.stat(f'{SAVED}/c4/rank_1').st_ino == inode
-    # and what is not, is copied again
+    # and incomplete files are copied again
     put(f'{SAVED}/c4/rank_1', b'two' * 5)
     assert run('-i', '4').returncode == 0 and pathlib.Path(SAVED, 'c4/rank_1').read_bytes() == b'one' * 5
 
 
 def test_older_rank():
-    """Two ranks have files of the same id, of which those of one are older."""
+    """Two ranks have files of the same id; those of one rank are older."""
     fill()
     path = f'{os.getcwd()}/cache/me/scr.17/scr.dataset.4/c4/rank_0'
     put(path, b'old')
@@ -112,7 +113,7 @@ def test_nothing():
 
 
 def test_damage():
-    """Neither is what is damaged taken for whole, nor what is incomplete."""
+    """Damaged files are not accepted as intact, nor incomplete ones as complete."""
     fill()
     put('cache/me/scr.17/scr.dataset.4/c4/rank_1', b'onE' * 5)
     expect(run('-i', '4'), 1, 'dataset 4 (c4): 0 files of 0 ranks, 0 bytes\n',
@@ -153,7 +154,7 @@ def test_hostile():
 
 
 def test_newer_one():
-    """The prefix directory has a newer dataset of the name: that one stays."""
+    """The prefix directory has a newer dataset of the name, which stays."""
     fill()
     prefix = Prefix()
     prefix.enter('c4', 5, [{}])
@@ -161,7 +162,7 @@ def test_newer_one():
     prefix.put_index()
     os.chdir('..')
     expect(run('-i', '4'), 1, '', ['CACHE_COPY_FAILED', 'dataset 5 (c4)'])
-    # without an index that can be read, it is copied
+    # without a readable index, it is copied
     put('p/.scr/index.scr', b'junk')
     assert run('-i', '4').returncode == 0 and len(saved()) == 3
 
@@ -174,7 +175,7 @@ def test_usage():
     expect_well_formed_page()
     fill()
     expect_output_fails(['-i', '4'], ['-i', '4', '--json'])
-    # signs of life are for one who waits for them
+    # heartbeats are for a waiting caller
     for more, code in (([], 0), (['--alive', '1'], -signal.SIGPIPE)):
         fill()
         assert run_unread('-i', '4', *more).returncode == code and len(saved()) == 3, more

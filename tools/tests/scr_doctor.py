@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_doctor: facts of this machine, and what other commands find. tools/tests/test_doctor.c has other machines."""
+"""scr_doctor: facts of this machine, and results of other commands.
+tools/tests/test_doctor.c simulates other machines."""
 import json
 import os
 import resource
@@ -21,7 +22,7 @@ def ask(*arguments, code=0, **how):
 
 
 def site():
-    """One on which all is there."""
+    """A site on which everything exists."""
     for name in ('cntl', 'cache'):
         os.makedirs(name, exist_ok=True)
     put_launcher('exit 0')
@@ -49,7 +50,7 @@ def test_this_machine():
 
 
 def test_what_is_bad():
-    """As the command says that found it, with its remedy."""
+    """The text of the command that found the problem, with its remedy."""
     site()
     os.environ['SCR_LAUNCHER'] = 'none-such'
     found = ask(code=1)['programs']

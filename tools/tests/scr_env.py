@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_env: each batch system as its variables tell it, and a batch system that answers well, badly, or not at all."""
+"""scr_env: each batch system according to its variables, and a batch system that answers
+well, badly, or not at all."""
 import getpass
 import json
 import os
@@ -24,7 +25,7 @@ def clean(**variables):
 
 
 def put_sinfo(script):
-    """The command of Slurm that is asked which nodes are down."""
+    """The command of Slurm that lists the nodes that are down."""
     put_program('sinfo', f'echo "$@" >>{os.getcwd()}/asked\n{script}')
 
 
@@ -113,7 +114,8 @@ case "$*" in "--noheader --format=%A %e --job 17") cat answer;; *) exit 8;; esac
 
 
 def test_end_of_slurm():
-    """squeue is asked where the environment does not tell; "17" may be an array, other parts of which have lines, too."""
+    """squeue is queried if the environment has no end; "17" may be an array, other parts
+    of which have lines, too."""
     clean(SLURM_JOB_ID='17', SLURM_JOB_NODELIST='n1', SLURM_TIME_FORMAT='relative')
     put_program('squeue', SQUEUE)
     answer, end = pathlib.Path('answer'), int(time.mktime((2030, 5, 4, 3, 2, 1, 0, 0, -1)))
@@ -151,7 +153,7 @@ QSTAT = """Job Id: 19.server
 
 
 def test_end_of_pbs():
-    """The start of the job and its limit; qstat is asked for that job."""
+    """The start of the job and its limit; qstat is queried for that job."""
     clean(PBS_JOBID='19.server', SCR_NODELIST='n1')
     put_program('qstat', 'case "$*" in "-f 19.server") cat answer;; *) exit 8;; esac')
     answer = pathlib.Path('answer')
@@ -169,7 +171,7 @@ def test_end_of_pbs():
 
 
 def test_end_of_lsf():
-    """The time that is left, to the minute; an estimate is no limit."""
+    """The remaining time, to the minute; an estimate is not a limit."""
     clean(LSB_JOBID='20', SCR_NODELIST='n1')
     put_program('bjobs', 'case "$*" in "-noheader -o time_left 20") cat answer;; *) exit 8;; esac')
     answer = pathlib.Path('answer')
@@ -185,7 +187,8 @@ def test_end_of_lsf():
 
 
 def test_end_of_slurm_in_programs():
-    """scr_run asks once, and SCR in the program need not ask; scr_retries_halt in a script does."""
+    """scr_run queries once, so SCR in the program need not query; scr_retries_halt in a
+    script does."""
     clean(SLURM_JOB_ID='17', SCR_NODELIST='n1', SCR_NODE_NAME='n1', SCR_REMOTE='local', SCR_RUNS='2', SCR_RUN_PAUSE='2',
           SCR_CNTL_BASE=os.path.abspath('cntl'), SCR_CACHE_BASE=os.path.abspath('cache'))
     for folder in ('cntl', 'cache'):

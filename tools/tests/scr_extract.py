@@ -33,7 +33,8 @@ def value(text):
 
 
 def map_files(entries, name='.scr/rank2file.scr'):
-    """A map with one file at level 0: name -> bytes. entries: the tree of each rank."""
+    """Makes a map with one file at level 0: name -> bytes. entries: the tree of each
+    rank."""
     stem = name.removesuffix('.scr')
     low = {'LEVEL': value(0), 'RANKS': value(len(entries)),
            'RANK': {str(rank): entry for rank, entry in enumerate(entries)}}
@@ -43,7 +44,8 @@ def map_files(entries, name='.scr/rank2file.scr'):
 
 
 class Dataset:
-    """Files of ranks, those of `packed` cut into containers of one size, which begin with bytes of others."""
+    """Files of ranks; those in `packed` are cut into containers of one size, which begin
+    with other bytes."""
 
     def __init__(self, packed, plain=None, size=1000, mode='0640', skip=7):
         self.packed, self.plain, self.size, self.mode = packed, plain or {}, size, mode
@@ -76,7 +78,7 @@ class Dataset:
         return known
 
     def files(self):
-        """All there is in the directory: name -> bytes."""
+        """All files in the directory: name -> bytes."""
         entries = [{'FILE': files} for files in self.entries.values()]
         cut = range(0, len(self.stream), self.size)
         return {**{self.container(i // self.size): self.stream[i:i + self.size] for i in cut},
@@ -91,7 +93,8 @@ def bytes_of(seed, size):
 
 
 def sample(**how):
-    """A file in three containers, an empty one, some small ones, one in a directory, one that is not packed."""
+    """A file in three containers, an empty one, some small ones, one in a directory, and
+    one that is not packed."""
     return Dataset({(0, 'three'): bytes_of(0, 2500), (0, 'empty'): b'', (1, 'one'): b'1', (1, 'a/b/deep'): bytes_of(2, 300),
                     (3, 'last'): bytes_of(3, 700)}, {(3, 'plain'): bytes_of(4, 99)}, **how)
 
@@ -183,7 +186,7 @@ def test_modes():
 
 
 def test_nothing_is_packed():
-    """That is no failure, and what is there is told."""
+    """This is not a failure, and is reported."""
     fill(Dataset({}, {(0, 'plain'): b'x'}))
     expect(run('f'), 0, 'no file is packed: all have their names already; --verify reads them\n'
            '0 extracted, 0 there already, 0 damaged, 0 failed\n')
@@ -216,7 +219,7 @@ def test_no_checksum_in_the_map():
 
 
 def with_shared():
-    """A file that two ranks wrote together, with a hole, beside those of the sample."""
+    """The sample, and a file that two ranks wrote together, with a hole."""
     data = sample()
     parts = {(0, 'all.part.0'): (0, bytes_of(7, 50)), (1, 'all.part.60'): (60, bytes_of(8, 40))}
     for (rank, name), (at, part) in parts.items():
@@ -230,7 +233,7 @@ def with_shared():
 
 
 def test_shared_file():
-    """Its parts are no files beside it; by name they are extracted elsewhere."""
+    """Its parts do not become files beside it; by name they are extracted elsewhere."""
     data, files = with_shared()
     expect(run('f'), 0, ALL_OUT)
     assert everything('f') == {**files, **data.wanted()}
@@ -247,7 +250,7 @@ def test_shared_file():
 
 
 def test_verify_shared_file():
-    """By its parts, and its size."""
+    """It is verified by its parts and its size."""
     for change, bad, reason in ((lambda all: all[:99], ['all', 'all.part.60'], 'all has 99 bytes, not 100'),
                                 (lambda all: all + b'x', ['all'], 'all has 101 bytes, not 100'),
                                 (lambda all: flipped(all, 70), ['all.part.60'], 'altered: CRC32')):
@@ -260,7 +263,7 @@ def test_verify_shared_file():
 
 
 def test_hostile_shared_file():
-    """A map that calls a container so does not get it replaced."""
+    """A map that declares a container as shared does not get it replaced."""
     data, _ = with_shared()
     container = '.scr/ctr.0.scr'
     data.entries[1][container] = {**data.describe(b'', {}), 'SHARED': value(1)}
@@ -283,7 +286,7 @@ def test_list():
 
 
 def objects(text):
-    """One on each line."""
+    """The JSON objects, one on each line."""
     return [json.loads(line) for line in text.decode().splitlines()]
 
 
@@ -322,7 +325,8 @@ def test_verify():
 # ---- damage ----
 
 def test_damaged_containers():
-    """Each kind of damage to the second of the three containers costs the file in it, and no other."""
+    """Each kind of damage to the second of the three containers affects the file in it,
+    and no other."""
     data = sample()
     name = '.scr/ctr.1.scr'
 
@@ -404,7 +408,7 @@ def segment(container='ctr', offset=0, length=10):
 
 
 def test_names_that_lead_out():
-    """Of files and of containers: the map is refused as a whole."""
+    """Such names of files and containers: the map is refused as a whole."""
     good = {'FILE': {'good': {'SIZE': value(10), 'SEG': {'0': segment()}}}}
     for name in ('../x', '/tmp/x', 'a/../../x', '.', '..', '', 'a//b', 'a/', 'a\nb', 'x' * 1024):
         for entries in (one_file(name, {'0': segment()}), one_file('x', {'0': segment(name)})):
@@ -442,14 +446,14 @@ def test_links_are_not_followed():
     done = run('--force', 'f')
     assert done.returncode == 1 and b'1 extracted, 3 there already, 0 damaged, 1 failed' in done.stdout, done
     assert everything('outside') == {'three': b'mine'} and not os.path.islink('f/three')
-    # the directories themselves may be reached by links: who calls decides about them
+    # the directories themselves may be reached by links: the caller decides about them
     os.symlink('f', 'link')
     os.unlink('f/a')
     assert run('link').returncode == 0 and everything('f')['a/b/deep'] == data.wanted()['a/b/deep']
 
 
 def test_names_of_others():
-    """A file cannot take the place of the map or of a container, not even with --force."""
+    """A file cannot replace the map or a container, not even with --force."""
     for name, reason in (('ctr', 'the name is that of a container'), ('.scr/rank2file.scr', 'the name belongs to the map'),
                          ('.scr/rank2file.9.9.scr', 'the name belongs to the map')):
         shutil.rmtree('f', ignore_errors=True)
@@ -461,7 +465,7 @@ def test_names_of_others():
 
 
 def test_what_people_see():
-    """Names that would move the cursor, or turn the direction of writing."""
+    """Names that would move the cursor or change the writing direction."""
     name = 'a\u202eb\u0085c'
     put('f', {'ctr': b'some bytes', **map_files(one_file(name, {'0': segment()}))})
     shown = 'a\\xe2\\x80\\xaeb\\xc2\\x85c'
@@ -496,7 +500,8 @@ def test_other_files_of_the_name():
 # ---- limits of the system ----
 
 def test_full_disk():
-    """On a small file system of its own; and, for all users, by the limit for the size of files."""
+    """On a small file system of its own; and, for all users, with a limit of the file
+    size."""
     data = Dataset({(0, 'small'): b's', (0, 'large'): bytes_of(5, 300000), (1, 'next'): b'n'}, size=100000)
     fill(data)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
@@ -519,7 +524,7 @@ def test_full_disk():
 
 
 def is_shorter(path, size):
-    """What is gone is not."""
+    """A missing file does not count."""
     try:
         return path.stat().st_size < size
     except FileNotFoundError:
@@ -527,8 +532,8 @@ def is_shorter(path, size):
 
 
 def test_killed():
-    """While it writes a large file: there is no half file of that name, and the next run makes it. At each system
-    call: test_filo_extract.c."""
+    """The command is killed while it writes a large file: no partial file has that name,
+    and the next run extracts it. For each system call: test_filo_extract.c."""
     data = Dataset({(0, 'large'): bytes(range(256)) * 120000}, size=20000000)
     whole = fill(data)
     for i in range(3):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_flush_file: the questions of scripts, answered by flush files that are good, old, damaged and hostile."""
+"""scr_flush_file: queries of scripts, with good, old, damaged and hostile flush files."""
 import json
 import os
 import socket
@@ -40,7 +40,7 @@ def test_questions():
 
 
 def test_kinds():
-    """What is a checkpoint, and what is an output, on one line and in the order of SCR 3."""
+    """Checkpoints and outputs on one line, in the order of SCR 3."""
     put_tree(FLUSH, {'DSET': {'9': entry('c9', 'CACHE', CKPT=1), '18': entry('o18', 'PFS', OUTPUT=1), '7': entry('c7', 'CACHE', CKPT=1, OUTPUT=1),
                               '20': entry('x', 'CACHE'), '5': entry('o5', 'CACHE', CKPT=0, OUTPUT=1)}})
     expect(run('--list-output'), 0, '5 7 18\n')
@@ -98,7 +98,7 @@ def test_unusable():
 
 
 def test_hostile_names():
-    """No script is led elsewhere, and no terminal fooled."""
+    """Names cannot mislead scripts or terminals."""
     for name in ('../x', '/etc', 'a/../b', '', '.scr/x', 'a\nb', 'x' * 2000):
         put_tree(FLUSH, {'DSET': {'1': entry(name, 'CACHE')}})
         expect(run('--subdir', '1'), 1, '', ['FLUSH_FILE_UNUSABLE', 'dataset 1 '])

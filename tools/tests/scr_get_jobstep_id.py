@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_get_jobstep_id: processes, and the steps of a Slurm that answers in every way."""
+"""scr_get_jobstep_id: processes, and job steps of a Slurm with all kinds of answers."""
 import os
 import re
 import shutil
@@ -21,7 +21,7 @@ def test_process():
     with subprocess.Popen(['true']) as child:
         pass
     expect(run(str(child.pid)), 1, '-1\n', ['JOBSTEP_UNKNOWN', f'process {child.pid} '])
-    # whatever the program is called
+    # whatever the name of the program
     shutil.copy('/bin/cat', ') R (')
     with subprocess.Popen(['./) R ('], stdin=subprocess.PIPE) as child:
         assert re.fullmatch(f'pid:{child.pid}:[0-9]+\n', run(str(child.pid)).stdout.decode())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_glob_hosts: the examples of the Developer Guide, and lists that nobody should write."""
+"""scr_glob_hosts: the examples of the Developer Guide, and invalid or extreme lists."""
 import json
 
 from command import (expect, expect_documented, expect_output_fails, expect_well_formed_page, expect_wrong_usage, run,

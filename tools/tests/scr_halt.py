@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_halt: every condition is set, listed and removed; nothing is lost or believed."""
+"""scr_halt: every condition is set, listed and removed; nothing is lost, and invalid
+values are not used."""
 import contextlib
 import datetime
 import fcntl
@@ -30,7 +31,8 @@ NOTHING = {'reason': None, 'checkpoints_left': None, 'exit_after': None, 'exit_b
 
 
 def test_each_condition():
-    """Set, by long and short option, with one dash and two, changed, and removed again."""
+    """Each condition is set, by long and short option, with one dash and two, changed,
+    and removed."""
     for options, unset, key, value in (
             (['--checkpoints', '7'], '--unset-checkpoints', 'checkpoints_left', 7), (['-c', '0'], '-C', 'checkpoints_left', 0),
             (['-checkpoints=3'], '-unset-checkpoints', 'checkpoints_left', 3),
@@ -60,7 +62,7 @@ def test_together():
 
 
 def test_recorded_by_the_run():
-    """What SCR recorded as a run ended holds up nobody."""
+    """A reason that SCR recorded at the end of a run does not stop further runs."""
     put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}})
     expect(run('--list'), 0, 'ExitReason       SCR_FINALIZE_CALLED\n', ['HALT_RECORDED'])
     put_halt({'ExitReason': {'SCR_FINALIZE_CALLED': {}}, 'CheckpointsLeft': {'0': {}}})
@@ -92,7 +94,8 @@ def test_alone():
 
 
 def test_several_directories():
-    """As in SCR 3: each of them. An error does not keep the others from being changed."""
+    """As in SCR 3, each directory is changed. An error does not keep the others from
+    being changed."""
     for folder in ('one', 'two', 'three'):
         os.mkdir(folder)
     expect(run('-c', '4', 'one', 'two'), 0, 'one:\nCheckpointsLeft  4\ntwo:\nCheckpointsLeft  4\n',
@@ -103,7 +106,7 @@ def test_several_directories():
     assert [listed(folder)['checkpoints_left'] for folder in ('one', 'two', 'three')] == [5, 4, 5]
     done = run('--list', '--json', 'one', 'two')
     assert [json.loads(line)['checkpoints_left'] for line in done.stdout.splitlines()] == [5, 4], done
-    # what once set a reason of that name in the current directory
+    # earlier versions took "-r one" as a reason, in the current directory
     assert run('-r', 'one', 'two').returncode == 0 and not os.path.exists('.scr')
     assert not os.path.exists(f'one/{HALT}') and not os.path.exists(f'two/{HALT}') and os.path.exists(f'three/{HALT}')
     if os.geteuid() == 0:
@@ -117,7 +120,7 @@ def test_several_directories():
 
 
 def processes_with(folder):
-    """Numbers of those that have the directory on their command line."""
+    """Ids of processes that have the directory on their command line."""
     found = []
     for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
         with contextlib.suppress(OSError):
@@ -127,7 +130,8 @@ def processes_with(folder):
 
 
 def test_one_of_several_is_slow():
-    """Its lock is held. The next directory has its turn, and what ends the command ends all that it started."""
+    """Its lock is held. The next directory has its turn, and a signal that ends the
+    command ends all of its processes."""
     slow, other = (pathlib.Path(folder).absolute() for folder in ('slow', 'other'))
     for folder in (slow, other):
         folder.mkdir()
@@ -222,7 +226,7 @@ def test_where():
 
 
 def test_damaged():
-    """A file that cannot be read is left as it is, but can be removed."""
+    """An unreadable file is not changed, but can be removed."""
     for change in damage(lambda: put_halt({'CheckpointsLeft': {'7': {}}})):
         before = pathlib.Path(HALT).read_bytes()
         for options in (['--list'], ['-c', '3'], ['-R']):
@@ -246,7 +250,8 @@ def test_links_and_folders():
 
 
 def test_hostile_contents():
-    """What a terminal would obey is shown; what is no number has no effect and is told."""
+    """Control characters are quoted; a value that is not a number has no effect and is
+    reported."""
     put_halt({'ExitReason': {'a\x1b[2J\u202eb\n': {}, 'second': {}}, 'CheckpointsLeft': {'many': {}},
               'ExitAfter': {'9223372036854775807': {}}, 'ExitBefore': {'9223372036854775808': {}},
               'HaltSeconds': {}, 'Else': {'x': {}}})
@@ -263,7 +268,7 @@ def test_hostile_contents():
 
 
 def test_many_at_once():
-    """Commands that change different conditions: each is in force afterwards."""
+    """Commands change different conditions in parallel: each is in force afterwards."""
     for _ in range(5):
         calls = [['-c', '5'], ['-a', '1298937600'], ['-b', '1298944800'], ['-s', '60'], ['-T', 'so']]
         processes = [subprocess.Popen([COMMAND, *call], stdout=subprocess.DEVNULL) for call in calls]
@@ -274,7 +279,7 @@ def test_many_at_once():
 
 
 def test_colours():
-    """On a terminal only, and not where people do not want them."""
+    """Colors appear only on a terminal, and only if the user allows them."""
     put_halt({'CheckpointsLeft': {'7': {}}})
     try:
         for end in pty.openpty():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_index: the index as people see and change it, made again, and held against files that an independent writer made."""
+"""scr_index: the index as people see and change it, rebuilt, and verified against files
+of an independent writer."""
 import json
 import os
 import pathlib
@@ -18,7 +19,8 @@ FILES = [{'rank_0': b'zero' * 100, 'a/b': b''}, {'rank_1': b'one' * 50}]
 
 
 def fill(current='ckpt.12'):
-    """Three good datasets, one that failed, one that is not complete; all of them on the prefix directory."""
+    """Three good datasets, a failed one, and an incomplete one; all of them on the prefix
+    directory."""
     for path in os.listdir('.'):
         shutil.rmtree(path)
     prefix = Prefix()
@@ -78,7 +80,7 @@ def test_one_dataset():
     assert 'failed' not in text
     assert json.loads(run('-i', 'out', '--json').stdout) == listed()['out']
     expect(run('--inspect', 'none'), 1, '', ['DATASET_UNKNOWN', '"none"', ' has: ckpt.20, ckpt.18, out, run/ckpt.12, ckpt.6'])
-    # the summary is what the dataset says, whatever the index has
+    # the summary comes from the dataset, whatever the index has
     os.unlink(INDEX)
     said = json.loads(run('--summary', 'ckpt.18', '--json').stdout)
     assert said['dset'] == 18 and said['valid'] and said['flushed'] is None and said['size'] == 550, said
@@ -96,7 +98,7 @@ def test_current():
     fill('run/ckpt.12')
     expect(run('--current', 'ckpt.6'), 0, 'ckpt.6: current: the next run begins with it, unless it finds a newer one in its caches\n')
     assert state()['ckpt.6'] == (True, True) and state()['run/ckpt.12'] == (True, False)
-    # somebody's wish counts more than that it failed
+    # the user's choice prevails over the failure
     assert run('--current', 'ckpt.18').returncode == 0 and state()['ckpt.18'] == (True, True)
     before = pathlib.Path(INDEX).read_bytes()
     for name, told in (('out', 'DATASET_NOT_SELECTABLE'), ('ckpt.20', 'DATASET_NOT_SELECTABLE'), ('none', 'DATASET_UNKNOWN')):
@@ -132,7 +134,7 @@ def test_remove():
 
 
 def test_drop_after():
-    """Newer ones leave the index, of whatever kind; the named one and older ones stay."""
+    """Newer datasets of any kind leave the index; the named one and older ones stay."""
     fill('ckpt.18')
     flush = {'DIR': value('ckpt.18'), 'LOCATION': {'PFS': {}}}
     put_tree('.scr/flush.scr', {'DSET': {'18': flush}})
@@ -149,7 +151,7 @@ def test_drop_after():
 
 
 def test_build():
-    """By id: wherever the dataset is, and only a complete one is a success."""
+    """By id, wherever the dataset is; only a complete dataset is a success."""
     fill('run/ckpt.12')
     expect(run('--build', '13'), 0, 'out: is in the index already\n')
     expect(run('-b', '20'), 1, 'ckpt.20: is in the index already\n', ['DATASET_INCOMPLETE', 'ckpt.20'])
@@ -158,14 +160,16 @@ def test_build():
     assert state()['ckpt.18'] == (True, False)
     before = pathlib.Path(INDEX).read_bytes()
     expect(run('--build', '5'), 1, '', ['DATASET_UNKNOWN', ' 5'])
-    # the flush file knows the name, but that is the name of another dataset on the prefix directory
+    # the flush file has the name, but on the prefix directory it belongs to another
+    # dataset
     put_tree('.scr/flush.scr', {'DSET': {'19': {'DIR': value('ckpt.6'), 'LOCATION': {'CACHE': {}}}}})
     expect(run('--build', '19'), 1, 'ckpt.6: is in the index already\n', ['DATASET_UNKNOWN', 'ckpt.6 is dataset 6 in the index, not 19'])
     assert pathlib.Path(INDEX).read_bytes() == before
 
 
 def test_dropped_is_not_flushed():
-    """The next run would enter again what the flush file calls flushed."""
+    """Otherwise the next run would enter again a dataset that the flush file records as
+    flushed."""
     fill('run/ckpt.12')
     def flushed(name):
         return {'DIR': value(name), 'LOCATION': {'CACHE': {}, 'PFS': {}}}
@@ -181,7 +185,7 @@ def test_add():
     run('--remove', 'ckpt.18')
     expect(run('--add', 'ckpt.18'), 0, 'ckpt.18: added\n')
     assert state()['ckpt.18'] == (True, False) and state()['run/ckpt.12'] == (True, True)
-    # a directory that was moved has the name that it has now
+    # a directory that was moved has its current name
     os.rename('ckpt.6', 'old')
     run('--remove', 'ckpt.6')
     os.utime('old/.scr/summary.scr', (1300000000, 1300000000))
@@ -196,7 +200,7 @@ def test_add():
     os.symlink('old', 'link')
     expect(run('--add', 'link'), 1, '', ['SCAN_FAILED', 'link'])
     assert pathlib.Path(INDEX).read_bytes() == before
-    # with a map that is not the summary's, nobody restarts from it
+    # if the map does not match the summary, no run restarts from it
     Prefix().put_dataset('odd', 30, FILES, FILES=4)
     done = run('--add', 'odd')
     assert done.returncode == 0 and b'odd: added; it is not complete' in done.stdout and identifiers(done) == ['DATASET_REFUSED'], done
@@ -204,7 +208,7 @@ def test_add():
 
 
 def test_index_cannot_be_written():
-    """The old one stays as it was."""
+    """The old index stays unchanged."""
     fill('run/ckpt.12')
     os.rename('ckpt.6', 'moved')
     before = pathlib.Path(INDEX).read_bytes()
@@ -215,7 +219,7 @@ def test_index_cannot_be_written():
 
 
 def test_many_at_once():
-    """Two commands at once on one index: neither loses what the other did."""
+    """Two commands change one index in parallel: neither loses the other's changes."""
     prefix = Prefix()
     for number in range(1, 9):
         prefix.put_dataset(f'c{number}', number, FILES)
@@ -230,7 +234,7 @@ def test_many_at_once():
 
 
 def test_thousands():
-    """An index of 2000 datasets: listed, changed, and made again where it was lost."""
+    """An index of 2000 datasets is listed, changed, and rebuilt after a loss."""
     prefix, one = Prefix(), [{'f': b'x'}]
     for number in range(1, 2001):
         prefix.put_dataset(f'run/c{number}', number, one)
@@ -275,7 +279,8 @@ def test_damaged():
 
 
 def test_unread():
-    """What changes the index does so whether anybody reads what it says or not; a closed output is lost."""
+    """Commands change the index even if their output has no reader; a closed output is
+    lost."""
     for call, code in ((run_unread, 0), (run_closed, 1)):
         fill('run/ckpt.12')
         for arguments in (['--remove', 'ckpt.18'], ['--drop', 'ckpt.20'], ['--current', 'ckpt.6']):
@@ -290,7 +295,7 @@ def test_unread():
 
 
 def test_rebuild_adds():
-    """What the index knows stays: the wish of somebody, and what failed."""
+    """Known facts in the index stay: the user's choice, and failed datasets."""
     prefix = fill('ckpt.6')
     prefix.put_dataset('new', 25, FILES)
     put('bad/.scr/summary.scr', b'')
@@ -301,7 +306,7 @@ def test_rebuild_adds():
 
 
 def test_not_all_is_searched():
-    """What lies too deep is not found, and that is a warning."""
+    """Datasets that are nested too deeply are not found, which causes a warning."""
     prefix, deep = fill(), '/'.join('abcdefghijkl')
     prefix.put_dataset(f'{deep}/late', 30, FILES)
     done = run('--rebuild')
@@ -367,7 +372,8 @@ def test_verify_what_is_no_dataset():
 
 
 def test_many_are_damaged():
-    """The first ten files are told, and of all others how many and whose they are."""
+    """The first ten files are reported individually; of the others, their number and
+    ranks."""
     Prefix().put_dataset('c', 1, [{f'rank_{i}': b'x', f'more_{i}': b'y'} for i in range(40)])
     for i in (*range(20), 30):
         os.unlink(f'c/rank_{i}')
@@ -390,7 +396,7 @@ def test_hostile_maps():
 
 
 def test_hostile_index():
-    """Entries that cannot be are left out; nothing of them is obeyed by a terminal."""
+    """Impossible entries are omitted; control characters do not reach a terminal."""
     prefix = fill('ckpt.6')
     for name in ('../x', '/x', '.scr/x', 'a\nb'):
         prefix.enter(name, 40, FILES)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_inspect: what the cache of a node has, by filemaps of an independent writer."""
+"""scr_inspect: the content of a node's cache, according to filemaps of an independent
+writer."""
 import fcntl
 import json
 import os
@@ -14,7 +15,7 @@ CREATED = 1795257190000000
 
 
 def fill():
-    """Two datasets of a run of 4 ranks, of which two were here."""
+    """Two datasets of a run of 4 ranks, two of which were on this node."""
     base = pathlib.Path.cwd()
     without_scr_variables()
     put_node(base, base / 'cntl/me/scr.17', (1, 2))
@@ -58,7 +59,7 @@ def test_list():
 
 
 def test_run():
-    """It tells when a run has the lock."""
+    """It reports a run that has the lock."""
     fill()
     with open('cntl/me/scr.17/run.lock', 'w') as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
@@ -83,7 +84,7 @@ def test_long_path():
 
 
 def test_nodes():
-    """What several nodes have together; n3 has nothing, and n4 is not there."""
+    """The combined content of several nodes; n3 has nothing, and n4 does not exist."""
     fill()
     for node, ranks in (('n1', (0, 1)), ('n2', (3,)), ('n3', ())):
         os.makedirs(f'nodes/{node}')
@@ -108,7 +109,7 @@ def test_nodes():
     assert done.returncode == 1 and len(done.stdout.splitlines()) == 2 and b'node n4: n4: Host is down [NODE_REPORT]' in done.stderr, done
     done = run('--up', 'n[1-2,4-9]', '--json')
     assert done.returncode == 1 and done.stderr == b'scr_inspect: 6 nodes, n[4-9]: Host is down [NODE_REPORT]\n', done
-    # what a node says beside its answer
+    # further output of a node beside its answer
     put('nodes/n2/cntl/me/scr.17/n2/filemap_1.scriinfo', b'junk')
     done = run('--up', 'n2', '--json')
     assert done.returncode == 0 and b'node n2: 1 filemap' in done.stderr and b'[CACHE_FILEMAP_REFUSED] [NODE_REPORT]\n' in done.stderr, done

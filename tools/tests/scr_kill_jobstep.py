@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_kill_jobstep: ends what it was told, gently first, and never anything else."""
+"""scr_kill_jobstep: ends the given job step, gently first, and never anything else."""
 import os
 import signal
 import subprocess
@@ -16,7 +16,7 @@ def start_of(pid):
 
 
 def started(script):
-    """A shell that has said that it is ready."""
+    """A shell that has reported that it is ready."""
     process = subprocess.Popen(['sh', '-c', script], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
     assert process.stdout.readline() == b'ready\n'
     return process, f'pid:{process.pid}:{start_of(process.pid)}'

@@ -27,13 +27,13 @@ def test_folders():
     expect(run('control', '--user', 'you', '--jobid', '18'), 0, '/c/you/scr.18\n')
     assert [json.loads(line) for line in run('--json', 'all').stdout.splitlines()] == [
         {'kind': 'control', 'path': '/c/me/scr.17'}, {'kind': 'cache', 'path': '/me/scr.17'}]
-    # a node that only plays its part has its own control directory
+    # a simulated node has its own control directory
     os.environ['SCR_NODE_NAME'] = 'n3'
     expect(run('all'), 0, '/c/me/scr.17/n3\n/me/scr.17\n')
 
 
 def test_stores():
-    """Those of redundancy descriptors that are in use, each once."""
+    """The stores of enabled redundancy descriptors, each once."""
     clean()
     pathlib.Path('scr.yaml').write_text(
         'SCR_COPY_TYPE: FILE\nSTORE:\n  /ssd: {COUNT: 3}\n  /tmp: {COUNT: 1}\n  /off: {COUNT: 1}\nCKPT:\n'
@@ -49,7 +49,7 @@ def test_stores():
 
 
 def test_second_calculation():
-    """Its directories have the prefix directory in their names, where they are there."""
+    """Its directories have the prefix directory in their names, if they exist."""
     here = os.getcwd()
     clean(SCR_CNTL_BASE=here, SCR_CACHE_BASE=here)
     other = f'{here}/me/scr.17.prefix-{zlib.crc32(here.encode()):08x}'

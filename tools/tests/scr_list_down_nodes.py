@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_list_down_nodes: nodes that are excluded, down, lost, that hang, or whose directories are bad; on simulated nodes."""
+"""scr_list_down_nodes: nodes that are excluded, down, lost, hang, or have bad
+directories; on simulated nodes."""
 import json
 import os
 import pathlib
@@ -56,7 +57,7 @@ def test_why():
 
 
 def test_free_space():
-    """As large as the file system is, but more than what is free."""
+    """The required size is that of the file system, but more than its free space."""
     nodes(1)
     with open('nodes/full', 'wb') as full:
         os.posix_fallocate(full.fileno(), 0, 16 << 20)
@@ -80,7 +81,7 @@ def test_time_limit():
 
 
 def test_nodes_cannot_be_asked():
-    """The way to them is unknown, incomplete, or does not work at all."""
+    """The remote method is unknown, incomplete, or does not work at all."""
     for variables, *values in (({'SCR_REMOTE': 'pigeon'}, 'SCR_REMOTE=pigeon'),
                                ({'SCR_REMOTE': 'simulate'}, 'scr_run --simulate'),
                                ({'SCR_REMOTE': 'flux'}, 'flux: ')):
@@ -102,7 +103,7 @@ def test_batch_system():
     put_program('sinfo', 'case "$*" in *drain*) echo "n[1-3]";; *) echo "n[2,9]";; esac')
     assert rows() == {'n2': 'the batch system calls it down'}
     put_program('sinfo', 'echo not today >&2; exit 1')
-    # then only the nodes can tell
+    # then only the nodes show it
     shutil.rmtree('nodes/n3')
     expect(run(), 1, 'n3\n', ['BATCH_QUERY_FAILED', 'not today'])
     del os.environ['SLURM_JOB_ID']
@@ -150,7 +151,7 @@ def test_log():
         expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n')
         assert os.stat('.scr/log.jsonl').st_uid == some_user().pw_uid
         give_all(0, 0)
-    # no log that can be written changes what is known of the nodes
+    # a log that cannot be written does not change the results
     shutil.rmtree('.scr')
     expect(run('--log', '--down', 'n3'), 1, 'n[2-3]\n', ['LOG_TARGET_FAILED', '.scr/log'])
     expect(run('--log', 'n1'), 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_log_event: what job scripts log reads as what a run logs."""
+"""scr_log_event: events of job scripts have the form of a run's events."""
 import subprocess
 
 from command import COMMAND, expect, expect_wrong_usage, run, run_tests
@@ -20,7 +20,7 @@ def test_event():
 
 
 def test_script_of_scr_3():
-    """Its options, and events that only its script knows."""
+    """Options of SCR 3, and events that only its script knows."""
     switch_on()
     job = ['-p', '.', '-u', 'else', '-i', '18', '-j', 'heat', '-s', '1298937600']
     expect(run(*job, '-T', 'RUN_END', '-N', 'run=1', '-L', '12'), 0)
@@ -35,7 +35,7 @@ def test_script_of_scr_3():
 
 
 def test_hostile_texts():
-    """Each stays within its line, and nothing is obeyed by a terminal."""
+    """Each text stays within its line, and control characters do not reach a terminal."""
     switch_on()
     for text in ('a\nb', '\x1b[2J', 'a"b\\', '\u202e', 'x' * 5000, ''):
         expect(run('-T', 'ERROR', 'note=' + text), 0)

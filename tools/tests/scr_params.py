@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_params: every parameter with its value and who has set it; every mistake in the configuration at once."""
+"""scr_params: every parameter with its value and source; all mistakes in the
+configuration at once."""
 import json
 import os
 import pathlib
@@ -42,7 +43,7 @@ def test_values():
 
 
 def test_mistakes():
-    """Those of the environment, of each type, of files and of descriptors."""
+    """Mistakes of the environment, of each type, of files and of descriptors."""
     clean('SCR_FLUSH: often\nSCR_SET_SIZ: 4\nSCR_MTBF: soon\nCKPT:\n  - CKPT: 0\n    TYPE: XOOR\n', SCR_FLUSHH='1',
           SCR_ENABLE='maybe', SCR_CONTAINER_SIZE='big', SCR_CHECKPOINT_OVERHEAD='much')
     wrong = ['CONFIG_MISTAKE', 'CONFIG_VARIABLE_UNKNOWN', 'SCR_FLUSHH', 'did you mean SCR_FLUSH?', 'SCR_FLUSH="often" (conf:1:', 'SCR_SET_SIZ',
@@ -56,7 +57,7 @@ def test_mistakes():
 
 
 def test_system_file():
-    """Another one is tried: what only the system file may say, it may."""
+    """Another system file is tried: it may set what only the system file may set."""
     clean()
     pathlib.Path('new').write_text('SCR_FLUSH: 3\nSCR_LOCKED: [SCR_FLUSH]\n')
     flush = rows('--system', 'new', 'SCR_FLUSH')['SCR_FLUSH']
@@ -83,7 +84,7 @@ def test_list_of_nodes():
 
 
 def test_password():
-    """It is in no output that somebody keeps, or shows to others."""
+    """It is in no output that could be kept or shown to others."""
     clean(SCR_LOG_DB_PASS='open sesame')
     assert rows('SCR_LOG_DB_PASS')['SCR_LOG_DB_PASS']['value'] == '(not shown)'
     assert b'sesame' not in run().stdout

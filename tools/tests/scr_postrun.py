@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_postrun: what is to be saved, from which nodes, and what happens when that fails. The commands that do the work are
-scripts here, beside a copy of scr_postrun."""
+"""scr_postrun: which datasets it saves, from which nodes, and what happens after
+failures. The commands that do the work are scripts here, beside a copy of scr_postrun."""
 import os
 import pathlib
 import shutil
@@ -21,7 +21,7 @@ def put_dataset(location, number=3):
 
 
 def nodes(count):
-    """Simulated ones, of which n2 is lost."""
+    """Simulated nodes, of which n2 is lost."""
     os.environ.update(SCR_SIMULATE=os.path.abspath('nodes'), SCR_NODELIST=f'n[1-{count}]', SCR_PREFIX=os.getcwd())
     for number in range(count):
         if number != 1:
@@ -29,7 +29,7 @@ def nodes(count):
 
 
 def put_commands(scavenge='', index=''):
-    """What is called, and with what, goes to the file called."""
+    """Makes scripts that record their calls and arguments in the file called."""
     put_program('scr_scavenge', f'echo "scavenge $*" >>called; {scavenge}')
     put_program('scr_index', f'echo "index $*" >>called; {index}')
     shutil.copy(COMMAND, 'bin/scr_postrun')
@@ -50,7 +50,8 @@ def called():
 
 
 def test_under_scr_run():
-    """Standard output is the program's alone, whatever scr_postrun, the commands under it and the site say."""
+    """Standard output belongs to the program alone, whatever scr_postrun, its commands
+    and the site print."""
     put_launcher('cp made .scr/flush.scr; echo the result')
     put_commands('echo copied', 'echo added; echo bad >&2')
     for name in ('scr_run', 'scr_list_down_nodes'):
@@ -67,13 +68,14 @@ def test_under_scr_run():
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 1 and done.stdout == b'the result\n' and 'bad' in lines and 'from the site' in lines, done
         assert [line for line in lines if line in told] == (told if shown else []), done
-        # the second run forgets what the first one could not save, which is a complaint
+        # the second run forgets the dataset that the first one could not save, which is
+        # reported
         told_of_run = [line for line in lines if line.startswith('scr_run: ')]
         missing = [line for line in told_of_run if line.endswith(' [CACHE_DATASET_DROPPED]') or ' exit code 1' in line]
         assert shown or missing == told_of_run and 'dataset 3 (ckpt.3)' in told_of_run[0], done
     put_launcher('rm .scr/flush.scr; echo the result')
     expect(run('-q', *simulate, command='bin/scr_run'), 0, 'the result\n', ['from the site\n'])
-    # who closes standard error loses what is said there, and nothing else
+    # closing standard error loses only the messages there
     put_launcher('')
     for first in range(3):
         assert run_closed(*simulate, command='bin/scr_run', first=first).returncode == 0
@@ -82,7 +84,7 @@ def test_under_scr_run():
 
 
 def test_another_job():
-    """With a wrong job id the caches look lost: whose they are is told."""
+    """With a wrong job id the caches look lost: their owner is reported."""
     put_program('scr_scavenge', 'exit 3')
     put_program('scr_index', 'exit 1')
     os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='18', SCR_NODELIST='n1', SCR_NODE_NAME='n1', SCR_REMOTE='local')
@@ -96,7 +98,7 @@ def test_another_job():
 
 
 def test_nothing():
-    # in a directory that nobody means nothing can be said of the caches
+    # in a wrong directory nothing is known about the caches
     expect(run(), 1, '', ['PREFIX_UNUSED', os.getcwd()])
     os.mkdir('.scr')
     expect(run(), 0, 'nothing to save: no dataset is in the cache\n')
@@ -110,7 +112,7 @@ def test_nothing():
 
 
 def test_between_runs():
-    """The site's postrun is called at the end of the job only."""
+    """The site's postrun is called only at the end of the job."""
     put_program('site/postrun', 'echo from the site >&2')
     os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin/site')
     put_dataset(['PFS'])
@@ -128,13 +130,13 @@ def test_saves():
     expect(postrun(), 0, said)
     assert called() == ['scavenge --stop --id 3 --up n[1,3-4] --down n2', 'index --add ckpt.3'], called()
     os.remove('called')
-    # one that was down once is not asked
+    # a node that was down once is not queried
     expect(postrun('--down', 'n4'), 0, said.replace('n[1,3-4]', 'n[1,3]'))
     assert called()[0] == 'scavenge --stop --id 3 --up n[1,3] --down n[2,4]'
 
 
 def test_unfit_node():
-    """No run could use it; what it has is saved nevertheless, as it answers."""
+    """A node is unusable for runs but answers: its data is saved."""
     nodes(4)
     put_dataset(['CACHE'])
     put_index(['ckpt.3'])
@@ -144,13 +146,13 @@ def test_unfit_node():
     assert called()[0] == 'scavenge --stop --id 3 --up n[1,3-4] --down n2', called()
     put_program('scr_check_node', 'echo scr_check_node: no; exit 1')
     expect(postrun('--down', 'n4'), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,3]\n')
-    # a launcher that fails is no answer
+    # a failing launcher is not an answer
     put_program('scr_check_node', '[ "$SCR_NODE_NAME" != n3 ] || { echo "srun: error: Slurm job 1 has expired"; exit 1; }')
     expect(postrun(), 0, 'dataset 3 (ckpt.3) is only in the cache: it is copied from n[1,4]\n')
 
 
 def put_index(checkpoints, outputs=(), failing=()):
-    """failing: those that are not complete."""
+    """failing: incomplete datasets."""
     entries = {name[5:]: {'DIR': {name: {'COMPLETE': value(int(name not in failing)), 'DSET': {
         'ID': value(name[5:]), 'NAME': value(name), 'RANKS': value(1), 'COMPLETE': value(1),
         **({'CKPT': value(name[5:])} if name in checkpoints else {'OUTPUT': value(1)})}}}} for name in (*checkpoints, *outputs)}
@@ -159,13 +161,14 @@ def put_index(checkpoints, outputs=(), failing=()):
 
 
 def put_datasets(**locations):
-    """By name: ckpt_3 is number 3."""
+    """Datasets by name: ckpt_3 is number 3."""
     put_tree(FLUSH, {'DSET': {name[5:]: {'DIR': value(name), 'LOCATION': {word: {} for word in words.split()}}
                               for name, words in locations.items()}})
 
 
 def test_which():
-    """The newest; where that cannot be completed, the next; and what was on its way to the prefix directory."""
+    """The newest dataset is saved; if it cannot be completed, the next one; and datasets
+    with a flush under way."""
     nodes(3)
     for failing, locations, added, code in (
             ('none', {'ckpt_3': 'CACHE', 'ckpt_4': 'CACHE'}, ['ckpt_4'], 0),
@@ -181,14 +184,14 @@ def test_which():
         assert postrun().returncode == code, locations
         assert [line.split()[-1] for line in called() if 'index' in line] == added, (locations, called())
         pathlib.Path('called').unlink(missing_ok=True)
-    # an output that is no checkpoint does not stand for one
+    # an output that is not a checkpoint does not replace one
     for words, added in (('CACHE PFS', ['ckpt_3']), ('CACHE', ['ckpt_4', 'ckpt_3'])):
         put_datasets(ckpt_2='CACHE', ckpt_3='CACHE', ckpt_4=words)
         put_index(['ckpt_2', 'ckpt_3'], ['ckpt_4'])
         assert postrun().returncode == 0
         assert [line.split()[-1] for line in called() if 'index' in line] == added, called()
         pathlib.Path('called').unlink()
-    # nobody tells what is saved: rather too much
+    # it is unknown what is saved: rather save too much
     os.remove(INDEX)
     put_datasets(ckpt_3='CACHE', ckpt_4='CACHE PFS')
     done = postrun()
@@ -198,7 +201,8 @@ def test_which():
 
 
 def test_output_is_lost():
-    """Of the commands, or of this one: what is complete in the index is saved, and nothing older is."""
+    """The output of the commands, or of this one, is lost: a dataset that is complete in
+    the index is saved, and no older one."""
     nodes(1)
     put_datasets(ckpt_3='CACHE', ckpt_4='CACHE')
     put_index(['ckpt_3', 'ckpt_4'])
@@ -212,7 +216,7 @@ def test_output_is_lost():
             assert [line for line in said if line.startswith('scr')] == [told] * bool(told), done
             assert [line.split()[-1] for line in called() if 'index' in line] == ['ckpt_4'], (how, called())
             os.remove('called')
-    # one that is not complete is not saved, whatever scr_index says
+    # an incomplete dataset does not count as saved, whatever scr_index returns
     put_index(['ckpt_3', 'ckpt_4'], failing=['ckpt_4'])
     put_commands()
     done = postrun(unread=True)
@@ -221,7 +225,7 @@ def test_output_is_lost():
 
 
 def test_closed():
-    """Nothing that is said gets into a file, and what is started has an output."""
+    """Output does not get into files by accident, and started programs have an output."""
     nodes(1)
     put_dataset(['CACHE'])
     put_index(['ckpt.3'])
@@ -237,7 +241,7 @@ def test_fails():
     put_dataset(['CACHE', 'FLUSHING'])
     put_index(['ckpt.3'])
     put_commands(scavenge='exit 1')
-    # the index knows whether what was copied will do
+    # the index knows whether the copied files suffice
     assert postrun().returncode == 0 and called()[1:] == ['index --add ckpt.3']
     os.remove('called')
     os.remove(INDEX)
@@ -259,7 +263,8 @@ def test_fails():
 
 
 def test_mistakes():
-    """What is in the caches is saved although the configuration has mistakes, which are told."""
+    """The caches are saved although the configuration has mistakes, which are
+    reported."""
     nodes(1)
     put_dataset(['CACHE'])
     put_index(['ckpt.3'])
@@ -276,7 +281,7 @@ def test_mistakes():
 
 
 def begin(**variables):
-    """One in the background."""
+    """Starts scr_postrun in the background."""
     libraries = f'{BUILD_PATH}:{os.environ.get("LD_LIBRARY_PATH", "")}'
     for path in ('ready', 'got', 'called'):
         pathlib.Path(path).unlink(missing_ok=True)
@@ -312,7 +317,7 @@ def test_interrupted():
         wait_for(has_come('ready'))
         process.send_signal(number)
         is_given_up(process, number)
-    # it was just done
+    # the work had just ended
     put_index(['ckpt.3'])
     put_commands(index='trap "exit 0" INT; echo >ready; sleep 1000 & wait')
     process = begin()
@@ -322,7 +327,8 @@ def test_interrupted():
 
 
 def test_interrupted_and_nothing_ends():
-    """With a second signal, all is killed, also what was started in other sessions."""
+    """With a second signal, everything is killed, including processes in other
+    sessions."""
     nodes(1)
     put_dataset(['CACHE'])
     put_commands(scavenge='trap "echo >got" INT TERM\n'

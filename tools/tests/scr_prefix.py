@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_prefix: where a run would have its prefix directory."""
+"""scr_prefix: the prefix directory that a run would have."""
 import os
 import pathlib
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_prerun: what an earlier allocation noted is gone, and nothing else; an allocation that is not ready."""
+"""scr_prerun: records of an earlier allocation are removed, and nothing else; and an
+allocation that is not ready."""
 import os
 import pathlib
 import shutil
@@ -34,14 +35,15 @@ def test_prepares():
 
 
 def test_same_allocation():
-    """What an earlier job of the allocation left in the caches is still known."""
+    """Datasets that an earlier job of the allocation left in the caches are still
+    known."""
     prepare()
     os.environ.update(SCR_USER_NAME='me', SCR_JOB_ID='17')
     flush = {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}}
     for owner, kept in (('me/scr.17', True), ('me/scr.17.0123abcd', True), ('me/scr.171', False), ('me/scr.1', False),
                         ('you/scr.17', False), (None, False)):
         put_tree(FLUSH, {**flush, **({'OWNER': value(owner)} if owner else {})})
-        # what nobody would hear of again is told
+        # a dropped dataset is reported, since nothing else would mention it
         expect(run(), 0, '', () if kept else ['CACHE_DATASET_DROPPED', 'dataset 3 (a)', f' {owner or "another job"},',
                                               'scr_scavenge --id 3 '])
         now = pathlib.Path(FLUSH).read_bytes()
@@ -56,7 +58,7 @@ def test_same_allocation():
 
 
 def test_reasons_to_halt():
-    """Those that SCR noted itself, in an earlier job, go; those of people stay."""
+    """Reasons that SCR recorded in an earlier job are removed; those of people stay."""
     prepare()
     for reason, stays in (('SCR_FINALIZE_CALLED', False), ('SCR_SIGNAL: 15', False), ('SCR_HALT_EXIT: x', False), ('enough', True)):
         put_halt({'ExitReason': value(reason), 'CheckpointsLeft': value(5)})
@@ -85,7 +87,8 @@ def test_not_ready():
 
 
 def test_site_says_no():
-    """And why: on either stream, the last line maybe without its end, and nothing in it for terminals."""
+    """The site's reason is printed, from either stream, with an incomplete last line, and
+    without control characters."""
     prepare()
     os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin')
     put_program('prerun', 'printf "welcome\\n\\n\\033[2J"')
@@ -99,7 +102,7 @@ def test_site_says_no():
 
 
 def test_runtime():
-    """scr_test_runtime, which says what is missing."""
+    """scr_test_runtime reports missing programs."""
     prepare()
     test = COMMAND.parent / 'scr_test_runtime'
     shutil.copy(COMMAND.parent / 'scr_prerun', 'alone')

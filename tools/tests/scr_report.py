@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_report: every figure again, from the events; the page of HTML, and the metrics."""
+"""scr_report: an independent computation of every figure from the events; the HTML page,
+and the metrics."""
 import datetime
 import html.parser
 import json
@@ -43,8 +44,9 @@ class Log:
         put('.scr/log', ''.join(lines).encode())
 
     def run(self, whose, start, steps, ending=None, restart=None, launch=None, interrupted=None, named=False):
-        """steps: (seconds of computing, of the output, id, of a flush that is waited for). named: LAUNCH_END has the id of the run.
-        interrupted: seconds until RUN_INTERRUPTED is logged. Gives the end."""
+        """steps: (seconds of computing, of the output, id, of a flush that is waited
+        for). named: LAUNCH_END has the id of the run. interrupted: seconds until
+        RUN_INTERRUPTED is logged. Returns the end."""
         now = start
         self.add(now, 'RUN_START', whose, jobid='17', ranks=8, nodes=4)
         now += 5
@@ -77,7 +79,8 @@ class Log:
 # ---- the figures again ----
 
 def again(log):
-    """From the events alone, without spans: seconds of each kind are sums of differences."""
+    """Computes from the events alone, without spans: the seconds of each kind are sums of
+    differences."""
     events = sorted(log.events, key=lambda event: event['time'])
     names = [event['run'] for event in events if event['kind'] == 'RUN_START']
     of = {name: [event for event in events if event['run'] == name] for name in names}
@@ -95,7 +98,7 @@ def again(log):
             ('halted' if 'HALT' in kinds else 'interrupted') if is_over or place + 1 < len(names) else 'open'
         ready = next((event['time'] for event in mine if event['kind'] == 'RUN_READY'), None)
         found['start'] += (ready if ready is not None else ends[name]) - begin
-        # what is no computing, as pairs of times
+        # times without computing, as pairs
         pauses = []
         for first, *last in (('OUTPUT_START', 'OUTPUT_COMPLETE', 'OUTPUT_FAILED'), ('FLUSH_START', 'FLUSH_COMPLETE', 'FLUSH_FAILED'),
                              ('RESTART_START', 'RESTART_COMPLETE')):
@@ -197,7 +200,8 @@ def compare(log):
 
 
 def story():
-    """A run is killed by the loss of a node, the next goes on from its newest checkpoint, is halted; the third one finishes."""
+    """A run is killed by the loss of a node; the next continues from its newest
+    checkpoint, and is halted; the third one finishes."""
     log = Log()
     end = log.run('r1', 0, [(100, 2, 1, 0), (100, 4, 2, 8), (70, 3, 3, 0)], launch=40)
     log.add(end + 1, 'NODE_LOST', None, node='n3')
@@ -208,7 +212,8 @@ def story():
 
 def test_a_story():
     summary = compare(story())
-    # by hand: of r1, 70 s after checkpoint 2 and 40 s after checkpoint 3 are lost; of r2, 2 s at its end
+    # by hand: r1 loses 70 s after checkpoint 2 and 40 s after checkpoint 3; r2 loses 2 s
+    # at its end
     assert summary['lost'] == 112 and summary['down'] == 10 and summary['interrupted'] == 1, summary
     assert summary['flush'] == 13 and summary['output'] == 15 and summary['start'] == 15 and summary['restart'] == 4, summary
     assert summary['mtbf'] == summary['total'] - 10 and summary['nodes_lost'] == 1, summary
@@ -250,7 +255,8 @@ def test_begins_and_ends():
 
 
 def test_long_logs():
-    """The report has what the two files keep; the begin of a run may have gone."""
+    """The report has the events that the two files keep; the start of a run may be
+    lost."""
     story().put()
     whole = run().stdout
     lines = pathlib.Path('.scr/log').read_bytes().splitlines(keepends=True)
@@ -263,7 +269,8 @@ def test_long_logs():
     assert log.events[0]['kind'] == 'OUTPUT_START' and log.events[0]['run'] == 'r1', log.events[0]
     found = ask()
     assert [row['ended'] for row in found['run']] == ['interrupted', 'halted', 'finished'], found['run']
-    # of r1: 3 s of the last checkpoint, and 40 s until its end, which are lost with the 70 s before, of which nothing is kept
+    # of r1: 3 s of the last checkpoint, and 40 s until its end, which are lost together
+    # with the 70 s before, whose events are gone
     first = [span for span in found['span'] if span['run'] == 'r1']
     assert sum(span['to'] - span['from'] for span in first) == 43, first
 
@@ -301,7 +308,7 @@ def test_text():
 
 
 class Page(html.parser.HTMLParser):
-    """Each element is closed, and nothing of another place is needed."""
+    """Each element is closed, and nothing is loaded from elsewhere."""
 
     def __init__(self, text):
         super().__init__()
@@ -376,7 +383,7 @@ def test_metrics():
 
 
 def test_files():
-    """Complete or as before; the old one stays."""
+    """A file is complete, or the old one stays."""
     expect(run('-m', 'x'), 1, '', ['LOG_UNREADABLE', 'SCR_LOG_ENABLE=1'])
     story().put()
     put('x', b'old')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_retries_halt: its exit code is what scripts go by."""
+"""scr_retries_halt: scripts rely on its exit code."""
 import os
 import pathlib
 import time
@@ -58,7 +58,8 @@ def test_end_of_allocation():
 
 
 def test_what_to_do():
-    """Where somebody asked for it that wish goes away by a command; what SCR recorded itself needs none; time is another matter."""
+    """A person's request is removed by a command; a reason that SCR recorded itself needs
+    no remedy; the end of the allocation needs a new one."""
     now = int(time.time())
     os.mkdir('a b')
     wish, own, late = f"scr_halt --remove '{os.getcwd()}/a b', ", 'nothing has to be removed', 'a new allocation'
@@ -77,7 +78,7 @@ def test_what_to_do():
 
 
 def test_nobody_can_tell():
-    """Not 0 and not 1: a script may take neither for granted."""
+    """The code is neither 0 nor 1, so that a script assumes neither."""
     for _ in damage(lambda: put_halt({'CheckpointsLeft': value(0)})):
         expect(run(), 3, '', ['HALT_FILE_UNREADABLE', '.scr/halt.scr', 'HALT_REMEDY', ': scr_halt --remove '])
     put_halt({'CheckpointsLeft': value(0)})

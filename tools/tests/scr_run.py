@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_run: when it starts a program again and when not, signals at every stage, nodes that hang, and that nothing is
-left behind. The launchers here are scripts; tests/jobs/run.py has real programs."""
+"""scr_run: when it starts a program again, signals at every stage, hanging nodes, and
+leftovers. The launchers here are scripts; tests/jobs/run.py uses real programs."""
 import json
 import os
 import pathlib
@@ -19,7 +19,7 @@ BESIDE = pathlib.Path(os.readlink(COMMAND) if COMMAND.is_symlink() else COMMAND)
 
 
 def lines(pattern=''):
-    """Those of the log that match, without the time."""
+    """Matching lines of the log, without the time."""
     path = pathlib.Path('.scr/runs.log')
     told = path.read_text().splitlines() if path.exists() else []
     return [line.split('  ', 1)[1] for line in told if re.search(pattern, line)]
@@ -32,7 +32,7 @@ def logged(identifier, *values):
 
 
 def launcher(script, put_script=put_launcher):
-    """What it does in place of mpiexec: N is the number of the run."""
+    """Makes a script in place of mpiexec: N is the number of the run."""
     put_program('program', '')
     put_script(f'N=$(ls "{os.getcwd()}" | grep -c "^call"); N=$((N + 1)); echo "$*" >"{os.getcwd()}/call.$N"\n'
                f'PATH="{BESIDE}:$PATH"\n{script}')
@@ -47,7 +47,7 @@ def simulate(*options, nodes='2x1', call=run, **how):
 
 
 def begin(*options, nodes='2x1', command=COMMAND, stderr=subprocess.DEVNULL, **variables):
-    """One in the background."""
+    """Starts scr_run in the background."""
     return subprocess.Popen([command, '--simulate', nodes, *options, 'program'], env={**os.environ, **variables},
                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
 
@@ -69,7 +69,7 @@ def prepare():
 
 
 def forget():
-    """As if nothing had been run here."""
+    """Removes the traces of all runs here."""
     shutil.rmtree('tmp', ignore_errors=True)
     prepare()
     for path in (*pathlib.Path().glob('call.*'), *map(pathlib.Path, ('.scr/runs.log', 'saved', 'ignored'))):
@@ -134,7 +134,7 @@ def test_not_there():
 
 
 def test_nodes_lost():
-    """A run takes a node with it: the next one has the spare node; the one after that has too few."""
+    """A run loses a node: the next run has the spare one, the one after too few."""
     prepare()
     launcher('rm -r $SCR_SIMULATE/node$N; exit 9')
     os.environ.update(SCR_LOG_ENABLE='1', SCR_LOG_JSON_ENABLE='1', SCR_LOG_SYSLOG_ENABLE='0', SCR_LOG_TXT_ENABLE='0')
@@ -153,7 +153,7 @@ def test_nodes_lost():
 
 
 def test_fewer_nodes():
-    """Where fewer nodes will do the ranks are crowded; a node that comes back stays out."""
+    """If fewer nodes suffice, they get more ranks; a returning node is not used."""
     prepare()
     launcher('[ $N = 1 ] && rm -r $SCR_SIMULATE/node2 || mkdir -p $SCR_SIMULATE/node2; exit 9')
     os.environ['SCR_MIN_NODES'] = '2'
@@ -179,7 +179,7 @@ def called():
 
 
 def test_site_hooks():
-    """Before, when a node is lost, and at the end; only the first one can say no."""
+    """Hooks at the start, for a lost node, and at the end; only the first can refuse."""
     prepare()
     launcher('rm -r $SCR_SIMULATE/node$N; exit 9')
     os.environ['SCR_SITE_HOOKS'] = os.path.abspath('bin')
@@ -264,7 +264,8 @@ def test_signal_while_it_runs():
 
 
 def test_launcher_calls_it_success():
-    """As mpiexec may when it was told to end. But a program that takes a signal for a wish to end, and ends, is right."""
+    """mpiexec may claim success when ended; a program that obeys a signal does
+    succeed."""
     prepare()
     for noted, code in (('', 128 + signal.SIGTERM), ('SCR_SIGNAL: 15', 0), ('SCR_FINALIZE_CALLED', 0)):
         launcher(f'trap "mv noted {HALT}; exit 0" TERM; echo >ready; sleep 1000 & wait; wait')
@@ -290,7 +291,7 @@ def test_signals_that_are_passed_on():
 
 
 def test_second_signal():
-    """The program does not want to end, and neither does what it started."""
+    """Neither the program nor its processes end after the first signal."""
     prepare()
     launcher('trap "echo >got" INT TERM; setsid sh -c "trap : INT TERM; echo >ready; while :; do sleep 1; done" &\n'
              'while :; do sleep 0.1; done')
@@ -325,7 +326,7 @@ def test_signal_while_nodes_are_asked():
 
 
 def test_signal_before_the_first_run():
-    """The site's test of a node tells when the nodes are asked."""
+    """The site's test of a node shows when the nodes are checked."""
     prepare()
     launcher('exit 0')
     put_program('tests/slow', f'echo >{os.getcwd()}/asked; sleep 1000')
@@ -355,8 +356,7 @@ def is_ready():
 
 
 def test_first_signal_while_it_saves():
-    """Nothing else is to be ended, and what is in the caches is worth more than the time; signals for the program have
-    nobody to go to."""
+    """The program has ended: no signal is for it, and the caches are worth the time."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         process = save_by('trap "echo >got" INT TERM HUP USR1 USR2')
         wait_for(is_ready)
@@ -392,7 +392,7 @@ def test_second_signal_was_for_the_program():
 
 
 def test_saving_does_not_end():
-    """With a third signal nothing is asked any more; what was started in other sessions ends, too."""
+    """A third signal kills everything, including processes in other sessions."""
     process = save_by('trap "echo >got" INT TERM\nsetsid sh -c "trap : INT TERM; while :; do sleep 1; done" &')
     wait_for(is_ready)
     process.send_signal(signal.SIGINT)
@@ -405,7 +405,7 @@ def test_saving_does_not_end():
 
 
 def test_saved_in_spite_of_signals():
-    """It had just come to its end."""
+    """The saving had just ended."""
     process = save_by('trap "exit 0" INT')
     wait_for(is_ready)
     process.send_signal(signal.SIGINT)
@@ -416,7 +416,7 @@ def test_saved_in_spite_of_signals():
 
 
 def test_not_saved():
-    """A job whose newest checkpoint is in the caches only is no success."""
+    """A job whose newest checkpoint is only in the caches does not succeed."""
     for program, code in ((0, 1), (7, 7)):
         process = save_by('exit 1', f'exit {program}')
         ends(process, code)
@@ -429,7 +429,7 @@ def on_this_machine(job):
 
 
 def test_one_at_a_time():
-    """A second one is refused; one of another job, or prefix directory, is not; what was killed stops nobody."""
+    """A second scr_run is refused, unless its job or prefix directory differs."""
     prepare()
     for folder in ('cntl', 'cache', 'elsewhere'):
         os.mkdir(folder)
@@ -463,7 +463,7 @@ def test_one_at_a_time():
 # ---- a configuration with mistakes ----
 
 def test_mistake_while_it_runs():
-    """No node is bad because somebody writes in scr.yaml, and what is in the caches is saved."""
+    """A mistake in scr.yaml makes no node bad, and the caches are saved."""
     prepare()
     launcher('echo "SCR_FLSH: 1" >scr.yaml; exit 7')
     done = simulate('--runs', '2')
@@ -477,7 +477,7 @@ def test_mistake_while_it_runs():
 
 
 def test_unread():
-    """What it starts may die of that, as without it; it goes on as planned, saves, and cleans up."""
+    """Its programs may die of unread output; scr_run continues, saves, and cleans up."""
     launcher('echo from the program; echo lives >lives; exit 9')
     put_program('scr_postrun', 'echo >saved; grep SigIgn /proc/$$/status >ignored; kill -PIPE $$')
     for name in ('scr_run', 'scr_check_node', 'scr_list_down_nodes'):
@@ -495,7 +495,7 @@ def test_unread():
 
 
 def test_closed():
-    """Nothing that is said gets into files; the programs can say what they want to."""
+    """Output does not get into files by accident; the programs can print."""
     launcher('echo from the program || exit 1; echo well >&2 || exit 2; read line && exit 3; exit 9')
     for first in range(3):
         forget()
@@ -525,7 +525,7 @@ def test_program_hangs():
 
 
 def test_nothing_is_left():
-    """A launcher that leaves processes behind, also in another session: they are gone when the next run begins."""
+    """Processes that a launcher leaves, in any session, end before the next run."""
     prepare()
     launcher('[ $N = 2 ] && { kill -0 $(cat a) && exit 8; exit 7; }\n'
              'setsid sh -c "trap : TERM; echo \\$\\$ >b; mv b a; while :; do sleep 1; done" & sleep 1000 & \n'
@@ -550,7 +550,7 @@ def test_mpirun():
 
 
 def test_srun():
-    """srun is asked for nodes, too; node n2 is down, and the program hangs until its step is ended."""
+    """srun also gets nodes; n2 is down, and the program hangs until its step ends."""
     prepare()
     os.symlink(COMMAND, 'scr_srun')
     put_program('sinfo', '')

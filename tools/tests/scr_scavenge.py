@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_scavenge: which nodes it asks, and what it says of them; what it saves is in tests/jobs/scavenge.py."""
+"""scr_scavenge: which nodes it queries, and its messages about them;
+tests/jobs/scavenge.py tests the saved data."""
 import os
 import re
 import pathlib
@@ -29,7 +30,8 @@ def test_no_dataset():
 
 
 def test_one_line_for_all():
-    """What is wrong with all nodes in the same way is said once; what is not, for each."""
+    """The same problem of several nodes is reported once; different problems, for each
+    node."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
     put_program('reach', '[ $1 = n7 ] && echo tired >&2 || echo broken >&2; exit 9')
     said = run('--id', '4', '--up', 'n[2-9]').stderr.decode().splitlines()
@@ -38,7 +40,8 @@ def test_one_line_for_all():
 
 
 def test_nodes():
-    """Those of the allocation, or of the options, but for those that are down; each once, at the same time."""
+    """The nodes of the allocation, or of the options, except those that are down; each
+    once, in parallel."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_NODELIST='n[2-5]')
     put_program('reach', f'echo "$1" >> {os.getcwd()}/asked; exit 3')
 
@@ -58,7 +61,8 @@ def test_nodes():
 
 
 def test_by_root():
-    """In another user's prefix directory: as that user, whose the caches are, too, and what is saved."""
+    """In another user's prefix directory root works as that user, who also owns the
+    caches and the saved files."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
     put_program('reach', f'id -u >> {os.getcwd()}/asked; exit 3')
     if os.geteuid() == 0:
@@ -69,7 +73,7 @@ def test_by_root():
 
 
 def test_failures():
-    """A node that cannot be reached, and one that says something else, are told of."""
+    """A node that cannot be reached, and one with an invalid answer, are reported."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach')
     put_program('reach', 'case "$1" in n2) exit 255;; n3) printf "bad\\033[2J news\\n" >&2; exit 1;; n4) sleep 100;; n6) echo welcome; exit 0;; esac; exit 3')
     done = run('--id', '4', '--up', 'n[2-6]', '--timeout', '15')
@@ -80,7 +84,8 @@ def test_failures():
 
 
 def test_silence():
-    """A node that answers, and then gives no sign while it copies, is given up; one that gives signs is not."""
+    """A node that answers, and then shows no sign of life while it copies, is abandoned;
+    one that shows signs is not."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_NODE_TIMEOUT='1')
     put_program('reach', 'case "$*" in *scr_inspect*) echo "4 1795257190731827 8 2 2 0 ckpt.4"; exit;; '
                 '*"--alive=1 "*) ;; *) exit 2;; esac; '
@@ -92,7 +97,8 @@ def test_silence():
 
 
 def test_noise():
-    """What reaches a node may add lines of its own, before and after those of the commands there."""
+    """The remote method may print its own lines before and after those of the
+    commands."""
     clean(SCR_REMOTE='shell', SCR_REMOTE_SHELL=f'{os.getcwd()}/bin/reach', SCR_PREFIX=os.getcwd())
     put_program('reach', 'echo "Warning: Permanently added $1 to the list of known hosts." >&2\n'
                 'case "$2" in *scr_inspect*) echo "4 1795257190731827 2 1 1 0 ckpt.4"; echo bye >&2;;\n'

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_should_exit: a condition, the nodes that are left, and the end of the allocation; on simulated nodes."""
+"""scr_should_exit: a halt condition, the remaining nodes, and the end of the allocation;
+on simulated nodes."""
 import os
 import pathlib
 import shutil
@@ -30,7 +31,7 @@ def test_go_on():
 
 
 def test_condition():
-    """No node is asked then."""
+    """No node is queried then."""
     nodes(1)
     os.environ['SCR_SIMULATE'] = 'nowhere'
     for reason in ('SCR_FINALIZE_CALLED', 'enough'):
@@ -88,7 +89,7 @@ scr_postrun -p $PWD -j srun -v
 
 
 def test_script_of_scr_3():
-    """Its loop: the first run loses n2, somebody halts the second one."""
+    """Its loop: the first run loses n2, and the second one is halted."""
     nodes(3)
     os.environ.update(SCR_MIN_NODES='2', PATH=f'{COMMAND.parent}:{os.environ["PATH"]}')
     put_halt({})
@@ -106,7 +107,7 @@ def test_unknown():
     expect(run('no'), 3, '', ['DIRECTORY_UNUSABLE'])
     pathlib.Path('scr.yaml').write_text('SCR_PREFIXX: x\n')
     assert run('.').returncode == 3
-    # a script must not go on because its terminal is gone
+    # a script must not continue because its terminal is gone
     os.unlink('scr.yaml')
     put_halt({'ExitReason': value('enough')})
     expect_output_fails()

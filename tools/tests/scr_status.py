@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_status: what it says is what the records have, and unknown what they have not; and the screen that is refreshed."""
+"""scr_status: it prints what the records have, and "unknown" otherwise; and the refreshed
+screen."""
 import datetime
 import fcntl
 import json
@@ -67,7 +68,7 @@ def test_nothing_is_known():
     assert found == {'state': 'unknown', 'evidence': 'there is no log of it', 'only_in_caches': []}, found
     text = run().stdout.decode()
     assert text.count('unknown') == 5 and 'none under way' in text, text
-    # nothing was made
+    # nothing was created
     assert os.listdir('.') == ['.scr'] and not os.listdir('.scr')
 
 
@@ -131,7 +132,8 @@ def test_states():
                 assert ask()['state'] == 'unknown'
                 os.chown('cntl/u', 0, 0)
         assert ask()['state'] == 'unknown'
-    # that of scr_run's log, which it shares; of an open file, which has no process, as of another machine
+    # the lock of scr_run's log, which others may share; of an open file, which has no
+    # process, as on another machine
     put('.scr/runs.log', b'')
     with open('.scr/runs.log') as file:
         fcntl.lockf(file, fcntl.LOCK_SH)
@@ -160,7 +162,7 @@ def test_states():
 
 
 def test_scr_run():
-    """While it runs, also on simulated nodes, its log has a lock."""
+    """While scr_run runs, also on simulated nodes, its log is locked."""
     put_program('program', '')
     put_launcher(f'"{COMMAND}" --json --prefix "{os.getcwd()}" >"{os.getcwd()}/saved"')
     os.mkdir('tmp')
@@ -173,7 +175,7 @@ def test_scr_run():
 
 
 def test_flush_rate():
-    """From two looks; holes of files that were made at their full size do not count."""
+    """From two readings; holes of files that were created at full size do not count."""
     prefix = Prefix()
     prefix.enter('c1', 1, [{'f': b'x' * 8000000}], {'COMPLETE': value(0)})
     prefix.put_index()
@@ -275,7 +277,7 @@ def test_on_a_terminal():
 
 
 def test_resize_at_once():
-    """Not only at the next look."""
+    """The screen is redrawn before the next reading."""
     put_log(int(time.time()))
     terminal = Terminal('-w', '-i', '600')
     terminal.read(b'at risk')

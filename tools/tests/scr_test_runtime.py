@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_test_runtime: which programs are not there; scr_prerun.py has more."""
+"""scr_test_runtime: which programs are missing; scr_prerun.py has more."""
 import os
 
 from command import expect, expect_documented, expect_well_formed_page, expect_wrong_usage, run, run_tests

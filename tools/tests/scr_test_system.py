@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scr_test_system: every step is good on a good system, and bad when the system is. mpiexec is a script here, whose faults are
-chosen; tests/jobs/run.py has a real one."""
+"""scr_test_system: every step is good on a good system, and bad on a bad one. mpiexec is
+a script here, with chosen faults; tests/jobs/run.py uses a real one."""
 import json
 import os
 import pathlib
@@ -11,8 +11,9 @@ from prefix import put_launcher, put_program, without_scr_variables
 
 without_scr_variables()
 
-# "-launcher fork [-genv LD_PRELOAD ...] -n 1 -env A a ... PROGRAM... : ...": every section is a process; it ends when they have, with the worst
-# code, and ends them when one was killed.
+# "-launcher fork [-genv LD_PRELOAD ...] -n 1 -env A a ... PROGRAM... : ...": every
+# section is a process; it ends when all processes have, with the worst code, and ends
+# them when one was killed.
 MPIEXEC = r'''import os, signal, subprocess, sys, time
 fault = os.environ.get("FAULT", "")
 sections, words = [], sys.argv[6:] if sys.argv[3] == "-genv" else sys.argv[3:]
@@ -91,14 +92,14 @@ def test_bad():
 
 
 def test_slow_end():
-    """A launcher that takes two seconds to end its ranks, as that of Open MPI takes one."""
+    """A launcher takes two seconds to end its ranks; Open MPI's takes one."""
     prepare()
     results, found = steps(code=0, fault='takes time')
     assert results == GOOD, (results, found)
 
 
 def test_slow_start():
-    """A launcher that would not come back if a rank were killed before all have started."""
+    """A launcher that would not return if a rank were killed before all have started."""
     prepare()
     results, found = steps('--seconds', '30', code=0, fault='forgets', nodes='2x1')
     assert results == GOOD, (results, found)
@@ -106,7 +107,8 @@ def test_slow_start():
 
 
 def test_folder_is_exchanged():
-    """Where others can rename directories: for a link to a private one, in which nothing is made, cut or removed."""
+    """Others exchange the directory for a link to a private one, in which nothing is
+    created, truncated or removed."""
     prepare()
     private = pathlib.Path('private')
     private.mkdir()
@@ -117,7 +119,7 @@ def test_folder_is_exchanged():
 
 
 def test_node_is_bad():
-    """It is told, and left out of the other steps."""
+    """It is reported, and excluded from the other steps."""
     prepare()
     os.environ['SCR_EXCLUDE_NODES'] = 'node2'
     results, found = steps(code=1, nodes='2x1')
@@ -127,7 +129,8 @@ def test_node_is_bad():
 
 
 def test_cycle():
-    """Programs that end before a node is lost, or do not go on from a checkpoint; a good one is in tests/jobs/run.py."""
+    """Programs that end before a node is lost, or do not continue from a checkpoint; a
+    good one is in tests/jobs/run.py."""
     prepare()
     results, found = steps('true', code=1)
     assert results == {**GOOD, 'detect': 'BAD', 'again': 'BAD', 'cycle': 'BAD'}, (results, found)
@@ -142,7 +145,7 @@ def test_cycle():
 
 
 def test_program_is_missing():
-    """It is told before anything is tried."""
+    """This is reported before any step."""
     prepare()
     for program in ('no', './no', '/no/true', "''"):
         expect(run('--simulate', '2x1', program.strip("'")), 1, '', ['PROGRAM_MISSING', program])

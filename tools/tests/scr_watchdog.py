@@ -36,7 +36,8 @@ def test_hangs():
 
 
 def test_ended_already():
-    """Before it was looked at, and meanwhile, long before it would count as one that hangs."""
+    """The step ended before the first check, or meanwhile, long before it would count as
+    hanging."""
     process, step = started()
     with subprocess.Popen([COMMAND, '--jobStepId', step, '--timeout', '1000'], stderr=subprocess.PIPE, text=True) as watchdog:
         time.sleep(1)
@@ -48,7 +49,8 @@ def test_ended_already():
 
 
 def test_slurm():
-    """It is asked when the step seems to hang; where it does not know, the step is ended."""
+    """Slurm is queried when the step seems to hang; if it does not know, the step is
+    ended."""
     put_program('scancel', 'echo "$1" >>ended')
     for said, code in (('echo 17.2; echo 17.30', 3), ('', 3), ('echo 17.2; echo 17.3', 0), ('exit 1', 0)):
         put_program('squeue', f'echo "$*" >>asked; {said}')
@@ -69,7 +71,7 @@ def put_index(count):
 
 
 def goes_on(put):
-    """Datasets, one every second, for longer than the limit; then no more of them."""
+    """Makes a dataset every second, for longer than the limit; then no more."""
     process, step = started()
     put(1)
     watchdog = subprocess.Popen([COMMAND, '--jobStepId', step, '--timeout', '5'], stderr=subprocess.DEVNULL)
@@ -88,12 +90,13 @@ def test_progress():
 
 
 def test_bypass():
-    """What is written to the prefix directory at once is in its index only."""
+    """Datasets that bypass the cache are only in the index."""
     goes_on(put_index)
 
 
 def test_unreadable():
-    """As long as nobody knows, it does not hang; that is told once."""
+    """While the progress is unknown, the step does not count as hanging; that is reported
+    once."""
     process, step = started()
     put_index(1)
     with subprocess.Popen([COMMAND, '--jobStepId', step, '--timeout', '2'], stderr=subprocess.PIPE, text=True) as watchdog:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What scr_doctor says of facts that this machine does not have. */
+/* Output of scr_doctor for facts that differ from this machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static doctor_facts good(void)
                           .files = 1024};
 }
 
-/* The only row that is not good has that mark, message and text. */
+/* Expects that only one row is not good, with that mark, message and text. */
 static void expect(const doctor_facts *f, const char *check, tool_mark mark,
                    const char *identifier, const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of hosts: what they stand for, their short form, and what is none. */
+/* Lists of hosts: their meaning, their short form, and invalid lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All names with blanks between them, in text. */
+/* Writes all names, separated by blanks, to text. */
 static const char *names_of(const hostlist *list, char text[1024])
 {
     size_t n = 0;
@@ -116,12 +116,12 @@ static void no_lists(void **state)
         if (hostlist_parse(bad[i].text, &list, &err) != -EINVAL)
             fail_msg("%s is a list", bad[i].text);
         if (!strstr(err.text, bad[i].reason)) fail_msg("%s: %s", bad[i].text, err.text);
-        assert_string_equal(names_of(&list, text), "x y"); /* as it was */
+        assert_string_equal(names_of(&list, text), "x y"); /* unchanged */
         hostlist_done(&list);
     }
 }
 
-/* A short text cannot ask for more than a list may have. */
+/* A short text cannot produce more hosts than a list may have. */
 static void bounds(void **state)
 {
     static const char *const many[] = {"n[0-262144]", "n[0-999999999999999999]",
@@ -139,7 +139,7 @@ static void bounds(void **state)
     assert_string_equal(text, "n[0-262143]");
     free(text);
     hostlist_done(&list);
-    /* the longest name, whole and with a number; and one byte more */
+    /* the longest name, plain and with a number; and one byte more */
     memset(name, 'n', sizeof name);
     name[HOSTLIST_NAME_SIZE - 1] = 0;
     assert_int_equal(hostlist_parse(name, &list, &err), 0);

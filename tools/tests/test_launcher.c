@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command lines of launches, word for word; and what --simulate and --fail take. */
+/* The exact command lines of launches, and the syntax of --simulate and --fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +31,8 @@ static const launcher *row(const char *name)
     return found;
 }
 
-/* nodes, ranks (NULL: as the words say), nodes that are down, and the line that is to
- * come of "prog -x 1", or of "-n 8 prog" as raw words. */
+/* nodes, ranks (NULL: determined by the words), nodes that are down, and the expected
+ * line for "prog -x 1", or for "-n 8 prog" as raw words. */
 static void expect(const char *name, const char *program, const char *nodes,
                    const int *ranks, const char *down, const char *wanted)
 {

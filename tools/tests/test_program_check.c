@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launchers in place of a program, and the command line that is advised then. */
+/* Launchers in place of a program, and the suggested command line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 enum { MOST = 24 };
 
-/* The words of a line with blanks between them; text is taken apart. */
+/* Splits a line into the words between its blanks; changes text. */
 static void split(char *text, const char *words[MOST])
 {
     int n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank filemaps: what is written is read again; what cannot be, is refused. */
+/* Rank filemaps: a written filemap can be read; an invalid one is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void test_round_trip(void **state)
     kvtree_delete(&tree);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused filemaps ---- */
 
 static void refuse(kvtree *tree, const char *reason)
 {
@@ -99,7 +99,7 @@ static kvtree *entry_of(kvtree *tree)
     return (kvtree *)kvtree_getf(tree, "RANK 2 DSET 6");
 }
 
-/* The file of the application gets another name. */
+/* Renames the application file. */
 static void refuse_name(const char *name, const char *reason)
 {
     kvtree *tree = sample(), *files = kvtree_get(entry_of(tree), "FILE");
@@ -130,7 +130,7 @@ static void test_names(void **state)
     refuse(tree, "is invalid");
 }
 
-/* A value of the file of the application is another one; NULL: it is missing. */
+/* Changes a value of the application file; NULL: removes it. */
 static void refuse_meta(const char *key, const char *text)
 {
     kvtree *tree = sample();
@@ -172,7 +172,7 @@ static void test_numbers(void **state)
     refuse(tree, "exactly one rank");
     tree = sample();
     ranks = kvtree_get(tree, "RANK");
-    kvtree_set(ranks, "4", kvtree_extract(ranks, "2")); /* of 4 */
+    kvtree_set(ranks, "4", kvtree_extract(ranks, "2")); /* of 4 ranks */
     refuse(tree, "of another dataset");
     tree = sample();
     kvtree_set_kv_int(kvtree_get_kv_int(tree, "RANK", 2), "DSET", 7);

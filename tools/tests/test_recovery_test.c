@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the log tells of scr_run and of a node that was lost. */
+/* Facts from the log about scr_run and a lost node. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void test_whole(void **state)
     assert_string_equal(log.dataset, "ckpt.4");
 }
 
-/* Each thing that did not happen. */
+/* Each event that may be missing. */
 static void test_parts(void **state)
 {
     recovery_log log;
@@ -45,13 +45,13 @@ static void test_parts(void **state)
     /* another node */
     recovery_parse_log(START("n[1-4]") END("1") LOST("n20") START("n[1-4]"), "n2", &log);
     assert_true(!log.lost && log.launches == 2);
-    /* what was there in the first launch does not count */
+    /* a dataset of the first launch does not count */
     recovery_parse_log(START("n1") REBUILT("ckpt.1") END("1") LOST("n2") START("n3"),
                        "n2", &log);
     assert_string_equal(log.dataset, "");
 }
 
-/* Names may have anything in them, and lines may be cut off. */
+/* Names may contain anything, and lines may be truncated. */
 static void test_odd_lines(void **state)
 {
     recovery_log log;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Status and report without memory: each allocation fails once, on the way from the
- * records to what is printed. */
+/* Status and report without memory: each allocation fails once, from reading the records
+ * to printing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

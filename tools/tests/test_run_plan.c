@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What comes next in an allocation: each end, which nodes are taken, and how ranks are
- * dealt; and when a run hangs. */
+/* The next step in an allocation: each end, the chosen nodes, and the distribution of
+ * ranks; and when a run hangs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 
 enum { MOST = 9 };
 
-/* A letter per node: '.' it is fine, 'u' and was used, 'd' down, 'D' down and was used,
- * 'l' drained, 'L' drained and was used, 'h' scr_run is on it, 'x' and it is down. */
+/* A letter per node: '.' fine, 'u' fine and used, 'd' down, 'D' down and used, 'l'
+ * drained, 'L' drained and used, 'h' scr_run is on it, 'x' the same and it is down. */
 static run_facts facts_of(const char *nodes, run_node table[MOST])
 {
     run_facts f = {.runs_left = 1, .per_node = 1, .count = (int)strlen(nodes)};
@@ -31,7 +31,7 @@ static run_facts facts_of(const char *nodes, run_node table[MOST])
     return f;
 }
 
-/* What each node gets, as digits. */
+/* Returns the ranks of each node, as digits. */
 static const char *dealt(const run_facts *f)
 {
     static char text[MOST + 1];
@@ -56,20 +56,20 @@ static const struct {
     {".d...", 0, 0, 3, 0, 8, 0, "2-222"},
     {"....h", 0, 4, 0, 0, 4, 0, "111-1"},
     {"h", 0, 0, 0, 0, 0, 3, "3"},
-    /* nodes that were used have the checkpoints, then spare ones */
+    /* used nodes have the checkpoints and come first, then spare ones */
     {"uuDu..", 1, 4, 0, 4, 8, 0, "22-22-"},
     {".uuDu.", 1, 4, 0, 4, 8, 0, "222-2-"},
     {".Duuu", 1, 4, 0, 4, 8, 0, "2-222"},
     {"uuuu.", 1, 4, 0, 4, 8, 0, "2222-"},
-    /* as many as there were, where nobody said how many */
+    /* by default, as many nodes as before */
     {"uuDu..", 1, 0, 0, 4, 8, 0, "22-22-"},
-    /* crowded, where so few will do; the ranks stay */
+    /* crowded, if fewer nodes suffice; the number of ranks stays */
     {"uuDu", 1, 0, 3, 4, 8, 0, "33-2"},
     {"uDDu", 1, 4, 2, 4, 8, 0, "4--4"},
     {"uDDD", 1, 4, 1, 4, 7, 0, "7---"},
-    /* back on more nodes when there are */
+    /* more nodes again if there are any */
     {"u..", 1, 3, 1, 1, 3, 0, "111"},
-    /* drained ones only where too few others are left, first those that were used */
+    /* drained nodes only if too few others are left, used ones first */
     {".l...", 0, 4, 0, 0, 8, 0, "2-222"},
     {"uuLu.", 1, 4, 0, 4, 8, 0, "22-22"},
     {"uLLu.", 1, 4, 3, 4, 8, 0, "3--32"},
@@ -145,7 +145,7 @@ static const struct {
      "2 of 3 nodes are left, 3 are needed"},
     {"DD", 1, 9, -1, 0, NULL, NULL, 0, 1, RUN_TOO_FEW, 9,
      "0 of 2 nodes are left, 1 are needed"},
-    /* what is said first counts */
+    /* the earlier rule prevails */
     {"DD", 1, 9, 0, 1, "x", NULL, 0, 0, RUN_STOPPED, 9, "scr_run was told to end"},
 };
 
@@ -172,8 +172,8 @@ static void test_ends(void **state)
     }
 }
 
-/* The batch system ends the allocation: that counts more than nodes and runs, and less
- * than what the program and the user say. */
+/* The batch system ends the allocation: this prevails over nodes and runs, but not over
+ * the program and the user. */
 static void test_over(void **state)
 {
     run_node table[MOST];
@@ -197,7 +197,7 @@ static void test_over(void **state)
     assert_int_equal(run_plan(&f).why, RUN_DONE);
 }
 
-/* By its exit code, or by a node that it used. */
+/* A process died, according to the exit code, or a used node did. */
 static void test_struck(void **state)
 {
     static const struct {
@@ -217,7 +217,7 @@ static void test_struck(void **state)
     }
 }
 
-/* Where what needs a drained node never begins, it is as if that node was down. */
+/* If a program that needs a drained node never starts, such a node counts as down. */
 static void test_drained_waits(void **state)
 {
     run_node table[MOST];
@@ -236,8 +236,8 @@ static void test_drained_waits(void **state)
     }
 }
 
-/* A job of 6 nodes, 4 of which run, that loses one after the other; whatever is lost, no
- * node that is down is taken, and all ranks are dealt. */
+/* A job of 6 nodes, 4 of which run, loses one node after the other: it never uses a node
+ * that is down, and distributes all ranks. */
 static void test_stories(void **state)
 {
     for (unsigned story = 0; story < 720; story++) {
@@ -285,7 +285,7 @@ static void test_watchdog(void **state)
     assert_int_equal(watchdog_has_expired(&w, &none, 1010, &seconds), 0);
     assert_int_equal(watchdog_has_expired(&w, &none, 1011, &seconds), 1);
     assert_true(seconds > 10.9 && seconds < 11.1);
-    /* a new dataset, and a flush that begins, are something */
+    /* a new dataset, and the start of a flush, are progress */
     assert_int_equal(watchdog_has_expired(&w, &first, 1012, &seconds), 0);
     assert_int_equal(watchdog_has_expired(&w, &first, 1022, &seconds), 0);
     assert_int_equal(watchdog_has_expired(&w, &flush, 1023, &seconds), 0);
@@ -295,7 +295,8 @@ static void test_watchdog(void **state)
     assert_int_equal(watchdog_has_expired(&w, &first, 1136, &seconds), 1);
 }
 
-/* A program that restarts with any number of ranks: on fewer nodes as many on each. */
+/* A program that restarts with any number of ranks: fewer nodes get as many ranks
+ * each. */
 static void test_any_ranks(void **state)
 {
     static const struct {
@@ -305,7 +306,7 @@ static void test_any_ranks(void **state)
     } rows[] = {
         {"uuDu", 0, 2, "22-2"},
         {"uuDD", 10, 0, "32--"},
-        {"uDDD", 3, 0, "1---"}, /* one on each of three nodes before */
+        {"uDDD", 3, 0, "1---"}, /* one rank on each of three nodes before */
         {"uuuu", 8, 0, "2222"},
     };
     (void)state;

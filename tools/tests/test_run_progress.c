@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far a run is: what is cached and what is written to the prefix directory at once
- * counts, what earlier runs left does not. */
+/* Progress of a run: cached datasets and datasets written directly to the prefix
+ * directory count; those of earlier runs do not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,12 +95,12 @@ static void test_cached(void **state)
     cache(2, SCR_LOCATION_CACHE, 1);
     uncache(1);
     expect(2, 2, 0);
-    /* three that were not seen one by one */
+    /* three datasets that were not seen individually */
     cache(5, SCR_LOCATION_FLUSHING, 1);
     expect(5, 5, 0);
     assert_int_equal(run_progress_read(&here.source, &p, NULL), 0);
     assert_int_equal(p.flushing, 1);
-    /* the same one on the prefix directory */
+    /* the same dataset on the prefix directory */
     enter(5, 0);
     expect(5, 5, 0);
     enter(5, 1);
@@ -120,7 +120,7 @@ static void test_written_at_once(void **state)
     expect(2, 2, 1);
 }
 
-/* A fetched dataset is one of the index; ids go on after all that it lists. */
+/* A fetched dataset is in the index; ids continue after all ids there. */
 static void test_earlier(void **state)
 {
     enter(8, 1);
@@ -129,7 +129,7 @@ static void test_earlier(void **state)
     begin(11);
     cache(10, SCR_LOCATION_CACHE, 1);
     expect(11, 0, 0);
-    /* somebody completes what an earlier run left */
+    /* a dataset of an earlier run is completed */
     enter(11, 1);
     expect(11, 0, 0);
     cache(12, SCR_LOCATION_CACHE, 1);
@@ -138,7 +138,7 @@ static void test_earlier(void **state)
     expect(13, 2, 0);
 }
 
-/* The flush file told of what is not there any more: the ids come again. */
+/* The flush file had datasets that do not exist any more: their ids are reused. */
 static void test_lost(void **state)
 {
     enter(5, 1);
@@ -168,13 +168,13 @@ static void test_read_once(void **state)
     const struct timespec times[2] = {st.st_atim, st.st_mtim};
     write_over("nonsense");
     assert_int_equal(utimensat(here.dir, SCR_INDEX_NAME, times, 0), 0);
-    expect(3, 0, 0); /* by its looks it is the same */
+    expect(3, 0, 0); /* its attributes are the same */
     const struct timespec later[2] = {times[0], {times[1].tv_sec, times[1].tv_nsec ^ 1}};
     assert_int_equal(utimensat(here.dir, SCR_INDEX_NAME, later, 0), 0);
     assert_int_equal(run_progress_read(&here.source, &(run_progress){0}, NULL), -EBADMSG);
 }
 
-/* Nobody knows, until it can be read again. */
+/* The progress is unknown until the record is readable again. */
 static void test_unreadable(void **state)
 {
     kvtree_error err = {""};
@@ -194,7 +194,7 @@ static void test_unreadable(void **state)
     expect(5, 2, 0);
 }
 
-/* What could be read late only is not new. */
+/* Datasets that became readable only later are not new. */
 static void test_unreadable_at_first(void **state)
 {
     run_progress p = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Scans of what was saved: which ranks are whole, which lack what, which contradict each
- * other, and the scan hash; and work that is done side by side. */
+/* Scans of saved files: complete ranks, missing files, contradictions, and the scan hash;
+ * and parallel loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void put(const char *name, int bytes)
     close(parent);
 }
 
-/* Rank r of d with a file of so many bytes; there: it really is there. */
+/* Saves rank r of d with a file; there: the file exists. */
 static void save(const scr_dataset *d, int r, const char *name, int there)
 {
     char member[64];
@@ -92,7 +92,7 @@ static void save_all(int but)
     }
 }
 
-/* The scan, which must be whole or say why not. */
+/* Expects a scan that is whole, or not for that reason. */
 static void expect(int whole, const char *reason)
 {
     scavenge_scan scan;
@@ -137,7 +137,7 @@ static void test_missing(void **state)
     unlinkat(folder.dir, "c6/f_2", 0);
     assert_int_equal(symlinkat("f_1", folder.dir, "c6/f_2"), 0);
     expect(3, "c6/f_2 is not a regular file");
-    /* its set has another member that is whole */
+    /* its set has another, complete member */
     assert_int_equal(scavenge_scan_read(&folder, &scan, NULL), 0);
     assert_true(scavenge_scan_has(&scan, 1) && !scavenge_scan_has(&scan, 2));
     assert_int_equal(scavenge_scan_repairable(&scan, &ids, &count), 0);
@@ -164,7 +164,7 @@ static void test_description(void **state)
         save(&other, r, name, 1);
     }
     expect(4, "found 4 files of 40 bytes, but the description has 4 of 41");
-    /* one of an earlier time does not count */
+    /* a dataset of an earlier time does not count */
     save_all(3);
     other = dataset;
     other.created--;
@@ -185,7 +185,7 @@ static void test_scattered(void **state)
     scavenge_scan_done(&scan);
 }
 
-/* Files that have their places already. */
+/* Files that were renamed already. */
 static void test_final(void **state)
 {
     scavenge_scan scan;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Saving a dataset without memory: each allocation fails once on the way from the cache
- * of a node over rank filemaps, the scan and its hash to a dataset of the prefix
- * directory, as files and in containers. Nothing has its name and wrong bytes, what was
- * saved or was complete stays so, and the next try succeeds. */
+/* Saving a dataset without memory: each allocation fails once, from the cache of a node
+ * through rank filemaps, the scan and its hash to a dataset on the prefix directory, as
+ * files and in containers. No file has its name and wrong bytes, saved and complete data
+ * stays so, and the next try succeeds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 
 enum { RANKS = 2, BYTES = 1000 };
 
-/* Tries of what syncs many files, which takes its time. */
+/* Number of tries if many files are synced, which is slow. */
 enum { DURABLE = 40 };
 
 static const scr_dataset dataset = {.id = 6,
@@ -91,7 +91,7 @@ static void put_filemap(void)
     kvtree_delete(&about);
 }
 
-/* A prefix directory with an index and a flush file, and nothing else. */
+/* Makes a prefix directory with an index and a flush file, and nothing else. */
 static void new_prefix(void)
 {
     int held = nth_hold();
@@ -113,7 +113,7 @@ static void new_prefix(void)
 
 static int setup(void **state)
 {
-    /* all is synced, and in memory that is no work */
+    /* everything is synced, which costs nothing in memory */
     int memory = access("/dev/shm", W_OK) == 0;
     strcpy(here.path, memory ? "/dev/shm/scr-test-XXXXXX" : "/tmp/scr-test-XXXXXX");
     if (!mkdtemp(here.path)) return -1;
@@ -156,7 +156,7 @@ static int do_node(void *arg)
     return rc;
 }
 
-/* The files that were saved, by their names, have their bytes; 1 if all are there. */
+/* Checks that saved files with their final names have their bytes; 1 if all exist. */
 static int are_right(const char *folder)
 {
     int there = 0, held = nth_hold();
@@ -198,10 +198,10 @@ static int do_copy(void *arg)
     int whole;
     new_prefix();
     int rc = copy(&whole);
-    return rc ? rc : copy(&whole); /* what is there already stays */
+    return rc ? rc : copy(&whole); /* existing files stay */
 }
 
-/* ---- what was saved ---- */
+/* ---- saved files ---- */
 
 static int do_scan(void *arg)
 {
@@ -251,8 +251,8 @@ static int add_up(void *arg, int rank, int count, const filo_file files[],
     return 0;
 }
 
-/* What the index says is so: complete means that summary and map can be read, and, where
- * they are not in containers, the files have their bytes. */
+/* Checks that the index is right: for a complete dataset, summary and map can be read,
+ * and files outside of containers have their bytes. */
 static int is_complete(uint64_t container)
 {
     int held = nth_hold(), complete = 0;
@@ -297,9 +297,9 @@ static int do_commit(void *arg)
     held = nth_hold();
     scavenge_folder_of(&key, saved);
     int gone = fstatat(here.prefix_dir, saved, &st, AT_SYMLINK_NOFOLLOW) != 0;
-    if (!complete) assert_false(gone); /* it is all that there is */
+    if (!complete) assert_false(gone); /* it has the only copy */
     if (!rc) assert_true(gone);
-    if (rc) /* it goes on where it was */
+    if (rc) /* resumes */
         assert_int_equal(scavenge_commit(&prefix, &key, &result, NULL), 0);
     if (rc) free(result.rebuilt);
     assert_true(is_complete(*container));

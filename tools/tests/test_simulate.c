@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories of simulated nodes: what nobody has any more is removed, and nothing else.
- */
+/* Directories of simulated nodes: stale directories are removed, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +26,8 @@ static int is_there(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* A process that has nodes, until it is killed; their directory is told. */
+/* Starts a process with nodes, which lives until it is killed, and returns their
+ * directory. */
 static pid_t other_with_nodes(char folder[256])
 {
     int ends[2];
@@ -112,7 +112,7 @@ static void test_killed(void **state)
     assert_false(is_there(alive));
 }
 
-/* Names alone are not believed. */
+/* A name alone does not make a directory stale. */
 static void test_of_others(void **state)
 {
     static const char *const names[] = {"scr-nodes-file01",  "scr-nodes-link01",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One line for all nodes of which the same is said. */
+/* One line for all nodes with the same message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

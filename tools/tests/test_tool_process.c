@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs side by side: their output, their ends, time limits, and that none of their
- * processes is left. */
+/* Programs side by side: their output, their ends, time limits, and that no process is
+ * left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ enum { TASKS = 8 };
         "sh", "-c", text, NULL                                                           \
     }
 
-/* What was told of each. */
+/* Reports of each program. */
 typedef struct told {
     int count, times[TASKS], code[TASKS];
     char output[TASKS][64];
@@ -62,7 +62,8 @@ static void test_ends(void **state)
     kvtree_error err = {""};
     const tool_limits limits = {.seconds = 300, .bytes = 1000, .most = 3, .joined = true};
     const char *const missing[] = {"scr-no-such-program", NULL};
-    setenv("PATH", "/usr/bin:/bin", 1); /* none that may not be searched: EACCES */
+    setenv("PATH", "/usr/bin:/bin", 1); /* a PATH without inaccessible directories:
+                                         * EACCES */
     const char *const *const tasks[] = {
         SCRIPT("echo one"),        SCRIPT("printf two; exit 7"),
         SCRIPT("kill -9 $$"),      missing,
@@ -86,7 +87,7 @@ static void test_ends(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all were reaped */
 }
 
-/* Both wait for each other: they end only if they run side by side. */
+/* Each program waits for the other: they end only if they run side by side. */
 static void test_side_by_side(void **state)
 {
     char folder[] = "/tmp/scr-tasks-XXXXXX";
@@ -112,7 +113,8 @@ static void test_side_by_side(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* It, and what it started, is ended; what it said before is told. */
+/* Expects that the program and its processes are ended, and that earlier output is
+ * reported. */
 static void time_out(const char *script)
 {
     kvtree_error err = {""};
@@ -126,9 +128,9 @@ static void time_out(const char *script)
     assert_string_equal(t.err[0].text, "sh: it did not end within 3 seconds");
     long child = strtol(t.output[0], NULL, 10);
     assert_true(child > 1);
-    /* its parent is gone, so that it is ours now, and can be waited for */
+    /* its parent is gone, so this process has adopted it and can wait for it */
     assert_int_equal(waitpid((pid_t)child, NULL, 0), child);
-    /* and so is all that it started */
+    /* all of its processes have ended, too */
     pid_t left = 0;
     for (begin = now(); left >= 0 && now() < begin + 20; usleep(10000))
         left = waitpid(-1, NULL, WNOHANG);
@@ -139,20 +141,20 @@ static void time_out(const char *script)
 static void test_time_is_over(void **state)
 {
     time_out("sleep 1000 & echo $!; wait");
-    /* which does not want to, and one that left a process with its output */
+    /* a program that ignores SIGTERM, and one that left a process with its output */
     time_out("trap '' TERM; sleep 1000 & echo $!; wait");
     time_out("sleep 1000 & echo $!");
-    /* in a session of its own, as pdsh does with remote shells */
+    /* in its own session, as pdsh does with remote shells */
     time_out("setsid sh -c 'trap : TERM; echo $$; exec >&- 2>&-; "
              "while :; do sleep 1000; done' & wait");
-    /* the same where its parent has ended before */
+    /* the same with a parent that ended earlier */
     time_out("setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!'; exec sleep 1000");
-    /* which never stops to start others in sessions of their own */
+    /* a program that permanently starts others in their own sessions */
     time_out("setsid sh -c 'trap \"\" TERM; echo $$; exec >&- 2>&-; "
              "while sleep 0.02; do setsid sleep 1000 & done' & wait");
 }
 
-/* A program can be told to end although its caller has blocked the signal. */
+/* A program receives a signal to end although its caller has blocked the signal. */
 static void test_blocked(void **state)
 {
     char mask[64];
@@ -190,12 +192,12 @@ static void count_interrupt(int signal)
     interrupts++;
 }
 
-/* In a child process, so that the signal cannot come before there is a handler. */
+/* Runs in a child process, so that the signal cannot arrive before the handler exists. */
 static void interrupted(void)
 {
     kvtree_error err = {""};
     const tool_limits limits = {.seconds = 300, .bytes = 100, .most = 1};
-    /* the program itself says when; the second one never begins */
+    /* the program itself sends the signal; the second one never begins */
     char script[100];
     snprintf(script, sizeof script, "kill -INT %d; echo $$ >pid; sleep 1000", getpid());
     const char *const *const tasks[] = {SCRIPT(script), SCRIPT("echo >second")};
@@ -217,13 +219,12 @@ static void test_interrupted(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(access("second", F_OK), -1);
-    unlink("pid"); /* where it came to that */
+    unlink("pid"); /* if it got that far */
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* A program that is silent is ended before its time is over; one that gives signs is not.
- */
+/* A silent program is ended early; a program that prints something is not. */
 static void test_silence(void **state)
 {
     kvtree_error err = {""};
@@ -265,7 +266,8 @@ static void test_heartbeat(void **state)
     assert_int_equal(dup2(out, 1), 1);
     close(ends[1]);
     char rest[100];
-    while (read(ends[0], rest, sizeof rest) > 0) /* it ends: nothing prints there */
+    while (read(ends[0], rest, sizeof rest) > 0) /* it has ended: nothing can print
+                                                  * there */
         ;
     close(ends[0]);
     close(out);

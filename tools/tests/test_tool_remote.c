@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands on other nodes: the words of each way, which way is taken, and what becomes of
- * nodes that answer, hang, or are not there. */
+/* Commands on other nodes: the words of each method, the choice of the method, and nodes
+ * that answer, hang, or do not exist. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,7 @@ static hostlist listed(const char *text)
     return list;
 }
 
-/* What tool_remote_choose says, for these nodes. */
+/* Returns the result of tool_remote_choose for these nodes. */
 static int choose(tool_remote *remote, const char *nodes)
 {
     tool_prefix prefix;
@@ -137,7 +137,7 @@ static void test_words(void **state)
     unsetenv("SCR_PREFIX");
     setenv("SCR_JOB_NAME", "it's", 1);
     setenv("SCR_LOG_DB_PASS", "secret", 1); /* on no command line */
-    setenv("SCR_DB_PASS", "secret", 1);     /* its former name */
+    setenv("SCR_DB_PASS", "secret", 1);     /* its earlier name */
     setenv("SCR_PREFIX", *state, 1);
     expect_words(&r, "pdsh", "n1", WORDS("pdsh", "-S", "-N", "-w", "n1", line));
     r.shell = ssh;
@@ -173,9 +173,9 @@ static void test_words(void **state)
     tool_words_done(&words);
 }
 
-/* ---- the choice ---- */
+/* ---- choice of the method ---- */
 
-/* A shell that is missing is an error: others may put it there later. */
+/* A missing shell is an error, since others may create it later. */
 static void expect_shell(const char *variable, const char *name, const char *folder)
 {
     char path[128];
@@ -282,7 +282,7 @@ static void test_simulated_nodes(void **state)
 static void test_remote_shell(void **state)
 {
     unsetenv("SCR_SIMULATE");
-    /* as a remote shell does it: the words become one line of a shell over there */
+    /* like a remote shell: the words become one line of a shell on the node */
     put_program("rsh",
                 "[ $1 = n2 ] && { echo no route >&2; exit 255; }\n"
                 "node=$1; shift; exec env -i NODE=$node PATH=\"$PATH\" sh -c \"$*\"");
@@ -297,8 +297,8 @@ static void test_remote_shell(void **state)
     assert_string_equal(t.output[2], ":here:a 'job' $HOME\n");
 }
 
-/* As pdsh -S ends with what is below it, and with 254 where it could not connect itself.
- */
+/* pdsh -S exits with the code of the command, or with 254 if it could not connect
+ * itself. */
 static void test_pdsh(void **state)
 {
     put_program("pdsh",
@@ -324,7 +324,7 @@ static void expect_reason(const char *output, const char *reason)
     assert_string_equal(line, reason);
 }
 
-/* What launchers and remote shells say around it does not matter. */
+/* Output of launchers and remote shells around it does not matter. */
 static void test_reason(void **state)
 {
     expect_reason("", "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Templates of command lines: their words, and what is wrong with them. */
+/* Templates of command lines: their words, and mistakes in them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +110,7 @@ static void first_word(void **state)
     free(word);
 }
 
-/* Every template of the table of launchers is right. */
+/* Every template in the table of launchers is valid. */
 static void built_in(void **state)
 {
     launcher_values known;
@@ -137,7 +137,7 @@ static ssize_t refuse(void *cookie, const char *bytes, size_t size)
     return 0;
 }
 
-/* As open_memstream without memory: what was written is gone, and the end succeeds. */
+/* Like open_memstream without memory: the written text is lost, and closing succeeds. */
 static void text_that_is_cut(void **state)
 {
     const cookie_io_functions_t calls = {.write = refuse};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the commands share, without memory: each allocation fails once on the way of lists
- * of hosts, words of launchers and remote shells, tables, the configuration with prefix
- * directory, owner and nodes, programs that are run, the log, and simulated nodes. What
- * complains instead of giving an error says that there is no memory. */
+/* Shared code of the commands without memory: each allocation fails once in lists of
+ * hosts, words of launchers and remote shells, tables, the configuration with prefix
+ * directory, owner and nodes, executed programs, the log, and simulated nodes. Code that
+ * prints messages instead of returning errors reports that there is no memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,14 +31,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- a directory, and what is printed ---- */
+/* ---- a directory, and the printed output ---- */
 
 static struct {
     char path[64];
-    int dir, log;         /* what is printed goes to the file log */
-    int out[2];           /* our own output and errors */
-    char said[8192];      /* what was printed by the last try */
-    const char *expected; /* by one that succeeds; NULL: anything */
+    int dir, log;         /* output goes to the file log */
+    int out[2];           /* the original standard output and error */
+    char said[8192];      /* output of the last try */
+    const char *expected; /* output of a successful try; NULL: any */
 } here;
 
 static void put(const char *name, const char *text, mode_t mode)
@@ -85,7 +85,7 @@ static void redirect(void)
     countdown = held;
 }
 
-/* The error that a code stands for: none but a complaint about memory is expected. */
+/* Returns the error for a code: only a message about memory is expected. */
 static int error_of(int code)
 {
     int held = nth_hold();
@@ -246,7 +246,7 @@ static int do_tasks(void *arg)
     const char *const *const tasks[] = {program, other};
     const tool_limits limits = {.seconds = 100, .bytes = 1000, .most = 2, .joined = true};
     int done = 0, rc = tool_process_run(tasks, 2, &limits, count_good, &done, &nth_text);
-    /* what there was no memory for in time ends with an error of its own */
+    /* an end that lacked memory in time has an error of its own */
     if (!rc && done != 2) rc = -ENOMEM;
     return rc;
 }
@@ -318,14 +318,14 @@ static int do_processes(void *arg)
     return rc ? rc : processes_end(&nobody, 10);
 }
 
-/* ---- simulated nodes, and how far a run is ---- */
+/* ---- simulated nodes, and progress of a run ---- */
 
 static void is_empty(const char *name)
 {
     int held = nth_hold();
     struct stat st;
     assert_int_equal(fstatat(here.dir, name, &st, 0), 0);
-    assert_int_equal(st.st_nlink, 2); /* no directory is in it */
+    assert_int_equal(st.st_nlink, 2); /* it has no directories */
     countdown = held;
 }
 
@@ -379,7 +379,7 @@ static int do_simulate(void *arg)
     if (!rc) assert_true(count == 2 && nodes.count == 2);
     simulate_close(folder, &lock);
     hostlist_done(&nodes);
-    if (rc) is_empty("tmp"); /* removing needs memory, too, but that was there */
+    if (rc) is_empty("tmp"); /* removal needs memory, too, which was available */
     if (!rc) empty("tmp");
     return rc;
 }

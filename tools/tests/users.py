@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Attacks by other users of the machine: what a prefix directory of theirs, or their files in a shared one, make root's commands
-and another user's do. Accounts that every system has play attacker and victim; skipped where the test is not root's."""
+"""Attacks by other users: effects of their prefix directory, or of their files in a
+shared one, on commands of root and of another user. Attacker and victim are accounts that
+every system has; skipped unless the test is run by root."""
 import ctypes
 import os
 import pathlib
@@ -24,7 +25,7 @@ EVERY = [('scr_check_node', '-p'), ('scr_list_down_nodes', '--prefix'), ('scr_pr
 
 
 def test_programs_of_a_prefix_folder():
-    """They run as the owner, never as root, and with the groups of the owner."""
+    """They run as the owner with the owner's groups, never as root."""
     here = pathlib.Path.cwd()
     seen = put_spy(here / 'tests', ATTACKER)
     folder = prefix_of(ATTACKER, 'p', f'SCR_NODE_TESTS={here}/tests\nSCR_SITE_HOOKS={here}/tests\n'
@@ -60,7 +61,7 @@ def test_whom_root_becomes():
     refused(folder, 'belongs to user 0, but .scr in it')
     os.chown(folder / '.scr', 0, 0)
     refused(folder, 'belongs to root, but others may write there')
-    # one of root alone, to whose name somebody else can give another one
+    # a directory of root alone, whose name another user can give to another one
     os.chmod(folder, 0o755)
     command('scr_halt', '--list', folder, code=0)
     for mode in (0o777, 0o2775, 0o1777):
@@ -86,7 +87,7 @@ def test_whom_root_becomes():
 
 
 def test_links_on_the_way():
-    """One that root made is followed, as sites have them; one of a user is not."""
+    """A link of root is followed, as sites have them; a link of a user is not."""
     folder = prefix_of(VICTIM, 'v')
     ways = pathlib.Path('ways')
     ways.mkdir()
@@ -103,7 +104,8 @@ def test_links_on_the_way():
 
 
 def in_user_files(user, owner, source='user-files'):
-    """What root's command says in a file system of the user, in which all is the owner's."""
+    """Returns the output of root's command in a file system of the user, in which
+    everything is the owner's."""
     folder = pathlib.Path.cwd() / 'mounted'
     folder.parent.chmod(0o755)
     folder.mkdir(exist_ok=True)
@@ -118,7 +120,8 @@ def in_user_files(user, owner, source='user-files'):
 
 
 def test_file_system_of_a_user():
-    """It shows an owner that the user chose: root becomes only the user who mounted it, or whom a file system of root shows."""
+    """It shows an owner that the user chose: root becomes only the user who mounted it,
+    or an owner on a file system of root."""
     for source in ('user-files', 'user_id=0', ' - x,user_id=0'):
         done = in_user_files(ATTACKER.pw_uid, VICTIM.pw_uid, source)
         if not done:
@@ -130,7 +133,7 @@ def test_file_system_of_a_user():
 
 
 def raise_priority():
-    """As far as this machine allows it."""
+    """Raises the priority as far as this machine allows."""
     for change in (lambda: pathlib.Path('/proc/self/oom_score_adj').write_text('-500'), lambda: os.nice(-5),
                    lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))):
         try:
@@ -140,7 +143,7 @@ def raise_priority():
 
 
 def test_priority_stays_with_root():
-    """Of root's process for processors, and where memory is short."""
+    """Root's priority for processors and under memory pressure is not inherited."""
     folder = put_hook('cat /proc/self/oom_score_adj >&2; nice >&2; chrt -p $$ >&2')
     done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost', 'LC_ALL': 'C'}, preexec_fn=raise_priority)
@@ -148,7 +151,8 @@ def test_priority_stays_with_root():
 
 
 def test_terminal():
-    """What runs for the owner has no terminal of root, into which it could type."""
+    """Programs that run for the owner have no terminal of root, into which they could
+    type."""
     here = pathlib.Path.cwd()
     (here / 'tests').mkdir()
     seen = here / 'tests/seen'
@@ -171,7 +175,7 @@ def test_terminal():
 
 
 def put_hook(text):
-    """A prefix directory with a hook of its owner."""
+    """Makes a prefix directory with a hook of its owner."""
     folder = prefix_of(ATTACKER, 'p', f'SCR_SITE_HOOKS={pathlib.Path.cwd()}/p/hooks\n')
     (folder / 'hooks').mkdir()
     (folder / 'hooks/prerun').write_text(f'#!/bin/sh\n{text}\n')
@@ -181,7 +185,8 @@ def put_hook(text):
 
 
 def test_terminal_stays_with_root():
-    """What the owner's program leaves in the background gets nothing that root types; what it prints moves no cursor."""
+    """A background process of the owner's program gets no input of root; its output moves
+    no cursor."""
     folder = put_hook('printf "\\033]0;title\\007told\\233x \\303\\233\\n" >&2\n(setsid sh -c "read line <&2; echo got \\$line" >p/stolen) &\nsleep 1')
     pid, terminal = pty.fork()
     if pid == 0:
@@ -204,7 +209,8 @@ def test_terminal_stays_with_root():
 
 
 def test_terminal_with_utf8():
-    """Some terminals interpret each byte of what is no character: there are only characters, also where one comes in pieces."""
+    """Some terminals interpret each byte of invalid characters: only valid characters are
+    printed, also if one arrives in pieces."""
     folder = put_hook("printf '\\340\\2332J \\340\\202\\2332J \\342\\233X \\302\\233 \\360\\237\\230' >&2; sleep 0.3; printf '\\200 \\342\\202\\254 end\\n\\342\\233' >&2")
     ours, theirs = pty.openpty()
     subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, timeout=60,
@@ -216,7 +222,7 @@ def test_terminal_with_utf8():
 
 
 def test_terminal_without_utf8():
-    """It takes the bytes 0x80 to 0x9f for controls, also in characters of names."""
+    """It treats the bytes 0x80 to 0x9f as controls, also inside characters of names."""
     folder = prefix_of(ATTACKER, 'p')
     command('scr_halt', '--reason', '\u00db\u009b', folder, code=0)
     for user in (None, ATTACKER):
@@ -233,7 +239,7 @@ def test_terminal_without_utf8():
 
 
 def test_tables_without_utf8():
-    """The same for what commands of users print in tables, as JSON, and as trees."""
+    """The same for users' commands that print tables, JSON, and trees."""
     folder = prefix_of(VICTIM, 'p')
     command('scr_halt', '--reason', '\u00db', folder, code=0)
     for words in (('scr_halt', '--list', folder), ('scr_halt', '--list', '--json', folder), ('kvtree_print', folder / HALT),
@@ -248,7 +254,7 @@ def test_tables_without_utf8():
 
 
 def test_stopped():
-    """The owner stops what works for root, which does not wait."""
+    """The owner stops the process that works for root, which does not wait."""
     folder = put_hook('kill -STOP $PPID')
     done = subprocess.run([BIN / 'scr_prerun', '-p', folder], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost'})
@@ -256,7 +262,8 @@ def test_stopped():
 
 
 def test_memory_stays_with_root():
-    """The owner ends what works for root by a signal that writes the memory of a process into its directory."""
+    """The owner ends the process that works for root by a signal that dumps its memory
+    into the owner's directory."""
     folder = put_hook('kill -SEGV $PPID')
     done = subprocess.run([BIN / 'scr_prerun', '-p', '.'], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env={**os.environ, 'SCR_NODELIST': 'localhost', 'ASAN_OPTIONS': 'handle_segv=0'},
@@ -265,7 +272,7 @@ def test_memory_stays_with_root():
 
 
 def test_files_stay_with_root():
-    """What root has open, and the directory in which root is."""
+    """Root's open files, and root's current directory."""
     folder = put_hook('ls /proc/self/fd\nreadlink /proc/self/fd/*\ncat inner')
     hidden = pathlib.Path('hidden/below')
     hidden.mkdir(parents=True)
@@ -279,13 +286,14 @@ def test_files_stay_with_root():
         said = file.read()
     assert done.returncode == 1 and 'exit code 1' in said and 'pipe:' in said, (done, said)
     assert 'private' not in said and '/open' not in said, said
-    # who gives a path that begins there is told
+    # a user who gives a path that begins there gets an error
     done = command('scr_prerun', '-p', os.path.relpath(folder, hidden), cwd=hidden, code=1)
     assert '[OWNER_CHANGE_FAILED]' in told(done), done
 
 
 def test_umask_of_root():
-    """What root's commands make has the permissions of the directory; others write only where a group shares it."""
+    """Objects made by root's commands have the permissions of the directory; others can
+    write only if a group shares it."""
     mask = os.umask(0o022)
     try:
         for number, (folder, record, lock) in enumerate(((0o700, 0o600, 0o600), (0o750, 0o640, 0o600), (0o755, 0o644, 0o600), (0o777, 0o644, 0o600),
@@ -305,7 +313,8 @@ KEY_CALLS = {'x86_64': (248, 250), 'aarch64': (217, 219)}
 
 
 def make_key_of_session():
-    """A keyring of the session with one key; False where the kernel has none, or its numbers are not known."""
+    """Makes a session keyring with one key; False if the kernel has none, or its system
+    call numbers are unknown."""
     add_key, keyctl = KEY_CALLS.get(os.uname().machine, (None, None))
     call = ctypes.CDLL(None).syscall
     join, session, value = 1, -3, b'value'
@@ -314,7 +323,7 @@ def make_key_of_session():
 
 
 def test_keys_stay_with_root():
-    """Those of root's session, as tickets are."""
+    """Keys of root's session, such as tickets."""
     folder = put_hook('cat /proc/keys')
     if not make_key_of_session() or 'key-of-root' not in pathlib.Path('/proc/keys').read_text():
         return
@@ -323,7 +332,7 @@ def test_keys_stay_with_root():
 
 
 def test_commands_of_libraries():
-    """They know no prefix directory, and work as the owner of the directory that they are given."""
+    """They know no prefix directory, and work as the owner of the given directory."""
     folder = prefix_of(ATTACKER, 'p')
     other = pathlib.Path('other').absolute()
     other.mkdir(mode=0o755)
@@ -337,7 +346,7 @@ def test_commands_of_libraries():
         'DESTINATION': value(folder / 'copy'), 'SIZE': value(4)}}})
     command('scr_transfer', '--leave', folder / 't.scr', code=0)
     assert (folder / 'copy').stat().st_uid == ATTACKER.pw_uid
-    # somebody else's file in a directory of root
+    # another user's file in a directory of root
     put_tree(other / 't.scr', {})
     give(other / 't.scr', ATTACKER)
     assert 't.scr in it to user' in told(command('scr_transfer', '--leave', other / 't.scr', code=1))
@@ -353,14 +362,15 @@ def test_commands_of_libraries():
     give(folder.parent / 'way', ATTACKER)
     for name in ('scr_extract', 'redset_rebuild'):
         assert 'way on the way to it is a link' in told(command(name, folder.parent / 'way', code=1)), name
-    # where others have written the map, nothing gets into a directory in which they cannot put it themselves
+    # if others have written the map, nothing gets into a directory in which they cannot
+    # put it themselves
     (folder / 'new/file').unlink()
     (folder / '.scr').chmod(0o777)
     for mode, why in ((0o755, '[EXTRACT_FILE_FAILED]'), (0o777, 'new/file: extracted')):
         folder.chmod(0o777)
         (folder / 'new').chmod(mode)
         assert why in told(command('scr_extract', folder)), mode
-    # also where they did so when they could, and the map is the owner's now
+    # also if they did so while they could, and the map is the owner's now
     packed['FILE']['new/file']['OTHERS'] = value(2**63 - 1)
     put_tree(folder / '.scr/rank2file.0.0.scr', {'RANK2FILE': {'LEVEL': value(0), 'RANKS': value(1), 'RANK': {'0': packed}}})
     for path in (folder, folder / '.scr'):
@@ -369,7 +379,7 @@ def test_commands_of_libraries():
         (folder / 'new/file').unlink(missing_ok=True)
         (folder / 'new').chmod(mode)
         assert why in told(command('scr_extract', folder)), mode
-    # what only root may read is not read for the owner
+    # data that only root may read is not read for the owner
     (folder / 'data').unlink()
     (folder / 'new/file').unlink()
     (other / 'secret').write_bytes(b'data')
@@ -379,7 +389,7 @@ def test_commands_of_libraries():
 
 
 def test_ends_as_its_child():
-    """Exit codes, and signals that the process of root gets."""
+    """Exit codes, and signals to root's process."""
     folder = prefix_of(ATTACKER, 'p')
     command('scr_retries_halt', folder, code=command('scr_retries_halt', folder, user=ATTACKER).returncode)
     assert command('scr_halt', '--nonsense', folder).returncode == 2
@@ -406,7 +416,7 @@ def test_prefix_of_somebody_else():
 
 
 def let_write(path, user):
-    """By an access control list; False where the file system has none."""
+    """Sets an access control list; False if the file system has none."""
     owner, of_user, group, most, others = 1, 2, 4, 16, 32
     nobody = 0xffffffff
     entries = [(owner, 7, nobody), (of_user, 7, user.pw_uid), (group, 5, nobody), (most, 7, nobody), (others, 5, nobody)]
@@ -418,7 +428,7 @@ def let_write(path, user):
 
 
 def test_access_control_lists():
-    """Whom one names may write, though the group of the file is the user's own."""
+    """Users in the list may write, although the group of the file is the user's own."""
     here = pathlib.Path.cwd()
     seen = put_spy(here / 'tests', VICTIM)
     (here / 'tests').chmod(0o755)
@@ -437,7 +447,8 @@ def test_access_control_lists():
 
 
 def test_run_of_root():
-    """The simulated nodes are the owner's, too; and who ends root's scr_run ends the program."""
+    """The simulated nodes are the owner's, too; ending root's scr_run ends the
+    program."""
     here = pathlib.Path.cwd()
     folder = prefix_of(ATTACKER, 'p')
     (here / 'tmp').mkdir()
