@@ -407,16 +407,18 @@ def small_caches(job, size):
 
 
 def test_not_moved_to_one():
-    """All ranks change nodes, and one cannot receive: the files of that one are rebuilt, and all others are moved."""
+    """All ranks change nodes, and one cannot receive: the files of that one are rebuilt, all others are moved, and all are
+    flushed once, though the sender still has the ones that it could not send."""
     with Job(4, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         job.layout = job.layout[1:] + job.layout[:1]
         faults = {"FAULTS_BELOW": str(job.cache(job.nodes()[1]) / "scr.dataset.1"), "FAULTS_RANK": "1", "FAULTS_AT": "1", "FAULTS_HOW": "EIO"}
-        run = job.run("init", restart("a"), faults=faults)
+        run = job.run("init", restart("a"), "finalize", faults=faults, SCR_FLUSH=1)
         run.says("REBUILD_FILES_NOT_MOVED", "rank 1", "dataset 1", "Input/output error", times=1)
         run.says("REBUILD_FILES_NOT_MOVED", times=1)
         run.says("REBUILD_FILES_MOVED", "3 files of dataset 1", times=1)
         run.says("REBUILD_COMPLETE", "1 of 4 ranks", times=1)
+        run.says("FLUSH_COMPLETE", "dataset 1 .a.", times=1)
 
 
 def test_moved_with_little_room():
