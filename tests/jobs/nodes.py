@@ -431,6 +431,18 @@ def test_moved_with_little_room():
         run.says("REBUILD_FILES_NOT_MOVED", times=0)
 
 
+def test_moved_permissions():
+    """Files that were moved have those that the program gave them, as a flush keeps them."""
+    with Job(3, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for rank, mode in enumerate((0o640, 0o755, 0o444)):
+            next(job.root.glob(f"nodes/**/rank_{rank}")).chmod(mode)
+        job.layout = job.layout[1:] + job.layout[:1]
+        run = job.run("init", restart("a"), "finalize", SCR_FLUSH=1)
+        run.says("REBUILD_FILES_MOVED", "3 files of dataset 1", times=1)
+        assert [path.stat().st_mode & 0o777 for path in sorted(job.prefix.glob("a/rank_?"))] == [0o640, 0o755, 0o444], run
+
+
 def test_moved_without_room():
     """Not even that: the dataset stays where it is, for a run that has the ranks there."""
     with Job(2, 3, SCR_FLUSH=0, SCR_COPY_TYPE="SINGLE") as job, small_caches(job, "380k"):
