@@ -35,8 +35,9 @@ static int transfer_swap(const scr_cache *cache, int mine, int a, int b)
 struct transfer_stream {
     scr_cache *cache;
     const kvtree_elem *file;
-    unsigned long left; /* bytes of the current file that are still to be moved */
-    int piece, step;    /* maximum bytes per message, and per read or write */
+    const kvtree *described; /* the sender's description of files to create; else NULL */
+    unsigned long left;      /* bytes of the current file that are still to be moved */
+    int piece, step;         /* maximum bytes per message, and per read or write */
     int fd, id, flags;
     int rc; /* the first failure; the walk continues, so that the other side does not
                block */
@@ -80,11 +81,15 @@ static int transfer_open_file(scr_cache *cache, int id, const char *name, int fl
 
 static void transfer_stream_open(struct transfer_stream *s)
 {
+    const char *name = transfer_name_of(s->cache, s->id, s->file);
+    int mode;
     kvtree_util_get_bytecount(kvtree_elem_hash(s->file), SCR_META_SIZE, &s->left);
-    if (!s->rc)
-        s->rc = transfer_open_file(s->cache, s->id,
-                                   transfer_name_of(s->cache, s->id, s->file), s->flags,
-                                   &s->fd, &s->err);
+    if (s->rc) return;
+    s->rc = transfer_open_file(s->cache, s->id, name, s->flags, &s->fd, &s->err);
+    if (!s->rc &&
+        kvtree_util_get_int(kvtree_get(s->described, "MODE"), name, &mode) == 0 &&
+        fchmod(s->fd, (mode_t)mode & 0777) != 0)
+        s->rc = err_sys(&s->err, -errno, "set the permissions of %s", name);
 }
 
 /* Advances to the next file with bytes left; file becomes NULL at the end. */
@@ -100,13 +105,14 @@ static void transfer_stream_next(struct transfer_stream *s)
 }
 
 static void transfer_stream_begin(struct transfer_stream *s, scr_cache *cache,
-                                  const kvtree *files, int id, int flags)
+                                  const kvtree *files, int id, const kvtree *described)
 {
     memset(s, 0, sizeof *s);
+    s->described = described;
     s->cache = cache;
     s->fd = -1;
     s->id = id;
-    s->flags = flags;
+    s->flags = described ? O_WRONLY | O_CREAT | O_EXCL : O_RDONLY;
     s->piece = cache->set->message ? (int)cache->set->message : MESSAGE;
     s->step = cache->set->file_buffer ? (int)cache->set->file_buffer : s->piece;
     s->file = kvtree_elem_first(files);
@@ -154,6 +160,7 @@ struct transfer_round {
     int undescribed;   /* on the sending side: why the files could not be described */
     int here, there;   /* this rank shares its directory with from, with to */
     int receive, send; /* file data must be sent */
+    kvtree *described; /* the sender's description of the files */
     kvtree_error err;
 };
 
@@ -230,6 +237,19 @@ static int transfer_find_marker(const scr_cache *cache, int id,
     return !theirs[0] ? -1 : beneath_stat(fd, theirs, &st, NULL) == 0;
 }
 
+/* Adds the permissions of a file, which a flush keeps. */
+static int transfer_describe_mode(const scr_cache *cache, int id, const char *name,
+                                  kvtree *tree)
+{
+    char path[SCR_CACHED_NAME_SIZE];
+    struct stat st;
+    scr_cached_name(id, name, path);
+    int rc = beneath_stat(scr_cache_of(cache, id)->fd, path, &st, NULL);
+    kvtree *modes = kvtree_get(tree, "MODE");
+    if (!rc && !modes) modes = kvtree_set(tree, "MODE", NULL);
+    return rc ? rc : kvtree_util_set_int(modes, name, (int)(st.st_mode & 0777));
+}
+
 /* Describes the files of the rank with their meta data, for the receiver. */
 static int transfer_describe_files(scr_cache *cache, int id, int rank, kvtree *tree)
 {
@@ -241,6 +261,7 @@ static int transfer_describe_files(scr_cache *cache, int id, int rank, kvtree *t
         if (kvtree_get_kv(tree, "FILE", name)) return -EBADMSG;
         kvtree *copy = kvtree_set_kv(tree, "FILE", name);
         rc = copy ? kvtree_merge(copy, kvtree_elem_hash(f)) : -ENOMEM;
+        rc = rc ? rc : transfer_describe_mode(cache, id, name, tree);
     }
     return rc;
 }
@@ -294,25 +315,24 @@ static int transfer_describe(scr_cache *cache, int id, const struct transfer_rou
 static void transfer_begin(scr_cache *cache, const scr_dataset *dataset,
                            struct transfer_round *r)
 {
-    kvtree *mine = kvtree_new(), *theirs = kvtree_new();
+    kvtree *mine = kvtree_new();
     transfer_marker mark;
     const int id = dataset->id;
     r->rc = transfer_leave_marker(cache, id, r->from, mark, &r->err);
     r->there = transfer_find_marker(cache, id, mark, r->to, r->from);
     if (r->to != MPI_PROC_NULL && r->there >= 0)
         r->undescribed = transfer_describe(cache, id, r, mine);
-    int shared = kvtree_sendrecv(mine, r->to, theirs, r->from, cache->job->world);
+    int shared = kvtree_sendrecv(mine, r->to, r->described, r->from, cache->job->world);
     if (!r->rc && r->from != MPI_PROC_NULL) {
         r->rc = shared;
-        if (!r->rc && kvtree_util_get_int(theirs, "SHARED", &r->here) != 0)
+        if (!r->rc && kvtree_util_get_int(r->described, "SHARED", &r->here) != 0)
             r->rc = err_set(&r->err, -EIO, "rank %d could not describe them", r->from);
-        if (!r->rc) r->rc = transfer_accept_files(cache, dataset, theirs, &r->err);
+        if (!r->rc) r->rc = transfer_accept_files(cache, dataset, r->described, &r->err);
         r->receive = !r->rc && !r->here;
     }
     r->send = transfer_swap(cache, r->receive, r->from, r->to);
     if (mark[0]) beneath_unlink(scr_cache_of(cache, id)->fd, mark, NULL);
     kvtree_delete(&mine);
-    kvtree_delete(&theirs);
 }
 
 static void transfer_report(const scr_cache *cache, int id, int rc, const char *err)
@@ -341,21 +361,22 @@ static void transfer_end(scr_cache *cache, int id, struct transfer_round *r,
 
 int scr_move_files(scr_cache *cache, const scr_dataset *dataset, int to, int from)
 {
-    struct transfer_round r = {.to = to, .from = from};
+    struct transfer_round r = {.to = to, .from = from, .described = kvtree_new()};
     struct transfer_stream out, in;
     int id = dataset->id;
     transfer_begin(cache, dataset, &r);
     transfer_stream_begin(
-        &out, cache, r.send ? scr_filemap_files(cache->map, id, to) : NULL, id, O_RDONLY);
+        &out, cache, r.send ? scr_filemap_files(cache->map, id, to) : NULL, id, NULL);
     transfer_stream_begin(&in, cache,
                           r.receive ? scr_filemap_files(cache->map, id, cache->job->rank)
                                     : NULL,
-                          id, O_WRONLY | O_CREAT | O_EXCL);
+                          id, r.described);
     int pumped = transfer_exchange_data(cache, &r, &out, &in);
     if (in.rc) r.err = in.err;
     if (out.rc) transfer_report(cache, id, out.rc, out.err.text);
     transfer_end(cache, id, &r, !out.rc && !pumped, in.rc ? in.rc : pumped);
     io_close(&out.fd);
     io_close(&in.fd);
+    kvtree_delete(&r.described);
     return r.rc;
 }

@@ -321,6 +321,18 @@ static int recover_classify(const scr_job *job, const scr_moved *moved, int rc)
     return rc > 0 && scr_job_max(job, moved->failed) ? -EIO : rc;
 }
 
+/* Local. Files that could not be sent to their rank, which has rebuilt them, leave the
+ * map: each file belongs to one process. */
+static void recover_drop_of_others(scr_cache *cache, int id)
+{
+    const kvtree_elem *next, *r = scr_filemap_ranks_of(cache->map, id);
+    for (; r; r = next) {
+        const int rank = kvtree_elem_key_int(r);
+        next = kvtree_elem_next(r);
+        if (rank != cache->job->rank) scr_drop_files(cache, id, rank, 0);
+    }
+}
+
 /* Collective, agreed. Moves the files of this run's ranks to them, or rebuilds them. */
 static int recover_own(struct scr *scr, const scr_dataset *dataset, int *rebuilt,
                        kvtree_error *err)
@@ -331,6 +343,7 @@ static int recover_own(struct scr *scr, const scr_dataset *dataset, int *rebuilt
     rc = rc ? rc : recover_rebuild_files(scr, dataset, 1, rebuilt, err);
     if ((rc > 0 || rc == -EIO) && whole)
         rc = recover_protect_again(scr, dataset, rc, err);
+    if (!rc) recover_drop_of_others(&scr->cache, dataset->id);
     return recover_classify(&scr->job, &moved, rc);
 }
 

@@ -416,16 +416,18 @@ def small_caches(job, size):
 
 
 def test_not_moved_to_one():
-    """All ranks change nodes, and one cannot receive: the files of that one are rebuilt, and all others are moved."""
+    """All ranks change nodes, and one cannot receive: the files of that one are rebuilt, all others are moved, and all are
+    flushed once, though the sender still has the ones that it could not send."""
     with Job(4, 1, SCR_FLUSH=0) as job:
         job.run("init", checkpoint("a"))
         job.layout = job.layout[1:] + job.layout[:1]
         faults = {"FAULTS_BELOW": str(job.cache(job.nodes()[1]) / "scr.dataset.1"), "FAULTS_RANK": "1", "FAULTS_AT": "1", "FAULTS_HOW": "EIO"}
-        run = job.run("init", restart("a"), faults=faults)
+        run = job.run("init", restart("a"), "finalize", faults=faults, SCR_FLUSH=1)
         run.says("REBUILD_FILES_NOT_MOVED", "rank 1", "dataset 1", "Input/output error", times=1)
         run.says("REBUILD_FILES_NOT_MOVED", times=1)
         run.says("REBUILD_FILES_MOVED", "3 files of dataset 1", times=1)
         run.says("REBUILD_COMPLETE", "1 of 4 ranks", times=1)
+        run.says("FLUSH_COMPLETE", "dataset 1 .a.", times=1)
 
 
 def test_moved_with_little_room():
@@ -437,6 +439,18 @@ def test_moved_with_little_room():
         run = job.run("init", restart("a", size=100000))
         run.says("REBUILD_FILES_MOVED", "6|12", "dataset 1", times=1)
         run.says("REBUILD_FILES_NOT_MOVED", times=0)
+
+
+def test_moved_permissions():
+    """Files that were moved have those that the program gave them, as a flush keeps them."""
+    with Job(3, 1, SCR_FLUSH=0) as job:
+        job.run("init", checkpoint("a"))
+        for rank, mode in enumerate((0o640, 0o755, 0o444)):
+            next(job.root.glob(f"nodes/**/rank_{rank}")).chmod(mode)
+        job.layout = job.layout[1:] + job.layout[:1]
+        run = job.run("init", restart("a"), "finalize", SCR_FLUSH=1)
+        run.says("REBUILD_FILES_MOVED", "3 files of dataset 1", times=1)
+        assert [path.stat().st_mode & 0o777 for path in sorted(job.prefix.glob("a/rank_?"))] == [0o640, 0o755, 0o444], run
 
 
 def test_moved_without_room():
