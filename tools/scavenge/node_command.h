@@ -18,6 +18,10 @@ enum { SCAVENGE_NOTHING_HERE = 3 };
 void scavenge_command_begin(tool_words *words, const char *name,
                             const tool_prefix *prefix);
 
+/* The command line that saves what is in the caches, for a message; to be freed. NULL
+ * without memory. */
+char *scavenge_postrun_line(const char *prefix);
+
 /* Runs words on the nodes, as tool_remote_run, and frees them; afterwards complains of
  * `failures`, which `told` collects. An exit code. */
 int scavenge_command_run(const tool_remote *remote, const hostlist *nodes,
