@@ -187,13 +187,14 @@ static int postrun_save_dataset(postrun *s)
 
 static int postrun_report_unsaved(const postrun *s)
 {
-    char why[64] = "";
+    char why[64] = "", *again = scavenge_postrun_line(s->prefix->path);
     if (s->signals.stop)
         snprintf(why, sizeof why, "ended by signal %d: ", s->signals.stop);
-    return tool_say(DATASET_UNSAVED,
-                    "%sdataset %d (%s) is not saved; scr_postrun --prefix=%s %s", why,
-                    s->id, s->name ? s->name : "?", s->prefix->path,
-                    s->signals.stop ? "saves it" : "tries again");
+    tool_say(DATASET_UNSAVED, "%sdataset %d (%s) is not saved; %s %s", why, s->id,
+             s->name ? s->name : "?", again ? again : "scr_postrun",
+             s->signals.stop ? "saves it" : "tries again");
+    free(again);
+    return COMMAND_BAD;
 }
 
 /* Saves the selected dataset, then the next one to be saved; after a failure, this is the

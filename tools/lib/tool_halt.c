@@ -56,10 +56,8 @@ char *tool_halt_remove(const char *path)
 {
     const char *const list[] = {"scr_halt", "--remove", path, NULL};
     tool_words words = {0};
-    tool_words_add_quoted(&words, list);
-    char *text = words.failed ? NULL : strdup(words.list[0]);
-    tool_words_done(&words);
-    return text;
+    tool_words_add_all(&words, list);
+    return tool_words_line(&words);
 }
 
 /* A reason that SCR recorded itself needs no remedy: the next run removes it. */

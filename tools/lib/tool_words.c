@@ -77,6 +77,18 @@ void tool_words_add_quoted(tool_words *words, const char *const *list)
     words_append(words, out ? io_text_end(out, &text) : NULL);
 }
 
+char *tool_words_line(tool_words *words)
+{
+    tool_words line = {0};
+    char *text = NULL;
+    if (words->list && !words->failed)
+        tool_words_add_quoted(&line, tool_words_list(words));
+    if (line.count && !line.failed) text = strdup(line.list[0]);
+    tool_words_done(&line);
+    tool_words_done(words);
+    return text;
+}
+
 const char *const *tool_words_list(const tool_words *words)
 {
     return (const char *const *)words->list;

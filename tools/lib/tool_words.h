@@ -24,6 +24,10 @@ void tool_words_add_all(tool_words *words, const char *const *list);
 /* Adds the list as one word: a command line for a shell, quoted where necessary. */
 void tool_words_add_quoted(tool_words *words, const char *const *list);
 
+/* The words as a command line for a shell, to be freed; NULL without memory. Frees them.
+ */
+char *tool_words_line(tool_words *words);
+
 /* The words, ended by NULL. */
 const char *const *tool_words_list(const tool_words *words);
 

@@ -14,6 +14,7 @@
 #include "run/prerun.h"
 #include "run/requeue.h"
 #include "run/single_instance.h"
+#include "scavenge/node_command.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -314,12 +315,12 @@ static void run_warn_first_signal(void *arg)
 
 static void run_report_abandoned(run *r)
 {
+    char *save = scavenge_postrun_line(r->prefix.path);
     r->given_up = r->signals.last;
-    run_say(
-        r, RUN_SAVE_ABANDONED,
-        "signal %d came: saving is abandoned; scr_postrun --prefix=%s saves what real "
-        "nodes keep",
-        r->given_up, r->prefix.path);
+    run_say(r, RUN_SAVE_ABANDONED,
+            "signal %d came: saving is abandoned; %s saves what real nodes keep",
+            r->given_up, save ? save : "scr_postrun");
+    free(save);
 }
 
 /* Reports the result of saving. True if everything is saved. */

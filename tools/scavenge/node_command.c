@@ -17,6 +17,14 @@ void scavenge_command_begin(tool_words *words, const char *name,
     free(path);
 }
 
+char *scavenge_postrun_line(const char *prefix)
+{
+    tool_words words = {0};
+    tool_words_add(&words, "scr_postrun");
+    tool_words_add(&words, "--prefix=%s", prefix);
+    return tool_words_line(&words);
+}
+
 static void node_command_report(void *arg, const char *count, const char *nodes,
                                 const char *text)
 {

@@ -18,6 +18,10 @@ enum { SCAVENGE_NOTHING_HERE = 3 };
 void scavenge_command_begin(tool_words *words, const char *name,
                             const tool_prefix *prefix);
 
+/* Returns the command line that saves the content of the caches, for a message; the
+ * caller frees it. NULL without memory. */
+char *scavenge_postrun_line(const char *prefix);
+
 /* Runs words on the nodes, as tool_remote_run, and frees them; then reports the
  * `failures` that `told` collected. An exit code. */
 int scavenge_command_run(const tool_remote *remote, const hostlist *nodes,

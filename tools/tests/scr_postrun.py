@@ -135,6 +135,19 @@ def test_saves():
     assert called()[0] == 'scavenge --stop --id 3 --up n[1,3] --down n[2,4]'
 
 
+def test_repeated():
+    """The command that tries again can be copied into a shell, whatever the name of the directory."""
+    nodes(1)
+    for name in ('here', 'my data; x'):
+        os.makedirs(f'{name}/.scr')
+        put_tree(f'{name}/{FLUSH}', {'DSET': {'3': {'DIR': value('a'), 'LOCATION': value('CACHE')}}})
+        put_commands('exit 1', 'exit 1')
+        done = postrun('--prefix', name)
+        word = f"--prefix={os.getcwd()}/{name}"
+        word = word if name == 'here' else f"'{word}'"
+        assert done.returncode == 1 and f'; scr_postrun {word} tries again [DATASET_UNSAVED]\n' in done.stderr.decode(), done
+
+
 def test_unfit_node():
     """A node is unusable for runs but answers: its data is saved."""
     nodes(4)
