@@ -49,9 +49,12 @@ static bool continue_fits(const axl_transfer *t, axl_transfer *old)
     bool same = t->count == old->count && t->flags == old->flags &&
                 continue_same_folder(t->base, old->base) &&
                 continue_same_folder(t->private_folder, old->private_folder);
-    for (size_t i = 0; i < t->count && same; i++)
-        same = continue_same_item(&t->items[i], &old->items[i]) &&
-               continue_is_valid(old, &old->items[i]);
+    for (size_t i = 0; i < t->count && same; i++) {
+        axl_item *read = &old->items[i];
+        read->checked_device = t->items[i].checked_device; /* not in the file */
+        read->checked_inode = t->items[i].checked_inode;
+        same = continue_same_item(&t->items[i], read) && continue_is_valid(old, read);
+    }
     return same;
 }
 
