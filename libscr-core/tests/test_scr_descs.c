@@ -134,6 +134,10 @@ static void copy_type_counts(void **state)
     assert_int_equal(c.descs.reddescs.ignored, 0);
     conf_answers(&c, "CKPT=0 TYPE", "XOR");
     conf_done(&c);
+    conf_of(&c, "SCR_COPY_TYPE=file\nCKPT=0 TYPE=RS\n"); /* words in either case */
+    assert_int_equal(c.descs.reddescs.ignored, 0);
+    conf_answers(&c, "CKPT=0 TYPE", "RS");
+    conf_done(&c);
 }
 
 /* ---- layers ---- */
