@@ -8,6 +8,7 @@
 #include "common/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,8 @@ void scr_metrics_write(FILE *out, const char *prefix, const scr_ledger *l,
                        const scr_ledger_sum *s)
 {
     const metrics_source source = {prefix, l}, *m = &source;
+    /* the locale of the application may have another decimal point */
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
     metrics_one(out, m, "scr_runs", NULL, "Runs in the log.", s->runs);
     metrics_one(out, m, "scr_runs_interrupted", NULL, "Runs that ended by a failure.",
                 s->interrupted);
@@ -97,6 +100,8 @@ void scr_metrics_write(FILE *out, const char *prefix, const scr_ledger *l,
     metrics_one(out, m, "scr_last_event_timestamp_seconds", "seconds",
                 "Time of the newest event in the log.", (double)m->ledger->last / 1e6);
     fputs("# EOF\n", out);
+    uselocale(before);
+    freelocale(plain);
 }
 
 /* ---- a file ---- */

@@ -2,6 +2,7 @@
 /* The figures of a log that goes on are those of the whole log, read again: after each
  * event of random runs, which are killed, restart from any checkpoint, overlap, begin
  * before the log, and have clocks that are set back. */
+#include "comma.h"
 #include "records.h"
 #include "report/ledger.h"
 #include "report/metrics.h"
@@ -124,6 +125,24 @@ static void fill(scr_ledger *l, int checkpoints)
     }
 }
 
+/* Prometheus takes a decimal point only. */
+static void metrics_do_not_depend_on_the_locale(void **state)
+{
+    scr_ledger l = {0};
+    scr_ledger_sum sum;
+    if (!use_decimal_comma()) {
+        print_message("no definitions of locales here\n");
+        skip();
+    }
+    fill(&l, 3);
+    assert_int_equal(scr_ledger_sum_now(&l, &sum), 0);
+    char *text = metrics_of(&l, &sum);
+    setlocale(LC_NUMERIC, "C");
+    assert_non_null(strstr(text, "\nscr_checkpoints{prefix=\"/p\"} 3.000000\n"));
+    free(text);
+    scr_ledger_done(&l);
+}
+
 /* Processor time of that many sums. */
 static double cost_of_sums(const scr_ledger *l, int times)
 {
@@ -148,7 +167,9 @@ static void cost_is_that_of_runs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(figures_of_random_runs),
-                                       cmocka_unit_test(cost_is_that_of_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_of_random_runs),
+        cmocka_unit_test(metrics_do_not_depend_on_the_locale),
+        cmocka_unit_test(cost_is_that_of_runs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
