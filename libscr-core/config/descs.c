@@ -51,10 +51,10 @@ static char *descs_answer_field(const scr_descs *d, const scr_question *q)
             kvtree_getf(d->launchers, "%s FIELD %s", q->key, q->field), "VALUE");
         return value ? strdup(value) : NULL;
     }
-    int index = atoi(q->key);
-    return index < d->reddescs.count
-               ? scr_reddesc_field(&d->reddescs.list[index], q->field)
-               : NULL;
+    const scr_reddescs *r = &d->reddescs;
+    for (int i = 0, number = atoi(q->key); i < r->count; i++)
+        if (r->list[i].index == number) return scr_reddesc_field(&r->list[i], q->field);
+    return NULL;
 }
 
 static void descs_list_keys(FILE *out, const scr_descs *d, scr_desc_kind kind)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const reddesc_types[] = {"SINGLE", "PARTNER", "XOR", "RS", NULL};
 
@@ -137,7 +138,7 @@ int scr_reddescs_from_config(const scr_config *config, const scr_groups *groups,
     scr_reddescs r = {0, NULL, 0};
     kvtree *descs = scr_config_descs(config, SCR_DESC_CKPT);
     int rc = reddesc_read_all(descs, &references, &defaults, &r, problems);
-    int file = strcmp(type.text, "FILE") == 0;
+    int file = strcasecmp(type.text, "FILE") == 0;
     if (!rc && file && r.count == 0)
         scr_value_bad(&type, problems, "no descriptor CKPT is given");
     if (!rc && !file && strcmp(type.source, "default") != 0) {

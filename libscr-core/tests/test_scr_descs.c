@@ -134,6 +134,10 @@ static void copy_type_counts(void **state)
     assert_int_equal(c.descs.reddescs.ignored, 0);
     conf_answers(&c, "CKPT=0 TYPE", "XOR");
     conf_done(&c);
+    conf_of(&c, "SCR_COPY_TYPE=file\nCKPT=0 TYPE=RS\n"); /* words in either case */
+    assert_int_equal(c.descs.reddescs.ignored, 0);
+    conf_answers(&c, "CKPT=0 TYPE", "RS");
+    conf_done(&c);
 }
 
 /* ---- layers ---- */
@@ -215,6 +219,20 @@ static void set_and_unset(void **state)
 }
 
 /* As in files. */
+/* CKPT=0 may be set last. */
+static void set_in_any_order(void **state)
+{
+    struct conf c;
+    conf_of(&c, "");
+    set(&c, "CKPT=1 TYPE=RS INTERVAL=4");
+    conf_answers(&c, "CKPT=1 TYPE", "RS");
+    conf_answers(&c, "CKPT=0 TYPE", NULL);
+    set(&c, "CKPT=0 TYPE=SINGLE");
+    conf_answers(&c, "CKPT=0 TYPE", "SINGLE");
+    conf_answers(&c, "CKPT=1 TYPE", "RS");
+    conf_done(&c);
+}
+
 static void set_with_variables(void **state)
 {
     static const struct {
@@ -333,6 +351,7 @@ int main(void)
         cmocka_unit_test(mistakes_name_the_layer),
         cmocka_unit_test(set_and_unset),
         cmocka_unit_test(set_parameters),
+        cmocka_unit_test(set_in_any_order),
         cmocka_unit_test(set_with_variables),
         cmocka_unit_test(wrong_settings),
         cmocka_unit_test(questions),

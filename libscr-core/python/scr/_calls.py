@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import os
+import re
 from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import _library
@@ -43,6 +44,14 @@ def _config_error(text: str) -> Exception:
     return Error("SCR_Config", ERR_CONFIG, "SCR_ERR_CONFIG", f"{text!r} was refused; a message gives the reason")
 
 
+def _has_field(descriptor: str, field: str) -> bool:
+    """Whether a descriptor that was set has the field. If SCR_COPY_TYPE overrides all CKPT, only CKPT=0 has an answer."""
+    kind, _, key = descriptor.partition("=")
+    is_number = kind == "CKPT" and re.fullmatch("0*[0-9]{1,3}", key)
+    asked = (descriptor, "CKPT=0") if is_number else (descriptor,)
+    return any(_get_config(f"{each} {field}") is not None for each in asked)
+
+
 def config(text: str) -> Optional[str]:
     """Sets or reads the configuration.
 
@@ -59,10 +68,10 @@ def config(text: str) -> Optional[str]:
         raise error("SCR_Config", ERR_STATE)
     answer = _get_config(text)
     if is_descriptor:
-        words = text.split()
+        words = re.sub(r"[ \t]*=[ \t]*", "=", text).split()
         for word in words[1:]:
             field, _, wanted = word.partition("=")
-            if wanted and _get_config(f"{words[0]} {field}") is None:
+            if wanted and not _has_field(words[0], field):
                 raise _config_error(text)
     elif value.strip() and _get_config(name.strip()) is None:
         raise _config_error(text)

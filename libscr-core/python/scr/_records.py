@@ -148,7 +148,7 @@ def _dataset(entry: Tree, current: Optional[str]) -> Dataset:
         attempts=_optional(entry, "ATTEMPTS", -INT_MAX - 1, INT_MAX) or 0, flushed=_time(entry, "FLUSHED"),
         fetched=_time(entry, "FETCHED"), reason=_latest(entry, "REASON"),
         created_us=_number(told, "CREATED", 0, INT64_MAX), ranks=_number(told, "RANKS", 1, INT_MAX),
-        files=_number(told, "FILES", 0, INT_MAX), size=_size(told), bypass=_number(told, "BYPASS", 0, 1) == 1,
+        files=_number(told, "FILES", 0, INT64_MAX), size=_size(told), bypass=_number(told, "BYPASS", 0, 1) == 1,
         scattered=_number(told, "SCATTERED", 0, 1) == 1, user=_text(told, "USER"), job_id=_text(told, "JOBID"),
         job_name=_text(told, "JOBNAME"), cluster=_text(told, "CLUSTER"))
 

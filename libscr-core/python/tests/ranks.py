@@ -331,6 +331,10 @@ def config():
     """Calls before init()."""
     for text in ("SCR_NO_SUCH=1", "CKPT=0 NO_SUCH=1"):
         failure(scr.config, text, code=scr.ERR_CONFIG, told=text)
+    scr.configure(SCR_COPY_TYPE="SINGLE")  # overrides descriptors, which are valid
+    scr.configure(["CKPT=0 TYPE=RS", "CKPT = 1  TYPE = RS INTERVAL=4", "CKPT="])
+    failure(scr.config, "CKPT=1 NO_SUCH=1", code=scr.ERR_CONFIG, told="CKPT=1 NO_SUCH=1")
+    failure(scr.config, "CKPT=x TYPE=RS", code=scr.ERR_CONFIG, told="CKPT=x TYPE=RS")
     scr.configure(SCR_FLUSH=5, SCR_COPY_TYPE="FILE")
     scr.configure(["CKPT=0 TYPE=SINGLE"])
     assert (scr.config("SCR_FLUSH"), scr.config("CKPT=0 TYPE")) == ("5", "SINGLE")

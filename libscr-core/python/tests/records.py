@@ -132,7 +132,8 @@ def fill():
             ("out", 13, {"ATTEMPTS": value(2)}, {"CKPT": 0, "OUTPUT": 1, "CREATED": 9 * 10 ** 18}),
             ("ckpt.18", 18, {"FAILED": value("x")}, {"CLUSTER": "c", "JOBNAME": "j", "BYPASS": 1}),
             ("ckpt.19", 19, {"DELETING": value(1)}, {"SCATTERED": 1}),
-            ("ckpt.20", 20, {"COMPLETE": value(0), "REASON": value("why not")}, {})):
+            ("ckpt.20", 20, {"COMPLETE": value(0), "REASON": value("why not")}, {}),
+            ("ckpt.21", 21, None, {"FILES": 5 * 10 ** 9})):
         prefix.enter(name, number, files, state, **more)
     for number, (field, text) in enumerate((
             ("ID", "x"), ("ID", "77"), ("SIZE", "-1"), ("SIZE", "+1"), ("RANKS", 0), ("RANKS", 2 ** 31), ("CREATED", 2 ** 63),
@@ -166,9 +167,9 @@ def test_index():
     fill()
     found = [as_listed(dataset) for dataset in scr.index()]
     assert found == listed(), (found, listed())
-    assert [dataset["dset"] for dataset in found] == [20, 19, 18, 13, 12, 6], found
-    assert found[0]["flushed"][19:] == "+01:00" and found[4]["fetched"] == "2026-07-22T20:00:00+02:00", found
-    first, out = scr.index(os.getcwd())[-1], scr.index(".")[3]
+    assert [dataset["dset"] for dataset in found] == [21, 20, 19, 18, 13, 12, 6], found
+    assert found[0]["flushed"][19:] == "+01:00" and found[5]["fetched"] == "2026-07-22T20:00:00+02:00", found
+    first, out = scr.index(os.getcwd())[-1], scr.index(".")[4]
     assert first.created.isoformat() == "2026-11-21T10:33:10.731827+00:00" and out.created is None
     put_tree(INDEX, {})
     shutil.rmtree("none", ignore_errors=True)
