@@ -457,31 +457,6 @@ static void source_is_exchanged(void **state)
     }
 }
 
-static void source_is_exchanged_before_continue(void **state)
-{
-    scratch *s = *state;
-    char file[160];
-    struct stat st;
-    free(write_source(s, 100));
-    free(make_container(s, 100));
-    assert_int_equal(unlink(s->destination), 0);
-    snprintf(file, sizeof file, "%s/state.scrinfo", s->folder);
-    assert_int_equal(stat(s->source, &st), 0);
-    axl_part part = part_of(s, 0, 0, 100);
-    part.device = st.st_dev;
-    part.inode = st.st_ino;
-    for (int exchanged = 0; exchanged < 2; exchanged++, part.inode++) {
-        axl_transfer *t = NULL;
-        const axl_options options = {.state = file};
-        assert_int_equal(axl_create("sync", &options, &t, NULL), 0);
-        add(t, part);
-        assert_true(axl_continue(t, NULL) >= 0);
-        assert_int_equal(axl_dispatch(t, NULL), exchanged ? -ESTALE : 0);
-        assert_int_equal(axl_wait(t, NULL), exchanged ? -ESTALE : -ENOENT);
-        axl_free(t);
-    }
-}
-
 /* axl_dispatch does not look again at a source that axl_look has seen, but the source
  * must be the same when it is read. */
 static void source_is_seen(void **state)
@@ -598,7 +573,6 @@ int main(void)
         WITH_FOLDER(many_of_one_source),
         WITH_FOLDER(source_is_exchanged),
         WITH_FOLDER(source_is_seen),
-        WITH_FOLDER(source_is_exchanged_before_continue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -423,6 +423,31 @@ static int end(void **state)
     return scratch_remove(&made);
 }
 
+static void source_is_exchanged_before_continue(void **state)
+{
+    scratch *s = *state;
+    char file[160];
+    struct stat st;
+    free(write_source(s, 100));
+    free(make_container(s, 100));
+    assert_int_equal(unlink(s->destination), 0);
+    snprintf(file, sizeof file, "%s/state.scrinfo", s->folder);
+    assert_int_equal(stat(s->source, &st), 0);
+    axl_part part = part_of(s, 0, 0, 100);
+    part.device = st.st_dev;
+    part.inode = st.st_ino;
+    for (int exchanged = 0; exchanged < 2; exchanged++, part.inode++) {
+        axl_transfer *t = NULL;
+        const axl_options options = {.state = file};
+        assert_int_equal(axl_create("sync", &options, &t, NULL), 0);
+        add(t, part);
+        assert_true(axl_continue(t, NULL) >= 0);
+        assert_int_equal(axl_dispatch(t, NULL), exchanged ? -ESTALE : 0);
+        assert_int_equal(axl_wait(t, NULL), exchanged ? -ESTALE : -ENOENT);
+        axl_free(t);
+    }
+}
+
 int main(void)
 {
 #define WITH_FOLDER(test)                                                                \
@@ -431,6 +456,7 @@ int main(void)
         WITH_FOLDER(source_changes),
         WITH_FOLDER(cancelled),
         WITH_FOLDER(no_room),
+        WITH_FOLDER(source_is_exchanged_before_continue),
         cmocka_unit_test(killed_at_any_call),
         cmocka_unit_test(any_call_fails),
         cmocka_unit_test(goes_on_where_it_was),
