@@ -67,7 +67,7 @@ MUTATIONS = {
     "the oldest description of an id counts": (
         "libscr-core/ops/recover.c", "    return d->created + (", "    return ((int64_t)1 << 60) - d->created + ("),
     "a refused checkpoint is flushed to the end": (
-        "libscr-core/ops/restart.c", "    scr_flush_stop(scr, scr->lifecycle.open.id); /* its end would make it valid again */\n", "",
+        "libscr-core/ops/restart.c", "    scr_flush_stop(scr, scr->lifecycle.open.id); /* or it would become valid again */\n", "",
         "libscr-core/prefix/index.c", "    if (!refused) index_unset_failed(e);\n", "    (void)refused;\n    index_unset_failed(e);\n"),
     "a run does not lock its caches": (
         "libscr-core/cache/job_lock.c", "    rc = lock_try(cache->lock_fd, holder);\n", "    (void)lock_try;\n    rc = 0;\n"),
