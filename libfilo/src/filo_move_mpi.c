@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <zlib.h>
 
 #define DEFAULT_METHOD "sync"
@@ -193,11 +194,12 @@ static void move_finish(filo_move *move)
 }
 
 /* Number of file descriptors below which batch_make leaves files open: half of the limit
- * of the process, at most 1024. 0 for a transfer that may be resumed: its files get their
- * sizes first, because a file that does not reach its end is copied again. */
+ * of the process, at most half of FD_SETSIZE, because the program may call select(). 0 for
+ * a transfer that may be resumed: its files get their sizes first, because a file that does
+ * not reach its end is copied again. */
 static int move_hold(const filo_move *move)
 {
-    enum { MOST = 1024 };
+    enum { MOST = FD_SETSIZE / 2 };
     struct rlimit limit;
     if (move_can_resume(&move->job->options)) return 0;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 2 > MOST) return MOST;
