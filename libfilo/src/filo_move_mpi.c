@@ -194,9 +194,9 @@ static void move_finish(filo_move *move)
 }
 
 /* Number of file descriptors below which batch_make leaves files open: half of the limit
- * of the process, at most half of FD_SETSIZE, because the program may call select(). 0 for
- * a transfer that may be resumed: its files get their sizes first, because a file that does
- * not reach its end is copied again. */
+ * of the process, at most half of FD_SETSIZE, because the program may call select(). 0
+ * for a transfer that may be resumed: its files get their sizes first, because a file
+ * that does not reach its end is copied again. */
 static int move_hold(const filo_move *move)
 {
     enum { MOST = FD_SETSIZE / 2 };
