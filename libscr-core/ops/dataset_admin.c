@@ -81,6 +81,26 @@ static bool admin_has_newer_cached(const struct scr *scr, const scr_dataset *d)
            scr_dataset_is_newer(&cached, d) && strcmp(cached.name, d->name) != 0;
 }
 
+/* Collective. A checkpoint that is also an output reaches the prefix directory before it
+ * leaves the cache. */
+static void admin_save_outputs(struct scr *scr, int above)
+{
+    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, above)) != NULL;) {
+        above = c->d.id;
+        if (c->d.output && c->d.ckpt && !scr_cache_is_saved(scr, above))
+            scr_flush_dataset(scr, above);
+    }
+}
+
+/* Collective. Outputs alone stay: no run restarts from them. */
+static void admin_delete_newer(struct scr *scr, int above)
+{
+    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, above)) != NULL;) {
+        above = c->d.id;
+        if (c->d.ckpt) scr_cache_delete(scr, above);
+    }
+}
+
 int scr_manage_current(struct scr *scr, const char *name)
 {
     kvtree_error err = {""};
@@ -101,6 +121,8 @@ int scr_manage_current(struct scr *scr, const char *name)
         return scr_fail(&scr->report, SCR_MSG_DATASET_NOT_SELECTABLE, SCR_ERR_NO_DATASET,
                         "%s cannot be the current checkpoint: %s", name, reason);
     if (flushed) id = found.d.id;
+    const int newer = flushed && admin_has_newer_cached(scr, &found.d) ? id - 1 : id;
+    admin_save_outputs(scr, newer);
     int rc = flushed && scr->job.rank == 0
                  ? scr_index_change(&scr->prefix, &found.d, scr_index_choose, &err)
                  : 0;
@@ -110,11 +132,7 @@ int scr_manage_current(struct scr *scr, const char *name)
     scr_dataset chosen;
     if (scr_cached_get(&scr->cache, id, &chosen) == 0)
         scr_location(&scr->prefix, &chosen, SCR_LOCATION_FAILED, 0);
-    int newer = flushed && admin_has_newer_cached(scr, &found.d) ? id - 1 : id;
-    for (const scr_cached *c; (c = scr_cached_next(&scr->cache, newer)) != NULL;) {
-        newer = c->d.id;
-        scr_cache_delete(scr, newer);
-    }
+    admin_delete_newer(scr, newer);
     scr_cache_delete_unusable(scr, id); /* another run might rebuild a newer one */
     scr->restart.offered = scr->restart.elsewhere = 0;
     /* if only the cache has the dataset, the index may still name a newer one */

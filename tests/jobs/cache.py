@@ -322,6 +322,17 @@ def test_current():
         job.run("init => NO_DATASET", SCR_CURRENT="no")
 
 
+def test_current_and_outputs():
+    """Newer outputs are not lost: they go on to the prefix directory, also where they are checkpoints, which leave the cache."""
+    for flags in "o", "co":
+        with Job(**PAIR, SCR_CACHE_SIZE=4, SCR_FLUSH=1, SCR_FLUSH_ASYNC=1, SCR_FLUSH_TYPE="PTHREAD", SCR_FLUSH_ASYNC_BW="100KB") as job:
+            run = job.run("init", checkpoint("c1"), checkpoint("out", size=60000, flags=flags), "current:c1", restart("c1"), "finalize")
+            run.says("FLUSH_STOPPED", times=0)
+            assert len(list((job.prefix / "out").glob("rank_*"))) == 2, run
+            job.lose("n1", "n2")
+            job.run("init", restart("c1"))
+
+
 def test_current_of_the_cache():
     with Job(**PAIR, SCR_CACHE_SIZE=4, SCR_FLUSH=0) as job:
         job.run("init", series(1, 3), "current:c2", restart("c2"), "start:new:c", "put:new/rank_%r",
