@@ -78,6 +78,20 @@ def test_names():
             assert command(job, "scr_index", "--verify").code == 0
 
 
+def test_output():
+    """An output whose flush failed is saved, though a newer checkpoint is: that does not stand for it."""
+    for flush, operations in ((2, []), (0, []), (1, ["finalize => FLUSH"])):
+        with Job(nodes=2, per_node=1, SCR_FLUSH=flush, SCR_CACHE_SIZE=4) as job:
+            (job.prefix / "out").write_bytes(b"in its way")
+            job.run("init", checkpoint("out", flags="o", code="FLUSH"), checkpoint("a"), checkpoint("b"), *operations)
+            (job.prefix / "out").unlink()
+            done = command(job, "scr_postrun", SCR_NODELIST=",".join(job.nodes()), SCR_SIMULATE=job.root / "nodes")
+            assert "out: added\n" in done.out, (flush, done)
+            assert tree.only(entry(job, "b", 3)["COMPLETE"]) == "1" and not saved(job, "a", 2).exists()
+            is_committed(job, "out", 1)
+            assert command(job, "scr_index", "--verify").code == 0
+
+
 # ---- losses ----
 
 def lost_and_saved(scheme, lost, rebuilt):

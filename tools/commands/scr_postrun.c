@@ -84,8 +84,15 @@ static void postrun_note_saved(postrun *s, int id)
     if (postrun_is_saved(s, id, &d) && d.ckpt > 0) s->safe = true;
 }
 
-/* Selects the next dataset to save: one that is only in the cache, if no newer checkpoint
- * is saved or a flush of the dataset has begun. */
+/* Whether a saved checkpoint replaces the dataset: an older checkpoint of which no flush
+ * has begun. */
+static bool postrun_is_replaced(const postrun *s, int id)
+{
+    return s->safe && !postrun_is_in(s, id, SCR_LOCATION_FLUSHING) &&
+           !scr_flush_file_is(s->flush, id, SCR_FLUSH_OUTPUT);
+}
+
+/* Selects the next dataset to save: it is only in the cache, and not replaced. */
 static bool postrun_next(postrun *s)
 {
     while (s->next < s->count) {
@@ -93,7 +100,7 @@ static bool postrun_next(postrun *s)
         bool flushed = postrun_is_in(s, id, SCR_LOCATION_PFS);
         if (flushed) postrun_note_saved(s, id);
         if (flushed || !postrun_is_in(s, id, SCR_LOCATION_CACHE) ||
-            (s->safe && !postrun_is_in(s, id, SCR_LOCATION_FLUSHING)))
+            postrun_is_replaced(s, id))
             continue;
         s->id = id;
         s->name = scr_flush_file_name(s->flush, id);
@@ -301,8 +308,8 @@ int main(int argc, char **argv)
         .arguments = "[OPTION]...",
         .about = "After the last run of an allocation: if the newest dataset is only in "
                  "the caches of\nthe nodes, copies it to the prefix directory, rebuilds "
-                 "missing files, and enters it\ninto the index; likewise datasets with "
-                 "an interrupted flush. scr_run does so\nitself.\n",
+                 "missing files, and enters it\ninto the index; likewise outputs, and "
+                 "datasets with an interrupted flush.\nscr_run does so itself.\n",
         .codes = "0 saved, or there was nothing to save, 1 it could not be saved, or an\n"
                  "error, 2 wrong usage.\n",
         .options = options};

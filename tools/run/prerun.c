@@ -88,26 +88,42 @@ static bool prerun_is_of_this_allocation(const tool_prefix *prefix, const kvtree
     return tool_owner_find(prefix, &us) == COMMAND_GOOD && tool_owner_is(&us, theirs);
 }
 
-/* Warns of a dataset that is newer than all saved datasets and about to be dropped. */
-static void prerun_warn_dropped(const kvtree *flush)
+static void prerun_tell_dropped(const kvtree *flush, int id)
 {
     const char *owner = scr_flush_file_owner(flush);
-    int count = 0, *ids = NULL, newest = 0, saved = 0;
-    if (scr_flush_file_list(flush, &count, &ids) != 0) return;
-    for (int i = 0; i < count; i++) {
-        int safe = scr_flush_file_has(flush, ids[i], SCR_LOCATION_PFS);
-        if (safe && ids[i] > saved) saved = ids[i];
-        if (!safe && scr_flush_file_has(flush, ids[i], SCR_LOCATION_CACHE) &&
-            ids[i] > newest)
-            newest = ids[i];
-    }
-    free(ids);
-    if (newest <= saved) return;
-    const char *name = scr_flush_file_name(flush, newest);
+    const char *name = scr_flush_file_name(flush, id);
     tool_say(CACHE_DATASET_DROPPED,
              "dataset %d (%s) was only in the caches of %s, and is not known here any "
              "more; scr_scavenge --id %d saves it in that job",
-             newest, name ? name : "?", owner ? owner : "another job", newest);
+             id, name ? name : "?", owner ? owner : "another job", id);
+}
+
+static bool prerun_is_cached_only(const kvtree *flush, int id)
+{
+    return !scr_flush_file_has(flush, id, SCR_LOCATION_PFS) &&
+           scr_flush_file_has(flush, id, SCR_LOCATION_CACHE);
+}
+
+/* Warns of datasets that are about to be dropped: of the newest checkpoint, unless a
+ * newer one is saved, and of outputs, which no checkpoint replaces. */
+static void prerun_warn_dropped(const kvtree *flush)
+{
+    int count = 0, *ids = NULL, newest = 0, saved = 0;
+    if (scr_flush_file_list(flush, &count, &ids) != 0) return;
+    for (int i = 0; i < count; i++) {
+        const bool is_ckpt = !scr_flush_file_is(flush, ids[i], SCR_FLUSH_OUTPUT) ||
+                             scr_flush_file_is(flush, ids[i], SCR_FLUSH_CKPT);
+        if (!is_ckpt) continue;
+        if (prerun_is_cached_only(flush, ids[i]) && ids[i] > newest) newest = ids[i];
+        if (scr_flush_file_has(flush, ids[i], SCR_LOCATION_PFS) && ids[i] > saved)
+            saved = ids[i];
+    }
+    for (int i = 0; i < count; i++)
+        if (prerun_is_cached_only(flush, ids[i]) &&
+            ((ids[i] == newest && newest > saved) ||
+             scr_flush_file_is(flush, ids[i], SCR_FLUSH_OUTPUT)))
+            prerun_tell_dropped(flush, ids[i]);
+    free(ids);
 }
 
 static int prerun_drop_datasets(const tool_prefix *prefix, kvtree_error *err)

@@ -4,6 +4,7 @@
 allocation that is not ready."""
 import os
 import pathlib
+import re
 import shutil
 
 from command import (COMMAND, expect, expect_documented, expect_well_formed_page, expect_wrong_usage, image, run, run_tests,
@@ -55,6 +56,18 @@ def test_same_allocation():
     assert b'CACHE' not in pathlib.Path(FLUSH).read_bytes()
     for name in ('SIMULATE', 'NODELIST', 'REMOTE', 'USER_NAME', 'JOB_ID'):
         del os.environ[f'SCR_{name}']
+
+
+def test_dropped():
+    """What is only in the caches and lost with them: the newest checkpoint, unless a newer one is saved, and every output."""
+    prepare()
+    out, both = {'OUTPUT': value('1')}, {'OUTPUT': value('1'), 'CKPT': value('1')}
+    for datasets, told in (((('CACHE', {}), ('PFS', out)), [1]), ((('CACHE', {}), ('PFS', both)), []), ((('CACHE', out), ('PFS', {})), [1]),
+                           ((('CACHE', both), ('CACHE', {}), ('CACHE', {}), ('PFS', {})), [1]), ((('PFS', out), ('CACHE', {}), ('CACHE', {})), [3]),
+                           ((('CACHE', {}), ('CACHE', out), ('CACHE', out)), [1, 2, 3]), ((('PFS', {}), ('PFS', out)), [])):
+        put_tree(FLUSH, {'DSET': {str(i + 1): {'DIR': value('a'), 'LOCATION': value(place), **kind} for i, (place, kind) in enumerate(datasets)}})
+        done = run()
+        assert done.returncode == 0 and [int(i) for i in re.findall(r'warning: dataset (\d+) ', done.stderr.decode())] == told, (datasets, done)
 
 
 def test_reasons_to_halt():
