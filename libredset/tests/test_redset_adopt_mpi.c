@@ -377,6 +377,58 @@ static void test_wrong_use(void)
     CHECK(strstr(err.text, "several processes act for rank 0 of the encode"));
 }
 
+/* Protects one file of each rank in a directory that all share. */
+static void encode_here(const char *folder, redset_scheme scheme, unsigned seed)
+{
+    char node[16];
+    redset *set = NULL;
+    encoded *e = &all[check_rank];
+    redset_file file = {.name = name_of(check_rank, 0)};
+    snprintf(node, sizeof node, "node%d", check_rank);
+    const redset_config config = {
+        .scheme = scheme, .set_size = check_ranks, .failure_group = node};
+    scratch_write(folder, file.name, 1000, seed + (unsigned)check_rank);
+    CHECK_INT(redset_create(MPI_COMM_WORLD, &config, &set, &err), 0);
+    CHECK_INT(redset_encode(set, folder, NULL, 1, &file, &err), 0);
+    e->place = *redset_get_place(set);
+    redset_file_name(&e->place, e->file);
+    redset_free(set);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* One process acts for all ranks. The files of the last rank are whole, but of an earlier
+ * encode. */
+static void test_mixed_encodes(redset_scheme scheme)
+{
+    char folder[80], old[2][1200], path[2][1200];
+    redset_acted list[RANKS] = {{0}};
+    const int last = check_ranks - 1;
+    snprintf(folder, sizeof folder, "%s", folder_of(0));
+    mkdir(folder, 0700);
+    encode_here(folder, scheme, 100);
+    for (int i = 0; i < 2; i++) {
+        scratch_path(path[i], folder, i ? all[check_rank].file : name_of(check_rank, 0));
+        snprintf(old[i], sizeof old[i], "%.1190s.old", path[i]);
+        if (check_rank == last) CHECK(rename(path[i], old[i]) == 0);
+    }
+    encode_here(folder, scheme, 200);
+    for (int i = 0; i < 2 && check_rank == last; i++)
+        CHECK(rename(old[i], path[i]) == 0);
+    for (int r = 0; r < check_ranks; r++) {
+        MPI_Bcast(all[r].file, sizeof all[r].file, MPI_CHAR, r, MPI_COMM_WORLD);
+        list[r] = (redset_acted){.rank = r, .file = all[r].file};
+    }
+    CHECK_INT(redset_adopt(MPI_COMM_WORLD, folder, check_ranks,
+                           check_rank ? 0 : check_ranks, list, &err),
+              REDSET_UNRECOVERABLE);
+    CHECK(strstr(err.text, "redundancy files are of different encodes"));
+    for (int r = 0; r < check_ranks; r++)
+        redset_manifest_free(list[r].manifest);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0) scratch_remove(folder);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv);
@@ -384,6 +436,8 @@ int main(int argc, char **argv)
     chance = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261127;
     int rounds = argc > 2 ? atoi(argv[2]) : 60;
     test_wrong_use();
+    if (check_ranks > 1) test_mixed_encodes(REDSET_SINGLE);
+    if (check_ranks > 1) test_mixed_encodes(REDSET_XOR);
     for (int i = 0; i < rounds; i++)
         run_round(i % 4);
     check_remove(root);

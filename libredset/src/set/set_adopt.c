@@ -10,6 +10,7 @@
 #include <kvtree/kvtree_util.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A set that this process helps to rebuild. */
 typedef struct adopt_set {
@@ -33,21 +34,30 @@ typedef struct adopt {
 
 /* ---- inspection ---- */
 
-/* Collects the numbers that must be the same for all survivors. */
+static int adopt_refuse_mixture(redset_error *err)
+{
+    return err_set(err, REDSET_UNRECOVERABLE,
+                   "redundancy files are of different encodes: descriptions of the whole "
+                   "differ");
+}
+
+/* Collects the numbers that must be the same for all survivors, and compares those of
+ * this process. */
 static int adopt_facts(const adopt *a, int64_t facts[REDSET_VALUES], bool *known,
                        redset_error *err)
 {
     *known = false;
-    for (int i = 0; i < a->count && !*known; i++) {
+    for (int i = 0; i < a->count; i++) {
         const adopt_rank *r = &a->list[i];
         uint32_t crc = 0;
         if (r->lost) continue;
         const redset_header *header = r->member.header;
         int rc = redset_tree_crc(kvtree_get(header->tree, "DSET"), &crc);
         if (rc) return err_sys(err, rc, "checksum of the description");
-        facts[0] = crc;
-        facts[1] = r->layout.place.sets;
-        facts[2] = (int64_t)header->encode;
+        const int64_t own[] = {crc, r->layout.place.sets, (int64_t)header->encode};
+        if (*known && memcmp(own, facts, sizeof own) != 0)
+            return adopt_refuse_mixture(err);
+        memcpy(facts, own, sizeof own);
         *known = true;
     }
     return 0;
@@ -66,10 +76,7 @@ static int adopt_inspect(adopt *a, redset_error *err)
         a->host->meter->least += adopt_rank_bytes(&a->list[i]);
     if (!rc) rc = adopt_facts(a, facts, &known, err);
     rc = redset_transport_compare(a->host->world, rc, known ? facts : NULL, &equal, err);
-    if (rc || equal) return rc;
-    return err_set(err, REDSET_UNRECOVERABLE,
-                   "redundancy files are of different encodes: descriptions of the whole "
-                   "differ");
+    return rc || equal ? rc : adopt_refuse_mixture(err);
 }
 
 /* ---- messages ---- */
