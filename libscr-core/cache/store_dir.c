@@ -102,6 +102,22 @@ static int store_open_folder(scr_cache *cache, const scr_store *store, const cha
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
 
+/* Collective. Makes the store the same on all ranks: SCR_CACHE_BASE may name another one
+ * on each node, with a STORE of its own or without. */
+static int store_share(const scr_cache *cache, scr_store *store, kvtree_error *err)
+{
+    const scr_store own = *store;
+    scr_job_share(cache->job, store, sizeof *store);
+    store->count = scr_job_min(cache->job, own.count);
+    if (strcmp(store->group, own.group) == 0 && strcmp(store->view, own.view) == 0)
+        return 0;
+    return err_set(err, -EINVAL,
+                   "node %s: STORE=%.200s has GROUP=%s VIEW=%s, but that of the first "
+                   "node has GROUP=%s VIEW=%s",
+                   cache->job->node_name, own.path, own.group, own.view, store->group,
+                   store->view);
+}
+
 /* Collective, agreed. Opens the store of a descriptor. */
 static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *err)
 {
@@ -109,12 +125,15 @@ static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *e
     scr_store_dir *dir = store_append(cache);
     int rc = dir && store ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(cache->job->world, rc, err);
-    rc = rc ? rc : store_find_sharers(cache, store, dir, err);
+    if (rc) return rc;
+    scr_store shared = *store;
+    rc = agree(cache->job->world, store_share(cache, &shared, err), err);
+    rc = rc ? rc : store_find_sharers(cache, &shared, dir, err);
     if (rc) return rc;
     cache->store_count++;
-    dir->capacity = store->count;
-    dir->method = store->implied ? cache->set->flush_method
-                                 : scr_flush_method(store->type, cache->set->flush_async);
+    dir->capacity = shared.count;
+    dir->method = shared.implied ? cache->set->flush_method
+                                 : scr_flush_method(shared.type, cache->set->flush_async);
     return agree(cache->job->world,
                  store_open_folder(cache, store, desc->store, dir, err), err);
 }

@@ -265,6 +265,20 @@ CKPT=0 STORE=$all GROUP=RACK TYPE=XOR
         run.says("CACHE_NOT_OPENED", "rank 1: node n2 has no value for the group RACK in GROUPS", times=1)
 
 
+def test_described_on_some_nodes():
+    """A STORE that is the cache base of some nodes only: all nodes keep the same datasets."""
+    for node in ("n1", "n2"):
+        with Stores("") as job:
+            job.configure(f"STORE={job.node(node) / 'cache'} COUNT=5\n")
+            job.run("init", [checkpoint(f"c{number}", flags="co") for number in range(1, 5)])
+            held = [ids(job.node(each) / "cache" / USER / f"scr.{JOB}") for each in job.nodes()]
+            assert held == [[3, 4]] * 4, held
+            job.run("init", restart("c4"))
+            job.configure(f"STORE={job.node(node) / 'cache'} GROUP=WORLD\n")
+            run = job.run("init => CACHE")
+            run.says("CACHE_NOT_OPENED", "node n2: STORE=.* has GROUP=.* but .* GROUP=", times=1)
+
+
 def test_planted():
     """A store that is not ours alone is refused, before anything is written."""
     with Stores("STORE=$slow\nCKPT=0 STORE=$slow\n", "slow") as job:
