@@ -4,6 +4,7 @@
 and that it is found again, whatever became of the configuration in between."""
 import os
 import pathlib
+import shutil
 
 from job import JOB, USER, Job, checkpoint, main, restart
 import tree
@@ -125,6 +126,20 @@ def test_earlier_store_cannot_be_read():
             run.says("CACHE_NOT_READ", "STORE of an earlier run=.*/old")
             assert struck.exists(), str(run)
             job.run("init", restart("c1"))
+
+
+def test_reason_is_of_the_folder():
+    """A file in the place of a dataset does not count, and is not the reason why another one cannot be read."""
+    with Stores("STORE=$fast\nCKPT=0 STORE=$fast TYPE=XOR\n", "fast") as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        folder = job.root / "nodes/fast" / USER / f"scr.{JOB}"
+        shutil.rmtree(folder / "scr.dataset.1")
+        (folder / "scr.dataset.1").write_text("")
+        disk = {"FAULTS_RANK": 0, "FAULTS_BELOW": folder / "scr.dataset.2", "FAULTS_AT": 1, "FAULTS_STAYS": 1, "FAULTS_HOW": "EIO",
+                "FAULTS_READING": 1}
+        run = job.run("init => CACHE", dies=None, faults=disk)
+        run.says("CACHE_NOT_READ", "scr.dataset.2: Input/output error")
+        job.run("init", restart("c2"))
 
 
 def test_other_places_per_node():
