@@ -140,12 +140,12 @@ static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *e
 
 /* Rank 0 decides which descriptors share a store: on other nodes two paths may be equal
  * by chance. of[i]: the first descriptor with the store of descriptor i; -1: i needs no
- * store. */
-static void store_share_numbers(scr_cache *cache, int *of)
+ * store; -2: i is not enabled. A descriptor must be enabled on all nodes or on none. */
+static int store_share_numbers(scr_cache *cache, int *of, kvtree_error *err)
 {
     const scr_reddescs *r = &cache->descs->reddescs;
     for (int i = 0; i < r->count; i++) {
-        of[i] = -1;
+        of[i] = r->list[i].enabled ? -1 : -2;
         if (!r->list[i].enabled || r->list[i].bypass) continue;
         for (int k = 0; k <= i && of[i] < 0; k++)
             if (r->list[k].enabled && !r->list[k].bypass &&
@@ -153,6 +153,14 @@ static void store_share_numbers(scr_cache *cache, int *of)
                 of[i] = k;
     }
     scr_job_share(cache->job, of, (size_t)r->count * sizeof *of);
+    for (int i = 0; i < r->count; i++)
+        if ((of[i] > -2) != (r->list[i].enabled != 0))
+            return err_set(err, -EINVAL,
+                           "node %s: CKPT=%d, or its STORE=%.200s, is%s enabled, unlike "
+                           "on the first node",
+                           cache->job->node_name, r->list[i].index, r->list[i].store,
+                           r->list[i].enabled ? "" : " not");
+    return 0;
 }
 
 int scr_stores_open(scr_cache *cache, kvtree_error *err)
@@ -162,7 +170,7 @@ int scr_stores_open(scr_cache *cache, kvtree_error *err)
     cache->store_of_desc = calloc((size_t)r->count, sizeof *cache->store_of_desc);
     if (!of || !cache->store_of_desc) rc = err_set(err, -ENOMEM, "no memory");
     rc = agree(cache->job->world, rc, err);
-    if (!rc) store_share_numbers(cache, of);
+    if (!rc) rc = agree(cache->job->world, store_share_numbers(cache, of, err), err);
     for (int i = 0; i < r->count && !rc; i++) {
         cache->store_of_desc[i] = -1;
         if (of[i] == i) {

@@ -292,6 +292,10 @@ def test_described_on_some_nodes():
             job.configure(f"STORE={job.node(node) / 'cache'} GROUP=WORLD\n")
             run = job.run("init => CACHE")
             run.says("CACHE_NOT_OPENED", "node n2: STORE=.* has GROUP=.* but .* GROUP=", times=1)
+    with Stores("", "all") as job:
+        job.configure(f"STORE={job.node('n2') / 'cache'} ENABLED=0\nSTORE=$all\nCKPT=0 STORE=$all\nCKPT=1 INTERVAL=2\n")
+        run = job.run("init => CACHE")
+        run.says("CACHE_NOT_OPENED", "node n2: CKPT=1, or its STORE=.*, is not enabled, unlike", times=1)
 
 
 def test_planted():
