@@ -150,10 +150,11 @@ static int catalog_read_folder(struct catalog_folder *f, kvtree_error *err)
     f->fd = catalog_open_folder(f->dir, name);
     f->path = scr_path_join(f->dir->folder, name);
     int rc = !f->path ? -ENOMEM : f->fd < 0 ? f->fd : catalog_read_headers(f, err);
+    if (!scr_is_transient(rc)) rc = 0;
     if (rc && !err->text[0]) err_sys(err, rc, "read %s/%s", f->dir->folder, name);
     io_close(&f->fd);
     free(f->path);
-    return scr_is_transient(rc) ? rc : 0;
+    return rc;
 }
 
 /* ---- distributing entries ---- */
@@ -281,7 +282,10 @@ static int catalog_read_recorded(scr_cache *cache, scr_filemap *found, kvtree_er
                                    .name = cache->job->owner};
         if (catalog_is_in_use(cache, where.base)) continue;
         rc = scr_open_private(&where, &dir.folder, &dir.fd, err);
-        if (rc != -EACCES && !scr_is_transient(rc)) rc = 0; /* the store is gone */
+        if (rc != -EACCES && !scr_is_transient(rc)) { /* the store is gone */
+            rc = 0;
+            err->text[0] = 0;
+        }
         if (!rc && dir.fd >= 0) rc = catalog_read_store(cache, &dir, found, err);
         io_close(&dir.fd);
         free(dir.folder);

@@ -102,6 +102,22 @@ static int store_open_folder(scr_cache *cache, const scr_store *store, const cha
     return rc ? err_wrap(err, rc, "node %s", cache->job->node_name) : 0;
 }
 
+/* Collective. Makes the store the same on all ranks: SCR_CACHE_BASE may name another one
+ * on each node, with a STORE of its own or without. */
+static int store_share(const scr_cache *cache, scr_store *store, kvtree_error *err)
+{
+    const scr_store own = *store;
+    scr_job_share(cache->job, store, sizeof *store);
+    store->count = scr_job_min(cache->job, own.count);
+    if (strcmp(store->group, own.group) == 0 && strcmp(store->view, own.view) == 0)
+        return 0;
+    return err_set(err, -EINVAL,
+                   "node %s: STORE=%.200s has GROUP=%s VIEW=%s, but that of the first "
+                   "node has GROUP=%s VIEW=%s",
+                   cache->job->node_name, own.path, own.group, own.view, store->group,
+                   store->view);
+}
+
 /* Collective, agreed. Opens the store of a descriptor. */
 static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *err)
 {
@@ -109,24 +125,27 @@ static int store_open(scr_cache *cache, const scr_reddesc *desc, kvtree_error *e
     scr_store_dir *dir = store_append(cache);
     int rc = dir && store ? 0 : err_set(err, -ENOMEM, "no memory");
     rc = agree(cache->job->world, rc, err);
-    rc = rc ? rc : store_find_sharers(cache, store, dir, err);
+    if (rc) return rc;
+    scr_store shared = *store;
+    rc = agree(cache->job->world, store_share(cache, &shared, err), err);
+    rc = rc ? rc : store_find_sharers(cache, &shared, dir, err);
     if (rc) return rc;
     cache->store_count++;
-    dir->capacity = store->count;
-    dir->method = store->implied ? cache->set->flush_method
-                                 : scr_flush_method(store->type, cache->set->flush_async);
+    dir->capacity = shared.count;
+    dir->method = shared.implied ? cache->set->flush_method
+                                 : scr_flush_method(shared.type, cache->set->flush_async);
     return agree(cache->job->world,
                  store_open_folder(cache, store, desc->store, dir, err), err);
 }
 
 /* Rank 0 decides which descriptors share a store: on other nodes two paths may be equal
  * by chance. of[i]: the first descriptor with the store of descriptor i; -1: i needs no
- * store. */
-static void store_share_numbers(scr_cache *cache, int *of)
+ * store; -2: i is not enabled. A descriptor must be enabled on all nodes or on none. */
+static int store_share_numbers(scr_cache *cache, int *of, kvtree_error *err)
 {
     const scr_reddescs *r = &cache->descs->reddescs;
     for (int i = 0; i < r->count; i++) {
-        of[i] = -1;
+        of[i] = r->list[i].enabled ? -1 : -2;
         if (!r->list[i].enabled || r->list[i].bypass) continue;
         for (int k = 0; k <= i && of[i] < 0; k++)
             if (r->list[k].enabled && !r->list[k].bypass &&
@@ -134,6 +153,14 @@ static void store_share_numbers(scr_cache *cache, int *of)
                 of[i] = k;
     }
     scr_job_share(cache->job, of, (size_t)r->count * sizeof *of);
+    for (int i = 0; i < r->count; i++)
+        if ((of[i] > -2) != (r->list[i].enabled != 0))
+            return err_set(err, -EINVAL,
+                           "node %s: CKPT=%d, or its STORE=%.200s, is%s enabled, unlike "
+                           "on the first node",
+                           cache->job->node_name, r->list[i].index, r->list[i].store,
+                           r->list[i].enabled ? "" : " not");
+    return 0;
 }
 
 int scr_stores_open(scr_cache *cache, kvtree_error *err)
@@ -143,7 +170,7 @@ int scr_stores_open(scr_cache *cache, kvtree_error *err)
     cache->store_of_desc = calloc((size_t)r->count, sizeof *cache->store_of_desc);
     if (!of || !cache->store_of_desc) rc = err_set(err, -ENOMEM, "no memory");
     rc = agree(cache->job->world, rc, err);
-    if (!rc) store_share_numbers(cache, of);
+    if (!rc) rc = agree(cache->job->world, store_share_numbers(cache, of, err), err);
     for (int i = 0; i < r->count && !rc; i++) {
         cache->store_of_desc[i] = -1;
         if (of[i] == i) {

@@ -4,6 +4,7 @@
 each dataset, and that it is found again after changes of the configuration."""
 import os
 import pathlib
+import shutil
 
 from job import JOB, USER, Job, checkpoint, main, restart
 import tree
@@ -129,6 +130,20 @@ def test_earlier_store_cannot_be_read():
             run.says("CACHE_NOT_READ", "STORE of an earlier run=.*/old")
             assert struck.exists(), str(run)
             job.run("init", restart("c1"))
+
+
+def test_reason_is_of_the_folder():
+    """A file in the place of a dataset does not count, and is not the reason why another one cannot be read."""
+    with Stores("STORE=$fast\nCKPT=0 STORE=$fast TYPE=XOR\n", "fast") as job:
+        job.run("init", checkpoint("c1"), checkpoint("c2"))
+        folder = job.root / "nodes/fast" / USER / f"scr.{JOB}"
+        shutil.rmtree(folder / "scr.dataset.1")
+        (folder / "scr.dataset.1").write_text("")
+        disk = {"FAULTS_RANK": 0, "FAULTS_BELOW": folder / "scr.dataset.2", "FAULTS_AT": 1, "FAULTS_STAYS": 1, "FAULTS_HOW": "EIO",
+                "FAULTS_READING": 1}
+        run = job.run("init => CACHE", dies=None, faults=disk)
+        run.says("CACHE_NOT_READ", "scr.dataset.2: Input/output error")
+        job.run("init", restart("c2"))
 
 
 def test_other_places_per_node():
@@ -270,6 +285,24 @@ CKPT=0 STORE=$all GROUP=RACK TYPE=XOR
         job.configure("GROUPS=n1 RACK=r1\nSTORE=$all GROUP=RACK\nCKPT=0 STORE=$all\n")
         run = job.run("init => CACHE")
         run.says("CACHE_NOT_OPENED", "rank 1: node n2 has no value for the group RACK in GROUPS", times=1)
+
+
+def test_described_on_some_nodes():
+    """A STORE that is the cache base of some nodes only: all nodes keep the same datasets."""
+    for node in ("n1", "n2"):
+        with Stores("") as job:
+            job.configure(f"STORE={job.node(node) / 'cache'} COUNT=5\n")
+            job.run("init", [checkpoint(f"c{number}", flags="co") for number in range(1, 5)])
+            held = [ids(job.node(each) / "cache" / USER / f"scr.{JOB}") for each in job.nodes()]
+            assert held == [[3, 4]] * 4, held
+            job.run("init", restart("c4"))
+            job.configure(f"STORE={job.node(node) / 'cache'} GROUP=WORLD\n")
+            run = job.run("init => CACHE")
+            run.says("CACHE_NOT_OPENED", "node n2: STORE=.* has GROUP=.* but .* GROUP=", times=1)
+    with Stores("", "all") as job:
+        job.configure(f"STORE={job.node('n2') / 'cache'} ENABLED=0\nSTORE=$all\nCKPT=0 STORE=$all\nCKPT=1 INTERVAL=2\n")
+        run = job.run("init => CACHE")
+        run.says("CACHE_NOT_OPENED", "node n2: CKPT=1, or its STORE=.*, is not enabled, unlike", times=1)
 
 
 def test_planted():
