@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,16 +22,42 @@ enum { STARTS_MAX = 3 };
 #define FIRST_PAUSE 0.01
 #define LAST_PAUSE 0.5
 
+/* Bytes of standard error that are read from a process that does not start. */
+enum { NOTES = 1024 };
+
 /* After this number of first pauses without a report of running, nothing moves. */
 enum { QUIET = 50 };
 
 /* ---- the process ---- */
 
-static int daemon_add_actions(posix_spawn_file_actions_t *actions)
+/* Creates a file in memory for the standard error of the process; -1 without one. The
+ * file stays the standard error while the process runs, so it cannot grow. */
+static int daemon_make_notes(void)
+{
+    int fd = memfd_create("scr_transfer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd > 2 && ftruncate(fd, NOTES) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0)
+        return fd;
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+/* Returns the first line of the notes without the name of the program. */
+static const char *daemon_read_notes(int notes, char text[NOTES + 1])
+{
+    static const char name[] = "scr_transfer: ";
+    ssize_t n = notes < 0 ? 0 : pread(notes, text, NOTES, 0);
+    text[n > 0 ? n : 0] = 0;
+    text[strcspn(text, "\n")] = 0;
+    const bool is_named = strncmp(text, name, strlen(name)) == 0;
+    return is_named ? text + strlen(name) : *text ? text : "it gave no reason";
+}
+
+static int daemon_add_actions(posix_spawn_file_actions_t *actions, int notes)
 {
     int rc = 0;
     for (int fd = 0; fd < 3 && !rc; fd++)
         rc = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
+    if (!rc && notes >= 0) rc = posix_spawn_file_actions_adddup2(actions, notes, 2);
     return rc ? rc : posix_spawn_file_actions_addclosefrom_np(actions, 3);
 }
 
@@ -47,7 +74,8 @@ static int daemon_set_attributes(posix_spawnattr_t *attributes)
 }
 
 /* Starts a process. Returns an errno, like the functions of spawn.h. */
-static int daemon_spawn(const char *path, char *const arguments[], pid_t *child)
+static int daemon_spawn(const char *path, char *const arguments[], int notes,
+                        pid_t *child)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -55,7 +83,7 @@ static int daemon_spawn(const char *path, char *const arguments[], pid_t *child)
     if (rc) return rc;
     rc = posix_spawnattr_init(&attributes);
     if (!rc) {
-        rc = daemon_add_actions(&actions);
+        rc = daemon_add_actions(&actions, notes);
         if (!rc) rc = daemon_set_attributes(&attributes);
         if (!rc)
             rc = posix_spawnp(child, path, &actions, &attributes, arguments, environ);
@@ -77,14 +105,14 @@ static bool daemon_wait_for_child(pid_t child, double seconds, int *status)
     }
 }
 
-/* Starts scr_transfer, which puts itself into the background and so is not our child. */
-static int daemon_start_process(const axl_transfer *t, axl_error *err)
+/* Starts scr_transfer with notes as its standard error; -1: none. */
+static int daemon_start_noted(const axl_transfer *t, int notes, axl_error *err)
 {
     char program[] = "scr_transfer", background[] = "--background", leave[] = "--leave";
     char *arguments[] = {program, background, leave, t->state_path, NULL};
     const char *path = t->daemon_path ? t->daemon_path : program;
     pid_t child;
-    int status = 0, rc = daemon_spawn(path, arguments, &child);
+    int status = 0, rc = daemon_spawn(path, arguments, notes, &child);
     if (rc) return err_sys(err, -rc, "start %s", path);
     if (!daemon_wait_for_child(child, t->patience, &status)) {
         kill(child, SIGKILL);
@@ -97,7 +125,18 @@ static int daemon_start_process(const axl_transfer *t, axl_error *err)
     if (WIFEXITED(status) &&
         (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == AXL_ATTENDED))
         return 0;
-    return err_set(err, -ECHILD, "%s could not be started", path);
+    char text[NOTES + 1];
+    return err_set(err, -ECHILD, "%s could not be started: %s", path,
+                   daemon_read_notes(notes, text));
+}
+
+/* Starts scr_transfer, which puts itself into the background and so is not our child. */
+static int daemon_start_process(const axl_transfer *t, axl_error *err)
+{
+    int notes = daemon_make_notes();
+    int rc = daemon_start_noted(t, notes, err);
+    if (notes >= 0) close(notes);
+    return rc;
 }
 
 /* ---- the file ---- */

@@ -244,6 +244,29 @@ static void what_goes_wrong_is_told(void **state)
     assert_non_null(strstr(err.text, "state file"));
 }
 
+/* The error has the first line of a program that ends at once: here programs that do not
+ * know the options. */
+static void why_it_did_not_start(void **state)
+{
+    scratch *s = *state;
+    static const char *const cases[][2] = {
+        {"ls", "ls could not be started: "},
+        {"ls", "background"},
+        {"false", "false could not be started: it gave no reason"}};
+    scratch_write(s->source, "abc", 3);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        axl_transfer *t;
+        axl_error err = {""};
+        const axl_options other = {.state = state_of(s), .daemon = cases[i][0]};
+        assert_int_equal(axl_create("daemon", &other, &t, NULL), 0);
+        assert_int_equal(axl_add(t, s->source, s->destination, NULL), 0);
+        assert_int_equal(axl_dispatch(t, &err), -ECHILD);
+        assert_non_null(strstr(err.text, cases[i][1]));
+        axl_cancel(t, NULL);
+        axl_free(t);
+    }
+}
+
 /* The process has the lock at once: a program that looks finds it, and starts no other
  * process. */
 static void it_attends_the_file_at_once(void **state)
@@ -398,6 +421,7 @@ int main(void)
         WITH_FOLDER(nobody_else_is_cancelled),
         WITH_FOLDER(an_earlier_one_writes_nothing),
         WITH_FOLDER(what_goes_wrong_is_told),
+        WITH_FOLDER(why_it_did_not_start),
         WITH_FOLDER(a_late_list_is_attended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,12 @@ int simulated_sched_getaffinity(pid_t, size_t, cpu_set_t *)
     return -1;
 }
 
+int simulated_memfd_create(const char *, unsigned)
+{
+    errno = ENOSYS;
+    return -1;
+}
+
 /* Half of the limit is more than Files::FIRST, so that a few created files stay open. */
 int simulated_getrlimit64(int, struct rlimit *limit)
 {
