@@ -171,7 +171,7 @@ class Files
 
     /* Descriptors begin at FIRST, so that they differ from those of real files. dir: a
      * descriptor, or AT_FDCWD. */
-    static constexpr int FIRST = 1000;
+    static constexpr int FIRST = 488;
     bool owns(int fd) const;
 
     /* A path that begins with /proc/self/fd/N leads to the file of descriptor N. */

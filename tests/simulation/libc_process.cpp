@@ -128,7 +128,8 @@ int simulated_memfd_create(const char *, unsigned)
     return -1;
 }
 
-/* Half of the limit is more than Files::FIRST, so that a few created files stay open. */
+/* A process may keep created files open below 512, half of FD_SETSIZE, if half of the
+ * limit is more: from Files::FIRST on these are a few. */
 int simulated_getrlimit64(int, struct rlimit *limit)
 {
     *limit = {2048, 2048};
